@@ -1,0 +1,43 @@
+# make demo    train a guided diffusion model on handwritten digits and write its report
+# make test    linters, types and the whole test suite
+# make parity  our parts against independent libraries, in an environment of its own
+# make bench   races against those libraries
+PYTHON ?= python3.11
+PARNASSUS := .venv/bin/parnassus
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test lint parity bench clean
+
+demo: .venv/ready
+	$(PARNASSUS) run diffusion_on_digits
+
+test: lint
+	.venv/bin/pytest -n 2 --cov --cov-report=term:skip-covered
+
+lint: .venv/ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-cache
+
+parity: .venv-bench/ready
+	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
+
+bench: .venv-bench/ready
+	.venv-bench/bin/python benchmarks/overhead.py
+
+# setuptools' and hatchling's build environments take whatever is newest; ours is given the pinned one.
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install -q -c constraints.txt hatchling editables
+	.venv/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,dev]'
+	touch $@
+
+.venv-bench/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install -q -c constraints.txt hatchling editables
+	.venv-bench/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,bench]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-bench dist build .mypy_cache .pytest_cache .ruff_cache

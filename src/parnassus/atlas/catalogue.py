@@ -1,0 +1,68 @@
+"""The rows: every item of the sources, in our words, with the symbols that implement it."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = ("concept", "formula", "method", "theorem", "experiment", "data", "figure", "exercise", "listing")
+SOURCES = {"B": "book", "D": "Diehl", "C": "Diehl", "Z": "Zhao"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One item: what it is, where it stands, what implements it."""
+
+    id: str
+    title: str
+    source: str
+    kind: str
+    subject: str
+    about: str
+    formula: str = ""
+    symbols: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def chapter(self) -> str:
+        """The part of the id before the first dot or dash: B13, D1, Z11."""
+        return self.id.replace("-", ".").split(".")[0]
+
+
+class RowError(ValueError):
+    """A row that breaks the schema; the message names file and row."""
+
+
+ROWS = Path(__file__).with_name("rows")
+
+
+def rows(folder: Path = ROWS) -> list[Row]:
+    """All rows, in the order of the sources: the book, Diehl's notes, Zhao's notes."""
+    found = [row for path in sorted(folder.glob("*.toml")) for row in _read(path)]
+    return sorted(found, key=lambda row: (list(SOURCES).index(row.id[0]), _numbers(row.id)))
+
+
+def part_of(part: str, whole_id: str) -> bool:
+    """Whether `whole_id` is `part` or lies under it: B1 holds B1.2-8, never B13.2-1."""
+    return whole_id == part or whole_id.startswith((f"{part}.", f"{part}-"))
+
+
+def _read(path: Path) -> list[Row]:
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("row", [])
+    found = []
+    for entry in entries:
+        try:
+            row = Row(**{**entry, "symbols": tuple(entry.get("symbols", ()))})
+        except TypeError as error:
+            raise RowError(f"{path.name}, {entry.get('id', 'a row without id')}: {error}") from None
+        if row.kind not in KINDS:
+            raise RowError(f"{path.name}, {row.id}: kind must be one of {', '.join(KINDS)}; got {row.kind!r}")
+        if row.id[:1] not in SOURCES:
+            raise RowError(f"{path.name}: an id starts with one of {', '.join(SOURCES)}; got {row.id!r}")
+        found.append(row)
+    return found
+
+
+def _numbers(row_id: str) -> list[int]:
+    """B13.2.5-3 as [13, 2, 5, 3], so that ids sort as a reader expects."""
+    pieces = row_id[1:].replace("-", ".").split(".")
+    return [int("".join(filter(str.isdigit, piece)) or 0) for piece in pieces]

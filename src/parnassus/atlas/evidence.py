@@ -1,0 +1,125 @@
+"""Evidence: what was measured, what was predicted, and whether the two stand in the claimed relation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Numbers: TypeAlias = Union[float, "NDArray[np.generic]", "Tensor"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One comparison, or several that must all hold (`parts`)."""
+
+    measured: str
+    relation: str
+    predicted: str
+    holds: bool
+    parts: tuple[tuple[str, "Evidence"], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.measured} {self.relation} {self.predicted}"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Both sides of an erratum: what the source prints must fail, what is right must hold."""
+
+    printed: Evidence
+    corrected: Evidence
+
+    @property
+    def holds(self) -> bool:
+        return self.corrected.holds and not self.printed.holds
+
+
+def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: float = 0.0) -> Evidence:
+    """Elementwise |measured − predicted| ≤ atol + rtol |predicted|; exact equality when both are 0.
+
+    Of arrays, the evidence shows the element that is worst off.
+    """
+    left, right = np.broadcast_arrays(_array(measured), _array(predicted))
+    if left.size == 0:
+        raise ValueError("close needs at least one number; got empty arrays")
+    excess = np.abs(left - right) - (atol + rtol * np.abs(right))
+    excess = np.where(left == right, -np.inf, excess)  # ∞ equals ∞
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), excess.shape)
+    tolerance = " ± ".join([""] + [f"{atol:g}"] * (atol > 0) + [f"{100 * rtol:g} %"] * (rtol > 0))
+    return Evidence(
+        measured=_text(left[worst]),
+        relation="≈" if atol or rtol else "=",
+        predicted=_text(right[worst]) + tolerance,
+        holds=bool(np.all(excess <= 0)),
+    )
+
+
+def at_most(measured: Numbers, bound: Numbers) -> Evidence:
+    """Elementwise measured ≤ bound; shows the element that comes nearest to breaking it."""
+    return _bounded(_array(measured), "≤", _array(bound), sign=1.0)
+
+
+def at_least(measured: Numbers, bound: Numbers) -> Evidence:
+    """Elementwise measured ≥ bound; shows the element that comes nearest to breaking it."""
+    return _bounded(_array(measured), "≥", _array(bound), sign=-1.0)
+
+
+def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
+    """The exponent r of y ∝ xʳ, as the least-squares slope of log y against log x."""
+    log_x, log_y = np.log(_array(x)), np.log(_array(y))
+    log_x = log_x - log_x.mean()
+    slope = float(log_x @ log_y / (log_x @ log_x))
+    evidence = close(slope, predicted, atol=atol)
+    return Evidence(f"exponent {evidence.measured}", evidence.relation, evidence.predicted, evidence.holds)
+
+
+def rejects(p_value: float, *, level: float = 1e-3) -> Evidence:
+    """A statistical test rejects its hypothesis: p below `level`."""
+    return Evidence(f"p = {p_value:.3g}", "<", f"{level:g}", bool(p_value < level))
+
+
+def accepts(p_value: float, *, level: float = 1e-3) -> Evidence:
+    """A statistical test finds nothing against its hypothesis: p not below `level`."""
+    return Evidence(f"p = {p_value:.3g}", "≥", f"{level:g}", bool(p_value >= level))
+
+
+def raises(expected: type[Exception], action: Callable[[], object]) -> Evidence:
+    """`action()` fails with an exception of the `expected` type."""
+    try:
+        action()
+    except expected as error:
+        return Evidence(f"{type(error).__name__}: {error}".split("\n")[0][:90], "is a", expected.__name__, True)
+    return Evidence("no error", "is a", expected.__name__, False)
+
+
+def all_of(**parts: Evidence) -> Evidence:
+    """Several pieces of evidence, each under its name (underscores read as spaces); all must hold."""
+    named = tuple((name.replace("_", " "), part) for name, part in parts.items())
+    failed = [name for name, part in named if not part.holds]
+    shown = f"{len(parts) - len(failed)} of {len(parts)} hold" + (f", not: {', '.join(failed)}" if failed else "")
+    return Evidence(shown, ":", "; ".join(f"{name}: {part}" for name, part in named), not failed, named)
+
+
+def _bounded(measured: "NDArray[np.float64]", relation: str, bound: "NDArray[np.float64]", sign: float) -> Evidence:
+    left, right = np.broadcast_arrays(measured, bound)
+    if left.size == 0:
+        raise ValueError("a bound needs at least one number; got an empty array")
+    margin = sign * (right - left)
+    worst = np.unravel_index(np.argmin(np.where(np.isnan(margin), -np.inf, margin)), margin.shape)
+    return Evidence(_text(left[worst]), relation, _text(right[worst]), bool(np.all(margin >= 0)))
+
+
+def _array(numbers: Numbers) -> "NDArray[np.float64]":
+    if hasattr(numbers, "detach"):
+        numbers = numbers.detach().cpu().numpy()
+    array = np.asarray(numbers)
+    return array if np.iscomplexobj(array) else array.astype(np.float64)
+
+
+def _text(number: "np.float64") -> str:
+    return f"{number:.6g}"

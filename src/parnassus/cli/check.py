@@ -1,0 +1,63 @@
+"""`parnassus check`: run claims and errata and show measured against predicted."""
+
+import time
+
+from rich.console import Console
+from rich.table import Table
+
+from parnassus.atlas.evidence import Correction, Evidence
+from parnassus.atlas.index import Atlas, examine
+from parnassus.atlas.reading import Mark
+
+
+def check_claims(parts: list[str], *, only_failed: bool) -> int:
+    """Run the claims under `parts` (all without parts); exit code 1 when one does not hold."""
+    import torch
+
+    atlas = Atlas()
+    chosen = atlas.marks if not parts else [mark for part in parts for mark in atlas.marks_of(part)]
+    chosen = list(dict.fromkeys(chosen))
+    console = Console(highlight=False)
+    if not chosen:
+        console.print(f"nothing to check under {', '.join(parts)} yet")
+        return 0
+    torch.set_num_threads(1)  # claims are small
+    failures, began = 0, time.perf_counter()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("", "id", "statement", "measured against predicted"):
+        table.add_column(title, overflow="fold")
+    with console.status("") as status:
+        for count, mark in enumerate(chosen, start=1):
+            status.update(f"{count}/{len(chosen)}  {mark.room}: {mark.name.replace('_', ' ')}")
+            holds, shown = judge(mark)
+            failures += not holds
+            if not (holds and only_failed):
+                sign = "[green]✓[/]" if holds else "[red]✗[/]"
+                table.add_row(sign, "\n".join(mark.ids), statement(mark), shown)
+    console.print(table)
+    seconds = time.perf_counter() - began
+    console.print(f"\n{len(chosen) - failures} of {len(chosen)} hold ({seconds:.1f} s)")
+    return 1 if failures else 0
+
+
+def judge(mark: Mark) -> tuple[bool, str]:
+    """Whether a claim or erratum holds, and the numbers that show it."""
+    try:
+        outcome = examine(mark)
+    except Exception as error:  # a claim that crashes does not hold; the others still run
+        return False, f"{type(error).__name__}: {error}"
+    if isinstance(outcome, Correction):
+        shown = f"printed: {_lines(outcome.printed)}\nright: {_lines(outcome.corrected)}"
+        return outcome.holds, shown
+    return outcome.holds, _lines(outcome)
+
+
+def statement(mark: Mark) -> str:
+    first = mark.statement.split("\n\n")[0].replace("\n", " ")
+    return first if mark.kind == "claim" else f"[dim]erratum:[/] {first}"
+
+
+def _lines(evidence: Evidence) -> str:
+    if not evidence.parts:
+        return str(evidence)
+    return "\n".join(f"{'' if part.holds else '✗ '}{name}: {part}" for name, part in evidence.parts)

@@ -1,0 +1,65 @@
+"""The command `parnassus`: finds the verb, imports only what it needs, turns errors into sentences."""
+
+import os
+import sys
+
+DESCRIPTION = """Deep learning from one neuron to AlphaZero: run a method, use its parts, check what the texts claim.
+
+Start with: parnassus list, then parnassus run NAME"""
+
+
+def main() -> None:
+    """Run the verb on the command line; exit code 2 and one sentence on bad input, 130 when interrupted."""
+    arguments = sys.argv[1:]
+    try:
+        code = dispatch(arguments)
+    except BrokenPipeError:  # the reader of our output has seen enough: parnassus list | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    except Exception as error:
+        message = sentence(error)
+        if message is None or "PARNASSUS_DEBUG" in os.environ:
+            raise
+        print(f"parnassus: {message}", file=sys.stderr)
+        code = 2
+    sys.exit(code)
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Call the verb; `run` and `sample` take flags that depend on the experiment, so they parse for themselves."""
+    from parnassus.cli import verbs
+
+    if arguments[:1] == ["--version"]:
+        from parnassus import __version__
+
+        print(__version__)
+        return 0
+    if arguments[:1] == ["run"]:
+        from parnassus.cli.run import run
+
+        return run(arguments[1:])
+    if arguments[:1] == ["sample"]:
+        from parnassus.cli.sample import sample
+
+        return sample(arguments[1:])
+    return verbs.parse(arguments, DESCRIPTION)
+
+
+def sentence(error: Exception) -> str | None:
+    """What to tell the person; None for what can only be a mistake of ours."""
+    from parnassus.atlas.index import UnknownError
+
+    if isinstance(error, UnknownError):
+        return str(error)
+    if isinstance(error, OSError):
+        if error.errno == 28:
+            return f"the disk is full: {error.filename or error}; free some space, then resume the run"
+        return str(error)
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & {"RunError", "DataError", "ValueError"}:
+        return str(error)
+    if isinstance(error, MemoryError) or "OutOfMemoryError" in names:
+        return f"out of memory: {str(error).splitlines()[0]}; try a smaller batch or another --device"
+    return None

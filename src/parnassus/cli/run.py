@@ -1,0 +1,165 @@
+"""`parnassus run` and `parnassus resume`."""
+
+import importlib
+import sys
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, cast
+
+import tyro
+
+from parnassus.atlas.index import Atlas
+from parnassus.atlas.reading import Entry
+from parnassus.cli.places import RUNS
+from parnassus.train.errors import Interrupted, RunError
+from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
+from parnassus.train.folder import RunFolder, find_run
+from parnassus.train.run import Options
+
+Profile = Literal["smoke", "laptop", "gpu"]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Which preset, and where the run is kept."""
+
+    profile: Profile = "laptop"  # a named preset of the flags below: smoke (seconds), laptop, gpu
+    name: str | None = None  # name of the run's folder; by default experiment and time
+    folder: Path = RUNS  # where runs are kept
+
+
+def run(arguments: list[str]) -> int:
+    """Run the experiment named first, with the flags that follow."""
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: parnassus run NAME [flags]    (flags: parnassus run NAME --help; names: parnassus list)")
+        return 0 if {"-h", "--help"} & set(arguments) else 2
+    atlas = Atlas()
+    entry = atlas.experiment(arguments[0])
+    module = importlib.import_module(entry.module)
+    experiment, options, launch = parse(entry, module, arguments[1:])
+    preset = with_profile(module, launch.profile)
+    recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
+    folder = start(recipe, options, launch.folder, name=launch.name)
+    return carry_out(recipe, options, folder)
+
+
+def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
+    """Go on where the run in a folder stopped."""
+    folder = find_run(root, name)
+    about = folder.read_json("run.json")
+    atlas = Atlas()
+    entry = atlas.experiment(str(about["experiment"]))
+    module = importlib.import_module(entry.module)
+    experiment = experiment_from(module, about)
+    profile = cast("Profile", about.get("profile", "laptop"))
+    as_is = experiment == with_profile(module, profile)
+    recipe = recipe_of(atlas, entry, module, experiment, profile, as_is=as_is)
+    options = options_from(about)
+    return carry_out(recipe, replace(options, device=device) if device else options, folder)
+
+
+def carry_out(recipe: Recipe, options: Options, folder: RunFolder) -> int:
+    """Execute, then say what came out."""
+    try:
+        numbers = execute(recipe, options, folder)
+    except Interrupted:
+        print(
+            f"\nstopped; everything up to here is saved. Go on with: parnassus resume {folder.path.name}",
+            file=sys.stderr,
+        )
+        return 130
+    from parnassus.train.parallel import world_from_environment
+
+    if world_from_environment().rank == 0:
+        say(recipe, numbers, folder)
+    return 0
+
+
+def say(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
+    """The numbers beside their bands, and where the report is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    judged = recipe.profile == "laptop" and recipe.as_is
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("measured")
+    table.add_column("", justify="right")
+    table.add_column("expected" if judged else "expected of the laptop profile")
+    for name, value in numbers.items():
+        band = recipe.expected.get(name)
+        verdict = "" if band is None or not judged else " [green]✓[/]" if band.holds(value) else " [red]✗ outside[/]"
+        table.add_row(name.replace("_", " "), f"{value:.5g}", ("" if band is None else str(band)) + verdict)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"report: {folder.path / 'report.html'}", soft_wrap=True)
+
+
+def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Experiment, Options, Launch]:
+    """Settings, options and launch from flags; tyro makes the flags from the three dataclasses."""
+    preset = with_profile(module, _profile_in(arguments))
+    command = make_dataclass(
+        "Command",
+        [
+            ("experiment", type(preset), field(default=preset)),
+            ("options", Options, field(default=Options())),
+            ("launch", Launch, field(default=Launch(profile=_profile_in(arguments)))),
+        ],
+    )
+    given: Any = tyro.cli(
+        command,
+        prog=f"parnassus run {entry.name}",
+        description=f"{entry.title}\n\n{entry.text}".strip(),
+        args=arguments,
+        config=(tyro.conf.OmitArgPrefixes,),
+    )
+    return given.experiment, given.options, given.launch
+
+
+def with_profile(module: ModuleType, profile: str) -> Experiment:
+    """The experiment with the presets of a profile."""
+    presets: dict[str, dict[str, Any]] = {"laptop": {}, **getattr(module, "profiles", {})}
+    if profile not in presets:
+        raise RunError(f"{module.__name__.split('.')[-1]} has no profile {profile!r}, only {', '.join(presets)}")
+    return cast("Experiment", module.Experiment(**presets[profile]))
+
+
+def recipe_of(
+    atlas: Atlas, entry: Entry, module: ModuleType, experiment: Experiment, profile: str, *, as_is: bool
+) -> Recipe:
+    """The experiment with its title, formulas and bands."""
+    formulas = [atlas.rows[row].formula for row in entry.covers if row in atlas.rows and atlas.rows[row].formula]
+    return Recipe(
+        name=entry.name,
+        title=entry.title,
+        experiment=experiment,
+        expected=getattr(module, "expected", {}),
+        formulas=tuple(formulas[:4]),
+        profile=profile,
+        as_is=as_is,
+    )
+
+
+def experiment_from(module: ModuleType, about: dict[str, object]) -> Experiment:
+    """The experiment with the settings a folder was started with."""
+    saved = about.get("settings")
+    settings = {key: _untupled(value) for key, value in (saved if isinstance(saved, dict) else {}).items()}
+    known = {each.name for each in fields(module.Experiment)}
+    if set(settings) - known:
+        unknown = ", ".join(sorted(set(settings) - known))
+        raise RunError(f"the run was started by another version of {about['experiment']}: it has settings {unknown}")
+    return cast("Experiment", module.Experiment(**settings))
+
+
+def _untupled(value: object) -> object:
+    return tuple(_untupled(item) for item in value) if isinstance(value, list) else value
+
+
+def _profile_in(arguments: list[str]) -> Profile:
+    """The profile is needed before the flags are parsed: it sets their defaults."""
+    for position, argument in enumerate(arguments):
+        if argument == "--profile" and position + 1 < len(arguments):
+            return cast("Profile", arguments[position + 1])
+        if argument.startswith("--profile="):
+            return cast("Profile", argument.removeprefix("--profile="))
+    return "laptop"

@@ -1,0 +1,100 @@
+"""`parnassus runs`: list them, compare several in a table and a plot, open a report."""
+
+import webbrowser
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from parnassus.train.errors import RunError
+from parnassus.train.folder import RunFolder, find_run, run_folders
+from parnassus.train.metrics import read_metrics
+
+console = Console(highlight=False)
+
+
+def show_runs(action: str, names: list[str], *, metric: str, root: Path) -> int:
+    """One of list, compare, open."""
+    if action == "list":
+        return list_runs(root)
+    if action == "compare":
+        return compare([find_run(root, name) for name in names], metric, root)
+    if action == "open":
+        return open_report(find_run(root, names[0] if names else "last"))
+    raise RunError(f"runs takes list, compare or open; got {action!r}")
+
+
+def list_runs(root: Path) -> int:
+    folders = run_folders(root)
+    if not folders:
+        console.print(f"no runs in {root} yet; start one with: parnassus run NAME")
+        return 0
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for title in ("run", "status", "profile", "seconds", "result"):
+        table.add_column(title, overflow="fold")
+    for folder in folders:
+        about, result = folder.read_json("run.json"), folder.read_json("result.json")
+        shown = "  ".join(f"{name} {value:.4g}" for name, value in _numbers(result).items())
+        table.add_row(folder.path.name, folder.status, str(about.get("profile")), str(result.get("seconds", "")), shown)
+    console.print(table)
+    return 0
+
+
+def compare(folders: list[RunFolder], metric: str, root: Path) -> int:
+    """What differs in the settings, what came out, and one plot of a metric."""
+    if len(folders) < 2:
+        raise RunError(f"compare needs at least two runs; got {len(folders)}: parnassus runs compare RUN OTHER …")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("")
+    for folder in folders:
+        table.add_column(folder.path.name, overflow="fold")
+    settings = [_flat(folder.read_json("run.json")) for folder in folders]
+    for key in dict.fromkeys(key for each in settings for key in each):
+        values = [str(each.get(key, "—")) for each in settings]
+        if len(set(values)) > 1:
+            table.add_row(key.replace("_", " "), *(f"[yellow]{value}[/]" for value in values))
+    results = [_numbers(folder.read_json("result.json")) for folder in folders]
+    table.add_section()
+    for key in dict.fromkeys(key for each in results for key in each):
+        table.add_row(
+            f"[bold]{key.replace('_', ' ')}[/]", *(f"{each[key]:.5g}" if key in each else "—" for each in results)
+        )
+    console.print(table)
+    return _plot(folders, metric, root)
+
+
+def open_report(folder: RunFolder) -> int:
+    report = folder.path / "report.html"
+    if not report.exists():
+        raise RunError(f"{folder.path.name} has no report: it is {folder.status}")
+    console.print(str(report), soft_wrap=True)
+    webbrowser.open(report.resolve().as_uri())
+    return 0
+
+
+def _plot(folders: list[RunFolder], metric: str, root: Path) -> int:
+    from parnassus.report import curves, save_figure
+
+    found = {folder.path.name: read_metrics(folder.path / "metrics.csv") for folder in folders}
+    lines = {name: each[metric] for name, each in found.items() if metric in each}
+    if not lines:
+        known = sorted({key for each in found.values() for key in each})
+        raise RunError(f"none of these runs has a metric {metric!r}; choose --metric from {', '.join(known) or 'none'}")
+    positive = all(min(values) > 0 for _, values in lines.values())
+    path = root / "comparison"
+    save_figure(curves(dict(lines), x_label="step", y_label=metric, log_y=positive and metric.endswith("loss")), path)
+    console.print(f"\nplot: {path.with_suffix('.png')}", soft_wrap=True)
+    return 0
+
+
+def _flat(about: dict[str, object]) -> dict[str, object]:
+    """Experiment, settings and options on one level."""
+    flat: dict[str, object] = {"experiment": about.get("experiment"), "profile": about.get("profile")}
+    for part in (about.get("settings"), about.get("options")):
+        flat |= part if isinstance(part, dict) else {}
+    return flat
+
+
+def _numbers(result: dict[str, object]) -> dict[str, float]:
+    numbers = result.get("result")
+    return numbers if isinstance(numbers, dict) else {}

@@ -1,0 +1,87 @@
+"""`parnassus sample RUN`: draw from a trained generative model."""
+
+import importlib
+from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from parnassus.atlas.index import Atlas
+from parnassus.cli.places import RUNS
+from parnassus.cli.run import experiment_from
+from parnassus.train.errors import RunError
+from parnassus.train.folder import RunFolder, find_run
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How to draw, whatever the model."""
+
+    seed: int = 0  # another seed, other samples
+    device: str = "auto"  # where to compute
+    out: Path | None = None  # where to write NAME.npy, NAME.png and NAME.svg; by default RUN/samples/seed-N
+
+
+def sample(arguments: list[str]) -> int:
+    """Rebuild the model of a run, load its weights, draw, and write an array and a picture."""
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: parnassus sample RUN [flags]    (RUN may be `last`; flags: parnassus sample RUN --help)")
+        return 0 if {"-h", "--help"} & set(arguments) else 2
+    folder = find_run(RUNS, arguments[0])
+    about = folder.read_json("run.json")
+    entry = Atlas().experiment(str(about["experiment"]))
+    if not entry.generative:
+        raise RunError(f"{folder.path.name} is a run of {entry.name}, which has nothing to draw samples from")
+    module = importlib.import_module(entry.module)
+    command = make_dataclass(
+        "Command", [("how", module.Sample, field(default=module.Sample())), ("draw", Draw, field(default=Draw()))]
+    )
+    given: Any = tyro.cli(
+        command,
+        prog=f"parnassus sample {folder.path.name}",
+        description=f"Draw from: {entry.title}",
+        args=arguments[1:],
+        config=(tyro.conf.OmitArgPrefixes,),
+    )
+    path = draw_samples(folder, experiment_from(module, about), given.how, given.draw)
+    print(f"samples: {path.with_suffix('.npy')}\npicture: {path.with_suffix('.png')}")
+    return 0
+
+
+def draw_samples(folder: RunFolder, experiment: object, how: object, draw: Draw) -> Path:
+    """Draw as `how` says and write the samples beside the run; returns their path without ending."""
+    import numpy as np
+    import torch
+
+    from parnassus.report import image_grid, save_figure, scatter
+    from parnassus.train.devices import choose_device
+
+    model = load_model(folder, experiment).to(choose_device(draw.device))
+    torch.manual_seed(draw.seed)
+    with torch.no_grad():
+        samples = how(model)  # type: ignore[operator]  # Sample dataclasses are callable by convention
+    path = draw.out or folder.path / "samples" / f"seed-{draw.seed}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    array = samples.cpu().numpy()
+    np.save(path.with_suffix(".npy"), array)
+    save_figure(image_grid(array) if array.ndim == 4 else scatter(array[:, :2]), path)
+    return path
+
+
+def load_model(folder: RunFolder, experiment: object):  # type: ignore[no-untyped-def]  # torch is imported inside
+    """The trained model of a finished run, in evaluation mode."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    weights = folder.path / "weights.safetensors"
+    if not weights.exists():
+        raise RunError(
+            f"{folder.path.name} has no weights yet: it is {folder.status}; parnassus resume {folder.path.name}"
+        )
+    model = experiment.model(**folder.read_json("model.json"))  # type: ignore[attr-defined]
+    try:
+        model.load_state_dict(load_file(weights))
+    except (SafetensorError, RuntimeError) as error:
+        raise RunError(f"{weights} does not fit the model: {str(error).splitlines()[0]}") from None
+    return model.eval()

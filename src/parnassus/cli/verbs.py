@@ -1,0 +1,128 @@
+"""The verbs with fixed flags: list, show, check, atlas, runs, resume, doctor."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from parnassus.cli.places import RUNS
+
+
+def list_(room: Positional[str | None] = None, /) -> int:
+    """List the experiments: what `parnassus run` can run.
+
+    Args:
+        room: only those of this room
+    """
+    from parnassus.cli.listing import list_experiments
+
+    return list_experiments(room)
+
+
+def show(name: Positional[str], /) -> int:
+    """Show an id, an experiment, a room or a symbol: what it is, where it stands, how to run it.
+
+    Args:
+        name: B4.3-4, B4.3, autoencoder_on_fashion, latent, PCA …
+    """
+    from parnassus.cli.listing import show_anything
+
+    return show_anything(name)
+
+
+def run() -> int:
+    """Run an experiment: parnassus run NAME [flags]; parnassus run NAME --help lists its flags."""
+    raise AssertionError("handled by dispatch")
+
+
+def sample() -> int:
+    """Draw from a trained generative run: parnassus sample RUN [flags]; RUN may be `last`."""
+    raise AssertionError("handled by dispatch")
+
+
+def check(ids: Positional[tuple[str, ...]] = (), /, *, failed: bool = False) -> int:
+    """Check claims and errata by running them; all of them without ids. Exit code 1 when one does not hold.
+
+    Args:
+        ids: ids or parts of ids (B4.3-4, B4, D1), rooms (latent) or names of claims
+        failed: show only what does not hold
+    """
+    from parnassus.cli.check import check_claims
+
+    return check_claims(list(ids), only_failed=failed)
+
+
+def atlas(part: Positional[str | None] = None, /, *, json: bool = False) -> int:
+    """Show how much of the sources is built, per chapter; with an id or a part of one, its rows.
+
+    Args:
+        part: a chapter or section, such as B13 or B13.2
+        json: print every row as JSON
+    """
+    from parnassus.cli.listing import show_atlas
+
+    return show_atlas(part, as_json=json)
+
+
+def runs(
+    action: Positional[Annotated[str, tyro.conf.arg(metavar="{list,compare,open}")]] = "list",
+    names: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    metric: str = "loss",
+    folder: Path = RUNS,
+) -> int:
+    """List runs, compare two or more of them in a table and a plot, or open a report.
+
+    Args:
+        action: list, compare or open
+        names: runs to compare or open; an unambiguous beginning will do, and `last`
+        metric: the curve that compare plots
+        folder: where the runs are
+    """
+    from parnassus.cli.runs import show_runs
+
+    return show_runs(action, list(names), metric=metric, root=folder)
+
+
+def resume(name: Positional[str], /, *, folder: Path = RUNS, device: str | None = None) -> int:
+    """Go on with an interrupted run, to the same weights as if nothing had happened.
+
+    Args:
+        name: the run; an unambiguous beginning will do, and `last`
+        folder: where the runs are
+        device: compute here instead of where it started
+    """
+    from parnassus.cli.run import resume_run
+
+    return resume_run(name, folder, device=device)
+
+
+def doctor() -> int:
+    """Say what is installed, which devices and data are there, what is missing and how to get it."""
+    from parnassus.cli.doctor import examine_machine
+
+    return examine_machine()
+
+
+VERBS: dict[str, Callable[..., int]] = {
+    "list": list_,
+    "show": show,
+    "run": run,
+    "check": check,
+    "atlas": atlas,
+    "runs": runs,
+    "resume": resume,
+    "sample": sample,
+    "doctor": doctor,
+}
+
+
+def parse(arguments: list[str], description: str) -> int:
+    """Let tyro find the verb and its flags."""
+    code: int = tyro.extras.subcommand_cli_from_dict(
+        VERBS, prog="parnassus", description=description, args=arguments or ["--help"], sort_subcommands=False
+    )
+    return code

@@ -1,0 +1,59 @@
+"""Where tensors come from: embedded sets, toy generators, verified downloads, your own files."""
+
+from parnassus.data.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, sample_images, wine
+from parnassus.data.errors import DataError
+from parnassus.data.folder import data_folder
+from parnassus.data.image_folder import image_folder
+from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
+from parnassus.data.mnist_mini import mnist_mini
+from parnassus.data.own import open_data, open_text
+from parnassus.data.partition import standardised
+from parnassus.data.sequences import Chorales, Translations, jsb_chorales, multi30k
+from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
+from parnassus.data.splits import Batches, Dataset, Split
+from parnassus.data.status import DataStatus, data_status
+from parnassus.data.tables import array_file, csv_file
+from parnassus.data.texts import Text, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
+
+__all__ = [
+    "Batches",
+    "Chorales",
+    "DataError",
+    "DataStatus",
+    "Dataset",
+    "Recordings",
+    "SoundDataset",
+    "Split",
+    "Text",
+    "Translations",
+    "array_file",
+    "breast_cancer",
+    "cifar10",
+    "csv_file",
+    "data_folder",
+    "data_status",
+    "diabetes",
+    "fashion_mnist",
+    "image_folder",
+    "iris",
+    "jsb_chorales",
+    "linnerud",
+    "load_digits",
+    "membrane",
+    "mnist",
+    "mnist_mini",
+    "moby_dick",
+    "multi30k",
+    "names",
+    "open_data",
+    "open_text",
+    "pydoc_text",
+    "read_wav",
+    "sample_images",
+    "spoken_digits",
+    "standardised",
+    "text_file",
+    "tiny_shakespeare",
+    "wav_folder",
+    "wine",
+]

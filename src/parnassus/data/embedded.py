@@ -1,0 +1,86 @@
+"""Data that comes with the installation: scikit-learn's small sets, and nothing to download."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.data.partition import divided
+from parnassus.data.splits import Dataset
+
+
+def load_digits() -> Dataset:
+    """1,797 handwritten digits of 8×8 pixels in [0, 1]; 1,437 train and 360 test rows, alike in classes."""
+    from sklearn import datasets
+
+    bunch = datasets.load_digits()
+    return divided(
+        torch.tensor(bunch.images, dtype=torch.float32)[:, None] / 16,
+        torch.tensor(bunch.target, dtype=torch.int64),
+        name="digits",
+        test=360,
+        classes=tuple("0123456789"),
+        about="Optical recognition of handwritten digits (E. Alpaydin, C. Kaynak; UCI), test part",
+    )
+
+
+def iris() -> Dataset:
+    """150 flowers, 4 lengths in centimetres, 3 species; 120 train and 30 test rows."""
+    from sklearn import datasets
+
+    return _classification("iris", datasets.load_iris(), "Iris plants (R. A. Fisher 1936)")
+
+
+def wine() -> Dataset:
+    """178 wines, 13 chemical measurements, 3 growers; 142 train and 36 test rows."""
+    from sklearn import datasets
+
+    return _classification("wine", datasets.load_wine(), "Wine recognition (M. Forina et al.; UCI)")
+
+
+def breast_cancer() -> Dataset:
+    """569 tumours, 30 measurements of cell nuclei, malignant or benign; 455 train and 114 test rows."""
+    from sklearn import datasets
+
+    about = "Breast cancer Wisconsin, diagnostic (W. H. Wolberg, W. N. Street, O. L. Mangasarian; UCI)"
+    return _classification("breast_cancer", datasets.load_breast_cancer(), about)
+
+
+def diabetes() -> Dataset:
+    """442 patients, 10 centred measurements, and how far the disease went a year later; 354 train, 88 test rows."""
+    from sklearn import datasets
+
+    return _regression("diabetes", datasets.load_diabetes(), "Diabetes (B. Efron et al. 2004)")
+
+
+def linnerud() -> Dataset:
+    """20 men, 3 exercises, and 3 measurements of their bodies to predict; 16 train and 4 test rows."""
+    from sklearn import datasets
+
+    return _regression(
+        "linnerud", datasets.load_linnerud(), "Linnerud's exercise data (A. C. Linnerud, via M. Tenenhaus)"
+    )
+
+
+def sample_images() -> dict[str, Float[Tensor, "3 height width"]]:
+    """Two photographs of 427×640 pixels in [0, 1]: `china`, a temple, and `flower`, a dahlia."""
+    from sklearn import datasets
+
+    bunch = datasets.load_sample_images()
+    names = [Path(name).stem for name in bunch.filenames]
+    photographs = [torch.tensor(image, dtype=torch.float32).permute(2, 0, 1) / 255 for image in bunch.images]
+    return dict(zip(names, photographs, strict=True))
+
+
+def _classification(name: str, bunch: Mapping[str, object], about: str) -> Dataset:
+    x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.int64)
+    classes = tuple(str(label) for label in np.asarray(bunch["target_names"]).tolist())
+    return divided(x, y, name=name, test=round(len(x) / 5), classes=classes, about=about)
+
+
+def _regression(name: str, bunch: Mapping[str, object], about: str) -> Dataset:
+    x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.float32)
+    return divided(x, y.reshape(len(x), -1), name=name, test=round(len(x) / 5), about=about)

@@ -1,0 +1,25 @@
+"""The data directory: where downloads are kept, and where files that a person put there are found."""
+
+import os
+from pathlib import Path
+
+VARIABLE = "PARNASSUS_DATA"
+
+
+def data_folder() -> Path:
+    """The folder that PARNASSUS_DATA names, or else the platform's cache folder for parnassus."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    import pooch
+
+    return Path(pooch.os_cache("parnassus"))
+
+
+def find_file(*places: str) -> Path | None:
+    """The first of `places` that is a file in the data directory, plain or with .gz behind its name."""
+    for place in places:
+        for path in (data_folder() / place, data_folder() / f"{place}.gz"):
+            if path.is_file():
+                return path
+    return None

@@ -1,0 +1,57 @@
+"""An extract of MNIST that ships with the package: 10,000 train and 2,000 test images, 1,000 and 200 of each digit.
+
+The file is four idx arrays one after the other (train images, train labels, test images, test labels), compressed with
+LZMA: `make_mnist_mini` writes it from the full data set, and the same data set gives the same file.
+"""
+
+import lzma
+from importlib.resources import files
+from pathlib import Path
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from parnassus.data.errors import DataError
+from parnassus.data.idx import encode_idx, split_idx
+from parnassus.data.splits import Dataset, Split
+
+NAME = "mnist_mini.idx.xz"
+
+
+def mnist_mini() -> Dataset:
+    """12,000 original MNIST images of 28×28 pixels in [0, 1], exactly balanced; nothing to download."""
+    content = lzma.decompress(files("parnassus.data").joinpath(NAME).read_bytes())
+    arrays = []
+    while content:
+        array, content = split_idx(content, NAME)
+        arrays.append(array)
+    train_images, train_labels, test_images, test_labels = arrays
+    return Dataset(
+        name="mnist_mini",
+        train=Split(train_images[:, None].float() / 255, train_labels.long()),
+        test=Split(test_images[:, None].float() / 255, test_labels.long()),
+        classes=tuple("0123456789"),
+        about="Extract of MNIST (Y. LeCun, C. Cortes, C. J. C. Burges), CC BY-SA 3.0",
+    )
+
+
+def make_mnist_mini(dataset: Dataset, path: Path, *, train: int = 1_000, test: int = 200) -> None:
+    """Write the first `train` and `test` images of each class of the two splits, in their order."""
+    parts = []
+    for split, share in ((dataset.train, train), (dataset.test, test)):
+        if split.y is None:
+            raise DataError(f"{dataset.name} has no labels, so no balanced extract can be made of it.")
+        rows = first_of_each_class(split.y, share)
+        parts += [(split.x[rows, 0] * 255).round().to(torch.uint8), split.y[rows].to(torch.uint8)]
+    content = b"".join(encode_idx(part) for part in parts)
+    path.write_bytes(lzma.compress(content, preset=9))
+
+
+def first_of_each_class(labels: Int[Tensor, " rows"], share: int) -> Int[Tensor, " chosen"]:
+    """Row numbers, in order, of the first `share` rows of every class."""
+    one_hot = torch.nn.functional.one_hot(labels)
+    rank = (one_hot.cumsum(0) * one_hot).sum(1)  # 1 for the first of its class, 2 for the second, …
+    if int(one_hot.sum(0).min()) < share:
+        raise DataError(f"a class has only {int(one_hot.sum(0).min())} rows; {share} are needed.")
+    return (rank <= share).nonzero()[:, 0]

@@ -1,0 +1,162 @@
+"""Tensors in memory, and batches of them that are pure functions of (seed, step).
+
+Small data lives on the device as whole tensors, so a batch costs one slice of a permutation and one index. Because the
+permutation of an epoch depends on (seed, epoch) alone, a resumed run sees exactly the batches it would have seen.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+Batch = TypeVar("Batch")
+Pair = tuple[Tensor, Tensor]
+
+
+class Batches(Generic[Batch]):
+    """`steps` batches of `size` rows out of `rows`; every epoch is a fresh permutation.
+
+    `select` turns row numbers into a batch. A size beyond the data means all rows. Full batches only, unless `partial`
+    keeps the short one that ends an epoch.
+    """
+
+    def __init__(
+        self,
+        select: Callable[[Int[Tensor, " size"]], Batch],
+        rows: int,
+        *,
+        size: int,
+        steps: int,
+        shuffle: bool = True,
+        partial: bool = False,
+        device: torch.device | None = None,
+    ) -> None:
+        if rows < 1:
+            raise ValueError(f"batches need at least one row; got rows={rows}")
+        if size < 1 or steps < 0:
+            raise ValueError(f"size must be positive and steps not negative; got size={size}, steps={steps}")
+        self.rows, self.size, self.steps = rows, min(size, rows), steps
+        self.epoch = -(-rows // self.size) if partial else rows // self.size
+        self._asked = size
+        self._select, self._shuffle, self._device = select, shuffle, device
+        self._cached: tuple[tuple[int, int], Tensor] | None = None
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self.at(step) for step in range(self.steps))
+
+    def at(self, step: int, seed: int = 0, rank: int = 0, world: int = 1) -> Batch:
+        """The batch of a step; of `world` processes each gets its contiguous share, in order of rank."""
+        if step < 0:
+            raise ValueError(f"step must not be negative; got step={step}")
+        epoch, index = divmod(step, self.epoch)
+        start = index * self.size
+        stop = min(start + self.size, self.rows)
+        if world > 1:
+            start, stop = self._share(start, stop, rank, world)
+        return self._select(self._order(seed, epoch)[start:stop])
+
+    def _share(self, start: int, stop: int, rank: int, world: int) -> tuple[int, int]:
+        if self._asked % world:
+            raise ValueError(f"size must be a multiple of world; got size={self._asked}, world={world}")
+        if stop - start < world:
+            raise ValueError(f"a batch needs a row for each process; got rows={stop - start}, world={world}")
+        if not 0 <= rank < world:
+            raise ValueError(f"rank must be from 0 to world - 1; got rank={rank}, world={world}")
+        count = stop - start  # a short or clipped batch need not divide: its shares differ by at most one row
+        return start + rank * count // world, start + (rank + 1) * count // world
+
+    def _order(self, seed: int, epoch: int) -> Tensor:
+        key = (seed, epoch if self._shuffle else 0)
+        if self._cached is None or self._cached[0] != key:
+            order = permutation(self.rows, seed, epoch) if self._shuffle else torch.arange(self.rows)
+            self._cached = (key, order.to(self._device))
+        return self._cached[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Examples `x`, one a row, and what is to be predicted of each, `y`, where there is such a thing."""
+
+    x: Shaped[Tensor, "rows ..."]
+    y: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.y is not None and len(self.y) != len(self.x):
+            raise ValueError(f"x and y must have as many rows; got {len(self.x)} and {len(self.y)}")
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def to(self, device: torch.device | str) -> "Split":
+        return Split(self.x.to(device), None if self.y is None else self.y.to(device))
+
+    def take(self, count: int) -> "Split":
+        """The first `count` rows."""
+        return Split(self.x[:count], None if self.y is None else self.y[:count])
+
+    def batches(self, size: int, steps: int, *, shuffle: bool = True, partial: bool = False) -> Batches[Tensor]:
+        """Batches of x alone."""
+        x = self.x
+        return Batches(
+            lambda rows: x.index_select(0, rows),
+            len(x),
+            size=size,
+            steps=steps,
+            shuffle=shuffle,
+            partial=partial,
+            device=x.device,
+        )
+
+    def pairs(self, size: int, steps: int, *, shuffle: bool = True, partial: bool = False) -> Batches[Pair]:
+        """Batches of (x, y)."""
+        x, y = self.x, self.y
+        if y is None:
+            raise ValueError("pairs need labels; this split has none (y is None)")
+        return Batches(
+            lambda rows: (x.index_select(0, rows), y.index_select(0, rows)),
+            len(x),
+            size=size,
+            steps=steps,
+            shuffle=shuffle,
+            partial=partial,
+            device=x.device,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named train and test split, the names of its classes, and a word about where it comes from."""
+
+    name: str
+    train: Split
+    test: Split
+    classes: tuple[str, ...] = ()
+    about: str = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one example."""
+        return tuple(self.train.x.shape[1:])
+
+    def to(self, device: torch.device | str) -> "Dataset":
+        return replace(self, train=self.train.to(device), test=self.test.to(device))
+
+
+def permutation(rows: int, seed: int, epoch: int) -> Int[Tensor, " rows"]:
+    """The order of an epoch: a pure function of (seed, epoch), drawn on the CPU whatever the device."""
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(_mix(_mix(seed) + epoch)))
+
+
+def _mix(number: int) -> int:
+    """SplitMix64 without its top bit: neighbouring seeds and epochs land far apart."""
+    mask = (1 << 64) - 1
+    number = (number + 0x9E3779B97F4A7C15) & mask
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & mask
+    return (number ^ (number >> 31)) >> 1

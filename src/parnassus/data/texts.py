@@ -1,0 +1,109 @@
+"""Texts as strings: some that Python itself carries, some that are downloaded once, and your own."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from parnassus.data.downloads import Verify, fetch
+from parnassus.data.errors import DataError
+from parnassus.data.folder import find_file
+from parnassus.data.idx import read_gzipped
+from parnassus.data.sources import MOBY_DICK, NAMES, TINY_SHAKESPEARE, Source
+
+PROSE_SHARE = 0.9  # letters, spaces, commas and stops among a paragraph's characters; code and tables have fewer
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text cut in two: the beginning to learn from, the end to be tested on."""
+
+    name: str
+    train: str
+    test: str
+    about: str = ""
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """Every character that occurs, sorted."""
+        return tuple(sorted(set(self.train + self.test)))
+
+
+def pydoc_text() -> Text:
+    """The English prose of Python's own help topics; 90 % to train on. Which words depends on the Python version."""
+    from pydoc_data.topics import topics
+
+    paragraphs = [paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n")]
+    unwrapped = [re.sub(r"\s+", " ", paragraph).strip() for paragraph in paragraphs]
+    prose = dict.fromkeys(paragraph for paragraph in unwrapped if _is_prose(paragraph))  # topics repeat one another
+    return cut("pydoc", "\n\n".join(prose) + "\n", about="Help topics of Python (PSF licence)")
+
+
+def tiny_shakespeare() -> Text:
+    """1,115,394 characters of Shakespeare's plays; the first 90 % to train on."""
+    text = _local_or_fetched(TINY_SHAKESPEARE)
+    return cut("tiny_shakespeare", text, about="Tiny Shakespeare (A. Karpathy), public domain")
+
+
+def moby_dick() -> Text:
+    """Moby Dick; or, The Whale, from its first chapter to its epilogue; the first 90 % to train on."""
+    text = _local_or_fetched(MOBY_DICK, verify=lambda path: book_body(read_text(path), MOBY_DICK.name))
+    return cut(
+        "moby_dick", book_body(text, MOBY_DICK.name), about="H. Melville 1851, Project Gutenberg 2701, public domain"
+    )
+
+
+def names() -> Text:
+    """32,033 first names in lower case, one a line, from common to rare; so every tenth line is the test."""
+    lines = _local_or_fetched(NAMES).split()
+    if len(lines) < 10 or not all(line.isalpha() for line in lines):
+        raise DataError("names.txt must hold one name of letters a line, and at least ten of them.")
+    train = [line for number, line in enumerate(lines) if number % 10 != 9]
+    return Text("names", "\n".join(train) + "\n", "\n".join(lines[9::10]) + "\n", "First names (A. Karpathy, makemore)")
+
+
+def text_file(path: Path | str, *, test: float = 0.1) -> Text:
+    """Your own UTF-8 text, plain or gzipped; its last part is the test."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"there is no text file at {path}.")
+    return cut(path.name.removesuffix(".gz").removesuffix(".txt"), read_text(path), test=test)
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 text without byte order mark, its lines ended as on Unix."""
+    content = read_gzipped(path)
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text: byte {error.start} is {content[error.start]:#04x}.") from error
+    if not text.strip():
+        raise DataError(f"{path} is empty.")
+    return text
+
+
+def cut(name: str, text: str, *, test: float = 0.1, about: str = "") -> Text:
+    """The last share `test` of the characters held out."""
+    if not 0 <= test < 1:
+        raise ValueError(f"test must be a share from 0 to below 1; got test={test}")
+    end = int(len(text) * (1 - test))
+    return Text(name, text[:end], text[end:], about)
+
+
+def book_body(text: str, name: str) -> str:
+    """The novel itself: from the heading of its first chapter, past the table of contents, to its last word."""
+    start = text.rfind("CHAPTER 1. Loomings")
+    end = re.search(r"only found another\s+orphan\.", text)
+    if start < 0 or end is None:
+        raise DataError(f"{name} is not Moby Dick as Project Gutenberg has it: its first or last words are missing.")
+    return text[start : end.end()] + "\n"
+
+
+def _local_or_fetched(source: Source, *, verify: Verify | None = None) -> str:
+    return read_text(find_file(source.place) or fetch(source, verify=verify))
+
+
+def _is_prose(paragraph: str) -> bool:
+    """Whole sentences in plain letters: neither code nor table, heading or list of names."""
+    plain = sum(character.isalpha() or character in " ,." for character in paragraph)
+    sentence = paragraph[:1].isupper() and paragraph.endswith((".", ":")) and paragraph.isascii()
+    return sentence and len(paragraph) >= 60 and plain >= PROSE_SHARE * len(paragraph)

@@ -1,0 +1,130 @@
+"""Small worlds with known laws: points in the plane, curves, waves and truth tables.
+
+Every generator draws from its own torch.Generator, so the same arguments give the same rows whatever ran before.
+"""
+
+from collections.abc import Callable
+from math import pi
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from parnassus.data.splits import Split
+
+
+def xor() -> Split:
+    """The four rows of exclusive or, which no single neuron can separate."""
+    return boolean_table(2, lambda bits: bits.sum(1) % 2)
+
+
+def boolean_table(inputs: int, function: Callable[[Int[Tensor, "rows inputs"]], Shaped[Tensor, " rows"]]) -> Split:
+    """All 2ⁿ rows of n bits, counting upwards with the first bit the highest, and the value of each (0 or 1)."""
+    if not 1 <= inputs <= 20:
+        raise ValueError(f"inputs must be from 1 to 20; got inputs={inputs}")
+    numbers = torch.arange(2**inputs)[:, None]
+    bits = numbers >> torch.arange(inputs - 1, -1, -1) & 1
+    return Split(bits.float(), function(bits).long())
+
+
+def moons(count: int, *, noise: float = 0.05, seed: int = 0) -> Split:
+    """Two half circles of radius 1 that reach into one another; the second hangs from (1, ½)."""
+    source = _generator(seed)
+    label = _balanced(count, 2)
+    angle = pi * torch.rand(count, generator=source)
+    upper = torch.stack([angle.cos(), angle.sin()], dim=1)
+    lower = torch.stack([1 - angle.cos(), 0.5 - angle.sin()], dim=1)
+    return Split(_blurred(torch.where(label[:, None] == 0, upper, lower), noise, source), label)
+
+
+def rings(count: int, *, noise: float = 0.05, seed: int = 0, radii: tuple[float, ...] = (0.5, 1.0)) -> Split:
+    """Circles around the origin, one a class."""
+    source = _generator(seed)
+    label = _balanced(count, len(radii))
+    radius = torch.tensor(radii)[label]
+    return Split(_blurred(_polar(radius, 2 * pi * torch.rand(count, generator=source)), noise, source), label)
+
+
+def spirals(count: int, *, noise: float = 0.02, seed: int = 0, arms: int = 2, turns: float = 1.0) -> Split:
+    """Archimedean spirals r = t, one a class, each turning `turns` times while t goes from 0 to 1."""
+    source = _generator(seed)
+    label = _balanced(count, arms)
+    t = torch.rand(count, generator=source).sqrt()  # so that points lie nearly evenly along the arm
+    return Split(_blurred(_polar(t, 2 * pi * (turns * t + label / arms)), noise, source), label)
+
+
+def eight_gaussians(count: int, *, noise: float = 0.1, seed: int = 0) -> Split:
+    """Eight round Gaussians of standard deviation `noise`, with means evenly on the circle of radius 2."""
+    source = _generator(seed)
+    label = _balanced(count, 8)
+    return Split(_blurred(_polar(torch.full((count,), 2.0), 2 * pi * label / 8), noise, source), label)
+
+
+def checkerboard(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
+    """Uniform on the eight black squares of a 4×4 board over [−2, 2]²; the label says which square."""
+    source = _generator(seed)
+    label = _balanced(count, 8)
+    row = label // 2
+    column = 2 * (label % 2) + row % 2
+    corner = torch.stack([column, row], dim=1).float() - 2
+    return Split(_blurred(corner + torch.rand(count, 2, generator=source), noise, source), label)
+
+
+def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
+    """A sheet rolled up in space, (t cos t, h, t sin t); y is (t, h), the place on the sheet.
+
+    t is uniform on [3π/2, 9π/2] and h on [0, 21], as is usual; columns 0 and 2 alone are the roll in the plane.
+    """
+    source = _generator(seed)
+    t = 1.5 * pi * (1 + 2 * torch.rand(count, generator=source))
+    height = 21 * torch.rand(count, generator=source)
+    roll = torch.stack([t * t.cos(), height, t * t.sin()], dim=1)
+    return Split(_blurred(roll, noise, source), torch.stack([t, height], dim=1))
+
+
+def sines(count: int, *, noise: float = 0.0, seed: int = 0, length: int = 64) -> Split:
+    """Waves sin(2π f k / length + φ) of `length` samples, one a row with one channel last; y is (f, φ).
+
+    f is uniform on [1, 4] periods a row and φ on [0, 2π).
+    """
+    source = _generator(seed)
+    frequency = 1 + 3 * torch.rand(count, 1, generator=source)
+    phase = 2 * pi * torch.rand(count, 1, generator=source)
+    wave = (2 * pi * frequency * torch.arange(length) / length + phase).sin()
+    return Split(_blurred(wave[..., None], noise, source), torch.cat([frequency, phase], dim=1))
+
+
+def curve(
+    count: int,
+    function: Callable[[Float[Tensor, "count 1"]], Float[Tensor, "count 1"]] = torch.sin,
+    *,
+    noise: float = 0.1,
+    seed: int = 0,
+    low: float = -pi,
+    high: float = pi,
+) -> Split:
+    """Regression on one number: x uniform on [low, high], y = function(x) + noise ε with ε ~ N(0, 1)."""
+    source = _generator(seed)
+    x = low + (high - low) * torch.rand(count, 1, generator=source)
+    return Split(x, _blurred(function(x), noise, source))
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _balanced(count: int, classes: int) -> Int[Tensor, " count"]:
+    """Labels 0, 1, …, 0, 1, …: as even as they can be, so that the first rows are an even sample too."""
+    if count < 1:
+        raise ValueError(f"count must be positive; got count={count}")
+    return torch.arange(count) % classes
+
+
+def _polar(radius: Float[Tensor, " count"], angle: Float[Tensor, " count"]) -> Float[Tensor, "count 2"]:
+    return radius[:, None] * torch.stack([angle.cos(), angle.sin()], dim=1)
+
+
+def _blurred(x: Float[Tensor, "count *event"], noise: float, source: torch.Generator) -> Float[Tensor, "count *event"]:
+    if noise < 0:
+        raise ValueError(f"noise must not be negative; got noise={noise}")
+    return x + noise * torch.randn(x.shape, generator=source)

@@ -1,0 +1,87 @@
+"""Denoising diffusion: drown data in Gaussian noise, learn to swim back (book sec. 13.2)."""
+
+from math import prod
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from parnassus.diffusion.elbo import elbo_terms
+from parnassus.diffusion.guidance import drop_labels, guided
+from parnassus.diffusion.objectives import Objective, simple
+from parnassus.diffusion.process import Denoiser
+from parnassus.diffusion.samplers import Sampler, ddpm
+from parnassus.diffusion.schedules import Schedule, linear_schedule
+
+
+class DDPM(nn.Module):
+    """A fixed chain x_0 → x_T of Gaussian steps and its learned reversal (book sec. 13.2).
+
+        q(x_t | x_0)     = N(√ᾱ_t x_0, (1 − ᾱ_t) I)                                 (book eq. 13.31)
+        p(x_{t−1} | x_t) = N(μ_θ(x_t; t), Σ_q(t))                                   (book eq. 13.39)
+        loss             = E ‖ε_θ(x_t; t) − ε‖² over uniform t                      (book eq. 13.77)
+
+    `denoiser(x_t, t)` predicts the noise ε; with `classes` it is `denoiser(x_t, t, label)` and label number `classes`
+    stands for "any class". Data should have about unit variance, such as pixels in [−1, 1].
+    """
+
+    def __init__(
+        self,
+        denoiser: nn.Module,
+        shape: tuple[int, ...],
+        *,
+        schedule: Schedule | None = None,
+        classes: int = 0,
+        dropout: float = 0.1,
+        objective: Objective = simple,
+    ) -> None:
+        super().__init__()
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is a share of labels, from 0 up to but not 1; got dropout={dropout}")
+        self.denoiser = denoiser
+        self.shape = tuple(shape)
+        self.schedule = schedule or linear_schedule(1_000)
+        self.classes = classes
+        self.dropout = dropout
+        self.objective = objective
+
+    def loss(self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"] | None = None) -> Float[Tensor, ""]:
+        """The objective at one random step for each example, per coordinate (book alg. 13.1, eq. 13.77)."""
+        t = torch.randint(len(self.schedule), (len(x),), device=x.device)
+        if label is not None and self.classes:
+            label = drop_labels(label, self.classes, self.dropout)
+        per_example = self.objective(self.conditioned(label), self.schedule, x, t, torch.randn_like(x))
+        return per_example.mean() / prod(self.shape)
+
+    @torch.no_grad()
+    def sample(
+        self,
+        count: int,
+        label: Int[Tensor, " count"] | None = None,
+        *,
+        scale: float = 1.0,
+        sampler: Sampler = ddpm,
+    ) -> Float[Tensor, "count *event"]:
+        """`count` new examples, of the classes in `label` where given, guided with `scale` (book alg. 13.2, eq. 13.97).
+
+        Any sampler will do: `ddpm`, or `partial(ddim, grid=even_grid(1_000, 50))`.
+        """
+        if label is not None and (label.shape != (count,) or label.min() < 0 or label.max() > self.classes):
+            raise ValueError(f"label must hold count={count} numbers from 0 to {self.classes}; got {label.tolist()[:20]}")
+        start = torch.randn(count, *self.shape, device=next(self.parameters()).device)
+        return sampler(self.conditioned(label, scale), self.schedule, start)
+
+    @torch.no_grad()
+    def log_prob(
+        self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"] | None = None
+    ) -> Float[Tensor, " batch"]:
+        """A lower bound on log p(x) in nats, one draw of the noise at each step (book eq. 13.48)."""
+        return elbo_terms(self.conditioned(label), self.schedule, x).nats
+
+    def conditioned(self, label: Int[Tensor, " batch"] | None = None, scale: float = 1.0) -> Denoiser:
+        """The denoiser as a function of (x, t) alone: for these labels, guided with `scale`."""
+        if label is None:
+            return self.denoiser
+        if not self.classes:
+            raise ValueError("this model knows no classes: build it with classes=… before giving labels")
+        return guided(self.denoiser, label, scale)

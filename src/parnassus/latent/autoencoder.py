@@ -1,0 +1,96 @@
+"""Autoencoders: code an input, rebuild it from the code, learn from the difference (book ch. 4)."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+from parnassus.latent.penalties import Penalty
+from parnassus.layers import Activation, Dense, identity, sigmoid
+
+
+class Autoencoder(nn.Module):
+    """x̂ = decoder(encoder(x)), trained to return its input without any label (book sec. 4.1).
+
+        loss(x) = mean (x − x̂)² + weight · penalty(encoder, x, z)                 (book secs. 4.4, 4.5)
+
+    The mean runs over rows and coordinates. Without a bottleneck, a penalty or a corruption of the input the identity
+    is a perfect and useless answer.
+    """
+
+    def __init__(
+        self, encoder: nn.Module, decoder: nn.Module, *, penalty: Penalty | None = None, weight: float = 1.0
+    ) -> None:
+        super().__init__()
+        if weight < 0:
+            raise ValueError(f"weight of the penalty must not be negative; got weight={weight}")
+        self.encoder = encoder
+        self.decoder = decoder
+        self.penalty = penalty
+        self.weight = weight
+
+    def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
+        z: Tensor = self.encoder(x)
+        return z
+
+    def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
+        x: Tensor = self.decoder(z)
+        return x
+
+    def forward(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch *event"]:
+        return self.decode(self.encode(x))
+
+    def reconstruction_error(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
+        """The mean of (x − x̂)² over the coordinates of each row."""
+        x_hat: Tensor = self(x)
+        return (x - x_hat).square().flatten(1).mean(1)
+
+    def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
+        z = self.encode(x)
+        distortion = mse_loss(self.decode(z), x)
+        if self.penalty is None:
+            return distortion
+        return distortion + self.weight * self.penalty(self.encoder, x, z)
+
+
+def bottleneck(
+    features: int, latent: int, *, hidden: Activation = sigmoid, output: Activation = identity
+) -> Autoencoder:
+    """One layer down, one layer up: h = g(V x + b₁), f = g(W h + b₂) (book eqs. 4.1-4.2, fig. 4.1).
+
+    The two activations may differ: a sigmoid output can only rebuild data in (0, 1).
+    """
+    return Autoencoder(Dense(features, latent, activation=hidden), Dense(latent, features, activation=output))
+
+
+def dense_encoder(
+    shape: Sequence[int], latent: int, *, width: int = 512, norm: Callable[[int], nn.Module] = nn.BatchNorm1d
+) -> nn.Sequential:
+    """Flatten → Linear → norm → ReLU → Linear, from one example's `shape` to a code (book sec. 4.5)."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), width), norm(width), nn.ReLU(), nn.Linear(width, latent))
+
+
+def dense_decoder(
+    latent: int, shape: Sequence[int], *, width: int = 512, norm: Callable[[int], nn.Module] = nn.BatchNorm1d
+) -> nn.Sequential:
+    """Linear → norm → ReLU → Linear → sigmoid, from a code to an example in (0, 1) (book sec. 4.5)."""
+    return nn.Sequential(
+        nn.Linear(latent, width),
+        norm(width),
+        nn.ReLU(),
+        nn.Linear(width, prod(shape)),
+        nn.Sigmoid(),
+        nn.Unflatten(1, tuple(shape)),
+    )
+
+
+def step_decay(epoch: int, *, first: float = 1e-3, every: int = 10, factor: float = 0.1) -> float:
+    """The learning rate first · factor^⌊epoch / every⌋ of epoch 0, 1, … (book sec. 4.5).
+
+    The text trains 5 epochs with `every` = 10: its rate never falls.
+    """
+    if epoch < 0 or every < 1:
+        raise ValueError(f"epoch must not be negative and every at least 1; got epoch={epoch}, every={every}")
+    return first * factor ** (epoch // every)

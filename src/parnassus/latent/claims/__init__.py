@@ -1,0 +1,1 @@
+"""What is claimed of principal components and autoencoders, each claim with its number."""

@@ -1,0 +1,132 @@
+"""Claims about autoencoders: codes, bottlenecks and the text's network for images (book secs. 4.1, 4.2, 4.5)."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close, raises
+from parnassus.data import load_digits
+from parnassus.latent import coffee
+from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder, step_decay
+from parnassus.latent.claims.training import adam
+from parnassus.latent.maps import latent_grid, mosaic
+from parnassus.layers import parameter_count
+
+
+@claim("B4.1-1")
+def a_drink_is_determined_by_its_code() -> Evidence:
+    """Coding a drink over eight ingredients loses nothing, and Mocha − Latte is hot chocolate (book sec. 4.1)."""
+    codes = {drink: coffee.encode(drink) for drink in coffee.DRINKS}
+    returned = [coffee.decode(code) == drink for drink, code in codes.items()]
+    printed = torch.tensor([[1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 0, 0, 0]])
+    difference = codes["Mocha"] - codes["Latte"]
+    return all_of(
+        codes=close(torch.stack(list(codes.values())), printed),
+        round_trip=close(sum(returned), 3),
+        difference=close(difference, torch.eye(8)[coffee.INGREDIENTS.index("hot chocolate")]),
+    )
+
+
+@claim("B4.2-1")
+def a_wider_bottleneck_rebuilds_better() -> Evidence:
+    """The N-K-N network has 2NK + N + K numbers, and its error falls as K grows (book eqs. 4.1-4.2)."""
+    x = load_digits().train.x[:300].flatten(1)
+    sizes = (1, 4, 16)
+    torch.manual_seed(0)
+    models = [bottleneck(64, latent) for latent in sizes]
+    z = models[1].encode(x)
+    for model in models:
+        adam(model, partial(model.loss, x), steps=150, lr=1e-2)
+    errors = torch.stack([model.loss(x).detach() for model in models])
+    return all_of(
+        parameters=close(
+            torch.tensor([parameter_count(model) for model in models]),
+            torch.tensor([2 * 64 * latent + 64 + latent for latent in sizes]),
+        ),
+        code=close(torch.tensor(z.shape), torch.tensor([300, 4])),
+        rebuilt=close(torch.tensor(models[1](x).shape), torch.tensor(x.shape)),
+        ratios=at_most(errors[1:] / errors[:-1], 0.8),
+    )
+
+
+def text_autoencoder(latent: int = 2) -> Autoencoder:
+    """The network of the text for 28 × 28 images (book sec. 4.5)."""
+    torch.manual_seed(0)
+    return Autoencoder(dense_encoder((1, 28, 28), latent), dense_decoder(latent, (1, 28, 28)))
+
+
+@claim("B4.5-1", "B4.5-2", "B4.5-3")
+def the_image_autoencoder_has_808722_parameters() -> Evidence:
+    """784-512-2-512-784 with two batch normalisations; images in, images in (0, 1) out (book sec. 4.5)."""
+    model = text_autoencoder()
+    x = torch.rand(5, 1, 28, 28)
+    rebuilt = model(10 * x)
+    return all_of(
+        parameters=close(parameter_count(model), 808_722),
+        code=close(torch.tensor(model.encode(x).shape), torch.tensor([5, 2])),
+        image=close(torch.tensor(rebuilt.shape), torch.tensor([5, 1, 28, 28])),
+        above_0=at_least(rebuilt, 1e-6),
+        below_1=at_most(rebuilt, 1 - 1e-6),
+    )
+
+
+@claim("B4.5-4")
+def training_in_evaluation_mode_freezes_the_batch_statistics() -> Evidence:
+    """After a plot has called eval(), a training loop without train() never updates running means (book sec. 4.5)."""
+    x = torch.rand(32, 1, 28, 28)
+
+    def drift(*, training: bool) -> Tensor:
+        model = text_autoencoder().train(training)
+        running_mean = model.encoder.get_buffer("2.running_mean")
+        before = running_mean.clone()
+        adam(model, partial(model.loss, x), steps=3, lr=1e-3)
+        return (running_mean - before).abs().max()
+
+    return all_of(in_eval=close(drift(training=False), 0.0), in_train=at_least(drift(training=True), 1e-2))
+
+
+@claim("B4.5-5")
+def the_step_schedule_is_torch_s() -> Evidence:
+    """lr₀ · γ^⌊epoch / step⌋ agrees with torch's StepLR over 35 epochs (book sec. 4.5)."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.1)
+    rates = []
+    for _ in range(35):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    ours = torch.tensor([step_decay(epoch) for epoch in range(35)], dtype=torch.float64)
+    return close(torch.tensor(rates, dtype=torch.float64), ours, rtol=1e-12)
+
+
+@claim("B4.5-5")
+def five_epochs_never_meet_the_schedule() -> Evidence:
+    """With a step of 10 the rate of epochs 0 to 4 is the first one; it first falls at epoch 10 (book sec. 4.5)."""
+    return all_of(
+        five=close(torch.tensor([step_decay(epoch) for epoch in range(5)]), torch.full((5,), 1e-3)),
+        ninth=close(step_decay(9), 1e-3),
+        tenth=close(step_decay(10), 1e-4, rtol=1e-12),
+    )
+
+
+@claim("B4.5-7")
+def one_image_needs_evaluation_mode() -> Evidence:
+    """Batch normalisation refuses a batch of one while training: the picture needs eval() (book sec. 4.5)."""
+    z = torch.zeros(1, 2)
+    return all_of(
+        training=raises(ValueError, lambda: text_autoencoder().train().decode(z)),
+        evaluation=close(torch.tensor(text_autoencoder().eval().decode(z).shape), torch.tensor([1, 1, 28, 28])),
+    )
+
+
+@claim("B4.5-7")
+def the_mosaic_has_larger_second_coordinates_above() -> Evidence:
+    """In the 12 × 12 picture z₁ grows from left to right and z₂ from bottom to top (book fig. 4.3)."""
+    grid = latent_grid((-5.0, 10.0), (-10.0, 5.0), count=12)
+    first, second = (mosaic(grid[:, axis, None, None].expand(-1, 28, 28), columns=12) for axis in (0, 1))
+    return all_of(
+        size=close(torch.tensor(first.shape), torch.tensor([336, 336])),
+        left_to_right=close(first[0, ::28], torch.linspace(-5, 10, 12), atol=1e-5),
+        bottom_to_top=close(second[::28, 0].flip(0), torch.linspace(-10, 5, 12), atol=1e-5),
+    )

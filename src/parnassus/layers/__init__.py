@@ -1,0 +1,43 @@
+"""Activations, dense layers and the first models built of them."""
+
+from parnassus.layers.activations import (
+    Activation,
+    gelu,
+    identity,
+    leaky_relu,
+    relu,
+    sigmoid,
+    sign_pm1,
+    step01,
+    tanh,
+)
+from parnassus.layers.classifier import Classifier, Evaluation, dead_logits, dense_classifier, evaluate
+from parnassus.layers.dense import Dense, Initialiser, affine, mlp, parameter_count, uniform_by_fan_in
+from parnassus.layers.linear_regression import LinearRegression, least_squares, linear_model, polynomial_features
+
+__all__ = [
+    "Activation",
+    "Classifier",
+    "Dense",
+    "Evaluation",
+    "Initialiser",
+    "LinearRegression",
+    "affine",
+    "dead_logits",
+    "dense_classifier",
+    "evaluate",
+    "gelu",
+    "identity",
+    "leaky_relu",
+    "least_squares",
+    "linear_model",
+    "mlp",
+    "parameter_count",
+    "polynomial_features",
+    "relu",
+    "sigmoid",
+    "sign_pm1",
+    "step01",
+    "tanh",
+    "uniform_by_fan_in",
+]

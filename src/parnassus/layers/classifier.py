@@ -1,0 +1,85 @@
+"""A network read as a classifier: logits in, cross-entropy down, accuracy out (book sec. 1.4)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from parnassus.layers.activations import Activation, identity, relu
+from parnassus.layers.dense import mlp
+from parnassus.losses.classification import cross_entropy
+
+
+class Classifier(nn.Module):
+    """Any network from examples to logits, with the loss that trains it and the class it names (book sec. 1.4)."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Float[Tensor, "batch *example"]) -> Float[Tensor, "batch classes"]:
+        logits: Tensor = self.network(x)
+        return logits
+
+    def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
+        """Mean cross-entropy over the batch (book eq. 1.20)."""
+        return cross_entropy(self(x), y).mean()
+
+    def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
+        """The class of the largest logit."""
+        logits: Tensor = self(x)
+        return logits.argmax(-1)
+
+
+def dense_classifier(
+    inputs: int,
+    classes: int,
+    *,
+    hidden: Sequence[int] = (512, 512),
+    activation: Activation = relu,
+    output: Activation = identity,
+) -> Classifier:
+    """The book's three-layer classifier of flattened images (book sec. 1.4).
+
+    As printed it has `output=relu`: no logit can be negative, and a class whose last pre-activation is negative
+    for every input never gets a gradient again. The identity is right.
+    """
+    return Classifier(
+        nn.Sequential(nn.Flatten(), *mlp((inputs, *hidden, classes), activation=activation, output=output))
+    )
+
+
+class Evaluation(NamedTuple):
+    loss: float  # mean cross-entropy per example
+    accuracy: float  # share of examples whose largest logit is the right one
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module, x: Float[Tensor, "count *example"], y: Int[Tensor, " count"], *, batch: int = 1_000
+) -> Evaluation:
+    """Mean loss and accuracy over a whole set, batch by batch, in evaluation mode (book sec. 1.4).
+
+    Every example weighs the same: the book's loop averages batch means, which favours the short last batch, and
+    leaves dropout and batch normalisation in training mode. The model's mode is restored afterwards.
+    """
+    if len(x) == 0:
+        raise ValueError("evaluation needs at least one example; got none")
+    was_training = model.training
+    model.eval()
+    loss, correct = 0.0, 0
+    for images, labels in zip(torch.split(x, batch), torch.split(y, batch), strict=True):
+        logits = model(images)
+        loss += float(cross_entropy(logits, labels).sum())
+        correct += int((logits.argmax(-1) == labels).sum())
+    model.train(was_training)
+    return Evaluation(loss / len(x), correct / len(x))
+
+
+@torch.no_grad()
+def dead_logits(model: nn.Module, x: Float[Tensor, "count *example"]) -> Int[Tensor, " dead"]:
+    """The classes whose logit is exactly 0 on every given example: a last relu has closed them for good."""
+    logits: Tensor = model(x)
+    return (logits == 0).all(0).nonzero()[:, 0]

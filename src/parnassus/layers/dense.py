@@ -1,0 +1,89 @@
+"""Dense layers and the networks they make: h_l = σ(W_lᵀ h_{l−1} + b_l), h_0 = x (book sec. 1.2)."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import sqrt
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from parnassus.layers.activations import Activation, identity, relu
+
+Initialiser: TypeAlias = Callable[[Tensor, Tensor], None]
+"""Fills a weight (inputs × outputs) and a bias (outputs) in place."""
+
+
+def affine(
+    x: Float[Tensor, "*batch inputs"], weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, " outputs"]
+) -> Float[Tensor, "*batch outputs"]:
+    """The map x W + b of each row x, which is Wᵀx + b for x as a column (book sec. 1.2).
+
+    The weight is inputs × outputs as in the book; torch's `nn.Linear` stores the transpose.
+    """
+    return x @ weight + bias
+
+
+def uniform_by_fan_in(weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, " outputs"]) -> None:
+    """Weights and bias uniform on ±1/√inputs: the start that torch's `nn.Linear` takes."""
+    bound = 1 / sqrt(weight.shape[0])
+    nn.init.uniform_(weight, -bound, bound)
+    nn.init.uniform_(bias, -bound, bound)
+
+
+class Dense(nn.Module):
+    """One fully-connected layer h = σ(x W + b); with outputs = 1, a single neuron (book eq. 1.3)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        activation: Activation = identity,
+        initialise: Initialiser = uniform_by_fan_in,
+    ) -> None:
+        super().__init__()
+        if inputs < 1 or outputs < 1:
+            raise ValueError(f"a layer needs at least one input and one output; got inputs={inputs}, outputs={outputs}")
+        self.weight = nn.Parameter(torch.empty(inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(outputs))
+        self.activation = activation
+        initialise(self.weight, self.bias)
+
+    def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        return self.activation(affine(x, self.weight, self.bias))
+
+    def extra_repr(self) -> str:
+        inputs, outputs = self.weight.shape
+        name = getattr(self.activation, "__name__", type(self.activation).__name__)
+        return f"{inputs} → {outputs}, {name}"
+
+
+def mlp(
+    sizes: Sequence[int],
+    *,
+    activation: Activation = relu,
+    output: Activation = identity,
+    initialise: Initialiser = uniform_by_fan_in,
+) -> nn.Sequential:
+    """A multi-layer perceptron through layers of the given sizes, input first (book sec. 1.2).
+
+    Every hidden layer applies `activation`, the last one `output`. The book's definition has the same σ on all
+    layers, the last included: that is `output=activation`.
+    """
+    if len(sizes) < 2:
+        raise ValueError(f"sizes must name the input and at least one layer; got sizes={tuple(sizes)}")
+    pairs = list(pairwise(sizes))
+    activations = [activation] * (len(pairs) - 1) + [output]
+    return nn.Sequential(
+        *(
+            Dense(inputs, outputs, activation=sigma, initialise=initialise)
+            for (inputs, outputs), sigma in zip(pairs, activations, strict=True)
+        )
+    )
+
+
+def parameter_count(module: nn.Module) -> int:
+    """How many numbers training may change (book ex. 1.1); Σ_l (n_{l−1} + 1) n_l for an `mlp`."""
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

@@ -1,0 +1,162 @@
+"""Claims about squared error, softmax and cross-entropy (book secs. 1.3 and 1.4)."""
+
+from math import log
+
+import torch
+from torch import Tensor, nn
+from torch.func import jacrev, vmap
+from torch.nn import functional
+
+from parnassus.atlas import Correction, Evidence, all_of, at_least, claim, close, erratum, raises
+from parnassus.data import load_digits
+from parnassus.losses.classification import (
+    accuracy,
+    accuracy_per_class,
+    cross_entropy,
+    log_softmax,
+    one_hot,
+    soft_cross_entropy,
+    softmax,
+    softmax_jacobian,
+)
+from parnassus.losses.squared import mean_squared_error, squared_error
+
+
+def random_logits(count: int = 40, classes: int = 10, seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(count, classes, generator=generator, dtype=torch.float64)
+    return logits, torch.randint(classes, (count,), generator=generator)
+
+
+@claim("B1.3-3")
+def mean_squared_error_sums_over_outputs() -> Evidence:
+    """The book's mean squared error is n_out times torch's, which also averages over outputs (book eq. 1.12)."""
+    prediction, _ = random_logits(50, 7)
+    target, _ = random_logits(50, 7, seed=1)
+    by_hand = torch.stack([(y - f) @ (y - f) for y, f in zip(target, prediction, strict=True)])
+    return all_of(
+        each=close(squared_error(prediction, target), by_hand, rtol=1e-12),
+        torch_times_outputs=close(
+            mean_squared_error(prediction, target), 7 * functional.mse_loss(prediction, target), rtol=1e-12
+        ),
+        scalar_outputs_agree=close(
+            mean_squared_error(prediction[:, 0], target[:, 0]),
+            functional.mse_loss(prediction[:, 0], target[:, 0]),
+            rtol=1e-12,
+        ),
+    )
+
+
+@claim("B1.4-5")
+def softmax_is_a_distribution_that_ignores_shifts() -> Evidence:
+    """Softmax sums to one, does not feel a constant added to z, and survives |z| = 10⁴ (book eq. 1.19)."""
+    z, _ = random_logits()
+    huge = 1e4 * torch.eye(4, dtype=torch.float64) - 1e4 * torch.eye(4, dtype=torch.float64).flip(0)
+    naive = huge.exp() / huge.exp().sum(-1, keepdim=True)
+    return all_of(
+        formula=close(softmax(z), z.exp() / z.exp().sum(-1, keepdim=True), atol=1e-15),
+        sums_to_one=close(softmax(z).sum(-1), 1.0, atol=1e-14),
+        positive=at_least(softmax(z), 1e-12),
+        shift=close(softmax(z + 1_000), softmax(z), atol=1e-12),
+        stable=close(softmax(huge), torch.eye(4, dtype=torch.float64)),
+        printed_form_is_not=close(naive.diagonal().isnan().double(), 1.0),
+    )
+
+
+@claim("B1.4-5")
+def the_softmax_jacobian_is_diag_p_minus_p_p() -> Evidence:
+    """∂softmax/∂z = diag(p) − p pᵀ: symmetric, and shifts of z lie in its kernel (book sec. 1.4)."""
+    z, _ = random_logits()
+    jacobian = softmax_jacobian(z)
+    return all_of(
+        autograd=close(jacobian, vmap(jacrev(softmax))(z), atol=1e-14),
+        symmetric=close(jacobian, jacobian.mT),
+        kernel=close(jacobian.sum(-1), 0.0, atol=1e-14),
+    )
+
+
+@erratum("B1.4-6", printed="classes 1 … 10", right="classes 0 … 9")
+def classes_count_from_zero() -> Correction:
+    """The text numbers ten classes from 1, the data and every loss from 0 (book sec. 1.4)."""
+    labels = load_digits().train.y
+    assert labels is not None
+    refused = raises(ValueError, lambda: one_hot(labels + 1, 10))
+    return Correction(
+        printed=close(labels.unique(), torch.arange(1, 11)),
+        corrected=all_of(
+            labels=close(labels.unique(), torch.arange(10)),
+            one_hot=close(one_hot(labels, 10).argmax(-1), labels),
+            a_single_one=close(one_hot(labels, 10).sum(-1), 1.0),
+            ten_is_refused=refused,
+        ),
+    )
+
+
+@claim("B1.4-6", "B1.4-7")
+def cross_entropy_is_the_surprise_of_the_label() -> Evidence:
+    """−Σ y_i log softmax_i(z) = −log softmax_k(z) ≥ 0 for a one-hot y; ln 10 for ten equal logits (book eq. 1.20)."""
+    z, k = random_logits()
+    picked = -softmax(z)[torch.arange(len(k)), k].log()
+    return all_of(
+        sum_over_classes=close(soft_cross_entropy(z, one_hot(k, 10)), picked, atol=1e-12),
+        from_labels=close(cross_entropy(z, k), picked, atol=1e-12),
+        torch_loss=close(cross_entropy(z, k).mean(), nn.CrossEntropyLoss()(z, k), rtol=1e-12),
+        never_negative=at_least(cross_entropy(z, k), 0.0),
+        ten_equal_logits=close(
+            cross_entropy(torch.full((1, 10), 7.0, dtype=torch.float64), k[:1]), log(10), atol=1e-14
+        ),
+        finite_where_softmax_is_0=close(cross_entropy(torch.tensor([[0.0, 1e4]]), torch.tensor([0])), 1e4),
+    )
+
+
+@claim("B1.4-7")
+def the_gradient_of_cross_entropy_is_softmax_minus_label() -> Evidence:
+    """∂ℰ/∂z = softmax(z) − y, the output's distance from the one-hot label (book sec. 1.4)."""
+    z, k = random_logits()
+    z.requires_grad_()
+    (slope,) = torch.autograd.grad(cross_entropy(z, k).sum(), z)
+    return close(slope, softmax(z) - one_hot(k, 10), atol=1e-14)
+
+
+@erratum("B1.4-7", printed="−Σ y_i z_i: similarity of y and z", right="−Σ y_i log softmax_i(z)")
+def the_loss_compares_labels_with_log_probabilities() -> Correction:
+    """The explanation compares y with the logits; the formula takes log-probabilities (book sec. 1.4)."""
+    z, k = random_logits()
+    y = one_hot(k, 10)
+    loss = cross_entropy(z, k)
+    return Correction(
+        printed=close(loss, -(y * z).sum(-1), atol=1e-9),
+        corrected=all_of(
+            log_probabilities=close(loss, -(y * log_softmax(z)).sum(-1), atol=1e-13),
+            gap_is_log_sum_exp=close(loss + (y * z).sum(-1), z.logsumexp(-1), atol=1e-13),
+        ),
+    )
+
+
+@erratum(
+    "B1.4-7", printed="CrossEntropyLoss takes one-hot labels", right="class indices, or floating-point probabilities"
+)
+def the_torch_loss_takes_indices() -> Correction:
+    """Integer one-hot labels raise an error in torch's CrossEntropyLoss (book sec. 1.4)."""
+    z, k = random_logits()
+    onehot = one_hot(k, 10)
+    refused = raises(RuntimeError, lambda: nn.CrossEntropyLoss()(z, onehot.long()))
+    return Correction(
+        printed=Evidence(refused.measured, "is", "no error", not refused.holds),
+        corrected=all_of(
+            indices=close(nn.CrossEntropyLoss()(z, k), cross_entropy(z, k).mean(), rtol=1e-12),
+            probabilities=close(nn.CrossEntropyLoss()(z, onehot.double()), cross_entropy(z, k).mean(), rtol=1e-12),
+        ),
+    )
+
+
+@claim("B1.4-12")
+def accuracy_counts_the_largest_logits() -> Evidence:
+    """Accuracy is the share of rows whose argmax is the label, and the class-weighted mean of class accuracies."""
+    z, k = random_logits(400)
+    share = torch.bincount(k, minlength=10) / 400
+    by_hand = sum(float(row.argmax()) == float(label) for row, label in zip(z, k, strict=True)) / 400
+    return all_of(
+        count=close(accuracy(z, k), by_hand, atol=1e-12),
+        classes=close(share.double() @ accuracy_per_class(z, k).double(), by_hand, atol=1e-6),
+    )

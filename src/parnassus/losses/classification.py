@@ -1,0 +1,61 @@
+"""Softmax, one-hot labels and cross-entropy from logits (book sec. 1.4). Classes count from 0; the book's from 1."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
+    """softmax_i(z) = exp(z_i) / Σ_j exp(z_j), over the last axis (book eq. 1.19).
+
+    Taking the largest z_i from all of them changes nothing in the quotient and keeps exp from overflowing.
+    """
+    exponentials = torch.exp(z - z.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+def softmax_jacobian(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes classes"]:
+    """∂p_i/∂z_j = p_i (δ_ij − p_j), that is diag(p) − p pᵀ with p = softmax(z)."""
+    p = softmax(z)
+    return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
+
+
+def log_softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
+    """z_i − log Σ_j exp(z_j): finite even where softmax itself rounds to 0."""
+    return z - z.logsumexp(-1, keepdim=True)
+
+
+def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batch classes"]:
+    """y_i = 1 where i is the label, else 0 (book sec. 1.4)."""
+    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        raise ValueError(
+            f"labels must lie in 0 … classes − 1; got {int(labels.min())} … {int(labels.max())}, classes={classes}"
+        )
+    return (labels[..., None] == torch.arange(classes, device=labels.device)).to(torch.get_default_dtype())
+
+
+def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
+    of_label = logits.gather(-1, labels[..., None])[..., 0]
+    return logits.logsumexp(-1) - of_label
+
+
+def soft_cross_entropy(
+    logits: Float[Tensor, "*batch classes"], probabilities: Float[Tensor, "*batch classes"]
+) -> Float[Tensor, "*batch"]:
+    """−Σ_i y_i log softmax_i(z) of each example, for any distribution y over the classes (book eq. 1.20)."""
+    return -(probabilities * log_softmax(logits)).sum(-1)
+
+
+def accuracy(logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
+    """The share of examples whose largest logit is that of their label (book sec. 1.4)."""
+    return (logits.argmax(-1) == labels).to(logits.dtype).mean()
+
+
+def accuracy_per_class(
+    logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]
+) -> Float[Tensor, " classes"]:
+    """The accuracy within each class; NaN for a class without examples."""
+    members = one_hot(labels, logits.shape[-1])
+    right = (logits.argmax(-1) == labels).to(members.dtype)
+    return (right @ members) / members.sum(0)

@@ -1,0 +1,21 @@
+"""The squared error of a prediction and its mean over the data (book sec. 1.3)."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+def squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, " batch"]:
+    """‖y − f(x)‖² of each example, summed over its outputs (book sec. 1.3)."""
+    return (target - prediction).square().reshape(len(target), -1).sum(1)
+
+
+def mean_squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, ""]:
+    """1/N Σ_i ‖y_i − f(x_i)‖² (book eq. 1.12).
+
+    torch's `MSELoss` divides by the number of outputs as well: this is that many times its value.
+    """
+    return squared_error(prediction, target).mean()

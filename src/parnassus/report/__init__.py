@@ -1,0 +1,31 @@
+"""Figures in one style, and the page that shows a run."""
+
+from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
+from parnassus.report.plots import (
+    arrows,
+    bars,
+    curves,
+    heatmap,
+    histograms,
+    image_grid,
+    scatter,
+    show_image,
+    surface,
+)
+
+__all__ = [
+    "FAINT",
+    "INK",
+    "PALETTE",
+    "arrows",
+    "bars",
+    "curves",
+    "heatmap",
+    "histograms",
+    "image_grid",
+    "save_figure",
+    "scatter",
+    "show_image",
+    "subplots",
+    "surface",
+]

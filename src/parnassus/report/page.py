@@ -1,0 +1,93 @@
+"""The run's page: one HTML file that needs nothing else, light or dark as the reader's screen is."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parnassus.report.ink import save_figure
+from parnassus.report.plots import curves
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number the run returned, beside what was expected of it."""
+
+    name: str
+    value: float
+    band: str = ""
+    holds: bool | None = None  # None: nothing was expected
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything a report shows, ready to be laid out."""
+
+    title: str
+    name: str
+    formulas: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    remark: str = ""  # how to read the bands
+    story: Sequence[Mapping[str, object]] = ()  # figures, notes and tables in the order they were made
+    metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+
+def render(page: Page, figures: Path) -> str:
+    """The page as HTML; `figures` is the folder with the SVG files that the story names."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+
+    environment = Environment(
+        loader=PackageLoader("parnassus.report", "templates"),
+        autoescape=select_autoescape(["html"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    environment.filters["words"] = words
+    drawn = [
+        {**item, "svg": inline_svg((figures / f"{item['name']}.svg").read_text(encoding="utf-8"), f"f{index}")}
+        if item["kind"] == "figure"
+        else item
+        for index, item in enumerate(page.story)
+    ]
+    charts = [inline_svg(svg, f"m{index}") for index, svg in enumerate(metric_charts(page.metrics, figures))]
+    return environment.get_template("run.html").render(page=page, story=drawn, charts=charts)
+
+
+def metric_charts(metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path) -> list[str]:
+    """One chart for each kind of metric: `train_loss` and `test_loss` share the chart of `loss`."""
+    families: dict[str, dict[str, tuple[object, object]]] = {}
+    for name, (steps, values) in metrics.items():
+        families.setdefault(name.rsplit("_", 1)[-1], {})[words(name)] = (steps, values)
+    charts = []
+    for family, lines in families.items():
+        positive = all(min(values) > 0 for _, values in metrics.values() if len(values) and family == "loss")
+        figure = curves(lines, x_label="step", y_label=family, log_y=family == "loss" and positive)
+        save_figure(figure, folder / f"metric-{family}")
+        charts.append((folder / f"metric-{family}.svg").read_text(encoding="utf-8"))
+    return charts
+
+
+def inline_svg(svg: str, prefix: str) -> str:
+    """An SVG whose ids cannot meet those of another on the same page, at the width of its column."""
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{prefix}-", svg)
+    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
+    svg = re.sub(r"<style>svg\{.*?</style>", "", svg, count=1, flags=re.DOTALL)  # the page sets the ink
+    return re.sub(r'<svg ([^>]*?)width="([\d.]+)pt" height="[\d.]+pt"', r'<svg \1style="width:\2pt"', svg, count=1)
+
+
+def number(value: object) -> str:
+    """A number as a person would write it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+def words(name: str) -> str:
+    return name.replace("_", " ")

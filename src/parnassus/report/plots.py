@@ -1,0 +1,237 @@
+"""Figures people would choose themselves: images, curves, clouds, fields and tables of numbers.
+
+Every function takes tensors or arrays and returns a matplotlib Figure in the house style.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, colours, plain, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def image_grid(
+    images: object,
+    *,
+    columns: int | None = None,
+    titles: Sequence[str] | None = None,
+    row_labels: Sequence[str] | None = None,
+    scale: float = 1.0,
+) -> "Figure":
+    """Images (n, channels, height, width) with values in [0, 1], drawn large, row by row.
+
+    `titles` stand above the images, or above the columns when there are as many as columns.
+    """
+    pictures = as_array(images)
+    if pictures.ndim != 4 or pictures.shape[1] not in (1, 3):
+        raise ValueError(f"images must be (n, 1 or 3, height, width); got {pictures.shape}")
+    count, _, height, width = pictures.shape
+    columns = columns or ceil(sqrt(count))
+    rows = ceil(count / columns)
+    gap = max(1, height // 14)
+    headroom = 0 if titles is None or len(titles) <= columns else max(2, height // 4)
+    tall, wide = height + gap + headroom, width + gap
+    mosaic = np.zeros((rows * tall, columns * wide, 4))  # transparent between the images
+    for index, picture in enumerate(pictures):
+        top, left = index // columns * tall + headroom, index % columns * wide
+        mosaic[top : top + height, left : left + width, :3] = np.clip(picture.transpose(1, 2, 0), 0.0, 1.0)
+        mosaic[top : top + height, left : left + width, 3] = 1.0
+    inch = scale * max(0.45, min(1.1, 9.0 / columns)) / wide
+    figure, axes = subplots(
+        size=(columns * wide * inch + 0.7 * bool(row_labels), rows * tall * inch + 0.3 * bool(titles))
+    )
+    ax = axes[0, 0]
+    plain(ax)
+    ax.imshow(mosaic)
+    middle = (width - 1) / 2
+    if titles is not None and not headroom:
+        ax.xaxis.tick_top()
+        ax.set_xticks([column * wide + middle for column in range(len(titles))], titles)
+    elif titles is not None:
+        for index, title in enumerate(titles):
+            place = index % columns * wide + middle, index // columns * tall + headroom - 1
+            ax.text(*place, title, ha="center", va="bottom", fontsize=8)
+    if row_labels is not None:
+        ax.set_yticks([row * tall + headroom + (height - 1) / 2 for row in range(len(row_labels))], row_labels)
+    ax.tick_params(length=0)
+    return figure
+
+
+def show_image(ax: "Axes", image: object) -> None:
+    """One image (channels, height, width) on `ax`."""
+    picture = np.clip(as_array(image).transpose(1, 2, 0), 0.0, 1.0)
+    ax.imshow(picture.squeeze(-1) if picture.shape[-1] == 1 else picture, cmap="gray", vmin=0.0, vmax=1.0)
+
+
+def curves(
+    lines: Mapping[str, tuple[object, object]],
+    *,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    bands: Mapping[str, tuple[object, object]] | None = None,
+    marks: Mapping[str, float] | None = None,
+) -> "Figure":
+    """One line per name; `bands` shade (low, high) around a line, `marks` are named vertical lines."""
+    figure, axes = subplots()
+    ax = axes[0, 0]
+    for (name, (x, y)), colour in zip(lines.items(), colours(len(lines)), strict=True):
+        points = as_array(x)
+        ax.plot(points, as_array(y), label=name, color=colour, marker="o" if len(points) < 15 else None, markersize=4)
+        if bands and name in bands:
+            low, high = bands[name]
+            ax.fill_between(points, as_array(low), as_array(high), color=colour, alpha=0.18, linewidth=0)
+    for name, x in (marks or {}).items():
+        ax.axvline(x, color=FAINT, linestyle="--", linewidth=1)
+        ax.annotate(
+            name, (x, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), textcoords="offset points", va="top"
+        )
+    ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    if len(lines) > 1:
+        ax.legend()
+    return figure
+
+
+def scatter(
+    points: object,
+    *,
+    labels: object | None = None,
+    classes: Sequence[str] = (),
+    x_label: str = "",
+    y_label: str = "",
+    lines: Mapping[str, tuple[object, object]] | None = None,
+) -> "Figure":
+    """Points (n, 2), coloured by class where `labels` (n) are given; `lines` are drawn over them."""
+    cloud = as_array(points)
+    figure, axes = subplots(size=(5.6, 4.6))
+    ax = axes[0, 0]
+    kinds = np.zeros(len(cloud), dtype=int) if labels is None else as_array(labels).astype(int)
+    size = float(np.clip(4000 / max(1, len(cloud)), 3, 30))
+    for kind, colour in zip(np.unique(kinds), colours(len(np.unique(kinds))), strict=True):
+        chosen = cloud[kinds == kind]
+        name = classes[kind] if kind < len(classes) else str(kind)
+        ax.scatter(
+            chosen[:, 0], chosen[:, 1], s=size, color=colour, label=name, alpha=0.75, linewidths=0, rasterized=True
+        )
+    for name, (x, y) in (lines or {}).items():
+        ax.plot(as_array(x), as_array(y), color=INK, label=name)
+    ax.set(xlabel=x_label, ylabel=y_label)
+    if labels is not None or lines:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), markerscale=max(1.0, 5 / sqrt(size)))
+    return figure
+
+
+def heatmap(
+    matrix: object,
+    *,
+    row_labels: Sequence[str] | None = None,
+    column_labels: Sequence[str] | None = None,
+    x_label: str = "",
+    y_label: str = "",
+    extent: tuple[float, float, float, float] | None = None,
+    diverging: bool = False,
+    annotate: bool = False,
+) -> "Figure":
+    """A matrix as colours; `diverging` centres the scale on zero, `annotate` writes the numbers in."""
+    values = as_array(matrix)
+    figure, axes = subplots(size=(5.8, 4.6))
+    ax = axes[0, 0]
+    limit = float(np.nanmax(np.abs(values))) if diverging else None
+    picture = ax.imshow(
+        values,
+        cmap=DIVERGING if diverging else SEQUENTIAL,
+        vmin=None if limit is None else -limit,
+        vmax=limit,
+        aspect="auto",
+        extent=extent,
+        origin="lower" if extent else "upper",
+    )
+    ax.grid(visible=False)
+    ax.set(xlabel=x_label, ylabel=y_label)
+    if column_labels is not None:
+        ax.set_xticks(range(len(column_labels)), column_labels)
+    if row_labels is not None:
+        ax.set_yticks(range(len(row_labels)), row_labels)
+    if annotate:
+        for (row, column), value in np.ndenumerate(values):
+            red, green, blue, _ = picture.cmap(picture.norm(value))
+            dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.55
+            ax.text(
+                column,
+                row,
+                f"{value:.3g}",
+                ha="center",
+                va="center",
+                color="#f8f8f8" if dark else "#111111",
+                fontsize=8,
+            )
+    figure.colorbar(picture, ax=ax).outline.set_visible(False)
+    return figure
+
+
+def bars(values: Mapping[str, float], *, x_label: str = "", reference: tuple[str, float] | None = None) -> "Figure":
+    """Horizontal bars with their values written at the end; `reference` is a named vertical line."""
+    figure, axes = subplots(size=(6.4, 0.8 + 0.36 * len(values)))
+    ax = axes[0, 0]
+    drawn = ax.barh(list(values), list(values.values()), color=PALETTE[0], height=0.65)
+    ax.bar_label(drawn, fmt="{:.4g}", padding=3)
+    ax.invert_yaxis()
+    ax.margins(x=0.12)
+    ax.grid(visible=False, axis="y")
+    ax.set_xlabel(x_label)
+    if reference is not None:
+        ax.axvline(reference[1], color=PALETTE[1], linestyle="--", linewidth=1.2, label=reference[0])
+        ax.legend(loc="lower right")
+    return figure
+
+
+def histograms(values: Mapping[str, object], *, x_label: str, bins: int = 60) -> "Figure":
+    """Densities of several samples on the same bins."""
+    samples = {name: as_array(sample).ravel() for name, sample in values.items()}
+    edges = np.histogram_bin_edges(np.concatenate(list(samples.values())), bins=bins)
+    figure, axes = subplots()
+    ax = axes[0, 0]
+    for (name, sample), colour in zip(samples.items(), colours(len(samples)), strict=True):
+        ax.hist(sample, bins=edges, density=True, label=name, color=colour, alpha=0.25)
+        ax.hist(sample, bins=edges, density=True, histtype="step", color=colour, linewidth=1.5)
+    ax.set(xlabel=x_label, ylabel="density")
+    if len(samples) > 1:
+        ax.legend()
+    return figure
+
+
+def arrows(points: object, vectors: object, *, background: object | None = None) -> "Figure":
+    """A vector field: an arrow at each point (n, 2), over a cloud of `background` points."""
+    start, arrow = as_array(points), as_array(vectors)
+    figure, axes = subplots(size=(5.2, 5.0))
+    ax = axes[0, 0]
+    if background is not None:
+        cloud = as_array(background)
+        ax.scatter(cloud[:, 0], cloud[:, 1], s=6, color=PALETTE[1], linewidths=0, alpha=0.8, rasterized=True)
+    ax.quiver(
+        start[:, 0], start[:, 1], arrow[:, 0], arrow[:, 1], color=PALETTE[0], angles="xy", scale_units="xy", scale=1
+    )
+    ax.set_aspect("equal")
+    return figure
+
+
+def surface(heights: object, *, extent: tuple[float, float, float, float], points: object | None = None) -> "Figure":
+    """A surface over the rectangle `extent` = (left, right, bottom, top); `points` (n, 3) stand on it."""
+    values = as_array(heights)
+    x, y = np.meshgrid(
+        np.linspace(extent[0], extent[1], values.shape[1]), np.linspace(extent[2], extent[3], values.shape[0])
+    )
+    figure, axes = subplots(size=(5.6, 4.6), three_d=True)
+    ax = axes[0, 0]
+    ax.plot_surface(x, y, values, cmap=SEQUENTIAL, alpha=0.85, linewidth=0, rasterized=True)
+    if points is not None:
+        spots = as_array(points)
+        ax.scatter(spots[:, 0], spots[:, 1], spots[:, 2], color=PALETTE[1], s=40, depthshade=False)
+    return figure

@@ -1,0 +1,82 @@
+"""Checkpoints: one safetensors file, written to a temporary name and renamed; loading it cannot run code."""
+
+import json
+import os
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from parnassus.train.errors import NotFiniteError, RunError
+
+
+def save_tree(path: Path, tree: object) -> None:
+    """Write nested dicts and lists of tensors and plain values; afterwards `path` is the old file or the new one."""
+    tensors: dict[str, Tensor] = {}
+    plain = _split(tree, "", tensors)
+    with_name = path.with_name(f".{path.name}.new")
+    save_file(tensors, with_name, metadata={"tree": json.dumps(plain)})
+    replace_durably(with_name, path)
+
+
+def load_tree(path: Path) -> object:
+    """Read back what `save_tree` wrote, on the CPU."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            plain = json.loads(file.metadata()["tree"])
+            return _join(plain, {key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - not a dict
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise RunError(f"{path} is not a checkpoint of ours, or is damaged ({error})") from None
+
+
+def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write a model's tensors under their own names, for any reader of safetensors."""
+    new = path.with_name(f".{path.name}.new")
+    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, new)
+    replace_durably(new, path)
+
+
+def replace_durably(new: Path, path: Path) -> None:
+    """Rename `new` to `path` so that neither a crash nor a power cut leaves half a file."""
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def demand_finite(tensors: dict[str, Tensor]) -> None:
+    """Stop, naming the first tensor that holds a NaN or an infinity."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            bad = int((~torch.isfinite(tensor)).sum())
+            raise NotFiniteError(f"{bad} of {tensor.numel()} numbers in {name} are not finite")
+
+
+def _split(tree: object, path: str, tensors: dict[str, Tensor]) -> object:
+    """The tree as JSON, its tensors moved to `tensors` under their path."""
+    if isinstance(tree, Tensor):
+        tensors[path] = tree.detach().cpu().clone(memory_format=torch.contiguous_format)
+        return {"tensor": path}
+    if isinstance(tree, dict):  # as pairs, so that a number stays a number as a key
+        return {"dict": [[key, _split(value, f"{path}/{key}", tensors)] for key, value in tree.items()]}
+    if isinstance(tree, list | tuple):
+        kind = "tuple" if isinstance(tree, tuple) else "list"
+        return {kind: [_split(value, f"{path}/{index}", tensors) for index, value in enumerate(tree)]}
+    if tree is None or isinstance(tree, str | int | float | bool):
+        return tree
+    raise RunError(f"{path} cannot be saved: {type(tree).__name__} is neither a tensor nor a plain value")
+
+
+def _join(plain: object, tensors: dict[str, Tensor]) -> object:
+    match plain:
+        case {"tensor": str(path)}:
+            return tensors[path]
+        case {"dict": list(pairs)}:
+            return {key: _join(value, tensors) for key, value in pairs}
+        case {"list": list(values)}:
+            return [_join(value, tensors) for value in values]
+        case {"tuple": list(values)}:
+            return tuple(_join(value, tensors) for value in values)
+        case _:
+            return plain

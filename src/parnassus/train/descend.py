@@ -1,0 +1,31 @@
+"""The loop of every method that has one loss."""
+
+from collections.abc import Iterator
+from typing import Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from parnassus.train.run import Batches, Run
+
+Batch = TypeVar("Batch")
+
+
+@runtime_checkable
+class HasLoss(Protocol):
+    """A model that can say how wrong it is."""
+
+    def loss(self, *batch: Tensor) -> Tensor: ...
+
+
+def descend(
+    run: Run, model: HasLoss, optimizer: Optimizer, batches: Batches[Tensor | tuple[Tensor, ...]]
+) -> Iterator[tuple[int, Tensor]]:
+    """Take a step down the loss for every batch; yields (step, loss), the loss detached and not yet read."""
+    loss_of = torch.compile(model.loss) if run.options.compile else model.loss
+    for step, batch in run.steps(batches):
+        with run.autocast():
+            loss = loss_of(*batch) if isinstance(batch, tuple) else loss_of(batch)
+        run.update(optimizer, loss)
+        yield step, loss.detach()

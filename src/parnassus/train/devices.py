@@ -1,0 +1,47 @@
+"""Where and how to compute: device, threads, precision."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import torch
+from torch import nn
+
+from parnassus.train.errors import RunError
+
+Precision = Literal["float32", "tf32", "bf16"]
+
+SMALL = 100_000
+"""A model with fewer weights runs on one thread: starting a second costs more than it brings."""
+
+
+def choose_device(name: str, local_rank: int = 0) -> torch.device:
+    """The device called `name`; "auto" takes an accelerator where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise RunError(f"device must be auto, cpu, cuda, cuda:N or mps; got {name!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise RunError(f"device {name!r} was asked for, but torch {torch.__version__} sees no CUDA device here")
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", local_rank)
+    return device
+
+
+def set_threads(model: nn.Module, told: int | None, cores: int) -> None:
+    """`told` CPU threads; without being told, one for a small model and all `cores` for a large one."""
+    small = sum(parameter.numel() for parameter in model.parameters()) < SMALL
+    torch.set_num_threads(told if told is not None else 1 if small else cores)
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """The context in which losses are computed: bfloat16 products for "bf16", nothing otherwise."""
+    if precision == "bf16":
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return nullcontext()
+
+
+def set_precision(precision: Precision) -> None:
+    """Let float32 matrix products run on tensor cores for "tf32"; keep them exact otherwise."""
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")

@@ -1,0 +1,189 @@
+"""Execute an experiment: from its settings to a finished folder with its report."""
+
+import importlib.metadata
+import os
+import platform
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import Protocol, runtime_checkable
+
+import torch
+
+from parnassus.report.page import Figure, Page, render
+from parnassus.train import parallel
+from parnassus.train.bands import Band
+from parnassus.train.errors import Interrupted, RunError
+from parnassus.train.folder import RunFolder
+from parnassus.train.metrics import read_metrics
+from parnassus.train.run import Options, Run
+
+
+@runtime_checkable
+class Experiment(Protocol):
+    """A frozen dataclass of settings that can be run."""
+
+    def __call__(self, run: Run) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An experiment with what its file says about it."""
+
+    name: str
+    title: str
+    experiment: Experiment
+    expected: Mapping[str, Band]
+    formulas: tuple[str, ...] = ()
+    profile: str = "laptop"
+    as_is: bool = True  # no flag differs from the profile
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return asdict(self.experiment)  # type: ignore[call-overload, no-any-return]  # a dataclass by convention
+
+
+def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = None) -> RunFolder:
+    """A new folder for this run; under torchrun the first process makes it and tells the others."""
+    world = parallel.world_from_environment()
+    path = ""
+    if world.rank == 0:
+        about: dict[str, object] = {
+            "experiment": recipe.name,
+            "title": recipe.title,
+            "profile": recipe.profile,
+            "settings": recipe.settings,
+            "options": asdict(options),
+            "command": command_line(),
+            "started": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "versions": versions(),
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        }
+        path = str(RunFolder.create(runs, name or recipe.name, about, stamp=name is None).path)
+    if world.size > 1:
+        from parnassus.train.devices import choose_device
+
+        parallel.join(choose_device(options.device, world.local_rank))
+        path = parallel.told_by_first(path)
+    return RunFolder(Path(path))
+
+
+def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
+    """Run the experiment in its folder, from its last checkpoint if it has one; returns its numbers."""
+    if folder.read_json("result.json"):
+        raise RunError(f"{folder.path} is finished already")
+    if parallel.world_from_environment().rank:
+        return _execute(recipe, options, folder)
+    with folder.lock():
+        numbers = _execute(recipe, options, folder)
+        write_report(recipe, folder)
+    return numbers
+
+
+def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
+    threads = torch.get_num_threads()
+    run = Run(folder, options)
+    try:
+        with _stop_at_signals(run):
+            numbers = recipe.experiment(run)
+        missing = set(recipe.expected) - set(numbers)
+        if missing:
+            raise RunError(f"{recipe.name} expects {', '.join(sorted(missing))}, but did not return it")
+        return run.finish(numbers)
+    except KeyboardInterrupt:
+        raise Interrupted from None
+    finally:
+        run.close()
+        torch.set_num_threads(threads)
+        parallel.leave()
+
+
+def write_report(recipe: Recipe, folder: RunFolder) -> Path:
+    """(Re)write report.html from what the folder holds."""
+    about, result = folder.read_json("run.json"), folder.read_json("result.json")
+    numbers = result.get("result", {})
+    judged = recipe.profile == "laptop" and recipe.as_is
+    figures = []
+    for name, value in (numbers if isinstance(numbers, dict) else {}).items():
+        band = recipe.expected.get(name)
+        holds = band.holds(value) if band is not None and judged else None
+        figures.append(Figure(name, value, "" if band is None else str(band), holds))
+    remark = (
+        ""
+        if judged
+        else "The expected bands hold for the laptop profile with its own settings, so they do not judge this run."
+    )
+    page = Page(
+        title=recipe.title,
+        name=folder.path.name,
+        formulas=recipe.formulas,
+        figures=figures,
+        remark=remark,
+        story=list(folder.read_json("story.json").values()),  # type: ignore[arg-type]  # written by Run._tell
+        metrics=read_metrics(folder.path / "metrics.csv"),
+        settings=recipe.settings,
+        facts=_facts(about, result),
+        commands={
+            "The same run": str(about["command"]),
+            "Compare with another": f"parnassus runs compare {folder.path.name} OTHER",
+        },
+    )
+    folder.write_text("report.html", render(page, folder.path / "figures"))
+    return folder.path / "report.html"
+
+
+def options_from(about: Mapping[str, object]) -> Options:
+    """The options a folder was started with."""
+    known = {field.name for field in fields(Options)}
+    saved = about.get("options")
+    return Options(**{key: value for key, value in (saved if isinstance(saved, dict) else {}).items() if key in known})
+
+
+def command_line() -> str:
+    """The command as a person would type it."""
+    program = Path(sys.argv[0]).name
+    return " ".join([program if program != "__main__.py" else "python -m parnassus", *sys.argv[1:]])
+
+
+def versions() -> dict[str, str]:
+    found = {name: importlib.metadata.version(name) for name in ("parnassus", "torch", "numpy")}
+    return {"python": platform.python_version(), **found}
+
+
+def _facts(about: Mapping[str, object], result: Mapping[str, object]) -> dict[str, object]:
+    options, used = about.get("options"), about.get("versions")
+    facts: dict[str, object] = {"started": about.get("started"), "seconds": result.get("seconds", "not finished")}
+    facts |= {"profile": about.get("profile"), "machine": about.get("machine")}
+    if isinstance(options, dict):
+        facts |= {"seed": options.get("seed"), "device": options.get("device"), "precision": options.get("precision")}
+    if isinstance(used, dict):
+        facts["versions"] = ", ".join(f"{name} {version}" for name, version in used.items())
+    return facts
+
+
+@contextmanager
+def _stop_at_signals(run: Run) -> Iterator[None]:
+    """Ctrl-C and SIGTERM let the step in hand finish and save; a second one stops at once."""
+    asked = False
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or not run.stop_soon():
+            raise KeyboardInterrupt
+        asked = True
+
+    try:
+        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: whoever started us handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

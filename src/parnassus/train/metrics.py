@@ -1,0 +1,85 @@
+"""Metrics: a CSV that can be cut back to a checkpoint, and the same numbers for TensorBoard."""
+
+import time
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from parnassus.train.errors import RunError
+
+Curves: TypeAlias = dict[str, tuple[list[int], list[float]]]
+HEADER = "step,metric,value\n"
+
+
+class Metrics:
+    """Appends `step,metric,value` lines; floats are written so that they read back bit for bit."""
+
+    def __init__(self, folder: Path, size: int | None = None) -> None:
+        """Open for writing; `size` cuts the file back to the length it had at a checkpoint."""
+        self.path = folder / "metrics.csv"
+        if not self.path.exists():
+            self.path.write_text(HEADER)
+        self._file: IO[str] = self.path.open("r+")
+        self._file.truncate(len(HEADER) if size is None else size)
+        self._file.seek(0, 2)
+        self._events = Events(folder, read_metrics(self.path))
+        self.latest: dict[str, float] = {}
+
+    def append(self, step: int, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            self._file.write(f"{step},{name},{value!r}\n")
+        self._events.pending.append((time.time(), step, values))
+        self.latest.update(values)
+
+    def flush(self) -> int:
+        """Bring everything to disk and say how long the CSV is."""
+        self._file.flush()
+        self._events.write()
+        return self._file.tell()
+
+    def close(self) -> None:
+        self.flush()
+        self._file.close()
+
+
+class Events:
+    """The same numbers for TensorBoard, in one event file that starts anew with each session of a run."""
+
+    def __init__(self, folder: Path, earlier: Curves) -> None:
+        self.path = folder / f"events.out.tfevents.{time.time_ns()}"
+        for old in folder.glob("events.out.tfevents.*"):
+            old.unlink()
+        self.pending: list[tuple[float, int, dict[str, float]]] = [
+            (time.time(), step, {name: value})
+            for name, (steps, values) in earlier.items()
+            for step, value in zip(steps, values, strict=True)
+        ]
+
+    def write(self) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event  # 0.2 s of imports
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        with self.path.open("ab") as file:
+            records = RecordWriter(file)
+            if file.tell() == 0:
+                records.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
+            for now, step, values in self.pending:
+                summary = Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
+                records.write(Event(wall_time=now, step=step, summary=summary).SerializeToString())
+        self.pending.clear()
+
+
+def read_metrics(path: Path) -> Curves:
+    """Each metric's steps and values; an unfinished last line is left out."""
+    curves: Curves = {}
+    if not path.exists():
+        return curves
+    for number, line in enumerate(path.read_text().split("\n")[1:-1], start=2):
+        try:
+            step, name, value = line.split(",")
+            steps, values = curves.setdefault(name, ([], []))
+            steps.append(int(step))
+            values.append(float(value))
+        except ValueError:
+            raise RunError(f"{path} is damaged in line {number}: {line[:60]!r}") from None
+    return curves

@@ -1,0 +1,165 @@
+"""Many processes, one training: DDP or FSDP2 under `torchrun`; on a single device nothing of this is loaded.
+
+Both watch only `forward`, so the other verbs of a model are routed through it.
+"""
+
+import os
+from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+Mode = Literal["ddp", "fsdp"]
+VERBS = ("loss", "log_prob", "sample")
+
+
+class World(NamedTuple):
+    """This process among its peers."""
+
+    rank: int
+    size: int
+    local_rank: int
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """Anything that can be saved and restored."""
+
+    def state_dict(self) -> dict[str, object]: ...
+
+    def load_state_dict(self, state: dict[str, object], /) -> object: ...
+
+
+def world_from_environment() -> World:
+    """What torchrun announces; one process alone without it."""
+    rank, size, local_rank = (int(os.environ.get(name, d)) for name, d in _ANNOUNCED)
+    return World(rank, size, local_rank)
+
+
+_ANNOUNCED = (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+
+
+def join(device: torch.device) -> None:
+    """Join the process group that torchrun's environment describes."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+
+def leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+class Routed(nn.Module):
+    """Calls any method of a module through `forward`, the one door that DDP watches."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, method: str, *arguments: object) -> object:
+        return getattr(self.inner, method)(*arguments)
+
+
+class Replica(nn.Module):
+    """A module under DDP that still answers to its own verbs; what is saved is the inner module."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.door = [nn.parallel.DistributedDataParallel(Routed(inner))]  # in a list: no second registration
+
+    def forward(self, *arguments: object) -> object:
+        return self.door[0]("forward", *arguments)
+
+    def loss(self, *arguments: object) -> object:
+        return self.door[0]("loss", *arguments)
+
+    def __getattr__(self, name: str) -> Tensor | nn.Module:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return cast("Tensor", getattr(super().__getattr__("inner"), name))
+
+
+def distribute(model: nn.Module, mode: Mode) -> nn.Module:
+    """Wrap a placed model for this world."""
+    if mode == "ddp":
+        return Replica(model)
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method  # 0.5 s of imports
+
+    for child in model.children():
+        if sum(parameter.numel() for parameter in child.parameters()) > 0 and not isinstance(child, nn.ModuleList):
+            fully_shard(child)
+    fully_shard(model)
+    for verb in VERBS:
+        if hasattr(model, verb):
+            register_fsdp_forward_method(model, verb)
+    return model
+
+
+def model_state(model: nn.Module, mode: Mode | None) -> dict[str, object]:
+    """The whole model's tensors, wherever they are kept; a collective call under FSDP."""
+    if mode == "fsdp":
+        from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+
+        return dict(get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)))
+    return dict(inner(model).state_dict())
+
+
+def load_model_state(model: nn.Module, state: dict[str, object], mode: Mode | None) -> None:
+    if mode == "fsdp":
+        from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+
+        set_model_state_dict(model, cast("dict[str, Any]", state), options=StateDictOptions(full_state_dict=True))
+    else:
+        inner(model).load_state_dict(state)
+
+
+def optimizer_state(model: nn.Module, optimizer: Optimizer, mode: Mode | None) -> dict[str, object]:
+    if mode == "fsdp":
+        from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+
+        options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+        return dict(get_optimizer_state_dict(model, optimizer, options=options))
+    return optimizer.state_dict()
+
+
+def load_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str, object], mode: Mode | None) -> None:
+    if mode == "fsdp":
+        from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
+
+        set_optimizer_state_dict(
+            model, optimizer, cast("dict[str, Any]", state), options=StateDictOptions(full_state_dict=True)
+        )
+    else:
+        optimizer.load_state_dict(state)
+
+
+def inner(model: nn.Module) -> nn.Module:
+    """The module as its author wrote it."""
+    return model.inner if isinstance(model, Replica) else model
+
+
+def mean_over_world(values: Tensor) -> Tensor:
+    """The mean of each process's values, the same on all of them."""
+    dist.all_reduce(values)
+    return values / dist.get_world_size()
+
+
+def anyone(flag: bool, device: torch.device) -> bool:  # noqa: FBT001 - the flag is the datum
+    """Whether `flag` is set on any process: they must save together or not at all."""
+    vote = torch.tensor(float(flag), device=device)
+    dist.all_reduce(vote, op=dist.ReduceOp.MAX)
+    return bool(vote.item())
+
+
+def told_by_first(value: str) -> str:
+    """The first process's string, on every process."""
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]

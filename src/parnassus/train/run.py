@@ -1,0 +1,288 @@
+"""Run: device, seed, progress, log, checkpoint, figures. It knows no method; experiments own their loops."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from parnassus.train import parallel
+from parnassus.train.checkpoint import demand_finite, load_tree, save_tree, save_weights
+from parnassus.train.devices import Precision, autocast, choose_device, set_precision, set_threads
+from parnassus.train.errors import Interrupted, NotFiniteError, RunError
+from parnassus.train.folder import RunFolder
+from parnassus.train.metrics import Metrics
+from parnassus.train.parallel import Mode
+from parnassus.train.progress import Ticker, terminal
+from parnassus.train.seeding import mix, reseed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Batch = TypeVar("Batch", covariant=True)
+Model = TypeVar("Model", bound=nn.Module)
+POINTS = 200
+"""How many points of a curve are kept per loop: every step of a short one, each hundredth of 20,000."""
+TOGETHER = 16
+"""Under torchrun, processes agree on saving every so many steps."""
+
+
+@runtime_checkable
+class Batches(Protocol[Batch]):
+    """Batches that are a pure function of (seed, step)."""
+
+    def __len__(self) -> int: ...
+
+    def at(self, step: int, seed: int, rank: int, world: int) -> Batch: ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run an experiment, whatever it is."""
+
+    seed: int = 0  # everything random follows from it
+    device: str = "auto"  # auto, cpu, cuda, cuda:N, mps
+    precision: Precision = "float32"  # of matrix products: float32, tf32 or bf16 (autocast)
+    threads: int | None = None  # CPU threads; unless told, one for a small model and all cores for a large one
+    parallel: Mode = "ddp"  # under torchrun: copy the model (ddp) or shard it (fsdp)
+    compile: bool = False  # compile the loss with torch.compile
+    save_seconds: float = 30.0  # save a checkpoint after this many seconds
+    save_steps: int = 0  # and after this many steps; 0: by the clock alone
+    quiet: bool = False  # show no progress
+
+
+class Run:
+    """One run of an experiment, in one folder, from wherever it was interrupted."""
+
+    def __init__(self, folder: RunFolder, options: Options) -> None:
+        self.folder = folder.path
+        self.options = options
+        self.seed = options.seed
+        self.rank, self.world, local_rank = parallel.world_from_environment()
+        self.device = choose_device(options.device, local_rank)
+        self._interrupt = self._looping = False
+        self._files = folder
+        self._mode = options.parallel if self.world > 1 else None
+        self._cores = torch.get_num_threads()
+        self._prepared: list[tuple[nn.Module, Optimizer]] = []
+        self._kept: dict[str, parallel.Stateful] = {}
+        self._loop = 0  # loops begun
+        self._position = (0, 0)  # (loop, step) that comes next
+        self._log_every = 1
+        self._latest: dict[str, float] = {}
+        self._story = folder.read_json("story.json")
+        set_precision(options.precision)
+        if self._mode is not None:
+            parallel.join(self.device)
+        checkpoint = self.folder / "checkpoint.safetensors"
+        self._saved = cast("dict[str, object]", load_tree(checkpoint)) if checkpoint.exists() else {}
+        self._resume = cast("tuple[int, int]", self._saved.get("position", (0, 0)))
+        self._seconds = cast("float", self._saved.get("seconds", 0.0))
+        self._began = self._saved_at = time.monotonic()
+        self.metrics = Metrics(self.folder, cast("int | None", self._saved.get("metrics"))) if self.rank == 0 else None
+        self._ticker = Ticker(None if options.quiet or self.rank else terminal())
+        reseed(self.device, self.seed)  # ranks alike while building
+
+    @property
+    def seconds(self) -> float:
+        """Time spent so far, over all sessions of this run."""
+        return self._seconds + time.monotonic() - self._began
+
+    def build(self, factory: Callable[..., Model], **facts: object) -> Model:
+        """`factory(**facts)`; the facts are remembered, so that the model can be built again from the folder."""
+        if self.rank == 0:
+            self._files.write_json("model.json", facts)
+        return factory(**facts)
+
+    def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
+        """Place the model, wrap it under torchrun, then build its optimiser; restore both when resuming."""
+        set_threads(model, self.options.threads, self._cores)
+        placed: nn.Module = model.to(self.device)
+        if self._mode is not None:
+            placed = parallel.distribute(placed, self._mode)
+        optimizer = factory(placed.parameters())
+        index = len(self._prepared)
+        self._prepared.append((placed, optimizer))
+        states = cast("list[dict[str, dict[str, object]]]", self._saved.get("prepared", []))
+        if index < len(states):
+            state, mode = states[index], self._mode
+            self._restore(lambda: parallel.load_model_state(placed, state["model"], mode))
+            self._restore(lambda: parallel.load_optimizer_state(placed, optimizer, state["optimizer"], mode))
+        return cast("Model", placed), optimizer
+
+    def keep(self, name: str, thing: parallel.Stateful) -> None:
+        """Save `thing` with the checkpoints (a moving average, a schedule, a buffer), and restore it when resuming."""
+        if name in self._kept:
+            raise ValueError(f"something is kept as {name!r} already")
+        self._kept[name] = thing
+        states = cast("dict[str, dict[str, object]]", self._saved.get("kept", {}))
+        if name in states:
+            self._restore(lambda: thing.load_state_dict(states[name]))
+
+    def steps(self, batches: Batches[Batch] | int) -> Iterator[tuple[int, Batch]]:
+        """(step, batch) for each step still to do: seeds before a step, saves and draws after it when due."""
+        loop, self._loop = self._loop, self._loop + 1
+        count = batches if isinstance(batches, int) else len(batches)
+        start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
+        self._log_every = max(1, count // POINTS)
+        self._position = (loop, start)
+        self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
+        self._looping = True
+        here = mix(self.seed, self.rank, loop)
+        try:
+            for step in range(start, count):
+                reseed(self.device, here, step)
+                self._position = (loop, step)
+                batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world)
+                yield step, cast("Batch", batch)
+                self._position = (loop, step + 1)
+                self._ticker.tick(step + 1, self._latest)
+                if self._save_due(step):
+                    self.checkpoint()
+                    if self._interrupt:
+                        raise Interrupted
+        finally:
+            self._ticker.stop(self._position[1], self._latest)
+            reseed(self.device, self.seed, loop, count)  # what follows does not depend on where we resumed
+            self._looping = False
+        self._position = (loop + 1, 0)
+        if start < count:
+            self.checkpoint()
+
+    def update(self, optimizer: Optimizer, loss: Tensor) -> None:
+        """One step of `optimizer` down the gradient of `loss`."""
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """The context in which a loss is computed at the precision asked for."""
+        return autocast(self.device, self.options.precision)
+
+    def log(self, step: int, **metrics: Tensor | float) -> None:
+        """Record the metrics of this step if it is one of those kept; costs nothing otherwise."""
+        if step % self._log_every == 0:
+            self.record(step, **metrics)
+
+    def record(self, step: int, **metrics: Tensor | float) -> None:
+        """Write metrics to metrics.csv and TensorBoard; under torchrun, their mean over the processes."""
+        if self._position < self._resume:
+            return  # written before the interruption
+        values = torch.tensor([_number(value) for value in metrics.values()], dtype=torch.float64)
+        if self._mode is not None:
+            values = parallel.mean_over_world(values.to(self.device)).cpu()
+        named = dict(zip(metrics, values.tolist(), strict=True))
+        self._demand_finite(step, named)
+        self._latest.update(named)
+        if self.metrics is not None:
+            self.metrics.append(step, named)
+
+    def figure(self, name: str, figure: "Figure", caption: str = "") -> None:
+        """Keep a figure as figures/NAME.svg and .png and show it in the report."""
+        if self.rank == 0:
+            from parnassus.report.ink import save_figure  # matplotlib only when something is drawn
+
+            save_figure(figure, self.folder / "figures" / name)
+            self._tell("figure", name, caption=caption)
+
+    def note(self, name: str, text: str) -> None:
+        """A paragraph for the report; blank lines part paragraphs."""
+        self._tell("note", name, text=text)
+
+    def table(self, name: str, rows: Sequence[Mapping[str, str | float]], caption: str = "") -> None:
+        """A table for the report: one mapping a row, its keys the columns."""
+        self._tell("table", name, rows=[dict(row) for row in rows], caption=caption)
+
+    def publish(self, model: nn.Module) -> None:
+        """Keep `model` as weights.safetensors: what others load, and `parnassus sample` uses."""
+        state = parallel.model_state(model, self._mode)
+        if self.rank == 0:
+            tensors = {name: cast("Tensor", value) for name, value in state.items()}
+            demand_finite(tensors)
+            save_weights(self.folder / "weights.safetensors", tensors)
+
+    def checkpoint(self) -> None:
+        """Save everything needed to go on from here; a collective call under torchrun."""
+        prepared = [
+            {
+                "model": parallel.model_state(model, self._mode),
+                "optimizer": parallel.optimizer_state(model, optimizer, self._mode),
+            }
+            for model, optimizer in self._prepared
+        ]
+        self._saved_at = time.monotonic()
+        if self.metrics is None:
+            return
+        for index, state in enumerate(prepared):
+            name = "model" if index == 0 else f"model {index + 1}"
+            demand_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
+        tree = {
+            "position": self._position,
+            "seconds": self.seconds,
+            "metrics": self.metrics.flush(),
+            "prepared": prepared,
+            "kept": {name: thing.state_dict() for name, thing in self._kept.items()},
+        }
+        save_tree(self.folder / "checkpoint.safetensors", tree)
+
+    def finish(self, result: Mapping[str, float]) -> dict[str, float]:
+        """Write the result; from now on the run counts as finished."""
+        numbers = {name: _number(value) for name, value in result.items()}
+        if not (self.folder / "weights.safetensors").exists() and self._prepared:
+            self.publish(self._prepared[0][0])
+        if self.rank == 0:
+            self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
+        return numbers
+
+    def close(self) -> None:
+        """Let go of the open files."""
+        if self.metrics is not None:
+            self.metrics.close()
+
+    def stop_soon(self) -> bool:
+        """Ask the loop to save and stop after the step in hand; False when no loop is running."""
+        self._interrupt = self._looping
+        return self._looping
+
+    def _save_due(self, step: int) -> bool:
+        steps = self.options.save_steps
+        due = (
+            self._interrupt
+            or time.monotonic() - self._saved_at >= self.options.save_seconds
+            or (steps > 0 and (step + 1) % steps == 0)
+        )
+        if self._mode is None:
+            return due
+        return (step + 1) % TOGETHER == 0 and parallel.anyone(due, self.device)
+
+    def _restore(self, load: Callable[[], object]) -> None:
+        try:
+            load()
+        except (RuntimeError, KeyError, ValueError) as error:
+            reason = str(error).split("\n")
+            raise RunError(
+                f"the checkpoint in {self.folder} is of another model: {' '.join(line.strip() for line in reason[:3])}"
+            ) from None
+
+    def _demand_finite(self, step: int, metrics: dict[str, float]) -> None:
+        bad = [name for name, value in metrics.items() if not isfinite(value)]
+        if not bad:
+            return
+        for model, _ in self._prepared:
+            for name, parameter in parallel.inner(model).named_parameters():
+                demand_finite({f"the weights {name} (step {step})": parameter.detach()})
+        raise NotFiniteError(f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights still are")
+
+    def _tell(self, kind: str, name: str, **content: object) -> None:
+        if self.rank == 0:
+            self._story[f"{kind} {name}"] = {"kind": kind, "name": name, **content}
+            self._files.write_json("story.json", self._story)
+
+
+def _number(value: Tensor | float) -> float:
+    return float(value.detach()) if isinstance(value, Tensor) else float(value)

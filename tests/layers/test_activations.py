@@ -1,0 +1,67 @@
+"""Activations against torch, scipy-free closed forms and each other."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from parnassus.layers import activations as act
+
+X = torch.linspace(-30, 30, 6_001, dtype=torch.float64)
+REFERENCES: list[tuple[act.Activation, Callable[[Tensor], Tensor]]] = [
+    (act.identity, lambda x: x),
+    (act.step01, lambda x: torch.heaviside(x, torch.zeros_like(x))),
+    (act.relu, functional.relu),
+    (act.leaky_relu, functional.leaky_relu),
+    (act.tanh, lambda x: x.sinh() / x.cosh()),
+    (act.sigmoid, lambda x: x.exp() / (1 + x.exp())),
+    (act.gelu, functional.gelu),
+]
+WITH_SLOPES = [
+    (act.identity, act.identity_slope),
+    (act.relu, act.relu_slope),
+    (act.leaky_relu, act.leaky_relu_slope),
+    (act.tanh, act.tanh_slope),
+    (act.sigmoid, act.sigmoid_slope),
+    (act.gelu, act.gelu_slope),
+]
+
+
+@pytest.mark.parametrize(("ours", "reference"), REFERENCES)
+def test_an_activation_agrees_with_its_reference(ours: act.Activation, reference: Callable[[Tensor], Tensor]) -> None:
+    torch.testing.assert_close(ours(X), reference(X), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize(("function", "slope"), WITH_SLOPES)
+def test_a_slope_is_the_limit_of_secants(function: act.Activation, slope: act.Activation) -> None:
+    x, h = X[X.abs() > 0.001], 1e-5  # away from the corner at 0
+    secant = (function(x + h) - function(x - h)) / (2 * h)
+    torch.testing.assert_close(slope(x), secant, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("function", [pair[0] for pair in REFERENCES] + [act.sign_pm1])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3, 4)])
+def test_shape_and_precision_are_kept(function: act.Activation, shape: tuple[int, ...]) -> None:
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        out = function(torch.randn(shape, dtype=torch.float64).to(dtype))
+        assert out.shape == shape
+        assert out.dtype == dtype
+
+
+def test_the_two_signs_differ_only_below() -> None:
+    x = torch.tensor([-3.0, -0.0, 0.0, 1e-30, 5.0])
+    assert act.step01(x).tolist() == [0, 0, 0, 1, 1]
+    assert act.sign_pm1(x).tolist() == [-1, -1, -1, 1, 1]
+
+
+def test_gelu_keeps_its_digits_far_below_zero() -> None:
+    """At −10 the probability Φ is 7.6e−24, which 1 + erf rounds to 0; the value is x Φ(x)."""
+    x = torch.tensor(-10.0, dtype=torch.float64)
+    torch.testing.assert_close(act.gelu(x), torch.tensor(-7.61985302416052e-23, dtype=torch.float64), rtol=1e-9, atol=0)
+
+
+def test_leaky_relu_leaks_as_much_as_it_is_told() -> None:
+    assert float(act.leaky_relu(torch.tensor(-2.0), 0.25)) == -0.5
+    assert float(act.leaky_relu_slope(torch.tensor(-2.0), 0.25)) == 0.25

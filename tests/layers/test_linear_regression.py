@@ -1,0 +1,56 @@
+"""Least squares against the normal equations, and polynomials against powers."""
+
+import pytest
+import torch
+
+from parnassus.layers import LinearRegression, least_squares, linear_model, polynomial_features
+
+torch.manual_seed(0)
+X = torch.randn(40, 3, dtype=torch.float64)
+Y = torch.randn(40, dtype=torch.float64)
+
+
+def test_residuals_are_orthogonal_to_the_data() -> None:
+    w, b = least_squares(X, Y)
+    residual = Y - linear_model(X, w, b)
+    torch.testing.assert_close(X.T @ residual, torch.zeros(3, dtype=torch.float64), atol=1e-12, rtol=0)
+    assert float(residual.sum()) == pytest.approx(0, abs=1e-12)
+
+
+def test_normal_equations_give_the_same() -> None:
+    with_ones = torch.cat([X, torch.ones(40, 1, dtype=torch.float64)], 1)
+    solution = torch.linalg.solve(with_ones.T @ with_ones, with_ones.T @ Y)
+    w, b = least_squares(X, Y)
+    torch.testing.assert_close(torch.cat([w, b[None]]), solution)
+
+
+def test_fewer_points_than_unknowns_give_the_smallest_solution() -> None:
+    w, b = least_squares(X[:2], Y[:2])
+    torch.testing.assert_close(linear_model(X[:2], w, b), Y[:2])
+    with_ones = torch.cat([X[:2], torch.ones(2, 1, dtype=torch.float64)], 1)
+    torch.testing.assert_close(torch.cat([w, b[None]]), torch.linalg.pinv(with_ones) @ Y[:2])
+
+
+def test_polynomials_are_fitted_exactly() -> None:
+    x = torch.linspace(-1, 1, 30, dtype=torch.float64)
+    y = 1 - 2 * x + 0.5 * x**3 - 4 * x**5
+    model = LinearRegression().fit(polynomial_features(x, 5), y)
+    torch.testing.assert_close(
+        model.predict(polynomial_features(x / 3, 5)), 1 - 2 * (x / 3) + 0.5 * (x / 3) ** 3 - 4 * (x / 3) ** 5
+    )
+
+
+def test_the_features_are_legendre_polynomials() -> None:
+    x = torch.linspace(-1, 1, 7, dtype=torch.float64)
+    torch.testing.assert_close(polynomial_features(x, 3)[:, 1], (3 * x**2 - 1) / 2)
+    torch.testing.assert_close(polynomial_features(x, 3)[:, 2], (5 * x**3 - 3 * x) / 2)
+    assert polynomial_features(x, 1).shape == (7, 1)
+
+
+def test_misuse_gets_a_sentence() -> None:
+    with pytest.raises(RuntimeError, match="call fit"):
+        LinearRegression().predict(X)
+    with pytest.raises(ValueError, match="at least one point"):
+        least_squares(X[:0], Y[:0])
+    with pytest.raises(ValueError, match="degree=0"):
+        polynomial_features(Y, 0)

@@ -1,0 +1,46 @@
+"""Metrics read back bit for bit, can be cut back, and reach TensorBoard."""
+
+from pathlib import Path
+
+import pytest
+
+from parnassus.train.errors import RunError
+from parnassus.train.metrics import Metrics, read_metrics
+
+
+def test_values_read_back_bit_for_bit_after_a_cut(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path)
+    metrics.append(0, {"loss": 0.1 + 0.2, "rate": 1e-300})
+    size = metrics.flush()
+    metrics.append(1, {"loss": 5.0})
+    metrics.close()
+    again = Metrics(tmp_path, size)
+    again.append(1, {"loss": 1 / 3})
+    again.close()
+    assert read_metrics(tmp_path / "metrics.csv") == {"loss": ([0, 1], [0.1 + 0.2, 1 / 3]), "rate": ([0], [1e-300])}
+
+
+def test_an_unfinished_last_line_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text("step,metric,value\n0,loss,1.5\n1,lo")
+    assert read_metrics(path) == {"loss": ([0], [1.5])}
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text("step,metric,value\n0,loss,1.5\nnonsense\n")
+    with pytest.raises(RunError, match="line 3"):
+        read_metrics(path)
+
+
+def test_tensorboard_sees_the_same_numbers(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    metrics = Metrics(tmp_path)
+    metrics.append(0, {"loss": 2.0})
+    metrics.flush()
+    metrics.append(7, {"loss": 0.5})
+    metrics.close()
+    (path,) = tmp_path.glob("events.out.tfevents.*")
+    seen = [(event.step, value.tag) for event in EventFileLoader(str(path)).Load() for value in event.summary.value]
+    assert seen == [(0, "loss"), (7, "loss")]
