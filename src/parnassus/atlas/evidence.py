@@ -47,7 +47,8 @@ def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: flo
     left, right = np.broadcast_arrays(_array(measured), _array(predicted))
     if left.size == 0:
         raise ValueError("close needs at least one number; got empty arrays")
-    excess = np.abs(left - right) - (atol + rtol * np.abs(right))
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        excess = np.abs(left - right) - (atol + rtol * np.abs(right))
     excess = np.where(left == right, -np.inf, excess)  # ∞ equals ∞
     worst = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), excess.shape)
     tolerance = " ± ".join([""] + [f"{atol:g}"] * (atol > 0) + [f"{100 * rtol:g} %"] * (rtol > 0))
@@ -71,7 +72,12 @@ def at_least(measured: Numbers, bound: Numbers) -> Evidence:
 
 def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
     """The exponent r of y ∝ xʳ, as the least-squares slope of log y against log x."""
-    log_x, log_y = np.log(_array(x)), np.log(_array(y))
+    base, power = _array(x), _array(y)
+    if base.ndim != 1 or base.shape != power.shape or np.unique(base).size < 2:
+        raise ValueError(f"rate needs two or more places x, with a y for each; got {base.shape} and {power.shape}")
+    if not (np.all(base > 0) and np.all(power > 0)):
+        raise ValueError(f"rate needs positive numbers; the least are x = {base.min():g}, y = {power.min():g}")
+    log_x, log_y = np.log(base), np.log(power)
     log_x = log_x - log_x.mean()
     slope = float(log_x @ log_y / (log_x @ log_x))
     evidence = close(slope, predicted, atol=atol)
@@ -99,6 +105,8 @@ def raises(expected: type[Exception], action: Callable[[], object]) -> Evidence:
 
 def all_of(**parts: Evidence) -> Evidence:
     """Several pieces of evidence, each under its name (underscores read as spaces); all must hold."""
+    if not parts:
+        raise ValueError("all_of needs at least one piece of evidence: of nothing, everything holds")
     named = tuple((name.replace("_", " "), part) for name, part in parts.items())
     failed = [name for name, part in named if not part.holds]
     shown = f"{len(parts) - len(failed)} of {len(parts)} hold" + (f", not: {', '.join(failed)}" if failed else "")
@@ -109,7 +117,8 @@ def _bounded(measured: "NDArray[np.float64]", relation: str, bound: "NDArray[np.
     left, right = np.broadcast_arrays(measured, bound)
     if left.size == 0:
         raise ValueError("a bound needs at least one number; got an empty array")
-    margin = sign * (right - left)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        margin = np.where(left == right, 0.0, sign * (right - left))
     worst = np.unravel_index(np.argmin(np.where(np.isnan(margin), -np.inf, margin)), margin.shape)
     return Evidence(_text(left[worst]), relation, _text(right[worst]), bool(np.all(margin >= 0)))
 

@@ -71,7 +71,7 @@ def cifar_folder() -> Path | None:
 
 
 def membrane(*, test: int = 6) -> Dataset:
-    """30 electron micrographs, 512×512; y is 1 inside a cell and 0 on a membrane. The last `test` of them are the test."""
+    """30 electron micrographs of 512×512 pixels; y is 1 inside a cell, 0 on a membrane; the last `test` held out."""
     path = find_file(MEMBRANE)
     if path is None:
         raise DataError(

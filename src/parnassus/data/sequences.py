@@ -24,9 +24,9 @@ CAPTIONS = {"train": ("train", 29_000), "valid": ("val", 1_014), "test": ("test_
 class Chorales:
     """Pieces as MIDI pitches of soprano, alto, tenor and bass at every sixteenth note; −1 is silence."""
 
-    train: list[Int[Tensor, "time 4"]]
-    valid: list[Int[Tensor, "time 4"]]
-    test: list[Int[Tensor, "time 4"]]
+    train: list[Int[Tensor, "_ 4"]]
+    valid: list[Int[Tensor, "_ 4"]]
+    test: list[Int[Tensor, "_ 4"]]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ SPOKEN = re.compile(r"(?:^|/)([0-9])_([a-z]+)_([0-9]+)\.wav$")
 class Recordings:
     """Waves of unequal length at one rate; the class and the speaker of each, where they are known."""
 
-    waves: list[Float[Tensor, " time"]]
+    waves: list[Float[Tensor, "_"]]
     labels: Int[Tensor, " count"]
     speakers: list[str]
     rate: int

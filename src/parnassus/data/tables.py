@@ -124,11 +124,9 @@ def _is_number(cell: str) -> bool:
 
 def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
-        content = np.load(path, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return {"x": content}
-        with content:
-            return dict(content)
+        with path.open("rb") as file:  # np.load leaves a damaged file open that it opened itself
+            content = np.load(file, allow_pickle=False)
+            return {"x": content} if isinstance(content, np.ndarray) else dict(content)
     except ValueError as error:
         raise DataError(f"{path} holds Python objects or is damaged: save plain arrays of numbers.") from error
     except (OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:

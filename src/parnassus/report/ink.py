@@ -83,15 +83,18 @@ def subplots(
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write PATH.svg, whose ink follows the page, and PATH.png on white; each appears whole or not at all."""
+    """Write PATH.svg, whose ink follows the page, and PATH.png on white; each appears whole or not at all.
+
+    A dot in PATH's name (`noise 0.5`) is part of the name.
+    """
     _settle(figure)
     with house_style():
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "parnassus"})
-        _replace(path.with_suffix(".svg"), themed(buffer.getvalue().decode()).encode())
+        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        _replace(path.with_name(f"{path.name}.svg"), themed(buffer.getvalue().decode()).encode())
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=160, facecolor="white")
-        _replace(path.with_suffix(".png"), buffer.getvalue())
+        _replace(path.with_name(f"{path.name}.png"), buffer.getvalue())
 
 
 def themed(svg: str) -> str:

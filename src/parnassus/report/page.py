@@ -47,6 +47,7 @@ def render(page: Page, figures: Path) -> str:
     )
     environment.filters["number"] = number
     environment.filters["words"] = words
+    environment.filters["columns"] = columns
     drawn = [
         {**item, "svg": inline_svg((figures / f"{item['name']}.svg").read_text(encoding="utf-8"), f"f{index}")}
         if item["kind"] == "figure"
@@ -59,12 +60,12 @@ def render(page: Page, figures: Path) -> str:
 
 def metric_charts(metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path) -> list[str]:
     """One chart for each kind of metric: `train_loss` and `test_loss` share the chart of `loss`."""
-    families: dict[str, dict[str, tuple[object, object]]] = {}
+    families: dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]] = {}
     for name, (steps, values) in metrics.items():
         families.setdefault(name.rsplit("_", 1)[-1], {})[words(name)] = (steps, values)
     charts = []
     for family, lines in families.items():
-        positive = all(min(values) > 0 for _, values in metrics.values() if len(values) and family == "loss")
+        positive = all(value > 0 for _, values in lines.values() for value in values)
         figure = curves(lines, x_label="step", y_label=family, log_y=family == "loss" and positive)
         save_figure(figure, folder / f"metric-{family}")
         charts.append((folder / f"metric-{family}.svg").read_text(encoding="utf-8"))
@@ -84,9 +85,14 @@ def number(value: object) -> str:
     """A number as a person would write it."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+    if isinstance(value, int) or (abs(value) < 1e15 and value == int(value)):
         return f"{int(value):,}"
     return f"{value:.4g}"
+
+
+def columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Every key of any row, in the order of their first appearance."""
+    return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def words(name: str) -> str:

@@ -1,7 +1,7 @@
 """The loop of every method that has one loss."""
 
-from collections.abc import Iterator
-from typing import Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -9,14 +9,13 @@ from torch.optim import Optimizer
 
 from parnassus.train.run import Batches, Run
 
-Batch = TypeVar("Batch")
-
 
 @runtime_checkable
 class HasLoss(Protocol):
     """A model that can say how wrong it is."""
 
-    def loss(self, *batch: Tensor) -> Tensor: ...
+    @property
+    def loss(self) -> Callable[..., Tensor]: ...
 
 
 def descend(

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 
@@ -75,14 +75,22 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
 
 def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
     """Run the experiment in its folder, from its last checkpoint if it has one; returns its numbers."""
-    if folder.read_json("result.json"):
-        raise RunError(f"{folder.path} is finished already")
+    if folder.status == "finished":
+        return _finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
     with folder.lock():
         numbers = _execute(recipe, options, folder)
         write_report(recipe, folder)
     return numbers
+
+
+def _finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
+    """What a finished run returned; only its report may still be missing, when it was killed at the very end."""
+    if (folder.path / "report.html").exists():
+        raise RunError(f"{folder.path} is finished already: {folder.path / 'report.html'}")
+    write_report(recipe, folder)
+    return cast("dict[str, float]", folder.read_json("result.json")["result"])
 
 
 def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:

@@ -235,7 +235,8 @@ class Run:
         numbers = {name: _number(value) for name, value in result.items()}
         if not (self.folder / "weights.safetensors").exists() and self._prepared:
             self.publish(self._prepared[0][0])
-        if self.rank == 0:
+        if self.metrics is not None:
+            self.metrics.flush()  # before the result: what counts as finished must be whole
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
         return numbers
 

@@ -62,11 +62,10 @@ def every_schedule_keeps_less_signal_with_each_step() -> Evidence:
     smallest = torch.stack([schedule.alpha.min() for schedule in [*schedules, arbitrary]])
     largest = torch.stack([schedule.alpha.max() for schedule in [*schedules, arbitrary]])
     falls = torch.stack([(s.alpha_bar_before - s.alpha_bar).min() for s in [*schedules, arbitrary]])
-    tiny = 1e-15
     return all_of(
-        above_zero=at_least(smallest, tiny),
-        below_one=at_most(largest, 1 - tiny),
-        falls=at_least(falls, tiny),
+        above_zero=at_least(smallest, 1e-15),
+        below_one_by=at_least(1 - largest, 1e-15),
+        falls=at_least(falls, 1e-300),
         learnable_starts_where_told=close(
             LearnableSchedule(schedules[1])().alpha_bar, schedules[1].alpha_bar, rtol=1e-9
         ),

@@ -54,9 +54,9 @@ def the_prior_is_that_of_the_previous_step() -> Correction:
 def _by_bayes(*, of_previous_step: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Mean and variance of q(x_{t−1}|x_t, x_0) by Bayes' rule and by the closed form, at six steps."""
     torch.manual_seed(0)
-    schedule = linear_schedule(1_000)
+    schedule = linear_schedule(10, low=0.01, high=0.5)
     x, x0 = torch.randn(2, 6, 3, dtype=torch.float64)
-    t = torch.tensor([1, 2, 10, 100, 500, 999])
+    t = torch.tensor([1, 2, 4, 6, 8, 9])
     one = torch.eye(3, dtype=torch.float64)
     means, variances = [], []
     for i, step in enumerate(t.tolist()):
@@ -81,7 +81,7 @@ def the_posterior_is_never_wider_than_the_step() -> Evidence:
     schedule = linear_schedule(1_000)
     return all_of(
         first=close(posterior_variance(schedule)[0], 0.0),
-        others=at_most(posterior_variance(schedule) / forward_variance(schedule), 1 - 1e-6),
+        others=at_most(posterior_variance(schedule) / forward_variance(schedule), 1 - 1e-9),
     )
 
 

@@ -4,11 +4,11 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 from torch.optim import SGD
 
-from parnassus.data import open_data
+from parnassus.data import Split, open_data
 from parnassus.latent.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.pca import PCA
 from parnassus.latent.projection import principal_angles, pseudo_inverse, second_moment
@@ -18,20 +18,20 @@ from parnassus.train.metrics import read_metrics
 
 covers = ("B4.3-1", "B4.3-3", "B4.3-12", "B4.3-13", "B4.3-14")
 expected = {
-    "largest_angle": at_most(1e-2),
-    "excess_error": at_most(1e-4),
+    "largest_angle": at_most(1e-3),
+    "excess_error": at_most(1e-5),
     "encoder_gap": at_most(1e-3),
-    "cosine_to_first_component": at_most(0.999),
+    "cosine_to_an_eigenvector": at_most(0.999),
 }
-profiles = {"smoke": {"steps": 300}, "gpu": {}}
+profiles = {"smoke": {"steps": 200}}
 
 
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # a built-in name, or your own folder or file
     latent: int = 4  # numbers in the code
-    steps: int = 4_000  # steps of descent, all examples at once
-    lr: float = 0.03  # learning rate, with momentum 0.9
+    steps: int = 3_000  # steps of descent, each over all examples
+    lr: float = 0.02  # learning rate; the momentum is 0.9
 
     def __call__(self, run: Run) -> dict[str, float]:
         x = open_data(self.data).to(run.device).train.x.flatten(1)
@@ -40,15 +40,53 @@ class Experiment:
         pca = PCA.fit(x, self.latent)
         closed_form = time.perf_counter() - began
 
+        began = time.perf_counter()
         model = LinearAutoencoder(x.shape[1], self.latent, bias=False)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.lr, momentum=0.9))
-        began = time.perf_counter()
-        for step, loss in descend(run, model, optimizer, _Everything(x, self.steps)):
-            V, W = model.encoder.weight.detach(), model.decoder.weight.detach()
-            run.log(
-                step,
-                loss=loss,
-                excess_error=(loss / pca.residual - 1).clamp(min=1e-9),
-                largest_angle=principal_angles(W, pca.components).max(),
-                encoder_gap=(V - pseudo_inverse(W)).abs().max(),
-            )
+        everything = Split(x).batches(len(x), self.steps, shuffle=False)
+        for step, loss in descend(run, model, optimizer, everything):
+            run.log(step, loss=loss, **_distances(model, x, pca))
+        training = time.perf_counter() - began
+
+        distances = _distances(model, x, pca)
+        self._draw(run)
+        z, scores = model.encode(x).detach(), pca.transform(x)
+        run.figure("code", heatmap(_correlation(z), diverging=True, annotate=True), "Correlations of the learnt code.")
+        rows = [
+            {"": "PCA", "seconds": closed_form, "error": float(pca.residual), "code correlation": _tangle(scores)},
+            {"": "descent", "seconds": training, "error": float(model.loss(x)), "code correlation": _tangle(z)},
+        ]
+        run.table("comparison", rows, "An eigensolver and descent find the same subspace; only PCA's code is in order.")
+        columns = model.decoder.weight.detach()
+        cosines = cosine_similarity(columns[:, :, None], pca.components[:, None, :], dim=0)
+        return {**distances, "cosine_to_an_eigenvector": float(cosines.abs().max())}
+
+    def _draw(self, run: Run) -> None:
+        history = read_metrics(run.folder / "metrics.csv")
+        lines = {
+            "largest principal angle": history["largest_angle"],
+            "error over the least error, less one": history["excess_error"],
+            "largest entry of V − pInv(W)": history["encoder_gap"],
+        }
+        caption = "Descent turns the decoder's span into that of the top eigenvectors and the encoder into pInv(W)."
+        run.figure("convergence", curves(dict(lines), x_label="step", y_label="distance", log_y=True), caption)
+
+
+def _distances(model: LinearAutoencoder, x: Tensor, pca: PCA) -> dict[str, float]:
+    V, W = model.encoder.weight.detach(), model.decoder.weight.detach()
+    return {
+        "largest_angle": float(principal_angles(W, pca.components).max()),
+        "excess_error": max(float(model.loss(x)) / float(pca.residual) - 1, 1e-9),  # rounding may end below the least
+        "encoder_gap": float((V - pseudo_inverse(W)).abs().max()),
+    }
+
+
+def _correlation(z: Tensor) -> Tensor:
+    z = z - z.mean(0)
+    return second_moment(z / z.std(0, correction=0))
+
+
+def _tangle(z: Tensor) -> float:
+    """The largest correlation between two coordinates of the code."""
+    matrix = _correlation(z)
+    return float((matrix - matrix.diag().diag()).abs().max())

@@ -1,0 +1,181 @@
+"""XOR: no straight cut solves it, one hidden layer does (book sec. 1.2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.optim import SGD
+
+from parnassus.data.toy import xor
+from parnassus.layers import least_squares, linear_model, mlp, relu, tanh
+from parnassus.losses import mean_squared_error
+from parnassus.report import FAINT, INK, PALETTE, bars, subplots, surface
+from parnassus.train import Run, at_least, at_most, between
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+covers = ("B1.2-4", "B1.2-5", "B1.2-6", "B1.2-7", "B1.2-15")
+expected = {
+    "affine_error": between(0.2499, 0.2501),
+    "network_error": at_most(1e-3),
+    "solved_with_2_units": between(0.05, 0.45),
+    "solved_with_8_units": at_least(0.8),
+}
+profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 150, "networks": 10}, "gpu": {}}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    hidden: int = 4  # hidden units of the network that is drawn
+    steps: int = 2_000  # gradient steps
+    rate: float = 0.3  # learning rate
+    networks: int = 100  # networks of each size for the statistics
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        corners = xor()
+        assert corners.y is not None
+        x, y = corners.x.to(run.device), corners.y.float().to(run.device)
+        run.figure("the data", draw_corners(x, y), "XOR: circles have value 0, crosses value 1 (book fig. 1.1).")
+
+        w, b = least_squares(x, y)
+        affine_error = mean_squared_error(linear_model(x, w, b), y)
+
+        network, optimizer = run.prepare(mlp((2, self.hidden, 1), activation=tanh), partial(SGD, lr=self.rate))
+        for step, _ in run.steps(self.steps):
+            loss = mean_squared_error(network(x)[:, 0], y)
+            run.update(optimizer, loss)
+            run.log(step, loss=loss.detach())
+        with torch.no_grad():
+            network_error = mean_squared_error(network(x)[:, 0], y)
+            heights = network(plane(61).to(run.device))[:, 0].reshape(61, 61)
+        pillars = torch.cat([x, y[:, None]], 1)
+        run.figure(
+            "a function that fits",
+            labelled(surface(heights, extent=(0, 1, 0, 1), points=pillars)),
+            f"The trained 2-{self.hidden}-1 tanh network over the square; dots are the four values (book fig. 1.2).",
+        )
+        run.figure(
+            "two networks",
+            nerve_and_network((2, self.hidden, 1)),
+            "A nerve cell collects from its dendrites and fires along its axon; a layered network of units that do "
+            "the like (book fig. 1.4).",
+        )
+
+        sizes = (1, 2, 3, 4, 8)
+        solved = {f"{hidden} hidden": self.share_solved(hidden, x.cpu(), y.cpu()) for hidden in sizes}
+        run.figure(
+            "how often training succeeds",
+            bars(solved, x_label=f"share of {self.networks} ReLU networks below an error of 0.01"),
+            "Two ReLU units can represent XOR exactly, but from most starts gradient descent does not get there: "
+            "a unit is dead or on the wrong side. More units than needed make training reliable.",
+        )
+        run.note(
+            "what to see",
+            f"The best affine function is ½ everywhere and errs by {float(affine_error):.2f}; the network errs by "
+            f"{float(network_error):.1e}.",
+        )
+        return {
+            "affine_error": float(affine_error),
+            "network_error": float(network_error),
+            "solved_with_2_units": solved["2 hidden"],
+            "solved_with_8_units": solved["8 hidden"],
+        }
+
+    def share_solved(self, hidden: int, x: Tensor, y: Tensor) -> float:
+        """Train many ReLU networks of one size at once, each from its own start."""
+        networks = [mlp((2, hidden, 1), activation=relu) for _ in range(self.networks)]
+        weights, _ = stack_module_state(networks)
+
+        def loss(own: dict[str, Tensor]) -> Tensor:
+            return mean_squared_error(functional_call(networks[0], own, (x,))[:, 0], y)
+
+        for _ in range(self.steps):
+            slopes = vmap(grad(loss))(weights)
+            weights = {name: (weight - self.rate * slopes[name]).detach() for name, weight in weights.items()}
+        return float((vmap(loss)(weights) < 0.01).float().mean())
+
+
+def plane(points: int) -> Tensor:
+    """A raster of the unit square, rows upwards."""
+    line = torch.linspace(0, 1, points)
+    second, first = torch.meshgrid(line, line, indexing="ij")
+    return torch.stack([first, second], -1).reshape(-1, 2)
+
+
+def draw_corners(x: Tensor, y: Tensor) -> "Figure":
+    figure, axes = subplots(size=(4.2, 4.0))
+    ax, x, y = axes[0, 0], x.cpu(), y.cpu()
+    zero, one = x[y == 0], x[y == 1]
+    ax.plot(zero[:, 0], zero[:, 1], color=FAINT, linestyle=":")
+    ax.plot(one[:, 0], one[:, 1], color=FAINT, linestyle=":")
+    ax.scatter(zero[:, 0], zero[:, 1], s=170, facecolors="none", edgecolors=PALETTE[0], linewidths=2.5, label="0")
+    ax.scatter(one[:, 0], one[:, 1], s=170, marker="x", color=PALETTE[1], linewidths=2.5, label="1")
+    ax.set(xlabel="x₁", ylabel="x₂", xticks=[0, 1], yticks=[0, 1], xlim=(-0.25, 1.25), ylim=(-0.25, 1.25))
+    ax.legend(loc="center right", title="value")
+    return figure
+
+
+def labelled(figure: "Figure") -> "Figure":
+    figure.axes[0].set(xlabel="x₁", ylabel="x₂", zlabel="output")
+    return figure
+
+
+def nerve_and_network(sizes: Sequence[int]) -> "Figure":
+    figure, axes = subplots(1, 2, size=(10.0, 3.8))
+    for ax in axes[0]:
+        ax.set_axis_off()
+        ax.set_aspect("equal")
+    draw_nerve_cell(axes[0, 0])
+    draw_layers(axes[0, 1], sizes)
+    return figure
+
+
+def draw_nerve_cell(ax: "Axes") -> None:
+    """A cell body with dendrites on the left and an axon that branches on the right."""
+    source = np.random.default_rng(3)
+    around = np.linspace(0, 2 * np.pi, 60)
+    for angle in np.linspace(0.62, 1.38, 6) * np.pi:
+        tip = np.array([np.cos(angle), np.sin(angle)])
+        for bend in source.uniform(-0.35, 0.35, 3):
+            turned = np.array([np.cos(angle + bend), np.sin(angle + bend)])
+            path = np.stack([0.3 * tip, 0.7 * tip, 0.7 * tip + 0.55 * turned])
+            ax.plot(path[:, 0], path[:, 1], color=PALETTE[0], linewidth=1.6, solid_capstyle="round")
+    along = np.linspace(0.25, 2.4, 60)
+    ax.plot(along, 0.07 * np.sin(3 * along), color=PALETTE[0], linewidth=3)
+    end = np.array([along[-1], 0.07 * np.sin(3 * along[-1])])
+    for angle in (-0.7, -0.25, 0.25, 0.7):
+        tip = end + 0.5 * np.array([np.cos(angle), np.sin(angle)])
+        ax.plot([end[0], tip[0]], [end[1], tip[1]], color=PALETTE[0], linewidth=1.6)
+        ax.scatter(tip[0], tip[1], s=30, color=PALETTE[1], zorder=3)
+    ax.fill(0.36 * np.cos(around), 0.36 * np.sin(around), color=PALETTE[0], zorder=2)
+    ax.fill(0.14 * np.cos(around), 0.14 * np.sin(around), color=PALETTE[5], zorder=3)
+    for text, place in (
+        ("dendrites", (-0.9, 1.35)),
+        ("cell body", (0.55, -0.55)),
+        ("axon", (1.4, 0.2)),
+        ("terminals", (2.75, -0.72)),
+    ):
+        ax.text(*place, text, ha="center")
+
+
+def draw_layers(ax: "Axes", sizes: Sequence[int]) -> None:
+    """Units as circles, one column a layer, every unit joined to all of the next column."""
+    columns = [[(2.0 * layer, count / 2 - 0.5 - unit) for unit in range(count)] for layer, count in enumerate(sizes)]
+    for left, right in pairwise(columns):
+        for start in left:
+            for end in right:
+                ax.plot([start[0], end[0]], [start[1], end[1]], color=FAINT, linewidth=1, zorder=1)
+    names = ["input", *["hidden"] * (len(sizes) - 2), "output"]
+    for column, name, colour in zip(columns, names, PALETTE, strict=False):
+        across, up = zip(*column, strict=True)
+        ax.scatter(across, up, s=420, color=colour, edgecolors=INK, linewidths=0.8, zorder=2)
+        ax.text(column[0][0], -max(sizes) / 2 - 0.45, name, ha="center")
+    ax.margins(0.12)

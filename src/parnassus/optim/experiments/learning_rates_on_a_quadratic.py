@@ -1,0 +1,106 @@
+"""How large may a learning rate be? Descent, a rate finder and a 1cycle on a bowl (book sec. 1.3)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from parnassus.optim import RateCurve, find_rate, gradient_descent, one_cycle_momentum, one_cycle_rate
+from parnassus.report import PALETTE, curves, subplots
+from parnassus.train import Run, between
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+covers = ("B1.3-4", "B1.3-9", "B1.3-11", "B1.3-12")
+expected = {
+    "border_times_half_beta": between(0.999, 1.001),
+    "finder_round_bowl": between(0.8, 1.0),
+    "finder_uneven_bowl": between(1.0, 10.0),
+    "finder_noisy_bowl": between(0.03, 2.0),
+}
+profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 60}, "gpu": {}}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    largest: float = 4.0  # largest curvature β of the bowl ½ Σ β_i θ_i²
+    smallest: float = 0.1  # smallest curvature
+    steps: int = 200  # steps of gradient descent
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        beta = torch.tensor([self.largest, self.smallest], dtype=torch.float64)
+        border = 2 / self.largest
+
+        def bowl(theta: Tensor) -> Tensor:
+            return (beta * theta.square()).sum() / 2
+
+        def losses(rate: float, steps: int = self.steps) -> Tensor:
+            path = gradient_descent(bowl, torch.ones(2, dtype=torch.float64), rate=rate, steps=steps)
+            return torch.stack([bowl(theta) for theta in path])
+
+        step = range(self.steps + 1)
+        shown = {f"η = {share:g} · 2/β": (step, losses(share * border)) for share in (0.02, 0.2, 0.9, 0.99, 1.01)}
+        figure = curves(shown, x_label="step", y_label="loss", log_y=True)
+        run.figure("loss for five rates", figure, "Small rates are slow; past 2/β the loss grows without end.")
+
+        low, high = 0.0, 2 * border
+        for _ in range(30):  # bisection: does the last step still lower the loss?
+            middle = (low + high) / 2
+            tail = losses(middle, 2_000)[-2:]
+            low, high = (middle, high) if tail[1] < tail[0] else (low, middle)
+
+        found = {
+            "one curvature": find_on(torch.full((2,), self.largest, dtype=torch.float64), noise=0.0),
+            "two curvatures": find_on(beta, noise=0.0),
+            "two curvatures, noisy batches": find_on(beta, noise=1.0),
+        }
+        walks = {name: (curve.rates, curve.losses.clamp(1e-9, 1e3)) for name, curve in found.items()}
+        run.figure(
+            "the rate finder",
+            curves(
+                walks,
+                x_label="learning rate",
+                y_label="loss before the step",
+                log_x=True,
+                log_y=True,
+                marks={"2/β": border},
+            ),
+            "The rate grows with every step until the loss worsens. With one curvature that happens just past 2/β.",
+        )
+        run.figure("1cycle", rate_and_momentum(1_000), "Rate and momentum of a 1cycle over 1,000 steps with peak 0.01.")
+        safe = {name: curve.safe / border for name, curve in found.items()}
+        run.note(
+            "what to see",
+            f"The border is at {low / border:.4f} times 2/β. The finder ends at {safe['one curvature']:.2f} of it with one "
+            f"curvature and at {safe['two curvatures']:.2f} with two: by the time the rate is too large, the steep "
+            "direction has come to rest and must first grow back. Noise in the batches keeps it awake, and the finder "
+            f"ends at {safe['two curvatures, noisy batches']:.2f}.",
+        )
+        return {
+            "border_times_half_beta": low / border,
+            "finder_round_bowl": safe["one curvature"],
+            "finder_uneven_bowl": safe["two curvatures"],
+            "finder_noisy_bowl": safe["two curvatures, noisy batches"],
+        }
+
+
+def find_on(beta: Tensor, *, noise: float) -> RateCurve:
+    """The finder's walk on ½ Σ β_i (θ_i − ε_i)², whose minimum each batch moves by noise ε."""
+    theta = nn.Parameter(torch.full_like(beta, 10.0))
+
+    def batch_loss() -> Tensor:
+        return (beta * (theta - noise * torch.randn_like(beta)).square()).sum() / 2
+
+    return find_rate([theta], batch_loss, lowest=1e-4, highest=100.0, steps=120, smoothing=0.8 if noise else 0.0)
+
+
+def rate_and_momentum(steps: int) -> "Figure":
+    step = range(steps)
+    figure, axes = subplots(1, 2, size=(9.0, 3.2))
+    axes[0, 0].plot(step, [one_cycle_rate(t, steps, peak=0.01) for t in step], color=PALETTE[0])
+    axes[0, 1].plot(step, [one_cycle_momentum(t, steps) for t in step], color=PALETTE[1])
+    axes[0, 0].set(xlabel="step", title="learning rate")
+    axes[0, 1].set(xlabel="step", title="momentum")
+    return figure

@@ -1,0 +1,210 @@
+"""Files of the public data sets in the data directory: small made-up ones, and the real ones where they are."""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from parnassus.data import (
+    DataError,
+    cifar10,
+    fashion_mnist,
+    jsb_chorales,
+    membrane,
+    mnist,
+    moby_dick,
+    multi30k,
+    names,
+    tiny_shakespeare,
+)
+from parnassus.data.idx import decode_idx, encode_idx, read_idx
+from parnassus.data.texts import book_body
+
+
+def put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def put_digits(folder: Path, suffix: str = ".gz") -> None:
+    generator = torch.Generator().manual_seed(0)
+    for part, count in (("train", 12), ("t10k", 5)):
+        images = torch.randint(256, (count, 28, 28), generator=generator, dtype=torch.uint8)
+        put(folder / f"{part}-images-idx3-ubyte{suffix}", encode_idx(images))
+        put(folder / f"{part}-labels-idx1-ubyte{suffix}", encode_idx(torch.arange(count, dtype=torch.uint8) % 10))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 4), (0, 5)])
+def test_idx_round_trip(shape: tuple[int, ...]) -> None:
+    array = torch.randint(256, shape, dtype=torch.uint8)
+    assert decode_idx(encode_idx(array), "array").equal(array)
+
+
+@pytest.mark.parametrize(("folder", "suffix"), [("mnist", ".gz"), ("mnist", ""), ("MNIST/raw", "")])
+def test_idx_files_that_a_person_put_there(data_dir: Path, folder: str, suffix: str) -> None:
+    put_digits(data_dir / folder, suffix)
+    data = mnist()
+    assert (len(data.train), len(data.test), data.shape) == (12, 5, (1, 28, 28))
+    assert data.train.y is not None
+    assert data.train.y.tolist() == [*range(10), 0, 1]
+    assert 0.9 < float(data.train.x.max()) <= 1
+
+
+def test_damaged_idx_files_get_a_sentence(data_dir: Path) -> None:
+    put_digits(data_dir / "mnist")
+    images = data_dir / "mnist" / "train-images-idx3-ubyte.gz"
+    good = images.read_bytes()
+    images.write_bytes(good[: len(good) // 2])
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte\.gz is not a whole gzip file"):
+        mnist()
+    images.write_bytes(b"<html>not found</html>")
+    with pytest.raises(DataError, match="is not a whole gzip file"):
+        mnist()
+    put(images, gzip.decompress(good)[:-1])
+    with pytest.raises(DataError, match=r"is cut off: \[12, 28, 28\] needs 9408 bytes, and 9407 are there"):
+        mnist()
+    put(images, gzip.decompress(good) + b"more")
+    with pytest.raises(DataError, match="holds 4 bytes after its array"):
+        mnist()
+    put(images, b"\x00\x00\x0d\x03" + gzip.decompress(good)[4:])
+    with pytest.raises(DataError, match="is not an idx file of bytes: it starts with 00 00 0d 03"):
+        mnist()
+    put(images, encode_idx(torch.zeros(11, 28, 28, dtype=torch.uint8)))
+    with pytest.raises(DataError, match=r"holds 11 images and .* 12 labels"):
+        mnist()
+
+
+def test_a_label_beyond_nine_gets_a_sentence(data_dir: Path) -> None:
+    put_digits(data_dir / "fashion-mnist")
+    put(data_dir / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz", encode_idx(torch.arange(8, 13, dtype=torch.uint8)))
+    with pytest.raises(DataError, match="holds the label 12"):
+        fashion_mnist()
+
+
+def test_a_file_that_may_not_be_read_gets_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read: No such file"):
+        read_idx(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("folder", ["cifar-10-batches-bin", "cifar10/cifar-10-batches-bin"])
+def test_cifar_records_are_planes(data_dir: Path, folder: str) -> None:
+    red = bytes([255] * 1_024 + [0] * 2_048)
+    for number in range(1, 6):
+        put(data_dir / folder / f"data_batch_{number}.bin", bytes([number]) + red)
+    put(data_dir / folder / "test_batch.bin", bytes([9]) + red)
+    data = cifar10()
+    assert data.train.y is not None
+    assert data.train.y.tolist() == [1, 2, 3, 4, 5]
+    assert data.train.x.mean((0, 2, 3)).tolist() == [1, 0, 0]
+    put(data_dir / folder / "test_batch.bin", bytes([9]) + red[1:])
+    with pytest.raises(DataError, match=r"test_batch\.bin has 3072 bytes, not a whole number of records"):
+        cifar10()
+    (data_dir / folder / "data_batch_3.bin").unlink()
+    with pytest.raises(DataError, match=r"data_batch_3\.bin is missing"):
+        cifar10()
+
+
+def test_chorales_are_chords_of_four(data_dir: Path) -> None:
+    path = data_dir / "jsb-chorales" / "Jsb16thSeparated.json.gz"
+    piece = [[60, 55, 52, -1], [62, 55, 52, 48]]
+    put(path, json.dumps({"train": [piece], "valid": [piece, piece], "test": []}).encode())
+    chorales = jsb_chorales()
+    assert [one.tolist() for one in chorales.train] == [piece]
+    assert (len(chorales.valid), len(chorales.test)) == (2, 0)
+    for content, sentence in (
+        (b"{", "is not JSON"),
+        (b"[]", "must hold the lists train, valid and test"),
+        (b'{"train": [[[1, 2, 3]]], "valid": [], "test": []}', r"shape \[1, 3\]; chords have four"),
+        (b'{"train": [[[1, 2, 3, 200]]], "valid": [], "test": []}', "pitches from 1 to 200"),
+        (b'{"train": [[[1, 2, 3], [4]]], "valid": [], "test": []}', "not a list of chords"),
+    ):
+        put(path, content)
+        with pytest.raises(DataError, match=sentence):
+            jsb_chorales()
+
+
+def test_captions_of_the_wrong_number_get_a_sentence(data_dir: Path) -> None:
+    put(data_dir / "multi30k" / "train.de.gz", b"Ein Hund\n")
+    with pytest.raises(DataError, match=r"train\.de\.gz has 1 lines and must have 29,000"):
+        multi30k()
+    with pytest.raises(ValueError, match="pair must be two of de, en, fr"):
+        multi30k(("de", "de"))
+
+
+def test_membranes_are_stacks_in_order(data_dir: Path) -> None:
+    def picture(value: int) -> bytes:
+        content = io.BytesIO()
+        Image.fromarray(np.full((8, 8), value, dtype=np.uint8)).save(content, "PNG")
+        return content.getvalue()
+
+    members = {f"image/{n}.png": picture(n) for n in (10, 2, 0)} | {
+        f"label/{n}.png": picture(255 * (n > 5)) for n in (0, 2, 10)
+    }
+    path = data_dir / "membrane" / "train.tar"
+    path.parent.mkdir(parents=True)
+    with tarfile.open(path, "w") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    data = membrane(test=1)
+    assert (data.train.x[:, 0, 0, 0] * 255).round().tolist() == [0, 2]
+    assert data.test.y is not None
+    assert data.test.y.unique().tolist() == [1]
+    path.unlink()
+    with pytest.raises(DataError, match="not downloaded automatically"):
+        membrane()
+
+
+def test_the_body_of_the_book_starts_after_its_contents() -> None:
+    contents, chapter = "CHAPTER 1. Loomings.\n\nCHAPTER 2.\n\n", "CHAPTER 1. Loomings.\n\nCall me Ishmael."
+    text = f"Licence\n{contents}{chapter} It only found another\norphan.\n\nEnd of Project Gutenberg"
+    assert book_body(text, "book") == f"{chapter} It only found another\norphan.\n"
+    with pytest.raises(DataError, match="book is not Moby Dick"):
+        book_body("Call me Ahab.", "book")
+
+
+def test_the_real_images(real_data: Path) -> None:
+    if not (real_data / "mnist").is_dir():
+        pytest.skip("MNIST is not in the data directory")
+    data = mnist()
+    assert (len(data.train), len(data.test)) == (60_000, 10_000)
+    assert abs(float(data.train.x.mean()) - 0.1307) < 1e-4
+    assert data.test.y is not None
+    assert torch.bincount(data.test.y).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+
+
+def test_the_real_membranes(real_data: Path) -> None:
+    if not (real_data / "membrane").is_dir():
+        pytest.skip("the membranes are not in the data directory")
+    data = membrane()
+    assert (len(data.train), len(data.test), data.shape) == (24, 6, (1, 512, 512))
+    assert data.train.y is not None
+    assert 0.7 < float(data.train.y.float().mean()) < 0.85  # most of the picture is cell
+
+
+def test_the_real_sequences(real_data: Path) -> None:
+    if not (real_data / "jsb-chorales").is_dir() or not (real_data / "multi30k").is_dir():
+        pytest.skip("chorales or captions are not in the data directory")
+    chorales = jsb_chorales()
+    assert (len(chorales.train), len(chorales.valid), len(chorales.test)) == (229, 76, 77)
+    captions = multi30k(("de", "en"))
+    assert (len(captions.train), len(captions.valid), len(captions.test)) == (29_000, 1_014, 1_000)
+    assert captions.train[0][1].startswith("Two young, White males")
+
+
+def test_the_real_texts(real_data: Path) -> None:
+    if not (real_data / "text").is_dir():
+        pytest.skip("the texts are not in the data directory")
+    shakespeare = tiny_shakespeare()
+    assert (len(shakespeare.train), len(shakespeare.test), len(shakespeare.alphabet)) == (1_003_854, 111_540, 65)
+    assert "Call me Ishmael" in moby_dick().train[:60]
+    assert len(names().train.split()) + len(names().test.split()) == 32_033
+    assert len(names().alphabet) == 27

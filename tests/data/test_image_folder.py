@@ -1,0 +1,104 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from parnassus.data import DataError, image_folder, open_data
+
+
+def paint(path: Path, value: int | tuple[int, int, int], size: tuple[int, int] = (6, 4)) -> None:
+    """A picture of one colour; `size` is (width, height), as Pillow has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("L" if isinstance(value, int) else "RGB", size, value).save(path)
+
+
+@pytest.fixture
+def animals(tmp_path: Path) -> Path:
+    for number in range(10):
+        paint(tmp_path / "animals" / "cat" / f"{number}.png", 10 + number)
+        paint(tmp_path / "animals" / "dog" / f"{number}.png", 110 + number)
+    return tmp_path / "animals"
+
+
+def test_a_folder_is_a_class(animals: Path) -> None:
+    data = open_data(animals)
+    assert (data.name, data.classes, data.shape) == ("animals", ("cat", "dog"), (1, 4, 6))
+    assert (len(data.train), len(data.test)) == (16, 4)
+    for split in (data.train, data.test):
+        assert split.y is not None
+        assert split.y.equal((split.x[:, 0, 0, 0] > 0.4).long())
+        assert torch.bincount(split.y).tolist() == [len(split) // 2] * 2
+    values = (torch.cat([data.train.x, data.test.x])[:, 0, 0, 0] * 255).round().sort().values
+    assert values.tolist() == [*range(10, 20), *range(110, 120)]
+    assert open_data(animals).test.x.equal(data.test.x)
+
+
+def test_given_splits_are_kept(tmp_path: Path) -> None:
+    for part, count in (("train", 3), ("test", 2)):
+        for name in ("a", "b"):
+            for number in range(count):
+                paint(tmp_path / "set" / part / name / f"{number}.png", 50)
+    data = image_folder(tmp_path / "set")
+    assert (len(data.train), len(data.test), data.classes) == (6, 4, ("a", "b"))
+    paint(tmp_path / "set" / "test" / "c" / "0.png", 50)
+    with pytest.raises(DataError, match="must hold the same classes; only one has c"):
+        image_folder(tmp_path / "set")
+
+
+def test_pictures_without_classes(tmp_path: Path) -> None:
+    for number in range(5):
+        paint(tmp_path / "faces" / f"{number}.png", number)
+    data = image_folder(tmp_path / "faces")
+    assert (data.train.y, data.test.y, data.classes) == (None, None, ())
+    assert len(data.train) == 4
+
+
+def test_one_colour_picture_makes_all_of_them_colour(animals: Path) -> None:
+    paint(animals / "dog" / "red.png", (255, 0, 0))
+    data = image_folder(animals, test=0.0)
+    assert data.shape == (3, 4, 6)
+    red = data.train.x[(data.train.x[:, 0] > 0.9).all((1, 2))]
+    assert red.shape == (1, 3, 4, 6)
+    assert red[0, :, 0, 0].tolist() == [1, 0, 0]
+
+
+def test_sixteen_bits_keep_their_depth(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    Image.fromarray(np.full((4, 6), 32_768, dtype=np.uint16)).save(tmp_path / "deep" / "a.png")
+    data = image_folder(tmp_path / "deep", test=0.0)
+    torch.testing.assert_close(data.train.x, torch.full((1, 1, 4, 6), 32_768 / 65_535))
+
+
+def test_unequal_sizes_get_a_sentence_or_are_resized(animals: Path) -> None:
+    paint(animals / "dog" / "wide.png", 200, size=(12, 4))
+    with pytest.raises(
+        DataError, match=r"one size: .*0\.png has 4×6 pixels and .*wide\.png 4×12; size=\(height, width\)"
+    ):
+        open_data(animals)
+    assert open_data(animals, size=(5, 7)).shape == (1, 5, 7)
+
+
+def test_what_is_not_a_picture_gets_a_sentence(animals: Path) -> None:
+    (animals / "dog" / "notes.txt").write_text("woof")
+    with pytest.raises(DataError, match=r"notes\.txt is not a picture"):
+        open_data(animals)
+
+
+def test_a_cut_picture_gets_a_sentence(animals: Path) -> None:
+    path = animals / "dog" / "0.png"
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    path.write_bytes(path.read_bytes()[:2_000])
+    with pytest.raises(DataError, match=r"0\.png is a damaged picture"):
+        open_data(animals)
+
+
+def test_an_empty_folder_gets_a_sentence(animals: Path) -> None:
+    (animals / "unicorn").mkdir()
+    with pytest.raises(DataError, match="unicorn is empty"):
+        open_data(animals)
+    (animals.parent / "nothing").mkdir()
+    with pytest.raises(DataError, match="nothing is empty"):
+        open_data(animals.parent / "nothing")

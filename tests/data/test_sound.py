@@ -1,0 +1,103 @@
+import io
+import tarfile
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from parnassus.data import DataError, read_wav, spoken_digits, wav_folder
+
+
+def wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_000) -> bytes:
+    """A WAV file of signed samples (of 8 bits, which WAV stores from 0, too)."""
+    shift = 128 if width == 1 else 0
+    frames = b"".join((one + shift).to_bytes(width, "little", signed=width > 1) for one in samples)
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        file.writeframes(frames)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_every_width_spans_minus_one_to_one(tmp_path: Path, width: int) -> None:
+    top = 2 ** (8 * width - 1)
+    (tmp_path / "a.wav").write_bytes(wav([-top, -top // 2, 0, 1, top // 4, top - 1], width=width))
+    sound, rate = read_wav(tmp_path / "a.wav")
+    assert rate == 8_000
+    torch.testing.assert_close(sound, torch.tensor([[-1, -0.5, 0, 1 / top, 0.25, (top - 1) / top]]))
+
+
+def test_channels_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(wav([1, -1, 2, -2, 3, -3], channels=2, rate=44_100))
+    sound, rate = read_wav(tmp_path / "a.wav")
+    assert rate == 44_100
+    assert (sound * 2**15).tolist() == [[1, 2, 3], [-1, -2, -3]]
+
+
+@pytest.mark.parametrize("keep", [0, 11, 30, 60])
+def test_a_cut_wav_gets_a_sentence(tmp_path: Path, keep: int) -> None:
+    (tmp_path / "a.wav").write_bytes(wav([1] * 100)[:keep])
+    with pytest.raises(DataError, match=r"a\.wav is (not a PCM WAV file|cut off)"):
+        read_wav(tmp_path / "a.wav")
+
+
+def test_a_folder_is_a_class(tmp_path: Path) -> None:
+    for label, name in enumerate(("bark", "meow")):
+        (tmp_path / "pets" / name).mkdir(parents=True)
+        for number in range(5):
+            (tmp_path / "pets" / name / f"{number}.wav").write_bytes(wav([1 + label] * (10 + number)))
+    data = wav_folder(tmp_path / "pets")
+    assert (data.name, data.classes, len(data.train), len(data.test)) == ("pets", ("bark", "meow"), 8, 2)
+    for recordings in (data.train, data.test):
+        assert [int(one[0] * 2**15) - 1 for one in recordings.waves] == recordings.labels.tolist()
+    (tmp_path / "pets" / "meow" / "fast.wav").write_bytes(wav([1], rate=16_000))
+    with pytest.raises(DataError, match=r"fast\.wav has 16000 samples a second"):
+        wav_folder(tmp_path / "pets")
+
+
+def test_a_folder_without_sound_gets_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there are none"):
+        wav_folder(tmp_path)
+
+
+def archive(path: Path, names: list[str], content: bytes) -> None:
+    path.parent.mkdir(parents=True)
+    with tarfile.open(path, "w:gz") as tar:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+
+
+@pytest.mark.parametrize("prefix", ["recordings/", "free-spoken-digit-dataset-1.0.10/recordings/"])
+def test_spoken_digits_hold_back_the_first_five(data_dir: Path, prefix: str) -> None:
+    names = [
+        f"{prefix}{digit}_{who}_{number}.wav" for digit in range(10) for who in ("ann", "bob") for number in range(7)
+    ]
+    archive(data_dir / "fsdd" / "recordings.tar.gz", [*names, "README.md"], wav([5] * 20))
+    data = spoken_digits()
+    assert (len(data.train), len(data.test), data.train.rate) == (40, 100, 8_000)
+    assert torch.bincount(data.test.labels).tolist() == [10] * 10
+    assert set(data.train.speakers) == {"ann", "bob"}
+    assert np.isclose(float(data.train.waves[0][0]), 5 / 2**15)
+
+
+def test_an_archive_of_something_else_gets_a_sentence(data_dir: Path) -> None:
+    archive(data_dir / "fsdd" / "recordings.tar.gz", ["recordings/1_ann_0.wav"], wav([5] * 20))
+    with pytest.raises(DataError, match="must hold recordings of all ten digits at one rate; it holds 1 recordings"):
+        spoken_digits()
+
+
+def test_the_real_recordings(real_data: Path) -> None:
+    if not (real_data / "fsdd").is_dir():
+        pytest.skip("the spoken digits are not in the data directory")
+    data = spoken_digits()
+    assert (len(data.train), len(data.test), data.train.rate) == (2_700, 300, 8_000)
+    assert torch.bincount(data.test.labels).tolist() == [30] * 10
+    assert len(set(data.train.speakers)) == 6
+    assert all(0 < float(one.abs().max()) <= 1 for one in data.test.waves)

@@ -1,0 +1,119 @@
+from time import perf_counter
+
+import pytest
+import torch
+
+from parnassus.data import Batches, Dataset, Split
+
+
+def numbered(rows: int) -> Split:
+    return Split(torch.arange(rows)[:, None].float(), torch.arange(rows))
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_visits_every_row_once(shuffle: bool) -> None:
+    batches = numbered(103).batches(10, 22, shuffle=shuffle, partial=True)
+    assert batches.epoch == 11
+    for epoch in range(2):
+        rows = torch.cat([batches.at(11 * epoch + step) for step in range(11)]).flatten()
+        assert rows.sort().values.tolist() == list(range(103))
+        assert (rows.tolist() == list(range(103))) is (not shuffle)
+
+
+def test_full_batches_drop_the_rest_of_an_epoch() -> None:
+    batches = numbered(103).batches(10, 40)
+    assert batches.epoch == 10
+    assert {len(batch) for batch in batches} == {10}
+    rows = torch.cat([batches.at(step) for step in range(10)]).flatten().tolist()
+    assert len(set(rows)) == 100
+
+
+def test_a_batch_depends_on_seed_and_step_alone() -> None:
+    split = numbered(50)
+    forward = [split.batches(8, 30).at(step, seed=3) for step in range(30)]
+    batches = split.batches(8, 99)
+    for step in (29, 0, 17, 6, 5):  # as a resumed run would ask, and across epochs
+        assert batches.at(step, seed=3).equal(forward[step])
+    assert not batches.at(0, seed=4).equal(forward[0])
+    assert not batches.at(6, seed=3).equal(forward[0])  # the next epoch has another order
+
+
+def test_batches_leave_the_global_generator_alone() -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    list(numbered(50).batches(8, 30))
+    assert torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize(("size", "rows", "world"), [(12, 100, 3), (12, 7, 4), (64, 64, 1), (8, 100, 8)])
+def test_the_shares_of_the_ranks_join_to_the_batch(size: int, rows: int, world: int) -> None:
+    batches = numbered(rows).batches(size, 20, partial=size > rows)
+    for step in (0, 1, 9):
+        shares = [batches.at(step, seed=1, rank=rank, world=world) for rank in range(world)]
+        assert torch.cat(shares).equal(batches.at(step, seed=1))
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_size_beyond_the_data_means_all_rows() -> None:
+    batches = numbered(5).batches(64, 3)
+    assert batches.epoch == 1
+    assert all(len(batch) == 5 for batch in batches)
+
+
+def test_pairs_keep_rows_together() -> None:
+    for x, y in numbered(40).pairs(7, 12):
+        assert x[:, 0].long().equal(y)
+
+
+def test_the_first_step_is_not_always_the_same_row() -> None:
+    """Epochs and seeds that lie side by side must not give orders that do."""
+    batches = numbered(1_000).batches(1_000, 200)
+    firsts = [int(batches.at(step, seed)[0]) for step in range(100) for seed in range(2)]
+    assert len(set(firsts)) > 150
+
+
+def test_a_batch_costs_little_more_than_indexing() -> None:
+    split = Split(torch.zeros(1_000, 4))
+    batches, rows = split.batches(64, 1), torch.arange(64)
+
+    def cost(action: object, repeats: int = 300) -> float:
+        assert callable(action)
+        best = float("inf")
+        for _ in range(5):
+            start = perf_counter()
+            for _ in range(repeats):
+                action()
+            best = min(best, (perf_counter() - start) / repeats)
+        return best
+
+    batches.at(0)
+    assert cost(lambda: batches.at(0)) - cost(lambda: split.x[rows]) < 50e-6  # 3 µs; runtime checks and neighbours add
+
+
+def test_splits_and_data_sets_know_their_sizes() -> None:
+    split = numbered(10)
+    assert len(split) == 10
+    assert split.take(3).x.flatten().tolist() == [0, 1, 2]
+    assert Split(torch.zeros(4, 1, 8, 8)).take(2).y is None
+    data = Dataset("numbers", Split(torch.zeros(4, 1, 8, 8)), Split(torch.zeros(2, 1, 8, 8)))
+    assert data.shape == (1, 8, 8)
+    assert data.to("cpu").test.x.shape == (2, 1, 8, 8)
+
+
+def test_wrong_arguments_get_a_sentence() -> None:
+    split = numbered(10)
+    with pytest.raises(ValueError, match="size must be a multiple of world; got size=10, world=3"):
+        split.batches(10, 1).at(0, rank=0, world=3)
+    with pytest.raises(ValueError, match="rank must be from 0"):
+        split.batches(10, 1).at(0, rank=2, world=2)
+    with pytest.raises(ValueError, match="size must be positive"):
+        split.batches(0, 1)
+    with pytest.raises(ValueError, match="step must not be negative"):
+        split.batches(2, 1).at(-1)
+    with pytest.raises(ValueError, match="pairs need labels"):
+        Split(torch.zeros(3, 1)).pairs(1, 1)
+    with pytest.raises(ValueError, match="at least one row"):
+        Split(torch.zeros(0, 1)).batches(1, 1)
+    with pytest.raises(ValueError, match="as many rows; got 3 and 2"):
+        Split(torch.zeros(3, 1), torch.zeros(2))
+    assert isinstance(split.batches(2, 5), Batches)

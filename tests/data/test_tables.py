@@ -1,0 +1,160 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from parnassus.data import DataError, Split, array_file, csv_file, open_data
+
+
+def table(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def whole(split: Split, other: Split) -> set[tuple[float, ...]]:
+    """All rows of both, with y as the last number."""
+    assert split.y is not None
+    assert other.y is not None
+    rows = torch.cat([split.x, other.x])
+    return {(*row, float(y)) for row, y in zip(rows.tolist(), torch.cat([split.y, other.y]), strict=True)}
+
+
+def test_the_last_column_is_the_target(tmp_path: Path) -> None:
+    data = open_data(table(tmp_path, "1,2,red\n3,4,blue\n5,6,red\n7,8,blue\n9,10,red\n"))
+    assert data.classes == ("blue", "red")
+    assert whole(data.train, data.test) == {(1, 2, 1), (3, 4, 0), (5, 6, 1), (7, 8, 0), (9, 10, 1)}
+    assert (len(data.train), len(data.test)) == (4, 1)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_header_names_the_columns(tmp_path: Path, separator: str) -> None:
+    text = "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n".replace(",", separator)
+    data = csv_file(table(tmp_path, text), target="kind", test=0.0)
+    assert data.train.x.tolist() == [[1, 1.5], [2, 2.5], [3, 3.5]]
+    assert data.train.y is not None
+    assert data.train.y.tolist() == [0, 1, 0]
+    assert data.classes == ("7", "9")
+    with pytest.raises(DataError, match="has no column 'colour'; its columns are height, kind, width"):
+        csv_file(table(tmp_path, text), target="colour")
+
+
+def test_a_quantity_is_not_a_class(tmp_path: Path) -> None:
+    data = csv_file(table(tmp_path, "x,y\n1,0.5\n2,1.5\n3,2\n"), test=0.0)
+    assert data.train.y is not None
+    assert data.train.y.tolist() == [[0.5], [1.5], [2]]
+    many = csv_file(table(tmp_path, "\n".join(f"{n},{n}" for n in range(30))), test=0.0)
+    assert many.train.y is not None
+    assert many.train.y.is_floating_point()
+    assert many.classes == ()
+
+
+def test_one_and_one_point_zero_are_one_class(tmp_path: Path) -> None:
+    assert csv_file(table(tmp_path, "1,1\n2,1.0\n3,2\n")).classes == ("1", "2")
+
+
+def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress("\ufeffa,b\r\n1,x\r\n2,y\r\n".encode()))
+    assert csv_file(path, test=0.0).train.x.tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b\n1,2\nNaN,3\n", r"table\.csv, line 3, column 'a': NaN is not a finite number"),
+        ("1,2\n3,4\n,6\n", r"line 3, column 1: an empty cell is not a finite number"),
+        ("a,b\n1,2\nthree,4\n", "line 3, column 'a': three is not a finite number"),
+        ("a,b\n1,2\n1e999,4\n", "line 3, column 'a': 1e999 is not a finite number"),
+        ("a,b\n1,2\n3,nan\n", "line 3: the target is nan"),
+        ("a,b\n1,2\n3,\n", "line 3: the target is empty"),
+        ("1,2,3\n4,5\n6,7,8\n", "line 2: 2 columns, and 3 above it"),
+        ("a,b\n1,2\n", "has 1 rows of data: at least two are needed"),
+        ("", "has 0 rows of data"),
+        ("1\n2\n3\n", "has one column only"),
+    ],
+)
+def test_wrong_tables_get_a_sentence_with_the_line(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        csv_file(table(tmp_path, text))
+
+
+def test_bytes_that_are_no_text_get_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"1,2\n3,\xff\n")
+    with pytest.raises(DataError, match="is not UTF-8 text: byte 6"):
+        csv_file(path)
+
+
+def npz(tmp_path: Path, **arrays: NDArray[np.generic]) -> Path:
+    path = tmp_path / "arrays.npz"
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=True, **arrays)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((20, 9, 8), (1, 9, 8)), ((20, 9, 8, 3), (3, 9, 8)), ((20, 3, 9, 8), (3, 9, 8)), ((20, 7), (7,))],
+)
+def test_bytes_are_pixels(tmp_path: Path, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    data = open_data(npz(tmp_path, x=pixels, y=np.arange(20) % 4))
+    assert data.shape == expected
+    assert data.classes == ("0", "1", "2", "3")
+    assert (len(data.train), len(data.test)) == (16, 4)
+    assert float(data.train.x.max()) <= 1
+    assert abs(float(torch.cat([data.train.x, data.test.x]).mean()) - pixels.mean() / 255) < 1e-5
+
+
+def test_channels_last_are_moved_not_mixed(tmp_path: Path) -> None:
+    pixels = np.zeros((4, 5, 6, 3), dtype=np.float32)
+    pixels[..., 2] = 1
+    data = array_file(npz(tmp_path, x=pixels), test=0.0)
+    assert data.train.x.mean((0, 2, 3)).tolist() == [0, 0, 1]
+
+
+def test_given_splits_are_kept(tmp_path: Path) -> None:
+    arrays = {
+        "x_train": np.ones((6, 2)),
+        "y_train": np.arange(6) % 2,
+        "x_test": np.zeros((3, 2)),
+        "y_test": np.zeros(3, int),
+    }
+    data = array_file(npz(tmp_path, **arrays))
+    assert (len(data.train), len(data.test), data.classes) == (6, 3, ("0", "1"))
+
+
+def test_an_npy_holds_examples(tmp_path: Path) -> None:
+    np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(50, 2)))
+    data = open_data(tmp_path / "points.npy")
+    assert (len(data.train), len(data.test), data.shape, data.train.y) == (40, 10, (2,), None)
+    assert data.train.x.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"x": np.array([{"a": 1}, None], dtype=object)}, "holds Python objects"),
+        ({"x": np.array(["a", "b"])}, "x must be an array of numbers"),
+        ({"x": np.ones((3, 2)), "y": np.ones(4, int)}, "x has 3 rows and y 4"),
+        ({"x": np.array([[1.0], [np.nan]])}, "x holds NaN or infinite numbers"),
+        ({"x": np.ones((0, 2))}, "x must be an array of numbers"),
+        ({"x": np.ones((2, 2)), "y": np.array([-1, 1])}, "classes and count from 0; one is -1"),
+        ({"images": np.ones((3, 2))}, "must hold x, or x_train and x_test; it holds images"),
+    ],
+)
+def test_wrong_arrays_get_a_sentence(tmp_path: Path, arrays: dict[str, NDArray[np.generic]], sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        array_file(npz(tmp_path, **arrays))
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200, 350])
+def test_cut_arrays_get_a_sentence(tmp_path: Path, keep: int) -> None:
+    path = npz(tmp_path, x=np.ones((30, 2)))
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(DataError, match=r"arrays\.npz"):
+        array_file(path)

@@ -1,0 +1,81 @@
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from parnassus.data import DataError
+from parnassus.data.unpack import unpack_tar
+
+
+def archive(path: Path, *members: tarfile.TarInfo | str) -> Path:
+    """A tar whose plain files, given by name, hold their own name."""
+    with tarfile.open(path, "w:gz") as tar:
+        for member in members:
+            content = member.encode() if isinstance(member, str) else b""
+            info = tarfile.TarInfo(member) if isinstance(member, str) else member
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def test_files_and_folders_are_unpacked(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar.gz", special("inner", tarfile.DIRTYPE), "inner/one.txt", "two.txt")
+    unpack_tar(path, tmp_path / "out")
+    assert (tmp_path / "out" / "inner" / "one.txt").read_text() == "inner/one.txt"
+    assert sorted(item.name for item in (tmp_path / "out").iterdir()) == ["inner", "two.txt"]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "../evil",
+        "inner/../../evil",
+        "/tmp/parnassus-evil",
+        "C:\\evil",
+        "..\\evil",
+        special("link", tarfile.SYMTYPE, "/etc/passwd"),
+        special("link", tarfile.SYMTYPE, "good"),
+        special("link", tarfile.LNKTYPE, "/etc/passwd"),
+        special("pipe", tarfile.FIFOTYPE),
+        special("device", tarfile.CHRTYPE),
+        special("device", tarfile.BLKTYPE),
+    ],
+    ids=str,
+)
+def test_attacks_are_refused_and_leave_nothing(tmp_path: Path, attack: tarfile.TarInfo | str) -> None:
+    path = archive(tmp_path / "a.tar.gz", "good", attack)
+    with pytest.raises(DataError, match="not unpacked"):
+        unpack_tar(path, tmp_path / "deep" / "out")
+    assert list((tmp_path / "deep" / "out").iterdir()) == []
+    assert sorted(item.name for item in tmp_path.rglob("*")) == ["a.tar.gz", "deep", "out"]
+    assert not Path("/tmp/parnassus-evil").exists()
+
+
+def test_a_bomb_is_refused(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar.gz", "1234567", "7654321")
+    with pytest.raises(DataError, match="more than 10 bytes"):
+        unpack_tar(path, tmp_path / "out", most_bytes=10)
+
+
+@pytest.mark.parametrize("keep", [0, 10, 60, 100])
+def test_a_damaged_archive_gets_a_sentence(tmp_path: Path, keep: int) -> None:
+    path = archive(tmp_path / "a.tar.gz", "x" * 90, "y" * 90)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(DataError, match=r"a\.tar\.gz is not a whole tar archive"):
+        unpack_tar(path, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "out" / "inner").mkdir(parents=True)
+    path = archive(tmp_path / "a.tar.gz", "another", "inner/one.txt")
+    with pytest.raises(DataError, match="is already there"):
+        unpack_tar(path, tmp_path / "out")
+    assert not (tmp_path / "out" / "another").exists()
