@@ -2,7 +2,7 @@
 # make test    linters, types and the whole test suite
 # make parity  our parts against independent libraries, in an environment of its own
 # make bench   races against those libraries
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 

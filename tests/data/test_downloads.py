@@ -72,6 +72,7 @@ def test_a_server_without_ranges_starts_again(server: Server, data_dir: Path) ->
     with pytest.raises(DataError):
         fetch(source(server, "/file"))
     assert fetch(source(server, "/file")).read_bytes() == CONTENT
+    assert [asked for _, asked in server.asked] == [None, "bytes=5000-"]
 
 
 @pytest.mark.network

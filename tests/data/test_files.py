@@ -1,6 +1,7 @@
 """Files of the public data sets in the data directory: small made-up ones, and the real ones where they are."""
 
 import gzip
+import hashlib
 import io
 import json
 import tarfile
@@ -24,7 +25,10 @@ from parnassus.data import (
     tiny_shakespeare,
 )
 from parnassus.data.idx import decode_idx, encode_idx, read_idx
+from parnassus.data.sources import Source
 from parnassus.data.texts import book_body
+
+from .conftest import Server
 
 
 def put(path: Path, content: bytes) -> Path:
@@ -109,6 +113,28 @@ def test_cifar_records_are_planes(data_dir: Path, folder: str) -> None:
     (data_dir / folder / "data_batch_3.bin").unlink()
     with pytest.raises(DataError, match=r"data_batch_3\.bin is missing"):
         cifar10()
+
+
+@pytest.mark.network
+def test_cifar_is_downloaded_unpacked_and_tidied(
+    data_dir: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for number, name in enumerate([*(f"data_batch_{batch}.bin" for batch in range(1, 6)), "test_batch.bin"]):
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = 3_073
+            tar.addfile(info, io.BytesIO(bytes([number] * 3_073)))
+    server.files["/cifar"] = content.getvalue()
+    checksum = f"sha256:{hashlib.sha256(content.getvalue()).hexdigest()}"
+    source = Source("cifar-10-binary.tar.gz", (f"{server.url}/cifar",), checksum)
+    monkeypatch.setattr("parnassus.data.images.CIFAR10", source)
+    data = cifar10()
+    assert data.train.y is not None
+    assert data.train.y.tolist() == [0, 1, 2, 3, 4]
+    assert [item.name for item in data_dir.iterdir()] == ["cifar-10-batches-bin"]
+    cifar10()
+    assert len(server.asked) == 1
 
 
 def test_chorales_are_chords_of_four(data_dir: Path) -> None:

@@ -32,30 +32,31 @@ def test_files_and_folders_are_unpacked(tmp_path: Path) -> None:
     assert sorted(item.name for item in (tmp_path / "out").iterdir()) == ["inner", "two.txt"]
 
 
+@pytest.mark.parametrize("attack", ["../evil", "inner/../../evil", "ABSOLUTE", "C:\\evil", "..\\evil"])
+def test_paths_that_lead_out_are_refused_and_leave_nothing(tmp_path: Path, attack: str) -> None:
+    refused(tmp_path, attack.replace("ABSOLUTE", str(tmp_path / "evil")), "leads out of its folder: not unpacked")
+
+
 @pytest.mark.parametrize(
-    "attack",
+    ("kind", "target"),
     [
-        "../evil",
-        "inner/../../evil",
-        "/tmp/parnassus-evil",
-        "C:\\evil",
-        "..\\evil",
-        special("link", tarfile.SYMTYPE, "/etc/passwd"),
-        special("link", tarfile.SYMTYPE, "good"),
-        special("link", tarfile.LNKTYPE, "/etc/passwd"),
-        special("pipe", tarfile.FIFOTYPE),
-        special("device", tarfile.CHRTYPE),
-        special("device", tarfile.BLKTYPE),
+        (tarfile.SYMTYPE, "/etc/passwd"),
+        (tarfile.SYMTYPE, "good"),
+        (tarfile.LNKTYPE, "/etc/passwd"),
+        (tarfile.FIFOTYPE, ""),
+        (tarfile.CHRTYPE, ""),
+        (tarfile.BLKTYPE, ""),
     ],
-    ids=str,
 )
-def test_attacks_are_refused_and_leave_nothing(tmp_path: Path, attack: tarfile.TarInfo | str) -> None:
+def test_links_and_devices_are_refused_and_leave_nothing(tmp_path: Path, kind: bytes, target: str) -> None:
+    refused(tmp_path, special("thing", kind, target), "neither a file nor a folder: not unpacked")
+
+
+def refused(tmp_path: Path, attack: tarfile.TarInfo | str, sentence: str) -> None:
     path = archive(tmp_path / "a.tar.gz", "good", attack)
-    with pytest.raises(DataError, match="not unpacked"):
+    with pytest.raises(DataError, match=sentence):
         unpack_tar(path, tmp_path / "deep" / "out")
-    assert list((tmp_path / "deep" / "out").iterdir()) == []
     assert sorted(item.name for item in tmp_path.rglob("*")) == ["a.tar.gz", "deep", "out"]
-    assert not Path("/tmp/parnassus-evil").exists()
 
 
 def test_a_bomb_is_refused(tmp_path: Path) -> None:

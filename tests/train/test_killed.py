@@ -114,7 +114,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
     words = launch("classifier_on_digits", tmp_path)
     words[words.index("smoke")] = "laptop"
     with subprocess.Popen(
-        [*words, "--steps", "200000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*words, "--epochs", "9000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         deadline = time.monotonic() + 60
         while not (tmp_path / "run" / "checkpoint.safetensors").exists() and time.monotonic() < deadline:

@@ -78,17 +78,21 @@ def run_to_the_end(experiment: Experiment, root: Path, options: Options = QUIET)
         return execute(healthy, options, folder), folder
 
 
-@pytest.mark.parametrize("die_at", [(0, 0), (0, 1), (0, 17), (0, 39), (1, 0), (1, 25), (1, 39)])
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], RunFolder]:
+    """A run that nothing disturbed."""
+    return run_to_the_end(Experiment(), tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.parametrize("die_at", [(0, 0), (0, 17), (0, 39), (1, 0), (1, 25), (1, 39)])
 @pytest.mark.parametrize("save_steps", [1, 7, 0])
 def test_a_run_that_dies_anywhere_ends_in_the_same_bits(
-    tmp_path: Path, die_at: tuple[int, int], save_steps: int
+    tmp_path: Path, whole: tuple[dict[str, float], RunFolder], die_at: tuple[int, int], save_steps: int
 ) -> None:
-    options = replace(QUIET, save_steps=save_steps)
-    whole, whole_folder = run_to_the_end(Experiment(), tmp_path, options)
-    resumed, folder = run_to_the_end(Experiment(die_at=die_at), tmp_path, options)
-    assert resumed == whole
+    resumed, folder = run_to_the_end(Experiment(die_at=die_at), tmp_path, replace(QUIET, save_steps=save_steps))
+    assert resumed == whole[0]
     for name in ("metrics.csv", "weights.safetensors"):
-        assert (folder.path / name).read_bytes() == (whole_folder.path / name).read_bytes()
+        assert (folder.path / name).read_bytes() == (whole[1].path / name).read_bytes()
 
 
 def test_another_seed_gives_another_run(tmp_path: Path) -> None:

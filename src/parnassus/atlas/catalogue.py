@@ -38,7 +38,7 @@ ROWS = Path(__file__).with_name("rows")
 def rows(folder: Path = ROWS) -> list[Row]:
     """All rows, in the order of the sources: the book, Diehl's notes, Zhao's notes."""
     found = [row for path in sorted(folder.glob("*.toml")) for row in _read(path)]
-    return sorted(found, key=lambda row: (list(SOURCES).index(row.id[0]), _numbers(row.id)))
+    return sorted(found, key=lambda row: (list(SOURCES).index(row.id[0]), *_numbers(row.id)))
 
 
 def part_of(part: str, whole_id: str) -> bool:
@@ -62,7 +62,11 @@ def _read(path: Path) -> list[Row]:
     return found
 
 
-def _numbers(row_id: str) -> list[int]:
-    """B13.2.5-3 as [13, 2, 5, 3], so that ids sort as a reader expects."""
-    pieces = row_id[1:].replace("-", ".").split(".")
-    return [int("".join(filter(str.isdigit, piece)) or 0) for piece in pieces]
+def _numbers(row_id: str) -> tuple[list[int], int]:
+    """B13.2.5-3 as ([13, 2, 5], 3): a section's own items come before those of its subsections."""
+    section, _, item = row_id[1:].partition("-")
+    return [_number(piece) for piece in section.split(".")], _number(item)
+
+
+def _number(piece: str) -> int:
+    return int("".join(filter(str.isdigit, piece)) or 0)

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,6 +43,12 @@ class Atlas:
     def experiments(self) -> dict[str, Entry]:
         return {entry.name: entry for entry in experiments()}
 
+    @cached_property
+    def rooms(self) -> list[str]:
+        """The rooms that rows, claims or experiments belong to."""
+        found = {row.subject for row in self.rows.values()} | {mark.room for mark in self.marks}
+        return sorted(found | {entry.room for entry in self.experiments.values()})
+
     def experiment(self, name: str) -> Entry:
         """The experiment called `name`, or the one whose name begins with it."""
         found = [entry for key, entry in self.experiments.items() if key.startswith(name)]
@@ -51,9 +58,7 @@ class Atlas:
             return found[0]
         if found:
             raise UnknownError(f"{name!r} could be any of {', '.join(entry.name for entry in found)}")
-        raise UnknownError(
-            f"there is no experiment {name!r}{_nearest(name, list(self.experiments))}; see: parnassus list"
-        )
+        raise UnknownError(f"there is no experiment {name!r}{nearest(name, self.experiments)}; see: parnassus list")
 
     def marks_of(self, part: str) -> list[Mark]:
         """Claims and errata under an id or a part of one, in a room, or by name."""
@@ -64,7 +69,7 @@ class Atlas:
         ]
         if not found and not any(part_of(part, whole_id) for whole_id in self.rows):
             names = [*self.rows, *{mark.room for mark in self.marks}, *(mark.name for mark in self.marks)]
-            raise UnknownError(f"{part!r} is no id, no part of one, no room and no claim{_nearest(part, names)}")
+            raise UnknownError(f"{part!r} is no id, no part of one, no room and no claim{nearest(part, names)}")
         return found
 
     def experiments_of(self, row_id: str) -> list[Entry]:
@@ -116,6 +121,8 @@ def resolve(symbol: str) -> object:
     raise ModuleNotFoundError(symbol)
 
 
-def _nearest(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [each for each in names if name in each][:3]
+def nearest(name: str, names: Iterable[str]) -> str:
+    """(did you mean …?) with up to three names like `name`; nothing when none is."""
+    known = list(dict.fromkeys(names))
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name in each][:3]
     return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -3,6 +3,7 @@
 import time
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from parnassus.atlas.evidence import Correction, Evidence
@@ -33,7 +34,7 @@ def check_claims(parts: list[str], *, only_failed: bool) -> int:
             failures += not holds
             if not (holds and only_failed):
                 sign = "[green]✓[/]" if holds else "[red]✗[/]"
-                table.add_row(sign, "\n".join(mark.ids), statement(mark), shown)
+                table.add_row(sign, "\n".join(mark.ids), statement(mark), escape(shown))
     console.print(table)
     seconds = time.perf_counter() - began
     console.print(f"\n{len(chosen) - failures} of {len(chosen)} hold ({seconds:.1f} s)")
@@ -54,7 +55,7 @@ def judge(mark: Mark) -> tuple[bool, str]:
 
 def statement(mark: Mark) -> str:
     first = mark.statement.split("\n\n")[0].replace("\n", " ")
-    return first if mark.kind == "claim" else f"[dim]erratum:[/] {first}"
+    return escape(first) if mark.kind == "claim" else f"[dim]erratum:[/] {escape(first)}"
 
 
 def _lines(evidence: Evidence) -> str:

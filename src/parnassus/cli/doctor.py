@@ -60,9 +60,9 @@ def _devices() -> None:
 
 
 def _data() -> None:
-    from parnassus.data import data_directory, data_status
+    from parnassus.data import data_folder, data_status
 
-    console.print(f"\n[bold]data[/] in {data_directory()} (set PARNASSUS_DATA to move it)", soft_wrap=True)
+    console.print(f"\n[bold]data[/] in {data_folder()} (set PARNASSUS_DATA to move it)", soft_wrap=True)
     table = _table("set", "here", "where, or how to get it")
     for status in data_status():
         table.add_row(

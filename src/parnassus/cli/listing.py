@@ -5,10 +5,12 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from parnassus.atlas.catalogue import Row, part_of
-from parnassus.atlas.index import Atlas, UnknownError, _nearest
+from parnassus.atlas.index import Atlas, UnknownError, nearest
 from parnassus.atlas.reading import Entry, Mark
 
 console = Console(highlight=False)
@@ -38,23 +40,26 @@ def show_anything(name: str) -> int:
         _show_row(atlas, atlas.rows[name])
         return 0
     under = [row for row in atlas.rows.values() if part_of(name, row.id)]
-    of_symbol = [row for row in atlas.rows.values() if any(symbol.split(".")[-1] == name for symbol in row.symbols)]
-    rooms = {entry.room for entry in atlas.experiments.values()} | {mark.room for mark in atlas.marks}
+    of_symbol = [row for row in atlas.rows.values() if any(_is_called(symbol, name) for symbol in row.symbols)]
     if under or of_symbol:
         _print_rows(atlas, under or of_symbol)
-    elif name in rooms:
+    elif name in atlas.rooms:
         _show_room(atlas, name)
     else:
         try:
             _show_experiment(atlas, atlas.experiment(name))
         except UnknownError as error:
-            near = _nearest(name, [*atlas.rows, *rooms, *atlas.experiments])
-            raise (
-                error
-                if "could be" in str(error)
-                else UnknownError(f"{name!r} is no id, experiment, room or symbol{near}")
-            ) from None
+            if "could be" in str(error):
+                raise
+            symbols = [symbol.split(".")[-1] for row in atlas.rows.values() for symbol in row.symbols]
+            near = nearest(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
+            raise UnknownError(f"{name!r} is no id, experiment, room or symbol{near}") from None
     return 0
+
+
+def _is_called(symbol: str, name: str) -> bool:
+    """parnassus.latent.pca.PCA is called PCA, pca.PCA, and so on."""
+    return f".{symbol}".endswith(f".{name}")
 
 
 def show_atlas(part: str | None, *, as_json: bool) -> int:
@@ -62,7 +67,7 @@ def show_atlas(part: str | None, *, as_json: bool) -> int:
     atlas = Atlas()
     chosen = [row for row in atlas.rows.values() if part is None or part_of(part, row.id)]
     if not chosen:
-        raise UnknownError(f"no row lies under {part!r}{_nearest(part or '', list(atlas.rows))}")
+        raise UnknownError(f"no row lies under {part!r}{nearest(part or '', atlas.rows)}")
     if as_json:
         print(json.dumps([_as_json(atlas, row) for row in chosen], ensure_ascii=False, indent=1))
     elif part is None:
@@ -99,21 +104,35 @@ def _print_chapters(atlas: Atlas) -> None:
 
 
 def _print_rows(atlas: Atlas, rows: list[Row]) -> None:
-    table = _table("id", "title", "source", "implemented by", "claims", "experiments")
+    table = _table("id", "what it is", "what is built")
     for row in rows:
-        symbols = "\n".join(symbol.removeprefix("parnassus.") for symbol in row.symbols)
-        runs = "\n".join(entry.name for entry in atlas.experiments_of(row.id))
-        table.add_row(
-            row.id, escape(row.title), row.source, symbols or "[dim]empty[/]", str(len(atlas.claims_of(row.id))), runs
-        )
+        built = [_symbol(symbol, console.width // 2 - 7) for symbol in row.symbols] or ["[dim]nothing yet[/]"]
+        built += _counts(atlas.claims_of(row.id))
+        built += [f"[dim]run[/] {entry.name}" for entry in atlas.experiments_of(row.id)]
+        table.add_row(row.id, f"{escape(row.title)}\n[dim]{row.source}[/]", "\n".join(built))
     console.print(table)
+
+
+def _symbol(symbol: str, width: int) -> str:
+    """A dotted name, broken before its last part where it does not fit."""
+    short = symbol.removeprefix("parnassus.")
+    module, _, name = short.rpartition(".")
+    return short if len(short) <= width else f"{module}.\n  {name}"
+
+
+def _counts(marked: list[Mark]) -> list[str]:
+    claims, errata = (sum(mark.kind == kind for mark in marked) for kind in ("claim", "erratum"))
+    counts = [f"{claims} claim{'s' * (claims > 1)}"] * bool(claims)
+    counts += [f"{errata} errat{'a' if errata > 1 else 'um'}"] * bool(errata)
+    return [", ".join(counts)] if counts else []
 
 
 def _show_row(atlas: Atlas, row: Row) -> None:
     console.print(f"[bold]{row.id}  {escape(row.title)}[/]")
     console.print(f"[dim]{row.kind} in {row.subject}, {row.source}[/]\n\n{escape(row.about)}")
     if row.formula:
-        console.print(f"\n    {escape(row.formula)}")
+        console.print("")
+        _print_indented(escape(row.formula), 4)
     if row.note:
         console.print(f"\n[dim]note:[/] {escape(row.note)}")
     console.print("\n[dim]implemented by[/]", "".join(f"\n  {symbol}" for symbol in row.symbols) or "nothing yet")
@@ -128,16 +147,27 @@ def _print_marks(marked: list[Mark], command: str) -> None:
         if chosen:
             console.print(f"\n[dim]{'claims' if kind == 'claim' else 'errata'} (check them: {command})[/]")
         for mark in chosen:
-            console.print(f"  {escape(mark.statement.splitlines()[0])}")
+            _print_indented(f"· {escape(mark.statement.splitlines()[0])}", 4, first=2)
             if kind == "erratum":
-                console.print(f"    [dim]printed:[/] {escape(mark.printed)}\n    [dim]right:[/]   {escape(mark.right)}")
+                _print_indented(f"[dim]printed:[/] {escape(mark.printed)}", 13, first=4)
+                _print_indented(f"[dim]right:[/]   {escape(mark.right)}", 13, first=4)
+
+
+def _print_indented(text: str, indent: int, *, first: int | None = None) -> None:
+    """Wrapped text, `indent` columns in; the first line may hang `first` columns in."""
+    lines = Text.from_markup(text).wrap(console, max(20, console.width - indent))
+    for number, line in enumerate(lines):
+        console.print(Padding(line, (0, 0, 0, indent if number or first is None else first)))
 
 
 def _show_room(atlas: Atlas, room: str) -> None:
     marked = [mark for mark in atlas.marks if mark.room == room]
-    built = [row for row in atlas.rows.values() if any(symbol.split(".")[1] == room for symbol in row.symbols)]
-    console.print(f"[bold]parnassus.{room}[/]: {len(built)} rows, {len(marked)} claims and errata\n")
-    list_experiments(room)
+    here = [row for row in atlas.rows.values() if row.subject == room]
+    built = sum(bool(row.symbols) for row in here)
+    console.print(f"[bold]{room}[/]: {built} of {len(here)} rows built, {len(marked)} claims and errata")
+    if any(entry.room == room for entry in atlas.experiments.values()):
+        console.print("")
+        list_experiments(room)
     _print_marks(marked, f"parnassus check {room}")
 
 
@@ -147,16 +177,21 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
         console.print(f"\n{escape(entry.text)}")
     covered = [atlas.rows[row_id] for row_id in entry.covers if row_id in atlas.rows]
     for row in covered:
-        console.print(f"\n[dim]{row.id}, {row.source}:[/] {escape(row.title)}")
+        console.print("")
+        _print_indented(f"[dim]{row.id}, {row.source}:[/] {escape(row.title)}", 2, first=0)
         if row.formula:
-            console.print(f"    {escape(row.formula)}")
+            _print_indented(escape(row.formula), 4)
     table = _table("flag", "default", "what it is")
     for setting in entry.settings:
-        table.add_row(f"--{setting.name.replace('_', '-')}", escape(setting.default), escape(setting.help))
+        table.add_row(f"--{setting.name.replace('_', '-')}", escape(setting.default.strip("'")), escape(setting.help))
     console.print("")
     console.print(table)
     if entry.expected:
-        console.print("\n[dim]a good run gives[/] " + ", ".join(f"{name} {band}" for name, band in entry.expected))
+        table = _table("a good run gives", "")
+        for name, band in entry.expected:
+            table.add_row(name.replace("_", " "), band)
+        console.print("")
+        console.print(table)
     console.print(f"\n[dim]run it:[/] parnassus run {entry.name} --profile {'|'.join(('laptop', *entry.profiles))}")
     if entry.generative:
         console.print("[dim]then draw from it:[/] parnassus sample last")

@@ -3,7 +3,8 @@
 import os
 import sys
 
-DESCRIPTION = """Deep learning from one neuron to AlphaZero: run a method, use its parts, check what the texts claim.
+DESCRIPTION = """Deep learning from one neuron to AlphaZero:
+run a method, use its parts, check what the texts claim.
 
 Start with: parnassus list, then parnassus run NAME"""
 
@@ -13,6 +14,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     try:
         code = dispatch(arguments)
+        sys.stdout.flush()  # here, where a closed pipe is no surprise
     except BrokenPipeError:  # the reader of our output has seen enough: parnassus list | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
@@ -44,6 +46,11 @@ def dispatch(arguments: list[str]) -> int:
         from parnassus.cli.sample import sample
 
         return sample(arguments[1:])
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in verbs.VERBS:
+        from parnassus.atlas.index import UnknownError, nearest
+
+        verb = arguments[0]
+        raise UnknownError(f"there is no verb {verb!r}{nearest(verb, verbs.VERBS)}; see: parnassus --help")
     return verbs.parse(arguments, DESCRIPTION)
 
 
@@ -56,7 +63,7 @@ def sentence(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if error.errno == 28:
             return f"the disk is full: {error.filename or error}; free some space, then resume the run"
-        return str(error)
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"RunError", "DataError", "ValueError"}:
         return str(error)

@@ -1,6 +1,7 @@
 """`parnassus run` and `parnassus resume`."""
 
 import importlib
+import shutil
 import sys
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
@@ -12,10 +13,13 @@ import tyro
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
 from parnassus.cli.places import RUNS
+from parnassus.data.errors import DataError
+from parnassus.train.devices import choose_device
 from parnassus.train.errors import Interrupted, RunError
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
 from parnassus.train.folder import RunFolder, find_run
-from parnassus.train.run import Options
+from parnassus.train.metrics import read_metrics
+from parnassus.train.options import Options
 
 Profile = Literal["smoke", "laptop", "gpu"]
 
@@ -24,7 +28,7 @@ Profile = Literal["smoke", "laptop", "gpu"]
 class Launch:
     """Which preset, and where the run is kept."""
 
-    profile: Profile = "laptop"  # a named preset of the flags below: smoke (seconds), laptop, gpu
+    profile: Profile = "laptop"  # a preset of the experiment's flags: smoke takes seconds, gpu wants one
     name: str | None = None  # name of the run's folder; by default experiment and time
     folder: Path = RUNS  # where runs are kept
 
@@ -32,16 +36,24 @@ class Launch:
 def run(arguments: list[str]) -> int:
     """Run the experiment named first, with the flags that follow."""
     if not arguments or arguments[0].startswith("-"):
-        print("usage: parnassus run NAME [flags]    (flags: parnassus run NAME --help; names: parnassus list)")
-        return 0 if {"-h", "--help"} & set(arguments) else 2
+        asked = bool({"-h", "--help"} & set(arguments))
+        usage = "usage: parnassus run NAME [flags]    (flags: parnassus run NAME --help; names: parnassus list)"
+        print(usage, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     atlas = Atlas()
     entry = atlas.experiment(arguments[0])
     module = importlib.import_module(entry.module)
     experiment, options, launch = parse(entry, module, arguments[1:])
     preset = with_profile(module, launch.profile)
     recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
+    choose_device(options.device)  # a wrong one leaves no folder behind
     folder = start(recipe, options, launch.folder, name=launch.name)
-    return carry_out(recipe, options, folder)
+    try:
+        return carry_out(recipe, options, folder)
+    except (DataError, RunError, ValueError):
+        if nothing_done(folder):
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
 
 
 def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
@@ -76,6 +88,11 @@ def carry_out(recipe: Recipe, options: Options, folder: RunFolder) -> int:
     return 0
 
 
+def nothing_done(folder: RunFolder) -> bool:
+    """Whether a run stopped before it had anything worth keeping."""
+    return not (folder.path / "checkpoint.safetensors").exists() and not read_metrics(folder.path / "metrics.csv")
+
+
 def say(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
     """The numbers beside their bands, and where the report is."""
     from rich.console import Console
@@ -102,8 +119,8 @@ def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Exper
         "Command",
         [
             ("experiment", type(preset), field(default=preset)),
-            ("options", Options, field(default=Options())),
             ("launch", Launch, field(default=Launch(profile=_profile_in(arguments)))),
+            ("machine", Options, field(default=Options())),
         ],
     )
     given: Any = tyro.cli(
@@ -113,7 +130,7 @@ def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Exper
         args=arguments,
         config=(tyro.conf.OmitArgPrefixes,),
     )
-    return given.experiment, given.options, given.launch
+    return given.experiment, given.machine, given.launch
 
 
 def with_profile(module: ModuleType, profile: str) -> Experiment:

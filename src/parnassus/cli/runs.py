@@ -1,10 +1,14 @@
-"""`parnassus runs`: list them, compare several in a table and a plot, open a report."""
+"""`parnassus runs`: list them, compare several in a table and a plot, open a report, keep a result."""
 
+import json
 import webbrowser
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from parnassus.train.errors import RunError
 from parnassus.train.folder import RunFolder, find_run, run_folders
@@ -14,14 +18,16 @@ console = Console(highlight=False)
 
 
 def show_runs(action: str, names: list[str], *, metric: str, root: Path) -> int:
-    """One of list, compare, open."""
+    """One of list, compare, open, keep."""
     if action == "list":
         return list_runs(root)
     if action == "compare":
         return compare([find_run(root, name) for name in names], metric, root)
     if action == "open":
         return open_report(find_run(root, names[0] if names else "last"))
-    raise RunError(f"runs takes list, compare or open; got {action!r}")
+    if action == "keep":
+        return keep(find_run(root, names[0] if names else "last"))
+    raise RunError(f"runs takes list, compare, open or keep; got {action!r}")
 
 
 def list_runs(root: Path) -> int:
@@ -29,14 +35,15 @@ def list_runs(root: Path) -> int:
     if not folders:
         console.print(f"no runs in {root} yet; start one with: parnassus run NAME")
         return 0
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for title in ("run", "status", "profile", "seconds", "result"):
-        table.add_column(title, overflow="fold")
+    width = max(len(folder.path.name) for folder in folders)
+    console.print(f"{'run':<{width}}  {'status':<11}  profile  seconds", style="dim", soft_wrap=True)
     for folder in folders:
         about, result = folder.read_json("run.json"), folder.read_json("result.json")
-        shown = "  ".join(f"{name} {value:.4g}" for name, value in _numbers(result).items())
-        table.add_row(folder.path.name, folder.status, str(about.get("profile")), str(result.get("seconds", "")), shown)
-    console.print(table)
+        facts = f"{folder.status:<11}  {about.get('profile')!s:<7}  {result.get('seconds', '')!s:>7}"
+        console.print(f"{folder.path.name:<{width}}  {facts}".rstrip(), markup=False, soft_wrap=True)
+        shown = " · ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in _numbers(result).items())
+        if shown:
+            console.print(Padding(Text(shown, style="dim"), (0, 0, 0, 2)))
     return 0
 
 
@@ -52,7 +59,7 @@ def compare(folders: list[RunFolder], metric: str, root: Path) -> int:
     for key in dict.fromkeys(key for each in settings for key in each):
         values = [str(each.get(key, "—")) for each in settings]
         if len(set(values)) > 1:
-            table.add_row(key.replace("_", " "), *(f"[yellow]{value}[/]" for value in values))
+            table.add_row(key.replace("_", " "), *(f"[yellow]{escape(value)}[/]" for value in values))
     results = [_numbers(folder.read_json("result.json")) for folder in folders]
     table.add_section()
     for key in dict.fromkeys(key for each in results for key in each):
@@ -69,6 +76,18 @@ def open_report(folder: RunFolder) -> int:
         raise RunError(f"{folder.path.name} has no report: it is {folder.status}")
     console.print(str(report), soft_wrap=True)
     webbrowser.open(report.resolve().as_uri())
+    return 0
+
+
+def keep(folder: RunFolder, results: Path = Path("results")) -> int:
+    """Write what a finished run measured to results/RUN.json: its numbers, command, seed, machine and versions."""
+    about, result = folder.read_json("run.json"), folder.read_json("result.json")
+    if not result:
+        raise RunError(f"{folder.path.name} has no result to keep: it is {folder.status}")
+    results.mkdir(exist_ok=True)
+    path = results / f"{folder.path.name}.json"
+    path.write_text(json.dumps({**about, **result}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    console.print(f"kept: {path}", soft_wrap=True)
     return 0
 
 

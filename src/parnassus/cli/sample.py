@@ -1,6 +1,7 @@
 """`parnassus sample RUN`: draw from a trained generative model."""
 
 import importlib
+import sys
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ class Draw:
 def sample(arguments: list[str]) -> int:
     """Rebuild the model of a run, load its weights, draw, and write an array and a picture."""
     if not arguments or arguments[0].startswith("-"):
-        print("usage: parnassus sample RUN [flags]    (RUN may be `last`; flags: parnassus sample RUN --help)")
-        return 0 if {"-h", "--help"} & set(arguments) else 2
+        asked = bool({"-h", "--help"} & set(arguments))
+        usage = "usage: parnassus sample RUN [flags]    (RUN may be `last`; flags: parnassus sample RUN --help)"
+        print(usage, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     folder = find_run(RUNS, arguments[0])
     about = folder.read_json("run.json")
     entry = Atlas().experiment(str(about["experiment"]))
@@ -45,7 +48,7 @@ def sample(arguments: list[str]) -> int:
         config=(tyro.conf.OmitArgPrefixes,),
     )
     path = draw_samples(folder, experiment_from(module, about), given.how, given.draw)
-    print(f"samples: {path.with_suffix('.npy')}\npicture: {path.with_suffix('.png')}")
+    print(f"samples: {path}.npy\npicture: {path}.png")
     return 0
 
 
@@ -62,9 +65,11 @@ def draw_samples(folder: RunFolder, experiment: object, how: object, draw: Draw)
     with torch.no_grad():
         samples = how(model)  # type: ignore[operator]  # Sample dataclasses are callable by convention
     path = draw.out or folder.path / "samples" / f"seed-{draw.seed}"
+    if path.suffix in (".npy", ".png", ".svg"):
+        path = path.with_suffix("")
     path.parent.mkdir(parents=True, exist_ok=True)
     array = samples.cpu().numpy()
-    np.save(path.with_suffix(".npy"), array)
+    np.save(f"{path}.npy", array)
     save_figure(image_grid(array) if array.ndim == 4 else scatter(array[:, :2]), path)
     return path
 

@@ -67,18 +67,18 @@ def atlas(part: Positional[str | None] = None, /, *, json: bool = False) -> int:
 
 
 def runs(
-    action: Positional[Annotated[str, tyro.conf.arg(metavar="{list,compare,open}")]] = "list",
+    action: Positional[Annotated[str, tyro.conf.arg(metavar="{list,compare,open,keep}")]] = "list",
     names: Positional[tuple[str, ...]] = (),
     /,
     *,
     metric: str = "loss",
     folder: Path = RUNS,
 ) -> int:
-    """List runs, compare two or more of them in a table and a plot, or open a report.
+    """List runs, compare two or more of them in a table and a plot, open a report, or keep a result.
 
     Args:
-        action: list, compare or open
-        names: runs to compare or open; an unambiguous beginning will do, and `last`
+        action: list, compare, open (the report in a browser) or keep (the result in results/)
+        names: runs to compare, open or keep; an unambiguous beginning will do, and `last`
         metric: the curve that compare plots
         folder: where the runs are
     """

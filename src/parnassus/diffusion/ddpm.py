@@ -66,10 +66,13 @@ class DDPM(nn.Module):
 
         Any sampler will do: `ddpm`, or `partial(ddim, grid=even_grid(1_000, 50))`.
         """
+        denoiser = self.conditioned(label, scale)
         if label is not None and (label.shape != (count,) or label.min() < 0 or label.max() > self.classes):
-            raise ValueError(f"label must hold count={count} numbers from 0 to {self.classes}; got {label.tolist()[:20]}")
+            raise ValueError(
+                f"label must hold count={count} numbers from 0 to {self.classes}; got {label.tolist()[:20]}"
+            )
         start = torch.randn(count, *self.shape, device=next(self.parameters()).device)
-        return sampler(self.conditioned(label, scale), self.schedule, start)
+        return sampler(denoiser, self.schedule, start)
 
     @torch.no_grad()
     def log_prob(

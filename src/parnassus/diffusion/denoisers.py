@@ -5,6 +5,7 @@ from math import log, prod
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import silu
 
 
 def sinusoidal_embedding(
@@ -31,13 +32,13 @@ class Condition(nn.Module):
         super().__init__()
         self.width = width
         self.null = classes
-        self.time = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
         self.label = nn.Embedding(classes + 1, width) if classes else None
 
     def forward(
         self, t: Int[Tensor, " batch"], label: Int[Tensor, " batch"] | None = None
     ) -> Float[Tensor, "batch width"]:
-        code: Tensor = self.time(sinusoidal_embedding(t, self.width))
+        code: Tensor = self.second(silu(self.first(sinusoidal_embedding(t, self.width).to(self.first.weight))))
         if self.label is None:
             if label is not None:
                 raise ValueError("this denoiser knows no classes: build it with classes=… before giving labels")
@@ -61,8 +62,8 @@ class ResidualBlock(nn.Module):
     def forward(
         self, h: Float[Tensor, "batch width"], code: Float[Tensor, "batch width"]
     ) -> Float[Tensor, "batch width"]:
-        gamma, beta = self.film(nn.functional.silu(code)).chunk(2, dim=1)
-        update: Tensor = self.contract(nn.functional.silu(self.expand((1 + gamma) * self.norm(h) + beta)))
+        gamma, beta = self.film(silu(code)).chunk(2, dim=1)
+        update: Tensor = self.contract(silu(self.expand((1 + gamma) * self.norm(h) + beta)))
         return h + update
 
 

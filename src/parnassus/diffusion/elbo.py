@@ -83,7 +83,9 @@ def gaussian_decoder(variance: float | Tensor) -> Decoder:
     """p(x_0 | x_1) = N(mean, variance I): a density, for data that are real numbers."""
 
     def log_prob(x0: Tensor, mean: Tensor) -> Tensor:
-        log_density: Tensor = Normal(mean, torch.as_tensor(variance, dtype=mean.dtype, device=mean.device).sqrt()).log_prob(x0)
+        log_density: Tensor = Normal(
+            mean, torch.as_tensor(variance, dtype=mean.dtype, device=mean.device).sqrt()
+        ).log_prob(x0)
         return log_density.flatten(1).sum(1)
 
     return log_prob

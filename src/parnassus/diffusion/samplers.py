@@ -11,7 +11,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.diffusion.process import Denoiser, mean_from_noise, noise_from_x0, posterior_variance, spread, x0_from_noise
+from parnassus.diffusion.process import (
+    Denoiser,
+    mean_from_noise,
+    noise_from_x0,
+    posterior_variance,
+    spread,
+    x0_from_noise,
+)
 from parnassus.diffusion.schedules import Schedule
 
 Sampler: TypeAlias = Callable[[Denoiser, Schedule, Tensor], Tensor]

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from math import pi
-from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -23,13 +22,14 @@ class Schedule:
     alpha_bar: Float[Tensor, " steps"]
     alpha_bar_before: Float[Tensor, " steps"]
 
-    @classmethod
-    def of(cls, alpha: Float[Tensor, " steps"]) -> Self:
+    @staticmethod
+    def of(alpha: Float[Tensor, " steps"]) -> "Schedule":
         """The schedule with one-step factors α_t, all strictly between 0 and 1."""
         if not len(alpha) or not bool(((alpha > 0) & (alpha < 1)).all()):
-            raise ValueError(f"every alpha must lie strictly between 0 and 1; got alpha={alpha.tolist()[:5]} …")
+            ends = f"from {alpha.min():g} to {alpha.max():g}" if len(alpha) else "none"
+            raise ValueError(f"every alpha must lie strictly between 0 and 1; got {ends}")
         alpha_bar = alpha.cumprod(0)
-        return cls(alpha, alpha_bar, torch.cat([alpha.new_ones(1), alpha_bar[:-1]]))
+        return Schedule(alpha, alpha_bar, torch.cat([alpha.new_ones(1), alpha_bar[:-1]]))
 
     def __len__(self) -> int:
         return len(self.alpha)
@@ -44,19 +44,19 @@ class Schedule:
         """The ratio one step earlier; infinite at the first step, where nothing is drowned yet."""
         return self.alpha_bar_before / (1 - self.alpha_bar_before)
 
-    def keep(self, grid: Int[Tensor, " kept"]) -> Self:
+    def keep(self, grid: Int[Tensor, " kept"]) -> "Schedule":
         """The chain that jumps from each kept step to the next: α = ᾱ_t / ᾱ_s for neighbours s < t of the grid."""
         alpha_bar = self.alpha_bar[grid.to(self.alpha_bar.device)]
         before = torch.cat([alpha_bar.new_ones(1), alpha_bar[:-1]])
-        return type(self)(alpha_bar / before, alpha_bar, before)
+        return Schedule(alpha_bar / before, alpha_bar, before)
 
-    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Self:
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Schedule":
         """The same numbers elsewhere; each is rounded once, products are not formed anew."""
 
         def move(values: Tensor) -> Tensor:
             return values.to(dtype=dtype or values.dtype).to(device=device or values.device)
 
-        return type(self)(move(self.alpha), move(self.alpha_bar), move(self.alpha_bar_before))
+        return Schedule(move(self.alpha), move(self.alpha_bar), move(self.alpha_bar_before))
 
 
 def linear_schedule(steps: int, low: float = 1e-4, high: float = 0.02) -> Schedule:

@@ -4,7 +4,8 @@ from parnassus.train.bands import Band, at_least, at_most, between
 from parnassus.train.descend import descend
 from parnassus.train.errors import Interrupted, NotFiniteError, RunError
 from parnassus.train.folder import RunFolder, find_run, run_folders
-from parnassus.train.run import Options, Run
+from parnassus.train.options import Options
+from parnassus.train.run import Run
 
 __all__ = [
     "Band",

@@ -1,6 +1,5 @@
 """Execute an experiment: from its settings to a finished folder with its report."""
 
-import importlib.metadata
 import os
 import platform
 import signal
@@ -13,15 +12,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol, cast, runtime_checkable
 
+import numpy as np
 import torch
 
+from parnassus import __version__
 from parnassus.report.page import Figure, Page, render
 from parnassus.train import parallel
 from parnassus.train.bands import Band
 from parnassus.train.errors import Interrupted, RunError
 from parnassus.train.folder import RunFolder
 from parnassus.train.metrics import read_metrics
-from parnassus.train.run import Options, Run
+from parnassus.train.options import Options
+from parnassus.train.run import Run
 
 
 @runtime_checkable
@@ -159,8 +161,12 @@ def command_line() -> str:
 
 
 def versions() -> dict[str, str]:
-    found = {name: importlib.metadata.version(name) for name in ("parnassus", "torch", "numpy")}
-    return {"python": platform.python_version(), **found}
+    return {
+        "parnassus": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
 
 
 def _facts(about: Mapping[str, object], result: Mapping[str, object]) -> dict[str, object]:

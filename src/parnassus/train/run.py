@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
@@ -13,13 +12,14 @@ from torch.optim import Optimizer
 
 from parnassus.train import parallel
 from parnassus.train.checkpoint import demand_finite, load_tree, save_tree, save_weights
-from parnassus.train.devices import Precision, autocast, choose_device, set_precision, set_threads
+from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
 from parnassus.train.errors import Interrupted, NotFiniteError, RunError
 from parnassus.train.folder import RunFolder
-from parnassus.train.metrics import Metrics
-from parnassus.train.parallel import Mode
+from parnassus.train.metrics import Metrics, read_metrics
+from parnassus.train.options import Options
 from parnassus.train.progress import Ticker, terminal
 from parnassus.train.seeding import mix, reseed
+from parnassus.train.story import Story
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,21 +41,6 @@ class Batches(Protocol[Batch]):
     def at(self, step: int, seed: int, rank: int, world: int) -> Batch: ...
 
 
-@dataclass(frozen=True)
-class Options:
-    """How to run an experiment, whatever it is."""
-
-    seed: int = 0  # everything random follows from it
-    device: str = "auto"  # auto, cpu, cuda, cuda:N, mps
-    precision: Precision = "float32"  # of matrix products: float32, tf32 or bf16 (autocast)
-    threads: int | None = None  # CPU threads; unless told, one for a small model and all cores for a large one
-    parallel: Mode = "ddp"  # under torchrun: copy the model (ddp) or shard it (fsdp)
-    compile: bool = False  # compile the loss with torch.compile
-    save_seconds: float = 30.0  # save a checkpoint after this many seconds
-    save_steps: int = 0  # and after this many steps; 0: by the clock alone
-    quiet: bool = False  # show no progress
-
-
 class Run:
     """One run of an experiment, in one folder, from wherever it was interrupted."""
 
@@ -75,7 +60,7 @@ class Run:
         self._position = (0, 0)  # (loop, step) that comes next
         self._log_every = 1
         self._latest: dict[str, float] = {}
-        self._story = folder.read_json("story.json")
+        self._story = Story(folder, silent=self.rank > 0)
         set_precision(options.precision)
         if self._mode is not None:
             parallel.join(self.device)
@@ -182,21 +167,24 @@ class Run:
         if self.metrics is not None:
             self.metrics.append(step, named)
 
+    def curve(self, name: str) -> tuple[list[int], list[float]]:
+        """The steps and values of a metric as recorded so far, also before an interruption."""
+        if self.metrics is None:
+            return [], []
+        self.metrics.flush()
+        return read_metrics(self.metrics.path).get(name, ([], []))
+
     def figure(self, name: str, figure: "Figure", caption: str = "") -> None:
         """Keep a figure as figures/NAME.svg and .png and show it in the report."""
-        if self.rank == 0:
-            from parnassus.report.ink import save_figure  # matplotlib only when something is drawn
-
-            save_figure(figure, self.folder / "figures" / name)
-            self._tell("figure", name, caption=caption)
+        self._story.figure(name, figure, caption)
 
     def note(self, name: str, text: str) -> None:
         """A paragraph for the report; blank lines part paragraphs."""
-        self._tell("note", name, text=text)
+        self._story.tell("note", name, text=text)
 
     def table(self, name: str, rows: Sequence[Mapping[str, str | float]], caption: str = "") -> None:
         """A table for the report: one mapping a row, its keys the columns."""
-        self._tell("table", name, rows=[dict(row) for row in rows], caption=caption)
+        self._story.tell("table", name, rows=[dict(row) for row in rows], caption=caption)
 
     def publish(self, model: nn.Module) -> None:
         """Keep `model` as weights.safetensors: what others load, and `parnassus sample` uses."""
@@ -278,11 +266,6 @@ class Run:
             for name, parameter in parallel.inner(model).named_parameters():
                 demand_finite({f"the weights {name} (step {step})": parameter.detach()})
         raise NotFiniteError(f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights still are")
-
-    def _tell(self, kind: str, name: str, **content: object) -> None:
-        if self.rank == 0:
-            self._story[f"{kind} {name}"] = {"kind": kind, "name": name, **content}
-            self._files.write_json("story.json", self._story)
 
 
 def _number(value: Tensor | float) -> float:

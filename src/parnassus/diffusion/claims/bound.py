@@ -7,14 +7,18 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
+from parnassus.diffusion.claims.truths import SIGNS, second_moment_points
 from parnassus.diffusion.elbo import elbo_terms, gaussian_decoder, prior_kl
 from parnassus.diffusion.gaussian import diagonal_gaussian_kl, gaussian_kl
 from parnassus.diffusion.oracles import gaussian_oracle, gaussian_reverse_variance
-from parnassus.diffusion.process import forward_log_prob, forward_variance, mean_from_noise, posterior_mean, posterior_variance
+from parnassus.diffusion.process import (
+    forward_log_prob,
+    forward_variance,
+    mean_from_noise,
+    posterior_mean,
+    posterior_variance,
+)
 from parnassus.diffusion.schedules import Schedule, linear_schedule
-
-SIGNS = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
-"""Pairs of ±1: the mean of a quadratic form over them is its mean over two independent standard normals."""
 
 STD = 0.6**0.5
 
@@ -45,7 +49,7 @@ def the_exact_reversal_leaves_only_the_gap_at_the_end() -> Evidence:
 
 @claim("B13.2.3-1")
 def the_posterior_variance_leaves_a_gap_that_more_steps_narrow() -> Evidence:
-    """With Σ_q(t) in the reverse model the bound stays strict however exact the mean; 50, 200, 1,000 steps narrow it."""
+    """With Σ_q(t) in the reverse model the bound stays strict, however exact the mean; more steps narrow the gap."""
     gaps = []
     for steps in (50, 200, 1_000):
         schedule = linear_schedule(steps, low=0.1 / steps, high=20 / steps)
@@ -109,7 +113,7 @@ def the_steps_of_the_proof_hold() -> Evidence:
     """E xᵀΣ₁⁻¹x = D for x ~ N(0, Σ₁), and E zᵀMz = tr M for z ~ N(0, I), for any square M."""
     _, cov_1, _, _ = _two_gaussians()
     M = torch.randn(4, 4, dtype=torch.float64)
-    x, z = _second_moment_points(cov_1), _second_moment_points(torch.eye(4, dtype=torch.float64))
+    x, z = second_moment_points(cov_1), second_moment_points(torch.eye(4, dtype=torch.float64))
     return all_of(
         dimension=close(_quadratic(x, cov_1.inverse()).mean(), 4.0, rtol=1e-10),
         trace=close(_quadratic(z, M).mean(), M.trace(), rtol=1e-10),
@@ -120,7 +124,7 @@ def the_steps_of_the_proof_hold() -> Evidence:
 def the_trace_in_the_proof_lacks_its_half() -> Correction:
     """The proof's third term loses ½ before the trace in its last two lines (book eqs. 13.62-13.63)."""
     mean_1, cov_1, mean_2, cov_2 = _two_gaussians()
-    truth = _quadratic(_second_moment_points(cov_1) + mean_1 - mean_2, cov_2.inverse()).mean() / 2
+    truth = _quadratic(second_moment_points(cov_1) + mean_1 - mean_2, cov_2.inverse()).mean() / 2
     shift = _quadratic((mean_2 - mean_1)[None], cov_2.inverse())[0] / 2
     trace = (cov_2.inverse() @ cov_1).trace()
     return Correction(
@@ -154,9 +158,7 @@ def equal_variances_leave_the_distance_of_the_means() -> Evidence:
     mu_q, mu = posterior_mean(schedule, x, x0, t), mean_from_noise(schedule, x, t, noise)
     variance = posterior_variance(schedule)[300]
     covariance = (variance * torch.eye(4, dtype=torch.float64))[None]
-    return close(
-        gaussian_kl(mu_q, covariance, mu, covariance), (mu - mu_q).square().sum() / (2 * variance), rtol=1e-9
-    )
+    return close(gaussian_kl(mu_q, covariance, mu, covariance), (mu - mu_q).square().sum() / (2 * variance), rtol=1e-9)
 
 
 @erratum("B13.2.4-2", printed="E log p(x_T)/q(x_T|x_0) is KL(q(x_T|x_0) ‖ p(x_T))", right="it is minus that KL")
@@ -200,12 +202,6 @@ def _two_gaussians() -> tuple[Tensor, Tensor, Tensor, Tensor]:
     one = torch.eye(4, dtype=torch.float64)
     mean_1, mean_2 = torch.randn(2, 4, dtype=torch.float64)
     return mean_1, root_1 @ root_1.mT + one, mean_2, root_2 @ root_2.mT + one
-
-
-def _second_moment_points(covariance: Tensor) -> Tensor:
-    """2D points with mean 0 and exactly this second moment: the mean of any quadratic form over them is exact."""
-    root = torch.linalg.cholesky(covariance).mT * len(covariance) ** 0.5
-    return torch.cat([root, -root])
 
 
 def _quadratic(x: Tensor, M: Tensor) -> Tensor:

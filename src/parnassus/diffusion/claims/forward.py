@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
 from parnassus.atlas import Evidence, accepts, all_of, at_least, at_most, claim, close, rejects
+from parnassus.diffusion.claims.truths import SIGNS
 from parnassus.diffusion.elbo import elbo_terms, gaussian_decoder, prior_kl
 from parnassus.diffusion.gaussian import merged_scale
 from parnassus.diffusion.oracles import gaussian_oracle
@@ -18,9 +19,6 @@ from parnassus.diffusion.schedules import (
     linear_schedule,
     sigmoid_schedule,
 )
-
-SIGNS = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
-"""Pairs of ±1: the mean of a quadratic form over them is its mean over two independent standard normals."""
 
 
 @claim("B13.2-1")
@@ -153,7 +151,9 @@ def one_jump_equals_many_steps() -> Evidence:
         x = forward_step(schedule, x, t, torch.randn_like(x))
         if step in {9, 99, 499, 999}:
             walks.append(_ks(x, schedule.alpha_bar[step]))
-            jumps.append(_ks(diffuse(schedule, torch.full_like(x, 1.5), t, torch.randn_like(x)), schedule.alpha_bar[step]))
+            jumps.append(
+                _ks(diffuse(schedule, torch.full_like(x, 1.5), t, torch.randn_like(x)), schedule.alpha_bar[step])
+            )
     return all_of(
         steps=accepts(min(walks)),
         jump=accepts(min(jumps)),

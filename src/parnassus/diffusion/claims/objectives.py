@@ -1,16 +1,25 @@
 """Claims about the training objectives and the names of one prediction (book sec. 13.2.4)."""
 
+from collections.abc import Callable
 from math import log, pi
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close
+from parnassus.diffusion.claims.truths import SIGNS, mixture_nodes
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.denoisers import sinusoidal_embedding
 from parnassus.diffusion.elbo import elbo_terms, prior_kl
-from parnassus.diffusion.objectives import bound_weight, noise_weight, simple, weighted, weighted_x0, x0_weight
+from parnassus.diffusion.objectives import (
+    Objective,
+    bound_weight,
+    noise_weight,
+    simple,
+    weighted,
+    weighted_x0,
+    x0_weight,
+)
 from parnassus.diffusion.oracles import MixtureOracle, gaussian_oracle
 from parnassus.diffusion.process import (
     diffuse,
@@ -23,9 +32,6 @@ from parnassus.diffusion.process import (
     x0_from_noise,
 )
 from parnassus.diffusion.schedules import Schedule, linear_schedule
-
-SIGNS = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
-"""Pairs of ±1: the mean of a quadratic form over them is its mean over two independent standard normals."""
 
 
 @claim("B13.2.4-3")
@@ -107,18 +113,20 @@ def every_weight_has_the_same_minimiser() -> Evidence:
     schedule = linear_schedule(50, low=0.002, high=0.4)
     centres, stds = torch.tensor([[-1.0], [2.0]]).double(), torch.tensor([0.3, 0.6]).double()
     oracle = MixtureOracle(schedule, centres, stds)
-    x0, noise, mass = _quadrature(centres, stds)
+    x0, noise, mass = mixture_nodes(centres, stds)
     t = torch.full((len(x0),), 10)
 
-    slopes, beside = [], []
-    for weigh in (simple, weighted(noise_weight), weighted(bound_weight)):
-        for direction in (torch.ones_like, torch.sin, torch.tanh, torch.square):
-            for offset, found in ((0.0, slopes), (0.1, beside)):
-                step = torch.tensor(offset, dtype=torch.float64, requires_grad=True)
-                objective = weigh(lambda x, t, s=step, d=direction: oracle(x, t) + s * d(x), schedule, x0, t, noise)
-                found.append(torch.autograd.grad((mass * objective).sum(), step)[0])
+    def slope(objective: Objective, direction: Callable[[Tensor], Tensor], offset: float) -> Tensor:
+        """The derivative along ε_θ = E[ε|x_t] + s · direction(x_t), at s = offset."""
+        s = torch.tensor(offset, dtype=torch.float64, requires_grad=True)
+        losses = objective(lambda x, t: oracle(x, t) + s * direction(x), schedule, x0, t, noise)
+        return torch.autograd.grad((mass * losses).sum(), s)[0]
+
+    objectives = (simple, weighted(noise_weight), weighted(bound_weight))
+    ways = [(objective, way) for objective in objectives for way in (torch.ones_like, torch.sin, torch.square)]
     return all_of(
-        at_the_minimum=close(torch.stack(slopes), 0.0, atol=1e-6), beside=at_least(torch.stack(beside), 1e-3)
+        at_the_minimum=close(torch.stack([slope(objective, way, 0.0) for objective, way in ways]), 0.0, atol=1e-6),
+        beside=at_least(torch.stack([slope(objective, way, 0.1) for objective, way in ways]), 1e-3),
     )
 
 
@@ -187,13 +195,3 @@ class Imperfect:
 
     def __call__(self, x: Tensor, t: Tensor) -> Tensor:
         return 0.8 * self.oracle(x, t)
-
-
-def _quadrature(centres: Tensor, stds: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Gauss-Hermite nodes for (x_0, ε), a mixture and a standard normal, with the mass of each pair."""
-    nodes, masses = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(60))
-    masses = masses / masses.sum()
-    x0 = torch.cat([centre + std * nodes for centre, std in zip(centres, stds, strict=True)])
-    pairs = torch.cartesian_prod(torch.arange(len(x0)), torch.arange(60))
-    mass = masses.repeat(len(stds))[pairs[:, 0]] / len(stds) * masses[pairs[:, 1]]
-    return x0[pairs[:, :1]], nodes[pairs[:, 1:]], mass

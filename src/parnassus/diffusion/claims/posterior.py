@@ -72,7 +72,12 @@ def _by_bayes(*, of_previous_step: bool) -> tuple[Tensor, Tensor, Tensor, Tensor
         )
         means.append(mean)
         variances.append(covariance[0, 0])
-    return torch.stack(means), torch.stack(variances), posterior_mean(schedule, x, x0, t), posterior_variance(schedule)[t]
+    return (
+        torch.stack(means),
+        torch.stack(variances),
+        posterior_mean(schedule, x, x0, t),
+        posterior_variance(schedule)[t],
+    )
 
 
 @claim("B13.2.2-2")
@@ -128,7 +133,7 @@ def the_mean_of_the_reverse_model_is_exact_with_the_exact_noise() -> Evidence:
 
 @claim("B13.2.2-3")
 def the_two_usual_variances_enclose_the_exact_one() -> Evidence:
-    """Var[x_{t−1}|x_t] is Σ_q(t) for data at one point, 1 − α_t for unit normal data, and between for N(0, s²), s < 1."""
+    """Var[x_{t−1}|x_t] is Σ_q(t) for data at a point, 1 − α_t for N(0, 1), and in between for N(0, s²), s < 1."""
     schedule = linear_schedule(1_000)
     low, high = posterior_variance(schedule), forward_variance(schedule)
     between = gaussian_reverse_variance(schedule, 0.5)

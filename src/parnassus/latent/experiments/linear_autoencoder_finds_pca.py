@@ -13,7 +13,7 @@ from parnassus.latent.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.pca import PCA
 from parnassus.latent.projection import principal_angles, pseudo_inverse, second_moment
 from parnassus.report import curves, heatmap
-from parnassus.train import Run, at_least, at_most, descend
+from parnassus.train import Run, at_most, descend
 from parnassus.train.metrics import read_metrics
 
 covers = ("B4.3-1", "B4.3-3", "B4.3-12", "B4.3-13", "B4.3-14")
@@ -52,7 +52,7 @@ class Experiment:
         self._draw(run)
         z, scores = model.encode(x).detach(), pca.transform(x)
         run.figure("code", heatmap(_correlation(z), diverging=True, annotate=True), "Correlations of the learnt code.")
-        rows = [
+        rows: list[dict[str, str | float]] = [
             {"": "PCA", "seconds": closed_form, "error": float(pca.residual), "code correlation": _tangle(scores)},
             {"": "descent", "seconds": training, "error": float(model.loss(x)), "code correlation": _tangle(z)},
         ]

@@ -95,8 +95,8 @@ class Experiment:
         run.figure("components", figure, "The mean and the first directions; grey is zero.")
 
     def _draw_codes(self, run: Run, z: Tensor, data: Dataset) -> None:
-        names = {"x_label": "first component", "y_label": "second component"}
-        run.figure("codes", scatter(z, labels=data.test.y, classes=data.classes, **names), "Unseen examples as codes.")
+        figure = scatter(z, labels=data.test.y, classes=data.classes, x_label="first component", y_label="second")
+        run.figure("codes", figure, "Unseen examples in the plane of the first two components.")
 
 
 def _error(pca: PCA, x: Tensor) -> float:

@@ -73,8 +73,8 @@ class Experiment:
         safe = {name: curve.safe / border for name, curve in found.items()}
         run.note(
             "what to see",
-            f"The border is at {low / border:.4f} times 2/β. The finder ends at {safe['one curvature']:.2f} of it with one "
-            f"curvature and at {safe['two curvatures']:.2f} with two: by the time the rate is too large, the steep "
+            f"The border is at {low / border:.4f} times 2/β. The finder ends at {safe['one curvature']:.2f} of it with "
+            f"one curvature and at {safe['two curvatures']:.2f} with two: by the time the rate is too large, the steep "
             "direction has come to rest and must first grow back. Noise in the batches keeps it awake, and the finder "
             f"ends at {safe['two curvatures, noisy batches']:.2f}.",
         )

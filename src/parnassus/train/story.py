@@ -1,0 +1,30 @@
+"""The story of a run: figures, notes and tables in the order they were told; the report shows them so."""
+
+from typing import TYPE_CHECKING
+
+from parnassus.train.folder import RunFolder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Story:
+    """story.json and figures/ of a folder; telling a thing again replaces it."""
+
+    def __init__(self, folder: RunFolder, *, silent: bool = False) -> None:
+        """`silent` on all processes but the first."""
+        self._folder, self._silent = folder, silent
+        self._items = folder.read_json("story.json")
+
+    def figure(self, name: str, figure: "Figure", caption: str) -> None:
+        if self._silent:
+            return
+        from parnassus.report.ink import save_figure  # matplotlib only when something is drawn
+
+        save_figure(figure, self._folder.path / "figures" / name)
+        self.tell("figure", name, caption=caption)
+
+    def tell(self, kind: str, name: str, **content: object) -> None:
+        if not self._silent:
+            self._items[f"{kind} {name}"] = {"kind": kind, "name": name, **content}
+            self._folder.write_json("story.json", self._items)

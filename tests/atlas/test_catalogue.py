@@ -1,0 +1,134 @@
+"""The rows: all of them load, once each, in our words, and belong to a room that exists."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from parnassus.atlas.catalogue import KINDS, ROWS, SOURCES, Row, RowError, part_of, rows
+from parnassus.atlas.index import resolve
+
+ROOMS = frozenset(  # the folders of the house
+    ("atlas", "data", "train", "report", "layers", "losses", "autodiff", "optim", "expressivity", "probability")
+    + ("information", "latent", "convolution", "vision", "audio", "recurrent", "text", "music", "attention")
+    + ("adversarial", "transport", "flows", "diffusion", "kernels", "transfer", "shapley", "reinforcement", "games")
+)
+FILES = sorted(ROWS.glob("*.toml"))
+ALL = rows()
+WORD = r"(?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. "
+NUMBER = r"\d[\w.]*(?:-\d[\w.]*)?"
+SOURCE = re.compile(rf"(?:book|Diehl|Zhao) {WORD}{NUMBER}(?:, (?:{WORD})?{NUMBER})*")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_of_rows_is_complete(path: Path) -> None:
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["row"]
+    assert entries
+    keys = {"id", "title", "source", "kind", "subject", "about", "formula", "symbols", "note"}
+    for entry in entries:
+        assert {"id", "title", "source", "kind", "subject", "about"} <= set(entry) <= keys, entry["id"]
+
+
+def test_every_item_of_the_sources_has_one_row() -> None:
+    ids = [entry["id"] for path in FILES for entry in tomllib.loads(path.read_text(encoding="utf-8"))["row"]]
+    assert len(ids) == len(set(ids)), sorted({each for each in ids if ids.count(each) > 1})
+    assert len(ids) == len(ALL)
+    assert 780 <= len(ids) <= 880
+
+
+def test_every_chapter_is_there() -> None:
+    chapters = {row.chapter for row in ALL}
+    assert chapters == {
+        *(f"B{chapter}" for chapter in range(1, 19)),
+        *(f"D{chapter}" for chapter in range(7)),
+        *(f"Z{chapter}" for chapter in range(1, 14)),
+        "C",
+    }
+
+
+def test_rows_have_known_kinds_subjects_and_sources() -> None:
+    for row in ALL:
+        assert row.kind in KINDS, row.id
+        assert row.subject in ROOMS, f"{row.id} is in {row.subject!r}"
+        assert SOURCE.fullmatch(row.source), f"{row.id} stands in {row.source!r}"
+        assert row.source.split()[0] == SOURCES[row.id[0]], row.id
+
+
+def test_rows_are_short() -> None:
+    for row in ALL:
+        assert 0 < len(row.title) <= 80, row.id
+        assert not row.title.endswith("."), row.id
+        assert 0 < len(row.about) <= 240, f"{row.id}: {len(row.about)}"
+        assert len(row.note) <= 400, row.id
+
+
+def test_rows_come_in_the_order_of_the_sources() -> None:
+    order = [row.id for row in ALL]
+    for earlier, later in [
+        ("B1.2-9", "B1.2-10"),
+        ("B9.1-1", "B10.1-1"),
+        ("B3.3-2", "B3.3.1-1"),  # a section's own items before its subsections'
+        ("B18.1-1", "D1.1.1"),
+        ("C-01", "Z1"),
+    ]:
+        first, second = (
+            next(index for index, each in enumerate(order) if part_of(name, each)) for name in (earlier, later)
+        )
+        assert first < second, (earlier, later)
+
+
+@pytest.mark.parametrize("symbol", sorted({symbol for row in ALL for symbol in row.symbols}))
+def test_a_symbol_resolves(symbol: str) -> None:
+    assert resolve(symbol) is not None
+    assert symbol.startswith("parnassus.")
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "answer"),
+    [
+        ("B1", "B1.2-8", True),
+        ("B1", "B1", True),
+        ("B1", "B13.2-1", False),
+        ("B13", "B13.2-1", True),
+        ("B13.2", "B13.2.5-3", True),
+        ("B13.2", "B13.2-5", True),
+        ("B13.2", "B13.25-1", False),
+        ("B13.2-1", "B13.2-12", False),
+        ("B13.2-1", "B13.2", False),
+        ("D1.1.1", "D1.1.10", False),
+        ("C", "C-01", True),
+        ("", "B1", False),
+        ("B", "B1.2-8", False),
+    ],
+)
+def test_a_part_holds_what_lies_under_it(part: str, whole: str, answer: bool) -> None:
+    assert part_of(part, whole) is answer
+
+
+def test_the_chapter_is_the_first_number() -> None:
+    assert [Row(each, "", "", "", "", "").chapter for each in ("B13.2.5-3", "D4.2", "Z11", "C-07")] == [
+        "B13",
+        "D4",
+        "Z11",
+        "C",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('id = "B1-1"\ntitle = "x"', r"bad\.toml, B1-1: .*missing"),
+        ('id = "B1-1"\ncolour = "red"', r"bad\.toml, B1-1: .*colour"),
+        ('title = "x"', r"bad\.toml, a row without id"),
+        (
+            'id = "B1-1"\ntitle = "x"\nsource = ""\nkind = "poem"\nsubject = ""\nabout = ""',
+            "kind must be one of .*'poem'",
+        ),
+        ('id = "Q1"\ntitle = "x"\nsource = ""\nkind = "data"\nsubject = ""\nabout = ""', "starts with one of .*'Q1'"),
+    ],
+)
+def test_a_bad_row_is_named(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(f"[[row]]\n{text}\n")
+    with pytest.raises(RowError, match=message):
+        rows(tmp_path)

@@ -1,0 +1,172 @@
+"""Evidence holds exactly when the relation does, and shows the number that decides."""
+
+from collections.abc import Callable
+from math import inf, nan
+
+import numpy as np
+import pytest
+import torch
+from numpy import array
+
+from parnassus.atlas import (
+    Correction,
+    Evidence,
+    accepts,
+    all_of,
+    at_least,
+    at_most,
+    close,
+    raises,
+    rate,
+    rejects,
+)
+
+TRUE, FALSE = close(1.0, 1.0), close(1.0, 2.0)
+
+
+def test_close_without_tolerance_means_equal() -> None:
+    assert close(0.5, 0.5).holds
+    assert not close(1.0, 1.0 + 2**-52).holds
+    assert close(torch.arange(3), array([0, 1, 2])).relation == "="
+
+
+def test_tolerances_add_and_the_border_belongs_to_them() -> None:
+    assert close(1.5, 1.0, atol=0.5).holds
+    assert not close(1.5, 1.0, atol=0.5 - 2**-50).holds
+    assert close(110.0, 100.0, rtol=0.1).holds
+    assert close(111.0, 100.0, rtol=0.1, atol=1.0).holds
+    assert not close(111.0, 100.0, rtol=0.1).holds
+
+
+def test_the_relative_tolerance_is_of_the_prediction() -> None:
+    assert close(0.0, 1.0, rtol=1.0).holds
+    assert not close(1.0, 0.0, rtol=1.0).holds
+
+
+@pytest.mark.parametrize(("measured", "predicted"), [(nan, nan), (nan, 1.0), (1.0, nan), (array([1.0, nan]), 1.0)])
+def test_nan_is_close_to_nothing(measured: float, predicted: float) -> None:
+    evidence = close(measured, predicted, atol=inf)
+    assert not evidence.holds
+    assert "nan" in str(evidence)
+
+
+def test_infinity_equals_itself_and_nothing_else() -> None:
+    assert close(inf, inf).holds
+    assert close(array([inf, -inf, 1.0]), array([inf, -inf, 1.0]), rtol=1e-3).holds
+    assert not close(inf, -inf, rtol=1e-3).holds
+    assert not close(1.0, inf, rtol=1e-3).holds
+    assert not close(inf, 1.0, rtol=1e-3).holds
+
+
+def test_the_worst_element_is_shown_with_its_tolerance() -> None:
+    evidence = close(torch.tensor([[1.0, 2.0], [3.5, 4.1]]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), atol=0.25)
+    assert (evidence.measured, evidence.relation, evidence.predicted) == ("3.5", "≈", "3 ± 0.25")
+    assert str(evidence) == "3.5 ≈ 3 ± 0.25"
+    assert not evidence.holds
+
+
+def test_worst_means_furthest_beyond_its_own_tolerance() -> None:
+    assert close(array([1000.5, 1.4]), array([1000.0, 1.0]), rtol=0.01).measured == "1.4"
+
+
+def test_shapes_broadcast_and_nothing_is_not_evidence() -> None:
+    assert close(np.ones((4, 3)), 1.0).holds
+    for bad in (close, at_most, at_least):
+        with pytest.raises(ValueError, match="at least one number"):
+            bad(torch.empty(0), 1.0)
+
+
+def test_complex_numbers_are_compared_as_such() -> None:
+    assert close(array([1 + 1j]), array([1 + 1j])).holds
+    assert not close(array([1 + 1j]), array([1 - 1j]), atol=1.9).holds
+
+
+def test_a_tensor_that_needs_a_gradient_can_be_measured() -> None:
+    assert close(torch.ones(2, requires_grad=True), 1.0).holds
+
+
+def test_bounds_include_their_border_and_show_the_nearest_element() -> None:
+    assert at_most(array([1.0, 2.0]), 2.0).holds
+    assert at_least(array([2.0, 3.0]), 2.0).holds
+    assert not at_most(array([1.0, 2.5]), 2.0).holds
+    assert not at_least(array([1.5, 3.0]), 2.0).holds
+    assert str(at_most(array([1.0, 1.9, 0.3]), 2.0)) == "1.9 ≤ 2"
+    assert str(at_least(array([5.0, 2.1, 9.0]), array([1.0, 2.0, 3.0]))) == "2.1 ≥ 2"
+
+
+def test_bounds_at_infinity() -> None:
+    assert at_most(inf, inf).holds
+    assert at_least(-inf, -inf).holds
+    assert not at_most(inf, 1.0).holds
+
+
+@pytest.mark.parametrize("bounded", [at_most, at_least])
+@pytest.mark.parametrize(("measured", "bound"), [(nan, 1.0), (array([0.0, nan]), 0.0), (1.0, nan)])
+def test_nan_keeps_no_bound(bounded: Callable[..., Evidence], measured: float, bound: float) -> None:
+    evidence = bounded(measured, bound)
+    assert not evidence.holds
+    assert "nan" in str(evidence)
+
+
+def test_rate_is_the_exponent_of_a_power_law() -> None:
+    x = array([1.0, 10.0, 100.0, 1e4])
+    assert rate(x, 7 * x**-0.5, -0.5, atol=1e-12).holds
+    assert not rate(x, 7 * x**-0.5, -0.6, atol=0.09).holds
+    assert rate(x, x**2, 2.0, atol=1e-9).measured == "exponent 2"
+
+
+@pytest.mark.parametrize("y", [[1.0, 0.0], [1.0, -1.0], [1.0, nan], [1.0], [[1.0], [2.0]]])
+def test_rate_refuses_what_has_no_slope(y: list[float]) -> None:
+    with pytest.raises(ValueError, match="rate needs"):
+        rate(array([1.0, 2.0]), array(y), 1.0, atol=1.0)
+
+
+def test_rate_needs_two_different_places() -> None:
+    with pytest.raises(ValueError, match="two or more"):
+        rate(array([2.0, 2.0]), array([1.0, 3.0]), 1.0, atol=1.0)
+
+
+def test_a_test_rejects_below_its_level_and_accepts_otherwise() -> None:
+    assert rejects(1e-4).holds
+    assert not rejects(1e-3).holds
+    assert accepts(1e-3).holds
+    assert not accepts(1e-4).holds
+    assert not rejects(nan).holds
+    assert not accepts(nan).holds
+
+
+def fail(error: Exception) -> object:
+    raise error
+
+
+def test_raises_wants_this_kind_of_error() -> None:
+    evidence = raises(ValueError, lambda: fail(ValueError("width must be even\nand more")))
+    assert evidence.holds
+    assert str(evidence) == "ValueError: width must be even is a ValueError"
+    assert raises(ArithmeticError, lambda: fail(ZeroDivisionError("0"))).holds
+    assert not raises(ValueError, lambda: None).holds
+    with pytest.raises(TypeError):
+        raises(ValueError, lambda: fail(TypeError("another")))
+
+
+def test_all_of_names_what_fails() -> None:
+    evidence = all_of(first=TRUE, the_second=FALSE, third=TRUE)
+    assert not evidence.holds
+    assert evidence.measured == "2 of 3 hold, not: the second"
+    assert [name for name, _ in evidence.parts] == ["first", "the second", "third"]
+    assert all_of(first=TRUE, second=TRUE).holds
+    assert not all_of(first=TRUE, second=all_of(inner=FALSE)).holds
+
+
+def test_all_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        all_of()
+
+
+@pytest.mark.parametrize(("printed", "corrected"), [(TRUE, TRUE), (FALSE, FALSE), (TRUE, FALSE)])
+def test_a_correction_needs_both_sides(printed: Evidence, corrected: Evidence) -> None:
+    assert not Correction(printed=printed, corrected=corrected).holds
+
+
+def test_a_correction_holds_when_the_print_fails_and_the_right_one_holds() -> None:
+    assert Correction(printed=FALSE, corrected=TRUE).holds

@@ -1,0 +1,97 @@
+"""The atlas joins rows, claims and experiments, and finds them by part of a name."""
+
+import pytest
+
+from parnassus.atlas.catalogue import part_of
+from parnassus.atlas.index import Atlas, UnknownError, examine, nearest, resolve
+from parnassus.atlas.reading import Entry, Mark
+
+
+def entry(name: str, *covers: str) -> Entry:
+    return Entry(name, f"parnassus.latent.experiments.{name}", name, "", covers, (), (), (), False)
+
+
+@pytest.fixture
+def atlas() -> Atlas:
+    """The real rows with claims and experiments of our making."""
+    made = Atlas()
+    made.marks = [
+        Mark("claim", "one_holds", "parnassus.latent.claims", ("B1.1-1",), "One."),
+        Mark("erratum", "two_is_wrong", "parnassus.optim.claims.rates", ("B13.1-1", "B1.1-2"), "Two.", "2", "3"),
+    ]
+    entries = [entry("vae", "B1.1-1"), entry("vae_on_digits"), entry("wave", "B1.1-1")]
+    made.experiments = {each.name: each for each in entries}
+    return made
+
+
+def test_a_name_or_its_unambiguous_beginning_finds_the_experiment(atlas: Atlas) -> None:
+    assert atlas.experiment("vae").name == "vae"
+    assert atlas.experiment("vae_").name == "vae_on_digits"
+    assert atlas.experiment("w").name == "wave"
+
+
+def test_an_ambiguous_beginning_lists_what_it_could_be(atlas: Atlas) -> None:
+    with pytest.raises(UnknownError, match="'va' could be any of vae, vae_on_digits"):
+        atlas.experiment("va")
+
+
+def test_an_unknown_experiment_is_offered_the_nearest(atlas: Atlas) -> None:
+    with pytest.raises(UnknownError, match=r"no experiment 'wawe' \(did you mean wave\?\); see: parnassus list"):
+        atlas.experiment("wawe")
+
+
+def test_marks_are_found_by_part_room_and_name(atlas: Atlas) -> None:
+    def names(part: str) -> list[str]:
+        return [mark.name for mark in atlas.marks_of(part)]
+
+    assert names("B1") == ["one_holds", "two_is_wrong"]
+    assert names("B1.1-1") == ["one_holds"]
+    assert names("B13") == ["two_is_wrong"]
+    assert names("latent") == ["one_holds"]
+    assert names("two_is_wrong") == ["two_is_wrong"]
+    assert names("B2") == []  # rows without claims are no mistake
+
+
+def test_an_unknown_part_is_offered_the_nearest(atlas: Atlas) -> None:
+    with pytest.raises(UnknownError, match=r"'latnt' is no id.* \(did you mean latent"):
+        atlas.marks_of("latnt")
+
+
+def test_rows_know_their_claims_and_experiments(atlas: Atlas) -> None:
+    assert [mark.name for mark in atlas.claims_of("B1.1-2")] == ["two_is_wrong"]
+    assert [each.name for each in atlas.experiments_of("B1.1-1")] == ["vae", "wave"]
+
+
+def test_chapters_count_each_claim_and_experiment_once(atlas: Atlas) -> None:
+    chapters = {chapter.name: chapter for chapter in atlas.chapters()}
+    assert sum(chapter.rows for chapter in chapters.values()) == len(atlas.rows)
+    first = chapters["B1"]
+    assert (first.claims, first.errata, first.experiments) == (1, 1, 2)
+    assert (chapters["B13"].claims, chapters["B13"].errata, chapters["B13"].experiments) == (0, 1, 0)
+    for name, chapter in chapters.items():
+        assert chapter.implemented + len(chapter.empty) == chapter.rows
+        assert all(part_of(name, row_id) for row_id in chapter.empty)
+
+
+def test_rooms_are_those_of_rows_claims_and_experiments(atlas: Atlas) -> None:
+    assert {"latent", "optim", "games"} <= set(atlas.rooms)
+    assert atlas.rooms == sorted(set(atlas.rooms))
+
+
+def test_a_dotted_name_resolves_to_modules_classes_and_methods() -> None:
+    assert resolve("parnassus.atlas.index.Atlas") is Atlas
+    assert resolve("parnassus.atlas.index.Atlas.experiment") is Atlas.experiment
+    assert getattr(resolve("parnassus.atlas.index"), "Atlas") is Atlas  # noqa: B009 - resolve returns an object
+    with pytest.raises(AttributeError):
+        resolve("parnassus.atlas.index.Nothing")
+
+
+def test_a_claim_that_returns_no_evidence_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="must return Evidence or Correction; got list"):
+        examine(Mark("claim", "rows", "parnassus.atlas.catalogue", ("B1.1-1",), "Rows are no evidence."))
+
+
+def test_the_nearest_names_are_few_and_different() -> None:
+    assert nearest("latnt", ["latent", "latent", "games"]) == " (did you mean latent?)"
+    assert nearest("on_digits", ["vae_on_digits_again_and_again", "other"]).startswith(" (did you mean vae_on")
+    assert nearest("qqqq", ["latent"]) == ""
