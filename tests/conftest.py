@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the processes that tests start
+os.environ.pop("PARNASSUS_RUNS", None)  # somebody's runs are none of ours
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,11 +9,13 @@ import pytest
 from parnassus.atlas.catalogue import KINDS, ROWS, SOURCES, Row, RowError, part_of, rows
 from parnassus.atlas.index import resolve
 
-ROOMS = frozenset(  # the folders of the house
-    ("atlas", "data", "train", "report", "layers", "losses", "autodiff", "optim", "expressivity", "probability")
-    + ("information", "latent", "convolution", "vision", "audio", "recurrent", "text", "music", "attention")
-    + ("adversarial", "transport", "flows", "diffusion", "kernels", "transfer", "shapley", "reinforcement", "games")
-)
+SPINE = frozenset({"atlas", "data", "train", "report"})
+GROUND = frozenset({"layers", "losses", "autodiff", "optim", "expressivity", "probability", "information", "kernels"})
+SIGHT_AND_SOUND = frozenset({"convolution", "vision", "audio", "music"})
+SEQUENCES = frozenset({"recurrent", "text", "attention"})
+MAKING = frozenset({"latent", "adversarial", "transport", "flows", "diffusion"})
+ACTING = frozenset({"transfer", "shapley", "reinforcement", "games"})
+ROOMS = SPINE | GROUND | SIGHT_AND_SOUND | SEQUENCES | MAKING | ACTING
 FILES = sorted(ROWS.glob("*.toml"))
 ALL = rows()
 WORD = r"(?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. "
@@ -59,7 +61,7 @@ def test_rows_are_short() -> None:
     for row in ALL:
         assert 0 < len(row.title) <= 80, row.id
         assert not row.title.endswith("."), row.id
-        assert 0 < len(row.about) <= 240, f"{row.id}: {len(row.about)}"
+        assert 0 < len(row.about) <= 260, f"{row.id}: {len(row.about)}"
         assert len(row.note) <= 400, row.id
 
 

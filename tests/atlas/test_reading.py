@@ -83,7 +83,7 @@ And more of it.
 
 covers = ("B1.1-1",)
 expected = {"error": at_most(0.5), "gain": between(-1, 2.5), "share": at_least(1e-3)}
-profiles = {"smoke": {"steps": 3}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 3}, "gpu": {}}
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,18 @@ def test_cifar_is_downloaded_unpacked_and_tidied(
     assert len(server.asked) == 1
 
 
+def test_an_archive_that_a_person_put_there_stays(data_dir: Path) -> None:
+    batch = bytes([3] * 3_073)
+    data_dir.mkdir()
+    with tarfile.open(data_dir / "cifar-10-binary.tar.gz", mode="w:gz") as tar:
+        for name in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = len(batch)
+            tar.addfile(info, io.BytesIO(batch))
+    assert len(cifar10().train) == 5
+    assert (data_dir / "cifar-10-binary.tar.gz").is_file()
+
+
 def test_chorales_are_chords_of_four(data_dir: Path) -> None:
     path = data_dir / "jsb-chorales" / "Jsb16thSeparated.json.gz"
     piece = [[60, 55, 52, -1], [62, 55, 52, 48]]

@@ -67,8 +67,8 @@ class Atlas:
             for mark in self.marks
             if part in (mark.room, mark.name) or any(part_of(part, whole_id) for whole_id in mark.ids)
         ]
-        if not found and not any(part_of(part, whole_id) for whole_id in self.rows):
-            names = [*self.rows, *{mark.room for mark in self.marks}, *(mark.name for mark in self.marks)]
+        if not found and part not in self.rooms and not any(part_of(part, whole_id) for whole_id in self.rows):
+            names = [*self.rooms, *self.rows, *(mark.name for mark in self.marks)]
             raise UnknownError(f"{part!r} is no id, no part of one, no room and no claim{nearest(part, names)}")
         return found
 

@@ -96,13 +96,7 @@ def _entry(path: Path, package: Path) -> Entry:
     with tokenize.open(path) as file:
         source = file.read()
     tree = ast.parse(source)
-    values = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    values = _assigned(tree)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     title, _, text = (ast.get_docstring(tree) or "").partition("\n")
     return Entry(
@@ -116,6 +110,18 @@ def _entry(path: Path, package: Path) -> Entry:
         settings=_settings(classes.get("Experiment"), source.splitlines()),
         generative="Sample" in classes,
     )
+
+
+def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
+    """What a file assigns to its names, with or without an annotation."""
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found[name] = value
+    return found
 
 
 def _settings(node: ast.ClassDef | None, lines: list[str]) -> tuple[Setting, ...]:

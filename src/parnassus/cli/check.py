@@ -13,8 +13,6 @@ from parnassus.atlas.reading import Mark
 
 def check_claims(parts: list[str], *, only_failed: bool) -> int:
     """Run the claims under `parts` (all without parts); exit code 1 when one does not hold."""
-    import torch
-
     atlas = Atlas()
     chosen = atlas.marks if not parts else [mark for part in parts for mark in atlas.marks_of(part)]
     chosen = list(dict.fromkeys(chosen))
@@ -22,6 +20,8 @@ def check_claims(parts: list[str], *, only_failed: bool) -> int:
     if not chosen:
         console.print(f"nothing to check under {', '.join(parts)} yet")
         return 0
+    import torch  # a wrong id is told before this takes its time
+
     torch.set_num_threads(1)  # claims are small
     failures, began = 0, time.perf_counter()
     table = Table(box=None, pad_edge=False, header_style="dim")

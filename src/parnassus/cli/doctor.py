@@ -35,7 +35,7 @@ def _packages() -> list[str]:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found = (
-                f"[yellow]missing: pip install 'parnassus[{kind}]'[/]"
+                f"[yellow]missing: pip install 'parnassus\\[{kind}]'[/]"
                 if kind
                 else f"[red]missing: pip install '{name}{wanted}'[/]"
             )

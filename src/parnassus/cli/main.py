@@ -3,8 +3,9 @@
 import os
 import sys
 
-DESCRIPTION = """Deep learning from one neuron to AlphaZero:
-run a method, use its parts, check what the texts claim.
+DESCRIPTION = """Deep learning from one neuron to AlphaZero.
+
+Run a method, use its parts, check what the texts claim.
 
 Start with: parnassus list, then parnassus run NAME"""
 
@@ -39,6 +40,10 @@ def dispatch(arguments: list[str]) -> int:
         print(__version__)
         return 0
     if arguments[:1] == ["run"]:
+        if arguments[1:] and not arguments[1].startswith("-"):
+            from parnassus.atlas.index import Atlas
+
+            Atlas().experiment(arguments[1])  # a wrong name is told before torch is imported
         from parnassus.cli.run import run
 
         return run(arguments[1:])

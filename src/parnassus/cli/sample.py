@@ -38,7 +38,7 @@ def sample(arguments: list[str]) -> int:
         raise RunError(f"{folder.path.name} is a run of {entry.name}, which has nothing to draw samples from")
     module = importlib.import_module(entry.module)
     command = make_dataclass(
-        "Command", [("how", module.Sample, field(default=module.Sample())), ("draw", Draw, field(default=Draw()))]
+        "Command", [("sample", module.Sample, field(default=module.Sample())), ("draw", Draw, field(default=Draw()))]
     )
     given: Any = tyro.cli(
         command,
@@ -47,7 +47,7 @@ def sample(arguments: list[str]) -> int:
         args=arguments[1:],
         config=(tyro.conf.OmitArgPrefixes,),
     )
-    path = draw_samples(folder, experiment_from(module, about), given.how, given.draw)
+    path = draw_samples(folder, experiment_from(module, about), given.sample, given.draw)
     print(f"samples: {path}.npy\npicture: {path}.png")
     return 0
 

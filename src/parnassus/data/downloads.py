@@ -47,8 +47,14 @@ def fetch(source: Source, *, verify: Verify | None = None) -> Path:
         except DataError as error:
             troubles.append(f"{urlsplit(url).netloc}: {str(error).rstrip('.')}")
         except (OSError, HTTPException) as error:
-            troubles.append(f"{urlsplit(url).netloc}: {error or type(error).__name__}")
+            troubles.append(f"{urlsplit(url).netloc}: {_reason(error)}")
     raise DataError(f"{source.name} could not be downloaded ({'; '.join(troubles)}): put it at {target} by hand.")
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the wrapping that urllib puts around it."""
+    inner = getattr(error, "reason", error) if not isinstance(error, HTTPError) else error
+    return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
 
 
 def _fetch_from(url: str, source: Source, target: Path, verify: Verify | None) -> Path:

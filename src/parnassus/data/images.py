@@ -55,9 +55,11 @@ def cifar10() -> Dataset:
     """60,000 colour photographs of 32×32 pixels in 10 classes, 50,000 of them to train on."""
     folder = cifar_folder()
     if folder is None:
-        archive = fetch(CIFAR10)
+        own = find_file(CIFAR10.place)
+        archive = own or fetch(CIFAR10)
         unpack_tar(archive, data_folder())
-        archive.unlink()
+        if own is None:
+            archive.unlink()
         folder = data_folder() / CIFAR_FOLDERS[0]
     train = _cifar_split([folder / f"data_batch_{number}.bin" for number in range(1, 6)])
     test = _cifar_split([folder / "test_batch.bin"])

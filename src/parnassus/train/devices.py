@@ -26,6 +26,8 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
         raise RunError(f"device {name!r} was asked for, but torch {torch.__version__} sees no CUDA device here")
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", local_rank)
+    if device.type == "cuda":
+        torch.cuda.init()  # its generators do not exist before
     return device
 
 

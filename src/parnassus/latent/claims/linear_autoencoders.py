@@ -148,6 +148,19 @@ def a_trained_decoder_does_not_hold_the_eigenvectors() -> Evidence:
     return all_of(mixed=close(mixed, model.loss(x), rtol=1e-10), largest_cosine=at_most(cosines.abs().max(), 0.999))
 
 
+@claim("B4.3-14")
+def only_the_closed_form_orders_its_features() -> Evidence:
+    """Principal scores are uncorrelated; the code of a trained network with the same error is not (book sec. 4.3)."""
+    x = cloud()
+    model, pca = trained(x, 2), PCA.fit(x, 2)
+    ordered, learnt = torch.corrcoef(pca.transform(x).mT), torch.corrcoef(model.encode(x).mT)
+    return all_of(
+        error=close(model.loss(x), pca.residual, rtol=1e-6),
+        principal=close(ordered[0, 1], 0.0, atol=1e-10),
+        learnt=at_least(learnt[0, 1].abs(), 0.05),
+    )
+
+
 @erratum(
     "B4.3-12",
     printed="eigenvectors are the columns of V or the rows of W",

@@ -21,16 +21,18 @@ expected = {
     "explained_by_16": between(0.845, 0.855),
     "unseen_over_seen_error": between(0.95, 1.05),
     "gap_to_eigenvalues": at_most(1e-4),
-    "plane_angle": at_most(0.05),
+    "plane_angle": at_most(0.1),
 }
 profiles = {"smoke": {"shown": 4}}
+ROUNDING = 1e-7
+"""Eigenvalues below this are zeros that single precision did not quite meet."""
 
 
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # a built-in name, or your own folder or file
     shown: int = 10  # unseen examples to rebuild
-    noise: float = 0.25  # spread of the points in space around their plane
+    noise: float = 0.3  # spread of the points in space around their plane
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
@@ -45,7 +47,7 @@ class Experiment:
         seen = {size: _error(pca, train) for size, pca in fits.items()}
         unseen = {size: _error(pca, test) for size, pca in fits.items()}
         predicted = {size: float(pca.residual) for size, pca in fits.items()}
-        self._draw_errors(run, seen, unseen, predicted)
+        self._draw_errors(run, seen, unseen, full)
         self._draw_spectrum(run, full)
         if len(data.shape) == 3:
             self._draw_images(run, data, fits, full)
@@ -64,20 +66,21 @@ class Experiment:
             "plane_angle": float(principal_angles(found.components, plane).max()),
         }
 
-    def _draw_errors(
-        self, run: Run, seen: dict[int, float], unseen: dict[int, float], predicted: dict[int, float]
-    ) -> None:
-        lines = {"fitted": seen, "unseen": unseen, "Σ of the eigenvalues left out": predicted}
-        figure = curves(
-            {name: (list(line), list(line.values())) for name, line in lines.items()},
-            x_label="components K",
-            y_label="⟨‖x − x̂‖²⟩",
-            log_y=True,
-        )
+    def _draw_errors(self, run: Run, seen: dict[int, float], unseen: dict[int, float], full: PCA) -> None:
+        left_out = full.eigenvalues.double().flip(0).cumsum(0).flip(0)[1:]
+        left_out = left_out[left_out > ROUNDING].cpu()
+        figure, axes = subplots()
+        ax = axes[0, 0]
+        ax.semilogy(range(1, len(left_out) + 1), left_out, label="Σ of the eigenvalues left out")
+        for marker, (name, errors) in zip("ox", {"fitted": seen, "unseen": unseen}.items(), strict=True):
+            ax.semilogy(list(errors), list(errors.values()), marker, label=name, markersize=7)
+        ax.set(xlabel="components K", ylabel="⟨‖x − x̂‖²⟩")
+        ax.legend()
         run.figure("error", figure, "On the fitted examples the error is the sum of the eigenvalues left out.")
 
     def _draw_spectrum(self, run: Run, full: PCA) -> None:
-        lines = {"λ": (range(1, len(full.eigenvalues) + 1), full.eigenvalues.clamp(min=1e-7))}
+        positive = full.eigenvalues[full.eigenvalues > ROUNDING]
+        lines = {"λ": (range(1, len(positive) + 1), positive)}
         figure = curves(lines, x_label="i", y_label="eigenvalue λ_i of the covariance", log_y=True)
         run.figure("spectrum", figure, "Variance along each principal direction.")
 
@@ -95,7 +98,9 @@ class Experiment:
         run.figure("components", figure, "The mean and the first directions; grey is zero.")
 
     def _draw_codes(self, run: Run, z: Tensor, data: Dataset) -> None:
-        figure = scatter(z, labels=data.test.y, classes=data.classes, x_label="first component", y_label="second")
+        figure = scatter(
+            z, labels=data.test.y, classes=data.classes, x_label="first component", y_label="second component"
+        )
         run.figure("codes", figure, "Unseen examples in the plane of the first two components.")
 
 
@@ -104,12 +109,12 @@ def _error(pca: PCA, x: Tensor) -> float:
 
 
 def _points_near_a_plane(noise: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Eighty points scattered around a plane, and two directions that span it."""
+    """Sixty points scattered around a plane, and two directions that span it."""
     generator = torch.Generator().manual_seed(seed)
     plane = torch.tensor([[1.0, 0.2, 0.5], [-0.3, 1.0, 0.3]]).mT
-    inside = torch.randn(80, 2, generator=generator) * torch.tensor([1.5, 0.9]) @ plane.mT
+    inside = torch.randn(60, 2, generator=generator) * torch.tensor([1.5, 0.9]) @ plane.mT
     normal = torch.linalg.cross(plane[:, 0], plane[:, 1])
-    return inside + noise * torch.randn(80, 1, generator=generator) * normal / normal.norm(), plane
+    return inside + noise * torch.randn(60, 1, generator=generator) * normal / normal.norm(), plane
 
 
 def _plane(points: Tensor, pca: PCA) -> "Figure":
@@ -124,7 +129,7 @@ def _plane(points: Tensor, pca: PCA) -> "Figure":
         ax.plot(*zip(point, foot, strict=True), color=PALETTE[7], linewidth=0.8)
     ax.scatter(*points.mT.numpy(), color=PALETTE[0], s=16, label="points", depthshade=False)
     ax.scatter(*feet.mT.numpy(), color=PALETTE[1], s=8, label="projections", depthshade=False)
-    ax.set_box_aspect((points.amax(0) - points.amin(0)).tolist())
-    ax.view_init(elev=15, azim=-55)
+    ax.set_box_aspect((points.amax(0) - points.amin(0)).tolist(), zoom=1.2)
+    ax.view_init(elev=20, azim=-75)
     ax.legend(loc="upper left")
     return figure

@@ -78,7 +78,7 @@ class Experiment:
         return [*accuracies, evaluate(model, x, y).accuracy]
 
     def _moments(self) -> list[int]:
-        return [step for step in (0, 10, 20, 40, 80, 150) if step < self.tuning]
+        return [step for step in (5, 10, 20, 40, 80, 150) if step < self.tuning]
 
     def _draw(self, run: Run, scores: dict[str, Tensor]) -> None:
         moments = [*self._moments(), self.tuning]

@@ -23,8 +23,8 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 3}, "gpu": {}}
 class Experiment:
     data: str = "digits"  # digits, mnist_mini, mnist, fashion_mnist, or a folder or file of your own
     hidden: int = 128  # hidden units
-    epochs: int = 100  # passes over the training images
-    batch: int = 64  # images a step
+    epochs: int = 60  # passes over the training images
+    batch: int = 32  # images a step
     rate: float = 1.0  # learning rate of plain SGD
 
     def model(self, inputs: int, classes: int) -> Classifier:

@@ -61,7 +61,7 @@ class Experiment:
                 log_x=True,
                 marks={"chosen": search.best},
             ),
-            f"One training of {self.epochs} epochs for each rate, judged on {len(validation)} rows that none of them saw.",
+            f"One training of {self.epochs} epochs for each rate, judged on {len(validation)} rows that none saw.",
         )
         run.table(
             "search",
@@ -79,8 +79,8 @@ class Experiment:
         on_test = evaluate(model, data.test.x, data.test.y)
         run.note(
             "what to see",
-            f"The finder, in one walk of a hundred steps, allows rates up to {walk.safe:.2g}; validation, at the price of "
-            f"{len(self.rates)} trainings, prefers {search.best:g}. Only then is the test set looked at, once: "
+            f"The finder, in one walk of a hundred steps, allows rates up to {walk.safe:.2g}; validation, at the price "
+            f"of {len(self.rates)} trainings, prefers {search.best:g}. Only then is the test set looked at, once: "
             f"{100 * on_test.accuracy:.1f} % right after training on all rows with that rate.",
         )
         return {"best_rate": search.best, "finder_rate": walk.safe, "test_accuracy": on_test.accuracy}

@@ -26,7 +26,7 @@ covers = ("B1.2-4", "B1.2-5", "B1.2-6", "B1.2-7", "B1.2-15")
 expected = {
     "affine_error": between(0.2499, 0.2501),
     "network_error": at_most(1e-3),
-    "solved_with_2_units": between(0.05, 0.45),
+    "solved_with_2_units": between(0.03, 0.4),
     "solved_with_8_units": at_least(0.8),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 150, "networks": 10}, "gpu": {}}
@@ -37,7 +37,7 @@ class Experiment:
     hidden: int = 4  # hidden units of the network that is drawn
     steps: int = 2_000  # gradient steps
     rate: float = 0.3  # learning rate
-    networks: int = 100  # networks of each size for the statistics
+    networks: int = 200  # networks of each size for the statistics
 
     def __call__(self, run: Run) -> dict[str, float]:
         corners = xor()

@@ -46,9 +46,9 @@ class Experiment:
         run.figure("loss for five rates", figure, "Small rates are slow; past 2/β the loss grows without end.")
 
         low, high = 0.0, 2 * border
-        for _ in range(30):  # bisection: does the last step still lower the loss?
+        for _ in range(15):  # bisection: does the last step still lower the loss?
             middle = (low + high) / 2
-            tail = losses(middle, 2_000)[-2:]
+            tail = losses(middle, 300)[-2:]
             low, high = (middle, high) if tail[1] < tail[0] else (low, middle)
 
         found = {

@@ -1,0 +1,166 @@
+"""Diffusion learns points in the plane, and DDIM draws them in fewer steps (book secs. 13.2.4, 13.2.5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.optim import Adam
+from torch.optim.lr_scheduler import OneCycleLR
+
+from parnassus.data import DataError, open_data, standardised
+from parnassus.diffusion.ddpm import DDPM
+from parnassus.diffusion.denoisers import TimeMLP
+from parnassus.diffusion.process import diffuse, forward_variance
+from parnassus.diffusion.samplers import ddim, ddim_path, ddpm, even_grid, slerp
+from parnassus.diffusion.schedules import linear_schedule
+from parnassus.report import INK, PALETTE, curves, subplots
+from parnassus.train import Run, at_most, descend
+
+covers = ("B13.2.4-6", "B13.2.4-7", "B13.2.4-9", "B13.2.5-2", "B13.2.5-3")
+expected = {
+    "ddpm_1000": at_most(0.01),
+    "ddim_50": at_most(0.01),
+    "consistency_50": at_most(0.1),
+}
+profiles = {"smoke": {"steps": 20, "width": 16, "count": 50, "chain": 50}}
+COUNTS = (5, 10, 20, 50, 100, 200, 500, 1_000)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    data: str = "moons"  # points in the plane: moons, eight_gaussians, checkerboard, rings, spirals, or a file of yours
+    steps: int = 6_000  # gradient steps
+    batch: int = 256  # points a step
+    width: int = 128  # hidden units of the denoiser
+    chain: int = 1_000  # diffusion steps T
+    lr: float = 2e-3  # Adam's largest learning rate, reached after a tenth of the steps
+    count: int = 2_000  # points drawn for each number
+
+    def model(self) -> DDPM:
+        scale = 1_000 / self.chain  # a shorter chain takes larger steps
+        schedule = linear_schedule(self.chain, low=1e-4 * scale, high=0.02 * scale)
+        return DDPM(TimeMLP(2, self.width), (2,), schedule=schedule)
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        data = standardised(open_data(self.data)).to(run.device)
+        if data.shape != (2,):
+            raise DataError(f"{self.data} must be points in the plane; its examples have shape {data.shape}.")
+        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.lr))
+        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1)
+        run.keep("warming", warming)
+
+        for step, loss in descend(run, model, optimizer, data.train.batches(self.batch, self.steps)):
+            warming.step()
+            run.log(step, loss=loss)
+
+        real = torch.cat([data.train.x, data.test.x])[: self.count]
+        start = torch.randn(len(real), 2, device=run.device)
+        result = self.compare_samplers(run, model, real, start)
+        show_chain(run, model, real, start)
+        show_interpolation(run, model, real)
+        return result
+
+    @torch.no_grad()
+    def compare_samplers(self, run: Run, model: DDPM, real: Tensor, start: Tensor) -> dict[str, float]:
+        """How far the samples of three samplers are from the data, for chains of any length; one network serves all."""
+        schedule, denoiser = model.schedule, model.denoiser
+        counts = [count for count in COUNTS if count < len(schedule)] + [len(schedule)]
+
+        def widest(grid: Tensor) -> Tensor:
+            return ddpm(
+                lambda x, t: denoiser(x, grid.to(t.device)[t]), schedule.keep(grid), start, variance=forward_variance
+            )
+
+        samplers: dict[str, Callable[[Tensor], Tensor]] = {
+            "DDIM, no noise": lambda grid: ddim(denoiser, schedule, start, grid=grid),
+            "DDPM, variance Σ_q(t)": lambda grid: ddim(denoiser, schedule, start, grid=grid, eta=1.0),
+            "DDPM, variance 1 − α_t": widest,
+        }
+        sets = {name: [draw(even_grid(len(schedule), count)) for count in counts] for name, draw in samplers.items()}
+        far = {name: [energy_distance(x, real) for x in drawn] for name, drawn in sets.items()}
+        lines = {name: (counts, torch.tensor(row)) for name, row in far.items()}
+        figure = curves(lines, x_label="steps", y_label="energy distance to the data", log_x=True, log_y=True)
+        run.figure("quality", figure, "Quality against the number of steps, all with one trained network.")
+
+        certain = sets["DDIM, no noise"]
+        moved = [float((x - certain[-1]).square().sum(1).mean().sqrt()) for x in certain]
+        figure = curves(
+            {"": (counts[:-1], moved[:-1])}, x_label="steps", y_label="RMS distance", log_x=True, log_y=True
+        )
+        run.figure("consistency", figure, "The same noise through fewer DDIM steps: how far the samples move.")
+        run.table(
+            "steps", [{"steps": c, **{n: far[n][i] for n in far}, "moved": moved[i]} for i, c in enumerate(counts)]
+        )
+
+        fifty = counts.index(50) if 50 in counts else -1
+        return {
+            "ddpm_1000": far["DDPM, variance Σ_q(t)"][-1],
+            "ddim_50": far["DDIM, no noise"][fifty],
+            "random_50": far["DDPM, variance 1 − α_t"][fifty],
+            "consistency_50": moved[fifty],
+        }
+
+
+@dataclass(frozen=True)
+class Sample:
+    steps: int = 50  # DDIM steps
+    count: int = 2_000  # how many points
+
+    def __call__(self, model: DDPM) -> Tensor:
+        grid = even_grid(len(model.schedule), min(self.steps, len(model.schedule)))
+        return model.sample(self.count, sampler=partial(ddim, grid=grid))
+
+
+def energy_distance(x: Tensor, y: Tensor) -> float:
+    """2 E‖x − y‖ − E‖x − x′‖ − E‖y − y′‖, without bias: 0 on average where both have the same law."""
+
+    def within(z: Tensor) -> Tensor:
+        return torch.cdist(z, z).sum() / (len(z) * (len(z) - 1))
+
+    return max(float(2 * torch.cdist(x, y).mean() - within(x) - within(y)), 1e-6)  # the floor is for the log axis
+
+
+@torch.no_grad()
+def show_chain(run: Run, model: DDPM, real: Tensor, start: Tensor) -> None:
+    """Five moments of the chain forwards and backwards."""
+    last = len(model.schedule) - 1
+    moments = [0, last // 10, last // 4, last // 2, last]
+    forward = [
+        diffuse(model.schedule, real, torch.full((len(real),), t, device=run.device), torch.randn_like(real))
+        for t in moments
+    ]
+    path = list(ddim_path(model.denoiser, model.schedule, start))  # path[i] is the state at step last − i
+    backward = [path[-1], *(path[last - t] for t in moments[1:])]
+    figure, axes = subplots(2, 5, size=(11, 4.8))
+    for row, (clouds, colour) in enumerate(((forward, PALETTE[0]), (backward, PALETTE[1]))):
+        for ax, cloud, t in zip(axes[row], clouds, moments, strict=True):
+            points = cloud.cpu()
+            ax.scatter(points[:, 0], points[:, 1], s=2, color=colour, linewidths=0, rasterized=True)
+            ax.set(xlim=(-3.5, 3.5), ylim=(-3.5, 3.5), xticks=[], yticks=[], title=f"t = {t + 1}" if row == 0 else "")
+    axes[0, 0].set_ylabel("data to noise")
+    axes[1, 0].set_ylabel("noise to samples")
+    run.figure("chain", figure, "Above: the data drown. Below, read from the right: DDIM's way back; far left its end.")
+
+
+@torch.no_grad()
+def show_interpolation(run: Run, model: DDPM, real: Tensor) -> None:
+    """Great arcs between noises, and what DDIM makes of them."""
+    torch.manual_seed(run.seed)
+    ends = torch.randn(2, 4, 2).to(run.device)
+    arcs = torch.stack([slerp(ends[0], ends[1], share) for share in torch.linspace(0, 1, 100).tolist()], 1)
+    grid = even_grid(len(model.schedule), min(100, len(model.schedule)))
+    decoded = ddim(model.denoiser, model.schedule, arcs.flatten(0, 1), grid=grid).reshape(arcs.shape)
+    figure, axes = subplots(1, 2, size=(9.5, 4.4))
+    cloud = real.cpu()
+    axes[0, 1].scatter(cloud[:, 0], cloud[:, 1], s=2, color=INK, alpha=0.3, linewidths=0, rasterized=True)
+    for ax, lines in zip(axes[0], (arcs.cpu(), decoded.cpu()), strict=True):
+        for line, colour in zip(lines, PALETTE, strict=False):
+            ax.scatter(line[:, 0], line[:, 1], s=8, color=colour, linewidths=0)
+        ax.set_aspect("equal")
+    axes[0, 0].set_title("arcs between noises x_T")
+    axes[0, 1].set_title("their samples x_0, over the data")
+    run.figure(
+        "interpolation", figure, "A path through noise becomes a path along the data; it jumps only between parts."
+    )

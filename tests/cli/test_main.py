@@ -1,0 +1,192 @@
+"""The command as a whole: quick to start, one sentence for bad input, silent when its reader leaves."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command, clean_environment
+from parnassus import __version__
+from parnassus.atlas.index import UnknownError
+from parnassus.cli.main import dispatch, main, sentence
+from parnassus.data import DataError
+from parnassus.train import NotFiniteError, RunError
+
+
+def seconds(*arguments: str) -> float:
+    """The best of three, which the other processes of this machine disturb least."""
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=clean_environment())
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def test_help_and_list_answer_in_half_the_time_of_importing_torch() -> None:
+    torch = seconds("-c", "import torch")
+    assert seconds("-m", "parnassus", "--help") < torch / 2
+    assert seconds("-m", "parnassus", "list") < torch / 2
+
+
+PROGRAM = """
+import sys
+from parnassus.cli.main import main
+sys.argv = ["parnassus", *sys.argv[1:]]
+try:
+    main()
+finally:
+    assert not {"torch", "matplotlib", "sklearn"} & set(sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["list"], 0),
+        (["show", "B1.1-1"], 0),
+        (["atlas"], 0),
+        (["check", "--help"], 0),
+        (["run", "no_such_experiment"], 2),
+        (["check", "NOPE"], 2),
+        (["show", "nope"], 2),
+    ],
+)
+def test_reading_and_refusing_import_nothing_heavy(arguments: list[str], code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_verb_there_is_help(parnassus: Command) -> None:
+    done = parnassus()
+    assert done.returncode == 0
+    for verb in ("list", "show", "run", "check", "atlas", "runs", "resume", "sample", "doctor"):
+        assert f"• {verb} " in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["--version"]) == 0
+    assert capsys.readouterr().out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chek"], "there is no verb 'chek' (did you mean check?); see: parnassus --help"),
+        (["run", "pca_on_digit5x"], "there is no experiment 'pca_on_digit5x' (did you mean pca_on_digits"),
+        (["run", "classifier"], "'classifier' could be any of classifier_on_digits, classifier_on_fashion"),
+        (["show", "latemt"], "'latemt' is no id, experiment, room or symbol (did you mean latent"),
+        (["check", "NOPE"], "'NOPE' is no id, no part of one, no room and no claim"),
+        (["atlas", "B99"], "no row lies under 'B99'"),
+        (["list", "nowhere"], "no room 'nowhere' has experiments; those that have: "),
+        (["runs", "compare"], "compare needs at least two runs; got 0"),
+        (["runs", "burn"], "runs takes list, compare, open or keep; got 'burn'"),
+        (["resume", "nothing"], "'nothing' is no run in runs (there: none)"),
+        (["sample", "last"], "'last' is no run in runs (there: none)"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_code_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["parnassus", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert line.startswith(f"parnassus: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["list", "--nope"], ["atlas", "--jsom"], ["resume"], ["doctor", "extra"]])
+def test_unknown_flags_get_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        dispatch(arguments)
+    assert stopped.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "--help" in printed.err
+
+
+@pytest.mark.parametrize("verb", ["run", "sample"])
+def test_a_verb_without_its_name_shows_its_usage(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch([verb]) == 2
+    assert capsys.readouterr().err.startswith(f"usage: parnassus {verb} ")
+    assert dispatch([verb, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: parnassus {verb} ")
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("atlas", "--json"), ("atlas", "Z1", "--json"), ("show", "B1")])
+def test_a_reader_who_leaves_early_causes_no_noise(arguments: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "parnassus", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # before a word is written
+        assert process.stderr.read() == b""
+        assert process.wait() in (0, 1)
+
+
+def test_one_line_is_enough_for_head() -> None:
+    command = [sys.executable, "-m", "parnassus", "atlas", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"[\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def full_disk() -> OSError:
+    return OSError(28, "No space left on device", "runs/x/metrics.csv")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (UnknownError("no such thing"), "no such thing"),
+        (RunError("in use"), "in use"),
+        (NotFiniteError("loss is nan"), "loss is nan"),
+        (DataError("too short"), "too short"),
+        (ValueError("width must be even; got 3"), "width must be even; got 3"),
+        (full_disk(), "the disk is full: runs/x/metrics.csv; free some space, then resume the run"),
+        (PermissionError(13, "Permission denied", "/runs"), "/runs: Permission denied"),
+        (MemoryError("no room"), "out of memory: no room; try a smaller batch or another --device"),
+        (KeyError("a mistake of ours"), None),
+        (AssertionError("a mistake of ours"), None),
+    ],
+)
+def test_a_person_gets_a_sentence_and_a_mistake_of_ours_a_traceback(error: Exception, message: str | None) -> None:
+    assert sentence(error) == message
+
+
+def test_running_out_of_memory_on_a_device_is_said() -> None:
+    import torch
+
+    assert str(sentence(torch.cuda.OutOfMemoryError("tried to allocate\nmore"))).startswith("out of memory: tried")
+
+
+def test_debugging_shows_the_traceback(parnassus: Command) -> None:
+    assert "Traceback" in parnassus("show", "nope", PARNASSUS_DEBUG="1").stderr
+
+
+def test_ctrl_c_gives_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("parnassus.cli.main.dispatch", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130

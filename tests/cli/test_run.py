@@ -1,0 +1,174 @@
+"""`run`, `resume` and `sample`: flags become settings, bad ones a sentence, and nothing is left behind."""
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import EXPERIMENT, Command
+from parnassus.atlas.index import Atlas
+from parnassus.cli.main import dispatch
+from parnassus.cli.run import carry_out, experiment_from, nothing_done, parse, recipe_of, with_profile
+from parnassus.data import DataError
+from parnassus.train import Interrupted, Options, Run, RunError, RunFolder
+from parnassus.train.execute import start
+
+ATLAS = Atlas()
+ENTRY = ATLAS.experiment(EXPERIMENT)
+MODULE = importlib.import_module(ENTRY.module)
+
+
+def test_a_run_prints_its_numbers_and_where_its_report_is(parnassus: Command, tmp_path: Path) -> None:
+    done = parnassus("run", "classifier_on_d", "--profile", "smoke", "--seed", "3", PARNASSUS_RUNS="elsewhere")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "elsewhere").iterdir()
+    assert folder.name.startswith(f"{EXPERIMENT}-")
+    assert not (tmp_path / "runs").exists()
+    assert done.stdout.splitlines()[-1] == f"report: {Path('elsewhere') / folder.name / 'report.html'}"
+    for name in MODULE.expected:
+        assert name.replace("_", " ") in done.stdout
+    assert "expected of the laptop profile" in done.stdout
+    assert "steps/s" in done.stderr  # progress goes where it can be told apart
+    about = json.loads((folder / "run.json").read_text())
+    assert (about["experiment"], about["profile"], about["options"]["seed"]) == (EXPERIMENT, "smoke", 3)
+    assert about["command"] == "python -m parnassus run classifier_on_d --profile smoke --seed 3"
+    assert (folder / "report.html").exists()
+    listed = parnassus("runs", PARNASSUS_RUNS="elsewhere").stdout
+    assert f"{folder.name}  finished" in listed
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--device", "abacus"], "device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'"),
+        (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
+        (["--profile=huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
+        (["--data", "no/such/folder", "--device", "cpu"], "no/such/folder"),
+    ],
+)
+def test_bad_values_get_a_sentence_and_leave_no_folder(flags: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises((RunError, DataError), match=r"^[^\n]*$") as caught:
+        dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--quiet", *flags])
+    assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_device_gets_code_2(parnassus: Command) -> None:
+    done = parnassus("run", EXPERIMENT, "--device", "abacus")
+    assert done.returncode == 2
+    assert done.stderr == "parnassus: device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'\n"
+
+
+@pytest.mark.parametrize("flags", [["--nope"], ["--seed", "many"], ["--precision", "int3"], ["--profile"], ["extra"]])
+def test_flags_that_do_not_parse_get_code_2(
+    flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        dispatch(["run", EXPERIMENT, *flags])
+    assert stopped.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"parnassus run {EXPERIMENT} --help" in " ".join(printed.err.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_lists_every_flag_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        dispatch(["run", EXPERIMENT, "--help"])
+    assert stopped.value.code == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert " ".join(ENTRY.title.split()) in shown
+    for setting in ENTRY.settings:
+        assert f"--{setting.name.replace('_', '-')}" in shown
+        assert setting.help in shown
+    for flag in ("--seed", "--device", "--precision", "--profile", "--name", "--folder", "--save-seconds"):
+        assert flag in shown
+
+
+def test_a_profile_sets_defaults_that_flags_override() -> None:
+    smoke = with_profile(MODULE, "smoke")
+    name, value = next(iter(MODULE.profiles["smoke"].items()))
+    experiment, options, launch = parse(ENTRY, MODULE, ["--profile", "smoke", "--seed", "7"])
+    assert experiment == smoke
+    assert (options, launch.profile) == (Options(seed=7), "smoke")
+    flag = f"--{name.replace('_', '-')}"
+    changed, _, _ = parse(ENTRY, MODULE, ["--profile=smoke", flag, str(value + 1)])
+    assert changed == replace(smoke, **{name: value + 1})  # type: ignore[type-var]  # experiments are dataclasses
+    plain, _, launch = parse(ENTRY, MODULE, [])
+    assert plain == MODULE.Experiment()
+    assert launch.profile == "laptop"
+
+
+def test_settings_read_from_a_folder_make_the_same_experiment(runs: Path) -> None:
+    about = RunFolder(runs / "seed-0").read_json("run.json")
+    assert experiment_from(MODULE, about) == with_profile(MODULE, "smoke")
+
+
+def test_settings_of_another_version_are_refused() -> None:
+    with pytest.raises(RunError, match="another version of old: it has settings gone, lost"):
+        experiment_from(MODULE, {"experiment": "old", "settings": {"lost": 1, "gone": 2}})
+
+
+def test_a_name_is_used_once(runs: Path) -> None:
+    before = sorted(path.name for path in runs.iterdir())
+    with pytest.raises(RunError, match="exists already: choose another --name, or resume it"):
+        dispatch(["run", EXPERIMENT, "--folder", str(runs), "--name", "seed-0", "--device", "cpu", "--quiet"])
+    assert sorted(path.name for path in runs.iterdir()) == before
+
+
+def test_a_finished_run_is_not_resumed(runs: Path) -> None:
+    with pytest.raises(RunError, match="seed-0 is finished already"):
+        dispatch(["resume", "seed-0", "--folder", str(runs)])
+
+
+def test_a_run_without_a_generative_model_draws_no_samples(runs: Path) -> None:
+    with pytest.raises(RunError, match=f"seed-1 is a run of {EXPERIMENT}, which has nothing to draw samples from"):
+        dispatch(["sample", str(runs / "seed-1")])
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(self: object, run: Run) -> dict[str, float]:
+        raise Interrupted
+
+    monkeypatch.setattr(MODULE.Experiment, "__call__", stop)
+    recipe = recipe_of(ATLAS, ENTRY, MODULE, MODULE.Experiment(), "laptop", as_is=True)
+    options = Options(device="cpu", quiet=True)
+    folder = start(recipe, options, tmp_path, name="mine")
+    assert carry_out(recipe, options, folder) == 130
+    assert "Go on with: parnassus resume mine" in capsys.readouterr().err
+    assert folder.status == "interrupted"
+    assert nothing_done(folder)
+
+
+def test_a_run_that_failed_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, run: Run) -> dict[str, float]:
+        run.record(3, loss=1.0)
+        run.checkpoint()
+        raise RunError("it went wrong")
+
+    monkeypatch.setattr(MODULE.Experiment, "__call__", fail)
+    with pytest.raises(RunError, match="it went wrong"):
+        dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--name", "late", "--device", "cpu", "--quiet"])
+    assert not nothing_done(RunFolder.open(tmp_path / "late"))
+
+
+def test_resuming_ends_with_the_same_numbers(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(tmp_path), "--name", "again"]
+    finish = Run.finish
+
+    def stop(self: Run, result: dict[str, float]) -> dict[str, float]:
+        raise Interrupted
+
+    monkeypatch.setattr(Run, "finish", stop)
+    assert dispatch(["run", EXPERIMENT, *flags]) == 130
+    monkeypatch.setattr(Run, "finish", finish)
+    assert dispatch(["resume", "last", "--folder", str(tmp_path)]) == 0
+    resumed, straight = (
+        json.loads((path / "result.json").read_text())["result"] for path in (tmp_path / "again", runs / "seed-0")
+    )
+    assert resumed == straight

@@ -1,0 +1,217 @@
+"""The run's page needs nothing else, tells the story in order, and shows text as text."""
+
+import re
+from html.parser import HTMLParser
+from math import inf, nan
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure as Drawing
+
+from parnassus.report import curves, save_figure
+from parnassus.report.page import Figure, Page, columns, inline_svg, metric_charts, number, render, words
+
+EVIL = "<script>alert('x')</script> & <b>bold</b>"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    save_figure(curves({"a": ([1, 2], [2, 1])}, x_label="x", y_label="y"), tmp_path / "first 0.5")
+    save_figure(curves({"a": ([1, 2], [1, 2])}, x_label="x", y_label="y"), tmp_path / "second")
+    story: list[dict[str, object]] = [
+        {"kind": "figure", "name": "first 0.5", "caption": "A caption with x < y."},
+        {"kind": "note", "name": "a_remark", "text": f"One paragraph.\n\n{EVIL}"},
+        {"kind": "table", "name": "sizes", "rows": [{"a": 1, "b": 0.123456}, {"a": 2_000, "c": EVIL}], "caption": EVIL},
+        {"kind": "figure", "name": "second", "caption": ""},
+    ]
+    made = Page(
+        title=f"A title {EVIL}",
+        name="run-1",
+        formulas=["x < y & z"],
+        figures=[
+            Figure("inside_the_band", 1.5, "≤ 2", True),
+            Figure("outside", 2.5, "≤ 2", False),
+            Figure("free", 12_345.0),
+            Figure("unjudged", 0.25, "≤ 1"),
+        ],
+        story=story,
+        metrics={"train_loss": ([0, 1], [2.0, 1.0]), "test_loss": ([1], [1.5]), "accuracy": ([0, 1], [0.1, 0.9])},
+        settings={"steps": 4_000, "data": EVIL},
+        facts={"seconds": 1.5},
+        commands={"The same run": "parnassus run <x>"},
+    )
+    return render(made, tmp_path)
+
+
+class Tags(HTMLParser):
+    """Collects every tag and attribute, and checks that tags are closed in order."""
+
+    EMPTY = frozenset({"meta", "link", "img", "br", "hr", "input"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen += [(tag, name, value or "") for name, value in attrs] or [(tag, "", "")]
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen += [(tag, name, value or "") for name, value in attrs]
+
+
+def parse(html: str) -> Tags:
+    tags = Tags()
+    tags.feed(html)
+    tags.close()
+    assert tags.open == []
+    return tags
+
+
+def test_the_page_needs_nothing_else(page: str) -> None:
+    tags = parse(page)
+    assert not {"script", "link", "iframe", "img", "b"} & {tag for tag, _, _ in tags.seen}
+    loaded = [value for _, name, value in tags.seen if name.split(":")[-1] in ("src", "href", "data", "srcset")]
+    assert all(value.startswith(("#", "data:")) for value in loaded)
+    assert all(link.startswith(("#", "data:")) for link in re.findall(r"url\(([^)]*)\)", page))
+    assert "@import" not in page
+    assert re.findall(r"https?://", re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)) == []
+
+
+def test_text_is_shown_as_text(page: str) -> None:
+    assert "<script>" not in page
+    assert page.count("&lt;script&gt;") == 5  # title, note, table's cell and caption, setting
+    assert "x &lt; y &amp; z" in page
+    assert "parnassus run &lt;x&gt;" in page
+
+
+def test_ids_are_unique_and_references_find_theirs(page: str) -> None:
+    tags = parse(page)
+    ids = [value for _, name, value in tags.seen if name == "id"]
+    assert len(ids) == len(set(ids))
+    asked = re.findall(r"url\(#([^)]*)\)", page)
+    asked += [value[1:] for _, name, value in tags.seen if name.endswith("href") and value.startswith("#")]
+    assert asked
+    assert set(asked) <= set(ids)
+
+
+def test_the_story_keeps_its_order(page: str) -> None:
+    places = [page.index(text) for text in ("A caption with", "<h2>a remark</h2>", "One paragraph.", "<h2>sizes</h2>")]
+    places += [page.index('<figure id="second">'), page.index("<h2>Curves</h2>"), page.index("<h2>Settings</h2>")]
+    assert places == sorted(places)
+
+
+def test_a_table_keeps_its_columns_apart(page: str) -> None:
+    table = page[page.index("<th>a</th>") : page.index("</table>")]
+    assert re.findall(r"<th>(.*?)</th>", table) == ["a", "b", "c"]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+    assert rows[0] == ["1", "0.1235", ""]
+    assert rows[1][:2] == ["2,000", ""]
+
+
+def test_numbers_stand_beside_what_was_expected(page: str) -> None:
+    cards = re.findall(
+        r'<div class="card (\w*)">\s*<div class="name">(.*?)</div>\s*<div class="value">(.*?)</div>', page
+    )
+    assert cards == [
+        ("good", "inside the band", "1.5"),
+        ("bad", "outside", "2.5"),
+        ("", "free", "12,345"),
+        ("", "unjudged", "0.25"),
+    ]
+    assert page.count("expected ≤ 2") == 2
+    assert "✗ outside" in page
+
+
+def test_every_svg_takes_its_ink_from_the_page(page: str) -> None:
+    assert page.count("<svg") == 4
+    assert "<style>svg{" not in page
+    for name in ("--ink", "--faint"):
+        assert page.count(f"{name}:") == 2  # light and dark
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_an_empty_run_has_a_page_too(tmp_path: Path) -> None:
+    html = render(Page(title="Nothing yet", name="run"), tmp_path)
+    parse(html)
+    assert "Nothing yet" in html
+    assert "Curves" not in html
+
+
+def test_inlined_drawings_share_no_ids() -> None:
+    svg = (
+        '<svg width="10pt" height="5pt" viewBox="0 0 10 5"><style>svg{--ink:#000}</style>'
+        '<g id="a"/><g clip-path="url(#a)"/><use xlink:href="#a"/><rect width="3" height="4"/></svg>'
+    )
+    made = inline_svg(svg, "f1")
+    assert 'id="f1-a"' in made
+    assert "url(#f1-a)" in made
+    assert 'xlink:href="#f1-a"' in made
+    assert "--ink" not in made
+    assert made.startswith('<svg style="width:10pt" viewBox="0 0 10 5">')
+    assert '<rect width="3" height="4"/>' in made
+
+
+def test_metrics_of_a_family_share_a_chart(tmp_path: Path) -> None:
+    metrics = {
+        "loss": ([0, 1], [2.0, 1.0]),
+        "test_loss": ([1], [1.5]),
+        "train_accuracy": ([0, 1], [0.1, 0.9]),
+        "elbo": ([0, 1], [-5.0, -1.0]),
+    }
+    charts = metric_charts(metrics, tmp_path)
+    assert len(charts) == 3
+    assert ">test loss<" in charts[0]
+    assert sorted(path.stem for path in tmp_path.glob("*.svg")) == ["metric-accuracy", "metric-elbo", "metric-loss"]
+
+
+@pytest.mark.parametrize(("low", "scale"), [(0.001, "log"), (0.0, "linear"), (-1.0, "linear")])
+def test_a_loss_is_drawn_on_a_logarithmic_scale_where_it_can_be(
+    low: float, scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scales = {}
+
+    def save(figure: Drawing, path: Path) -> None:
+        scales[path.name] = figure.axes[0].get_yscale()
+        save_figure(figure, path)
+
+    monkeypatch.setattr("parnassus.report.page.save_figure", save)
+    metric_charts({"test_loss": ([0, 1], [100.0, low]), "score": ([0], [-1.0])}, tmp_path)
+    assert scales == {"metric-loss": scale, "metric-score": "linear"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3, "3"),
+        (1_234_567, "1,234,567"),
+        (4_000.0, "4,000"),
+        (-0.0, "0"),
+        (0.123456, "0.1235"),
+        (1e-7, "1e-07"),
+        (1e20, "1e+20"),
+        (True, "True"),
+        ("text", "text"),
+        (None, "None"),
+        (nan, "nan"),
+        (inf, "inf"),
+        (-inf, "-inf"),
+        ((1, 2), "(1, 2)"),
+    ],
+)
+def test_numbers_are_written_as_a_person_would(value: object, text: str) -> None:
+    assert number(value) == text
+
+
+def test_names_are_read_as_words() -> None:
+    assert words("test_nll_in_bits") == "test nll in bits"
+
+
+def test_columns_are_all_keys_in_order() -> None:
+    assert columns([{"a": 1, "b": 2}, {"c": 3, "a": 4}]) == ["a", "b", "c"]
+    assert columns([]) == []

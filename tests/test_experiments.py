@@ -1,0 +1,107 @@
+"""Every experiment follows the conventions of its file, and its smoke profile runs to a report."""
+
+import importlib
+import re
+from dataclasses import fields
+from math import isfinite
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from parnassus.atlas.index import Atlas
+from parnassus.atlas.reading import Entry, experiments
+from parnassus.cli.run import Launch, recipe_of, with_profile
+from parnassus.cli.sample import Draw, draw_samples
+from parnassus.train import Options, RunFolder
+from parnassus.train.bands import Band
+from parnassus.train.execute import Experiment, execute, start
+
+ATLAS = Atlas()
+ENTRIES = experiments()
+REFERENCE = re.compile(r"\((?:book|Diehl|Zhao) (?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. \d")
+
+
+def test_there_is_something_to_run_and_to_check() -> None:
+    assert len(ENTRIES) >= 10
+    assert len(ATLAS.marks) >= 60
+    assert {mark.kind for mark in ATLAS.marks} == {"claim", "erratum"}
+    assert any(entry.generative for entry in ENTRIES)
+
+
+@pytest.fixture(params=ENTRIES, ids=lambda entry: entry.name)
+def entry(request: pytest.FixtureRequest) -> Entry:
+    chosen = request.param
+    assert isinstance(chosen, Entry)
+    return chosen
+
+
+@pytest.fixture
+def module(entry: Entry) -> ModuleType:
+    return importlib.import_module(entry.module)
+
+
+def test_it_has_a_title_with_a_reference_and_covers_rows(entry: Entry) -> None:
+    assert REFERENCE.search(entry.title), entry.title
+    assert len(entry.title) <= 120
+    assert entry.covers
+    assert set(entry.covers) <= set(ATLAS.rows)
+
+
+def test_it_says_what_a_good_run_gives(module: ModuleType) -> None:
+    assert module.expected
+    assert all(isinstance(band, Band) for band in module.expected.values())
+
+
+def test_its_profiles_are_presets_of_its_own_flags(entry: Entry, module: ModuleType) -> None:
+    assert "smoke" in entry.profiles
+    assert set(entry.profiles) <= {"smoke", "gpu"}
+    for profile in ("laptop", *entry.profiles):
+        with_profile(module, profile)
+
+
+def test_its_flags_have_help_and_meet_no_other_flag(entry: Entry, module: ModuleType) -> None:
+    for setting in entry.settings:
+        assert setting.help, f"--{setting.name} has no help"
+        assert setting.default, f"--{setting.name} has no default"
+    taken = {field.name for kind in (Options, Launch) for field in fields(kind)}
+    assert not taken & {field.name for field in fields(module.Experiment)}
+    if entry.generative:
+        drawing = {field.name for field in fields(module.Sample)}
+        assert not drawing & {field.name for field in fields(Draw)}
+
+
+def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
+    experiment = with_profile(module, "smoke")
+    recipe = recipe_of(ATLAS, entry, module, experiment, "smoke", as_is=True)
+    options = Options(device="cpu", quiet=True)
+    folder = start(recipe, options, tmp_path)
+    numbers = execute(recipe, options, folder)
+    assert set(recipe.expected) <= set(numbers)
+    assert all(isfinite(value) for value in numbers.values()), numbers
+    assert folder.status == "finished"
+    check_report((folder.path / "report.html").read_text(encoding="utf-8"), entry.title)
+    if entry.generative:
+        check_samples(folder, experiment, module)
+
+
+def check_report(html: str, title: str) -> None:
+    """The page shows the title and a drawing, and asks for nothing from elsewhere."""
+    assert title.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;") in html
+    assert "<svg" in html
+    links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", html) + re.findall(r"url\(([^)]*)\)", html)
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert re.findall(r"https?://\S*", re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)) == []
+
+
+def check_samples(folder: RunFolder, experiment: Experiment, module: ModuleType) -> None:
+    """The same seed draws the same samples from the saved weights, another seed others."""
+    first, again, other = (
+        np.load(f"{draw_samples(folder, experiment, module.Sample(), Draw(seed, 'cpu', folder.path / name))}.npy")
+        for seed, name in ((0, "first"), (0, "again"), (1, "other"))
+    )
+    assert np.isfinite(first).all()
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert (folder.path / "first.png").stat().st_size > 0
