@@ -43,6 +43,9 @@ def test_a_run_prints_its_numbers_and_where_its_report_is(parnassus: Command, tm
     ("flags", "message"),
     [
         (["--device", "abacus"], "device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'"),
+        (["--threads", "0"], "threads must be positive; got 0"),
+        (["--name", "a/b"], "name must be the plain name of a folder; got 'a/b'"),
+        (["--name", ".."], "name must be the plain name of a folder; got '..'"),
         (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
         (["--profile=huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
         (["--data", "no/such/folder", "--device", "cpu"], "no/such/folder"),
@@ -52,6 +55,16 @@ def test_bad_values_get_a_sentence_and_leave_no_folder(flags: list[str], message
     with pytest.raises((RunError, DataError), match=r"^[^\n]*$") as caught:
         dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--quiet", *flags])
     assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crash_before_the_first_step_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(self: object, run: Run) -> dict[str, float]:
+        raise RuntimeError("negative dimension")
+
+    monkeypatch.setattr(MODULE.Experiment, "__call__", crash)
+    with pytest.raises(RuntimeError, match="negative dimension"):
+        dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--device", "cpu", "--quiet"])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,7 +7,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from parnassus.layers import Classifier, dead_logits, dense_classifier, evaluate, identity, parameter_count, relu
+from parnassus.layers import (
+    Classifier,
+    dead_logits,
+    dense_classifier,
+    evaluate,
+    identity,
+    parameter_count,
+    relu,
+    require_labels,
+)
 
 X, Y = torch.randn(30, 1, 4, 4, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
 
@@ -70,3 +79,11 @@ def test_no_logit_is_dead_without_the_last_relu() -> None:
 def test_an_empty_set_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="at least one example"):
         evaluate(dense_classifier(16, 3), X[:0], Y[:0])
+
+
+def test_data_without_labels_get_a_sentence() -> None:
+    assert require_labels(Y, 3) is Y
+    with pytest.raises(ValueError, match="got 0 classes"):
+        require_labels(None, 0)
+    with pytest.raises(ValueError, match="got 1 classes"):
+        require_labels(Y, 1)

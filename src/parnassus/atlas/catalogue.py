@@ -69,4 +69,4 @@ def _numbers(row_id: str) -> tuple[list[int], int]:
 
 
 def _number(piece: str) -> int:
-    return int("".join(filter(str.isdigit, piece)) or 0)
+    return int("".join(filter(str.isdigit, piece)) or 99)

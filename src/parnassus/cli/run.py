@@ -13,7 +13,6 @@ import tyro
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
 from parnassus.cli.places import RUNS
-from parnassus.data.errors import DataError
 from parnassus.train.devices import choose_device
 from parnassus.train.errors import Interrupted, RunError
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
@@ -46,11 +45,11 @@ def run(arguments: list[str]) -> int:
     experiment, options, launch = parse(entry, module, arguments[1:])
     preset = with_profile(module, launch.profile)
     recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
-    choose_device(options.device)  # a wrong one leaves no folder behind
+    demand_sense(options, launch)
     folder = start(recipe, options, launch.folder, name=launch.name)
     try:
         return carry_out(recipe, options, folder)
-    except (DataError, RunError, ValueError):
+    except Exception:
         if nothing_done(folder):
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
@@ -86,6 +85,15 @@ def carry_out(recipe: Recipe, options: Options, folder: RunFolder) -> int:
     if world_from_environment().rank == 0:
         say(recipe, numbers, folder)
     return 0
+
+
+def demand_sense(options: Options, launch: Launch) -> None:
+    """Refuse flags that cannot work, before there is a folder."""
+    choose_device(options.device)
+    if options.threads is not None and options.threads < 1:
+        raise RunError(f"threads must be positive; got {options.threads}")
+    if launch.name is not None and (launch.name != Path(launch.name).name or launch.name.startswith(".")):
+        raise RunError(f"name must be the plain name of a folder; got {launch.name!r}: choose the place with --folder")
 
 
 def nothing_done(folder: RunFolder) -> bool:

@@ -93,22 +93,23 @@ class ResidualMLP(nn.Module):
 
 
 class TimeMLP(nn.Module):
-    """A plain network for points in the plane: (x, e(t)) through three hidden layers."""
+    """A light network for points in the plane: h ← h + W silu((1 + V e(t)) ⊙ h), three times.
 
-    def __init__(self, features: int, width: int = 64) -> None:
+    Time multiplies every layer: beside its many sines, two coordinates would be overheard at the input.
+    """
+
+    def __init__(self, features: int, width: int = 128, *, layers: int = 3) -> None:
         super().__init__()
         self.width = width
-        self.layers = nn.Sequential(
-            nn.Linear(features + width, width),
-            nn.SiLU(),
-            nn.Linear(width, width),
-            nn.SiLU(),
-            nn.Linear(width, width),
-            nn.SiLU(),
-            nn.Linear(width, features),
-        )
+        self.enter = nn.Linear(features, width)
+        self.times = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.leave = nn.Linear(width, features)
 
     def forward(self, x: Float[Tensor, "batch d"], t: Int[Tensor, " batch"]) -> Float[Tensor, "batch d"]:
         code = sinusoidal_embedding(t, self.width).to(x)
-        noise: Tensor = self.layers(torch.cat([x, code], dim=1))
+        h = self.enter(x)
+        for time, layer in zip(self.times, self.layers, strict=True):
+            h = h + layer(silu((1 + time(code)) * h))
+        noise: Tensor = self.leave(silu(h))
         return noise

@@ -136,13 +136,18 @@ def even_grid(steps: int, count: int) -> Int[Tensor, " count"]:
 def slerp(start: Float[Tensor, "*batch d"], end: Float[Tensor, "*batch d"], share: float) -> Float[Tensor, "*batch d"]:
     """The point at `share` of the great arc from start to end: noise in between stays as long as noise is.
 
-    sin((1 − s) θ)/sin θ · start + sin(s θ)/sin θ · end,   θ the angle between the two
+    direction = (sin((1 − s) θ) u + sin(s θ) v) / sin θ,   length = (1 − s) ‖start‖ + s ‖end‖
+
+    where u and v are the unit vectors of both ends and θ the angle between them.
     """
-    theta = torch.cosine_similarity(start, end, dim=-1).clamp(-1, 1).arccos()[..., None]
-    sine = theta.sin()
-    straight = (1 - share) * start + share * end  # the limit where the angle vanishes
-    arc = (((1 - share) * theta).sin() * start + (share * theta).sin() * end) / sine
-    return torch.where(sine > 1e-6, arc, straight)
+    length_u, length_v = (torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (start, end))
+    u, v = start / length_u, end / length_v
+    theta = (u * v).sum(-1, keepdim=True).clamp(-1, 1).arccos()
+    straight = (1 - share) * u + share * v  # the limit where the angle vanishes
+    arc = (((1 - share) * theta).sin() * u + (share * theta).sin() * v) / theta.sin()
+    direction = torch.where(theta > 1e-4, arc, straight)
+    length: Tensor = (1 - share) * length_u + share * length_v
+    return length * direction
 
 
 def _checked(grid: Tensor, schedule: Schedule) -> Tensor:

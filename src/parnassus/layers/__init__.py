@@ -11,7 +11,14 @@ from parnassus.layers.activations import (
     step01,
     tanh,
 )
-from parnassus.layers.classifier import Classifier, Evaluation, dead_logits, dense_classifier, evaluate
+from parnassus.layers.classifier import (
+    Classifier,
+    Evaluation,
+    dead_logits,
+    dense_classifier,
+    evaluate,
+    require_labels,
+)
 from parnassus.layers.dense import Dense, Initialiser, affine, mlp, parameter_count, uniform_by_fan_in
 from parnassus.layers.linear_regression import LinearRegression, least_squares, linear_model, polynomial_features
 
@@ -35,6 +42,7 @@ __all__ = [
     "parameter_count",
     "polynomial_features",
     "relu",
+    "require_labels",
     "sigmoid",
     "sign_pm1",
     "step01",

@@ -51,6 +51,13 @@ def dense_classifier(
     )
 
 
+def require_labels(y: Tensor | None, classes: int) -> Tensor:
+    """The labels, or a sentence for the person whose data have none."""
+    if y is None or classes < 2:
+        raise ValueError(f"a classifier needs data with labels of at least two classes; got {classes} classes")
+    return y
+
+
 class Evaluation(NamedTuple):
     loss: float  # mean cross-entropy per example
     accuracy: float  # share of examples whose largest logit is the right one
@@ -81,5 +88,5 @@ def evaluate(
 @torch.no_grad()
 def dead_logits(model: nn.Module, x: Float[Tensor, "count *example"]) -> Int[Tensor, " dead"]:
     """The classes whose logit is exactly 0 on every given example: a last relu has closed them for good."""
-    logits: Tensor = model(x)
-    return (logits == 0).all(0).nonzero()[:, 0]
+    closed = torch.stack([(model(part) == 0).all(0) for part in torch.split(x, 10_000)]).all(0)
+    return closed.nonzero()[:, 0]

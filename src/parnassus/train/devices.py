@@ -31,10 +31,10 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
     return device
 
 
-def set_threads(model: nn.Module, told: int | None, cores: int) -> None:
-    """`told` CPU threads; without being told, one for a small model and all `cores` for a large one."""
-    small = sum(parameter.numel() for parameter in model.parameters()) < SMALL
-    torch.set_num_threads(told if told is not None else 1 if small else cores)
+def set_threads(model: nn.Module, device: torch.device, told: int | None, cores: int) -> None:
+    """`told` CPU threads; without being told, all `cores` for a large model on the CPU and one otherwise."""
+    large = sum(parameter.numel() for parameter in model.parameters()) >= SMALL
+    torch.set_num_threads(told if told is not None else cores if large and device.type == "cpu" else 1)
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:

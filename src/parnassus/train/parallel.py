@@ -4,7 +4,7 @@ Both watch only `forward`, so the other verbs of a model are routed through it.
 """
 
 import os
-from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import torch
 import torch.distributed as dist
@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 
 Mode = Literal["ddp", "fsdp"]
 VERBS = ("loss", "log_prob", "sample")
+Value = TypeVar("Value")
 
 
 class World(NamedTuple):
@@ -47,6 +48,15 @@ def join(device: torch.device) -> None:
         torch.cuda.set_device(device)
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+
+def meet() -> None:
+    """Wait for all processes.
+
+    The last word before leaving must carry no tensor: gloo's threads let go of their tensors a moment after the call
+    returns, and one that does so while Python shuts down aborts the process.
+    """
+    dist.barrier()
 
 
 def leave() -> None:
@@ -158,8 +168,8 @@ def anyone(flag: bool, device: torch.device) -> bool:  # noqa: FBT001 - the flag
     return bool(vote.item())
 
 
-def told_by_first(value: str) -> str:
-    """The first process's string, on every process."""
+def told_by_first(value: Value) -> Value:
+    """What the first process has, on every process."""
     box = [value]
     dist.broadcast_object_list(box, src=0)
     return box[0]

@@ -86,7 +86,7 @@ class Run:
 
     def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
         """Place the model, wrap it under torchrun, then build its optimiser; restore both when resuming."""
-        set_threads(model, self.options.threads, self._cores)
+        set_threads(model, self.device, self.options.threads, self._cores)
         placed: nn.Module = model.to(self.device)
         if self._mode is not None:
             placed = parallel.distribute(placed, self._mode)
@@ -168,11 +168,12 @@ class Run:
             self.metrics.append(step, named)
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """The steps and values of a metric as recorded so far, also before an interruption."""
-        if self.metrics is None:
-            return [], []
-        self.metrics.flush()
-        return read_metrics(self.metrics.path).get(name, ([], []))
+        """The steps and values of a metric recorded so far, also before an interruption; alike on all processes."""
+        found: tuple[list[int], list[float]] = [], []
+        if self.metrics is not None:
+            self.metrics.flush()
+            found = read_metrics(self.metrics.path).get(name, found)
+        return found if self._mode is None else parallel.told_by_first(found)
 
     def figure(self, name: str, figure: "Figure", caption: str = "") -> None:
         """Keep a figure as figures/NAME.svg and .png and show it in the report."""
@@ -226,6 +227,8 @@ class Run:
         if self.metrics is not None:
             self.metrics.flush()  # before the result: what counts as finished must be whole
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
+        if self._mode is not None:
+            parallel.meet()
         return numbers
 
     def close(self) -> None:

@@ -12,8 +12,7 @@ from math import prod
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.layers import Activation, Classifier, dense_classifier, evaluate, identity, relu
-from parnassus.layers.epochs import EpochLog
+from parnassus.layers import Activation, Classifier, dense_classifier, evaluate, identity, relu, require_labels
 from parnassus.optim import one_cycle_momentum, one_cycle_rate
 from parnassus.report import curves
 from parnassus.train import Run, at_least, between
@@ -54,22 +53,24 @@ class Experiment:
         }
         outputs: dict[str, Activation] = {"printed": relu, "fixed": identity}
         start = self.network(data, identity).state_dict()
-        logs = {}
+        accuracy = {}
         for end, output in outputs.items():
             for way, (rate, momentum) in schedules.items():
                 model = self.network(data, output)
                 model.load_state_dict(start)
-                logs[f"{way}_{end}"] = self.train(run, f"{way}_{end}", model, data, rate=rate, momentum=momentum)
+                name = f"{way}_{end}"
+                self.train(run, name, model, data, rate=rate, momentum=momentum)
+                accuracy[name] = run.curve(f"accuracy_{name}")[1]
 
         stage = range(1, self.stages + 1)
         for end in outputs:
-            lines = {way.replace("_", " with "): (stage, logs[f"{way}_{end}"].column("accuracy")) for way in schedules}
+            lines = {way.replace("_", " with "): (stage, accuracy[f"{way}_{end}"]) for way in schedules}
             run.figure(
                 f"accuracy, {end} network",
                 curves(lines, x_label="stage", y_label="test accuracy"),
                 "With a ReLU behind the logits, as printed." if end == "printed" else "Without the last ReLU.",
             )
-        final = {name: entries.column("accuracy")[-1] for name, entries in logs.items()}
+        final = {name: values[-1] for name, values in accuracy.items()}
         rows: list[dict[str, str | float]] = [
             {"schedule": way.replace("_", " with "), **{end: round(100 * final[f"{way}_{end}"], 1) for end in outputs}}
             for way in schedules
@@ -97,11 +98,9 @@ class Experiment:
         *,
         rate: Callable[[int], float],
         momentum: Callable[[int], float],
-    ) -> EpochLog:
-        assert data.test.y is not None
+    ) -> None:
+        labels = require_labels(data.test.y, len(data.classes))
         model, optimizer = run.prepare(model, partial(SGD, lr=self.rate, momentum=0.9))
-        entries = EpochLog()
-        run.keep(name, entries)
         every = self.steps // self.stages
         for step, (x, y) in run.steps(data.train.pairs(self.batch, self.steps, partial=True)):
             for group in optimizer.param_groups:
@@ -111,6 +110,4 @@ class Experiment:
             run.update(optimizer, loss)
             run.log(step, **{f"loss_{name}": loss.detach()})
             if (step + 1) % every == 0:
-                tested = evaluate(model, data.test.x, data.test.y)
-                entries.add(accuracy=tested.accuracy, loss=tested.loss)
-        return entries
+                run.record(step, **{f"accuracy_{name}": evaluate(model, data.test.x, labels).accuracy})

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from parnassus.optim import RateCurve, find_rate, gradient_descent, one_cycle_momentum, one_cycle_rate
-from parnassus.report import PALETTE, curves, subplots
+from parnassus.report import FAINT, INK, PALETTE, curves, subplots
 from parnassus.train import Run, between
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class Experiment:
         run.figure("loss for five rates", figure, "Small rates are slow; past 2/β the loss grows without end.")
 
         low, high = 0.0, 2 * border
-        for _ in range(15):  # bisection: does the last step still lower the loss?
+        for _ in range(12):  # bisection: does the last step still lower the loss?
             middle = (low + high) / 2
-            tail = losses(middle, 300)[-2:]
+            tail = losses(middle, 200)[-2:]
             low, high = (middle, high) if tail[1] < tail[0] else (low, middle)
 
         found = {
@@ -56,18 +56,11 @@ class Experiment:
             "two curvatures": find_on(beta, noise=0.0),
             "two curvatures, noisy batches": find_on(beta, noise=1.0),
         }
-        walks = {name: (curve.rates, curve.losses.clamp(1e-9, 1e3)) for name, curve in found.items()}
         run.figure(
             "the rate finder",
-            curves(
-                walks,
-                x_label="learning rate",
-                y_label="loss before the step",
-                log_x=True,
-                log_y=True,
-                marks={"2/β": border},
-            ),
-            "The rate grows with every step until the loss worsens. With one curvature that happens just past 2/β.",
+            finder_figure(found, border),
+            "The rate grows with every step until the loss worsens. Left: the loss before each step. Right: the factor "
+            "by which a step changes it; with one curvature that is (1 − ηβ)², which passes 1 at 2/β.",
         )
         run.figure("1cycle", rate_and_momentum(1_000), "Rate and momentum of a 1cycle over 1,000 steps with peak 0.01.")
         safe = {name: curve.safe / border for name, curve in found.items()}
@@ -94,6 +87,23 @@ def find_on(beta: Tensor, *, noise: float) -> RateCurve:
         return (beta * (theta - noise * torch.randn_like(beta)).square()).sum() / 2
 
     return find_rate([theta], batch_loss, lowest=1e-4, highest=100.0, steps=120, smoothing=0.8 if noise else 0.0)
+
+
+def finder_figure(found: dict[str, RateCurve], border: float) -> "Figure":
+    figure, axes = subplots(1, 2, size=(10.0, 3.8))
+    for (name, curve), colour in zip(found.items(), PALETTE, strict=False):
+        axes[0, 0].loglog(curve.rates, curve.losses, color=colour, label=name)
+        if "noisy" not in name:  # from one noisy batch to the next the factor says nothing
+            axes[0, 1].loglog(curve.rates[:-1], curve.losses[1:] / curve.losses[:-1], color=colour)
+    for ax in axes[0]:
+        ax.axvline(border, color=INK, linestyle="--", linewidth=1)
+        ax.annotate("2/β", (border, 1), xycoords=("data", "axes fraction"), xytext=(4, -10), textcoords="offset points")
+        ax.set_xlabel("learning rate")
+    axes[0, 0].set(title="loss", ylim=(1e-3, 1e3))
+    axes[0, 1].set(title="factor of one step", ylim=(1e-3, 1e3))
+    axes[0, 1].axhline(1, color=FAINT, linewidth=1)
+    axes[0, 0].legend(loc="lower left")
+    return figure
 
 
 def rate_and_momentum(steps: int) -> "Figure":
