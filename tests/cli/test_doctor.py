@@ -38,3 +38,14 @@ def test_a_missing_package_is_named_with_the_command_that_gets_it(
     assert "missing: pip install 'pooch>=1.8'" in printed
     assert "missing: pip install 'parnassus[lab]'" in printed
     assert "ruff" not in printed
+
+
+def test_it_answers_without_being_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(name: str) -> list[str]:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "requires", unknown)
+    assert dispatch(["doctor"]) == 0
+    assert "not installed" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 
 from parnassus.report import curves, save_figure
+from parnassus.report.formulas import Formula
 from parnassus.report.page import Figure, Page, columns, inline_svg, metric_charts, number, render, words
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
@@ -27,7 +28,7 @@ def page(tmp_path: Path) -> str:
     made = Page(
         title=f"A title {EVIL}",
         name="run-1",
-        formulas=["x < y & z"],
+        formulas=[Formula("A law", "book eq. 1.1", "x_t < y & z")],
         figures=[
             Figure("inside_the_band", 1.5, "≤ 2", True),
             Figure("outside", 2.5, "≤ 2", False),
@@ -86,7 +87,7 @@ def test_the_page_needs_nothing_else(page: str) -> None:
 def test_text_is_shown_as_text(page: str) -> None:
     assert "<script>" not in page
     assert page.count("&lt;script&gt;") == 5  # title, note, table's cell and caption, setting
-    assert "x &lt; y &amp; z" in page
+    assert "x<sub>t</sub> &lt; y &amp; z" in page
     assert "parnassus run &lt;x&gt;" in page
 
 

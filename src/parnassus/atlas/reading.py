@@ -45,7 +45,7 @@ class Entry:
     title: str
     text: str
     covers: tuple[str, ...]
-    expected: tuple[tuple[str, str], ...]
+    expected: tuple[tuple[str, str, str], ...]  # name, band, what it is
     profiles: tuple[str, ...]
     settings: tuple[Setting, ...]
     generative: bool
@@ -134,16 +134,16 @@ def _settings(node: ast.ClassDef | None, lines: list[str]) -> tuple[Setting, ...
     return tuple(found)
 
 
-def _bands(node: ast.expr | None) -> tuple[tuple[str, str], ...]:
-    """`{"nll": at_most(24.0)}` as (("nll", "≤ 24.0"),)."""
+def _bands(node: ast.expr | None) -> tuple[tuple[str, str, str], ...]:
+    """`{"nll": at_most(24.0, "in nats")}` as (("nll", "≤ 24.0", "in nats"),)."""
     if not isinstance(node, ast.Dict):
         return ()
-    signs = {"at_most": "≤ {}", "at_least": "≥ {}", "between": "{} … {}"}
+    signs = {"at_most": "≤ {}", "at_least": "≥ {}", "between": "{} … {}", "reported": ""}
     found = []
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and key is not None:
-            numbers = [ast.unparse(argument) for argument in value.args]
-            found.append((ast.literal_eval(key), signs[value.func.id].format(*numbers)))
+            *numbers, about = [ast.unparse(argument) for argument in value.args]
+            found.append((ast.literal_eval(key), signs[value.func.id].format(*numbers), ast.literal_eval(about)))
     return tuple(found)
 
 

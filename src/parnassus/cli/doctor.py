@@ -8,6 +8,8 @@ import re
 from rich.console import Console
 from rich.table import Table
 
+from parnassus import __version__
+
 console = Console(highlight=False)
 
 
@@ -20,9 +22,15 @@ def examine_machine() -> int:
 
 
 def _packages() -> list[str]:
+    console.print(f"[bold]parnassus {__version__}[/], Python {platform.python_version()}\n")
+    try:
+        requirements = importlib.metadata.requires("parnassus") or []
+    except importlib.metadata.PackageNotFoundError:
+        console.print("run from its source folder, not installed: what it needs is listed in pyproject.toml")
+        return []
     table = _table("package", "installed", "needed")
     missing = []
-    for requirement in importlib.metadata.requires("parnassus") or []:
+    for requirement in requirements:
         if "extra ==" in requirement and "dev" not in requirement and "bench" not in requirement:
             kind = re.findall(r"extra == ['\"](\w+)['\"]", requirement)[0]
         elif "extra ==" in requirement:
@@ -41,7 +49,6 @@ def _packages() -> list[str]:
             )
             missing += [] if kind else [name]
         table.add_row(name, found, wanted)
-    console.print(f"[bold]parnassus {importlib.metadata.version('parnassus')}[/], Python {platform.python_version()}\n")
     console.print(table)
     return missing
 

@@ -187,9 +187,9 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
     console.print("")
     console.print(table)
     if entry.expected:
-        table = _table("a good run gives", "")
-        for name, band in entry.expected:
-            table.add_row(name.replace("_", " "), band)
+        table = _table("a good run gives", "", "what it is")
+        for name, band, about in entry.expected:
+            table.add_row(name.replace("_", " "), band, escape(about))
         console.print("")
         console.print(table)
     console.print(f"\n[dim]run it:[/] parnassus run {entry.name} --profile {'|'.join(('laptop', *entry.profiles))}")

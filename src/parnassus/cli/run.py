@@ -13,6 +13,7 @@ import tyro
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
 from parnassus.cli.places import RUNS
+from parnassus.report.formulas import Formula
 from parnassus.train.devices import choose_device
 from parnassus.train.errors import Interrupted, RunError
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
@@ -104,20 +105,27 @@ def nothing_done(folder: RunFolder) -> bool:
 def say(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
     """The numbers beside their bands, and where the report is."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     judged = recipe.profile == "laptop" and recipe.as_is
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("measured")
+    table.add_column("measured", no_wrap=True)
     table.add_column("", justify="right")
-    table.add_column("expected" if judged else "expected of the laptop profile")
+    table.add_column("expected" if judged else "laptop profile", no_wrap=True)
+    table.add_column("", style="dim")
     for name, value in numbers.items():
         band = recipe.expected.get(name)
-        verdict = "" if band is None or not judged else " [green]✓[/]" if band.holds(value) else " [red]✗ outside[/]"
-        table.add_row(name.replace("_", " "), f"{value:.5g}", ("" if band is None else str(band)) + verdict)
+        limits, about = (str(band), band.about) if band is not None else ("", "")
+        verdict = "" if band is None or not limits or not judged else _verdict(holds=band.holds(value))
+        table.add_row(name.replace("_", " "), f"{value:.5g}", limits + verdict, escape(about))
     console = Console(highlight=False)
     console.print(table)
     console.print(f"report: {folder.path / 'report.html'}", soft_wrap=True)
+
+
+def _verdict(*, holds: bool) -> str:
+    return " [green]✓[/]" if holds else " [red]✗ outside[/]"
 
 
 def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Experiment, Options, Launch]:
@@ -153,7 +161,8 @@ def recipe_of(
     atlas: Atlas, entry: Entry, module: ModuleType, experiment: Experiment, profile: str, *, as_is: bool
 ) -> Recipe:
     """The experiment with its title, formulas and bands."""
-    formulas = [atlas.rows[row].formula for row in entry.covers if row in atlas.rows and atlas.rows[row].formula]
+    covered = [atlas.rows[row] for row in entry.covers if row in atlas.rows]
+    formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in covered if row.formula]
     return Recipe(
         name=entry.name,
         title=entry.title,

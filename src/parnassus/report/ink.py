@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parnassus.report.formulas import with_scripts
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -38,6 +40,7 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.formatter.min_exponent": 3,  # 0.2 on a log axis, not 2 × 10⁻¹
     "grid.color": FAINT,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
@@ -127,14 +130,16 @@ def colours(count: int) -> Sequence[str]:
 
 
 def _settle(figure: "Figure") -> None:
-    """Give what was drawn outside the house style our ink: black text, and legends with a frame."""
+    """Lower the indices in all text, and give what was drawn outside the house style our ink and no frames."""
     from matplotlib.colors import to_hex
     from matplotlib.legend import Legend
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
-        if isinstance(text, Text) and to_hex(text.get_color()) == "#000000":
-            text.set_color(INK)
+        if isinstance(text, Text):
+            text.set_text(with_scripts(text.get_text()))
+            if to_hex(text.get_color()) == "#000000":
+                text.set_color(INK)
     for legend in figure.findobj(Legend):
         if isinstance(legend, Legend):
             legend.set_frame_on(False)

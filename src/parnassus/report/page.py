@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parnassus.report.formulas import Formula, formula_html
 from parnassus.report.ink import save_figure
 from parnassus.report.plots import curves
 
@@ -17,6 +18,7 @@ class Figure:
     value: float
     band: str = ""
     holds: bool | None = None  # None: nothing was expected
+    about: str = ""  # what it is
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Page:
 
     title: str
     name: str
-    formulas: Sequence[str] = ()
+    formulas: Sequence[Formula] = ()
     figures: Sequence[Figure] = ()
     remark: str = ""  # how to read the bands
     story: Sequence[Mapping[str, object]] = ()  # figures, notes and tables in the order they were made
@@ -48,6 +50,8 @@ def render(page: Page, figures: Path) -> str:
     environment.filters["number"] = number
     environment.filters["words"] = words
     environment.filters["columns"] = columns
+    environment.filters["formula"] = formula_html
+    environment.filters["heading"] = heading
     drawn = [
         {**item, "svg": inline_svg((figures / f"{item['name']}.svg").read_text(encoding="utf-8"), f"f{index}")}
         if item["kind"] == "figure"
@@ -59,16 +63,19 @@ def render(page: Page, figures: Path) -> str:
 
 
 def metric_charts(metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path) -> list[str]:
-    """One chart for each kind of metric: `train_loss` and `test_loss` share the chart of `loss`."""
+    """One chart for each kind of metric: `train_loss` shares that of `test_loss`, `accuracy/relu` that of others."""
     families: dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]] = {}
-    for name, (steps, values) in metrics.items():
-        families.setdefault(name.rsplit("_", 1)[-1], {})[words(name)] = (steps, values)
+    for name, series in metrics.items():
+        family, _, line = name.rpartition("/")
+        families.setdefault(family or name.rsplit("_", 1)[-1], {})[words(line)] = series
     charts = []
     for family, lines in families.items():
         positive = all(value > 0 for _, values in lines.values() for value in values)
-        figure = curves(lines, x_label="step", y_label=family, log_y=family == "loss" and positive)
-        save_figure(figure, folder / f"metric-{family}")
-        charts.append((folder / f"metric-{family}.svg").read_text(encoding="utf-8"))
+        log_y = family.endswith("loss") and positive
+        figure = curves(lines, x_label="step", y_label=words(family), log_y=log_y, smooth=True)
+        path = folder / f"metric-{family.replace('/', '-')}"
+        save_figure(figure, path)
+        charts.append(path.with_name(f"{path.name}.svg").read_text(encoding="utf-8"))
     return charts
 
 
@@ -88,6 +95,12 @@ def number(value: object) -> str:
     if isinstance(value, int) or (abs(value) < 1e15 and value == int(value)):
         return f"{int(value):,}"
     return f"{value:.4g}"
+
+
+def heading(title: str) -> tuple[str, str]:
+    """A docstring's first line as a headline and where it stands: `It learns (book sec. 1.4).`"""
+    found = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", title)
+    return (found[1], found[2]) if found else (title.rstrip("."), "")
 
 
 def columns(rows: Sequence[Mapping[str, object]]) -> list[str]:

@@ -14,6 +14,9 @@ from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+LONG = 60  # points from which a noisy line may be smoothed
 
 
 def image_grid(
@@ -78,13 +81,20 @@ def curves(
     log_y: bool = False,
     bands: Mapping[str, tuple[object, object]] | None = None,
     marks: Mapping[str, float] | None = None,
+    smooth: bool = False,
 ) -> "Figure":
-    """One line per name; `bands` shade (low, high) around a line, `marks` are named vertical lines."""
+    """One line per name; `bands` shade (low, high) around a line, `marks` are named vertical lines.
+
+    With `smooth`, a long line becomes faint and its moving mean is drawn over it.
+    """
     figure, axes = subplots()
     ax = axes[0, 0]
     for (name, (x, y)), colour in zip(lines.items(), colours(len(lines)), strict=True):
-        points = as_array(x)
-        ax.plot(points, as_array(y), label=name, color=colour, marker="o" if len(points) < 15 else None, markersize=4)
+        points, values = as_array(x), as_array(y)
+        if smooth and len(points) >= LONG:
+            ax.plot(points, values, color=colour, alpha=0.3, linewidth=1)
+            values = moving_mean(values, len(points) // 20)
+        ax.plot(points, values, label=name, color=colour, marker="o" if len(points) < 15 else None, markersize=4)
         if bands and name in bands:
             low, high = bands[name]
             ax.fill_between(points, as_array(low), as_array(high), color=colour, alpha=0.18, linewidth=0)
@@ -97,6 +107,15 @@ def curves(
     if len(lines) > 1:
         ax.legend()
     return figure
+
+
+def moving_mean(values: "NDArray[np.float64]", reach: int) -> "NDArray[np.float64]":
+    """The mean of each value and its neighbours up to `reach` away, fewer near the ends: it begins at the first."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    index = np.arange(len(values))
+    reaches = np.minimum(reach, index)
+    low, high = index - reaches, np.minimum(index + reaches + 1, len(values))
+    return np.asarray((total[high] - total[low]) / (high - low))
 
 
 def scatter(

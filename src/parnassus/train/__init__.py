@@ -1,6 +1,6 @@
 """Run and descend: everything around a training loop, and nothing about any method."""
 
-from parnassus.train.bands import Band, at_least, at_most, between
+from parnassus.train.bands import Band, at_least, at_most, between, reported
 from parnassus.train.descend import descend
 from parnassus.train.errors import Interrupted, NotFiniteError, RunError
 from parnassus.train.folder import RunFolder, find_run, run_folders
@@ -20,5 +20,6 @@ __all__ = [
     "between",
     "descend",
     "find_run",
+    "reported",
     "run_folders",
 ]

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from parnassus import __version__
+from parnassus.report.formulas import Formula
 from parnassus.report.page import Figure, Page, render
 from parnassus.train import parallel
 from parnassus.train.bands import Band
@@ -41,7 +42,7 @@ class Recipe:
     title: str
     experiment: Experiment
     expected: Mapping[str, Band]
-    formulas: tuple[str, ...] = ()
+    formulas: tuple[Formula, ...] = ()
     profile: str = "laptop"
     as_is: bool = True  # no flag differs from the profile
 
@@ -121,8 +122,8 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
     figures = []
     for name, value in (numbers if isinstance(numbers, dict) else {}).items():
         band = recipe.expected.get(name)
-        holds = band.holds(value) if band is not None and judged else None
-        figures.append(Figure(name, value, "" if band is None else str(band), holds))
+        holds = band.holds(value) if band is not None and str(band) and judged else None
+        figures.append(Figure(name, value, str(band or ""), holds, band.about if band is not None else ""))
     remark = (
         ""
         if judged

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 covers = ("B1.2-8", "B1.2-9", "B1.2-10", "B1.2-11", "B1.2-12", "B1.2-13")
 expected = {
-    "gelu_minimum": between(-0.17, -0.1699),
-    "steepest_sigmoid": between(0.2499, 0.2501),
-    "relu_silent": between(0.49, 0.51),
-    "tanh_mean": between(-0.01, 0.01),
+    "gelu_minimum": between(-0.17, -0.1699, "the lowest value of GELU"),
+    "steepest_sigmoid": between(0.2499, 0.2501, "the largest slope of the sigmoid"),
+    "relu_silent": between(0.49, 0.51, "share of normal inputs that ReLU sends to 0"),
+    "tanh_mean": between(-0.01, 0.01, "mean of tanh over normal inputs"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"draws": 100_000}, "gpu": {}}
 

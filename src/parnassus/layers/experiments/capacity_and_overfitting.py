@@ -9,16 +9,17 @@ from torch import Tensor
 from parnassus.layers import LinearRegression, polynomial_features
 from parnassus.losses import mean_squared_error
 from parnassus.report import INK, PALETTE, curves, subplots
-from parnassus.train import Run, at_least, between
+from parnassus.train import Run, at_least, between, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B1.2-3", "B1.3-1")
 expected = {
-    "best_degree": between(3, 4),
-    "seen_error_of_largest": between(0.0, 1e-9),
-    "price_of_overfitting": at_least(500.0),
+    "best_degree": between(3, 4, "degree with the least error on unseen points"),
+    "seen_error_of_largest": between(0.0, 1e-9, "error of the largest degree on the points it was fitted to"),
+    "price_of_underfitting": reported("unseen error of the smallest degree over the least"),
+    "price_of_overfitting": at_least(500.0, "unseen error of the largest degree over the least"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"draws": 20}, "gpu": {}}
 

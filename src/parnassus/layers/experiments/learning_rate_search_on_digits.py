@@ -15,9 +15,9 @@ from parnassus.train import Run, at_least, between, descend
 
 covers = ("B1.3-10", "B1.3-11")
 expected = {
-    "best_rate": between(0.3, 3.0),
-    "finder_rate": between(0.1, 5.0),
-    "test_accuracy": at_least(0.95),
+    "best_rate": between(0.3, 3.0, "rate with the least loss on held-out digits"),
+    "finder_rate": between(0.1, 5.0, "largest rate that the finder calls safe"),
+    "test_accuracy": at_least(0.95, "test accuracy after training with the best rate"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 1}, "gpu": {}}
 

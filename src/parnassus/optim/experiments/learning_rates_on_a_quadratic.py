@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 covers = ("B1.3-4", "B1.3-9", "B1.3-11", "B1.3-12")
 expected = {
-    "border_times_half_beta": between(0.999, 1.001),
-    "finder_round_bowl": between(0.8, 1.0),
-    "finder_uneven_bowl": between(1.0, 10.0),
-    "finder_noisy_bowl": between(0.03, 2.0),
+    "border_times_half_beta": between(0.999, 1.001, "largest rate that still descends, times β/2"),
+    "finder_round_bowl": between(0.8, 1.0, "rate that the finder calls safe, times β/2, with one curvature"),
+    "finder_uneven_bowl": between(1.0, 10.0, "the same with two curvatures"),
+    "finder_noisy_bowl": between(0.03, 2.0, "the same with noisy batches"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 60}, "gpu": {}}
 
