@@ -46,9 +46,8 @@ def image_grid(
         mosaic[top : top + height, left : left + width, :3] = np.clip(picture.transpose(1, 2, 0), 0.0, 1.0)
         mosaic[top : top + height, left : left + width, 3] = 1.0
     inch = scale * max(0.45, min(1.1, 9.0 / columns)) / wide
-    figure, axes = subplots(
-        size=(columns * wide * inch + 0.7 * bool(row_labels), rows * tall * inch + 0.3 * bool(titles))
-    )
+    beside = 0.2 + 0.08 * max(map(len, row_labels)) if row_labels else 0.0
+    figure, axes = subplots(size=(columns * wide * inch + beside, rows * tall * inch + 0.3 * bool(titles)))
     ax = axes[0, 0]
     plain(ax)
     ax.imshow(mosaic)
@@ -93,7 +92,8 @@ def curves(
         points, values = as_array(x), as_array(y)
         if smooth and len(points) >= LONG:
             ax.plot(points, values, color=colour, alpha=0.3, linewidth=1)
-            values = moving_mean(values, len(points) // 20)
+            mean = moving_mean(np.log(values) if log_y else values, len(points) // 20)
+            values = np.exp(mean) if log_y else mean
         ax.plot(points, values, label=name, color=colour, marker="o" if len(points) < 15 else None, markersize=4)
         if bands and name in bands:
             low, high = bands[name]
@@ -104,6 +104,8 @@ def curves(
             name, (x, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), textcoords="offset points", va="top"
         )
     ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    if not log_x and all(np.all(as_array(x) == np.round(as_array(x))) for x, _ in lines.values()):
+        ax.xaxis.get_major_locator().set_params(integer=True)
     if len(lines) > 1:
         ax.legend()
     return figure

@@ -20,6 +20,7 @@ from parnassus.report.formulas import Formula
 from parnassus.report.page import Figure, Page, render
 from parnassus.train import parallel
 from parnassus.train.bands import Band
+from parnassus.train.devices import choose_device
 from parnassus.train.errors import Interrupted, RunError
 from parnassus.train.folder import RunFolder
 from parnassus.train.metrics import read_metrics
@@ -65,12 +66,10 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
             "command": command_line(),
             "started": datetime.now().astimezone().isoformat(timespec="seconds"),
             "versions": versions(),
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "machine": machine(options),
         }
         path = str(RunFolder.create(runs, name or recipe.name, about, stamp=name is None).path)
     if world.size > 1:
-        from parnassus.train.devices import choose_device
-
         parallel.join(choose_device(options.device, world.local_rank))
         path = parallel.told_by_first(path)
     return RunFolder(Path(path))
@@ -159,6 +158,14 @@ def command_line() -> str:
     """The command as a person would type it."""
     program = Path(sys.argv[0]).name
     return " ".join([program if program != "__main__.py" else "python -m parnassus", *sys.argv[1:]])
+
+
+def machine(options: Options) -> str:
+    """System, processor and, where it is used, accelerator."""
+    words = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores"]
+    if choose_device(options.device).type == "cuda":
+        words.append(torch.cuda.get_device_name())
+    return ", ".join(words)
 
 
 def versions() -> dict[str, str]:

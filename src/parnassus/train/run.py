@@ -54,6 +54,7 @@ class Run:
         self._files = folder
         self._mode = options.parallel if self.world > 1 else None
         self._cores = torch.get_num_threads()
+        torch.set_num_threads(options.threads or 1)  # until a large model asks for more
         self._prepared: list[tuple[nn.Module, Optimizer]] = []
         self._kept: dict[str, parallel.Stateful] = {}
         self._loop = 0  # loops begun
