@@ -106,7 +106,9 @@ def curves(
     ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
     if not log_x and all(np.all(as_array(x) == np.round(as_array(x))) for x, _ in lines.values()):
         ax.xaxis.get_major_locator().set_params(integer=True)
-    if len(lines) > 1:
+    if len(lines) > 4:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # many names would cover the lines
+    elif len(lines) > 1:
         ax.legend()
     return figure
 

@@ -100,12 +100,15 @@ def distribute(model: nn.Module, mode: Mode) -> nn.Module:
     """Wrap a placed model for this world."""
     if mode == "ddp":
         return Replica(model)
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method  # 0.5 s of imports
 
+    device = next(model.parameters()).device  # told: by itself FSDP takes a GPU wherever there is one
+    mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for child in model.children():
         if sum(parameter.numel() for parameter in child.parameters()) > 0 and not isinstance(child, nn.ModuleList):
-            fully_shard(child)
-    fully_shard(model)
+            fully_shard(child, mesh=mesh)
+    fully_shard(model, mesh=mesh)
     for verb in VERBS:
         if hasattr(model, verb):
             register_fsdp_forward_method(model, verb)
