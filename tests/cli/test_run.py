@@ -109,7 +109,7 @@ def test_a_profile_sets_defaults_that_flags_override() -> None:
     assert (options, launch.profile) == (Options(seed=7), "smoke")
     flag = f"--{name.replace('_', '-')}"
     changed, _, _ = parse(ENTRY, MODULE, ["--profile=smoke", flag, str(value + 1)])
-    assert changed == replace(smoke, **{name: value + 1})  # type: ignore[type-var]  # experiments are dataclasses
+    assert changed == replace(smoke, **{name: value + 1})
     plain, _, launch = parse(ENTRY, MODULE, [])
     assert plain == MODULE.Experiment()
     assert launch.profile == "laptop"

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
 from parnassus.data import Split
+from parnassus.data.seeds import mix
 from parnassus.train import (
     Interrupted,
     NotFiniteError,
@@ -24,7 +25,6 @@ from parnassus.train import (
 )
 from parnassus.train.execute import Recipe, execute, start
 from parnassus.train.metrics import read_metrics
-from parnassus.train.seeding import mix
 
 QUIET = Options(quiet=True, device="cpu")
 

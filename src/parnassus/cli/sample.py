@@ -4,7 +4,7 @@ import importlib
 import sys
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import tyro
 
@@ -13,6 +13,21 @@ from parnassus.cli.places import RUNS
 from parnassus.cli.run import experiment_from
 from parnassus.train.errors import RunError
 from parnassus.train.folder import RunFolder, find_run
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+class Drawer(Protocol):
+    """The `Sample` of an experiment: settings that know how to draw."""
+
+    def __call__(self, model: "nn.Module", /) -> "Tensor": ...
+
+
+class Builder(Protocol):
+    """An experiment that can build its model again."""
+
+    def model(self, **facts: object) -> "nn.Module": ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +67,7 @@ def sample(arguments: list[str]) -> int:
     return 0
 
 
-def draw_samples(folder: RunFolder, experiment: object, how: object, draw: Draw) -> Path:
+def draw_samples(folder: RunFolder, experiment: object, how: Drawer, draw: Draw) -> Path:
     """Draw as `how` says and write the samples beside the run; returns their path without ending."""
     import numpy as np
     import torch
@@ -63,7 +78,7 @@ def draw_samples(folder: RunFolder, experiment: object, how: object, draw: Draw)
     model = load_model(folder, experiment).to(choose_device(draw.device))
     torch.manual_seed(draw.seed)
     with torch.no_grad():
-        samples = how(model)  # type: ignore[operator]  # Sample dataclasses are callable by convention
+        samples = how(model)
     path = draw.out or folder.path / "samples" / f"seed-{draw.seed}"
     if path.suffix in (".npy", ".png", ".svg"):
         path = path.with_suffix("")
@@ -74,7 +89,7 @@ def draw_samples(folder: RunFolder, experiment: object, how: object, draw: Draw)
     return path
 
 
-def load_model(folder: RunFolder, experiment: object):  # type: ignore[no-untyped-def]  # torch is imported inside
+def load_model(folder: RunFolder, experiment: object) -> "nn.Module":
     """The trained model of a finished run, in evaluation mode."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -84,7 +99,7 @@ def load_model(folder: RunFolder, experiment: object):  # type: ignore[no-untype
         raise RunError(
             f"{folder.path.name} has no weights yet: it is {folder.status}; parnassus resume {folder.path.name}"
         )
-    model = experiment.model(**folder.read_json("model.json"))  # type: ignore[attr-defined]
+    model = cast("Builder", experiment).model(**folder.read_json("model.json"))
     try:
         model.load_state_dict(load_file(weights))
     except (SafetensorError, RuntimeError) as error:

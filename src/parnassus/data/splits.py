@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from parnassus.data.seeds import mix
+
 Batch = TypeVar("Batch")
 Pair = tuple[Tensor, Tensor]
 
@@ -150,13 +152,4 @@ class Dataset:
 
 def permutation(rows: int, seed: int, epoch: int) -> Int[Tensor, " rows"]:
     """The order of an epoch: a pure function of (seed, epoch), drawn on the CPU whatever the device."""
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(_mix(_mix(seed) + epoch)))
-
-
-def _mix(number: int) -> int:
-    """SplitMix64 without its top bit: neighbouring seeds and epochs land far apart."""
-    mask = (1 << 64) - 1
-    number = (number + 0x9E3779B97F4A7C15) & mask
-    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & mask
-    return (number ^ (number >> 31)) >> 1
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(mix(mix(seed) + epoch)))

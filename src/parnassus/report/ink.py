@@ -5,7 +5,6 @@ readable on white and on black; the PNG is for everywhere else and stands on whi
 """
 
 import io
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -148,4 +147,4 @@ def _settle(figure: "Figure") -> None:
 def _replace(path: Path, content: bytes) -> None:
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
-    os.replace(new, path)  # noqa: PTH105 - atomic, also over an existing file
+    new.replace(path)

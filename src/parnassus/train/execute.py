@@ -6,11 +6,11 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ from parnassus.train.run import Run
 class Experiment(Protocol):
     """A frozen dataclass of settings that can be run."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
     def __call__(self, run: Run) -> Mapping[str, float]: ...
 
 
@@ -49,7 +51,7 @@ class Recipe:
 
     @property
     def settings(self) -> dict[str, object]:
-        return asdict(self.experiment)  # type: ignore[call-overload, no-any-return]  # a dataclass by convention
+        return asdict(self.experiment)
 
 
 def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = None) -> RunFolder:
@@ -134,7 +136,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         formulas=recipe.formulas,
         figures=figures,
         remark=remark,
-        story=list(folder.read_json("story.json").values()),  # type: ignore[arg-type]  # written by Run._tell
+        story=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.settings,
         facts=_facts(about, result),

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from parnassus.data.seeds import mix
 from parnassus.train import parallel
 from parnassus.train.checkpoint import demand_finite, load_tree, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
@@ -18,7 +19,7 @@ from parnassus.train.folder import RunFolder
 from parnassus.train.metrics import Metrics, read_metrics
 from parnassus.train.options import Options
 from parnassus.train.progress import Ticker, terminal
-from parnassus.train.seeding import mix, reseed
+from parnassus.train.seeding import reseed
 from parnassus.train.story import Story
 
 if TYPE_CHECKING:

@@ -1,0 +1,18 @@
+"""Seeds from several numbers, so that neighbouring seeds, epochs and steps land far apart."""
+
+_MASK = (1 << 64) - 1
+
+
+def mix(*parts: int) -> int:
+    """Fold integers into one 63-bit seed (splitmix64, Steele et al. 2014)."""
+    state = 0
+    for part in parts:
+        state = _scatter(state + part)
+    return state >> 1
+
+
+def _scatter(state: int) -> int:
+    state = (state + 0x9E3779B97F4A7C15) & _MASK
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+    return state ^ (state >> 31)
