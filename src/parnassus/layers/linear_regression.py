@@ -1,5 +1,7 @@
 """The linear model and its least-squares fit in closed form (book secs. 1.2 and 1.3)."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -26,20 +28,18 @@ def least_squares(
     return solution[:-1], solution[-1]
 
 
+@dataclass(frozen=True)
 class LinearRegression:
     """Least squares as an estimator: `fit` learns slopes and intercept, `predict` applies them (book sec. 1.1)."""
 
-    def __init__(self) -> None:
-        self.w: Tensor | None = None
-        self.b: Tensor | None = None
+    w: Float[Tensor, " features"]
+    b: Float[Tensor, ""]
 
-    def fit(self, x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]) -> "LinearRegression":
-        self.w, self.b = least_squares(x, y)
-        return self
+    @classmethod
+    def fit(cls, x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]) -> "LinearRegression":
+        return cls(*least_squares(x, y))
 
     def predict(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
-        if self.w is None or self.b is None:
-            raise RuntimeError("predict needs a fitted model: call fit(x, y) first")
         return linear_model(x, self.w, self.b)
 
 

@@ -56,21 +56,15 @@ def both_ways_recover_a_line() -> Evidence:
     """From points on y = a x + b the closed form and gradient descent both find a and b (book sec. 1.1)."""
     x = normal(30)
     y = 2.5 * x - 0.75
-    model = LinearRegression().fit(x[:, None], y)
+    model = LinearRegression.fit(x[:, None], y)
     path = gradient_descent(
         lambda theta: mean_squared_error(theta[0] * x + theta[1], y), normal(2, seed=1), rate=0.2, steps=400
     )
     truth = torch.tensor([2.5, -0.75], dtype=torch.float64)
     return all_of(
-        closed_form=close(torch.cat(least_squares_pair(model)), truth, atol=1e-12),
+        closed_form=close(torch.cat([model.w, model.b[None]]), truth, atol=1e-12),
         descent=close(path[-1], truth, atol=1e-9),
     )
-
-
-def least_squares_pair(model: LinearRegression) -> tuple[Tensor, Tensor]:
-    """The slope and the intercept, read off the predictions at 1 and 0."""
-    at_one, at_zero = model.predict(torch.tensor([[1.0], [0.0]], dtype=torch.float64))
-    return (at_one - at_zero)[None], at_zero[None]
 
 
 @claim("B1.3-1", "B1.3-2")
@@ -205,7 +199,7 @@ def a_perfect_fit_can_predict_badly() -> Evidence:
     for seed in range(20):  # the mean over draws of the noise: one draw need not be typical
         y = torch.sin(3 * x) + 0.3 * normal(16, seed=seed)
         for index, degree in enumerate(degrees):
-            model = LinearRegression().fit(polynomial_features(x, degree), y)
+            model = LinearRegression.fit(polynomial_features(x, degree), y)
             seen_error[index] += mean_squared_error(model.predict(polynomial_features(x, degree)), y) / 20
             fitted = model.predict(polynomial_features(unseen, degree))
             unseen_error[index] += mean_squared_error(fitted, torch.sin(3 * unseen)) / 20

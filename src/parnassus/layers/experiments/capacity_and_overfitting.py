@@ -42,7 +42,7 @@ class Experiment:
         for draw in range(self.draws):
             y = truth(x) + noise[draw]
             for index, degree in enumerate(degrees):
-                model = LinearRegression().fit(polynomial_features(x, degree), y)
+                model = LinearRegression.fit(polynomial_features(x, degree), y)
                 seen_error[draw, index] = mean_squared_error(model.predict(polynomial_features(x, degree)), y)
                 fitted = model.predict(polynomial_features(unseen, degree))
                 unseen_error[draw, index] = mean_squared_error(fitted, truth(unseen))
@@ -86,7 +86,7 @@ def three_fits(x: Tensor, y: Tensor, degrees: tuple[int, int, int]) -> "Figure":
     fine = torch.linspace(-1, 1, 800, dtype=torch.float64)
     figure, axes = subplots(1, 3, size=(10.0, 3.4))
     for ax, degree, colour in zip(axes[0], degrees, PALETTE, strict=False):
-        model = LinearRegression().fit(polynomial_features(x, degree), y)
+        model = LinearRegression.fit(polynomial_features(x, degree), y)
         ax.plot(fine, truth(fine), color=INK, linestyle="--", linewidth=1)
         ax.plot(fine, model.predict(polynomial_features(fine, degree)), color=colour)
         ax.scatter(x, y, color=INK, s=18, zorder=3)
