@@ -17,6 +17,7 @@ from parnassus.report.formulas import formula_html, with_scripts
         ("a < b & c", "a &lt; b &amp; c"),
         ("<script>x_t</script>", "&lt;script&gt;x<sub>t</sub>&lt;/script&gt;"),
         ("σ_t² Σ_yx", "σ<sub>t</sub>² Σ<sub>yx</sub>"),
+        ("softmax_i(z)", "softmax<sub>i</sub>(z)"),
         ("test_loss of ddim_50, mnist_mini", "test_loss of ddim_50, mnist_mini"),
     ],
 )

@@ -4,7 +4,11 @@ import re
 from dataclasses import dataclass
 from html import escape
 
-SCRIPTS = re.compile(r"([_^])\{([^{}]*)\}|(?<![A-Za-z]{2})([_^])([A-Za-z0-9]+|[α-ωΑ-Ω*+−])")
+SCRIPTS = re.compile(
+    r"([_^])\{([^{}]*)\}"  # p_{σ_t}
+    r"|(?<![A-Za-z]{2})([_^])([A-Za-z0-9]+|[α-ωΑ-Ω*+−])"  # x_t, Σ_yx
+    r"|(?<=[A-Za-z]{2})(_)([A-Za-z])(?![A-Za-z0-9_])"  # softmax_i, but not snake_case
+)
 
 
 @dataclass(frozen=True)
@@ -32,5 +36,5 @@ def with_scripts(text: str) -> str:
 
 
 def _script(found: re.Match[str], low: str, high: str) -> tuple[str, str]:
-    sign, inner = (found[1], found[2]) if found[1] else (found[3], found[4])
+    sign, inner = (group for group in found.groups() if group is not None)
     return (low if sign == "_" else high), inner

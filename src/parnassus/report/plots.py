@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parnassus.report.formulas import with_scripts
 from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, colours, plain, subplots
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def image_grid(
         mosaic[top : top + height, left : left + width, :3] = np.clip(picture.transpose(1, 2, 0), 0.0, 1.0)
         mosaic[top : top + height, left : left + width, 3] = 1.0
     inch = scale * max(0.45, min(1.1, 9.0 / columns)) / wide
-    beside = 0.2 + 0.08 * max(map(len, row_labels)) if row_labels else 0.0
+    beside = 0.2 + 0.105 * max(map(len, row_labels)) if row_labels else 0.0
     figure, axes = subplots(size=(columns * wide * inch + beside, rows * tall * inch + 0.3 * bool(titles)))
     ax = axes[0, 0]
     plain(ax)
@@ -54,13 +55,15 @@ def image_grid(
     middle = (width - 1) / 2
     if titles is not None and not headroom:
         ax.xaxis.tick_top()
-        ax.set_xticks([column * wide + middle for column in range(len(titles))], titles)
+        places = [column * wide + middle for column in range(len(titles))]
+        ax.set_xticks(places, [with_scripts(title) for title in titles])
     elif titles is not None:
         for index, title in enumerate(titles):
             place = index % columns * wide + middle, index // columns * tall + headroom - 1
             ax.text(*place, title, ha="center", va="bottom", fontsize=8)
     if row_labels is not None:
-        ax.set_yticks([row * tall + headroom + (height - 1) / 2 for row in range(len(row_labels))], row_labels)
+        places = [row * tall + headroom + (height - 1) / 2 for row in range(len(row_labels))]
+        ax.set_yticks(places, [with_scripts(label) for label in row_labels])
     ax.tick_params(length=0)
     return figure
 
@@ -84,15 +87,15 @@ def curves(
 ) -> "Figure":
     """One line per name; `bands` shade (low, high) around a line, `marks` are named vertical lines.
 
-    With `smooth`, a long line becomes faint and its moving mean is drawn over it.
+    With `smooth`, a long and jagged line becomes faint and its moving mean is drawn over it.
     """
     figure, axes = subplots()
     ax = axes[0, 0]
     for (name, (x, y)), colour in zip(lines.items(), colours(len(lines)), strict=True):
         points, values = as_array(x), as_array(y)
-        if smooth and len(points) >= LONG:
+        if smooth and len(points) >= LONG and jagged(values):
             ax.plot(points, values, color=colour, alpha=0.3, linewidth=1)
-            mean = moving_mean(np.log(values) if log_y else values, len(points) // 20)
+            mean = moving_mean(np.log(values) if log_y else values, len(points) // 40)
             values = np.exp(mean) if log_y else mean
         ax.plot(points, values, label=name, color=colour, marker="o" if len(points) < 15 else None, markersize=4)
         if bands and name in bands:
@@ -111,6 +114,11 @@ def curves(
     elif len(lines) > 1:
         ax.legend()
     return figure
+
+
+def jagged(values: "NDArray[np.float64]") -> bool:
+    """Whether a line turns around at more than a quarter of its points."""
+    return bool(np.mean(np.diff(np.sign(np.diff(values))) != 0) > 0.25)
 
 
 def moving_mean(values: "NDArray[np.float64]", reach: int) -> "NDArray[np.float64]":
