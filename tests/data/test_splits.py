@@ -1,9 +1,9 @@
-from time import perf_counter
-
 import pytest
 import torch
+from torch import Tensor
 
 from parnassus.data import Batches, Dataset, Split
+from parnassus.data.splits import permutation
 
 
 def numbered(rows: int) -> Split:
@@ -72,22 +72,18 @@ def test_the_first_step_is_not_always_the_same_row() -> None:
     assert len(set(firsts)) > 150
 
 
-def test_a_batch_costs_little_more_than_indexing() -> None:
-    split = Split(torch.zeros(1_000, 4))
-    batches, rows = split.batches(64, 1), torch.arange(64)
+def test_an_epoch_is_shuffled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shuffled = []
 
-    def cost(action: object, repeats: int = 300) -> float:
-        assert callable(action)
-        best = float("inf")
-        for _ in range(5):
-            start = perf_counter()
-            for _ in range(repeats):
-                action()
-            best = min(best, (perf_counter() - start) / repeats)
-        return best
+    def counted(rows: int, seed: int, epoch: int) -> Tensor:
+        shuffled.append((seed, epoch))
+        return permutation(rows, seed, epoch)
 
-    batches.at(0)
-    assert cost(lambda: batches.at(0)) - cost(lambda: split.x[rows]) < 50e-6  # 3 µs; runtime checks and neighbours add
+    monkeypatch.setattr("parnassus.data.splits.permutation", counted)
+    batches = numbered(100).batches(10, 25)
+    for step in range(25):
+        batches.at(step, seed=3)
+    assert shuffled == [(3, 0), (3, 1), (3, 2)]
 
 
 def test_splits_and_data_sets_know_their_sizes() -> None:
