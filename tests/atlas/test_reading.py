@@ -2,8 +2,10 @@
 
 import importlib
 import inspect
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -35,8 +37,8 @@ def test_every_function_that_gives_evidence_is_marked(module: str) -> None:
 def test_the_marks_say_what_python_makes_of_them(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said: dict[str, tuple[tuple[str, ...], str, str]] = {}
 
-    def record(*ids: str, printed: str = "", right: str = ""):  # type: ignore[no-untyped-def]  # stands for both marks
-        def mark(function):  # type: ignore[no-untyped-def]  # as above
+    def record(*ids: str, printed: str = "", right: str = "") -> Callable[[FunctionType], FunctionType]:
+        def mark(function: FunctionType) -> FunctionType:
             said[function.__name__] = ids, printed, right
             return function
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -10,10 +11,11 @@ from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch
 
 ATLAS = Atlas()
+Said = Callable[..., str]
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]  # a function of strings
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
     def answer(*arguments: str) -> str:
         assert dispatch(list(arguments)) == 0
         printed = capsys.readouterr()
@@ -37,13 +39,13 @@ def test_list_names_every_experiment_once(parnassus: Command) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
-def test_list_of_a_room_leaves_out_the_others(said) -> None:  # type: ignore[no-untyped-def]  # see the fixture
+def test_list_of_a_room_leaves_out_the_others(said: Said) -> None:
     shown = said("list", "latent")
     for name, entry in ATLAS.experiments.items():
         assert (f" {name} " in shown) is (entry.room == "latent")
 
 
-def test_show_of_an_id_tells_all_about_it(said) -> None:  # type: ignore[no-untyped-def]  # see the fixture
+def test_show_of_an_id_tells_all_about_it(said: Said) -> None:
     row = ATLAS.rows["B1.2-8"]
     shown = said("show", row.id)
     for part in (row.title, row.source, row.about, row.formula, row.kind, *row.symbols):
@@ -58,18 +60,18 @@ def test_show_of_an_id_tells_all_about_it(said) -> None:  # type: ignore[no-unty
         assert f"parnassus run {entry.name}" in shown
 
 
-def test_show_of_an_empty_row_says_so(said) -> None:  # type: ignore[no-untyped-def]  # see the fixture
+def test_show_of_an_empty_row_says_so(said: Said) -> None:
     empty = next(row for row in ATLAS.rows.values() if not row.symbols)
     assert "implemented by nothing yet" in said("show", empty.id)
 
 
-def test_show_of_a_part_lists_its_rows_and_no_others(said) -> None:  # type: ignore[no-untyped-def]  # see the fixture
+def test_show_of_a_part_lists_its_rows_and_no_others(said: Said) -> None:
     shown = said("show", "B1").split()
     assert {"B1.1-1", "B1.4-4"} <= set(shown)
     assert not [word for word in shown if re.match(r"B1\d", word)]
 
 
-def test_show_of_a_room_lists_experiments_claims_and_errata(said) -> None:  # type: ignore[no-untyped-def]  # see above
+def test_show_of_a_room_lists_experiments_claims_and_errata(said: Said) -> None:
     shown = said("show", "layers")
     assert shown.startswith("layers: ")
     assert "xor_needs_a_hidden_layer" in shown
@@ -84,7 +86,7 @@ def test_every_room_can_be_shown(room: str, capsys: pytest.CaptureFixture[str]) 
     assert room in capsys.readouterr().out
 
 
-def test_show_of_an_experiment_tells_its_flags_and_how_to_run_it(said) -> None:  # type: ignore[no-untyped-def]  # above
+def test_show_of_an_experiment_tells_its_flags_and_how_to_run_it(said: Said) -> None:
     entry = ATLAS.experiment("pca_on_digits")
     shown = said("show", "pca_on")
     assert squeezed(entry.title) in shown
@@ -97,14 +99,14 @@ def test_show_of_an_experiment_tells_its_flags_and_how_to_run_it(said) -> None: 
 
 
 @pytest.mark.parametrize("name", ["relu", "activations.relu", "parnassus.layers.activations.relu"])
-def test_show_of_a_symbol_finds_its_row(name: str, said) -> None:  # type: ignore[no-untyped-def]  # see the fixture
+def test_show_of_a_symbol_finds_its_row(name: str, said: Said) -> None:
     shown = said("show", name)
     assert "B1.2-9 " in shown
     assert "layers.activations.relu " in shown
     assert "leaky" not in shown
 
 
-def test_the_atlas_counts_rows_by_chapter(said) -> None:  # type: ignore[no-untyped-def]  # see the fixture
+def test_the_atlas_counts_rows_by_chapter(said: Said) -> None:
     shown = said("atlas")
     for chapter in ATLAS.chapters():
         assert f" {chapter.name} {chapter.rows} " in shown
