@@ -19,9 +19,18 @@ from parnassus.atlas import (
     raises,
     rate,
     rejects,
+    runs,
 )
 
 TRUE, FALSE = close(1.0, 1.0), close(1.0, 2.0)
+
+
+def test_runs_holds_without_the_error_and_lets_others_pass() -> None:
+    fails, works = runs(lambda: int("x"), unless=ValueError), runs(lambda: int("1"), unless=ValueError)
+    assert (fails.holds, works.holds) == (False, True)
+    assert "ValueError" in str(fails.measured)
+    with pytest.raises(ZeroDivisionError):
+        runs(lambda: 1 // 0, unless=ValueError)
 
 
 def test_close_without_tolerance_means_equal() -> None:

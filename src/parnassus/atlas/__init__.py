@@ -11,6 +11,7 @@ from parnassus.atlas.evidence import (
     raises,
     rate,
     rejects,
+    runs,
 )
 from parnassus.atlas.marks import claim, erratum
 
@@ -27,4 +28,5 @@ __all__ = [
     "raises",
     "rate",
     "rejects",
+    "runs",
 ]

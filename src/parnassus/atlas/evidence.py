@@ -103,6 +103,12 @@ def raises(expected: type[Exception], action: Callable[[], object]) -> Evidence:
     return Evidence("no error", "is a", expected.__name__, False)
 
 
+def runs(action: Callable[[], object], *, unless: type[Exception]) -> Evidence:
+    """`action()` ends without the error `unless` that it might meet; any other error is ours and passes through."""
+    met = raises(unless, action)
+    return Evidence(met.measured, "is", "no error", not met.holds)
+
+
 def all_of(**parts: Evidence) -> Evidence:
     """Several pieces of evidence, each under its name (underscores read as spaces); all must hold."""
     if not parts:

@@ -1,11 +1,12 @@
 """Claims about autoencoders: codes, bottlenecks and the text's network for images (book secs. 4.1, 4.2, 4.5)."""
 
+import ast
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, raises
+from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, raises, runs
 from parnassus.data import load_digits
 from parnassus.latent import coffee
 from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder, step_decay
@@ -69,6 +70,31 @@ def the_image_autoencoder_has_808722_parameters() -> Evidence:
         image=close(torch.tensor(rebuilt.shape), torch.tensor([5, 1, 28, 28])),
         above_0=at_least(rebuilt, 1e-6),
         below_1=at_most(rebuilt, 1 - 1e-6),
+    )
+
+
+@erratum("B4.5-2", printed="layers made in the class body", right="layers made in __init__")
+def layers_belong_in_the_initialiser() -> Correction:
+    """A page break takes the decoder's layers out of __init__, where alone their size is known (book sec. 4.5)."""
+    head = "class Decoder(nn.Module):\n    def __init__(self, latent):\n        super().__init__()\n"
+    layer = "self.layer = nn.Linear(latent, 512)\n"
+    printed, right = (f"{head}{indent}{layer}Decoder(2)" for indent in (4 * " ", 8 * " "))
+
+    def execute(listing: str) -> None:
+        exec(listing, {"nn": nn})  # noqa: S102 - the listing stands above
+
+    return Correction(
+        printed=runs(partial(execute, printed), unless=NameError),
+        corrected=runs(partial(execute, right), unless=NameError),
+    )
+
+
+@erratum("B4.5-5", printed="a comment that goes on in the next line", right="one comment line")
+def a_broken_comment_is_code() -> Correction:
+    """The second half of the remark on the schedule stands alone and is no Python (book sec. 4.5)."""
+    return Correction(
+        printed=runs(partial(ast.parse, "rate = 1e-3  # not treated,\nlook it up!"), unless=SyntaxError),
+        corrected=runs(partial(ast.parse, "rate = 1e-3  # not treated, look it up!"), unless=SyntaxError),
     )
 
 
