@@ -2,11 +2,12 @@
 # make test    linters, types and the whole test suite
 # make parity  our parts against independent libraries, in an environment of its own
 # make bench   races against those libraries
+# make pictures  the screenshots of the lab in docs/, taken by its browser tests
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test lint parity bench clean
+.PHONY: demo test lint parity bench pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
@@ -25,6 +26,11 @@ parity: .venv-bench/ready
 
 bench: .venv-bench/ready
 	.venv-bench/bin/python benchmarks/overhead.py
+	.venv-bench/bin/python benchmarks/watching.py
+
+pictures: .venv/ready
+	.venv/bin/python docs/pictures.py
+	PARNASSUS_SCREENSHOTS=$(CURDIR)/docs .venv/bin/pytest tests/lab/test_browser.py
 
 # setuptools' and hatchling's build environments take whatever is newest; ours is given the pinned one.
 .venv/ready: pyproject.toml constraints.txt

@@ -18,7 +18,8 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 
 from parnassus.data import Split, load_digits
-from parnassus.train import Options, Run, RunFolder, descend
+from parnassus.runs import RunFolder
+from parnassus.train import Options, Run, descend
 
 TURNS, STEPS, BATCH = 60, 150, 64
 LIMITS = {"MLP 64-128-10": 1.05, "small CNN": 1.02}

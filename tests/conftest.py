@@ -1,10 +1,16 @@
 """What every test gets: one thread for torch, and no network unless the test is marked `network`."""
 
+import importlib
 import os
 import socket
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from parnassus.train.trained import Trained
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the processes that tests start
 os.environ.pop("PARNASSUS_RUNS", None)  # somebody's runs are none of ours
@@ -14,11 +20,46 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "network: opens sockets, on this machine only")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests measured and told by `record_property("measured", …)`."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in getattr(report, "user_properties", []):
+            if name == "measured":
+                terminalreporter.write_line(f"measured: {value}")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Trained]":
+    """A finished run of an experiment: its smoke profile with other settings where given, executed once a session."""
+    from parnassus.atlas.index import Atlas
+    from parnassus.cli.run import recipe_of, with_profile
+    from parnassus.train import Options
+    from parnassus.train.execute import execute, start
+    from parnassus.train.trained import Trained
+
+    atlas, opened = Atlas(), dict[str, Trained]()
+
+    def run(name: str, **settings: object) -> Trained:
+        key = f"{name} {settings}"
+        if key not in opened:
+            entry = atlas.experiment(name)
+            module = importlib.import_module(entry.module)
+            experiment = replace(with_profile(module, "smoke"), **settings)
+            recipe = recipe_of(atlas, entry, module, experiment, "smoke", as_is=not settings)
+            options = Options(device="cpu", quiet=True)
+            folder = start(recipe, options, tmp_path_factory.mktemp("runs"))
+            execute(recipe, options, folder)
+            opened[key] = Trained.open(folder)
+        return opened[key]
+
+    return run
 
 
 @pytest.fixture(autouse=True)

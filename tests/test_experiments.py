@@ -11,14 +11,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from parnassus.atlas.bands import Band
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry, experiments
 from parnassus.cli.run import Launch, recipe_of, with_profile
 from parnassus.cli.sample import Draw, draw_samples
 from parnassus.report.page import heading
-from parnassus.train import Options, RunFolder
-from parnassus.train.bands import Band
-from parnassus.train.execute import Experiment, execute, start
+from parnassus.runs import RunFolder
+from parnassus.train import Options
+from parnassus.train.execute import execute, start
+from parnassus.train.trained import Trained
 
 ATLAS = Atlas()
 ENTRIES = experiments()
@@ -85,7 +87,7 @@ def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tm
     assert folder.status == "finished"
     check_report((folder.path / "report.html").read_text(encoding="utf-8"), entry.title)
     if entry.generative:
-        check_samples(folder, experiment, module)
+        check_samples(folder, module)
 
 
 def check_report(html: str, title: str) -> None:
@@ -97,10 +99,10 @@ def check_report(html: str, title: str) -> None:
     assert re.findall(r"https?://\S*", re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)) == []
 
 
-def check_samples(folder: RunFolder, experiment: Experiment, module: ModuleType) -> None:
+def check_samples(folder: RunFolder, module: ModuleType) -> None:
     """The same seed draws the same samples from the saved weights, another seed others."""
     first, again, other = (
-        np.load(f"{draw_samples(folder, experiment, module.Sample(), Draw(seed, 'cpu', folder.path / name))}.npy")
+        np.load(f"{draw_samples(Trained.open(folder), module.Sample(), Draw(seed, 'cpu', folder.path / name))}.npy")
         for seed, name in ((0, "first"), (0, "again"), (1, "other"))
     )
     assert np.isfinite(first).all()

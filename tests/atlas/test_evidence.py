@@ -1,6 +1,8 @@
 """Evidence holds exactly when the relation does, and shows the number that decides."""
 
+import pickle
 from collections.abc import Callable
+from dataclasses import astuple
 from math import inf, nan
 
 import numpy as np
@@ -21,6 +23,7 @@ from parnassus.atlas import (
     rejects,
     runs,
 )
+from parnassus.atlas.evidence import KEPT, Agreement, Bound, PowerLaw, PValue
 
 TRUE, FALSE = close(1.0, 1.0), close(1.0, 2.0)
 
@@ -179,3 +182,89 @@ def test_a_correction_needs_both_sides(printed: Evidence, corrected: Evidence) -
 
 def test_a_correction_holds_when_the_print_fails_and_the_right_one_holds() -> None:
     assert Correction(printed=FALSE, corrected=TRUE).holds
+
+
+def agreement(evidence: Evidence) -> Agreement:
+    assert isinstance(evidence.compared, Agreement)
+    return evidence.compared
+
+
+def bound(evidence: Evidence) -> Bound:
+    assert isinstance(evidence.compared, Bound)
+    return evidence.compared
+
+
+def test_what_was_compared_is_kept_element_by_element() -> None:
+    kept = agreement(close(torch.tensor([[1.0, 2.0], [3.5, 4.0]]), array([1.0, 2.0]), atol=0.25, rtol=0.5))
+    assert kept.measured == (1.0, 2.0, 3.5, 4.0)
+    assert kept.predicted == (1.0, 2.0, 1.0, 2.0)
+    assert kept.tolerance == (0.75, 1.25, 0.75, 1.25)
+    assert (kept.places, kept.worst, kept.count) == ((0, 1, 2, 3), 2, 4)
+
+
+@pytest.mark.parametrize("place", [0, 12_345, 99_999])
+def test_of_many_numbers_the_worst_is_kept_among_an_even_few(place: int) -> None:
+    measured = np.zeros((100, 1_000))
+    measured.flat[place] = 3.0
+    for kept in (agreement(close(measured, 0.0, atol=1.0)), bound(at_most(measured, 1.0))):
+        assert (kept.measured[kept.worst], kept.places[kept.worst], kept.count) == (3.0, place, 100_000)
+        assert len(kept.measured) in (KEPT, KEPT + 1)
+        even = [each for each in kept.places if each != place or place in (0, 99_999)]
+        assert (even[0], even[-1]) == (0, 99_999)
+        assert set(np.diff(even)) <= {502, 503}
+
+
+def test_bounds_know_their_side() -> None:
+    assert bound(at_most(array([1.0, 3.0]), 2.0)) == Bound((1.0, 3.0), (2.0, 2.0), True, (0, 1), 1, 2)
+    assert bound(at_least(1.0, 2.0)) == Bound((1.0,), (2.0,), False, (0,), 0, 1)
+
+
+def test_of_complex_numbers_the_distances_are_kept() -> None:
+    kept = bound(close(array([1 + 1j, 2.0]), array([1 - 1j, 2.0]), atol=0.5, rtol=1.0))
+    assert kept.measured == (2.0, 0.0)
+    assert kept.bound == pytest.approx((0.5 + 2**0.5, 2.5))
+    assert kept.upper
+
+
+def test_a_rate_keeps_its_points_and_the_centre_of_all() -> None:
+    x = array([1.0, 2.0, 4.0])
+    law = rate(x, array([1.0, 8.0, 16.0]), 1.5, atol=0.25).compared
+    assert isinstance(law, PowerLaw)
+    assert (law.x, law.y) == ((1.0, 2.0, 4.0), (1.0, 8.0, 16.0))
+    assert (law.exponent, law.predicted, law.tolerance) == pytest.approx((2.0, 1.5, 0.25))
+    assert law.centre == pytest.approx((2.0, 2 ** (7 / 3)))
+    many = rate(np.geomspace(1, 1e4, 1_001), np.geomspace(3, 3e4, 1_001), 1.0, atol=0.1).compared
+    assert isinstance(many, PowerLaw)
+    assert len(many.x) == len(many.y) == KEPT
+    assert many.centre == pytest.approx((1e2, 3e2))
+
+
+def test_a_p_value_is_kept_with_its_level() -> None:
+    assert rejects(1e-4).compared == PValue(1e-4, 1e-3, below=True)
+    assert accepts(0.3, level=0.05).compared == PValue(0.3, 0.05, below=False)
+
+
+def test_errors_and_sums_of_parts_compare_no_numbers() -> None:
+    assert raises(ValueError, lambda: None).compared is None
+    assert runs(lambda: None, unless=ValueError).compared is None
+    assert all_of(first=TRUE).compared is None
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        close(torch.ones(5, requires_grad=True), 1.0),
+        close(array([nan, inf]), array([1.0, inf])),
+        at_least(torch.arange(1_000), 0),
+        rate(torch.arange(1, 9), torch.arange(1, 9), 1.0, atol=0.1),
+        rejects(float(np.float32(0.25))),
+    ],
+)
+def test_only_plain_numbers_are_kept_and_they_travel(evidence: Evidence) -> None:
+    assert evidence.compared is not None
+    for each in astuple(evidence.compared):
+        assert all(type(number) in (float, int, bool) for number in (each if isinstance(each, tuple) else (each,)))
+    there = pickle.loads(pickle.dumps(all_of(part=evidence)))
+    assert repr(there.parts[0][1].compared) == repr(evidence.compared)  # by repr, for nan is not nan
+    assert there == all_of(part=evidence)
+    assert "compared" not in repr(evidence)

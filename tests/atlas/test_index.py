@@ -8,7 +8,7 @@ from parnassus.atlas.reading import Entry, Mark
 
 
 def entry(name: str, *covers: str) -> Entry:
-    return Entry(name, f"parnassus.latent.experiments.{name}", name, "", covers, (), (), (), False)
+    return Entry(name, f"parnassus.latent.experiments.{name}", name, "", covers, {}, {}, (), False)
 
 
 @pytest.fixture

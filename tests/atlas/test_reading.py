@@ -71,9 +71,8 @@ def test_an_experiment_is_read_as_it_is(entry: Entry) -> None:
     module = importlib.import_module(entry.module)
     assert f"{entry.title}\n{entry.text}".split() == str(module.__doc__).split()
     assert entry.covers == module.covers
-    assert entry.profiles == tuple(module.profiles)
-    bands = [(name, str(band), band.about) for name, band in module.expected.items()]
-    assert [(name, about) for name, _, about in entry.expected] == [(name, about) for name, _, about in bands]
+    assert entry.presets == module.profiles
+    assert entry.expected == module.expected
     assert entry.generative == hasattr(module, "Sample")
     declared = {each.name: each.default for each in fields(module.Experiment)}
     assert {each.name: eval(each.default) for each in entry.settings} == declared
@@ -113,12 +112,12 @@ def test_a_file_is_read_without_being_imported(tmp_path: Path) -> None:
     assert (entry.name, entry.room, entry.module) == ("method", "room", "parnassus.room.experiments.method")
     assert (entry.title, entry.text) == ("A title (book sec. 1.1).", "And more of it.")
     assert entry.covers == ("B1.1-1",)
-    assert entry.expected == (
+    assert [(name, str(band), band.about) for name, band in entry.expected.items()] == [
         ("error", "≤ 0.5", "a"),
         ("gain", "-1 … 2.5", "b"),
         ("share", "≥ 0.001", "c"),
         ("n", "", "d"),
-    )
+    ]
     assert entry.profiles == ("smoke", "gpu")
     assert entry.generative
     assert [(each.name, each.default, each.help) for each in entry.settings] == [

@@ -93,7 +93,7 @@ def test_show_of_an_experiment_tells_its_flags_and_how_to_run_it(said: Said) -> 
     for setting in entry.settings:
         assert f"--{setting.name.replace('_', '-')} " in shown
         assert squeezed(setting.help) in shown
-    for name, band, _ in entry.expected:
+    for name, band in entry.expected.items():
         assert f"{name.replace('_', ' ')} {band}" in shown
     assert "parnassus run pca_on_digits --profile laptop|smoke" in shown
 

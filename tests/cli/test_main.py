@@ -1,5 +1,6 @@
 """The command as a whole: quick to start, one sentence for bad input, silent when its reader leaves."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,9 +11,9 @@ import pytest
 from cli.conftest import Command, clean_environment
 from parnassus import __version__
 from parnassus.atlas.index import UnknownError
-from parnassus.cli.main import dispatch, main, sentence
+from parnassus.cli.main import dispatch, give_way, main, sentence
 from parnassus.data import DataError
-from parnassus.train import NotFiniteError, RunError
+from parnassus.runs import NotFiniteError, RunError
 
 
 def seconds(*commands: tuple[str, ...]) -> list[float]:
@@ -191,3 +192,13 @@ def test_ctrl_c_gives_130(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 130
+
+
+def test_waiting_threads_give_way_unless_somebody_decided_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    give_way()
+    assert int(os.environ.pop("GOMP_SPINCOUNT")) <= 1_000
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    give_way()
+    assert "GOMP_SPINCOUNT" not in os.environ

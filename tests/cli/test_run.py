@@ -10,10 +10,12 @@ import pytest
 from cli.conftest import EXPERIMENT, Command
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch
-from parnassus.cli.run import carry_out, experiment_from, nothing_done, parse, recipe_of, with_profile
+from parnassus.cli.run import carry_out, nothing_done, parse, recipe_of, with_profile
 from parnassus.data import DataError
-from parnassus.train import Interrupted, Options, Run, RunError, RunFolder
+from parnassus.runs import Interrupted, RunError, RunFolder
+from parnassus.train import Options, Run
 from parnassus.train.execute import start
+from parnassus.train.trained import experiment_from
 
 ATLAS = Atlas()
 ENTRY = ATLAS.experiment(EXPERIMENT)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parnassus.cli.main import dispatch
-from parnassus.train import RunError
+from parnassus.runs import RunError
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

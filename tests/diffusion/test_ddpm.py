@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from parnassus.diffusion import DDPM, ResidualMLP, TimeMLP, clipped, linear_schedule, sinusoidal_embedding
 from parnassus.diffusion.denoisers import ResidualBlock
+from parnassus.diffusion.guidance import guided, guided_at_once
 from parnassus.diffusion.oracles import gaussian_oracle
 from parnassus.diffusion.process import x0_from_noise
 
@@ -76,6 +77,17 @@ def test_the_null_label_and_no_label_are_the_same() -> None:
     net = ResidualMLP((2,), 16, classes=4)
     x, t = torch.randn(5, 2), torch.arange(5)
     assert torch.equal(net(x, t), net(x, t, torch.full((5,), 4)))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 2.5])
+def test_guidance_in_one_call_is_guidance_in_two(scale: float) -> None:
+    torch.manual_seed(0)
+    denoiser = ResidualMLP((1, 4, 4), 16, classes=3)
+    for parameter in denoiser.parameters():
+        nn.init.normal_(parameter, std=0.3)  # a new network does not hear the class yet
+    x, t, label = torch.randn(5, 1, 4, 4), torch.tensor([0, 3, 9, 1, 7]), torch.tensor([0, 2, 1, 1, 0])
+    once = guided_at_once(denoiser, label, scale, null=3)(x, t)
+    torch.testing.assert_close(once, guided(denoiser, label, scale)(x, t))
 
 
 def test_examples_of_a_batch_do_not_touch_each_other() -> None:

@@ -69,3 +69,25 @@ def test_small_variances_survive_in_the_singular_values() -> None:
 def test_a_latent_size_beyond_the_features_is_refused(latent: int) -> None:
     with pytest.raises(ValueError, match=f"between 1 and the number of features; got {latent} of 6"):
         PCA.fit(cloud(20, 6), latent)
+
+
+def test_fewer_components_of_a_fit_are_the_fit_of_fewer() -> None:
+    x = cloud(50, 6)
+    kept, fitted = PCA.fit(x, 6).keep(2), PCA.fit(x, 2)
+    torch.testing.assert_close(kept.components, fitted.components)
+    torch.testing.assert_close(kept.explained, fitted.explained)
+    torch.testing.assert_close(kept.residual, fitted.residual)
+    with pytest.raises(ValueError, match="between 1 and the 2 fitted; got 3"):
+        kept.keep(3)
+
+
+@pytest.mark.parametrize("latent", [6, 4])
+def test_errors_of_all_sizes_are_those_of_each(latent: int) -> None:
+    """Also where the fit itself leaves something out; without rounding below zero."""
+    pca, unseen = PCA.fit(cloud(50, 6), latent), cloud(80, 6)[50:]
+    errors = pca.errors(unseen)
+    assert errors.shape == (30, latent)
+    for size in range(1, latent + 1):
+        expected = (unseen - pca.keep(size).reconstruct(unseen)).square().sum(1)
+        torch.testing.assert_close(errors[:, size - 1], expected, atol=1e-10, rtol=1e-8)
+    assert float(errors.min()) >= 0

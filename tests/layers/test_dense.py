@@ -4,7 +4,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from parnassus.layers import Dense, affine, mlp, parameter_count, relu, sigmoid, tanh, uniform_by_fan_in
+from parnassus.layers import (
+    Dense,
+    affine,
+    layer_outputs,
+    mlp,
+    parameter_count,
+    relu,
+    sigmoid,
+    tanh,
+    uniform_by_fan_in,
+)
 
 
 def test_the_weight_is_inputs_by_outputs() -> None:
@@ -89,3 +99,12 @@ def test_fan_in_is_the_first_axis() -> None:
     weight, bias = torch.empty(100, 4), torch.empty(4)
     uniform_by_fan_in(weight, bias)
     assert 0.09 < float(weight.abs().max()) <= 0.1
+
+
+def test_the_outputs_of_layers_are_those_of_the_chain_cut_short() -> None:
+    torch.manual_seed(0)
+    network, x = nn.Sequential(nn.Flatten(), *mlp((6, 5, 4, 3))), torch.randn(2, 1, 2, 3)
+    outputs = layer_outputs(network, x)
+    assert [tuple(h.shape) for h in outputs] == [(2, 6), (2, 5), (2, 4), (2, 3)]
+    for length, h in enumerate(outputs, 1):
+        torch.testing.assert_close(h, network[:length](x))

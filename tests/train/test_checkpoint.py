@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from parnassus.runs.errors import NotFiniteError, RunError
 from parnassus.train.checkpoint import demand_finite, load_tree, save_tree
-from parnassus.train.errors import NotFiniteError, RunError
 
 
 def test_a_tree_comes_back_bit_for_bit(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from parnassus.train.folder import RunFolder, run_folders
+from parnassus.runs.folder import RunFolder, run_folders
 
 KILLS = int(os.environ.get("PARNASSUS_KILLS", "3"))
 EXPERIMENTS = (

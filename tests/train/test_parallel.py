@@ -9,7 +9,7 @@ import pytest
 from safetensors.torch import load_file
 from torch.testing import assert_close
 
-from parnassus.train.metrics import read_metrics
+from parnassus.runs.metrics import read_metrics
 
 FLAGS = ["classifier_on_digits", "--profile", "smoke", "--device", "cpu", "--threads", "1", "--quiet"]
 TORCHRUN = [

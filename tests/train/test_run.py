@@ -12,19 +12,10 @@ from torch.optim import SGD, Adam
 
 from parnassus.data import Split
 from parnassus.data.seeds import mix
-from parnassus.train import (
-    Interrupted,
-    NotFiniteError,
-    Options,
-    Run,
-    RunError,
-    RunFolder,
-    at_least,
-    between,
-    descend,
-)
+from parnassus.runs import Interrupted, NotFiniteError, RunError, RunFolder
+from parnassus.runs.metrics import read_metrics
+from parnassus.train import Options, Run, at_least, between, descend
 from parnassus.train.execute import Recipe, execute, start
-from parnassus.train.metrics import read_metrics
 
 QUIET = Options(quiet=True, device="cpu")
 

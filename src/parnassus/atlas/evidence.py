@@ -1,7 +1,7 @@
 """Evidence: what was measured, what was predicted, and whether the two stand in the claimed relation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
@@ -11,6 +11,55 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Numbers: TypeAlias = Union[float, "NDArray[np.generic]", "Tensor"]
+KEPT = 200  # numbers of a larger array that stay for a figure, evenly spread, and the one that decides
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Numbers beside their predictions; each may be off by its tolerance."""
+
+    measured: tuple[float, ...]
+    predicted: tuple[float, ...]
+    tolerance: tuple[float, ...]
+    places: tuple[int, ...]  # where they stood in the flattened arrays
+    worst: int  # which of them decides
+    count: int  # how many there were
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Numbers beside their bounds, which are `upper` or lower ones."""
+
+    measured: tuple[float, ...]
+    bound: tuple[float, ...]
+    upper: bool
+    places: tuple[int, ...]
+    worst: int
+    count: int
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Points (x, y) with the exponent they have and the one they should have."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    exponent: float
+    predicted: float
+    tolerance: float
+    centre: tuple[float, float]  # geometric means of all x and y: every fitted line goes through it
+
+
+@dataclass(frozen=True)
+class PValue:
+    """A p-value that should be `below` its level, or should not."""
+
+    value: float
+    level: float
+    below: bool
+
+
+Compared: TypeAlias = Agreement | Bound | PowerLaw | PValue
 
 
 @dataclass(frozen=True)
@@ -22,6 +71,7 @@ class Evidence:
     predicted: str
     holds: bool
     parts: tuple[tuple[str, "Evidence"], ...] = ()
+    compared: Compared | None = field(default=None, repr=False, compare=False)  # what a figure of it draws
 
     def __str__(self) -> str:
         return f"{self.measured} {self.relation} {self.predicted}"
@@ -48,15 +98,19 @@ def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: flo
     if left.size == 0:
         raise ValueError("close needs at least one number; got empty arrays")
     with np.errstate(invalid="ignore"):  # ∞ − ∞
-        excess = np.abs(left - right) - (atol + rtol * np.abs(right))
-    excess = np.where(left == right, -np.inf, excess)  # ∞ equals ∞
-    worst = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), excess.shape)
+        distance, slack = np.abs(left - right), atol + rtol * np.abs(right)
+        excess = np.where(left == right, -np.inf, distance - slack)  # ∞ equals ∞
+    worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
+    complex_numbers = np.iscomplexobj(left) or np.iscomplexobj(right)  # they have a distance, but no order
     tolerance = " ± ".join([""] + [f"{atol:g}"] * (atol > 0) + [f"{100 * rtol:g} %"] * (rtol > 0))
     return Evidence(
-        measured=_text(left[worst]),
+        measured=_text(left.flat[worst]),
         relation="≈" if atol or rtol else "=",
-        predicted=_text(right[worst]) + tolerance,
+        predicted=_text(right.flat[worst]) + tolerance,
         holds=bool(np.all(excess <= 0)),
+        compared=_bound(distance, slack, worst, upper=True)
+        if complex_numbers
+        else _agreement(left, right, slack, worst),
     )
 
 
@@ -78,20 +132,27 @@ def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
     if not (np.all(base > 0) and np.all(power > 0)):
         raise ValueError(f"rate needs positive numbers; the least are x = {base.min():g}, y = {power.min():g}")
     log_x, log_y = np.log(base), np.log(power)
+    centre = float(np.exp(log_x.mean())), float(np.exp(log_y.mean()))
     log_x = log_x - log_x.mean()
     slope = float(log_x @ log_y / (log_x @ log_x))
     evidence = close(slope, predicted, atol=atol)
-    return Evidence(f"exponent {evidence.measured}", evidence.relation, evidence.predicted, evidence.holds)
+    kept = _kept(base.size)
+    law = PowerLaw(_floats(base, kept), _floats(power, kept), slope, float(predicted), float(atol), centre)
+    return Evidence(
+        f"exponent {evidence.measured}", evidence.relation, evidence.predicted, evidence.holds, compared=law
+    )
 
 
 def rejects(p_value: float, *, level: float = 1e-3) -> Evidence:
     """A statistical test rejects its hypothesis: p below `level`."""
-    return Evidence(f"p = {p_value:.3g}", "<", f"{level:g}", bool(p_value < level))
+    compared = PValue(float(p_value), level, below=True)
+    return Evidence(f"p = {p_value:.3g}", "<", f"{level:g}", bool(p_value < level), compared=compared)
 
 
 def accepts(p_value: float, *, level: float = 1e-3) -> Evidence:
     """A statistical test finds nothing against its hypothesis: p not below `level`."""
-    return Evidence(f"p = {p_value:.3g}", "≥", f"{level:g}", bool(p_value >= level))
+    compared = PValue(float(p_value), level, below=False)
+    return Evidence(f"p = {p_value:.3g}", "≥", f"{level:g}", bool(p_value >= level), compared=compared)
 
 
 def raises(expected: type[Exception], action: Callable[[], object]) -> Evidence:
@@ -125,8 +186,33 @@ def _bounded(measured: "NDArray[np.float64]", relation: str, bound: "NDArray[np.
         raise ValueError("a bound needs at least one number; got an empty array")
     with np.errstate(invalid="ignore"):  # ∞ − ∞
         margin = np.where(left == right, 0.0, sign * (right - left))
-    worst = np.unravel_index(np.argmin(np.where(np.isnan(margin), -np.inf, margin)), margin.shape)
-    return Evidence(_text(left[worst]), relation, _text(right[worst]), bool(np.all(margin >= 0)))
+    worst = int(np.argmin(np.where(np.isnan(margin), -np.inf, margin)))
+    shown = _text(left.flat[worst]), relation, _text(right.flat[worst])
+    return Evidence(*shown, bool(np.all(margin >= 0)), compared=_bound(left, right, worst, upper=sign > 0))
+
+
+def _agreement(
+    measured: "NDArray[np.float64]", predicted: "NDArray[np.float64]", tolerance: "NDArray[np.float64]", worst: int
+) -> Agreement:
+    kept = _kept(measured.size, worst)
+    numbers = _floats(measured, kept), _floats(predicted, kept), _floats(tolerance, kept)
+    return Agreement(*numbers, tuple(kept.tolist()), int(np.searchsorted(kept, worst)), measured.size)
+
+
+def _bound(measured: "NDArray[np.float64]", bound: "NDArray[np.float64]", worst: int, *, upper: bool) -> Bound:
+    kept = _kept(measured.size, worst)
+    numbers = _floats(measured, kept), _floats(bound, kept)
+    return Bound(*numbers, upper, tuple(kept.tolist()), int(np.searchsorted(kept, worst)), measured.size)
+
+
+def _kept(count: int, *also: int) -> "NDArray[np.intp]":
+    """At most `KEPT` places of `count`, evenly spread, the ends among them; `also` these."""
+    spread = np.linspace(0, count - 1, min(count, KEPT)).round().astype(np.intp)
+    return np.union1d(spread, np.array(also, dtype=np.intp))
+
+
+def _floats(numbers: "NDArray[np.float64]", kept: "NDArray[np.intp]") -> tuple[float, ...]:
+    return tuple(numbers.flat[kept].tolist())
 
 
 def _array(numbers: Numbers) -> "NDArray[np.float64]":

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from parnassus.atlas.catalogue import Row, part_of, rows
 from parnassus.atlas.evidence import Correction, Evidence
-from parnassus.atlas.reading import Entry, Mark, experiments, marks
+from parnassus.atlas.reading import Entry, Mark, Probe, experiments, marks, probes
 
 
 class UnknownError(Exception):
@@ -42,6 +42,10 @@ class Atlas:
     @cached_property
     def experiments(self) -> dict[str, Entry]:
         return {entry.name: entry for entry in experiments()}
+
+    @cached_property
+    def probes(self) -> dict[str, Probe]:
+        return {probe.name: probe for probe in probes()}
 
     @cached_property
     def rooms(self) -> list[str]:

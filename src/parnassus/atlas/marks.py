@@ -1,4 +1,4 @@
-"""The marks `@claim` and `@erratum`: they name the ids a function is about, and do nothing else."""
+"""The marks `@claim`, `@erratum` and `@probe`: they say what a function is about, and do nothing else."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,6 +7,7 @@ from parnassus.atlas.evidence import Correction, Evidence
 
 ClaimFunction = TypeVar("ClaimFunction", bound=Callable[[], Evidence])
 ErratumFunction = TypeVar("ErratumFunction", bound=Callable[[], Correction])
+ProbeFunction = TypeVar("ProbeFunction", bound=Callable[..., object])
 
 
 def claim(*ids: str) -> Callable[[ClaimFunction], ClaimFunction]:
@@ -22,6 +23,18 @@ def erratum(*ids: str, printed: str, right: str) -> Callable[[ErratumFunction], 
     """Mark a function as the proof that `printed` is wrong and `right` is not; its docstring says where."""
 
     def mark(function: ErratumFunction) -> ErratumFunction:
+        return function
+
+    return mark
+
+
+def probe(*experiments: str) -> Callable[[ProbeFunction], ProbeFunction]:
+    """Mark a function that a person can touch: its arguments are controls, what it returns are pictures and numbers.
+
+    It is about trained runs of these `experiments` and takes one as its first argument; without any it needs no run.
+    """
+
+    def mark(function: ProbeFunction) -> ProbeFunction:
         return function
 
     return mark

@@ -1,10 +1,13 @@
-"""Finding claims, errata and experiments by reading the files: nothing is imported, so it is quick."""
+"""Finding claims, errata, experiments and probes by reading the files: nothing is imported, so it is quick."""
 
 import ast
 import tokenize
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from parnassus.atlas.bands import Band, at_least, at_most, between, reported
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -20,6 +23,21 @@ class Mark:
     statement: str
     printed: str = ""
     right: str = ""
+
+    @property
+    def room(self) -> str:
+        return self.module.split(".")[1]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A function marked `@probe`: something a person can touch."""
+
+    name: str
+    module: str
+    title: str
+    text: str
+    experiments: tuple[str, ...]  # whose runs it is about; () when it needs none
 
     @property
     def room(self) -> str:
@@ -45,14 +63,19 @@ class Entry:
     title: str
     text: str
     covers: tuple[str, ...]
-    expected: tuple[tuple[str, str, str], ...]  # name, band, what it is
-    profiles: tuple[str, ...]
+    expected: Mapping[str, Band]
+    presets: Mapping[str, Mapping[str, Any]]  # what each profile changes
     settings: tuple[Setting, ...]
     generative: bool
 
     @property
     def room(self) -> str:
         return self.module.split(".")[1]
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The profiles beside `laptop`, which changes nothing."""
+        return tuple(self.presets)
 
 
 def marks(package: Path = PACKAGE) -> list[Mark]:
@@ -67,29 +90,45 @@ def experiments(package: Path = PACKAGE) -> list[Entry]:
     return [_entry(path, package) for path in files if path.stem != "__init__"]
 
 
+def probes(package: Path = PACKAGE) -> list[Probe]:
+    """Every probe of every room."""
+    found = []
+    for path in sorted(package.glob("*/probes.py")):
+        for node, decorator in _decorated(path, "probe"):
+            title, _, text = (ast.get_docstring(node) or "").partition("\n")
+            names = tuple(ast.literal_eval(argument) for argument in decorator.args)
+            found.append(Probe(node.name, _module(path, package), title.strip(), text.strip(), names))
+    return found
+
+
 def _marks(path: Path, package: Path) -> list[Mark]:
     found = []
+    for node, decorator in _decorated(path, "claim", "erratum"):
+        words = {keyword.arg: ast.literal_eval(keyword.value) for keyword in decorator.keywords}
+        found.append(
+            Mark(
+                kind="claim" if _name(decorator) == "claim" else "erratum",
+                name=node.name,
+                module=_module(path, package),
+                ids=tuple(ast.literal_eval(argument) for argument in decorator.args),
+                statement=(ast.get_docstring(node) or "").strip(),
+                printed=words.get("printed", ""),
+                right=words.get("right", ""),
+            )
+        )
+    return found
+
+
+def _decorated(path: Path, *names: str) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
+    """The functions of a file that are decorated with `@name(…)`, and that decoration."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else []:
-            if not (isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name)):
-                continue
-            kind = decorator.func.id
-            if kind not in ("claim", "erratum"):
-                continue
-            assert isinstance(node, ast.FunctionDef)
-            words = {keyword.arg: ast.literal_eval(keyword.value) for keyword in decorator.keywords}
-            found.append(
-                Mark(
-                    kind="claim" if kind == "claim" else "erratum",
-                    name=node.name,
-                    module=_module(path, package),
-                    ids=tuple(ast.literal_eval(argument) for argument in decorator.args),
-                    statement=(ast.get_docstring(node) or "").strip(),
-                    printed=words.get("printed", ""),
-                    right=words.get("right", ""),
-                )
-            )
-    return found
+            if isinstance(node, ast.FunctionDef) and isinstance(decorator, ast.Call) and _name(decorator) in names:
+                yield node, decorator
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _entry(path: Path, package: Path) -> Entry:
@@ -106,7 +145,7 @@ def _entry(path: Path, package: Path) -> Entry:
         text=text.strip("\n"),
         covers=tuple(ast.literal_eval(values["covers"])) if "covers" in values else (),
         expected=_bands(values.get("expected")),
-        profiles=_keys(values.get("profiles")),
+        presets=ast.literal_eval(values["profiles"]) if "profiles" in values else {},
         settings=_settings(classes.get("Experiment"), source.splitlines()),
         generative="Sample" in classes,
     )
@@ -134,23 +173,34 @@ def _settings(node: ast.ClassDef | None, lines: list[str]) -> tuple[Setting, ...
     return tuple(found)
 
 
-def _bands(node: ast.expr | None) -> tuple[tuple[str, str, str], ...]:
-    """`{"nll": at_most(24.0, "in nats")}` as (("nll", "≤ 24.0", "in nats"),)."""
-    if not isinstance(node, ast.Dict):
-        return ()
-    signs = {"at_most": "≤ {}", "at_least": "≥ {}", "between": "{} … {}", "reported": ""}
-    found = []
-    for key, value in zip(node.keys, node.values, strict=True):
+def _bands(node: ast.expr | None) -> dict[str, Band]:
+    """`{"nll": at_most(24.0, "in nats")}` as the bands it stands for, without importing the file."""
+    makers: dict[str, Callable[..., Band]] = {
+        "at_most": at_most,
+        "at_least": at_least,
+        "between": between,
+        "reported": reported,
+    }
+    found: dict[str, Band] = {}
+    for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and key is not None:
-            *numbers, about = [ast.unparse(argument) for argument in value.args]
-            found.append((ast.literal_eval(key), signs[value.func.id].format(*numbers), ast.literal_eval(about)))
-    return tuple(found)
+            found[ast.literal_eval(key)] = makers[value.func.id](*map(ast.literal_eval, value.args))
+    return found
 
 
-def _keys(node: ast.expr | None) -> tuple[str, ...]:
-    if not isinstance(node, ast.Dict):
-        return ()
-    return tuple(ast.literal_eval(key) for key in node.keys if key is not None)
+def settings(path: Path, name: str) -> tuple[Setting, ...]:
+    """The fields of the dataclass `name` in a file, with their trailing comments."""
+    with tokenize.open(path) as file:
+        source = file.read()
+    classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    return _settings(classes.get(name), source.splitlines())
+
+
+def names_in(path: Path, *tables: str) -> list[str]:
+    """The keys of the dictionaries that a file assigns to these names."""
+    values = _assigned(ast.parse(path.read_text(encoding="utf-8")))
+    keys = [key for table in tables if isinstance(node := values.get(table), ast.Dict) for key in node.keys]
+    return [ast.literal_eval(key) for key in keys if key is not None]
 
 
 def _module(path: Path, package: Path) -> str:

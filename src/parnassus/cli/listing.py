@@ -188,8 +188,8 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
     console.print(table)
     if entry.expected:
         table = _table("a good run gives", "", "what it is")
-        for name, band, about in entry.expected:
-            table.add_row(name.replace("_", " "), band, escape(about))
+        for name, band in entry.expected.items():
+            table.add_row(name.replace("_", " "), str(band), escape(band.about))
         console.print("")
         console.print(table)
     console.print(f"\n[dim]run it:[/] parnassus run {entry.name} --profile {'|'.join(('laptop', *entry.profiles))}")

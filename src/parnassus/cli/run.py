@@ -3,7 +3,7 @@
 import importlib
 import shutil
 import sys
-from dataclasses import dataclass, field, fields, make_dataclass, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, cast
@@ -14,12 +14,13 @@ from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
 from parnassus.cli.places import RUNS
 from parnassus.report.formulas import Formula
+from parnassus.runs.errors import Interrupted, RunError
+from parnassus.runs.folder import RunFolder, find_run
+from parnassus.runs.metrics import read_metrics
 from parnassus.train.devices import choose_device
-from parnassus.train.errors import Interrupted, RunError
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
-from parnassus.train.folder import RunFolder, find_run
-from parnassus.train.metrics import read_metrics
 from parnassus.train.options import Options
+from parnassus.train.trained import experiment_from
 
 Profile = Literal["smoke", "laptop", "gpu"]
 
@@ -172,21 +173,6 @@ def recipe_of(
         profile=profile,
         as_is=as_is,
     )
-
-
-def experiment_from(module: ModuleType, about: dict[str, object]) -> Experiment:
-    """The experiment with the settings a folder was started with."""
-    saved = about.get("settings")
-    settings = {key: _untupled(value) for key, value in (saved if isinstance(saved, dict) else {}).items()}
-    known = {each.name for each in fields(module.Experiment)}
-    if set(settings) - known:
-        unknown = ", ".join(sorted(set(settings) - known))
-        raise RunError(f"the run was started by another version of {about['experiment']}: it has settings {unknown}")
-    return cast("Experiment", module.Experiment(**settings))
-
-
-def _untupled(value: object) -> object:
-    return tuple(_untupled(item) for item in value) if isinstance(value, list) else value
 
 
 def _profile_in(arguments: list[str]) -> Profile:

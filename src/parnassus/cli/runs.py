@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parnassus.train.errors import RunError
-from parnassus.train.folder import RunFolder, find_run, run_folders
-from parnassus.train.metrics import read_metrics
+from parnassus.runs.errors import RunError
+from parnassus.runs.folder import RunFolder, find_run, run_folders
+from parnassus.runs.metrics import read_metrics
 
 console = Console(highlight=False)
 

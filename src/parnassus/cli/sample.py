@@ -4,15 +4,15 @@ import importlib
 import sys
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import tyro
 
 from parnassus.atlas.index import Atlas
 from parnassus.cli.places import RUNS
-from parnassus.cli.run import experiment_from
-from parnassus.train.errors import RunError
-from parnassus.train.folder import RunFolder, find_run
+from parnassus.runs.errors import RunError
+from parnassus.runs.folder import find_run
+from parnassus.train.trained import Trained
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -22,12 +22,6 @@ class Drawer(Protocol):
     """The `Sample` of an experiment: settings that know how to draw."""
 
     def __call__(self, model: "nn.Module", /) -> "Tensor": ...
-
-
-class Builder(Protocol):
-    """An experiment that can build its model again."""
-
-    def model(self, **facts: object) -> "nn.Module": ...
 
 
 @dataclass(frozen=True)
@@ -47,8 +41,7 @@ def sample(arguments: list[str]) -> int:
         print(usage, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
     folder = find_run(RUNS, arguments[0])
-    about = folder.read_json("run.json")
-    entry = Atlas().experiment(str(about["experiment"]))
+    entry = Atlas().experiment(str(folder.read_json("run.json")["experiment"]))
     if not entry.generative:
         raise RunError(f"{folder.path.name} is a run of {entry.name}, which has nothing to draw samples from")
     module = importlib.import_module(entry.module)
@@ -62,12 +55,12 @@ def sample(arguments: list[str]) -> int:
         args=arguments[1:],
         config=(tyro.conf.OmitArgPrefixes,),
     )
-    path = draw_samples(folder, experiment_from(module, about), given.sample, given.draw)
+    path = draw_samples(Trained.open(folder), given.sample, given.draw)
     print(f"samples: {path}.npy\npicture: {path}.png")
     return 0
 
 
-def draw_samples(folder: RunFolder, experiment: object, how: Drawer, draw: Draw) -> Path:
+def draw_samples(trained: Trained, how: Drawer, draw: Draw) -> Path:
     """Draw as `how` says and write the samples beside the run; returns their path without ending."""
     import numpy as np
     import torch
@@ -75,11 +68,11 @@ def draw_samples(folder: RunFolder, experiment: object, how: Drawer, draw: Draw)
     from parnassus.report import image_grid, save_figure, scatter
     from parnassus.train.devices import choose_device
 
-    model = load_model(folder, experiment).to(choose_device(draw.device))
+    model = trained.model.to(choose_device(draw.device))
     torch.manual_seed(draw.seed)
     with torch.no_grad():
         samples = how(model)
-    path = draw.out or folder.path / "samples" / f"seed-{draw.seed}"
+    path = draw.out or trained.folder.path / "samples" / f"seed-{draw.seed}"
     if path.suffix in (".npy", ".png", ".svg"):
         path = path.with_suffix("")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,21 +80,3 @@ def draw_samples(folder: RunFolder, experiment: object, how: Drawer, draw: Draw)
     np.save(f"{path}.npy", array)
     save_figure(image_grid(array) if array.ndim == 4 else scatter(array[:, :2]), path)
     return path
-
-
-def load_model(folder: RunFolder, experiment: object) -> "nn.Module":
-    """The trained model of a finished run, in evaluation mode."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    weights = folder.path / "weights.safetensors"
-    if not weights.exists():
-        raise RunError(
-            f"{folder.path.name} has no weights yet: it is {folder.status}; parnassus resume {folder.path.name}"
-        )
-    model = cast("Builder", experiment).model(**folder.read_json("model.json"))
-    try:
-        model.load_state_dict(load_file(weights))
-    except (SafetensorError, RuntimeError) as error:
-        raise RunError(f"{weights} does not fit the model: {str(error).splitlines()[0]}") from None
-    return model.eval()

@@ -1,4 +1,4 @@
-"""The verbs with fixed flags: list, show, check, atlas, runs, resume, doctor."""
+"""The verbs with fixed flags: list, show, check, atlas, runs, resume, lab, doctor."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +100,20 @@ def resume(name: Positional[str], /, *, folder: Path = RUNS, device: str | None 
     return resume_run(name, folder, device=device)
 
 
+def lab(*, host: str | None = None, port: int | None = None, folder: Path = RUNS, browser: bool = True) -> int:
+    """Open the lab: a page on this machine over the same runs, where models can be touched.
+
+    Args:
+        host: listen on this address too, for other machines; they need the token that is printed
+        port: listen here; the first free one from 8700 on unless told
+        folder: where the runs are
+        browser: open a browser
+    """
+    from parnassus.cli.lab import open_lab
+
+    return open_lab(folder, host=host, port=port, browser=browser)
+
+
 def doctor() -> int:
     """Say what is installed, which devices and data are there, what is missing and how to get it."""
     from parnassus.cli.doctor import examine_machine
@@ -116,6 +130,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "runs": runs,
     "resume": resume,
     "sample": sample,
+    "lab": lab,
     "doctor": doctor,
 }
 

@@ -3,7 +3,7 @@
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.denoisers import ResidualMLP, TimeMLP, sinusoidal_embedding
 from parnassus.diffusion.elbo import ElboTerms, elbo_terms
-from parnassus.diffusion.guidance import classifier_guided, clipped, guided
+from parnassus.diffusion.guidance import classifier_guided, clipped, guided, guided_at_once
 from parnassus.diffusion.process import diffuse, posterior_mean, posterior_variance
 from parnassus.diffusion.samplers import ddim, ddim_path, ddpm, ddpm_path, even_grid, slerp
 from parnassus.diffusion.schedules import (
@@ -34,6 +34,7 @@ __all__ = [
     "elbo_terms",
     "even_grid",
     "guided",
+    "guided_at_once",
     "linear_schedule",
     "posterior_mean",
     "posterior_variance",

@@ -44,6 +44,17 @@ def guided(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: f
     return noise
 
 
+def guided_at_once(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: float, *, null: int) -> Denoiser:
+    """The same by one call on a doubled batch, labels and null labels: quicker for few examples (book eq. 13.97)."""
+    both = torch.cat([label, torch.full_like(label, null)])
+
+    def noise(x: Tensor, t: Tensor) -> Tensor:
+        conditional, unconditional = denoiser(torch.cat([x, x]), torch.cat([t, t]), both).chunk(2)
+        return guided_noise(conditional, unconditional, scale)
+
+    return noise
+
+
 def guided_by_two(
     conditional: ConditionalDenoiser, unconditional: Denoiser, label: Int[Tensor, " batch"], scale: float
 ) -> Denoiser:

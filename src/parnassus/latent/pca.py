@@ -71,6 +71,18 @@ class PCA:
         """x̂, the point nearest to x in the fitted plane."""
         return self.inverse(self.transform(x))
 
+    def keep(self, latent: int) -> "PCA":
+        """The fit of fewer components: the best directions for each size are the first of those for a larger one."""
+        if not 1 <= latent <= self.components.shape[1]:
+            raise ValueError(f"latent must lie between 1 and the {self.components.shape[1]} fitted; got {latent}")
+        return PCA(self.mean, self.components[:, :latent], self.eigenvalues)
+
+    def errors(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
+        """‖x − x̂_k‖² of each row with the first k = 1 … K components: outside the plane and Σ_{k<i≤K} z_i² inside."""
+        outside = (x - self.reconstruct(x)).square().sum(1, keepdim=True)
+        left_out = self.transform(x).square()[:, 1:]
+        return torch.cat([left_out, outside], 1).flip(1).cumsum(1).flip(1)  # smallest first: nothing cancels
+
     @property
     def variances(self) -> Float[Tensor, " latent"]:
         """λ_1 … λ_K, the variances of the code's coordinates."""

@@ -19,8 +19,17 @@ from parnassus.layers.classifier import (
     evaluate,
     require_labels,
 )
-from parnassus.layers.dense import Dense, Initialiser, affine, mlp, parameter_count, uniform_by_fan_in
+from parnassus.layers.dense import (
+    Dense,
+    Initialiser,
+    affine,
+    layer_outputs,
+    mlp,
+    parameter_count,
+    uniform_by_fan_in,
+)
 from parnassus.layers.linear_regression import LinearRegression, least_squares, linear_model, polynomial_features
+from parnassus.layers.placement import Placement
 
 __all__ = [
     "Activation",
@@ -29,12 +38,14 @@ __all__ = [
     "Evaluation",
     "Initialiser",
     "LinearRegression",
+    "Placement",
     "affine",
     "dead_logits",
     "dense_classifier",
     "evaluate",
     "gelu",
     "identity",
+    "layer_outputs",
     "leaky_relu",
     "least_squares",
     "linear_model",

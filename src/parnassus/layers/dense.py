@@ -84,6 +84,14 @@ def mlp(
     )
 
 
+def layer_outputs(network: nn.Sequential, x: Float[Tensor, "batch *example"]) -> list[Float[Tensor, "batch *units"]]:
+    """h_1, …, h_L: what every layer of the chain makes of x, the last one included (book sec. 1.2)."""
+    outputs = [x]
+    for layer in network:
+        outputs.append(layer(outputs[-1]))
+    return outputs[1:]
+
+
 def parameter_count(module: nn.Module) -> int:
     """How many numbers training may change (book ex. 1.1); Σ_l (n_{l−1} + 1) n_l for an `mlp`."""
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

@@ -1,5 +1,6 @@
 """Figures in one style, and the page that shows a run."""
 
+from parnassus.report.evidence import evidence_figure
 from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
 from parnassus.report.plots import (
     arrows,
@@ -20,6 +21,7 @@ __all__ = [
     "arrows",
     "bars",
     "curves",
+    "evidence_figure",
     "heatmap",
     "histograms",
     "image_grid",

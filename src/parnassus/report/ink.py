@@ -89,14 +89,20 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     A dot in PATH's name (`noise 0.5`) is part of the name.
     """
+    _replace(path.with_name(f"{path.name}.svg"), svg_of(figure).encode())
+    with house_style():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=160, facecolor="white")
+        _replace(path.with_name(f"{path.name}.png"), buffer.getvalue())
+
+
+def svg_of(figure: "Figure") -> str:
+    """The figure as an SVG whose ink follows the page."""
     _settle(figure)
     with house_style():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        _replace(path.with_name(f"{path.name}.svg"), themed(buffer.getvalue().decode()).encode())
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=160, facecolor="white")
-        _replace(path.with_name(f"{path.name}.png"), buffer.getvalue())
+    return themed(buffer.getvalue().decode())
 
 
 def themed(svg: str) -> str:

@@ -62,14 +62,21 @@ def render(page: Page, figures: Path) -> str:
     return environment.get_template("run.html").render(page=page, story=drawn, charts=charts)
 
 
-def metric_charts(metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path) -> list[str]:
-    """One chart for each kind of metric: `train_loss` shares that of `test_loss`, `accuracy/relu` that of others."""
-    families: dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]] = {}
+def families(
+    metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]],
+) -> dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]]:
+    """Metrics that share a chart: `train_loss` with `test_loss`, `accuracy/relu` with `accuracy/tanh`."""
+    found: dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]] = {}
     for name, series in metrics.items():
         family, _, line = name.rpartition("/")
-        families.setdefault(family or name.rsplit("_", 1)[-1], {})[words(line)] = series
+        found.setdefault(family or name.rsplit("_", 1)[-1], {})[words(line)] = series
+    return found
+
+
+def metric_charts(metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path) -> list[str]:
+    """One chart for each family of metrics, drawn into `folder`."""
     charts = []
-    for family, lines in families.items():
+    for family, lines in families(metrics).items():
         positive = all(value > 0 for _, values in lines.values() for value in values)
         log_y = family.endswith("loss") and positive
         figure = curves(lines, x_label="step", y_label=words(family), log_y=log_y, smooth=True)

@@ -1,7 +1,6 @@
 """Checkpoints: one safetensors file, written to a temporary name and renamed; loading it cannot run code."""
 
 import json
-import os
 from pathlib import Path
 
 import torch
@@ -9,7 +8,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from parnassus.train.errors import NotFiniteError, RunError
+from parnassus.runs.durable import replace_durably
+from parnassus.runs.errors import NotFiniteError, RunError
 
 
 def save_tree(path: Path, tree: object) -> None:
@@ -36,14 +36,6 @@ def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
     new = path.with_name(f".{path.name}.new")
     save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, new)
     replace_durably(new, path)
-
-
-def replace_durably(new: Path, path: Path) -> None:
-    """Rename `new` to `path` so that neither a crash nor a power cut leaves half a file."""
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
-    new.chmod(path.parent.stat().st_mode & 0o666)  # safetensors writes for the owner alone: be as open as the folder
-    new.replace(path)
 
 
 def demand_finite(tensors: dict[str, Tensor]) -> None:

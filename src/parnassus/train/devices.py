@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from parnassus.train.errors import RunError
+from parnassus.runs.errors import RunError
 
 Precision = Literal["float32", "tf32", "bf16"]
 

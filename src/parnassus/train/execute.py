@@ -4,6 +4,7 @@ import os
 import platform
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import Field, asdict, dataclass, fields
@@ -16,14 +17,14 @@ import numpy as np
 import torch
 
 from parnassus import __version__
+from parnassus.atlas.bands import Band
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Figure, Page, render
+from parnassus.runs.errors import Interrupted, RunError
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
-from parnassus.train.bands import Band
 from parnassus.train.devices import choose_device
-from parnassus.train.errors import Interrupted, RunError
-from parnassus.train.folder import RunFolder
-from parnassus.train.metrics import read_metrics
 from parnassus.train.options import Options
 from parnassus.train.run import Run
 
@@ -83,10 +84,28 @@ def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, fl
         return _finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
-    with folder.lock():
+    with folder.lock(), _logged(folder):
         numbers = _execute(recipe, options, folder)
         write_report(recipe, folder)
     return numbers
+
+
+@contextmanager
+def _logged(folder: RunFolder) -> Iterator[None]:
+    """Say in log.txt when the run begins and how it ends, and in error.json why it failed."""
+    resumed = (folder.path / "checkpoint.safetensors").exists()
+    (folder.path / "error.json").unlink(missing_ok=True)
+    folder.log(f"{'resumed' if resumed else 'started'} by process {os.getpid()}")
+    try:
+        yield
+    except Interrupted:
+        folder.log("stopped; everything up to here is saved")
+        raise
+    except Exception as error:
+        folder.log("".join(traceback.format_exception(error)).rstrip())
+        folder.write_json("error.json", {"error": f"{error}", "kind": type(error).__name__})
+        raise
+    folder.log("finished")
 
 
 def _finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:

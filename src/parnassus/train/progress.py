@@ -1,65 +1,109 @@
-"""Progress: rate and time left, redrawn by the clock and not by the step, so that it costs nothing."""
+"""Telling how far a loop is: by the clock and not by the step, so that it costs nothing."""
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from rich.console import Console
 from rich.text import Text
 
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.metrics import Metrics
+from parnassus.runs.progress import Progress
+
 BAR = 16
 
 
-class Ticker:
-    """Shows how far a loop is. `tick` is called every step and does something only when a drawing is due."""
+class Listener(Protocol):
+    """Hears how far a loop is, every `period` seconds and at its end (`last`)."""
 
-    def __init__(self, console: Console | None) -> None:
-        """Draw on `console`: one line that moves on a terminal, a line now and then elsewhere; None shows nothing."""
-        self._console = console
-        self._period = 0.25 if console is not None and console.is_terminal else 10.0
+    period: float
+
+    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None: ...
+
+
+class Ticker:
+    """Tells its listeners how far a loop is. `tick` is called every step and does something only when it is time."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._listeners = list(listeners)
+        self._times = [float("inf")] * len(self._listeners)
         self._due = float("inf")
 
     def start(self, title: str, start: int, total: int) -> None:
         self._title, self._first, self._total = title, start, total
         self._began = time.perf_counter()
-        if self._console is not None:
-            self._due = self._began + self._period
+        self._times = [self._began + listener.period for listener in self._listeners]
+        self._due = min(self._times, default=float("inf"))
 
-    def tick(self, done: int, metrics: dict[str, float]) -> None:
-        """Draw when it is due: `done` steps are behind us, `metrics` were last seen."""
-        if time.perf_counter() >= self._due:
-            self._draw(done, metrics, end="\r")
-            self._due = time.perf_counter() + self._period
+    def tick(self, done: int, metrics: Mapping[str, float]) -> None:
+        """`done` steps are behind us, `metrics` were last seen."""
+        now = time.perf_counter()
+        if now < self._due:
+            return
+        for index, listener in enumerate(self._listeners):
+            if now >= self._times[index]:
+                listener.hear(self._progress(done, now), metrics, last=False)
+                self._times[index] = now + listener.period
+        self._due = min(self._times)
 
-    def stop(self, done: int, metrics: dict[str, float]) -> None:
-        if self._console is not None and done > self._first:
-            self._draw(done, metrics, end="\n")
+    def stop(self, done: int, metrics: Mapping[str, float]) -> None:
+        for listener in self._listeners if done > self._first else ():
+            listener.hear(self._progress(done, time.perf_counter()), metrics, last=True)
         self._due = float("inf")
 
-    def pace(self, done: int) -> str:
-        """Steps a second since the start, and the time left at that rate (the time taken, when nothing is left)."""
-        seconds = time.perf_counter() - self._began
-        rate = (done - self._first) / seconds if seconds > 0 else 0.0
-        left = (self._total - done) / rate if rate > 0 else float("inf")
-        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2f}"
-        return f"{shown} steps/s, " + (f"{_clock(left)} left" if done < self._total else f"took {_clock(seconds)}")
+    def _progress(self, done: int, now: float) -> Progress:
+        return Progress(self._title, done, self._total, self._first, now - self._began)
 
-    def _draw(self, done: int, metrics: dict[str, float], end: str) -> None:
-        assert self._console is not None
-        counted = f"{done:,}/{self._total:,}  {self.pace(done)}  "
-        shown = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in metrics.items())
+
+class OnConsole:
+    """One line that moves on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.period = 0.25 if console.is_terminal else 10.0
+
+    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None:
+        shown = _shown(metrics)
         if not self._console.is_terminal:
-            self._console.print(f"{self._title} {counted}{shown}", highlight=False, soft_wrap=True)
+            self._console.print(f"{progress}  {shown}", highlight=False, soft_wrap=True)
             return
-        filled = round(BAR * done / max(1, self._total))
+        filled = round(BAR * progress.done / max(1, progress.total))
         line = Text.assemble(
-            f"{self._title} ",
+            f"{progress.title} ",
             ("━" * filled, "cyan"),
             ("━" * (BAR - filled), "bright_black"),
-            f" {counted}",
+            f" {progress.done:,}/{progress.total:,}  {progress.pace}  ",
             (shown, "dim"),
         )
         line.truncate(self._console.width - 1, overflow="ellipsis", pad=True)  # pads over what stood there before
-        self._console.print(line, end=end, no_wrap=True, highlight=False)
+        self._console.print(line, end="\n" if last else "\r", no_wrap=True, highlight=False)
+
+
+class InFolder:
+    """progress.json and the curves so far, twice a second: whoever looks at the folder sees a run that moves."""
+
+    period = 0.5
+
+    def __init__(self, folder: RunFolder, metrics: Metrics) -> None:
+        self._folder, self._metrics = folder, metrics
+
+    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None:  # noqa: ARG002
+        self._metrics.show()
+        self._folder.show_progress(progress)
+
+
+class InLog:
+    """A line of log.txt now and then."""
+
+    period = 10.0
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None:  # noqa: ARG002
+        self._folder.log(f"{progress}  {_shown(metrics)}")
 
 
 def terminal() -> Console:
@@ -67,9 +111,5 @@ def terminal() -> Console:
     return Console(file=sys.stderr)
 
 
-def _clock(seconds: float) -> str:
-    if seconds == float("inf"):
-        return "?"
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+def _shown(metrics: Mapping[str, float]) -> str:
+    return "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in metrics.items())

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from parnassus.data.seeds import mix
+from parnassus.runs.errors import Interrupted, NotFiniteError, RunError
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.metrics import Metrics, read_metrics
 from parnassus.train import parallel
 from parnassus.train.checkpoint import demand_finite, load_tree, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
-from parnassus.train.errors import Interrupted, NotFiniteError, RunError
-from parnassus.train.folder import RunFolder
-from parnassus.train.metrics import Metrics, read_metrics
 from parnassus.train.options import Options
-from parnassus.train.progress import Ticker, terminal
+from parnassus.train.progress import InFolder, InLog, Listener, OnConsole, Ticker, terminal
 from parnassus.train.seeding import reseed
 from parnassus.train.story import Story
 
@@ -72,7 +72,7 @@ class Run:
         self._seconds = cast("float", self._saved.get("seconds", 0.0))
         self._began = self._saved_at = time.monotonic()
         self.metrics = Metrics(self.folder, cast("int | None", self._saved.get("metrics"))) if self.rank == 0 else None
-        self._ticker = Ticker(None if options.quiet or self.rank else terminal())
+        self._ticker = Ticker(self._listeners())
         reseed(self.device, self.seed)  # ranks alike while building
 
     @property
@@ -242,6 +242,13 @@ class Run:
         """Ask the loop to save and stop after the step in hand; False when no loop is running."""
         self._interrupt = self._looping
         return self._looping
+
+    def _listeners(self) -> list[Listener]:
+        """Who hears how far the loops are: nobody on all processes but the first."""
+        if self.metrics is None:
+            return []
+        listeners: list[Listener] = [InFolder(self._files, self.metrics), InLog(self._files)]
+        return listeners if self.options.quiet else [*listeners, OnConsole(terminal())]
 
     def _save_due(self, step: int) -> bool:
         steps = self.options.save_steps

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from parnassus.train.folder import RunFolder
+from parnassus.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,5 +26,6 @@ class Story:
 
     def tell(self, kind: str, name: str, **content: object) -> None:
         if not self._silent:
+            self._folder.log(f"{kind}: {name}")
             self._items[f"{kind} {name}"] = {"kind": kind, "name": name, **content}
             self._folder.write_json("story.json", self._items)

@@ -3,6 +3,7 @@
 By default it draws digits (book ex. 4.1); `--data fashion_mnist --epochs 5` is the run of the text.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -49,7 +50,7 @@ class Experiment:
     fall: int = 10  # epochs after which the learning rate falls to a tenth
     examples: int = 60_000  # training images to use at most
 
-    def model(self, shape: tuple[int, ...]) -> Autoencoder:
+    def model(self, shape: Sequence[int]) -> Autoencoder:
         return Autoencoder(dense_encoder(shape, 2, width=self.width), dense_decoder(2, shape, width=self.width))
 
     def __call__(self, run: Run) -> dict[str, float]:

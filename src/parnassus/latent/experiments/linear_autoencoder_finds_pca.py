@@ -14,8 +14,8 @@ from parnassus.latent.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.pca import PCA
 from parnassus.latent.projection import best_code, principal_angles, second_moment
 from parnassus.report import curves, heatmap
+from parnassus.runs.metrics import read_metrics
 from parnassus.train import Run, at_most, descend
-from parnassus.train.metrics import read_metrics
 
 covers = ("B4.3-1", "B4.3-3", "B4.3-12", "B4.3-13", "B4.3-14")
 expected = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from parnassus.train.errors import RunError
-from parnassus.train.metrics import Metrics, read_metrics
+from parnassus.runs.errors import RunError
+from parnassus.runs.metrics import Metrics, read_metrics
 
 
 def test_values_read_back_bit_for_bit_after_a_cut(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from parnassus.train.errors import RunError
+from parnassus.runs.errors import RunError
 
 Curves: TypeAlias = dict[str, tuple[list[int], list[float]]]
 HEADER = "step,metric,value\n"
@@ -29,6 +29,10 @@ class Metrics:
             self._file.write(f"{step},{name},{value!r}\n")
         self._events.pending.append((time.time(), step, values))
         self.latest.update(values)
+
+    def show(self) -> None:
+        """Let readers of the CSV see what was appended so far."""
+        self._file.flush()
 
     def flush(self) -> int:
         """Bring everything to disk and say how long the CSV is."""
@@ -74,7 +78,11 @@ def read_metrics(path: Path) -> Curves:
     curves: Curves = {}
     if not path.exists():
         return curves
-    for number, line in enumerate(path.read_text().split("\n")[1:-1], start=2):
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise RunError(f"{path} is damaged: it is no text") from None
+    for number, line in enumerate(text.split("\n")[1:-1], start=2):
         try:
             step, name, value = line.split(",")
             steps, values = curves.setdefault(name, ([], []))

@@ -7,6 +7,9 @@ checkpoint.safetensors   where to go on
 weights.safetensors      the trained model, when the run is done; model.json rebuilds it
 figures/                 NAME.svg and NAME.png
 story.json               figures, notes and tables in the order of the report
+progress.json            how far it is, twice a second while it trains
+log.txt                  what happened when
+error.json               why it failed, if it did
 result.json              the numbers the experiment returned; present only when it is done
 report.html              everything above on one page
 """
@@ -17,14 +20,16 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from parnassus.train.checkpoint import replace_durably
-from parnassus.train.errors import RunError
+from parnassus.runs.durable import replace_durably
+from parnassus.runs.errors import RunError
+from parnassus.runs.progress import Progress
 
-Status = Literal["running", "finished", "interrupted"]
+Status = Literal["running", "finished", "interrupted", "failed"]
 
 
 class RunFolder:
@@ -63,11 +68,22 @@ class RunFolder:
     def status(self) -> Status:
         if (self.path / "result.json").exists():
             return "finished"
-        try:
-            with self.lock(patience=0.0):
-                return "interrupted"
-        except RunError:
+        if self._is_held():
             return "running"
+        return "failed" if (self.path / "error.json").exists() else "interrupted"
+
+    @property
+    def owner(self) -> int | None:
+        """The process that wrote here last; it may be gone."""
+        try:
+            return int((self.path / ".pid").read_text())
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def process(self) -> int | None:
+        """The process that runs here now; None when none does."""
+        return self.owner if self._is_held() else None
 
     @contextmanager
     def lock(self, patience: float = 1.0) -> Iterator[None]:
@@ -81,7 +97,43 @@ class RunFolder:
                 if time.monotonic() >= deadline:
                     raise RunError(f"{self.path} is in use by another run")
                 time.sleep(0.05)
+            self.write_text(".pid", str(os.getpid()))
             yield
+
+    def _is_held(self) -> bool:
+        """Whether a writer holds the folder; those who ask do not disturb each other."""
+        path = self.path / ".lock"
+        if not path.exists():
+            return False
+        with path.open("r") as file:
+            return not _try_lock(file.fileno(), shared=True)
+
+    def delete(self) -> None:
+        """Remove the folder and everything in it, at once for whoever looks; refused while it runs."""
+        if self._is_held():
+            raise RunError(f"{self.path.name} is running: stop it first")
+        gone = self.path.with_name(f".gone-{os.getpid()}-{os.urandom(4).hex()}")
+        self.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def log(self, text: str) -> None:
+        """A line of log.txt, with the time of the day."""
+        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now():%H:%M:%S}  {text}\n")
+
+    def show_progress(self, progress: Progress) -> None:
+        """Replace progress.json, whole but in no hurry to reach the disk."""
+        new = self.path / ".progress.json.new"
+        new.write_text(json.dumps(asdict(progress)), encoding="utf-8")
+        new.replace(self.path / "progress.json")
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the run says it is; None before its first loop."""
+        try:
+            return Progress.read(self.read_json("progress.json"))
+        except RunError:
+            return None
 
     def write_text(self, name: str, text: str) -> None:
         new = self.path / f".{name}.new"
@@ -93,16 +145,23 @@ class RunFolder:
 
     def read_json(self, name: str) -> dict[str, object]:
         """The content of a JSON file; {} when it is not there."""
-        path = self.path / name
+        path = self.file(name)
         if not path.exists():
             return {}
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # no JSON, no text, a number of 5,000 digits, a thousand brackets
             raise RunError(f"{path} is damaged: {error}") from None
         if not isinstance(value, dict):
             raise RunError(f"{path} is damaged: expected an object, got {type(value).__name__}")
         return value
+
+    def file(self, name: str) -> Path:
+        """A file of this folder, there or not; a link that leads out of the folder is none of its files."""
+        path = self.path / name
+        if path.is_symlink() and path.resolve().parent != self.path.resolve():
+            raise RunError(f"{path} leads out of the run's folder")
+        return path
 
 
 def run_folders(root: Path) -> list[RunFolder]:
@@ -141,8 +200,8 @@ def _names(name: str, *, stamp: bool) -> Iterator[str]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove what a run left behind that was killed while creating its folder."""
-    for leftover in root.glob(".new-*"):
+    """Remove what was left behind by a process that was killed while it made or deleted a folder."""
+    for leftover in (*root.glob(".new-*"), *root.glob(".gone-*")):
         pid = leftover.name.split("-")[1]
         if pid.isdigit() and not _alive(int(pid)):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -158,7 +217,8 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _try_lock(descriptor: int) -> bool:
+def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Take the lock if it is free; a `shared` one keeps out writers only (Windows has none)."""
     try:
         if os.name == "nt":
             import msvcrt
@@ -167,7 +227,7 @@ def _try_lock(descriptor: int) -> bool:
         else:
             import fcntl
 
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -1,0 +1,68 @@
+"""Three things that a browser does itself: a range to slide over, a pad to draw on, a plane under the pointer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from nicegui import events, ui
+
+from parnassus.report.ink import PALETTE
+
+
+class Range(ui.element):
+    """A slider as browsers make it: every key and every reader knows it. `on_change` gets the number."""
+
+    def __init__(
+        self, low: float, high: float, value: float, on_change: Callable[[float], None], *, step: float = 1
+    ) -> None:
+        super().__init__("input")
+        self.low, self.high, self.value = low, high, value
+        self.props.update({"type": "range", "min": low, "max": high, "step": step, "value": value})
+        self._tell = on_change
+        self.on("input", self._moved, js_handler="(event) => emit(Number(event.target.value))")
+
+    def _moved(self, event: events.GenericEventArguments) -> None:
+        if isinstance(event.args, int | float) and not isinstance(event.args, bool) and isfinite(event.args):
+            self.value = min(self.high, max(self.low, event.args))
+            self._tell(self.value)
+
+    def set(self, value: float) -> None:
+        """Move it from here."""
+        self.value = value
+        self.props["value"] = value
+        self._tell(value)
+
+
+class Pad(ui.element, component="pad.js"):
+    """A pad of `shape` pixels; `on_draw` gets the grey values, row by row, as the person draws."""
+
+    def __init__(
+        self, shape: Sequence[int], value: Sequence[float], label: str, on_draw: Callable[[Any], None]
+    ) -> None:
+        super().__init__()
+        self.props.update({"shape": list(shape), "value": list(value), "label": label})
+        self.on("drawn", lambda event: on_draw(_args(event)))
+
+    def load(self, values: Sequence[float]) -> None:
+        """Put a picture on the pad."""
+        self.run_method("load", list(values))
+
+
+class PlaneView(ui.element, component="plane.js"):
+    """Points of a plane and a place in it; `on_move` gets the place as the pointer or an arrow key moves it."""
+
+    def __init__(
+        self, plane: Mapping[str, Any], place: Sequence[float], label: str, on_move: Callable[[Any], None]
+    ) -> None:
+        super().__init__()
+        self.props.update({"plane": dict(plane), "place": list(place), "label": label, "palette": list(PALETTE)})
+        self.on("moved", lambda event: on_move(_args(event)))
+
+    def show(self, ways: Mapping[str, Any], levels: str) -> None:
+        """Draw ways through the plane over level lines."""
+        self.props["ways"] = dict(ways)
+        self.props["levels"] = levels
+
+
+def _args(event: events.GenericEventArguments) -> Any:
+    return event.args

@@ -1,0 +1,163 @@
+"""Forms: an experiment's settings as fields, what a person typed as values, and those as flags of a command."""
+
+import ast
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Literal, TypeAlias
+
+from parnassus.atlas.reading import Entry, Setting
+
+Kind = Literal["whole", "real", "switch", "choice", "wholes", "reals"]
+Value: TypeAlias = int | float | bool | str | tuple[float, ...] | None
+LONGEST = 200
+"""Characters that a field takes."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting: what it may be, what it is unless told, what it means."""
+
+    name: str
+    kind: Kind
+    default: Value
+    help: str
+    choices: tuple[str, ...] = ()
+    optional: bool = False  # may be left empty
+
+    @property
+    def label(self) -> str:
+        return self.name.replace("_", " ")
+
+    def read(self, given: object) -> Value:
+        """The value that a person meant; a sentence says what is wrong with it."""
+        if self.kind == "switch":
+            if not isinstance(given, bool):
+                raise ValueError(f"{self.label} must be on or off")
+            return given
+        text = "" if given is None else str(given).strip()
+        if len(text) > LONGEST:
+            raise ValueError(f"{self.label} must be shorter: {LONGEST} characters at most")
+        if not text and self.optional:
+            return None
+        if self.kind == "choice":
+            if text not in self.choices:
+                raise ValueError(f"{self.label} must be one of {', '.join(self.choices)}")
+            return text
+        if self.kind in ("wholes", "reals"):
+            words = text.replace(",", " ").split()
+            if not words:
+                raise ValueError(f"{self.label} must be one or more numbers, such as {self.shown(self.default)}")
+            return tuple(self._number(word) for word in words)
+        return self._number(text)
+
+    def _number(self, text: str) -> float:
+        whole = self.kind in ("whole", "wholes")
+        plain = text.replace("_", "")
+        try:
+            number = int(plain) if whole else float(plain)
+        except ValueError:
+            what = "a whole number" if whole else "a number"
+            raise ValueError(f"{self.label} must be {what}, such as {self._example}; got “{text[:30]}”") from None
+        if not isfinite(number):
+            raise ValueError(f"{self.label} must be finite; got {text}")
+        return number
+
+    @property
+    def _example(self) -> str:
+        first = self.default[0] if isinstance(self.default, tuple) and self.default else self.default
+        return self.shown(1 if first is None else first)
+
+    def shown(self, value: Value) -> str:
+        """A value as it stands in the field."""
+        if value is None:
+            return ""
+        if isinstance(value, tuple):
+            return " ".join(self.shown(each) for each in value)
+        return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+    def flags(self, value: Value) -> list[str]:
+        """The words of the command line that say this value."""
+        flag = f"--{self.name.replace('_', '-')}"
+        if isinstance(value, bool):
+            return [flag if value else f"--no-{self.name.replace('_', '-')}"]
+        if isinstance(value, tuple):
+            return [flag, *(self.shown(each) for each in value)]
+        return [flag, "None" if value is None else self.shown(value)]
+
+
+def fields_of(settings: Sequence[Setting], choices: Mapping[str, Collection[str]]) -> list[Field]:
+    """A field for each setting that a page may change; text that is no choice has none, for it could be a path."""
+    return [field for setting in settings if (field := _field(setting, choices)) is not None]
+
+
+def fields_of_experiment(entry: Entry, choices: Mapping[str, Collection[str]]) -> list[Field]:
+    """The fields of an experiment; what a profile sets is among the choices."""
+    fields = []
+    for field in fields_of(entry.settings, choices):
+        preset = [str(values[field.name]) for values in entry.presets.values() if field.name in values]
+        wider = tuple(dict.fromkeys([*field.choices, *preset])) if field.kind == "choice" else ()
+        fields.append(replace(field, choices=wider))
+    return fields
+
+
+def _field(setting: Setting, known: Mapping[str, Collection[str]]) -> Field | None:
+    annotation, optional = setting.annotation, "None" in setting.annotation.split(" | ")
+    base = next(part for part in annotation.split(" | ") if part != "None")
+    default = ast.literal_eval(setting.default)
+    kinds: dict[str, Kind] = {
+        "int": "whole",
+        "float": "real",
+        "bool": "switch",
+        "tuple[int, ...]": "wholes",
+        "tuple[float, ...]": "reals",
+    }
+    if base in kinds:
+        return Field(setting.name, kinds[base], default, setting.help, optional=optional)
+    choices = _choices(setting, base, known)
+    return Field(setting.name, "choice", default, setting.help, choices, optional) if choices else None
+
+
+def _choices(setting: Setting, base: str, known: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """The names in a Literal; for a known kind of text, those the help speaks of, or else all of them."""
+    if base.startswith("Literal["):
+        return tuple(str(choice) for choice in ast.literal_eval(f"({base.removeprefix('Literal[')[:-1]},)"))
+    names = known.get(setting.name, ())
+    mentioned = [name for name in names if name in re.findall(r"\w+", setting.help)]
+    return tuple(dict.fromkeys([str(ast.literal_eval(setting.default)), *(mentioned or names)])) if names else ()
+
+
+def profile_values(entry: Entry, profile: str, fields: Sequence[Field]) -> dict[str, Value]:
+    """What the fields hold in a profile."""
+    preset = entry.presets.get(profile, {})
+    return {field.name: preset.get(field.name, field.default) for field in fields}
+
+
+def command(
+    entry: Entry, profile: str, fields: Sequence[Field], values: Mapping[str, Value], presets: Mapping[str, Value]
+) -> list[str]:
+    """The words after `parnassus`: only what differs from the profile is said."""
+    words = ["run", entry.name]
+    words += ["--profile", profile] if profile != "laptop" else []
+    for field in fields:
+        if values[field.name] != presets[field.name]:
+            words += field.flags(values[field.name])
+    return words
+
+
+def snippet(entry: Entry, settings: Mapping[str, Value], options: Mapping[str, Value]) -> str:
+    """The same run in a program of one's own."""
+    experiment = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    machine = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f"""from pathlib import Path
+
+from {entry.module} import Experiment
+from parnassus.runs import RunFolder
+from parnassus.train import Options, Run
+
+run = Run(RunFolder.create(Path("runs"), "mine", {{}}), Options({machine}))
+numbers = run.finish(Experiment({experiment})(run))
+run.close()
+print(numbers, run.folder)
+"""

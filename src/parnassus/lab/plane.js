@@ -1,0 +1,123 @@
+// A plane under the pointer: points by class, ways through it, level lines behind; arrow keys move too.
+export default {
+  template: `<canvas class="plane" tabindex="0" role="application" :aria-label="label"
+    @pointermove="move" @pointerdown="hold" @keydown="key"></canvas>`,
+  props: { plane: Object, place: Array, palette: Array, label: String, ways: Object, levels: String, side: { type: Number, default: 360 } },
+  mounted() {
+    this.ratio = window.devicePixelRatio || 1;
+    this.$el.width = this.$el.height = this.side * this.ratio;
+    this.$el.style.width = `${this.side}px`;
+    this.$el.style.aspectRatio = "1";
+    this.at = Array.from(this.place);
+    this.held = false;
+    this.watcher = new MutationObserver(() => this.paint());
+    this.watcher.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    this.show();
+  },
+  beforeUnmount() {
+    this.watcher.disconnect();
+  },
+  watch: {
+    ways() { this.paint(); },
+    levels() { this.show(); },
+  },
+  methods: {
+    show() {
+      if (!this.levels) { this.behind = null; this.paint(); return; }
+      const image = new Image();
+      image.onload = () => { this.behind = image; this.paint(); };
+      image.src = this.levels;
+    },
+    across(x) { const [low, high] = this.plane.across; return ((x - low) / (high - low)) * this.$el.width; },
+    down(y) { const [low, high] = this.plane.up; return (1 - (y - low) / (high - low)) * this.$el.height; },
+    under(event) {
+      const box = this.$el.getBoundingClientRect();
+      const share = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
+      return [this.plane.across, this.plane.up].map(([low, high], axis) => low + Math.min(1, Math.max(0, share[axis])) * (high - low));
+    },
+    move(event) {
+      if (this.held && !event.buttons) return;
+      this.go(this.under(event));
+    },
+    hold(event) {
+      this.held = !this.held;
+      this.$el.focus({ preventScroll: true });
+      this.go(this.under(event));
+    },
+    key(event) {
+      const step = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
+      if (!step) return;
+      const share = event.shiftKey ? 0.1 : 0.02;
+      this.go([this.plane.across, this.plane.up].map(([low, high], axis) => Math.min(high, Math.max(low, this.at[axis] + step[axis] * share * (high - low)))));
+      event.preventDefault();
+    },
+    go(place) {
+      this.at = place;
+      this.paint();
+      if (this.waiting) return;
+      this.waiting = setTimeout(() => {
+        this.waiting = null;
+        this.$emit("moved", this.at.map((value) => Math.round(value * 1e5) / 1e5));
+      }, 30);
+    },
+    paint() {
+      const pen = this.$el.getContext("2d");
+      const sheet = getComputedStyle(document.body);
+      const ink = sheet.getPropertyValue("--ink").trim() || "#888";
+      const faint = sheet.getPropertyValue("--faint").trim() || "#888";
+      const unit = this.ratio;
+      pen.clearRect(0, 0, this.$el.width, this.$el.height);
+      if (this.behind) pen.drawImage(this.behind, 0, 0, this.$el.width, this.$el.height);
+      this.axes(pen, faint, unit);
+      const names = this.plane.classes || [];
+      const short = names.length > 0 && names.every((name) => name.length <= 2);
+      pen.font = `${10 * unit}px system-ui, sans-serif`;
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.globalAlpha = 0.75;
+      for (const [x, y, kind] of this.plane.points) {
+        pen.fillStyle = this.palette[kind % this.palette.length];
+        if (short) pen.fillText(names[kind], this.across(x), this.down(y));
+        else { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2.2 * unit, 0, 7); pen.fill(); }
+      }
+      pen.globalAlpha = 1;
+      Object.values(this.ways || {}).forEach((places, index) => this.way(pen, places, this.palette[index % this.palette.length], unit));
+      const [x, y] = [this.across(this.at[0]), this.down(this.at[1])];
+      pen.strokeStyle = ink;
+      pen.lineWidth = 2 * unit;
+      pen.beginPath();
+      pen.arc(x, y, 7 * unit, 0, 7);
+      pen.moveTo(x - 12 * unit, y); pen.lineTo(x + 12 * unit, y);
+      pen.moveTo(x, y - 12 * unit); pen.lineTo(x, y + 12 * unit);
+      pen.stroke();
+    },
+    axes(pen, faint, unit) {
+      pen.strokeStyle = pen.fillStyle = faint;
+      pen.lineWidth = 0.6 * unit;
+      pen.font = `${10 * unit}px system-ui, sans-serif`;
+      pen.beginPath();
+      pen.moveTo(this.across(0), 0); pen.lineTo(this.across(0), this.$el.height);
+      pen.moveTo(0, this.down(0)); pen.lineTo(this.$el.width, this.down(0));
+      pen.stroke();
+      const round = (value) => Number(value.toPrecision(2)).toString();
+      pen.textBaseline = "bottom";
+      pen.textAlign = "left";
+      pen.fillText(`${this.plane.names[0]} ${round(this.plane.across[0])}`, 4 * unit, this.$el.height - 3 * unit);
+      pen.textAlign = "right";
+      pen.fillText(round(this.plane.across[1]), this.$el.width - 4 * unit, this.$el.height - 3 * unit);
+      pen.textBaseline = "top";
+      pen.textAlign = "left";
+      pen.fillText(`${this.plane.names[1]} ${round(this.plane.up[1])}`, 4 * unit, 4 * unit);
+    },
+    way(pen, places, colour, unit) {
+      const limit = 20 * this.$el.width;
+      const inside = places.filter(([x, y]) => Math.abs(this.across(x)) < limit && Math.abs(this.down(y)) < limit);
+      pen.strokeStyle = pen.fillStyle = colour;
+      pen.lineWidth = 1.6 * unit;
+      pen.beginPath();
+      inside.forEach(([x, y], index) => (index ? pen.lineTo : pen.moveTo).call(pen, this.across(x), this.down(y)));
+      pen.stroke();
+      for (const [x, y] of inside.slice(0, 60)) { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2.4 * unit, 0, 7); pen.fill(); }
+    },
+  },
+};

@@ -1,0 +1,54 @@
+"""Progress: how far a loop is, how fast it goes, what is left; for the terminal and for whoever reads the folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`done` of `total` steps of the loop called `title`, the last of them in `seconds` since `first`."""
+
+    title: str
+    done: int
+    total: int
+    first: int = 0  # where this session began
+    seconds: float = 0.0  # since then
+
+    @classmethod
+    def read(cls, said: Mapping[str, object]) -> "Progress | None":
+        """What progress.json says; None when it says something else."""
+        match said:
+            case {"title": str(title), "done": int(done), "total": int(total), "first": int(first)}:
+                seconds = said.get("seconds")
+                return cls(title, done, total, first, float(seconds) if isinstance(seconds, int | float) else 0.0)
+        return None
+
+    @property
+    def rate(self) -> float:
+        """Steps a second since the session began."""
+        return (self.done - self.first) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end at this rate."""
+        return (self.total - self.done) / self.rate if self.rate > 0 else inf
+
+    @property
+    def pace(self) -> str:
+        """Steps a second, and the time left (the time taken, when nothing is left)."""
+        shown = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.2f}"
+        left = f"{clock(self.left)} left" if self.done < self.total else f"took {clock(self.seconds)}"
+        return f"{shown} steps/s, {left}"
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.done:,}/{self.total:,}  {self.pace}"
+
+
+def clock(seconds: float) -> str:
+    """0:07, 12:30, 1:02:03; a question mark for never."""
+    if seconds == inf:
+        return "?"
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

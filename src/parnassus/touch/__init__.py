@@ -1,0 +1,25 @@
+"""What a person can touch: controls with a type and a range in, pictures and numbers out; nothing about the web."""
+
+from parnassus.touch.answers import Answer, Bars, Curves, Film, Images, Numbers, Path
+from parnassus.touch.asking import answer, controls_of, start_of
+from parnassus.touch.controls import Control, Drawing, Pick, Plane, Point, Real, Whole
+
+__all__ = [
+    "Answer",
+    "Bars",
+    "Control",
+    "Curves",
+    "Drawing",
+    "Film",
+    "Images",
+    "Numbers",
+    "Path",
+    "Pick",
+    "Plane",
+    "Point",
+    "Real",
+    "Whole",
+    "answer",
+    "controls_of",
+    "start_of",
+]

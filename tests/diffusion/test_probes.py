@@ -1,0 +1,165 @@
+"""Films of sampling show what the samplers do, and ways out of the noise are theirs."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from parnassus.data import open_data, standardised
+from parnassus.diffusion import DDPM, ddim, even_grid
+from parnassus.diffusion.experiments.diffusion_on_digits import draw_images, visible
+from parnassus.diffusion.probes import follow_the_noise, watch_the_denoising
+from parnassus.touch import Control, Film, Numbers, Path, Pick, Whole, answer, controls_of
+from parnassus.train.trained import Trained
+
+
+@pytest.fixture(scope="module")
+def trained(trained_run: Callable[..., Trained]) -> Trained:
+    return trained_run("diffusion_on_digits")
+
+
+@pytest.fixture(scope="module")
+def model(trained: Trained) -> DDPM:
+    model = trained.model
+    assert isinstance(model, DDPM)
+    return model
+
+
+@pytest.fixture(scope="module")
+def controls(trained: Trained) -> dict[str, Control]:
+    return controls_of(watch_the_denoising, trained)
+
+
+def films(trained: Trained, controls: dict[str, Control], **values: object) -> tuple[Film, Film]:
+    states, guesses = answer(watch_the_denoising, trained, controls, values)
+    assert isinstance(states, Film)
+    assert isinstance(guesses, Film)
+    return states, guesses
+
+
+def test_the_classes_and_the_steps_are_those_of_the_run(controls: dict[str, Control]) -> None:
+    kind, steps = controls["kind"], controls["steps"]
+    assert isinstance(kind, Pick)
+    assert isinstance(steps, Whole)
+    assert kind.names == tuple("0123456789")
+    assert steps.high == 20  # the whole chain of the smoke profile
+
+
+@pytest.mark.parametrize("guidance", [0.0, 1.0, 3.0])
+def test_the_last_frame_is_what_ddim_draws_with_this_seed(
+    guidance: float, trained: Trained, model: DDPM, controls: dict[str, Control]
+) -> None:
+    states, guesses = films(trained, controls, kind=7, guidance=guidance, steps=10, seed=5)
+    torch.manual_seed(5)
+    drawn = visible(draw_images(model, torch.full((8,), 7), guidance=guidance, steps=10))
+    torch.testing.assert_close(states.frames[-1], drawn, atol=1e-5, rtol=0)
+    torch.testing.assert_close(guesses.frames[-1], drawn, atol=1e-5, rtol=0)
+    torch.testing.assert_close(guesses.frames[-2], drawn, atol=1e-5, rtol=0)  # the chain ends in its last guess
+
+
+def test_the_first_frame_is_the_noise_of_the_seed(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
+    first, again, other = (films(trained, controls, seed=seed)[0].frames for seed in (3, 3, 4))
+    torch.manual_seed(3)
+    torch.testing.assert_close(first[0], visible(torch.randn(8, *model.shape)))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_guidance_0_does_not_hear_the_class_and_more_does(trained: Trained, controls: dict[str, Control]) -> None:
+    silent, heard = (
+        [films(trained, controls, guidance=guidance, kind=kind)[1].frames for kind in (1, 8)] for guidance in (0, 8)
+    )
+    torch.testing.assert_close(silent[0], silent[1], atol=1e-5, rtol=0)
+    assert float((heard[0] - heard[1]).abs().max()) > 1e-3
+
+
+def test_captions_name_the_step_and_its_noise(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
+    states, guesses = films(trained, controls, steps=4)
+    level = (1 - model.schedule.alpha_bar).sqrt().tolist()
+    steps = (20, 15, 10, 5)
+    assert list(states.captions) == [*(f"t = {t} of 20, noise level {level[t - 1]:.2f}" for t in steps), "drawn"]
+    assert guesses.captions == states.captions
+    assert states.frames.shape == guesses.frames.shape == (5, 8, 1, 8, 8)
+
+
+def test_watching_leaves_the_random_numbers_of_others_alone(trained: Trained, controls: dict[str, Control]) -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    films(trained, controls)
+    assert torch.equal(torch.rand(1), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"kind": 10}, "class must be between 0 and 9; got 10"),
+        ({"guidance": 8.5}, "guidance scale s must be between 0 and 8; got 8.5"),
+        ({"steps": 0}, "DDIM steps must be between 1 and 20; got 0"),
+        ({"seed": 1.5}, "noise to start from must be a whole number; got 1.5"),
+    ],
+)
+def test_wrong_values_get_sentences(
+    values: dict[str, object], sentence: str, trained: Trained, controls: dict[str, Control]
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        films(trained, controls, **values)
+
+
+@pytest.fixture(scope="module")
+def moons(trained_run: Callable[..., Trained]) -> Trained:
+    return trained_run("diffusion_on_moons")
+
+
+def followed(moons: Trained, **values: object) -> tuple[Path, Numbers]:
+    path, numbers = answer(follow_the_noise, moons, controls_of(follow_the_noise, moons), values)
+    assert isinstance(path, Path)
+    assert isinstance(numbers, Numbers)
+    return path, numbers
+
+
+def test_without_noise_the_way_is_that_of_ddim(moons: Trained) -> None:
+    path, numbers = followed(moons, start=[-1.0, 0.5], steps=25)
+    model = moons.model
+    assert isinstance(model, DDPM)
+    (way,) = path.places.values()
+    assert way[0].tolist() == [-1.0, 0.5]
+    assert len(way) == 26
+    with torch.no_grad():
+        end = ddim(model.denoiser, model.schedule, torch.tensor([[-1.0, 0.5]]), grid=even_grid(50, 25))
+    torch.testing.assert_close(way[-1:], end)
+    far, apart = numbers.values.values()
+    assert far == pytest.approx(float(torch.cdist(end, standardised(open_data("moons")).train.x).min()), rel=1e-3)
+    assert apart == 0
+
+
+def test_with_noise_one_start_has_many_ends(moons: Trained) -> None:
+    path, numbers = followed(moons, eta=1)
+    assert len(path.places) == 6
+    assert len({tuple(way[0].tolist()) for way in path.places.values()}) == 1
+    assert len({tuple(way[-1].tolist()) for way in path.places.values()}) == 6
+    apart = numbers.values["the furthest two ends are apart"]
+    assert isinstance(apart, float)
+    assert apart > 0.5
+    again, _ = followed(moons, eta=1)
+    assert all(torch.equal(way, again.places[name]) for name, way in path.places.items())
+
+
+def test_the_ground_is_the_density_of_the_data(moons: Trained) -> None:
+    """It sums to one over the plane, and is high at the data, low in the corners."""
+    path, _ = followed(moons)
+    cell = float(path.across[1] - path.across[0]) * float(path.up[1] - path.up[0])
+    assert float(path.levels.sum()) * cell == pytest.approx(1, abs=0.01)
+    points = standardised(open_data("moons")).train.x[:200]
+    column = (points[:, :1] - path.across).abs().argmin(1)
+    row = (points[:, 1:] - path.up).abs().argmin(1)
+    assert float(path.levels[row, column].min()) > 100 * float(path.levels[0, 0])
+    assert float(path.levels[row, column].min()) > 10 * float(path.levels[column, row].min())  # rows go up
+
+
+def test_following_leaves_the_random_numbers_of_others_alone(moons: Trained) -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    followed(moons, eta=1)
+    assert torch.equal(torch.rand(1), expected)

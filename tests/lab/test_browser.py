@@ -1,0 +1,469 @@
+"""The lab in a real browser: every page, every touch; with screenshots, kept where $PARNASSUS_SCREENSHOTS says."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.conftest import Lab, StartLab, smoke_run
+from parnassus.cli.main import dispatch
+from parnassus.lab.subjects import SUBJECTS
+from parnassus.runs import RunFolder, run_folders
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.network,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium"),
+    pytest.mark.xdist_group("browser"),  # one browser at a time
+]
+PATIENCE = 30_000
+SCREENSHOTS = os.environ.get("PARNASSUS_SCREENSHOTS")
+DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
+PAGES = {
+    "ascent": "/",
+    "subject": "/subjects/latent",
+    "experiment": "/experiments/classifier_on_digits",
+    "run": "/runs/seed-0",
+    "runs": "/runs",
+    "compare": "/compare?run=seed-0&run=seed-1",
+    "claims": "/claims/B4",
+    "errata": "/errata/B4",
+    "probes": "/probes",
+    "probe": "/probes/draw_a_digit?run=seed-0",
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def lab(start_lab: StartLab, lab_runs: Path) -> Lab:
+    """One lab for the whole file, over runs that the probes can touch."""
+    for name in ("diffusion_on_digits", "autoencoder_on_fashion"):
+        smoke_run(lab_runs, name, name=name)
+        if SCREENSHOTS:  # worth looking at: trained as a person would
+            flags = ["--quiet", "--folder", str(lab_runs), "--name", f"{name}-laptop"]
+            assert dispatch(["run", name, *flags]) == 0
+    return start_lab(lab_runs)
+
+
+@pytest.fixture
+def page(browser: Any, lab: Lab) -> Iterator[Any]:
+    """A page that fails its test when a script fails or something from elsewhere is asked for."""
+    context = browser.new_context(viewport=DESK, color_scheme="light", reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE)
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    here = (lab.address, "data:", "blob:", "http://127.0.0.1:")
+    opened.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith(here) else None)
+    yield opened
+    context.close()
+    assert not wrong, wrong
+
+
+def visit(page: Any, lab: Lab, path: str) -> None:
+    page.goto(lab.address.rstrip("/") + path)
+    page.wait_for_selector("main h1")
+
+
+def keep(page: Any, name: str, *, whole: bool = False) -> None:
+    """A screenshot, where somebody asked for them."""
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"lab-{name}.png", full_page=whole)
+
+
+def curve(page: Any) -> str:
+    """What the charts draw now."""
+    drawn: str = page.evaluate("[...document.querySelectorAll('.chart path')].map(p => p.getAttribute('d')).join()")
+    return drawn
+
+
+def wait_for(page: Any, sentence: str, seconds: float = 60.0) -> None:
+    page.get_by_text(sentence, exact=False).first.wait_for(timeout=1000 * seconds)
+
+
+def test_the_home_page_shows_the_subjects_in_order_and_finds_names_ids_and_formulas(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/")
+    assert page.locator("a.subject h3").all_inner_texts() == [subject.title for subject in SUBJECTS]
+    field = page.get_by_label("Search names, ids and formulas")
+    for query, found in {"B13.2.5-2": "B13.2.5-2", "pca_on": "pca_on_digits", "∂ℰ/∂z = softmax": "B1.4-7"}.items():
+        field.fill(query)
+        page.locator(".hits .name", has_text=found).first.wait_for()
+    field.fill("zzzz")
+    wait_for(page, "Nothing is called")
+    field.fill("classifier_on_digits")
+    page.locator(".hits a.name", has_text="classifier_on_digits").first.click()
+    page.wait_for_url("**/experiments/classifier_on_digits")
+
+
+def test_a_wrong_value_gets_a_sentence_and_starts_nothing(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/experiments/classifier_on_digits")
+    before = len(run_folders(lab.root))
+    page.get_by_label("epochs", exact=True).fill("many")
+    wait_for(page, "epochs must be a whole number, such as 60; got “many”")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator(".problem").wait_for()
+    keep(page, "wrong-value")
+    page.get_by_label("epochs", exact=True).fill("-3")  # a number, but of no use: the run itself says so
+    page.get_by_role("button", name="Run", exact=True).click()
+    wait_for(page, "It did not start")
+    assert len(run_folders(lab.root)) == before
+
+
+def test_the_form_shows_its_command_and_its_snippet(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/experiments/classifier_on_digits")
+    page.get_by_label("hidden", exact=True).fill("64")
+    page.locator("#command", has_text="parnassus run classifier_on_digits --hidden 64").wait_for()
+    assert "Experiment(hidden=64)" in page.locator("#snippet").inner_text()
+    page.get_by_role("button", name="smoke").click()
+    page.locator("#command", has_text="--profile smoke").wait_for()
+    assert page.get_by_label("epochs", exact=True).input_value() == "2"
+
+
+def test_a_run_is_started_watched_stopped_resumed_and_found_by_others(
+    page: Any, browser: Any, lab: Lab, start_lab: StartLab, record_property: Callable[[str, object], None]
+) -> None:
+    visit(page, lab, "/experiments/classifier_on_digits")
+    page.get_by_label("epochs", exact=True).fill("400")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/**")
+    name = page.url.rsplit("/", 1)[-1]
+    page.locator(".chart path").first.wait_for(state="attached")
+    seen = {curve(page)}
+    for _ in range(12):
+        time.sleep(0.5)
+        seen.add(curve(page))
+    record_property("measured", f"the curve of a run took {len(seen)} shapes in 6 s")
+    assert len(seen) >= 5, "the curve does not move"
+    wait_for(page, "steps a second")
+    keep(page, "running")
+
+    other = start_lab(lab.root)  # a second lab, and so a second tab, agree
+    second = browser.new_context().new_page()
+    second.goto(other.address + "runs/" + name)
+    second.locator(".status", has_text="running").wait_for(timeout=PATIENCE)
+
+    page.get_by_role("button", name="Stop").click()
+    for tab in (page, second):
+        tab.locator(".status", has_text="interrupted").wait_for(timeout=PATIENCE)
+    second.context.close()
+    folder = RunFolder(lab.root / name)
+    assert (folder.path / "checkpoint.safetensors").exists()
+
+    page.get_by_role("button", name="Resume").click()
+    page.locator(".status", has_text="running").wait_for()
+    other.process.send_signal(signal.SIGKILL)  # a lab that dies touches no run
+    page.locator(".status", has_text="finished").wait_for(timeout=4 * PATIENCE)
+    page.locator(".number", has_text="test accuracy").wait_for()
+    page.locator("figure.shown img").first.wait_for()
+    assert folder.status == "finished"
+
+
+def test_a_run_outlives_the_lab_that_started_it(page: Any, lab_runs: Path, start_lab: StartLab) -> None:
+    mortal = start_lab(lab_runs)
+    page.goto(mortal.address + "experiments/classifier_on_digits")
+    page.get_by_label("epochs", exact=True).fill("150")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/**")
+    folder = RunFolder(lab_runs / page.url.rsplit("/", 1)[-1])
+    page.goto("about:blank")
+    mortal.process.kill()
+    mortal.process.wait()
+    deadline = time.monotonic() + 60
+    while folder.status == "running" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert folder.status == "finished"
+
+
+def test_a_run_from_a_terminal_shows_up_and_is_deleted_after_a_question(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/runs")
+    smoke_run(lab.root, "classifier_on_digits", name="from-a-terminal")
+    page.get_by_role("link", name="from-a-terminal").wait_for()
+    page.get_by_label("Filter by name").fill("from-a")
+    page.locator("tbody tr", has_text="seed-0").wait_for(state="detached")
+    page.get_by_role("link", name="from-a-terminal").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Keep it").click()
+    assert (lab.root / "from-a-terminal").exists()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.wait_for_url("**/runs")
+    assert not (lab.root / "from-a-terminal").exists()
+
+
+def test_runs_are_compared(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/runs")
+    page.get_by_label("Filter by name").fill("seed-")
+    page.wait_for_function("document.querySelectorAll('tbody tr').length === 2")
+    for row in page.locator("tbody tr").all():
+        row.get_by_role("checkbox").click()
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/compare?**")
+    wait_for(page, "Different: seed.")
+    assert page.locator("tr.differs td").all_inner_texts()[0] == "seed"
+    assert len(page.locator(".chart path[stroke='#0072b2'], .chart path[stroke='#d55e00']").all()) >= 2
+
+
+def test_claims_run_on_the_spot_and_errata_show_both_sides(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/claims/B4")
+    first = page.locator("article.claim").first
+    first.get_by_text("✓ holds").wait_for(timeout=60_000)
+    first.locator("img").wait_for()
+    stamp = first.locator("img").get_attribute("src")
+    time.sleep(1.1)
+    first.get_by_role("button", name="Run again").click()
+    page.wait_for_function(f"document.querySelector('article.claim img')?.getAttribute('src') !== {stamp!r}")
+    first.get_by_text("✓ holds").wait_for()
+    visit(page, lab, "/errata/B4")
+    wrong = page.locator("article.claim").first
+    wrong.get_by_text("the printed line fails, the right one holds").wait_for(timeout=60_000)
+    assert wrong.locator(".side").count() == 2
+
+
+def answered(page: Any, act: str, where: str) -> float:
+    """Milliseconds from a deed in the browser until the page shows another answer."""
+    took: float = page.evaluate(
+        """async ([act, where]) => {
+            const box = document.querySelector(where);
+            const began = performance.now();
+            const seen = new Promise((resolve) => {
+                const done = () => { watcher.disconnect(); resolve(performance.now() - began); };
+                const watcher = new MutationObserver(done);
+                watcher.observe(box, { subtree: true, childList: true, attributes: true, characterData: true });
+            });
+            await eval(act);
+            return Promise.race([seen, new Promise((resolve) => setTimeout(() => resolve(-1), 5000))]);
+        }""",
+        [act, where],
+    )
+    return took
+
+
+def tell(record_property: Callable[[str, object], None], what: str, times: list[float]) -> None:
+    middle, most = sorted(times)[len(times) // 2], max(times)
+    record_property("measured", f"{what} is answered in {middle:.0f} ms (median of {len(times)}, at most {most:.0f})")
+
+
+def test_a_digit_is_drawn_with_the_mouse(page: Any, lab: Lab, record_property: Callable[[str, object], None]) -> None:
+    visit(page, lab, "/probes/draw_a_digit?run=seed-0")
+    page.locator(".hbars").wait_for(timeout=60_000)
+    before = page.locator(".hbars").inner_text()
+    page.get_by_role("button", name="Clear").click()
+    pad = page.locator("canvas.pad")
+    box = pad.bounding_box()
+    middle, top, bottom = box["x"] + box["width"] / 2, box["y"] + 30, box["y"] + box["height"] - 30
+    page.mouse.move(middle, top)
+    page.mouse.down()
+    page.mouse.move(middle, bottom, steps=12)
+    page.mouse.up()
+    page.wait_for_function("before => document.querySelector('.hbars').innerText !== before", arg=before)
+    shares = [float(value) for value in page.locator(".hbars .value").all_inner_texts()]
+    assert sum(shares) == pytest.approx(1.0, abs=0.01)
+    keep(page, "probe-digit", whole=True)
+    pad.focus()
+    drawn = page.locator(".hbars").inner_text()
+    for key in ("ArrowUp", "Space", "ArrowLeft", "Space", "ArrowLeft", "Space"):  # without a mouse, too
+        page.keyboard.press(key)
+    page.wait_for_function("before => document.querySelector('.hbars').innerText !== before", arg=drawn)
+    press = "[...document.querySelectorAll('.controls button')].find(b => b.innerText === '{}').click()"
+    times = [answered(page, press.format(digit), "[aria-label=Answer]") for digit in "3141592"]
+    tell(record_property, "a drawing", times)
+
+
+def test_the_components_slider_rebuilds_the_example(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/probes/rebuild_from_components")
+    page.locator(".answer img").first.wait_for(timeout=60_000)
+    before = page.locator(".answer img").nth(1).get_attribute("src")
+    page.get_by_role("slider", name="components").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"document.querySelectorAll('.answer img')[1].getAttribute('src') !== {before!r}")
+    keep(page, "probe-pca", whole=True)
+
+
+def test_the_latent_plane_answers_under_the_pointer(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/probes/walk_the_latent_plane")
+    page.locator(".answer img").first.wait_for(timeout=60_000)
+    before = page.locator(".answer img").first.get_attribute("src")
+    box = page.locator("canvas.plane").bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 80)
+    page.mouse.move(box["x"] + 200, box["y"] + 240, steps=6)
+    page.wait_for_function(f"document.querySelector('.answer img').getAttribute('src') !== {before!r}")
+    keep(page, "probe-plane", whole=True)
+
+
+def test_the_denoising_is_scrubbed(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/probes/watch_the_denoising")
+    film = page.locator(".film").first
+    film.locator("img").wait_for(timeout=60_000)
+    drawn = film.locator("img").get_attribute("src")
+    slider = film.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_function(f"document.querySelector('.film img').getAttribute('src') !== {drawn!r}")
+    assert film.locator(".kicker").inner_text().startswith("1 of ")
+    film.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"document.querySelector('.film img').getAttribute('src') === {drawn!r}")
+    page.get_by_role("slider", name="guidance").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"document.querySelector('.film img').getAttribute('src') !== {drawn!r}")
+    keep(page, "probe-diffusion", whole=True)
+
+
+def test_a_probe_without_a_run_answers(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/probes/roll_down_a_bowl")
+    page.locator(".chart path").first.wait_for(state="attached", timeout=60_000)
+    keep(page, "probe-bowl", whole=True)
+
+
+def test_names_from_outside_are_text(page: Any, lab: Lab) -> None:
+    title = "<img src=x onerror=\"document.title='taken'\"> {{7*7}} (book sec. 1.1)."
+    about: dict[str, object] = {"experiment": "<b>none</b>", "title": title, "settings": {"<i>": "${1}"}}
+    folder = RunFolder.create(lab.root, "hostile", about, stamp=False)
+    folder.write_json("story.json", {"note": {"kind": "note", "name": "<svg onload=1>", "text": "<script>1</script>"}})
+    (folder.path / "metrics.csv").write_text("step,metric,value\n0,<b>loss,1.0\n1,<b>loss,0.5\n")
+    try:
+        visit(page, lab, "/runs/hostile")
+        assert "<img src=x" in page.locator("h1").inner_text()
+        page.get_by_text("<script>1</script>").wait_for()
+        visit(page, lab, "/runs")
+        page.get_by_role("link", name="hostile").wait_for()
+        assert "taken" not in page.title()
+        assert page.locator("main script, main b, main svg[onload]").count() == 0
+    finally:
+        folder.delete()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_readable_by_eye_ear_and_thumb(name: str, scheme: str, browser: Any, lab: Lab) -> None:
+    context = browser.new_context(viewport=DESK, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    visit(page, lab, PAGES[name])
+    if name in ("claims", "errata"):
+        page.locator("article.claim img").first.wait_for(timeout=60_000)
+    if name == "probe":
+        page.locator(".hbars").wait_for(timeout=60_000)
+    time.sleep(0.8)
+    keep(page, f"{name}-{scheme}", whole=name in ("experiment", "run", "compare", "probe"))
+    assert page.evaluate(UNNAMED) == []
+    assert page.evaluate(PALE) == []
+    assert page.locator("h1").count() == 1
+    page.set_viewport_size(PHONE)
+    time.sleep(0.3)
+    if scheme == "light":
+        keep(page, f"{name}-phone")
+    wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
+    assert wide <= 1, f"{name} is {wide} pixels too wide for a phone"
+    context.close()
+
+
+UNNAMED = """() => [...document.querySelectorAll(
+    'button, a[href], input, [role=slider], img, canvas'
+)].filter((element) => {
+    if (!element.checkVisibility() || element.closest('[aria-hidden=true]')) return false;
+    const by = element.getAttribute('aria-labelledby');
+    const label = element.getAttribute('aria-label') || (by && document.getElementById(by)?.innerText)
+        || element.closest('label')?.innerText || element.innerText || element.getAttribute('alt')
+        || element.closest('[aria-label]')?.getAttribute('aria-label') || element.closest('[aria-labelledby]');
+    return !label;
+}).map((element) => element.outerHTML.slice(0, 120))"""
+"""What can be pressed, filled or seen and has no name for a screen reader."""
+
+PALE = r"""() => {
+    const channel = (value) => (value /= 255, value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+    const numbers = (colour) => (colour.match(/[\d.]+/g) || []).map(Number);
+    const ground = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+            const colour = numbers(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] > 0.9) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const pale = [];
+    const walker = document.createTreeWalker(document.querySelector('#app'), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.textContent.trim() || !element.checkVisibility({ opacityProperty: true })) continue;
+        if (element.closest('svg, [disabled], .disabled, script, style, .sr, .skip')) continue;
+        const [ink, paper] = [light(numbers(getComputedStyle(element).color)), light(ground(element))];
+        const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+        if (ratio < 4.5) pale.push(`${ratio.toFixed(1)}: ${walker.currentNode.textContent.trim().slice(0, 50)}`);
+    }
+    return [...new Set(pale)];
+}"""
+"""Text with less contrast than 4.5 to 1."""
+
+
+def test_the_keyboard_reaches_the_content_and_the_colours(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if "Colours" in page.evaluate("document.activeElement.innerText"):
+            break
+    assert page.locator("body.body--light").count() == 1
+    for scheme in ("light", "dark"):
+        page.keyboard.press("Enter")
+        page.locator("button", has_text=f"Colours: {scheme}").wait_for()
+    page.locator("body.body--dark").wait_for()
+    page.reload()
+    page.locator("body.body--dark").wait_for()
+
+
+def test_with_500_runs_the_first_page_comes_at_once(
+    browser: Any, tmp_path: Path, start_lab: StartLab, record_property: Callable[[str, object], None]
+) -> None:
+    make_many(tmp_path, 500)
+    first, ready = min(timed_start(browser, start_lab, tmp_path) for _ in range(3))
+    record_property("measured", f"with 500 runs: first page after {first:.2f} s, interactive {ready:.2f} s later")
+    assert first < 2.0
+    assert ready < 1.0
+
+
+def make_many(root: Path, count: int) -> None:
+    """Finished runs as a folder would have them after months."""
+    settings = {"data": "digits", "hidden": 128, "epochs": 60, "batch": 32, "rate": 1.0}
+    for index in range(count):
+        about: dict[str, object] = {
+            "experiment": "classifier_on_digits",
+            "title": "A small dense network learns handwritten digits in seconds (book sec. 1.4).",
+            "profile": "laptop",
+            "settings": settings,
+            "options": {"seed": index},
+            "command": "parnassus run classifier_on_digits",
+            "started": f"2026-01-01T00:{index // 60:02d}:{index % 60:02d}+00:00",
+        }
+        folder = RunFolder.create(root, f"run-{index:03d}", about, stamp=False)
+        folder.write_json("result.json", {"result": {"test_accuracy": 0.96, "test_loss": 0.13}, "seconds": 5.0})
+
+
+def timed_start(browser: Any, start_lab: StartLab, root: Path) -> tuple[float, float]:
+    """Seconds from the command to the first page, and from there until it answers to typing."""
+    context = browser.new_context()
+    page = context.new_page()
+    began = time.monotonic()
+    lab = start_lab(root)
+    page.goto(lab.address, wait_until="commit")
+    page.wait_for_selector("main h1")
+    first = time.monotonic() - began
+    page.get_by_label("Search names, ids and formulas").fill("ddim")
+    page.locator(".hits .name").first.wait_for()
+    ready = time.monotonic() - began - first
+    context.close()
+    lab.process.terminate()
+    return first, ready

@@ -1,0 +1,223 @@
+"""Forms: every setting has a field, what is typed is read or refused in a sentence, and the command says the same."""
+
+import importlib
+import json
+import random
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import pytest
+
+from parnassus.atlas.index import Atlas
+from parnassus.atlas.reading import Entry, Setting
+from parnassus.cli.main import dispatch
+from parnassus.cli.run import parse, with_profile
+from parnassus.lab.forms import LONGEST, Field, Kind, Value, command, fields_of, profile_values, snippet
+from parnassus.lab.library import Library
+from parnassus.train.options import Options
+
+LIBRARY = Library(Path("runs"), Atlas())
+ENTRIES = list(LIBRARY.atlas.experiments.values())
+PROFILES = [(entry, profile) for entry in ENTRIES for profile in ("laptop", *entry.presets)]
+
+entries = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+profiles = pytest.mark.parametrize(("entry", "profile"), PROFILES, ids=[f"{e.name}-{p}" for e, p in PROFILES])
+
+
+@entries
+def test_every_setting_is_a_field_with_its_default_and_its_help(entry: Entry) -> None:
+    experiment = importlib.import_module(entry.module).Experiment
+    shown = LIBRARY.fields(entry)
+    assert [field.name for field in shown] == [each.name for each in fields(experiment)]
+    for field in shown:
+        default = getattr(experiment(), field.name)
+        assert field.default == default
+        assert field.help
+        assert field.read(default if field.kind == "switch" else field.shown(default)) == default
+
+
+def test_the_machine_has_the_options_that_a_page_offers() -> None:
+    assert {field.name: field.default for field in LIBRARY.machine} == {
+        name: value for name, value in asdict(Options()).items() if name not in ("parallel", "save_steps", "quiet")
+    }
+
+
+def other(field: Field, draw: random.Random) -> Value:
+    """A value that the field does not hold by itself, of every size and sign that it takes."""
+    small, large = draw.choice((-1, 1)) * 10.0 ** draw.randint(-12, 3) * draw.random(), draw.randint(-9999, 99999)
+    match field.kind:
+        case "whole":
+            return large
+        case "real":
+            return draw.choice((small, -1e-05, 3.0, 1e22, 0.1 + 0.2))
+        case "wholes":
+            return tuple(draw.randint(-5, 10**6) for _ in range(draw.randint(1, 6)))
+        case "reals":
+            return (-1e-05, small, *(draw.random() for _ in range(draw.randint(0, 4))))
+        case "switch":
+            return not field.default
+        case "choice":
+            return draw.choice(field.choices)
+
+
+@profiles
+def test_the_command_means_what_the_form_shows(entry: Entry, profile: str) -> None:
+    """Its flags, read by the parser of the command line, give back every value to the last bit."""
+    module, draw = importlib.import_module(entry.module), random.Random(f"{entry.name} {profile}")
+    settings, machine = LIBRARY.fields(entry), LIBRARY.machine
+    presets = profile_values(entry, profile, settings) | {field.name: field.default for field in machine}
+    for share in (0.0, 0.7):
+        changed = {field.name: other(field, draw) for field in (*settings, *machine) if draw.random() < share}
+        shown = {field.name: field.shown((presets | changed)[field.name]) for field in (*settings, *machine)}
+        values = {
+            field.name: field.read(shown[field.name] if field.kind != "switch" else (presets | changed)[field.name])
+            for field in (*settings, *machine)
+        }
+        verb, name, *flags = command(entry, profile, [*settings, *machine], values, presets)
+        assert (verb, name) == ("run", entry.name)
+        experiment, options, launch = parse(entry, module, flags)
+        names = {field.name for field in settings}
+        assert launch.profile == profile
+        preset = with_profile(module, profile)
+        assert experiment == replace(preset, **{key: value for key, value in changed.items() if key in names})
+        assert options == replace(Options(), **{key: value for key, value in changed.items() if key not in names})  # type: ignore[arg-type]
+        assert share or flags == (["--profile", profile] if profile != "laptop" else [])
+
+
+def test_an_option_that_may_be_empty_can_be_set_and_emptied() -> None:
+    (threads,) = [field for field in LIBRARY.machine if field.name == "threads"]
+    entry = LIBRARY.atlas.experiments["pca_on_digits"]
+    module = importlib.import_module(entry.module)
+    assert threads.read("") is None
+    assert threads.read("2") == 2
+    for value in (None, 2):
+        assert parse(entry, module, threads.flags(value))[1].threads == value
+
+
+# what a person types
+
+WHOLE = Field("steps", "whole", 2_000, "gradient steps")
+REAL = Field("rate", "real", 0.1, "learning rate")
+MAYBE = Field("threads", "whole", None, "threads", optional=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "value"),
+    [
+        ("whole", "12", 12),
+        ("whole", "  12 ", 12),
+        ("whole", "-3", -3),
+        ("whole", "1_000_000", 1_000_000),
+        ("whole", 12, 12),
+        ("real", "1e-3", 0.001),
+        ("real", ".5", 0.5),
+        ("real", "-2", -2.0),
+        ("real", 0.25, 0.25),
+        ("switch", True, True),
+        ("switch", False, False),
+        ("choice", "b", "b"),
+        ("wholes", "1 2, 3", (1, 2, 3)),
+        ("wholes", "7", (7,)),
+        ("reals", "0.1,0.2", (0.1, 0.2)),
+        ("reals", "1e-3  -1", (0.001, -1.0)),
+    ],
+)
+def test_what_is_typed_is_read(kind: Kind, typed: object, value: Value) -> None:
+    assert Field("x", kind, 1, "", choices=("a", "b")).read(typed) == value
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "sentence"),
+    [
+        (WHOLE, "", "steps must be a whole number, such as 2000; got “”"),
+        (WHOLE, "ten", "steps must be a whole number, such as 2000; got “ten”"),
+        (WHOLE, "1.5", "steps must be a whole number, such as 2000; got “1.5”"),
+        (WHOLE, "0x10", "steps must be a whole number, such as 2000; got “0x10”"),
+        (WHOLE, True, "steps must be a whole number, such as 2000; got “True”"),
+        (WHOLE, None, "steps must be a whole number, such as 2000; got “”"),
+        (WHOLE, "9" * (LONGEST + 1), "steps must be shorter: 200 characters at most"),
+        (WHOLE, "x" * 100, f"steps must be a whole number, such as 2000; got “{'x' * 30}”"),
+        (REAL, "nan", "rate must be finite; got nan"),
+        (REAL, "-Infinity", "rate must be finite; got -Infinity"),
+        (REAL, "1e999", "rate must be finite; got 1e999"),
+        (REAL, "1,5", "rate must be a number, such as 0.1; got “1,5”"),
+        (REAL, "0.1; rm -r x", "rate must be a number, such as 0.1; got “0.1; rm -r x”"),
+        (REAL, ["0.1"], "rate must be a number, such as 0.1; got “['0.1']”"),
+        (Field("compile", "switch", False, ""), "yes", "compile must be on or off"),
+        (Field("compile", "switch", False, ""), 1, "compile must be on or off"),
+        (Field("data", "choice", "a", "", ("a", "b")), "/etc/passwd", "data must be one of a, b"),
+        (Field("data", "choice", "a", "", ("a", "b")), "A", "data must be one of a, b"),
+        (Field("data", "choice", "a", "", ("a", "b")), None, "data must be one of a, b"),
+        (Field("counts", "wholes", (20, 60), ""), " , ", "counts must be one or more numbers, such as 20 60"),
+        (Field("counts", "wholes", (20, 60), ""), "1 x", "counts must be a whole number, such as 20; got “x”"),
+        (Field("rates", "reals", (0.1,), ""), "1 nan", "rates must be finite; got nan"),
+        (MAYBE, "two", "threads must be a whole number, such as 1; got “two”"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(field: Field, typed: object, sentence: str) -> None:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the whole sentence is compared below
+        field.read(typed)
+    assert str(refused.value) == sentence
+
+
+# what a page may never say
+
+
+def test_text_that_is_no_choice_has_no_field() -> None:
+    """A path, a name or a formula typed into a page would reach the disk; only known names do."""
+    free = [
+        Setting("folder", "str", "'runs'", "where"),
+        Setting("name", "str | None", "None", "name of the run"),
+        Setting("weights", "Path", "'x'", "a file"),
+        Setting("extra", "dict[str, int]", "{}", ""),
+    ]
+    assert fields_of(free, LIBRARY.choices) == []
+    (data,) = fields_of([Setting("data", "str", "'digits'", "digits, wine, or a folder of your own")], LIBRARY.choices)
+    assert data.choices == ("digits", "wine")
+
+
+@entries
+def test_no_experiment_offers_a_path(entry: Entry) -> None:
+    known = {*LIBRARY.choices["data"], *LIBRARY.choices["device"], *LIBRARY.choices["precision"]}
+    for field in (*LIBRARY.fields(entry), *LIBRARY.machine):
+        if field.kind == "choice":
+            literal = field.name not in LIBRARY.choices
+            assert literal or set(field.choices) <= known
+            assert field.default in field.choices
+            for typed in ("/etc/passwd", "../x.csv", "x.npy", "~", "", "digits\0", "digits, x"):
+                with pytest.raises(ValueError, match=f"{field.label} must be one of"):
+                    field.read(typed)
+
+
+def test_what_a_profile_sets_can_be_chosen() -> None:
+    for entry in ENTRIES:
+        named = {field.name: field for field in LIBRARY.fields(entry)}
+        for profile in entry.presets:
+            for name, value in profile_values(entry, profile, list(named.values())).items():
+                field = named[name]
+                assert field.read(value if field.kind == "switch" else field.shown(value)) == value
+
+
+# the same in a program
+
+
+def test_the_snippet_gives_the_numbers_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = LIBRARY.atlas.experiments["xor_needs_a_hidden_layer"]
+    settings = profile_values(entry, "smoke", LIBRARY.fields(entry))
+    changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {"hidden": 3}
+    monkeypatch.chdir(tmp_path)
+    exec(snippet(entry, changed, {"seed": 7, "device": "cpu"}), {})
+    said = capsys.readouterr().out
+    words = ["--profile", "smoke", "--hidden", "3", "--seed", "7", "--device", "cpu", "--quiet", "--name", "theirs"]
+    assert dispatch(["run", entry.name, *words, "--folder", "runs"]) == 0
+    results = {path.parent.name: json.loads(path.read_text())["result"] for path in Path("runs").glob("*/result.json")}
+    theirs = results.pop("theirs")
+    ((name, mine),) = results.items()
+    assert mine == theirs
+    assert said == f"{mine} {Path('runs') / name}\n"
+
+
+def _default(entry: Entry, name: str) -> Value:
+    return next(field.default for field in LIBRARY.fields(entry) if field.name == name)

@@ -1,0 +1,337 @@
+"""Ten thousand requests that no page would send: nothing breaks, nothing leaks, nothing is left behind."""
+
+import json
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from lab.conftest import Lab, StartLab
+from lab.wire import Answer, Page, Wire, opened
+
+pytestmark = [pytest.mark.network, pytest.mark.xdist_group("fuzz")]
+SECRET = "canary-5d1f0c7e9ab34"
+REQUESTS = {"paths": 3000, "files": 1500, "headers": 900, "queries": 400, "methods": 300, "forms": 500, "garbage": 300}
+REQUESTS |= {"plain": 150, "messages": 3000}
+PREFIXES = ["/", "/runs", "/runs/", "/files/", "/experiments/", "/subjects/", "/claims/", "/errata/", "/probes/"]
+PREFIXES += ["/compare", "/_nicegui/", "/_nicegui/client/", "/_nicegui_ws/", "/_nicegui_ws/socket.io/", "//", "/."]
+NAMES = ["seed-0", "seed-1", "pca", "linked", "classifier_on_digits", "draw_a_digit", "latent", "B4", "report.html"]
+NAMES += ["figures", "confusion.svg", "run.json", "log.txt", "metrics.csv", "checkpoint.safetensors", "static", "last"]
+HOSTILE = ["..", "../..", "../../..", "%2e%2e", "%2e%2e%2f", "..%2f..%2f", "%252e%252e%252f", "..%5c..%5c", "....//"]
+HOSTILE += ["%c0%ae%c0%ae/", "%00", "%00.svg", "%0d%0aSet-Cookie:%20a=b", "%ff%fe", "%ed%a0%80", "~", ".", "%7f"]
+HOSTILE += [".secret", ".pid", ".lock", ".uploads", "%2esecret", "/etc/passwd", "%2fetc%2fpasswd", "file:%2f%2f%2fetc"]
+HOSTILE += ["canary.txt", "%2e%2e/canary.txt", "%2e%2e%2fcanary.txt", "..%2f..%2fcanary.txt", "canary.svg", "-1", "0"]
+HOSTILE += ["NaN", "null", "None", "--help", "%2d%2dfolder=x", "CON", "a" * 300, "%41" * 400, "x" * 6000, "%e2%80%ae"]
+HOSTILE += [quote("<script>alert(1)</script>"), quote("'\"><img src=x onerror=alert(1)>"), quote("${7*7}{{7*7}}")]
+HOSTILE += [
+    quote("' OR 1=1 --"),
+    quote("; touch canary"),
+    quote("$(touch canary)"),
+    quote("🦌"),
+    quote("٣"),
+    "%",
+    "%zz",
+]
+HEADERS = ["Host", "Origin", "Referer", "Cookie", "User-Agent", "Accept", "Accept-Encoding", "Range", "If-None-Match"]
+HEADERS += ["If-Modified-Since", "Content-Type", "Content-Length", "X-Forwarded-Prefix", "X-Forwarded-For", "Upgrade"]
+HEADERS += ["X-Forwarded-Host", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Purpose", "Connection", "Authorization"]
+HEADERS += ["Accept-Language", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "If-Range", "Expect", "X-HTTP-Method"]
+VALUES = [
+    "bytes=0-",
+    "bytes=5-1",
+    "bytes=-0",
+    "bytes=999999999999999999-",
+    "bytes=0-1,2-3,x",
+    "text/markdown",
+    "*/*;q=x",
+]
+VALUES += ["multipart/form-data", "multipart/form-data; boundary=", "application/json; charset=nope", "websocket", "-5"]
+VALUES += ["1e9", "99999999999999999999", "Thu, 99 Foo 2026 99:99:99 GMT", "null", "http://evil.example", "prefetch"]
+VALUES += [
+    "parnassus_lab=x; parnassus_lab=",
+    'a="; b=\\"',
+    "cross-site",
+    "navigate",
+    "identity;q=nan",
+    "//evil.example",
+]
+PAGES = ["/experiments/classifier_on_digits", "/runs/seed-0", "/runs", "/compare?run=seed-0&run=seed-1", "/"]
+PAGES += ["/probes/look_at_an_activation", "/probes/draw_a_digit?run=seed-0", "/claims", "/subjects/latent"]
+JSONS = ["NaN", "1e999", "-1e308", "9" * 400, "null", "true", "0", "-1", "1.5", '""', "[]", "{}", '{"value": 1e300}']
+JSONS += [
+    '{"value": -1, "label": "x"}',
+    '{"value": {}, "label": []}',
+    '{"value": "../../etc/passwd"}',
+    "[NaN, 1]",
+    "[[]]",
+]
+JSONS += ['"abc"', '"nan"', '"-inf"', '"1e5"', '"../../canary.txt"', '"' + "x" * 5000 + '"', '"\\u0000"', '"\\ud800"']
+JSONS += ["[" * 500 + "]" * 500, '{"keys": 5, "rows": null, "added": "x"}', '{"rows": [{"name": "nope"}]}', "[0, 1, 2]"]
+JSONS += ["[" + ",".join(["0.5"] * 64) + "]", "[" + ",".join(["7"] * 784) + "]", "{", "", "\\", '"\\x"', "[1e400, 2]"]
+WRONG = ['"1e3"', '"-"', '"nan"', "null", "[3]", '{"a": 1}', '"3; touch x"', '"$(x)"', '"' + "9" * 300 + '"']
+
+
+class Fuzz:
+    """Seeded requests of one kind."""
+
+    def __init__(self, lab: Lab, seed: int) -> None:
+        self.lab, self.random, self.wire = lab, random.Random(seed), Wire(lab.port)
+        self.upload, self.places = "/nowhere", list[str]()  # found on a page
+
+    def word(self) -> str:
+        return self.random.choice(self.random.choice([NAMES, HOSTILE]))
+
+    def noise(self, most: int = 40) -> bytes:
+        return self.random.randbytes(self.random.randrange(most))
+
+    def path(self) -> str:
+        words = [self.word() for _ in range(self.random.choice((0, 1, 1, 2, 2, 3, 5)))]
+        start, between = self.random.choice([*PREFIXES, *self.places]), self.random.choice("///?;#")
+        return start + between.join(words)
+
+    def paths(self) -> Answer:
+        return self.wire.ask(self.path())
+
+    def files(self) -> Answer:
+        run = self.random.choice(["seed-0", "linked", "pca", self.word()])
+        way = [self.word() for _ in range(self.random.choice((1, 1, 2)))]
+        name = self.random.choice(["figures/" + self.word(), *way])
+        return self.wire.ask(f"/files/{run}/{name}")
+
+    def headers(self) -> Answer:
+        given = tuple((self.random.choice(HEADERS), self._value()) for _ in range(self.random.choice((1, 1, 2, 4))))
+        return self.wire.ask(self.random.choice(["/nowhere", "/files/seed-0/run.json", "/probes"]), headers=given)
+
+    def _value(self) -> str | bytes:
+        clean = self.noise(60).translate(None, b"\r\n\0")
+        values: list[str | bytes] = [self.random.choice(VALUES), self.word(), clean, "x" * 9000]
+        return self.random.choice(values)
+
+    def queries(self) -> Answer:
+        base = self.random.choice(["/runs", "/compare", "/nowhere", "/files/pca/run.json", "/probes/draw_a_digit"])
+        names = ["like", "run", "run", "token", "client_id", "", "v", "%00", "__proto__"]
+        pairs = "&".join(f"{self.random.choice(names)}={self.word()}" for _ in range(self.random.randrange(1, 12)))
+        return self.wire.ask(f"{base}?{pairs}")
+
+    def methods(self) -> Answer:
+        verbs = ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "HEAD", "POST", "PROPFIND", "CONNECT"]
+        verb = self.random.choice(verbs)
+        return self.wire.ask("/" if verb == "CONNECT" else self.path(), method=verb, body=self.noise(200))
+
+    def forms(self) -> Answer:
+        """Bodies where only files are expected: wrong kinds, wrong names, broken parts, chunks without an end."""
+        edge = self.random.choice(["edge", "e" * 60, ""])
+        part = f'--{edge}\r\nContent-Disposition: form-data; name="{self.word()}"'.encode()
+        part += self.random.choice([b"", b'; filename="' + self.word().encode() + b'"', b'; filename="a.csv"'])
+        body = part + b"\r\n\r\n" + self.noise(300) + self.random.choice([f"\r\n--{edge}--\r\n".encode(), b""])
+        kinds = [f"multipart/form-data; boundary={edge}", "application/x-www-form-urlencoded", "application/json", "x"]
+        to = self.random.choice([self.upload, self.upload, self.upload, self.path()])
+        return self.wire.ask(to, method="POST", headers=(("Content-Type", self.random.choice(kinds)),), body=body)
+
+    def garbage(self) -> Answer:
+        starts = [
+            b"GET ",
+            b"GET / HTTP/9.9\r\n",
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz",
+            b"\x16\x03\x01",
+        ]
+        starts += [b"GET /\xff\xfe\x01 HTTP/1.1\r\nHost: x\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\r\n" * 50]
+        starts += [b"GET /runs/\x00 HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"\0" * 100]
+        with Wire(self.lab.port) as wire:
+            return wire.send(self.random.choice(starts) + self.noise(400) + b"\r\n\r\n", done=True)
+
+    def plain(self) -> Answer:
+        """Frames of engine.io in plain requests, which only websockets may bring."""
+        query = self.random.choice(["EIO=4", "EIO=3", f"EIO={self.word()}"]) + "&transport="
+        query += self.random.choice(["polling", "websocket", self.word()]) + self.random.choice(["", "&sid=x"])
+        frame = self.frame()
+        body = frame.encode() if isinstance(frame, str) else frame
+        return self.wire.ask(f"/_nicegui_ws/socket.io/?{query}", method=self.random.choice(["GET", "POST"]), body=body)
+
+    def frame(self) -> str | bytes:
+        """What might stand on a socket: frames of engine.io and socket.io, whole, broken or of other kinds."""
+        inside = self.random.choice(JSONS)
+        frames = [
+            "0",
+            "1",
+            "2",
+            "3",
+            "5",
+            "6",
+            "9",
+            "40",
+            "41",
+            "42",
+            "43",
+            "44",
+            "40/nope,",
+            "42/nope,[]",
+            "42[]",
+            "42{}",
+        ]
+        frames += [
+            f"42{inside}",
+            f'42["event",{inside}]',
+            f"42[{inside},{inside}]",
+            f"421{inside}",
+            f'451-["event",{inside}]',
+        ]
+        frames += [f'42["{name}",{inside}]' for name in ("handshake", "ack", "javascript_response", "connect", "nope")]
+        more: list[str | bytes] = [*frames, self.noise(200), "b" + inside, "42" + "[" * 2000]
+        return self.random.choice(more)
+
+
+def messages(lab: Lab, seed: int, path: str, count: int) -> Counter[str]:
+    """Open a page, then tell it what a browser never would: wrong values for real elements, and broken frames."""
+    fuzz, sent = Fuzz(lab, seed), Counter[str]()
+    while sent.total() < count:
+        with opened(lab.port, path) as page:
+            wake_up(page)
+            try:
+                for _ in range(count - sent.total()):
+                    sent[_one_message(fuzz, page)] += 1
+                    if sent.total() % 40 == 0:
+                        page.hear(0.05)
+                page.hear()
+            except ConnectionClosed:
+                sent["hung up"] += 1  # a frame that cannot be read costs its sender the connection
+    return sent
+
+
+def wake_up(page: Page) -> None:
+    """Wait for what a page brings later: a probe shows its controls when its model is there."""
+    for _ in range(40):
+        page.hear(0.5)
+        if not any("Waking up" in str(each.get("text")) for each in page.elements.values()):
+            return
+
+
+def _one_message(fuzz: Fuzz, page: Page) -> str:
+    starts = {"Run", "Delete", "Run all again", "Run again"}  # what would be meant: training, deleting, long checks
+    listening = [each for each in page.listeners() if page.text(each[0]) not in starts]
+    draw = fuzz.random.random()
+    if draw < 0.75 and listening:
+        number, _, listener, kind = fuzz.random.choice(listening)
+        page.event(number, listener, *(fuzz.random.choice(JSONS) for _ in range(fuzz.random.choice((0, 1, 1, 1, 2)))))
+        return kind
+    if draw < 0.9:
+        wrong: list[object] = [None, [], {}, "x", -1, 10**30, True, page.client, fuzz.word()]
+        names = ("id", "client_id", "listener_id", "args", "request_id", "tab_id", "next_message_id", "level", "result")
+        told = {name: fuzz.random.choice(wrong) for name in names if fuzz.random.random() < 0.7}
+        told |= {"client_id": page.client} if fuzz.random.random() < 0.6 else {}
+        page.tell(fuzz.random.choice(("event", "ack", "log", "javascript_response", "handshake", "nope")), told)
+        return "wrong message"
+    page.connection.send(fuzz.frame() if draw > 0.97 else "42" + fuzz.random.choice(JSONS))
+    return "frame"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
+    """A folder with runs, and beside it what nobody may see; one run has links that lead there."""
+    outside = tmp_path_factory.mktemp("world")
+    for name in ("seed-0", "seed-1", "pca"):
+        shutil.copytree(lab_runs / name, outside / "runs" / name)
+    (outside / "canary.txt").write_text(SECRET)
+    (outside / "canary.svg").write_text(SECRET)
+    (outside / "runs" / "seed-0" / ".secret").write_text(SECRET)
+    (outside / "runs" / "canary.txt").write_text(SECRET)
+    (outside / "runs" / "seed-0" / "figures" / "canary.svg").symlink_to(outside / "canary.svg")
+    linked = outside / "runs" / "linked"
+    linked.mkdir()
+    (linked / "run.json").write_text("{}")
+    (linked / "figures").symlink_to(outside)
+    return outside
+
+
+def test_ten_thousand_hostile_requests_break_nothing_and_learn_nothing(world: Path, start_lab: StartLab) -> None:
+    lab = start_lab(world / "runs")
+    before = set(everything(world)), set(everything(lab.home))
+    seen: Counter[tuple[str, int | str]] = Counter()
+    leaks, began = list[tuple[str, bytes]](), time.monotonic()
+
+    def ask(kind: str, seed: int, count: int) -> None:
+        fuzz = Fuzz(lab, seed)
+        with opened(lab.port, PAGES[0]) as page:
+            fuzz.upload = next(e["props"]["url"] for e in page.elements.values() if e["tag"] == "nicegui-upload")
+            fuzz.places = sorted({place.rsplit("/", 1)[0] + "/" for place in page.resources})[::3]
+            act: Callable[[], Answer] = getattr(fuzz, kind)
+            for index in range(count):
+                if index % 100 == 99:
+                    page.hear(0.01)
+                answer = act()
+                seen[kind, answer.status] += 1
+                if SECRET.encode() in answer.body:
+                    leaks.append((kind, answer.body))
+        fuzz.wire.close()
+
+    def tell(path: str, seed: int, count: int) -> None:
+        for kind, number in messages(lab, seed, path, count).items():
+            seen["messages", kind] += number
+
+    with ThreadPoolExecutor(4) as pool:
+        share = REQUESTS["messages"] // len(PAGES)
+        work = [pool.submit(tell, path, seed, share) for seed, path in enumerate(PAGES)]
+        work += [
+            pool.submit(ask, kind, 50 + n, count)
+            for n, (kind, count) in enumerate(REQUESTS.items())
+            if kind != "messages"
+        ]
+        for each in work:
+            each.result(timeout=300)
+    lines = [f"{kind:<9} {status!s:<20} {number}" for (kind, status), number in sorted(seen.items(), key=str)]
+    sys.stdout.write("\n".join([f"{seen.total()} requests in {time.monotonic() - began:.0f} s", *lines, ""]))
+
+    assert seen.total() >= 10_000
+    assert not leaks
+    assert not [each for each in seen if isinstance(each[1], int) and each[1] >= 500]
+    assert "Traceback" not in lab.errors
+    assert lab.errors == ""
+    assert lab.process.poll() is None
+    with Wire(lab.port) as wire:
+        began = time.monotonic()
+        assert wire.ask("/").status == 200
+        assert time.monotonic() - began < 1
+    assert set(everything(world)) - before[0] <= {path for path in everything(world) if ".uploads" in path.parts}
+    assert set(everything(lab.home)) == before[1]
+    assert all("multiprocessing" in command for command in commands_under(lab.process.pid))
+    lab.stop()
+
+
+def test_a_form_with_a_wrong_value_starts_nothing(world: Path, start_lab: StartLab) -> None:
+    lab = start_lab(world / "runs")
+    before = set(everything(world))
+    with opened(lab.port, PAGES[0]) as page:
+        heard = {"click", "update:value"}
+        named = {page.text(n): (n, listener) for n, _, listener, kind in page.listeners() if kind in heard}
+        for value in WRONG:
+            page.event(*named["epochs"], value)
+            page.event(*named["Run"])
+            assert "epochs must be" in json.dumps(page.hear(0.3)), value
+    assert set(everything(world)) == before
+    assert not commands_under(lab.process.pid)
+    assert lab.errors == ""
+    lab.stop()
+
+
+def commands_under(pid: int) -> list[str]:
+    """The command lines of what a process started, where the system tells."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            with suppress(OSError):
+                found.append(Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+                found += commands_under(int(child))
+    return found
+
+
+def everything(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if "linked/figures/" not in str(path))

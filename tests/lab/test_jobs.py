@@ -1,0 +1,159 @@
+"""Runs started from the lab: real processes, found by their folder, stopped, resumed, and nobody's children."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from cli.conftest import clean_environment
+
+from lab.conftest import wait_for
+from parnassus.lab.jobs import Job, Jobs, stop
+from parnassus.runs import RunError, RunFolder, run_folders
+
+FLAGS = ("--device", "cpu", "--threads", "1", "--quiet")
+LONG = ("run", "classifier_on_digits", "--epochs", "100000", *FLAGS)
+
+
+class Started:
+    """Jobs in a folder, and the processes that they started."""
+
+    def __init__(self, root: Path) -> None:
+        self.jobs, self.all = Jobs(root), list[Job]()
+
+    def start(self, *words: str) -> Job:
+        return self.keep(self.jobs.start(words))
+
+    def keep(self, job: Job) -> Job:
+        self.all.append(job)
+        return job
+
+    def folder(self, job: Job) -> RunFolder:
+        wait_for(lambda: job.folder or job.over, "the folder of a run")
+        found = job.folder
+        assert found is not None, job.failure()
+        return found
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+    for name in set(os.environ) - set(clean_environment()):
+        monkeypatch.delenv(name)
+    started = Started(tmp_path / "runs")
+    yield started
+    for job in started.all:
+        if not job.over:
+            job.process.kill()
+        job.process.wait(10)
+        job.said.close()
+
+
+def test_a_job_finds_the_folder_of_its_own_process(started: Started) -> None:
+    """Two of them begin in the same second, with the same name."""
+    jobs = [started.start(*LONG, "--seed", str(seed)) for seed in (0, 1)]
+    folders = [started.folder(job) for job in jobs]
+    assert len({folder.path for folder in folders}) == 2
+    for seed, (job, folder) in enumerate(zip(jobs, folders, strict=True)):
+        assert folder.path.parent == started.jobs.root
+        assert folder.owner == folder.process == job.process.pid
+        options = folder.read_json("run.json")["options"]
+        assert isinstance(options, dict)
+        assert options["seed"] == seed
+
+
+def test_a_stopped_run_is_saved_and_goes_on_to_its_end(started: Started) -> None:
+    """Also one that is called `last`, when another run is the last one."""
+    job = started.start("run", "classifier_on_digits", "--epochs", "120", "--name", "last", *FLAGS)
+    folder = started.folder(job)
+    wait_for(lambda: folder.progress is not None and folder.progress.done > 0, "the first step")
+    assert state(folder) == "running"
+    with pytest.raises(RunError, match="last is running: there is nothing to resume"):
+        started.jobs.resume(folder)
+
+    stop(folder)
+    wait_for(lambda: job.over, "a run that was asked to stop")
+    assert job.process.returncode == 130
+    assert state(folder) == "interrupted"
+    assert folder.process is None
+    assert (folder.path / "checkpoint.safetensors").exists()
+    with pytest.raises(RunError, match="last is interrupted: there is nothing to stop"):
+        stop(folder)
+
+    RunFolder.create(started.jobs.root, "newer", {"experiment": "pca_on_digits"}, stamp=False)
+    again = started.keep(started.jobs.resume(folder))
+    wait_for(lambda: folder.status == "running" or again.over, "a run that was resumed")
+    assert started.folder(again).path == folder.path
+    assert started.jobs.of("last") is again
+    assert started.jobs.of("newer") is None
+    wait_for(lambda: again.over, "the end of a run")
+    assert again.process.returncode == 0, again.failure()
+    assert state(folder) == "finished"
+    assert [line.split()[1] for line in (folder.path / "log.txt").read_text().splitlines()][-1] == "finished"
+    assert "resumed by process" in (folder.path / "log.txt").read_text()
+    assert not (started.jobs.root / "newer" / "log.txt").exists()
+    for action, done in ((stop, "stop"), (started.jobs.resume, "resume")):
+        with pytest.raises(RunError, match=f"last is finished: there is nothing to {done}"):
+            action(folder)
+
+
+def state(folder: RunFolder) -> str:
+    return folder.status
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from parnassus.lab.jobs import Jobs
+job = Jobs(Path(sys.argv[1])).start(sys.argv[2:])
+print(job.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_run_outlives_whoever_started_it(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(root), *LONG], stdout=subprocess.PIPE, text=True, env=clean_environment()
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        assert os.getsid(pid) == pid != os.getsid(starter.pid)  # Ctrl-C at the lab's terminal does not reach it
+        starter.send_signal(signal.SIGKILL)
+    try:
+        wait_for(lambda: steps(root) > 0, "a step of a run whose starter was killed")
+        before = steps(root)
+        wait_for(lambda: steps(root) > before, "another step")
+        (folder,) = run_folders(root)
+        assert folder.process == pid
+        stop(folder)
+        wait_for(lambda: folder.process is None, "a run that was asked to stop")
+        assert folder.status == "interrupted"
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        raise
+
+
+def steps(root: Path) -> int:
+    return max((progress.done for folder in run_folders(root) if (progress := folder.progress) is not None), default=0)
+
+
+def test_a_command_that_cannot_start_leaves_its_last_sentence(started: Started, tmp_path: Path) -> None:
+    nowhere = tmp_path / "none.csv"
+    sentences = {
+        ("run", "no_such_thing"): "there is no experiment 'no_such_thing'; see: parnassus list",
+        ("runs", "dance"): "runs takes list, compare, open or keep; got 'dance'",
+        ("run", "pca_on_digits", "--data", str(nowhere), *FLAGS): f"there is nothing at {nowhere}: give the path of ",
+    }
+    for words, sentence in sentences.items():
+        job = started.start(*words)
+        wait_for(lambda job=job: job.over, "the end of a command")  # type: ignore[misc]
+        assert job.process.returncode == 2
+        assert job.failure().startswith(sentence)
+        assert job.failure() == job.failure()
+        assert job.folder is None
+    assert not list(started.jobs.root.glob("*"))

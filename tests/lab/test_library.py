@@ -1,0 +1,205 @@
+"""What the lab knows of the runs on disk: all of them, the newest first, quickly, and nothing that is not one."""
+
+import asyncio
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.conftest import smoke_run
+from parnassus.lab.library import Library
+from parnassus.runs import RunFolder
+
+
+def made(root: Path, name: str, *, age: float = 0.0, **files: object) -> RunFolder:
+    """A run folder by hand, `age` seconds old; `result=…` writes its result.json."""
+    folder = RunFolder.create(root, name, {"experiment": "pca_on_digits", "profile": "smoke"}, stamp=False)
+    for file, content in files.items():
+        folder.write_json(f"{file}.json", content)
+    then = time.time() - age
+    os.utime(folder.path / "run.json", (then, then))
+    return folder
+
+
+def test_runs_come_newest_first(tmp_path: Path) -> None:
+    for name, age in (("middle", 50.0), ("old", 100.0), ("new", 1.0)):
+        made(tmp_path, name, age=age)
+    assert [run.name for run in Library(tmp_path).runs()] == ["new", "middle", "old"]
+
+
+def test_the_facts_are_those_of_the_run(lab_runs: Path) -> None:
+    facts = {run.name: run for run in Library(lab_runs).runs()}
+    run, about = facts["seed-1"], json.loads((lab_runs / "seed-1" / "run.json").read_text())
+    result = json.loads((lab_runs / "seed-1" / "result.json").read_text())
+    assert (run.experiment, run.profile, run.status) == ("classifier_on_digits", "smoke", "finished")
+    assert run.title == "A small dense network learns handwritten digits in seconds (book sec. 1.4)."
+    assert run.settings == {"data": "digits", "hidden": 128, "epochs": 2, "batch": 32, "rate": 1.0}
+    assert run.options["seed"] == 1
+    assert run.started == about["started"]
+    assert run.seconds == result["seconds"]
+    assert run.result == result["result"]
+    assert set(facts) >= {"seed-0", "seed-1", "pca"}
+
+
+def test_facts_follow_a_run_to_its_end(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    folder = made(tmp_path, "mine")
+    assert [(run.status, run.result) for run in library.runs()] == [("interrupted", {})]
+    with folder.lock():
+        assert library.facts(folder).status == "running"
+    folder.write_json("error.json", {"error": "no", "kind": "RunError"})
+    assert library.facts(folder).status == "failed"
+    folder.write_json("result.json", {"result": {"loss": 0.5}, "seconds": 3})
+    assert library.facts(folder).status == "finished"
+    assert library.facts(folder).result == {"loss": 0.5}
+    folder.write_json("result.json", {"result": {"loss": 0.25}, "seconds": 4})
+    assert library.facts(folder).result == {"loss": 0.25}
+    assert library.facts(folder) is library.facts(folder)  # a finished run is not read again
+    folder.delete()
+    assert library.runs() == []
+
+
+def test_a_new_run_under_an_old_name_is_another_run(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    made(tmp_path, "mine", age=10, result={"result": {"loss": 1.0}, "seconds": 1}).delete()
+    made(tmp_path, "mine", age=10, result={"result": {"loss": 1.0}, "seconds": 1})
+    assert library.runs()[0].result == {"loss": 1.0}
+    shutil.rmtree(tmp_path / "mine")
+    made(tmp_path, "mine", age=5, result={"result": {"loss": 2.0}, "seconds": 1})
+    assert library.runs()[0].result == {"loss": 2.0}
+
+
+def damaged(kind: str, folder: RunFolder) -> None:
+    about = folder.path / "run.json"
+    match kind:
+        case "cut off":
+            about.write_text('{"experiment": "pca')
+        case "a list":
+            about.write_text("[1, 2]")
+        case "empty":
+            about.write_text("")
+        case "no text":
+            about.write_bytes(b'{"experiment": "\xff\xfe"}')
+        case "too deep":
+            about.write_text("[" * 100_000)
+        case "too long a number":
+            about.write_text('{"seconds": ' + "9" * 5000 + "}")
+        case "a folder":
+            about.unlink()
+            about.mkdir()
+        case "a link":
+            about.unlink()
+            about.symlink_to(folder.path / "nowhere")
+        case "result":
+            (folder.path / "result.json").write_text("{")
+
+
+KINDS = ["cut off", "a list", "empty", "no text", "too deep", "too long a number", "a folder", "a link", "result"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_folder_is_left_out_and_hides_no_other(tmp_path: Path, kind: str) -> None:
+    made(tmp_path, "whole", result={"result": {"loss": 1.0}, "seconds": 1})
+    damaged(kind, made(tmp_path, "broken"))
+    assert [run.name for run in Library(tmp_path).runs()] == ["whole"]
+
+
+def test_a_number_too_large_to_show_hides_no_other(tmp_path: Path) -> None:
+    made(tmp_path, "whole")
+    made(tmp_path, "broken", result={"result": {"loss": 10**400}, "seconds": 10**400})
+    assert "whole" in [run.name for run in Library(tmp_path).runs()]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {},
+        {"experiment": None, "settings": [1], "options": "x", "started": 5, "profile": {}, "title": ["<b>"]},
+        {"settings": {"a": {"b": [None]}}, "options": {"seed": "one"}},
+    ],
+)
+def test_strange_facts_are_still_facts(tmp_path: Path, about: dict[str, object]) -> None:
+    folder = RunFolder.create(tmp_path, "strange", about, stamp=False)
+    folder.write_json("result.json", {"result": {"a": 1, "b": "two", "c": None, "d": [3]}, "seconds": "soon"})
+    (run,) = Library(tmp_path).runs()
+    assert run.status == "finished"
+    assert run.result == {"a": 1}
+    assert run.seconds is None
+    assert isinstance(run.settings, dict)
+    assert isinstance(run.options, dict)
+    assert all(isinstance(text, str) for text in (run.experiment, run.title, run.profile, run.started))
+
+
+def test_what_is_no_run_is_none(tmp_path: Path) -> None:
+    made(tmp_path, "mine")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / ".new-1-abc").mkdir()
+    (tmp_path / ".new-1-abc" / "run.json").write_text("{}")
+    (tmp_path / "deep" / "inside").mkdir(parents=True)
+    (tmp_path / "deep" / "inside" / "run.json").write_text("{}")
+    library = Library(tmp_path)
+    assert [run.name for run in library.runs()] == ["mine"]
+    for name in ("", ".", "..", "min", "mine/", "mine/../mine", "deep/inside", str(tmp_path / "mine"), ".new-1-abc"):
+        assert library.run(name) is None
+    found = library.run("mine")
+    assert found is not None
+    assert found.path == tmp_path / "mine"
+
+
+def test_a_folder_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
+    assert Library(tmp_path / "nowhere").runs() == []
+    assert Library(tmp_path / "nowhere").run("x") is None
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_probes_are_offered_the_finished_runs_of_their_experiments(lab_runs: Path, tmp_path: Path) -> None:
+    library = Library(lab_runs)
+    drawing, rebuild = library.atlas.probes["draw_a_digit"], library.atlas.probes["rebuild_from_components"]
+    assert {"seed-0", "seed-1"} <= {run.name for run in library.runs_for(drawing)}
+    assert "pca" in [run.name for run in library.runs_for(rebuild)]
+    assert not {run.name for run in library.runs_for(drawing)} & {run.name for run in library.runs_for(rebuild)}
+    assert library.probes_for("classifier_on_digits") == [drawing]
+    made(tmp_path, "unfinished")
+    assert Library(tmp_path).runs_for(rebuild) == []
+
+
+def test_500_runs_are_listed_in_a_blink(tmp_path: Path) -> None:
+    about = {"experiment": "pca_on_digits", "settings": {"shown": 4}, "options": {"seed": 0}, "started": "2026-01-01"}
+    for index in range(500):
+        folder = tmp_path / f"run-{index:03d}"
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps(about))
+        (folder / "result.json").write_text('{"result": {"loss": 0.5}, "seconds": 1.0}')
+        (folder / ".lock").touch()
+    library = Library(tmp_path)
+    began = time.perf_counter()
+    assert len(library.runs()) == 500
+    first = time.perf_counter() - began
+    again = []
+    for _ in range(3):
+        began = time.perf_counter()
+        assert len(library.runs()) == 500
+        assert library.run("run-250") is not None
+        again.append(time.perf_counter() - began)
+    assert first < 0.5
+    assert min(again) < 0.15
+
+
+def test_a_run_of_the_command_line_shows_up(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    assert library.runs() == []
+    smoke_run(tmp_path, "xor_needs_a_hidden_layer", name="typed")
+    assert [(run.name, run.status) for run in library.runs()] == [("typed", "finished")]
+
+
+def test_a_verdict_is_remembered(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    mark = next(mark for mark in library.atlas.marks if mark.name == "a_broken_comment_is_code")
+    verdict = asyncio.run(library.check(mark))
+    library.close()
+    assert verdict.holds
+    assert library.verdicts == {mark: verdict}

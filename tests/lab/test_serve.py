@@ -1,0 +1,168 @@
+"""The lab as a process: where it listens, what it says when it cannot, and how it ends."""
+
+import importlib.util
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from cli.conftest import Command, clean_environment
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from lab.conftest import Lab, StartLab, alive, wait_for
+from lab.wire import Wire, opened
+from parnassus.cli.lab import open_lab
+from parnassus.lab.guard import COOKIE
+from parnassus.runs import RunError
+
+EVIL = Origin("http://evil.example")
+
+
+@pytest.fixture(scope="module")
+def lab(start_lab: StartLab, lab_runs: Path) -> Lab:
+    return start_lab(lab_runs)
+
+
+def listeners(port: int) -> set[str]:
+    """The addresses, as the system writes them, on which somebody listens at this port."""
+    found = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            address, place = line.split()[1].split(":")
+            if int(place, 16) == port and line.split()[3] == "0A":
+                found.add(address)
+    return found
+
+
+linux = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
+
+
+@linux
+@pytest.mark.network
+def test_it_listens_on_this_machine_only(lab: Lab) -> None:
+    assert listeners(lab.port) == {"0100007F"}  # 127.0.0.1, back to front
+
+
+@pytest.mark.network
+def test_the_lab_itself_is_guarded(lab: Lab) -> None:
+    with Wire(lab.port) as wire:
+        assert wire.ask("/").status == 200
+        assert wire.ask("/", headers=(("Host", f"evil.example:{lab.port}"),)).status == 421
+        assert wire.ask("/", method="POST", headers=(("Origin", "http://evil.example"),)).status == 403
+        assert wire.ask("/", method="DELETE").status == 405
+        assert wire.ask("/docs").status == wire.ask("/openapi.json").status == 404
+        assert "connect-src 'self'" in wire.ask("/runs").headers["content-security-policy"]
+
+
+@pytest.mark.network
+def test_a_page_of_another_site_cannot_open_the_socket(lab: Lab) -> None:
+    address = f"ws://127.0.0.1:{lab.port}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    with pytest.raises(InvalidStatus) as refused, connect(address, origin=EVIL, proxy=None):
+        pass
+    assert refused.value.response.status_code == 403
+    with opened(lab.port, "/") as page:  # and ours can
+        assert page.listeners()
+
+
+@pytest.mark.network
+def test_a_body_that_does_not_say_how_long_it_is_ends_at_the_limit(lab: Lab) -> None:
+    with opened(lab.port, "/experiments/classifier_on_digits") as page:
+        url = next(each["props"]["url"] for each in page.elements.values() if each["tag"] == "nicegui-upload")
+        head = f"POST {url} HTTP/1.1\r\nHost: {lab.host}\r\nTransfer-Encoding: chunked\r\n"
+        head += "Content-Type: multipart/form-data; boundary=edge\r\n\r\n"
+        part = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\n'
+        piece = b"100000\r\n" + bytes(2**20) + b"\r\n"
+        with Wire(lab.port) as wire:
+            answer = wire.send(head.encode() + b"%x\r\n%s\r\n" % (len(part), part) + 65 * piece + b"0\r\n\r\n", "POST")
+    assert answer.status == 413
+    assert not (lab.root / ".uploads").exists()
+    assert lab.errors == ""
+
+
+@pytest.mark.network
+def test_other_machines_need_the_token(start_lab: StartLab, lab_runs: Path) -> None:
+    lab = start_lab(lab_runs, "--host", "0.0.0.0")
+    assert lab.token is not None
+    assert len(lab.token) >= 32
+    with httpx.Client(base_url=lab.address, trust_env=False) as client:
+        assert client.get("/").status_code == 401
+        assert client.get("/files/seed-0/run.json").status_code == 401
+        assert client.get("/", params={"token": "wrong"}).status_code == 401
+        entered = client.get("/", params={"token": lab.token})
+        assert entered.status_code == 303
+        assert entered.headers["location"] == "/"
+        assert client.get("/").status_code == 200  # by its cookie
+        assert client.get("/files/seed-0/run.json").status_code == 200
+    socket_address = f"ws://127.0.0.1:{lab.port}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    with pytest.raises(InvalidStatus), connect(socket_address, proxy=None):
+        pass
+    with connect(socket_address, proxy=None, additional_headers={"Cookie": f"{COOKIE}={lab.token}"}) as connection:
+        assert str(connection.recv(timeout=10)).startswith("0{")
+    lab.stop()
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("port", ["used", "70000", "-1"])
+def test_a_port_that_cannot_be_had_is_one_sentence(parnassus: Command, port: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = str(taken.getsockname()[1]) if port == "used" else port
+        done = parnassus("lab", "--no-browser", "--port", number)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"parnassus: the lab cannot listen on 127.0.0.1:{number}: ")
+    assert done.stderr.endswith("; try another --port\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_nicegui_the_lab_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("parnassus.cli.lab.find_spec", lambda name: None)
+    with pytest.raises(RunError, match=r"needs NiceGUI.*pip install 'parnassus\[lab\]'"):
+        open_lab(tmp_path, host=None, port=None, browser=False)
+    assert importlib.util.find_spec("nicegui") is not None
+
+
+PROGRAM = """
+import sys
+from parnassus.cli.main import main
+sys.argv = ["parnassus", "lab", "--help"]
+try:
+    main()
+finally:
+    assert not {"torch", "nicegui", "fastapi", "matplotlib"} & set(sys.modules)
+"""
+
+
+def test_help_comes_at_once_and_loads_nothing() -> None:
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=clean_environment(), check=True
+        )
+        times.append(time.perf_counter() - began)
+        assert "--host" in done.stdout
+    assert min(times) < 1
+
+
+@pytest.mark.network
+def test_it_says_goodbye_in_time_and_its_workers_leave_with_it(start_lab: StartLab, lab_runs: Path) -> None:
+    lab = start_lab(lab_runs)
+    with opened(lab.port, "/claims/B4") as page:  # a page that is open, and claims at work
+        page.hear(1)
+        workers = children(lab.process.pid)
+        began = time.monotonic()
+        lab.stop()
+        assert time.monotonic() - began < 8
+    assert lab.process.returncode is not None
+    wait_for(lambda: not any(map(alive, workers)), "the workers of a lab that is gone", 10)
+    assert "Traceback" not in lab.errors
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one started, where the system tells."""
+    return [int(each) for task in Path(f"/proc/{pid}/task").glob("*/children") for each in task.read_text().split()]

@@ -1,0 +1,163 @@
+"""Talking to a lab byte by byte: requests that no client would send, and the messages of an opened page."""
+
+import html
+import http.client
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
+
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back; status 0 when the lab hung up without a word."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Wire:
+    """A connection that is kept open as long as the lab keeps it."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._socket: socket.socket | None = None
+
+    def ask(
+        self,
+        target: str | bytes,
+        *,
+        method: str = "GET",
+        headers: tuple[tuple[str, str | bytes], ...] = (),
+        body: bytes = b"",
+    ) -> Answer:
+        """Send one request with exactly this target; ours is the Host unless told."""
+        lines = [f"{method} ".encode("latin-1") + _bytes(target) + b" HTTP/1.1"]
+        if not any(name.lower() == "host" for name, _ in headers):
+            lines.append(f"Host: 127.0.0.1:{self.port}".encode())
+        if body or method == "POST":
+            lines.append(f"Content-Length: {len(body)}".encode())
+        lines += [name.encode("latin-1") + b": " + _bytes(value) for name, value in headers]
+        return self.send(b"\r\n".join(lines) + b"\r\n\r\n" + body, method)
+
+    def send(self, raw: bytes, method: str = "GET", *, done: bool = False) -> Answer:
+        """Send bytes and read one answer; after `done` nothing more will come from here."""
+        kept = self._socket is not None
+        for attempt in (1, 2):
+            if self._socket is None:
+                self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+            try:
+                self._socket.sendall(raw)
+                if done:
+                    self._socket.shutdown(socket.SHUT_WR)
+                return self._read(self._socket, method)
+            except (ConnectionError, http.client.BadStatusLine):
+                self.close()
+                if not kept or attempt == 2:
+                    break  # it was ours alone: the lab hung up on this request
+        return Answer(0, {}, b"")
+
+    def _read(self, connection: socket.socket, method: str) -> Answer:
+        response = http.client.HTTPResponse(connection, method=method)
+        try:
+            response.begin()
+            body = response.read()
+        except http.client.IncompleteRead as part:
+            body = part.partial
+        closing = response.will_close
+        answer = Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+        response.close()
+        if closing:
+            self.close()
+        return answer
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8")
+
+
+class Page:
+    """A page that was opened, with its elements, and the socket over which a browser tells what happens on it."""
+
+    def __init__(self, connection: ClientConnection, client: str, source: str) -> None:
+        self.connection, self.client = connection, client
+        self.resources = set(re.findall(r"/_nicegui/[\w./-]+", source))
+        found = re.search(r"parseElements\(String\.raw`(.*?)`\)", source, re.DOTALL)
+        assert found is not None
+        self.elements: dict[str, Any] = json.loads(html.unescape(found[1]))
+
+    def listeners(self) -> list[tuple[int, str, str, str]]:
+        """(element, its tag, the listener, its event) for everything on the page that listens."""
+        return [
+            (int(number), element.get("tag", ""), event["listener_id"], event["type"])
+            for number, element in self.elements.items()
+            for event in element.get("events", ())
+        ]
+
+    def text(self, number: int) -> str:
+        element = self.elements[str(number)]
+        return str(element.get("text") or element.get("props", {}).get("label") or "")
+
+    def tell(self, name: str, message: object) -> None:
+        """A message of socket.io."""
+        self.connection.send("42" + json.dumps([name, message]))
+
+    def event(self, number: int, listener: str, *arguments: str | None) -> None:
+        """Something happened to an element; arguments are written as JSON."""
+        self.tell("event", {"id": number, "client_id": self.client, "listener_id": listener, "args": arguments})
+
+    def hear(self, seconds: float = 0.2) -> list[Any]:
+        """The messages that came in until there was silence; elements that are new or changed are remembered."""
+        heard: list[Any] = []
+        try:
+            while len(heard) < 1000:
+                message = self.connection.recv(timeout=seconds)
+                if message == "2":
+                    self.connection.send("3")
+                elif isinstance(message, str) and message.startswith("42"):
+                    heard.append(json.loads(message[2:]))
+        except (TimeoutError, ConnectionClosed):
+            pass
+        for name, content, *_ in heard:
+            if name == "update":
+                told = self.elements | content
+                self.elements = {number: each for number, each in told.items() if isinstance(each, dict)}
+        return heard
+
+
+@contextmanager
+def opened(port: int, path: str) -> Iterator[Page]:
+    """Open a page as a browser does: its HTML, then its socket."""
+    with Wire(port) as wire:
+        source = wire.ask(path).body.decode()
+    client = re.search(r"'client_id': '([^']+)'", source)
+    assert client is not None
+    query = f"client_id={client[1]}&next_message_id=0&implicit_handshake=true&tab_id=tab&document_id={client[1]}"
+    address = f"ws://127.0.0.1:{port}/_nicegui_ws/socket.io/?EIO=4&transport=websocket&{query}"
+    origin = Origin(f"http://127.0.0.1:{port}")
+    with connect(address, origin=origin, open_timeout=PATIENCE, max_size=None, proxy=None) as connection:
+        connection.recv(timeout=PATIENCE)
+        connection.send("40")
+        connection.recv(timeout=PATIENCE)
+        yield Page(connection, client[1], source)

@@ -1,0 +1,151 @@
+"""Components rebuild what they must, and a place in the latent plane is decoded as the model does it."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+import torch
+
+from parnassus.data import load_digits, mnist_mini
+from parnassus.latent import Autoencoder
+from parnassus.latent.experiments import pca_on_digits
+from parnassus.latent.pca import PCA
+from parnassus.latent.probes import rebuild_from_components, walk_the_latent_plane
+from parnassus.touch import Bars, Control, Curves, Images, Numbers, Point, Whole, answer, controls_of
+from parnassus.train.trained import Trained
+
+DIGITS = load_digits()
+
+
+@pytest.fixture(scope="module")
+def fitted(trained_run: Callable[..., Trained]) -> Trained:
+    return trained_run("pca_on_digits")
+
+
+def rebuilt(trained: Trained, **values: object) -> tuple[Images, Numbers, Curves, Curves]:
+    images, numbers, errors, spectrum = answer(
+        rebuild_from_components, trained, controls_of(rebuild_from_components, trained), values
+    )
+    assert isinstance(images, Images)
+    assert isinstance(numbers, Numbers)
+    assert isinstance(errors, Curves)
+    assert isinstance(spectrum, Curves)
+    return images, numbers, errors, spectrum
+
+
+def test_the_sliders_run_over_all_components_and_all_unseen_examples(fitted: Trained) -> None:
+    components, example = controls_of(rebuild_from_components, fitted).values()
+    assert isinstance(components, Whole)
+    assert isinstance(example, Whole)
+    assert (components.low, components.high) == (1, 64)
+    assert (example.low, example.high) == (1, 360)
+
+
+def test_the_error_falls_with_every_component_to_nothing(fitted: Trained) -> None:
+    errors = []
+    for size in (1, 2, 5, 16, 40, 64):
+        _, numbers, _, _ = rebuilt(fitted, components=size, example=7)
+        value = numbers.values["squared error of this example"]
+        assert isinstance(value, float)
+        errors.append(value)
+    assert all(after < before for before, after in pairwise(errors))
+    assert errors[-1] < 1e-9
+    assert rebuilt(fitted, components=64)[1].values["variance explained"] == "100.0 %"
+
+
+def test_the_copy_is_that_of_a_fit_with_as_many_components(fitted: Trained) -> None:
+    images, numbers, errors, spectrum = rebuilt(fitted, components=5, example=7)
+    pca, x = PCA.fit(DIGITS.train.x.flatten(1), 5), DIGITS.test.x[6].flatten()[None]
+    copy = pca.reconstruct(x)
+    torch.testing.assert_close(images.images[0], DIGITS.test.x[6])
+    torch.testing.assert_close(images.images[1].flatten(), copy[0].clamp(0, 1), atol=1e-5, rtol=0)
+    assert numbers.values["squared error of this example"] == pytest.approx(float((x - copy).square().sum()), rel=1e-4)
+    assert numbers.values["eigenvalues left out, their sum"] == pytest.approx(float(pca.residual), rel=1e-4)
+    sizes, line = errors.lines["this example"]
+    assert line[list(sizes).index(5)] == numbers.values["squared error of this example"]
+    assert (errors.marked, spectrum.marked) == (5, 5)
+
+
+def test_the_spectrum_falls_and_ends_with_the_pixels_that_vary(fitted: Trained) -> None:
+    _, _, _, spectrum = rebuilt(fitted)
+    index, eigenvalues = spectrum.lines["λ"]
+    assert list(eigenvalues) == sorted(eigenvalues, reverse=True)
+    assert sum(eigenvalues) == pytest.approx(float(DIGITS.train.x.flatten(1).var(0, correction=0).sum()), rel=1e-4)
+    assert len(index) == int((DIGITS.train.x.flatten(1).std(0) > 0).sum()) < 64
+
+
+def test_examples_that_are_no_images_get_numbers(fitted: Trained) -> None:
+    trained = Trained(fitted.folder, pca_on_digits.Experiment(data="iris"))
+    numbers, errors, spectrum = answer(
+        rebuild_from_components, trained, controls_of(rebuild_from_components, trained), {}
+    )
+    assert isinstance(numbers, Numbers)
+    assert isinstance(errors, Curves)
+    assert isinstance(spectrum, Curves)
+    assert numbers.title == "With 4 of 4 numbers"  # 16 by default, and there are not so many
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"components": 65}, "components kept, K must be between 1 and 64; got 65"),
+        ({"example": 0}, "unseen example must be between 1 and 360; got 0"),
+    ],
+)
+def test_wrong_values_get_sentences(values: dict[str, object], sentence: str, fitted: Trained) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        rebuilt(fitted, **values)
+
+
+@pytest.fixture(scope="module")
+def trained(trained_run: Callable[..., Trained]) -> Trained:
+    return trained_run("autoencoder_on_fashion")
+
+
+@pytest.fixture(scope="module")
+def controls(trained: Trained) -> dict[str, Control]:
+    return controls_of(walk_the_latent_plane, trained)
+
+
+@torch.no_grad()
+def test_at_the_code_of_a_training_image_its_copy_is_painted(trained: Trained, controls: dict[str, Control]) -> None:
+    place, seen, model = controls["place"], mnist_mini().train.take(640), trained.model
+    assert isinstance(place, Point)
+    assert not callable(place.plane)
+    assert isinstance(model, Autoencoder)
+    assert place.plane.labels is not None
+    assert len(place.plane.points) == len(place.plane.labels) > 600
+    z = model.encode(seen.x)
+    for point, label in list(zip(place.plane.points.tolist(), place.plane.labels.tolist(), strict=True))[:5]:
+        row = int((z - torch.tensor(point)).abs().sum(1).argmin())
+        images, classes, numbers = answer(walk_the_latent_plane, trained, controls, {"place": point})
+        assert isinstance(images, Images)
+        assert isinstance(classes, Bars)
+        assert isinstance(numbers, Numbers)
+        copy = model(seen.x[row : row + 1])[0]
+        torch.testing.assert_close(images.images[0], copy, atol=1e-4, rtol=0)
+        torch.testing.assert_close(images.images[1], seen.x[row])
+        torch.testing.assert_close(images.images[2], copy, atol=1e-6, rtol=0)
+        assert images.captions[1] == f"nearest training image: {label}"
+        assert numbers.values["distance to the nearest code"] == pytest.approx(0, abs=1e-5)
+        assert float(classes.values.sum()) == pytest.approx(1)
+        assert f"error {float((copy - seen.x[row]).square().mean()):.3f}" in images.captions[2]
+
+
+def test_far_from_every_code_the_distance_says_so(trained: Trained, controls: dict[str, Control]) -> None:
+    place = controls["place"]
+    assert isinstance(place, Point)
+    assert not callable(place.plane)
+    corners = torch.cartesian_prod(torch.tensor(place.plane.across), torch.tensor(place.plane.up))
+    emptiest = corners[torch.cdist(corners, place.plane.points).amin(1).argmax()]
+    numbers = answer(walk_the_latent_plane, trained, controls, {"place": emptiest.tolist()})[-1]
+    assert isinstance(numbers, Numbers)
+    distance, typical = list(numbers.values.values())[2:]
+    assert isinstance(distance, float)
+    assert isinstance(typical, float)
+    assert distance > 3 * typical > 0
+
+
+def test_a_place_outside_the_plane_gets_a_sentence(trained: Trained, controls: dict[str, Control]) -> None:
+    with pytest.raises(ValueError, match=r"a place in the plane must be between .* got 1e"):
+        answer(walk_the_latent_plane, trained, controls, {"place": [1e9, 0]})

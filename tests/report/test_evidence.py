@@ -1,0 +1,287 @@
+"""A figure of evidence shows the numbers that were compared, and what of them would have been accepted."""
+
+from math import inf, log, nan
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from parnassus.atlas import Correction, Evidence, accepts, all_of, at_least, at_most, close, raises, rate, rejects, runs
+from parnassus.atlas.index import Atlas, examine
+from parnassus.report import evidence_figure
+from parnassus.report.ink import svg_of
+
+UP_AND_DOWN = np.random.default_rng(0).normal(size=100)
+NOTHING = raises(ValueError, lambda: int("x"))
+CLAIMS = (
+    "the_last_step_needs_its_own_variance",
+    "every_schedule_keeps_less_signal_with_each_step",
+    "two_noises_merge_into_one",
+    "the_printed_ddpm_variance_is_not_admissible",
+    "both_parametrisations_pay_the_same_divergence",
+    "the_step_schedule_is_torch_s",
+    "one_image_needs_evaluation_mode",
+    "only_the_top_eigenvectors_are_unbeaten",
+    "the_sigmoid_is_steepest_at_one_quarter",
+    "whole_numbers_have_no_precision",
+    "softmax_is_a_distribution_that_ignores_shifts",
+    "equal_batches_average_to_the_full_gradient",
+    "one_cycle_sets_a_momentum",
+)
+
+
+def drawn(evidence: Evidence | Correction) -> Figure:
+    figure = evidence_figure(evidence)
+    assert figure is not None
+    return figure
+
+
+def lines(ax: Axes, label: str) -> Line2D:
+    (found,) = (line for line in ax.lines if line.get_label() == label)
+    return found
+
+
+def points(ax: Axes, label: str) -> list[tuple[float, float]]:
+    x, y = (np.asarray(each, dtype=float).tolist() for each in lines(ax, label).get_data())
+    return list(zip(x, y, strict=True))
+
+
+def band(ax: Axes, label: str) -> tuple[float, float]:
+    """From where to where a number line is shaded."""
+    (area,) = (patch for patch in ax.patches if patch.get_label() == label)
+    assert isinstance(area, Rectangle)
+    return area.get_x(), area.get_x() + area.get_width()
+
+
+def heights(ax: Axes, label: str) -> list[float]:
+    """All heights at which the edge of a shaded area turns."""
+    (area,) = (each for each in ax.collections if each.get_label() == label)
+    assert isinstance(area, PolyCollection)
+    return sorted({round(float(y), 9) for path in area.get_paths() for _, y in np.asarray(path.vertices)})
+
+
+def titles(figure: Figure) -> list[str]:
+    return [title.replace("\xa0", " ") for ax in figure.axes if (title := ax.get_title(loc="left"))]
+
+
+def test_one_number_stands_beside_its_prediction_and_tolerance() -> None:
+    (ax,) = drawn(close(2.1, 2.0, atol=0.25)).axes
+    assert band(ax, "accepted") == pytest.approx((1.75, 2.25))
+    assert points(ax, "predicted")[0][0] == 2.0
+    assert points(ax, "measured") == [(2.1, 0.5)]
+    assert "2.1 ≈ 2 ±\xa00.25" in ax.get_xlabel()
+    left, right = ax.get_xlim()
+    assert left < 1.75
+    assert right > 2.25
+
+
+def test_digits_too_late_to_be_read_are_counted_in_tolerances() -> None:
+    (ax,) = drawn(close(1e6 + 3e-6, 1e6, atol=1e-5)).axes
+    assert band(ax, "accepted") == (-1.0, 1.0)
+    assert points(ax, "measured")[0][0] == pytest.approx(0.3, rel=1e-3)
+    assert ax.get_xlabel().startswith("tolerances off\n")
+
+
+def test_exact_numbers_have_no_band_and_a_miss_is_a_cross() -> None:
+    (ax,) = drawn(close(2.0, 5.0)).axes
+    assert [patch.get_label() for patch in ax.patches] == []
+    assert points(ax, "measured, outside") == [(2.0, 0.5)]
+    assert lines(ax, "measured, outside").get_marker() == "x"
+    assert titles(drawn(close(2.0, 5.0))) == ["✗ fails"]
+
+
+def test_the_cross_follows_the_verdict_at_the_border() -> None:
+    """1 + 0.1 lies beyond 1 ± 0.1 by a rounding, which the band cannot show; p = level does not reject."""
+    for evidence in (close(1.1, 1.0, atol=0.1), rejects(1e-3)):
+        assert not evidence.holds
+        assert len(points(drawn(evidence).axes[0], "measured, outside")) == 1
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_the_forbidden_side_of_a_bound_is_shaded(upper: bool) -> None:
+    bounded = at_most if upper else at_least
+    (ax,) = drawn(bounded(2.0, 3.0)).axes
+    left, right = ax.get_xlim()
+    assert band(ax, "forbidden") == ((3.0, right) if upper else (left, 3.0))
+    (ax,) = drawn(bounded(np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.0, 3.0]))).axes
+    bottom, top = ax.get_ylim()
+    assert heights(ax, "forbidden") == pytest.approx([2.0, 3.0, top] if upper else [bottom, 2.0, 3.0])
+    assert points(ax, "measured, outside") == [(2.0, 4.0) if upper else (0.0, 1.0)]
+    assert len(points(ax, "measured")) == 2
+
+
+def test_numbers_far_apart_stand_on_a_log_scale_with_true_ticks() -> None:
+    figure = drawn(at_most(np.array([1e-7, 1e-3, 0.5]), 1e4))
+    (ax,) = figure.axes
+    assert ax.get_yscale() == "log"
+    figure.draw_without_rendering()
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    powers = {f"{10.0**power:g}": power for power in range(-2, 3)}
+    raised = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    read = [powers[text] if text in powers else int(text[2:].translate(raised)) for text in shown]
+    assert read == pytest.approx(np.log10(ax.get_yticks()).tolist())
+    assert drawn(at_most(3.0, 4.0)).axes[0].get_xscale() == "linear"
+
+
+def test_many_numbers_lie_on_their_prediction_inside_its_band() -> None:
+    wave = np.sin(np.linspace(0, 6, 60))
+    (ax,) = drawn(close(wave + 0.05, wave, atol=0.2)).axes
+    assert np.array(points(ax, "predicted")) == pytest.approx(np.column_stack([np.arange(60), wave]))
+    assert len(points(ax, "measured")) == 60
+    edges = heights(ax, "accepted")
+    assert (edges[0], edges[-1]) == pytest.approx((wave.min() - 0.2, wave.max() + 0.2))
+
+
+def test_a_band_too_thin_to_be_seen_is_shown_in_tolerances_below() -> None:
+    wave = np.sin(np.linspace(0, 6, 60))
+    off = np.full(60, 2e-13)
+    off[7] = -5e-13
+    above, below = drawn(close(wave + off, wave, atol=1e-12)).axes
+    assert points(above, "predicted")[7][1] == pytest.approx(wave[7])
+    assert [y for _, y in points(below, "measured")] == pytest.approx(off / 1e-12, abs=1e-3)
+    assert points(below, "worst")[0] == pytest.approx((7.0, -0.5), abs=1e-3)
+    bottom, top = below.get_ylim()
+    assert (bottom, top) == (-1.25, 1.25)
+
+
+def test_misses_too_small_to_be_seen_are_not_hidden() -> None:
+    wave = np.sin(np.linspace(0, 6, 60))
+    _, below = drawn(close(wave + 3e-9, wave, atol=1e-9)).axes
+    assert [y for _, y in points(below, "measured, outside")] == pytest.approx(np.full(60, 3.0), rel=1e-3)
+    assert below.get_ylim()[1] > 3.0
+    assert titles(drawn(close(wave + 3e-9, wave, atol=1e-9))) == ["✗ fails"]
+
+
+def test_numbers_about_a_large_constant_are_shown_in_tolerances_alone() -> None:
+    (ax,) = drawn(close(1e6 + np.array([1e-6, -2e-6]), 1e6, atol=1e-5)).axes
+    assert [y for _, y in points(ax, "measured")] == pytest.approx([0.1, -0.2], rel=1e-2)
+
+
+def test_predictions_that_go_up_and_down_make_a_diagonal() -> None:
+    (ax,) = drawn(close(UP_AND_DOWN + 0.1, UP_AND_DOWN, atol=1.0)).axes
+    assert np.array(points(ax, "predicted")) == pytest.approx(np.sort(UP_AND_DOWN)[:, None].repeat(2, axis=1))
+    assert [y - x for x, y in points(ax, "measured")] == pytest.approx(np.full(100, 0.1))
+
+
+def test_equal_numbers_need_no_ring() -> None:
+    (ax,) = drawn(close(np.arange(50), np.arange(50))).axes
+    assert "worst" not in [line.get_label() for line in ax.lines]
+    assert ax.get_xlabel().endswith("all 50 exactly equal")
+
+
+def test_the_lines_of_a_rate_meet_in_the_centre_with_their_slopes() -> None:
+    x = np.array([1.0, 10.0, 100.0])
+    (ax,) = drawn(rate(x, 7 * x**-0.5, -0.6, atol=0.25)).axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    fitted, predicted = (line.get_xydata() for line in ax.lines if len(np.asarray(line.get_xdata())) == 50)
+    for line, slope in ((np.asarray(fitted), -0.5), (np.asarray(predicted), -0.6)):
+        (x0, y0), (x1, y1) = line[0], line[-1]
+        assert log(y1 / y0) / log(x1 / x0) == pytest.approx(slope)
+        assert np.interp(log(10), np.log(line[:, 0]), np.log(line[:, 1])) == pytest.approx(log(7 * 10**-0.5))
+    edges = heights(ax, "accepted")
+    assert edges[-1] == pytest.approx(7 * 10**-0.5 * 10**0.85)  # exponent −0.6 − 0.25, a decade to the left
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["fitted: exponent -0.5", "predicted: -0.6 ± 0.25"]
+
+
+def test_p_values_stand_beside_their_level() -> None:
+    (ax,) = drawn(accepts(0.25, level=1e-3)).axes
+    assert (ax.get_xscale(), ax.get_xlim()[1]) == ("log", 1.0)
+    assert band(ax, "forbidden")[1] == 1e-3
+    assert points(ax, "measured")[0][0] == 0.25
+    (ax,) = drawn(rejects(0.0)).axes
+    assert band(ax, "forbidden") == (1e-3, 1.0)
+    assert lines(ax, "measured").get_marker() == "<"  # zero lies beyond every log scale
+
+
+def test_each_part_has_a_panel_with_its_name_and_verdict() -> None:
+    figure = drawn(all_of(one=close(1.0, 1.0), two=all_of(inner=at_most(3.0, 2.0)), three=NOTHING))
+    assert titles(figure) == ["two: inner ✗ fails", "one ✓ holds"]
+
+
+def test_of_many_parts_six_are_shown_and_the_failed_among_them() -> None:
+    parts = {f"part_{index}": close(1.0, 1.0, atol=0.1) for index in range(7)}
+    figure = drawn(all_of(**parts, last=close(2.0, 1.0, atol=0.1)))
+    assert len(titles(figure)) == 6
+    assert "last ✗ fails" in titles(figure)
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "6 of 8 comparisons"
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "measured",
+        "measured, outside",
+        "predicted",
+        "accepted",
+    ]
+
+
+def test_an_erratum_shows_both_sides_with_their_verdicts() -> None:
+    printed, right = close(3.0, 1.0, atol=0.1), close(1.05, 1.0, atol=0.1)
+    beside = drawn(Correction(printed=printed, corrected=right))
+    assert titles(beside) == ["printed ✗ fails", "right ✓ holds"]
+    left, other = (ax.get_position() for ax in beside.axes)
+    assert (left.x0 < other.x0, left.y0 == other.y0) == (True, True)
+    below = drawn(Correction(printed=printed, corrected=all_of(a=right, b=right)))
+    assert titles(below) == ["printed ✗ fails", "right: a ✓ holds", "right: b ✓ holds"]
+
+
+def test_a_side_without_numbers_is_told_in_words() -> None:
+    failing = runs(lambda: int("x"), unless=ValueError)
+    figure = drawn(Correction(printed=failing, corrected=close(1.0, 1.0)))
+    assert titles(figure) == ["printed ✗ fails", "right ✓ holds"]
+    assert "ValueError" in figure.axes[0].texts[0].get_text()
+
+
+def test_without_numbers_there_is_no_figure() -> None:
+    assert evidence_figure(NOTHING) is None
+    assert evidence_figure(all_of(first=NOTHING, second=NOTHING)) is None
+    assert evidence_figure(Correction(printed=NOTHING, corrected=NOTHING)) is None
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        close(nan, 1.0, atol=1.0),
+        close(1.0, nan),
+        close(inf, inf),
+        close(inf, 1.0, atol=0.5),
+        close(1.0, 3.0, atol=inf),
+        close(1e306, -1e306, rtol=0.1),
+        close(np.array([1.0, nan, inf, 3.0]), np.array([1.0, 2.0, inf, 3.1]), atol=0.2),
+        close(np.full(30, nan), 1.0),
+        close(np.array([1.0, 2.0]), 3.0, atol=inf),
+        close(np.array([1 + 1j, 2.0]), np.array([1.0, 2.0]), atol=1e-6),
+        close(10.0 ** np.arange(-5, 5), 10.0 ** np.arange(-5, 5), rtol=1.5),
+        at_most(inf, inf),
+        at_most(-inf, 0.0),
+        at_least(inf, 1e300),
+        at_least(9e-305, 1e-305),
+        at_least(np.array([1e-40, 1e-6]), 1e-300),
+        at_least(np.array([nan, 1.0]), 0.0),
+        at_most(np.zeros(3), 0.0),
+        at_most(UP_AND_DOWN - 1, UP_AND_DOWN),
+        accepts(nan),
+        rejects(1e-320),
+        rate(np.array([1.0, 1e200]), np.array([1.0, 1e-200]), -1.0, atol=0.0),
+    ],
+)
+def test_every_number_can_be_drawn(evidence: Evidence) -> None:
+    svg = svg_of(drawn(all_of(part=evidence, whole=evidence)))
+    assert ("✓" if evidence.holds else "✗") in svg
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claims_of_every_kind_have_a_figure(name: str) -> None:
+    (mark,) = Atlas().marks_of(name)
+    outcome = examine(mark)
+    figure = drawn(outcome)
+    verdicts = [title.split()[-2] for title in titles(figure)]
+    assert set(verdicts) == ({"✓", "✗"} if isinstance(outcome, Correction) else {"✓"})
+    assert len(verdicts) <= 6
+    svg = svg_of(figure)
+    assert "var(--ink)" in svg
+    assert len(svg) < 500_000
