@@ -94,6 +94,14 @@ def test_an_option_that_may_be_empty_can_be_set_and_emptied() -> None:
         assert parse(entry, module, threads.flags(value))[1].threads == value
 
 
+def test_a_switch_can_be_turned_both_ways() -> None:
+    (switch,) = [field for field in LIBRARY.machine if field.name == "compile"]
+    entry = LIBRARY.atlas.experiments["pca_on_digits"]
+    module = importlib.import_module(entry.module)
+    for value in (True, False):
+        assert parse(entry, module, ["--compile", *switch.flags(value)])[1].compile is value
+
+
 # what a person types
 
 WHOLE = Field("steps", "whole", 2_000, "gradient steps")
