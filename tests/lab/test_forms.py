@@ -223,7 +223,7 @@ def test_the_snippet_gives_the_numbers_of_the_command(
     results = {path.parent.name: json.loads(path.read_text())["result"] for path in Path("runs").glob("*/result.json")}
     theirs = results.pop("theirs")
     ((name, mine),) = results.items()
-    assert mine == theirs
+    assert mine == pytest.approx(theirs, rel=1e-6)  # the last bits depend on where an array lies in memory
     assert said == f"{mine} {Path('runs') / name}\n"
 
 

@@ -1,6 +1,7 @@
-"""Ten thousand requests that no page would send: nothing breaks, nothing leaks, nothing is left behind."""
+"""Ten thousand requests that no page would send break nothing and leak nothing; PARNASSUS_FUZZ is their seed."""
 
 import json
+import os
 import random
 import shutil
 import sys
@@ -19,6 +20,7 @@ from lab.conftest import Lab, StartLab
 from lab.wire import Answer, Page, Wire, opened
 
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("fuzz")]
+SEED = int(os.environ.get("PARNASSUS_FUZZ", "0"))
 SECRET = "canary-5d1f0c7e9ab34"
 REQUESTS = {"paths": 3000, "files": 1500, "headers": 900, "queries": 400, "methods": 300, "forms": 500, "garbage": 300}
 REQUESTS |= {"plain": 150, "messages": 3000}
@@ -84,7 +86,7 @@ class Fuzz:
     """Seeded requests of one kind."""
 
     def __init__(self, lab: Lab, seed: int) -> None:
-        self.lab, self.random, self.wire = lab, random.Random(seed), Wire(lab.port)
+        self.lab, self.random, self.wire = lab, random.Random(f"{SEED} {seed}"), Wire(lab.port)
         self.upload, self.places = "/nowhere", list[str]()  # found on a page
 
     def word(self) -> str:
@@ -243,6 +245,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
     (outside / "canary.txt").write_text(SECRET)
     (outside / "canary.svg").write_text(SECRET)
     (outside / "runs" / "seed-0" / ".secret").write_text(SECRET)
+    (outside / "runs" / "seed-0" / "figures" / ".secret").write_text(SECRET)
     (outside / "runs" / "canary.txt").write_text(SECRET)
     (outside / "runs" / "seed-0" / "figures" / "canary.svg").symlink_to(outside / "canary.svg")
     linked = outside / "runs" / "linked"

@@ -115,15 +115,17 @@ time.sleep(600)
 
 
 def test_a_run_outlives_whoever_started_it(tmp_path: Path) -> None:
-    root = tmp_path / "runs"
-    with subprocess.Popen(
-        [sys.executable, "-c", STARTER, str(root), *LONG], stdout=subprocess.PIPE, text=True, env=clean_environment()
-    ) as starter:
-        assert starter.stdout is not None
-        pid = int(starter.stdout.readline())
-        assert os.getsid(pid) == pid != os.getsid(starter.pid)  # Ctrl-C at the lab's terminal does not reach it
-        starter.send_signal(signal.SIGKILL)
+    root, pid = tmp_path / "runs", None
+    words = [sys.executable, "-c", STARTER, str(root), *LONG]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=clean_environment()) as starter:
+        try:
+            assert starter.stdout is not None
+            pid = int(starter.stdout.readline())
+            session = os.getsid(pid)
+        finally:
+            starter.send_signal(signal.SIGKILL)
     try:
+        assert session == pid  # its own: Ctrl-C at the lab's terminal does not reach it
         wait_for(lambda: steps(root) > 0, "a step of a run whose starter was killed")
         before = steps(root)
         wait_for(lambda: steps(root) > before, "another step")

@@ -104,7 +104,7 @@ def lab(*, host: str | None = None, port: int | None = None, folder: Path = RUNS
     """Open the lab: a page on this machine over the same runs, where models can be touched.
 
     Args:
-        host: listen on this address too, for other machines; they need the token that is printed
+        host: listen on this address instead of loopback, for other machines; they need the token that is printed
         port: listen here; the first free one from 8700 on unless told
         folder: where the runs are
         browser: open a browser
