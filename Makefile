@@ -13,7 +13,8 @@ demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
 
 test: lint
-	.venv/bin/pytest -n 2 --cov --cov-report=term:skip-covered
+	.venv/bin/pytest -n 2 --dist loadgroup -m "not alone" --cov --cov-report=term:skip-covered
+	.venv/bin/pytest -m alone
 
 lint: .venv/ready
 	.venv/bin/ruff check .

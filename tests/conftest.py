@@ -18,6 +18,7 @@ os.environ.pop("PARNASSUS_RUNS", None)  # somebody's runs are none of ours
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "network: opens sockets, on this machine only")
+    config.addinivalue_line("markers", "alone: holds a time to its limit, so nothing else should run beside it")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

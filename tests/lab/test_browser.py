@@ -425,6 +425,7 @@ def test_the_keyboard_reaches_the_content_and_the_colours(page: Any, lab: Lab) -
     page.locator("body.body--dark").wait_for()
 
 
+@pytest.mark.alone
 def test_with_500_runs_the_first_page_comes_at_once(
     browser: Any, tmp_path: Path, start_lab: StartLab, record_property: Callable[[str, object], None]
 ) -> None:

@@ -212,13 +212,13 @@ def test_what_a_profile_sets_can_be_chosen() -> None:
 def test_the_snippet_gives_the_numbers_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = LIBRARY.atlas.experiments["xor_needs_a_hidden_layer"]
+    entry = LIBRARY.atlas.experiments["schedules_compared"]
     settings = profile_values(entry, "smoke", LIBRARY.fields(entry))
-    changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {"hidden": 3}
+    changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {"chain": 7}
     monkeypatch.chdir(tmp_path)
     exec(snippet(entry, changed, {"seed": 7, "device": "cpu"}), {})
     said = capsys.readouterr().out
-    words = ["--profile", "smoke", "--hidden", "3", "--seed", "7", "--device", "cpu", "--quiet", "--name", "theirs"]
+    words = ["--profile", "smoke", "--chain", "7", "--seed", "7", "--device", "cpu", "--quiet", "--name", "theirs"]
     assert dispatch(["run", entry.name, *words, "--folder", "runs"]) == 0
     results = {path.parent.name: json.loads(path.read_text())["result"] for path in Path("runs").glob("*/result.json")}
     theirs = results.pop("theirs")

@@ -67,9 +67,10 @@ def test_a_job_finds_the_folder_of_its_own_process(started: Started) -> None:
 
 def test_a_stopped_run_is_saved_and_goes_on_to_its_end(started: Started) -> None:
     """Also one that is called `last`, when another run is the last one."""
-    job = started.start("run", "classifier_on_digits", "--epochs", "120", "--name", "last", *FLAGS)
+    words = ("run", "classifier_on_digits", "--epochs", "60", "--save-seconds", "0.2", *FLAGS)
+    job = started.start(*words, "--name", "last")
     folder = started.folder(job)
-    wait_for(lambda: folder.progress is not None and folder.progress.done > 0, "the first step")
+    wait_for((folder.path / "checkpoint.safetensors").exists, "the first steps")
     assert state(folder) == "running"
     with pytest.raises(RunError, match="last is running: there is nothing to resume"):
         started.jobs.resume(folder)
@@ -151,10 +152,9 @@ def test_a_command_that_cannot_start_leaves_its_last_sentence(started: Started, 
         ("runs", "dance"): "runs takes list, compare, open or keep; got 'dance'",
         ("run", "pca_on_digits", "--data", str(nowhere), *FLAGS): f"there is nothing at {nowhere}: give the path of ",
     }
-    for words, sentence in sentences.items():
-        job = started.start(*words)
-        wait_for(lambda job=job: job.over, "the end of a command")  # type: ignore[misc]
-        assert job.process.returncode == 2
+    jobs = [started.start(*words) for words in sentences]
+    for job, sentence in zip(jobs, sentences.values(), strict=True):
+        assert job.process.wait(60) == 2
         assert job.failure().startswith(sentence)
         assert job.failure() == job.failure()
         assert job.folder is None

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.conftest import smoke_run
 from parnassus.lab.library import Library
 from parnassus.runs import RunFolder
 
@@ -167,6 +166,7 @@ def test_probes_are_offered_the_finished_runs_of_their_experiments(lab_runs: Pat
     assert Library(tmp_path).runs_for(rebuild) == []
 
 
+@pytest.mark.alone
 def test_500_runs_are_listed_in_a_blink(tmp_path: Path) -> None:
     about = {"experiment": "pca_on_digits", "settings": {"shown": 4}, "options": {"seed": 0}, "started": "2026-01-01"}
     for index in range(500):
@@ -187,13 +187,6 @@ def test_500_runs_are_listed_in_a_blink(tmp_path: Path) -> None:
         again.append(time.perf_counter() - began)
     assert first < 0.5
     assert min(again) < 0.15
-
-
-def test_a_run_of_the_command_line_shows_up(tmp_path: Path) -> None:
-    library = Library(tmp_path)
-    assert library.runs() == []
-    smoke_run(tmp_path, "xor_needs_a_hidden_layer", name="typed")
-    assert [(run.name, run.status) for run in library.runs()] == [("typed", "finished")]
 
 
 def test_a_verdict_is_remembered(tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ finally:
 """
 
 
+@pytest.mark.alone
 def test_help_comes_at_once_and_loads_nothing() -> None:
     times = []
     for _ in range(3):

@@ -43,10 +43,7 @@ def serve(root: Path, *, host: str | None, port: int | None, browser: bool) -> i
         webbrowser.open(address)
     keep_quiet_about_strange_messages()
     config = uvicorn.Config(guarded, log_level="error", ws_max_size=4 * 2**20, timeout_graceful_shutdown=2)
-    try:
-        uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        library.close()
+    uvicorn.Server(config).run(sockets=[listener])
     return 0
 
 
@@ -55,6 +52,7 @@ def application(library: Library) -> FastAPI:
     furnish()
     add_pages(library)
     pages.include_router(file_routes(library))
+    pages.on_shutdown(library.close)
     pages.add_exception_handler(404, not_found)
     pages.add_exception_handler(AttributeError, no_file)
     pages.config.socket_io_js_transports = ["websocket"]  # the guard lets nothing else through

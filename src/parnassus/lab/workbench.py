@@ -32,8 +32,11 @@ class Workbench:
         self._workers().submit(worker.warm_up)
 
     def close(self) -> None:
+        """Give up what is being computed."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
 
     def _workers(self) -> ProcessPoolExecutor:
         if self._pool is None:

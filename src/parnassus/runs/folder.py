@@ -19,7 +19,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -166,8 +166,12 @@ class RunFolder:
 
 def run_folders(root: Path) -> list[RunFolder]:
     """The runs under `root`, oldest first."""
-    paths = [path.parent for path in root.glob("*/run.json") if not path.parent.name.startswith(".")]
-    return [RunFolder(path) for path in sorted(paths, key=lambda path: (path / "run.json").stat().st_mtime_ns)]
+    found = []
+    for about in root.glob("*/run.json"):
+        with suppress(FileNotFoundError):  # deleted while we looked
+            if not about.parent.name.startswith("."):
+                found.append((about.stat().st_mtime_ns, about.parent))
+    return [RunFolder(path) for _, path in sorted(found)]
 
 
 def find_run(root: Path, name: str) -> RunFolder:
