@@ -216,3 +216,19 @@ def test_bands_judge_and_read_well() -> None:
     assert str(between(1, 2)) == "1 … 2"
     with pytest.raises(ValueError, match="low=3, high=2"):
         between(3, 2)
+
+
+def test_the_folder_shows_the_step_in_hand_between_two_points_of_the_curve(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "toy", {})
+    run = Run(folder, QUIET)
+    shown = set()
+    for step, _ in run.steps(400_000):
+        run.log(step, loss=torch.tensor(float(step)))
+        if step % 1_000 == 0 and folder.progress is not None:
+            shown.add((folder.progress.done, folder.progress.metrics["loss"]))
+        if len(shown) == 2:
+            break
+    assert len(shown) == 2
+    assert all(loss == done - 1 for done, loss in shown)
+    assert not {done - 1 for done, _ in shown} <= set(read_metrics(folder.path / "metrics.csv")["loss"][0])
+    run.close()

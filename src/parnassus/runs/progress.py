@@ -1,27 +1,38 @@
 """Progress: how far a loop is, how fast it goes, what is left; for the terminal and for whoever reads the folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` steps of the loop called `title`, the last of them in `seconds` since `first`."""
+    """`done` of `total` steps of the loop called `title`, the last of them in `seconds` since `first`.
+
+    `metrics` are those of the step in hand; the curves on disk keep fewer points.
+    """
 
     title: str
     done: int
     total: int
     first: int = 0  # where this session began
     seconds: float = 0.0  # since then
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, said: Mapping[str, object]) -> "Progress | None":
         """What progress.json says; None when it says something else."""
         match said:
             case {"title": str(title), "done": int(done), "total": int(total), "first": int(first)}:
-                seconds = said.get("seconds")
-                return cls(title, done, total, first, float(seconds) if isinstance(seconds, int | float) else 0.0)
+                seconds, metrics = said.get("seconds"), said.get("metrics")
+                return cls(
+                    title,
+                    done,
+                    total,
+                    first,
+                    float(seconds) if isinstance(seconds, float) else 0.0,
+                    {k: v for k, v in metrics.items() if isinstance(v, float)} if isinstance(metrics, dict) else {},
+                )
         return None
 
     @property

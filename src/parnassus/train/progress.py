@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -13,6 +13,7 @@ from parnassus.runs.metrics import Metrics
 from parnassus.runs.progress import Progress
 
 BAR = 16
+Live: TypeAlias = Callable[[], Mapping[str, float]]
 
 
 class Listener(Protocol):
@@ -20,7 +21,7 @@ class Listener(Protocol):
 
     period: float
 
-    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None: ...
+    def hear(self, progress: Progress, *, last: bool) -> None: ...
 
 
 class Ticker:
@@ -37,24 +38,25 @@ class Ticker:
         self._times = [self._began + listener.period for listener in self._listeners]
         self._due = min(self._times, default=float("inf"))
 
-    def tick(self, done: int, metrics: Mapping[str, float]) -> None:
-        """`done` steps are behind us, `metrics` were last seen."""
+    def tick(self, done: int, metrics: Live) -> None:
+        """`done` steps are behind us; `metrics()` says what they showed last, and is asked only when it is time."""
         now = time.perf_counter()
         if now < self._due:
             return
+        progress = self._progress(done, now, metrics)
         for index, listener in enumerate(self._listeners):
             if now >= self._times[index]:
-                listener.hear(self._progress(done, now), metrics, last=False)
+                listener.hear(progress, last=False)
                 self._times[index] = now + listener.period
         self._due = min(self._times)
 
-    def stop(self, done: int, metrics: Mapping[str, float]) -> None:
+    def stop(self, done: int, metrics: Live) -> None:
         for listener in self._listeners if done > self._first else ():
-            listener.hear(self._progress(done, time.perf_counter()), metrics, last=True)
+            listener.hear(self._progress(done, time.perf_counter(), metrics), last=True)
         self._due = float("inf")
 
-    def _progress(self, done: int, now: float) -> Progress:
-        return Progress(self._title, done, self._total, self._first, now - self._began)
+    def _progress(self, done: int, now: float, metrics: Live) -> Progress:
+        return Progress(self._title, done, self._total, self._first, now - self._began, metrics())
 
 
 class OnConsole:
@@ -64,8 +66,8 @@ class OnConsole:
         self._console = console
         self.period = 0.25 if console.is_terminal else 10.0
 
-    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None:
-        shown = _shown(metrics)
+    def hear(self, progress: Progress, *, last: bool) -> None:
+        shown = _shown(progress.metrics)
         if not self._console.is_terminal:
             self._console.print(f"{progress}  {shown}", highlight=False, soft_wrap=True)
             return
@@ -89,7 +91,7 @@ class InFolder:
     def __init__(self, folder: RunFolder, metrics: Metrics) -> None:
         self._folder, self._metrics = folder, metrics
 
-    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None:  # noqa: ARG002
+    def hear(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
         self._metrics.show()
         self._folder.show_progress(progress)
 
@@ -102,8 +104,8 @@ class InLog:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
 
-    def hear(self, progress: Progress, metrics: Mapping[str, float], *, last: bool) -> None:  # noqa: ARG002
-        self._folder.log(f"{progress}  {_shown(metrics)}")
+    def hear(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
+        self._folder.log(f"{progress}  {_shown(progress.metrics)}")
 
 
 def terminal() -> Console:

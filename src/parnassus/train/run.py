@@ -61,7 +61,8 @@ class Run:
         self._loop = 0  # loops begun
         self._position = (0, 0)  # (loop, step) that comes next
         self._log_every = 1
-        self._latest: dict[str, float] = {}
+        self._latest: dict[str, float] = {}  # as recorded
+        self._seen: dict[str, Tensor | float] = {}  # of the last step, not yet read from the device
         self._story = Story(folder, silent=self.rank > 0)
         set_precision(options.precision)
         if self._mode is not None:
@@ -118,6 +119,7 @@ class Run:
         start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
         self._log_every = max(1, count // POINTS)
         self._position = (loop, start)
+        self._seen = {}
         self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
         self._looping = True
         here = mix(self.seed, self.rank, loop)
@@ -128,13 +130,13 @@ class Run:
                 batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world)
                 yield step, cast("Batch", batch)
                 self._position = (loop, step + 1)
-                self._ticker.tick(step + 1, self._latest)
+                self._ticker.tick(step + 1, self._live)
                 if self._save_due(step):
                     self.checkpoint()
                     if self._interrupt:
                         raise Interrupted
         finally:
-            self._ticker.stop(self._position[1], self._latest)
+            self._ticker.stop(self._position[1], self._live)
             reseed(self.device, self.seed, loop, count)  # what follows does not depend on where we resumed
             self._looping = False
         self._position = (loop + 1, 0)
@@ -153,6 +155,7 @@ class Run:
 
     def log(self, step: int, **metrics: Tensor | float) -> None:
         """Record the metrics of this step if it is one of those kept; costs nothing otherwise."""
+        self._seen = metrics
         if step % self._log_every == 0:
             self.record(step, **metrics)
 
@@ -249,6 +252,10 @@ class Run:
             return []
         listeners: list[Listener] = [InFolder(self._files, self.metrics), InLog(self._files)]
         return listeners if self.options.quiet else [*listeners, OnConsole(terminal())]
+
+    def _live(self) -> dict[str, float]:
+        """The metrics of the last step, and of those not logged in it what was recorded last."""
+        return self._latest | {name: _number(value) for name, value in self._seen.items()}
 
     def _save_due(self, step: int) -> bool:
         steps = self.options.save_steps

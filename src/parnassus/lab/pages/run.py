@@ -20,7 +20,7 @@ from parnassus.report.page import families, heading
 from parnassus.runs import Curves, RunError, RunFolder, Status, read_metrics
 from parnassus.runs.progress import clock
 
-PERIOD = 0.5
+PERIOD = 0.8
 """Seconds between two looks at the folder."""
 SIGNS: dict[Status, str] = {"running": "▶", "finished": "✓", "interrupted": "■", "failed": "✗"}
 TAIL = 200
@@ -40,6 +40,7 @@ class RunPage:
         self.entry: Entry | None = library.atlas.experiments.get(self.facts.experiment)
         self.smooth, self.log = 0.0, True
         self.metrics: Curves = {}
+        self.live: Curves = {}  # points seen while watching, after those on disk
         self.charts: dict[str, ui.echart] = {}
         self._stamps: dict[str, int] = {}
         self._told: dict[str, ui.element | None] = {}  # what the story tells so far; of a figure, its image
@@ -156,11 +157,7 @@ class RunPage:
             self._vanish()
             return
         status = self.folder.status
-        if self._is_new("metrics.csv"):
-            try:
-                self.metrics = read_metrics(self.folder.file("metrics.csv"))
-            except RunError as error:
-                say(f"{error}.", bad=True)
+        if self._follow_curves(status):
             self._draw()
         if self._is_new("story.json"):
             self._tell()
@@ -170,6 +167,40 @@ class RunPage:
         if status != self._status:
             self._status = status
             self._turn(status)
+
+    def _follow_curves(self, status: Status) -> bool:
+        """Read the curves on disk and the metrics of the step in hand; says whether there is something new."""
+        new = self._is_new("metrics.csv")
+        if new:
+            try:
+                self.metrics = read_metrics(self.folder.file("metrics.csv"))
+            except RunError as error:
+                say(f"{error}.", bad=True)
+        progress = self.folder.progress
+        if status != "running" or progress is None:
+            new, self.live = new or bool(self.live), {}
+            return new
+        for name, value in progress.metrics.items():
+            recorded, known = self.metrics.get(name, ([], []))
+            steps, values = self.live.setdefault(name, ([], []))
+            place = progress.done - 1
+            while steps and (recorded and steps[0] <= recorded[-1]):  # those on disk have caught up
+                steps.pop(0)
+                values.pop(0)
+            stale = bool(known) and value == known[-1]  # a metric that is not of every step
+            if recorded and not stale and place > max(recorded[-1], steps[-1] if steps else -1):
+                steps.append(place)
+                values.append(value)
+                new = True
+        return new
+
+    def _drawn(self) -> Curves:
+        """The curves on disk, each with what was seen since."""
+        none: tuple[list[int], list[float]] = ([], [])
+        return {
+            name: (steps + self.live.get(name, none)[0], values + self.live.get(name, none)[1])
+            for name, (steps, values) in self.metrics.items()
+        }
 
     def _show_log(self) -> None:
         try:
@@ -286,7 +317,7 @@ class RunPage:
 
     def _draw(self) -> None:
         """Bring the charts up to date; a chart keeps its zoom."""
-        groups = families(self.metrics)
+        groups = families(self._drawn())
         self.heading.set_visibility(bool(groups))
         self.tools.set_visibility(bool(groups))
         for family, lines in groups.items():
