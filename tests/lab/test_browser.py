@@ -137,7 +137,7 @@ def test_a_run_is_started_watched_stopped_resumed_and_found_by_others(
     page: Any, browser: Any, lab: Lab, start_lab: StartLab, record_property: Callable[[str, object], None]
 ) -> None:
     visit(page, lab, "/experiments/classifier_on_digits")
-    page.get_by_label("epochs", exact=True).fill("400")
+    page.get_by_label("epochs", exact=True).fill("1200")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/**")
     name = page.url.rsplit("/", 1)[-1]

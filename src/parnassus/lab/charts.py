@@ -15,6 +15,7 @@ NUMBER = (
     " ? value.toLocaleString('en') : value.toExponential(0)"
 )
 """How the axis writes a number: 0.01 and 1,000, but 1e-10."""
+PLAIN = {"showDetail": False, "showDataShadow": False}
 GREY = "rgba(128,136,146,.35)"
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
@@ -52,7 +53,14 @@ def curves(
         "tooltip": {"trigger": "axis", "confine": True, "order": "valueDesc"},
         "dataZoom": [
             {"type": "inside", "filterMode": "none"},
-            {"type": "slider", "height": 14, "bottom": 4, "filterMode": "none", "showDetail": False},
+            {
+                "type": "slider",
+                "height": 14,
+                "bottom": 4,
+                "filterMode": "none",
+                "showDetail": False,
+                "showDataShadow": False,
+            },
         ],
         "xAxis": {
             "type": "value",

@@ -64,6 +64,7 @@ def application(library: Library) -> FastAPI:
         tailwind=False,
         show_welcome_message=False,
         reconnect_timeout=10.0,
+        binding_refresh_interval=None,  # nothing here is bound; without the loop an idle lab is idle
         favicon=_icon(),
     )
     return outer

@@ -20,7 +20,7 @@ from parnassus.report.page import families, heading
 from parnassus.runs import Curves, RunError, RunFolder, Status, read_metrics
 from parnassus.runs.progress import clock
 
-PERIOD = 0.8
+PERIOD = 0.95
 """Seconds between two looks at the folder."""
 SIGNS: dict[Status, str] = {"running": "▶", "finished": "✓", "interrupted": "■", "failed": "✗"}
 TAIL = 200

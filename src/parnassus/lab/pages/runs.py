@@ -78,7 +78,8 @@ class RunTable:
         self.table.add_slot("body-cell-name", NAME)
         self.table.add_slot("item", CARD)  # on a phone, a card a run
         self.table.props(':grid="Quasar.Screen.lt.sm"')
-        self.table.bind_filter_from(field, "value", backward=lambda value: value or "")
+        self.table.set_filter(self.like)
+        field.on_value_change(lambda event: self.table.set_filter(str(event.value or "")))
         self._choose()
         ui.timer(2.0, self._look)
 
