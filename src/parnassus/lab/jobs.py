@@ -59,16 +59,15 @@ class Jobs:
         """Start `parnassus WORDS` in a session of its own, so that neither Ctrl-C here nor our end reaches it."""
         program = [str(COMMAND)] if COMMAND.exists() else [sys.executable, "-m", "parnassus"]
         said = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - it is written to, at its end, while we read and after
-        detached: dict[str, object] = {"start_new_session": True}
-        if os.name == "nt":
-            detached = {"creationflags": 0x00000208}  # a process group of its own, without our console
+        windows = os.name == "nt"  # there: a process group of its own, without our console
         process = subprocess.Popen(  # noqa: S603 - the words were made by us from checked values
             [*program, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=said,
             env={**os.environ, "PARNASSUS_RUNS": str(self.root)},
-            **detached,  # type: ignore[call-overload]
+            start_new_session=not windows,
+            creationflags=0x00000208 if windows else 0,
         )
         threading.Thread(target=process.wait, daemon=True).start()  # buries it when it ends
         job = Job(tuple(words), process, said, self.root)

@@ -1,5 +1,7 @@
 """Which address shows which page. Names in addresses are looked up; what is not there is not found."""
 
+from typing import Annotated
+
 from fastapi import HTTPException, Query
 from nicegui import ui
 
@@ -50,8 +52,8 @@ def add_pages(library: Library) -> None:
         run_page(library, folder)
 
     @ui.page("/compare")
-    def compare(run: list[str] = Query(default=[])) -> None:  # noqa: B008
-        compare_page(library, run)
+    def compare(run: Annotated[list[str] | None, Query()] = None) -> None:
+        compare_page(library, run or [])
 
     @ui.page("/claims")
     def claims() -> None:

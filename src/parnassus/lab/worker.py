@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from parnassus.touch import Control
+    from parnassus.touch import Answer, Control
     from parnassus.touch.asking import ProbeFunction
     from parnassus.train.trained import Trained
 
@@ -127,23 +127,24 @@ def _stamp(run: str | None) -> int:
     return 0 if run is None else (RunFolder.open(Path(run)).path / "run.json").stat().st_mtime_ns
 
 
-def _plain_control(control: "Control", start: object) -> Plain:
-    """A control as the page's components want it."""
+def _plain_control(control: "Control", start: Any) -> Plain:
+    """A control as the page's components want it; its limits are settled, so none of them is a function any more."""
     from parnassus.touch import Drawing, Pick, Point, Real, Whole
 
     about = {"kind": type(control).__name__.lower(), "about": control.about}
+    settled: Any = control
     match control:
-        case Whole(low=low, high=high):
-            return {**about, "low": low, "high": high, "start": start}
-        case Real(low=low, high=high, log=log):
-            return {**about, "low": low, "high": high, "log": log, "start": start}
-        case Pick(names=names):
-            return {**about, "names": list(names), "start": start}  # type: ignore[arg-type]
-        case Drawing(shape=shape, examples=examples):
-            named = [(name, _grey(image)) for name, image in examples]  # type: ignore[union-attr]
-            return {**about, "shape": list(shape), "examples": named, "start": _grey(start)}  # type: ignore[arg-type]
-        case Point(plane=plane):
-            return {**about, "plane": _plain_plane(plane), "start": list(start)}  # type: ignore[call-overload]
+        case Whole():
+            return {**about, "low": settled.low, "high": settled.high, "start": start}
+        case Real(log=log):
+            return {**about, "low": settled.low, "high": settled.high, "log": log, "start": start}
+        case Pick():
+            return {**about, "names": list(settled.names), "start": start}
+        case Drawing():
+            named = [(name, _grey(image)) for name, image in settled.examples]
+            return {**about, "shape": list(settled.shape), "examples": named, "start": _grey(start)}
+        case Point():
+            return {**about, "plane": _plain_plane(settled.plane), "start": list(start)}
 
 
 def _grey(image: Any) -> list[float]:
@@ -162,11 +163,11 @@ def _plain_plane(plane: Any) -> Plain:
     }
 
 
-def _plain(answer: object) -> Plain:
+def _plain(answer: "Answer") -> Plain:
     """An answer as plain values, by its kind."""
     from parnassus.touch import Bars, Curves, Film, Images, Numbers, Path
 
-    titled = {"kind": type(answer).__name__.lower(), "title": answer.title, "about": answer.about}  # type: ignore[attr-defined]
+    titled = {"kind": type(answer).__name__.lower(), "title": answer.title, "about": answer.about}
     match answer:
         case Images(images=images, captions=captions):
             pictures = [_picture(image) for image in images]

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from functools import partial
 from typing import Any
 
 from nicegui import events, ui
@@ -125,11 +126,11 @@ class Form:
         if field.kind == "switch":
             control = ui.switch(name, value=bool(field.default), on_change=self._changed).tooltip(field.help)
             return control
-        check = {"validation": lambda value, field=field: _objection(field, value)}
         if field.kind == "choice":
             control = ui.select(list(self._choices(field)), label=name, value=given, on_change=self._changed)
         else:
-            control = ui.input(name, value=given, on_change=self._changed, **check)  # type: ignore[arg-type]
+            check = partial(_objection, field)
+            control = ui.input(name, value=given, on_change=self._changed, validation=check)
         if field.kind in ("whole", "real"):
             control.props("inputmode=decimal")
         control.props["hint"] = field.help
