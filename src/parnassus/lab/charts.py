@@ -15,7 +15,6 @@ NUMBER = (
     " ? value.toLocaleString('en') : value.toExponential(0)"
 )
 """How the axis writes a number: 0.01 and 1,000, but 1e-10."""
-PLAIN = {"showDetail": False, "showDataShadow": False}
 GREY = "rgba(128,136,146,.35)"
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 

@@ -1,23 +1,21 @@
 """A run: its curves as they grow, its figures as they appear, its numbers, its log; stop, resume, take away."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from nicegui import ui
 
 from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import experiment_address, file_address, probe_address
-from parnassus.lab.charts import chart, curves
-from parnassus.lab.components import Range
 from parnassus.lab.frame import copyable, frame, problem, say
 from parnassus.lab.jobs import stop
 from parnassus.lab.library import Library, RunFacts
+from parnassus.lab.pages.curves import LiveCurves
 from parnassus.lab.pages.experiment import folder_of
 from parnassus.lab.pages.numbers import as_is, number_card
 from parnassus.lab.pages.story import figure_source, story_item
 from parnassus.lab.tags import button, facts, link, live, number, tag, words
-from parnassus.report.page import families, heading
-from parnassus.runs import Curves, RunError, RunFolder, Status, read_metrics
+from parnassus.report.page import heading
+from parnassus.runs import RunError, RunFolder, Status
 from parnassus.runs.progress import clock
 
 PERIOD = 0.95
@@ -38,10 +36,6 @@ class RunPage:
         self.library, self.folder = library, folder
         self.facts = library.facts(folder)
         self.entry: Entry | None = library.atlas.experiments.get(self.facts.experiment)
-        self.smooth, self.log = 0.0, True
-        self.metrics: Curves = {}
-        self.live: Curves = {}  # points seen while watching, after those on disk
-        self.charts: dict[str, ui.echart] = {}
         self._stamps: dict[str, int] = {}
         self._told: dict[str, ui.element | None] = {}  # what the story tells so far; of a figure, its image
         self._status: Status | None = None
@@ -61,7 +55,7 @@ class RunPage:
             self.trouble = tag("div")
             self.numbers = tag("div", classes="grid").style("margin-top: 1rem")
             self.remark = live("p", "", "kicker")
-            self._curves()
+            self.curves = LiveCurves(self.folder)
             tag("h2", "Figures and findings")
             self.story = tag("div")
             with self.story:
@@ -72,18 +66,9 @@ class RunPage:
 
     def _progress(self) -> None:
         self.bar = ui.linear_progress(0.0, show_value=False).props('rounded size="10px" aria-label="Progress"')
+        self.bar.props("instant-feedback")  # gliding would cost the browser more than the curves do
         self.bar.style("margin: .8rem 0 .2rem; max-width: 46rem")
         self.pace = live("div", "", "kicker")
-
-    def _curves(self) -> None:
-        self.heading = tag("h2", "Curves")
-        with tag("div", classes="row").style("gap: 1.4rem; margin-bottom: .4rem") as self.tools:
-            ui.switch("Log scale for losses", value=True, on_change=self._set_log)
-            tag("span", "Smoothing", "kicker", id="smoothing-label")
-            smoothing = Range(0.0, 0.98, 0.0, self._set_smooth, step=0.02).style("width: 11rem")
-            smoothing.props["aria-labelledby"] = "smoothing-label"
-            tag("span", "Zoom with the wheel or the handle below a chart.", "kicker")
-        self.grid = tag("div", classes="wide-grid")
 
     def _rest(self) -> None:
         about = self.folder.read_json("run.json")
@@ -107,14 +92,6 @@ class RunPage:
                 self.takeaway = tag("ul")
 
     # what the person does
-
-    def _set_log(self, event: Any) -> None:
-        self.log = bool(event.value)
-        self._draw()
-
-    def _set_smooth(self, weight: float) -> None:
-        self.smooth = weight
-        self._draw()
 
     def _stop(self) -> None:
         try:
@@ -157,8 +134,7 @@ class RunPage:
             self._vanish()
             return
         status = self.folder.status
-        if self._follow_curves(status):
-            self._draw()
+        self.curves.look(status)
         if self._is_new("story.json"):
             self._tell()
         if self._is_new("log.txt"):
@@ -167,40 +143,6 @@ class RunPage:
         if status != self._status:
             self._status = status
             self._turn(status)
-
-    def _follow_curves(self, status: Status) -> bool:
-        """Read the curves on disk and the metrics of the step in hand; says whether there is something new."""
-        new = self._is_new("metrics.csv")
-        if new:
-            try:
-                self.metrics = read_metrics(self.folder.file("metrics.csv"))
-            except RunError as error:
-                say(f"{error}.", bad=True)
-        progress = self.folder.progress
-        if status != "running" or progress is None:
-            new, self.live = new or bool(self.live), {}
-            return new
-        for name, value in progress.metrics.items():
-            recorded, known = self.metrics.get(name, ([], []))
-            steps, values = self.live.setdefault(name, ([], []))
-            place = progress.done - 1
-            while steps and (recorded and steps[0] <= recorded[-1]):  # those on disk have caught up
-                steps.pop(0)
-                values.pop(0)
-            stale = bool(known) and value == known[-1]  # a metric that is not of every step
-            if recorded and not stale and place > max(recorded[-1], steps[-1] if steps else -1):
-                steps.append(place)
-                values.append(value)
-                new = True
-        return new
-
-    def _drawn(self) -> Curves:
-        """The curves on disk, each with what was seen since."""
-        none: tuple[list[int], list[float]] = ([], [])
-        return {
-            name: (steps + self.live.get(name, none)[0], values + self.live.get(name, none)[1])
-            for name, (steps, values) in self.metrics.items()
-        }
 
     def _show_log(self) -> None:
         try:
@@ -314,23 +256,6 @@ class RunPage:
                         link(label, file_address(self.facts.name, name))
             if status == "running":
                 tag("li", "Weights come when the run is finished.", "kicker")
-
-    def _draw(self) -> None:
-        """Bring the charts up to date; a chart keeps its zoom."""
-        groups = families(self._drawn())
-        self.heading.set_visibility(bool(groups))
-        self.tools.set_visibility(bool(groups))
-        for family, lines in groups.items():
-            positive = all(value > 0 for _, values in lines.values() for value in values)
-            log_y = self.log and family.endswith("loss") and positive
-            options = curves(lines, x_label="step", y_label=words(family), log_y=log_y, smooth=self.smooth)
-            if family in self.charts:
-                self.charts[family].options.clear()
-                self.charts[family].options.update(options)
-                self.charts[family].update()
-            else:
-                with self.grid, tag("div", classes="card"):
-                    self.charts[family] = chart(options, f"{words(family)} by step: {', '.join(lines)}")
 
     def _tell(self) -> None:
         """Show figures, notes and tables in the order in which the run told them."""
