@@ -27,6 +27,8 @@ parity: .venv-bench/ready
 
 bench: .venv-bench/ready
 	.venv-bench/bin/python benchmarks/overhead.py
+	.venv-bench/bin/python benchmarks/optimisers.py
+	.venv-bench/bin/python benchmarks/autodiff_step.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready

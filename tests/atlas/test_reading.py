@@ -140,3 +140,12 @@ def test_marks_are_found_in_a_file_or_a_folder(where: str, tmp_path: Path) -> No
     assert one == Mark("claim", "one", module, ("B1.1-1", "B1.1-2"), "It is so.")
     assert two == Mark("erratum", "two", module, ("B1.1-1",), "It is not.", "a", "b")
     assert one.room == "room"
+
+
+@pytest.mark.parametrize("line", ["expected = {'a': at_most(1 - 1e-6, 'b')}", "covers = (*ROWS,)", "covers = ("])
+def test_what_cannot_be_read_is_told_with_its_file(tmp_path: Path, line: str) -> None:
+    place = tmp_path / "room" / "experiments" / "odd_one.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(line)
+    with pytest.raises(ValueError, match=r"odd_one\.py must say its rows, bands and profiles in plain values"):
+        experiments(tmp_path)

@@ -6,19 +6,37 @@ import torch
 
 from parnassus.data import Split
 from parnassus.data.toy import (
+    TINY_CLASSES,
+    TINY_PROTOTYPES,
     boolean_table,
     checkerboard,
     curve,
     eight_gaussians,
+    linear,
     moons,
+    polynomial,
     rings,
     sines,
     spirals,
     swiss_roll,
+    tiny_images,
     xor,
 )
 
-GENERATORS = [moons, rings, spirals, eight_gaussians, checkerboard, swiss_roll, sines, curve]
+GENERATORS = [
+    moons,
+    rings,
+    spirals,
+    eight_gaussians,
+    checkerboard,
+    swiss_roll,
+    sines,
+    curve,
+    linear,
+    polynomial,
+    tiny_images,
+]
+ON_TARGETS = (curve, linear, polynomial)  # whose noise lies on y
 
 
 def labels(split: Split) -> torch.Tensor:
@@ -42,7 +60,7 @@ def test_generators_are_pure_and_leave_the_global_generator_alone(generator: Cal
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_noise_has_the_size_it_is_given(generator: Callable[..., Split]) -> None:
     clean, noisy = generator(4_000, noise=0.0, seed=2), generator(4_000, noise=0.3, seed=2)
-    blur = (labels(noisy) - labels(clean)) if generator is curve else (noisy.x - clean.x)
+    blur = (labels(noisy) - labels(clean)) if generator in ON_TARGETS else (noisy.x - clean.x)
     assert abs(float(blur.std()) - 0.3) < 0.02
     with pytest.raises(ValueError, match="noise must not be negative"):
         generator(4, noise=-1.0)
@@ -126,3 +144,25 @@ def test_a_curve_is_its_function() -> None:
 def test_no_rows_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="count must be positive; got count=0"):
         moons(0)
+
+
+def test_linear_data_without_noise_lie_on_the_plane() -> None:
+    clean = linear(50, (1.0, -2.0, 0.5), 3.0, noise=0.0, seed=4)
+    by_hand = clean.x[:, 0] - 2 * clean.x[:, 1] + 0.5 * clean.x[:, 2] + 3
+    torch.testing.assert_close(labels(clean), by_hand)
+
+
+def test_polynomial_data_without_noise_lie_on_the_cubic() -> None:
+    clean = polynomial(50, noise=0.0, seed=4)
+    x = clean.x
+    torch.testing.assert_close(labels(clean), 5 + 1.2 * x - 1.7 * x**2 + 5.6 / 6 * x**3)
+    assert float(x.abs().max()) <= 1
+
+
+def test_tiny_images_are_their_prototypes_without_noise() -> None:
+    clean = tiny_images(9, noise=0.0)
+    assert clean.x.shape == (9, 1, 2, 2)
+    assert labels(clean).tolist() == [0, 1, 2] * 3
+    for kind, pixels in enumerate(TINY_PROTOTYPES):
+        torch.testing.assert_close(clean.x[kind].flatten(), torch.tensor(pixels))
+    assert len(TINY_CLASSES) == len(TINY_PROTOTYPES)

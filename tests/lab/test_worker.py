@@ -28,7 +28,23 @@ from parnassus.atlas.reading import Mark, Probe
 from parnassus.lab.workbench import Workbench
 from parnassus.lab.worker import ask, check, open_probe
 from parnassus.runs import RunError
-from parnassus.touch import Answer, Bars, Curves, Drawing, Film, Images, Numbers, Pick, Plane, Point, Real, Whole
+from parnassus.touch import (
+    Answer,
+    Arrow,
+    Bars,
+    Box,
+    Curves,
+    Drawing,
+    Film,
+    Graph,
+    Images,
+    Numbers,
+    Pick,
+    Plane,
+    Point,
+    Real,
+    Whole,
+)
 from parnassus.touch import Path as Way
 
 ATLAS = Atlas()
@@ -120,6 +136,9 @@ def everything(
         Bars("bars", ["a", "b"], torch.tensor([0.25, rate]), marked=kind),
         Curves("curves", {"y": ([0.0, 1.0], [1.0, 2.0])}, "x", "y", log_y=True, marked=place[0]),
         Way("way", {"gd": torch.tensor([[0.0, 0.5], [1.0, 0.25]])}, grid, grid, grid[:, None].square() + grid**2),
+        Graph(
+            "graph", [Box("x", "1", 0.0, 0.5, marked=True), Box("y", "", 2.0, -1.0)], [Arrow(0, 1, "dy", [(1.0, 0.0)])]
+        ),
         Numbers("numbers", {"ink": float(drawing.sum()), "word": "yes"}),
     ]
 
@@ -155,7 +174,7 @@ def test_answers_are_plain_values_and_pictures_the_right_pixels() -> None:
     values = {"level": 102, "rate": 2, "kind": 0, "place": [-1, 1], **DRAWN}
     answers = ask(OWN, None, values)
     assert json.loads(json.dumps(answers, allow_nan=False)) == answers
-    grey, colour, film, bars, curves, way, numbers = answers
+    grey, colour, film, bars, curves, way, graph, numbers = answers
     assert [pixels(each).tolist() for each in grey["pictures"]] == 2 * [[[102] * 3] * 2]
     assert grey["captions"] == ["first", ""]  # one a picture
     assert pixels(colour["pictures"][0]).tolist() == [[[255, 102, 0]] * 2] * 2  # cut off at white and at black
@@ -170,6 +189,8 @@ def test_answers_are_plain_values_and_pictures_the_right_pixels() -> None:
     relief = pixels(way["levels"])
     assert relief.shape == (480, 480, 4)
     assert np.abs(relief.astype(int) - relief[::-1].astype(int))[..., 3].mean() < 4  # a bowl is alike above and below
+    assert graph["boxes"][0] == {"label": "x", "value": "1", "across": 0.0, "up": 0.5, "marked": True}
+    assert graph["arrows"] == [{"start": 0, "end": 1, "label": "dy", "through": [[1.0, 0.0]]}]
     assert numbers["values"] == {"ink": 3.5, "word": "yes"}
 
 
@@ -202,7 +223,8 @@ def test_a_value_out_of_range_is_a_sentence(values: dict[str, object], sentence:
 
 
 TOUCHED = {"draw_a_digit": "seed-0", "rebuild_from_components": "pca"}
-TOUCHED |= {"look_at_an_activation": "", "roll_down_a_bowl": ""}
+TOUCHED |= {"race_optimisers": ""}
+TOUCHED |= {"look_at_an_activation": "", "roll_down_a_bowl": "", "differentiate_an_expression": ""}
 
 
 @pytest.mark.parametrize("name", TOUCHED)

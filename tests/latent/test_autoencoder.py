@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from parnassus.latent import coffee
-from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder, step_decay
+from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder
 from parnassus.latent.penalties import Penalty, contractive, kl_sparsity, l1, l2, on_code, squared_jacobian
 from parnassus.layers import Dense, relu, sigmoid
 
@@ -99,11 +99,6 @@ def test_the_squared_jacobian_agrees_with_torch_on_images() -> None:
         assert contractive(encoder, x, encoder(x)) > 0
 
 
-def test_step_decay_of_a_few_epochs() -> None:
-    rates = [step_decay(epoch, first=1.0, every=2, factor=0.5) for epoch in range(6)]
-    assert rates == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
-
-
 def test_coffee() -> None:
     assert coffee.decode(coffee.encode("Latte") + torch.eye(8)[4]) == "Mocha"
     assert coffee.ingredients(coffee.encode("Americano")) == ("espresso", "hot water")
@@ -116,8 +111,6 @@ def test_wrong_values_are_named() -> None:
         kl_sparsity(-torch.ones(3, 2))
     with pytest.raises(ValueError, match=r"strictly between 0 and 1; got target=1"):
         kl_sparsity(torch.full((3, 2), 0.5), target=1.0)
-    with pytest.raises(ValueError, match=r"got epoch=-1, every=10"):
-        step_decay(-1)
     with pytest.raises(ValueError, match=r"one of Americano, Latte, Mocha; got 'Tea'"):
         coffee.encode("Tea")
     with pytest.raises(ValueError, match=r"got nothing"):

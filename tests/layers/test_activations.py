@@ -18,6 +18,8 @@ REFERENCES: list[tuple[act.Activation, Callable[[Tensor], Tensor]]] = [
     (act.tanh, lambda x: x.sinh() / x.cosh()),
     (act.sigmoid, lambda x: x.exp() / (1 + x.exp())),
     (act.gelu, functional.gelu),
+    (act.gelu_by_tanh, lambda x: functional.gelu(x, approximate="tanh")),
+    (act.elu, functional.elu),
 ]
 WITH_SLOPES = [
     (act.identity, act.identity_slope),
@@ -26,6 +28,8 @@ WITH_SLOPES = [
     (act.tanh, act.tanh_slope),
     (act.sigmoid, act.sigmoid_slope),
     (act.gelu, act.gelu_slope),
+    (act.gelu_by_tanh, act.gelu_by_tanh_slope),
+    (act.elu, act.elu_slope),
 ]
 
 
@@ -65,3 +69,10 @@ def test_gelu_keeps_its_digits_far_below_zero() -> None:
 def test_leaky_relu_leaks_as_much_as_it_is_told() -> None:
     assert float(act.leaky_relu(torch.tensor(-2.0), 0.25)) == -0.5
     assert float(act.leaky_relu_slope(torch.tensor(-2.0), 0.25)) == 0.25
+
+
+def test_elu_passes_finite_gradients_where_its_other_branch_overflows() -> None:
+    x = torch.tensor([-1_000.0, 1_000.0], requires_grad=True)
+    act.elu(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0, 1]

@@ -11,8 +11,10 @@ from parnassus.layers import (
     Classifier,
     dead_logits,
     dense_classifier,
+    dropout_classifier,
     evaluate,
     identity,
+    normalised_classifier,
     parameter_count,
     relu,
     require_labels,
@@ -87,3 +89,32 @@ def test_data_without_labels_get_a_sentence() -> None:
         require_labels(None, 0)
     with pytest.raises(ValueError, match="got 1 classes"):
         require_labels(Y, 1)
+
+
+def test_the_book_with_batch_normalisation_or_dropout_layer_by_layer() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(16, 1, 2, 3)
+    for ours, theirs in (
+        (normalised_classifier(6, 4, hidden=(5, 7)), nn.BatchNorm1d),
+        (dropout_classifier(6, 4, hidden=(5, 7), rates=(0.2, 0.5)), nn.Identity),
+    ):
+        linear = nn.Linear(6, 5), nn.Linear(5, 7), nn.Linear(7, 4)
+        for layer, name in zip(linear, ("1.0", "2.0", "3"), strict=True):
+            layer.weight.data = ours.get_parameter(f"network.{name}.weight").data.mT
+            layer.bias.data = ours.get_parameter(f"network.{name}.bias").data
+        first, second, last = linear
+        twin = nn.Sequential(nn.Flatten(), first, nn.ReLU(), theirs(5), second, nn.ReLU(), theirs(7), last)
+        if isinstance(twin[3], nn.BatchNorm1d):
+            torch.testing.assert_close(ours(x), twin(x))
+        torch.testing.assert_close(ours.eval()(x), twin.eval()(x))
+    assert repr(dropout_classifier(6, 4)).count("Dropout(rate=0.") == 2
+
+
+def test_a_hidden_layer_without_a_rate_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"needs a rate; got hidden=\(5, 7\), rates=\(0.2,\)"):
+        dropout_classifier(6, 4, hidden=(5, 7), rates=(0.2,))
+
+
+def test_an_empty_batch_has_no_loss() -> None:
+    with pytest.raises(ValueError, match="at least one example; got an empty batch"):
+        dense_classifier(4, 3, hidden=(5,)).loss(torch.zeros(0, 4), torch.zeros(0, dtype=torch.long))

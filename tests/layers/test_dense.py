@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from parnassus.layers import (
     Dense,
     affine,
+    collapse,
+    identity,
     layer_outputs,
     mlp,
     parameter_count,
@@ -108,3 +110,34 @@ def test_the_outputs_of_layers_are_those_of_the_chain_cut_short() -> None:
     assert [tuple(h.shape) for h in outputs] == [(2, 6), (2, 5), (2, 4), (2, 3)]
     for length, h in enumerate(outputs, 1):
         torch.testing.assert_close(h, network[:length](x))
+
+
+def test_a_folded_stack_keeps_its_last_activation() -> None:
+    torch.manual_seed(0)
+    stack = [Dense(4, 6), Dense(6, 2), Dense(2, 5, activation=tanh)]
+    folded, x = collapse(stack), torch.randn(9, 4)
+    torch.testing.assert_close(folded(x), nn.Sequential(*stack)(x))
+    assert folded.activation is tanh
+    assert int(torch.linalg.matrix_rank(folded.weight)) == 2
+    assert collapse(mlp((3, 4, 2), activation=identity).double()).weight.dtype == torch.float64
+
+
+def test_a_single_layer_folds_into_a_copy() -> None:
+    layer = Dense(3, 2, activation=relu)
+    folded = collapse([layer])
+    assert torch.equal(folded.weight, layer.weight)
+    assert folded.weight is not layer.weight
+
+
+def test_only_affine_layers_fold() -> None:
+    with pytest.raises(ValueError, match=r"layer 1 is Dense\(4 → 4, relu\)"):
+        collapse([Dense(3, 4), Dense(4, 4, activation=relu), Dense(4, 2)])
+    with pytest.raises(ValueError, match=r"layer 1 is ReLU\(\)"):
+        collapse([Dense(3, 4), nn.ReLU(), Dense(4, 2)])
+    with pytest.raises(ValueError, match="at least one dense layer; got none"):
+        collapse([])
+
+
+def test_examples_of_another_size_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="this layer takes 64 numbers an example; got 49"):
+        Dense(64, 10)(torch.zeros(5, 49))

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from parnassus.layers import LinearRegression, least_squares, linear_model, polynomial_features
+from parnassus.layers import (
+    LinearRegression,
+    least_squares,
+    leave_one_out_residuals,
+    leverages,
+    linear_model,
+    linear_sgd_step,
+    polynomial_features,
+    with_ones,
+)
 
 torch.manual_seed(0)
 X = torch.randn(40, 3, dtype=torch.float64)
@@ -47,8 +56,37 @@ def test_the_features_are_legendre_polynomials() -> None:
     assert polynomial_features(x, 1).shape == (7, 1)
 
 
+def test_leaving_one_out_in_closed_form_is_leaving_one_out() -> None:
+    by_hand = []
+    for row in range(len(X)):
+        others = torch.arange(len(X)) != row
+        model = LinearRegression.fit(X[others], Y[others])
+        by_hand.append(Y[row] - model.predict(X[row : row + 1])[0])
+    torch.testing.assert_close(leave_one_out_residuals(X, Y), torch.stack(by_hand))
+
+
+def test_leverages_are_the_diagonal_of_the_hat_matrix() -> None:
+    design = with_ones(X)
+    hat = design @ torch.linalg.solve(design.T @ design, design.T)
+    torch.testing.assert_close(leverages(X), hat.diagonal())
+    assert float(leverages(X).sum()) == pytest.approx(4)  # three slopes and an intercept
+
+
+def test_a_step_is_one_of_torch_with_decay_on_the_slopes_alone() -> None:
+    w = torch.nn.Parameter(torch.tensor([1.0, -1.0, 0.5], dtype=torch.float64))
+    b = torch.nn.Parameter(torch.tensor(0.3, dtype=torch.float64))
+    slopes, intercept = {"params": [w], "weight_decay": 0.2}, {"params": [b], "weight_decay": 0.0}
+    optimizer = torch.optim.SGD([slopes, intercept], lr=0.05)
+    ours = linear_sgd_step(w.detach().clone(), b.detach().clone(), X[:8], Y[:8], rate=0.05, decay=0.2)
+    (torch.nn.functional.mse_loss(X[:8] @ w + b, Y[:8]) / 2).backward()
+    optimizer.step()
+    torch.testing.assert_close(ours, (w.detach(), b.detach()))
+
+
 def test_misuse_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="at least one point"):
         least_squares(X[:0], Y[:0])
     with pytest.raises(ValueError, match="degree=0"):
         polynomial_features(Y, 0)
+    with pytest.raises(ValueError, match="leaving one out of 4 points leaves too few for 3 slopes and an intercept"):
+        leave_one_out_residuals(X[:4], Y[:4])

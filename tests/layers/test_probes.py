@@ -9,8 +9,14 @@ from torch import Tensor, nn
 from parnassus.data import load_digits
 from parnassus.layers import Classifier, Dense, dense_classifier, sigmoid
 from parnassus.layers.experiments import classifier_on_digits
-from parnassus.layers.probes import draw_a_digit, look_at_an_activation
-from parnassus.touch import Answer, Bars, Control, Curves, Drawing, Images, Numbers, Whole, answer, controls_of
+from parnassus.layers.probes import (
+    MOMENTS,
+    PLANES,
+    draw_a_digit,
+    look_at_an_activation,
+    train_a_classifier_under_your_eyes,
+)
+from parnassus.touch import Answer, Bars, Control, Curves, Drawing, Film, Images, Numbers, Whole, answer, controls_of
 from parnassus.train.trained import Trained
 
 DIGITS = load_digits()
@@ -156,3 +162,63 @@ def test_slopes_multiply_from_layer_to_layer() -> None:
     x, y = picture.lines["σ(x)"]
     expected: Tensor = sigmoid(torch.tensor(x))
     assert list(y) == pytest.approx(expected.tolist())
+
+
+def playground(**values: object) -> tuple[Film, Curves, Curves, Numbers, list[Images]]:
+    controls = controls_of(train_a_classifier_under_your_eyes, None)
+    film, loss, right, numbers, *pictures = answer(train_a_classifier_under_your_eyes, None, controls, values)
+    assert isinstance(film, Film)
+    assert isinstance(loss, Curves)
+    assert isinstance(right, Curves)
+    assert isinstance(numbers, Numbers)
+    return film, loss, right, numbers, [each for each in pictures if isinstance(each, Images)]
+
+
+def test_the_playground_learns_moons_and_films_it() -> None:
+    film, loss, right, numbers, (units,) = playground()
+    assert film.frames.shape[1:] == (2, 3, 160, 160)
+    assert len(film.captions) == len(film.frames)
+    assert film.captions[0] == "after 0 steps"
+    assert film.captions[-1] == "after 500 steps"
+    assert 0 <= float(film.frames.min()) <= float(film.frames.max()) <= 1
+    assert float((film.frames[0] - film.frames[-1]).abs().max()) > 0.2
+    steps, losses = loss.lines["training points"]
+    assert list(steps) == MOMENTS
+    assert losses[-1] < 0.1 * losses[0]
+    assert right.lines["unseen points"][1][-1] >= 0.9
+    assert numbers.values["right, training points"] == "100 %"
+    assert len(units.images) == 8
+
+
+@pytest.mark.parametrize("data", range(len(PLANES)))
+def test_hidden_units_beat_a_straight_cut_on_all_data(data: int) -> None:
+    _, _, straight, _, none = playground(data=data, layers=0, noise=0.1)
+    _, _, bent, _, _ = playground(data=data, layers=2, units=12, noise=0.1)
+    assert not none
+    assert bent.lines["unseen points"][1][-1] >= straight.lines["unseen points"][1][-1] + 0.05
+
+
+def test_noise_and_units_to_spare_overfit_and_a_regulariser_helps() -> None:
+    _, free, _, _, _ = playground(noise=0.4, units=16, layers=3)
+    _, held, _, _, _ = playground(noise=0.4, units=16, layers=3, regulariser=2, strength=0.03)
+    assert free.lines["unseen points"][1][-1] > 2 * min(free.lines["unseen points"][1])
+    assert held.lines["unseen points"][1][-1] < free.lines["unseen points"][1][-1] / 2
+
+
+def test_the_same_settings_give_the_same_film_and_another_seed_another() -> None:
+    first, again, other = playground(seed=3)[0], playground(seed=3)[0], playground(seed=4)[0]
+    assert torch.equal(first.frames, again.frames)
+    assert not torch.equal(first.frames, other.frames)
+
+
+def test_wild_settings_stay_finite() -> None:
+    for activation in range(9):
+        film, loss, _, _, _ = playground(activation=activation, rate=0.3, layers=4, units=16, noise=0.5)
+        assert bool(film.frames.isfinite().all())
+        assert bool(torch.tensor(loss.lines["training points"][1]).isfinite().all())
+
+
+def test_the_playground_names_its_limits() -> None:
+    controls = controls_of(train_a_classifier_under_your_eyes, None)
+    with pytest.raises(ValueError, match="hidden layers must be between 0 and 4; got 5"):
+        answer(train_a_classifier_under_your_eyes, None, controls, {"layers": 5})

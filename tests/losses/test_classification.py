@@ -82,3 +82,9 @@ def test_accuracy_by_hand() -> None:
 
 def test_a_class_without_examples_has_no_accuracy() -> None:
     assert bool(accuracy_per_class(torch.eye(3)[:2], torch.tensor([0, 1]))[2].isnan())
+
+
+@pytest.mark.parametrize("label", [-1, 10, 99])
+def test_cross_entropy_names_labels_out_of_range(label: int) -> None:
+    with pytest.raises(ValueError, match=rf"labels must lie in 0 … classes − 1; got .*{label}.*classes=10"):
+        cross_entropy(torch.zeros(2, 10), torch.tensor([3, label]))

@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.optim import gradient_descent, gradient_step, in_order, per_sample_gradients, stochastic_gradient_descent
+from parnassus.optim import (
+    gradient_descent,
+    gradient_step,
+    in_order,
+    per_sample_gradients,
+    steepest_descent,
+    stochastic_gradient_descent,
+)
 
 
 def squared(theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -15,6 +22,22 @@ def test_on_a_parabola_the_path_is_geometric() -> None:
     """ℓ = ½ β θ²: θ_t = (1 − ηβ)ᵗ θ_0."""
     path = gradient_descent(lambda theta: 2 * theta.square().sum(), torch.tensor([3.0]), rate=0.1, steps=5)
     torch.testing.assert_close(path[:, 0], 3 * 0.6 ** torch.arange(6))
+
+
+def test_the_rate_may_be_a_function_of_the_step() -> None:
+    path = gradient_descent(lambda theta: theta.sum(), torch.zeros(1), rate=lambda t: 2.0**-t, steps=4)
+    assert path[:, 0].tolist() == [0, -1, -1.5, -1.75, -1.875]
+
+
+def test_a_schedule_that_reaches_zero_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"must be positive; got rate=0\.0"):
+        gradient_descent(lambda theta: theta.sum(), torch.zeros(1), rate=lambda t: 1.0 - t, steps=2)
+
+
+def test_the_steepest_way_is_a_unit_vector_against_the_gradient() -> None:
+    torch.testing.assert_close(steepest_descent(torch.tensor([3.0, -4.0])), torch.tensor([-0.6, 0.8]))
+    with pytest.raises(ValueError, match="where the gradient is zero"):
+        steepest_descent(torch.zeros(2))
 
 
 def test_it_is_the_sgd_of_torch() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.optim import factor_per_step, gradient_descent, heavy_ball, largest_stable_rate
+from parnassus.optim import averaged_momentum, factor_per_step, gradient_descent, heavy_ball, largest_stable_rate
 
 
 def steep(theta: Tensor) -> Tensor:
@@ -23,6 +23,12 @@ def test_it_is_the_sgd_of_torch_with_momentum() -> None:
     path = heavy_ball(steep, start, rate=0.03, momentum=0.8, steps=20)
     torch.testing.assert_close(path[-1], parameter.detach())
     assert path.shape == (21, 2, 3)
+
+
+def test_a_moving_average_of_gradients_is_the_heavy_ball_at_a_smaller_rate() -> None:
+    start = torch.tensor([1.0, -2.0], dtype=torch.float64)
+    average = averaged_momentum(steep, start, rate=0.3, momentum=0.8, steps=30)
+    torch.testing.assert_close(average, heavy_ball(steep, start, rate=0.06, momentum=0.8, steps=30))
 
 
 def test_without_momentum_it_is_plain_descent() -> None:
@@ -60,5 +66,7 @@ def test_the_largest_stable_rate_parts_arriving_from_leaving(momentum: float) ->
 def test_what_cannot_work_gets_a_sentence(rate: float, momentum: float) -> None:
     with pytest.raises(ValueError, match="need rate > 0 and 0 ≤ momentum < 1; got rate="):
         heavy_ball(steep, torch.zeros(1), rate=rate, momentum=momentum, steps=1)
+    with pytest.raises(ValueError, match="need rate > 0 and 0 ≤ momentum < 1; got rate="):
+        averaged_momentum(steep, torch.zeros(1), rate=rate, momentum=momentum, steps=1)
     with pytest.raises(ValueError, match="need rate > 0 and 0 ≤ momentum < 1; got rate="):
         factor_per_step(torch.ones(1), rate=rate, momentum=momentum)

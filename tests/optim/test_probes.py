@@ -1,10 +1,11 @@
-"""The bowl: what theory says of descent and momentum is what the ways do."""
+"""The bowl and the race: what theory says of the ways is what they do."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from parnassus.optim.probes import roll_down_a_bowl
+from parnassus.optim import gradient_descent, rosenbrock, valley
+from parnassus.optim.probes import SURFACES, race_optimisers, roll_down_a_bowl
 from parnassus.touch import Curves, Numbers, Path, answer, controls_of
 
 CONTROLS = controls_of(roll_down_a_bowl, None)
@@ -104,3 +105,50 @@ def test_a_start_at_rest_stays_there() -> None:
 def test_wrong_values_get_sentences(values: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         rolled(**values)
+
+
+RACE = controls_of(race_optimisers, None)
+
+
+def raced(**values: object) -> tuple[Path, Curves, Numbers]:
+    path, losses, numbers = answer(race_optimisers, None, RACE, values)
+    assert isinstance(path, Path)
+    assert isinstance(losses, Curves)
+    assert isinstance(numbers, Numbers)
+    return path, losses, numbers
+
+
+def test_all_six_start_where_the_pointer_is() -> None:
+    path, losses, numbers = raced(surface=1, start=[-1, 1])
+    assert len(path.places) == len(losses.lines) == len(numbers.values) == 6
+    assert all(way[0].tolist() == pytest.approx([-1.8, 2.4]) for way in path.places.values())
+
+
+def test_the_way_of_descent_is_that_of_the_plain_loop() -> None:
+    path, losses, _ = raced(surface=1, start=[0, 0], rate=1e-3)
+    way = path.places["gradient descent"]
+    begin = torch.tensor([0.0, 0.8], dtype=torch.float64)
+    torch.testing.assert_close(way, gradient_descent(rosenbrock(), begin, rate=1e-3, steps=80)[: len(way)])
+    torch.testing.assert_close(losses.lines["gradient descent"][1][0], float(rosenbrock()(begin)))
+
+
+def test_past_two_over_beta_descent_leaves_and_says_so() -> None:
+    _, _, inside = raced(surface=0, rate=0.09, momentum=0)
+    _, _, outside = raced(surface=0, rate=0.11, momentum=0)  # β = 20
+    assert isinstance(inside.values["gradient descent"], float)
+    assert str(outside.values["gradient descent"]).startswith("left after")
+    assert inside.values["momentum"] == inside.values["gradient descent"]
+
+
+def test_on_the_ridge_of_the_saddle_descent_never_finds_the_way_down() -> None:
+    saddle = list(SURFACES).index("a saddle")
+    path, _, numbers = raced(surface=saddle, start=[-1, 0], rate=0.1)
+    assert numbers.values["gradient descent"] == "not yet"
+    assert float(path.places["gradient descent"][-1].abs().max()) < 1e-6
+
+
+def test_a_start_at_the_minimum_has_arrived() -> None:
+    cost = valley()
+    across = -1 + 2 * (0 - cost.across[0]) / (cost.across[1] - cost.across[0])
+    _, _, numbers = raced(surface=0, start=[across, 0])
+    assert set(numbers.values.values()) == {0.0}

@@ -5,7 +5,15 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.optim import RateCurve, find_rate, hold_out, one_cycle_momentum, one_cycle_rate, validation_search
+from parnassus.optim import (
+    RateCurve,
+    find_rate,
+    hold_out,
+    one_cycle_momentum,
+    one_cycle_rate,
+    step_decay,
+    validation_search,
+)
 
 
 @pytest.mark.parametrize("steps", [4, 10, 37, 1_000])
@@ -99,3 +107,9 @@ def test_a_search_without_outcome_gets_a_sentence() -> None:
         validation_search([], lambda _: 0.0)
     with pytest.raises(ValueError, match=r"got candidates=\[1, 2\]"):
         validation_search([1, 2], lambda _: float("nan"))
+
+
+def test_step_decay_falls_every_so_many_epochs() -> None:
+    assert [step_decay(epoch, first=1.0, every=2, factor=0.5) for epoch in range(6)] == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
+    with pytest.raises(ValueError, match=r"got epoch=-1, every=10"):
+        step_decay(-1)

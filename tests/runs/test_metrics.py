@@ -44,3 +44,12 @@ def test_tensorboard_sees_the_same_numbers(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("events.out.tfevents.*")
     seen = [(event.step, value.tag) for event in EventFileLoader(str(path)).Load() for value in event.summary.value]
     assert seen == [(0, "loss"), (7, "loss")]
+
+
+@pytest.mark.parametrize("name", ["loss, mean", "loss\nmean"])
+def test_a_name_that_would_break_the_file_is_refused(tmp_path: Path, name: str) -> None:
+    metrics = Metrics(tmp_path)
+    with pytest.raises(ValueError, match="no comma and no line break"):
+        metrics.append(0, {name: 1.0})
+    metrics.close()
+    assert read_metrics(metrics.path) == {}

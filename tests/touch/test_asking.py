@@ -21,6 +21,7 @@ from parnassus.touch import (
     Curves,
     Drawing,
     Film,
+    Graph,
     Images,
     Numbers,
     Path,
@@ -148,25 +149,32 @@ def numbers_of(given: Answer) -> Iterator[float]:
     match given:
         case Images():
             assert len(given.captions) in (0, len(given.images))
-            return pixels(given.images)
+            yield from pixels(given.images)
         case Film():
             assert len(given.captions) == len(given.frames)
-            return pixels(given.frames)
+            yield from pixels(given.frames)
         case Bars():
             assert len(given.names) == len(given.values)
             assert given.marked is None or 0 <= given.marked < len(given.names)
-            return iter(given.values.tolist())
+            yield from given.values.tolist()
         case Curves():
             assert given.lines
             assert all(len(x) == len(y) > 0 for x, y in given.lines.values())
             assert not given.log_y or all(min(y) > 0 for _, y in given.lines.values())
-            return chain(*(chain(x, y) for x, y in given.lines.values()))
+            yield from chain(*(chain(x, y) for x, y in given.lines.values()))
         case Path():
             assert given.levels.shape == (len(given.up), len(given.across))
-            return chain(given.levels.flatten().tolist(), *(way.flatten().tolist() for way in given.places.values()))
+            yield from chain(
+                given.levels.flatten().tolist(), *(way.flatten().tolist() for way in given.places.values())
+            )
+        case Graph():
+            assert given.boxes
+            assert all(0 <= end < len(given.boxes) for arrow in given.arrows for end in (arrow.start, arrow.end))
+            places = chain(*(arrow.through for arrow in given.arrows))
+            yield from chain(*((box.across, box.up) for box in given.boxes), *places)
         case Numbers():
             assert given.values
-            return (value for value in given.values.values() if isinstance(value, float))
+            yield from (value for value in given.values.values() if isinstance(value, float))
 
 
 def pixels(images: Tensor) -> Iterator[float]:

@@ -3,6 +3,7 @@
 import ast
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -81,23 +82,47 @@ class Entry:
 def marks(package: Path = PACKAGE) -> list[Mark]:
     """Every claim and erratum of every room, in the order they are written."""
     files = sorted([*package.glob("*/claims.py"), *package.glob("*/claims/*.py")])
-    return [mark for path in files for mark in _marks(path, package)]
+    found: list[Mark] = []
+    for path in files:
+        with _naming(path):
+            found += _marks(path, package)
+    return found
 
 
 def experiments(package: Path = PACKAGE) -> list[Entry]:
     """Every experiment of every room."""
-    files = sorted(package.glob("*/experiments/*.py"))
-    return [_entry(path, package) for path in files if path.stem != "__init__"]
+    found: list[Entry] = []
+    for path in sorted(package.glob("*/experiments/*.py")):
+        if path.stem != "__init__":
+            with _naming(path):
+                found.append(_entry(path, package))
+    return found
 
 
 def probes(package: Path = PACKAGE) -> list[Probe]:
     """Every probe of every room."""
     found = []
     for path in sorted(package.glob("*/probes.py")):
-        for node, decorator in _decorated(path, "probe"):
-            title, _, text = (ast.get_docstring(node) or "").partition("\n")
-            names = tuple(ast.literal_eval(argument) for argument in decorator.args)
-            found.append(Probe(node.name, _module(path, package), title.strip(), text.strip(), names))
+        with _naming(path):
+            found += _probes(path, package)
+    return found
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Files are read, never run: what cannot be read so is told with the name of its file."""
+    try:
+        yield
+    except (ValueError, SyntaxError) as error:
+        raise ValueError(f"{path} must say its rows, bands and profiles in plain values: {error}") from None
+
+
+def _probes(path: Path, package: Path) -> list[Probe]:
+    found = []
+    for node, decorator in _decorated(path, "probe"):
+        title, _, text = (ast.get_docstring(node) or "").partition("\n")
+        names = tuple(ast.literal_eval(argument) for argument in decorator.args)
+        found.append(Probe(node.name, _module(path, package), title.strip(), text.strip(), names))
     return found
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from itertools import groupby
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,12 +24,13 @@ def list_experiments(room: str | None) -> int:
     if not entries:
         rooms = ", ".join(sorted({entry.room for entry in atlas.experiments.values()}))
         raise UnknownError(f"no room {room!r} has experiments; those that have: {rooms}")
-    table = _table("room", "experiment", "what it shows")
-    last = ""
-    for entry in entries:
-        table.add_row("" if entry.room == last else f"[bold]{entry.room}[/]", entry.name, escape(entry.title))
-        last = entry.room
-    console.print(table)
+    for place, group in groupby(entries, key=lambda entry: entry.room):
+        console.print(f"\n[bold]{place}[/]" if room is None else f"[bold]{place}[/]")
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, min_width=max(len(entry.name) for entry in entries))
+        for entry in group:
+            table.add_row(entry.name, escape(entry.title))
+        console.print(Padding(table, (0, 0, 0, 2)))
     console.print("\nrun one: parnassus run NAME (any unambiguous beginning of a name will do)", style="dim")
     return 0
 

@@ -1,10 +1,10 @@
-"""Small worlds with known laws: points in the plane, curves, waves and truth tables.
+"""Small worlds with known laws: points in the plane, curves, waves, tiny images and truth tables.
 
 Every generator draws from its own torch.Generator, so the same arguments give the same rows whatever ran before.
 """
 
-from collections.abc import Callable
-from math import pi
+from collections.abc import Callable, Sequence
+from math import factorial, pi
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -107,6 +107,55 @@ def curve(
     source = _generator(seed)
     x = low + (high - low) * torch.rand(count, 1, generator=source)
     return Split(x, _blurred(function(x), noise, source))
+
+
+def linear(
+    count: int,
+    w: Sequence[float] = (2.0, -3.4),
+    b: float = 4.2,
+    *,
+    noise: float = 0.01,
+    seed: int = 0,
+) -> Split:
+    """A linear law with normal noise: x ~ N(0, I), y = wᵀx + b + noise ε with ε ~ N(0, 1) (Zhao sec. 3)."""
+    source = _generator(seed)
+    x = torch.randn(count, len(w), generator=source)
+    return Split(x, _blurred(x @ torch.tensor(w) + b, noise, source))
+
+
+def polynomial(
+    count: int,
+    coefficients: Sequence[float] = (5.0, 1.2, -3.4, 5.6),
+    *,
+    noise: float = 0.1,
+    seed: int = 0,
+) -> Split:
+    """Uniform x on [−1, 1] and y = Σ_i c_i xⁱ / i! + noise ε: a noisy cubic unless told otherwise (Zhao sec. 3)."""
+    powers = [c / factorial(i) for i, c in enumerate(coefficients)]
+    return curve(count, lambda x: _powers(x, powers), noise=noise, seed=seed, low=-1.0, high=1.0)
+
+
+TINY_CLASSES = ("cat", "chicken", "dog")
+TINY_PROTOTYPES = ((0.9, 0.9, 0.2, 0.5), (0.2, 0.8, 0.4, 0.1), (0.4, 0.3, 0.9, 0.8))
+"""The four grey values of each class without noise, row by row."""
+
+
+def tiny_images(count: int, *, noise: float = 0.3, seed: int = 0) -> Split:
+    """Grey images of 2×2 pixels in three classes, each a prototype blurred by noise (Zhao sec. 4).
+
+    The notes give no pixels; the prototypes are ours. The noise lets some grey values leave [0, 1].
+    """
+    label = _balanced(count, len(TINY_CLASSES))
+    pixels = torch.tensor(TINY_PROTOTYPES).reshape(-1, 1, 2, 2)[label]
+    return Split(_blurred(pixels, noise, _generator(seed)), label)
+
+
+def _powers(x: Float[Tensor, "count 1"], coefficients: Sequence[float]) -> Float[Tensor, "count 1"]:
+    """Σ_i c_i xⁱ by Horner's rule."""
+    value = torch.zeros_like(x)
+    for c in reversed(coefficients):
+        value = value * x + c
+    return value
 
 
 def _generator(seed: int) -> torch.Generator:

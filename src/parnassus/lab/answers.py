@@ -7,6 +7,7 @@ from nicegui import ui
 
 from parnassus.lab.charts import chart, curves
 from parnassus.lab.components import Range
+from parnassus.lab.graphs import graph_svg
 from parnassus.lab.tags import button, live, maths, number, tag, words
 from parnassus.report.formulas import formula_html
 from parnassus.report.ink import PALETTE
@@ -196,6 +197,20 @@ class PathView:
         """The plane itself draws the ways."""
 
 
+class GraphView:
+    """Boxes from left to right and arrows between them, as a drawing that can be told in words."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.labels = [box["label"] for box in answer["boxes"]]
+        self.html = ui.html(graph_svg(answer), sanitize=False).classes("graph")
+
+    def fits(self, answer: dict[str, Any]) -> bool:
+        return [box["label"] for box in answer["boxes"]] == self.labels
+
+    def update(self, answer: dict[str, Any]) -> None:
+        self.html.content = graph_svg(answer)
+
+
 VIEWS = {
     "images": ImagesView,
     "film": FilmView,
@@ -203,6 +218,7 @@ VIEWS = {
     "curves": CurvesView,
     "numbers": NumbersView,
     "path": PathView,
+    "graph": GraphView,
 }
 
 

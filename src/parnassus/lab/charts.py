@@ -47,7 +47,7 @@ def curves(
     return {
         "animation": False,
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
-        "grid": {"left": 12, "right": 22, "top": 34, "bottom": 44, "containLabel": True},
+        "grid": {"left": 12, "right": 22, "top": 52 if len(lines) > 1 else 34, "bottom": 44, "containLabel": True},
         "legend": {"top": 0, "type": "scroll", "data": list(lines), "show": len(lines) > 1},
         "tooltip": {"trigger": "axis", "confine": True, "order": "valueDesc"},
         "dataZoom": [

@@ -58,10 +58,20 @@ class PlaneView(ui.element, component="plane.js"):
         self.props.update({"plane": dict(plane), "place": list(place), "label": label, "palette": list(PALETTE)})
         self.on("moved", lambda event: on_move(_args(event)))
 
-    def show(self, ways: Mapping[str, Any], levels: str) -> None:
-        """Draw ways through the plane over level lines."""
-        self.props["ways"] = dict(ways)
-        self.props["levels"] = levels
+    def show(self, answer: Mapping[str, Any]) -> None:
+        """Draw ways over level lines; the answer's window fills the plane, whatever numbers either counts in."""
+        plane = self.props["plane"]
+        (left, right), (low, high) = (_onto(answer[side], plane[side]) for side in ("across", "up"))
+        self.props["ways"] = {
+            name: [[left + right * x, low + high * y] for x, y in places] for name, places in answer["ways"].items()
+        }
+        self.props["levels"] = answer["levels"]
+
+
+def _onto(window: Sequence[float], side: Sequence[float]) -> tuple[float, float]:
+    """(a, b) such that a + b x carries the window's ends to the side's."""
+    scale = (side[1] - side[0]) / (window[1] - window[0])
+    return side[0] - scale * window[0], scale
 
 
 def _args(event: events.GenericEventArguments) -> Any:

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
@@ -165,33 +165,36 @@ def _plain_plane(plane: Any) -> Plain:
 
 def _plain(answer: "Answer") -> Plain:
     """An answer as plain values, by its kind."""
-    from parnassus.touch import Bars, Curves, Film, Images, Numbers, Path
+    from parnassus.touch import Bars, Curves, Film, Graph, Images, Numbers, Path
 
-    titled = {"kind": type(answer).__name__.lower(), "title": answer.title, "about": answer.about}
+    shown: Plain
     match answer:
         case Images(images=images, captions=captions):
             pictures = [_picture(image) for image in images]
-            return {**titled, "pictures": pictures, "captions": [*captions, *[""] * (len(pictures) - len(captions))]}
+            shown = {"pictures": pictures, "captions": [*captions, *[""] * (len(pictures) - len(captions))]}
         case Film(frames=frames, captions=captions):
-            return {**titled, "frames": [_picture(_row(frame)) for frame in frames], "captions": list(captions)}
+            shown = {"frames": [_picture(_row(frame)) for frame in frames], "captions": list(captions)}
         case Bars(names=names, values=values, marked=marked):
-            return {**titled, "names": list(names), "values": values.tolist(), "marked": marked}
+            shown = {"names": list(names), "values": values.tolist(), "marked": marked}
         case Curves(lines=lines):
             points = {name: [list(map(float, x)), list(map(float, y))] for name, (x, y) in lines.items()}
-            shown = {"x_label": answer.x_label, "y_label": answer.y_label, "log_y": answer.log_y}
-            return {**titled, **shown, "lines": points, "marked": answer.marked}
+            shown = {"lines": points, "marked": answer.marked}
+            shown |= {"x_label": answer.x_label, "y_label": answer.y_label, "log_y": answer.log_y}
         case Path(places=places, across=across, up=up, levels=levels):
-            ways = {name: place.tolist() for name, place in places.items()}
-            return {
-                **titled,
-                "ways": ways,
+            shown = {
+                "ways": {name: place.tolist() for name, place in places.items()},
                 "across": [float(across[0]), float(across[-1])],
                 "up": [float(up[0]), float(up[-1])],
                 "levels": _relief(levels),
             }
+        case Graph(boxes=boxes, arrows=arrows):
+            passing = [{**asdict(arrow), "through": [list(place) for place in arrow.through]} for arrow in arrows]
+            shown = {"boxes": [asdict(box) for box in boxes], "arrows": passing}
         case Numbers(values=values):
-            return {**titled, "values": dict(values)}
-    raise TypeError(f"a probe answered with {type(answer).__name__}, which is no answer")
+            shown = {"values": dict(values)}
+        case _:
+            raise TypeError(f"a probe answered with {type(answer).__name__}, which is no answer")
+    return {"kind": type(answer).__name__.lower(), "title": answer.title, "about": answer.about, **shown}
 
 
 def _row(frame: Any) -> Any:

@@ -1,6 +1,6 @@
 """Latent variables: PCA, autoencoders and the maps they draw."""
 
-from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder, step_decay
+from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder
 from parnassus.latent.denoising import DenoisingAutoencoder, gaussian_denoiser, ideal_denoiser, psnr
 from parnassus.latent.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.pca import PCA
@@ -26,5 +26,4 @@ __all__ = [
     "projection",
     "pseudo_inverse",
     "psnr",
-    "step_decay",
 ]

@@ -84,13 +84,3 @@ def dense_decoder(
         nn.Sigmoid(),
         nn.Unflatten(1, tuple(shape)),
     )
-
-
-def step_decay(epoch: int, *, first: float = 1e-3, every: int = 10, factor: float = 0.1) -> float:
-    """The learning rate first · factor^⌊epoch / every⌋ of epoch 0, 1, … (book sec. 4.5).
-
-    The text trains 5 epochs with `every` = 10: its rate never falls.
-    """
-    if epoch < 0 or every < 1:
-        raise ValueError(f"epoch must not be negative and every at least 1; got epoch={epoch}, every={every}")
-    return first * factor ** (epoch // every)

@@ -1,4 +1,4 @@
-"""Pointwise nonlinearities and their derivatives (book sec. 1.2).
+"""Pointwise nonlinearities and their derivatives (book sec. 1.2, Diehl sec. 1, Zhao sec. 5).
 
 Every function takes a tensor of any shape and acts on each number alone. The derivative of `name` is `name_slope`;
 where the function has a corner or a jump, the slope there is the one that torch's gradient uses.
@@ -101,6 +101,32 @@ def gelu_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """GELU′ = Φ(x) + x φ(x), with φ the standard normal density."""
     density = torch.exp(-x.square() / 2) / sqrt(2 * pi)
     return _normal_cdf(x) + x * density
+
+
+def gelu_by_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """GELU with Φ(x) ≈ ½ (1 + tanh(√(2/π) (x + 0.044715 x³))), never further off than 0.00048 (Diehl sec. 1)."""
+    return x * torch.sigmoid(2 * _gate(x))  # ½ (1 + tanh u) = sigmoid(2u), without the cancellation far below 0
+
+
+def gelu_by_tanh_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Φ ≈ s gives s + x s (1 − s) 2u′, with s = sigmoid(2u) and u the argument of the tanh."""
+    share = torch.sigmoid(2 * _gate(x))
+    steepness = sqrt(8 / pi) * (1 + 3 * 0.044715 * x.square())
+    return share + x * share * torch.sigmoid(-2 * _gate(x)) * steepness
+
+
+def elu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Equal to x where x > 0, else to eˣ − 1: smooth at 0, and never below −1 (Diehl sec. 1)."""
+    return torch.where(x > 0, x, torch.expm1(x.clamp(max=0)))  # unclamped, eˣ overflows in the branch not taken
+
+
+def elu_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """1 where x > 0, else eˣ: 1 from both sides at 0."""
+    return torch.exp(x.clamp(max=0))
+
+
+def _gate(x: Tensor) -> Tensor:
+    return sqrt(2 / pi) * (x + 0.044715 * x.pow(3))
 
 
 def _normal_cdf(x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """A network read as a classifier: logits in, cross-entropy down, accuracy out (book sec. 1.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from parnassus.layers.activations import Activation, identity, relu
-from parnassus.layers.dense import mlp
+from parnassus.layers.dense import Dense, mlp
+from parnassus.layers.dropout import Dropout
+from parnassus.layers.normalisation import norm_after_activation
 from parnassus.losses.classification import cross_entropy
 
 
@@ -25,6 +28,8 @@ class Classifier(nn.Module):
 
     def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean cross-entropy over the batch (book eq. 1.20)."""
+        if len(x) == 0:
+            raise ValueError("a loss needs at least one example; got an empty batch")
         return cross_entropy(self(x), y).mean()
 
     def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
@@ -49,6 +54,47 @@ def dense_classifier(
     return Classifier(
         nn.Sequential(nn.Flatten(), *mlp((inputs, *hidden, classes), activation=activation, output=output))
     )
+
+
+def normalised_classifier(
+    inputs: int,
+    classes: int,
+    *,
+    hidden: Sequence[int] = (512, 512),
+    layer: Callable[[int, int], nn.Module] = norm_after_activation,
+    output: Activation = identity,
+) -> Classifier:
+    """The same classifier with batch normalisation in each hidden layer (book sec. 2.2).
+
+    The listing normalises after the ReLU; `layer=norm_before_activation` is the other order. As printed it again has
+    `output=relu`.
+    """
+    sizes = (inputs, *hidden)
+    layers = [layer(before, after) for before, after in pairwise(sizes)]
+    return Classifier(nn.Sequential(nn.Flatten(), *layers, Dense(sizes[-1], classes, activation=output)))
+
+
+def dropout_classifier(
+    inputs: int,
+    classes: int,
+    *,
+    hidden: Sequence[int] = (512, 512),
+    rates: Sequence[float] = (0.2, 0.5),
+    activation: Activation = relu,
+    output: Activation = identity,
+) -> Classifier:
+    """The same classifier with dropout behind each hidden layer (book sec. 2.2).
+
+    `hidden=(128,), rates=(0.2,)` is the classifier of (Diehl sec. 1.6). As printed the book's has `output=relu`.
+    """
+    if len(rates) != len(hidden):
+        raise ValueError(f"each hidden layer needs a rate; got hidden={tuple(hidden)}, rates={tuple(rates)}")
+    sizes = (inputs, *hidden)
+    layers = [
+        nn.Sequential(Dense(before, after, activation=activation), Dropout(rate))
+        for (before, after), rate in zip(pairwise(sizes), rates, strict=True)
+    ]
+    return Classifier(nn.Sequential(nn.Flatten(), *layers, Dense(sizes[-1], classes, activation=output)))
 
 
 def require_labels(y: Tensor | None, classes: int) -> Tensor:

@@ -1,6 +1,6 @@
 """Dense layers and the networks they make: h_l = σ(W_lᵀ h_{l−1} + b_l), h_0 = x (book sec. 1.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import sqrt
 from typing import TypeAlias
@@ -52,6 +52,8 @@ class Dense(nn.Module):
         initialise(self.weight, self.bias)
 
     def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
+        if x.shape[-1] != len(self.weight):
+            raise ValueError(f"this layer takes {len(self.weight)} numbers an example; got {x.shape[-1]}")
         return self.activation(affine(x, self.weight, self.bias))
 
     def extra_repr(self) -> str:
@@ -84,6 +86,31 @@ def mlp(
     )
 
 
+def collapse(layers: Iterable[nn.Module]) -> Dense:
+    """The one layer that a stack of affine layers is: without a nonlinearity between them depth adds nothing.
+
+        (x W₁ + b₁) W₂ + b₂ = x (W₁ W₂) + (b₁ W₂ + b₂)                                (Diehl sec. 1)
+
+    Its rank is at most the narrowest width in the stack. The last layer may have an activation: it is kept.
+    """
+    given = list(layers)
+    stack = [layer for layer in given if isinstance(layer, Dense)]
+    if not stack:
+        raise ValueError("collapse needs at least one dense layer; got none")
+    for index, layer in enumerate(given):
+        if not isinstance(layer, Dense) or (layer.activation is not identity and index + 1 < len(given)):
+            raise ValueError(f"only affine layers fold into the next; layer {index} is {layer!r}")
+    weight: Tensor = stack[0].weight
+    bias: Tensor = stack[0].bias
+    for layer in stack[1:]:
+        weight, bias = weight @ layer.weight, affine(bias, layer.weight, layer.bias)
+    folded = Dense(*weight.shape, activation=stack[-1].activation).to(weight)
+    with torch.no_grad():
+        folded.weight.copy_(weight)
+        folded.bias.copy_(bias)
+    return folded
+
+
 def layer_outputs(network: nn.Sequential, x: Float[Tensor, "batch *example"]) -> list[Float[Tensor, "batch *units"]]:
     """h_1, …, h_L: what every layer of the chain makes of x, the last one included (book sec. 1.2)."""
     outputs = [x]
@@ -93,5 +120,5 @@ def layer_outputs(network: nn.Sequential, x: Float[Tensor, "batch *example"]) ->
 
 
 def parameter_count(module: nn.Module) -> int:
-    """How many numbers training may change (book ex. 1.1); Σ_l (n_{l−1} + 1) n_l for an `mlp`."""
+    """How many numbers training may change (book ex. 1.1, Diehl sec. 1); Σ_l (n_{l−1} + 1) n_l for an `mlp`."""
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

@@ -1,4 +1,4 @@
-"""The linear model and its least-squares fit in closed form (book secs. 1.2 and 1.3)."""
+"""The linear model, its least-squares fit in closed form, and its minibatch step (book secs. 1.2, 1.3, Zhao sec. 3)."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.optim.gradient_descent import gradient_step
+from parnassus.optim.weight_decay import decayed_step
+
 
 def linear_model(
     x: Float[Tensor, "*batch features"], w: Float[Tensor, " features"], b: Float[Tensor, ""]
 ) -> Float[Tensor, "*batch"]:
-    """wᵀx + b of one point x, or X w + b·1 of all rows of X at once (book eqs. 1.1, 1.2)."""
+    """wᵀx + b of one point x, or X w + b·1 of all rows of X at once (book eqs. 1.1, 1.2, Zhao eqs. 4-5)."""
     return x @ w + b
 
 
@@ -23,9 +26,51 @@ def least_squares(
     """
     if len(x) == 0:
         raise ValueError("least squares needs at least one point; got none")
-    with_ones = torch.cat([x, x.new_ones(len(x), 1)], dim=1)
-    solution = torch.linalg.lstsq(with_ones, y[:, None]).solution[:, 0]
+    solution = torch.linalg.lstsq(with_ones(x), y[:, None]).solution[:, 0]
     return solution[:-1], solution[-1]
+
+
+def with_ones(x: Float[Tensor, "batch features"]) -> Float[Tensor, "batch features_and_one"]:
+    """(X 1): a column of ones, whose weight is the intercept."""
+    return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
+
+
+def linear_sgd_step(
+    w: Float[Tensor, " features"],
+    b: Float[Tensor, ""],
+    x: Float[Tensor, "batch features"],
+    y: Float[Tensor, " batch"],
+    *,
+    rate: float,
+    decay: float = 0.0,
+) -> tuple[Float[Tensor, " features"], Float[Tensor, ""]]:
+    """One step of minibatch descent on ½(wᵀx + b − y)², written out (Zhao sec. 3).
+
+        w ← (1 − ηλ) w − η/|B| Σ_{i∈B} x_i (wᵀx_i + b − y_i)
+        b ← b − η/|B| Σ_{i∈B} (wᵀx_i + b − y_i)
+
+    λ = `decay` shrinks the weights and spares the intercept. Printed, the step of b begins with w, and the decayed
+    step of w loses its factor 1 − ηλ.
+    """
+    residual = linear_model(x, w, b) - y
+    return decayed_step(w, residual @ x / len(x), rate=rate, decay=decay), gradient_step(b, residual.mean(), rate)
+
+
+def leverages(x: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
+    """h_ii of the hat matrix H = X̃ (X̃ᵀX̃)⁻¹ X̃ᵀ, X̃ = (X 1): how much each point's own y moves its fitted value."""
+    basis, _ = torch.linalg.qr(with_ones(x))
+    diagonal: Tensor = basis.square().sum(1)
+    return diagonal
+
+
+def leave_one_out_residuals(x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """y_i − f_{−i}(x_i), f_{−i} fitted without point i: r_i / (1 − h_ii), n fits for the price of one (Zhao sec. 3).
+
+    The columns of (X 1) must be independent, and remain so without any one point.
+    """
+    if len(x) < x.shape[1] + 2:
+        raise ValueError(f"leaving one out of {len(x)} points leaves too few for {x.shape[1]} slopes and an intercept")
+    return (y - linear_model(x, *least_squares(x, y))) / (1 - leverages(x))
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,17 @@ def log_softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch cla
 
 def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batch classes"]:
     """y_i = 1 where i is the label, else 0 (book sec. 1.4)."""
-    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        raise ValueError(
-            f"labels must lie in 0 … classes − 1; got {int(labels.min())} … {int(labels.max())}, classes={classes}"
-        )
+    _require_known(labels, classes)
     return (labels[..., None] == torch.arange(classes, device=labels.device)).to(torch.get_default_dtype())
 
 
 def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
-    of_label = logits.gather(-1, labels[..., None])[..., 0]
+    try:
+        of_label = logits.gather(-1, labels[..., None])[..., 0]
+    except RuntimeError:  # asked only now: a look at the labels would cost every step a wait for the device
+        _require_known(labels, logits.shape[-1])
+        raise
     return logits.logsumexp(-1) - of_label
 
 
@@ -59,3 +60,10 @@ def accuracy_per_class(
     members = one_hot(labels, logits.shape[-1])
     right = (logits.argmax(-1) == labels).to(members.dtype)
     return (right @ members) / members.sum(0)
+
+
+def _require_known(labels: Tensor, classes: int) -> None:
+    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        raise ValueError(
+            f"labels must lie in 0 … classes − 1; got {int(labels.min())} … {int(labels.max())}, classes={classes}"
+        )

@@ -1,4 +1,4 @@
-"""The squared error of a prediction and its mean over the data (book sec. 1.3)."""
+"""The squared error of a prediction, its half, and their means over the data (book sec. 1.3, Zhao sec. 3)."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -19,3 +19,17 @@ def mean_squared_error(
     torch's `MSELoss` divides by the number of outputs as well: this is that many times its value.
     """
     return squared_error(prediction, target).mean()
+
+
+def half_squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, " batch"]:
+    """½ ‖ŷ − y‖² of each example: the half makes its derivative by ŷ the plain residual ŷ − y (Zhao eq. 6)."""
+    return squared_error(prediction, target) / 2
+
+
+def half_mean_squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, ""]:
+    """L = 1/n Σ_i ½ ‖ŷ_i − y_i‖² (Zhao eq. 7): half of what others call the mean squared error."""
+    return half_squared_error(prediction, target).mean()

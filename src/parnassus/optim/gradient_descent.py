@@ -10,6 +10,9 @@ from torch.func import grad, vmap
 Loss = Callable[[Tensor], Tensor]
 """ℓ(θ), a scalar."""
 
+Schedule = Callable[[int], float]
+"""The learning rate η⁽ᵗ⁾ of step t = 0, 1, …: any function of `parnassus.optim.schedules` with its other arguments."""
+
 Error = Callable[[Tensor, Tensor, Tensor], Tensor]
 """ℰ(θ, x, y) of one example, a scalar."""
 
@@ -21,15 +24,27 @@ def gradient_step(
     return theta - rate * gradient
 
 
+def steepest_descent(gradient: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """−g/‖g‖: no other unit vector y has so small a slope ⟨y, g⟩, which is −‖g‖ (Diehl sec. 1.5)."""
+    norm: Tensor = torch.linalg.vector_norm(gradient)
+    if norm == 0:
+        raise ValueError("where the gradient is zero no direction is the steepest")
+    return -gradient / norm
+
+
 def gradient_descent(
-    loss: Loss, start: Float[Tensor, "*shape"], *, rate: float, steps: int
+    loss: Loss, start: Float[Tensor, "*shape"], *, rate: float | Schedule, steps: int
 ) -> Float[Tensor, "path *shape"]:
-    """θ⁽⁰⁾, …, θ⁽ˢᵗᵉᵖˢ⁾ with θ⁽ᵗ⁺¹⁾ = θ⁽ᵗ⁾ − η ∇ℓ(θ⁽ᵗ⁾), the start included (book eq. 1.13)."""
-    _require_positive(rate)
+    """θ⁽⁰⁾, …, θ⁽ˢᵗᵉᵖˢ⁾ with θ⁽ᵗ⁺¹⁾ = θ⁽ᵗ⁾ − η⁽ᵗ⁾ ∇ℓ(θ⁽ᵗ⁾), the start included (book eqs. 1.13, 3.2, Diehl sec. 1.5).
+
+    The rate is a number or a function of the step.
+    """
     slope = grad(loss)
     path = [start]
-    for _ in range(steps):
-        path.append(gradient_step(path[-1], slope(path[-1]), rate))
+    for step in range(steps):
+        eta = rate(step) if callable(rate) else rate
+        _require_positive(eta)
+        path.append(gradient_step(path[-1], slope(path[-1]), eta))
     return torch.stack(path)
 
 

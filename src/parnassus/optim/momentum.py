@@ -4,8 +4,44 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad
+from torch.optim.optimizer import ParamsT
 
 from parnassus.optim.gradient_descent import Loss, gradient_step
+from parnassus.optim.groupwise import Group, GroupwiseOptimizer, with_l2
+
+
+class Momentum(GroupwiseOptimizer):
+    """Gradient descent with momentum μ, as torch has it: the heavy ball (book eqs. 3.27-3.28, put right).
+
+    v ← μ v + g,   v = 0 at first
+    θ ← θ − η v
+    """
+
+    def __init__(
+        self, parameters: ParamsT, lr: float = 1e-3, *, momentum: float = 0.9, weight_decay: float = 0.0
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    def check(self, group: Group) -> None:
+        super().check(group)
+        if not 0 <= group["momentum"] < 1:
+            raise ValueError(f"the momentum must satisfy 0 ≤ μ < 1; got momentum={group['momentum']}")
+
+    def update(self, group: Group, theta: list[Tensor], gradient: list[Tensor]) -> None:
+        velocity = self.accelerated(group, theta, with_l2(gradient, theta, group["weight_decay"]))
+        torch._foreach_add_(theta, velocity, alpha=-group["lr"])
+
+    def accelerated(self, group: Group, theta: list[Tensor], gradient: list[Tensor]) -> list[Tensor]:
+        """The velocities μ v + g, which become those remembered."""
+        velocity = self.remembered("velocity", theta)
+        if theta[0].is_cpu:  # a pass into new tensors takes less than two in place; a GPU waits longer for the tensors
+            velocity = list(torch._foreach_add(gradient, velocity, alpha=group["momentum"]))
+            for parameter, tensor in zip(theta, velocity, strict=True):
+                self.state[parameter]["velocity"] = tensor
+        else:
+            torch._foreach_mul_(velocity, group["momentum"])
+            torch._foreach_add_(velocity, gradient)
+        return velocity
 
 
 def heavy_ball(
@@ -23,6 +59,25 @@ def heavy_ball(
     path, velocity = [start], torch.zeros_like(start)
     for _ in range(steps):
         velocity = momentum * velocity + slope(path[-1])
+        path.append(gradient_step(path[-1], velocity, rate))
+    return torch.stack(path)
+
+
+def averaged_momentum(
+    loss: Loss, start: Float[Tensor, "*shape"], *, rate: float, momentum: float, steps: int
+) -> Float[Tensor, "path *shape"]:
+    """The same with a velocity that is a moving average of gradients, the start included (Diehl sec. 1.5).
+
+        v_{t+1} = β v_t + (1 − β) ∇C(θ_t),   v_0 = 0
+        θ_{t+1} = θ_t − η v_{t+1}
+
+    It walks the path of `heavy_ball` at the rate η (1 − β). As printed θ moves by v_t, a gradient late.
+    """
+    _require(rate, momentum)
+    slope = grad(loss)
+    path, velocity = [start], torch.zeros_like(start)
+    for _ in range(steps):
+        velocity = momentum * velocity + (1 - momentum) * slope(path[-1])
         path.append(gradient_step(path[-1], velocity, rate))
     return torch.stack(path)
 

@@ -1,20 +1,38 @@
-"""Things to touch: a ball in a bowl (book chs. 1, 3)."""
+"""Things to touch: a ball in a bowl, and a race of optimisers (book chs. 1, 3)."""
 
+from functools import partial
 from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from parnassus.atlas.marks import probe
+from parnassus.optim.adagrad import AdaGrad
+from parnassus.optim.adam import Adam
 from parnassus.optim.gradient_descent import gradient_descent
-from parnassus.optim.momentum import factor_per_step, heavy_ball, largest_stable_rate
-from parnassus.touch import Answer, Curves, Numbers, Path, Plane, Point, Real
+from parnassus.optim.momentum import Momentum, factor_per_step, heavy_ball, largest_stable_rate
+from parnassus.optim.nesterov import Nesterov
+from parnassus.optim.rmsprop import RMSProp
+from parnassus.optim.sgd import SGD
+from parnassus.optim.surfaces import beale, himmelblau, rosenbrock, saddle, valley
+from parnassus.optim.trajectory import Factory, race
+from parnassus.touch import Answer, Curves, Numbers, Path, Pick, Plane, Point, Real
 
 STEPS = 80
 ACROSS, UP = (-3.0, 3.0), (-2.0, 2.0)
 LOST = 50.0  # times its first loss, a way has left the picture
 FOUND = 1e-12  # a loss that is as good as none
 BOWL = Plane(ACROSS, UP, torch.zeros(1, 2), across_name="θ₁, the flat direction", up_name="θ₂, the steep one")
+
+SURFACES = {
+    "a narrow valley": valley(),
+    "Rosenbrock's banana": rosenbrock(),
+    "Beale's cliffs": beale(),
+    "Himmelblau's four hollows": himmelblau(),
+    "a saddle": saddle(),
+}
+PICTURE = Plane((-1.0, 1.0), (-1.0, 1.0), torch.zeros(0, 2), across_name="left to right", up_name="bottom to top")
+NEAR = 1e-2  # as near to the least value as counts for having arrived
 
 
 @probe()
@@ -47,6 +65,56 @@ def roll_down_a_bowl(
         Curves("The loss on the way", losses, x_label="step", y_label="loss", log_y=True),
         Numbers("What theory says", _rates(beta, rate, momentum, shown), about="Factors are of the distance, a step."),
     ]
+
+
+@probe()
+def race_optimisers(
+    surface: Annotated[int, Pick("surface", tuple(SURFACES))] = 0,
+    start: Annotated[tuple[float, float], Point("start, as a place in the picture", PICTURE)] = (-0.75, 0.6),
+    rate: Annotated[float, Real("rate η of descent, momentum and Nesterov", 1e-5, 1.0, log=True)] = 0.06,
+    size: Annotated[float, Real("step size η of AdaGrad, RMSProp and Adam", 1e-3, 2.0, log=True)] = 0.3,
+    momentum: Annotated[float, Real("momentum μ, and β₁ of Adam", 0.0, 0.99)] = 0.9,
+) -> list[Answer]:
+    """Six optimisers down the same surface from the same start (book secs. 3.2-3.3).
+
+    Raise the rate of the first three until one leaves the picture: which one, and why? The step size of the others is
+    a length, about the same on every surface. On the saddle, start exactly in the middle of the left edge.
+    """
+    name, cost = list(SURFACES.items())[surface]
+    low, high = torch.tensor([cost.across, cost.up], dtype=torch.float64).unbind(1)
+    begin = low + (high - low) * (torch.tensor(start, dtype=torch.float64) + 1) / 2
+    racers: dict[str, Factory] = {
+        "gradient descent": partial(SGD, lr=rate),
+        "momentum": partial(Momentum, lr=rate, momentum=momentum),
+        "Nesterov": partial(Nesterov, lr=rate),
+        "AdaGrad": partial(AdaGrad, lr=size),
+        "RMSProp": partial(RMSProp, lr=size, alpha=0.9),
+        "Adam": partial(Adam, lr=size, betas=(momentum, 0.99)),
+    }
+    ways = dict(zip(racers, race(cost, begin, list(racers.values()), steps=STEPS), strict=True))
+    gaps = {racer: cost(way) - cost.least for racer, way in ways.items()}
+    ends = {racer: _end(gap) for racer, gap in gaps.items()}
+    shown = {racer: way[: ends[racer]] for racer, way in ways.items()}
+    losses = {racer: (_counted(way), gaps[racer][: len(way)].clamp(min=FOUND).tolist()) for racer, way in shown.items()}
+    across, up, levels = cost.levels(61, 61)
+    return [
+        Path("The ways down", shown, across, up, (levels - cost.least).clamp(min=NEAR).log(), about=f"On {name}."),
+        Curves("What is left to gain", losses, x_label="step", y_label="above the least value", log_y=True),
+        Numbers(
+            f"Steps until the value stays within {NEAR:g} of the least",
+            {racer: _arrival(gap, ends[racer]) for racer, gap in gaps.items()},
+            about=f"Of {STEPS} steps.",
+        ),
+    ]
+
+
+def _arrival(gaps: Tensor, end: int) -> float | str:
+    """The first step from which on the way stays near the least value."""
+    away = (~(gaps <= NEAR)).nonzero()[:, 0]
+    last = int(away[-1]) if len(away) else -1
+    if last + 1 < len(gaps):
+        return float(last + 1)
+    return f"left after {end - 1}" if end < len(gaps) else "not yet"
 
 
 def _counted(way: Tensor) -> list[float]:

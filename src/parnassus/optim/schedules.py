@@ -6,6 +6,16 @@ A function of the step alone has no state to save: a resumed run asks for the sa
 from math import cos, pi
 
 
+def step_decay(epoch: int, *, first: float = 1e-3, every: int = 10, factor: float = 0.1) -> float:
+    """The learning rate first · factor^⌊epoch / every⌋ of epoch 0, 1, … (book sec. 4.5).
+
+    The text trains 5 epochs with `every` = 10: its rate never falls.
+    """
+    if epoch < 0 or every < 1:
+        raise ValueError(f"epoch must not be negative and every at least 1; got epoch={epoch}, every={every}")
+    return first * factor ** (epoch // every)
+
+
 def one_cycle_rate(
     step: int,
     steps: int,

@@ -1,5 +1,6 @@
 """Figures in one style, and the page that shows a run."""
 
+from parnassus.report.diagrams import draw_network, network_diagram
 from parnassus.report.evidence import evidence_figure
 from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
 from parnassus.report.plots import (
@@ -21,10 +22,12 @@ __all__ = [
     "arrows",
     "bars",
     "curves",
+    "draw_network",
     "evidence_figure",
     "heatmap",
     "histograms",
     "image_grid",
+    "network_diagram",
     "save_figure",
     "scatter",
     "show_image",

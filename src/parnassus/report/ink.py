@@ -81,6 +81,9 @@ def subplots(
         figure = Figure(figsize=size, layout="constrained")
         options = {"projection": "3d"} if three_d else {}
         axes = figure.subplots(rows, columns, squeeze=False, subplot_kw=options)
+    for ax in axes.flat if three_d else ():
+        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+            axis.set_pane_color((0, 0, 0, 0))  # nothing behind, so that it suits dark pages too
     return figure, axes
 
 

@@ -26,6 +26,8 @@ class Metrics:
 
     def append(self, step: int, values: dict[str, float]) -> None:
         for name, value in values.items():
+            if "," in name or "\n" in name:
+                raise ValueError(f"a metric's name must have no comma and no line break; got {name!r}")
             self._file.write(f"{step},{name},{value!r}\n")
         self._events.pending.append((time.time(), step, values))
         self.latest.update(values)

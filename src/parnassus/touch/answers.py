@@ -73,4 +73,35 @@ class Numbers:
     about: str = ""
 
 
-Answer: TypeAlias = Images | Film | Bars | Curves | Path | Numbers
+@dataclass(frozen=True)
+class Box:
+    """A place in a graph, with its name and what it holds; columns and rows are 1 apart, `up` counts upwards."""
+
+    label: str
+    value: str
+    across: float
+    up: float
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """From one box to another, by their numbers, with words on it and the places it passes through."""
+
+    start: int
+    end: int
+    label: str = ""
+    through: Sequence[tuple[float, float]] = ()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Boxes from left to right, and arrows between them."""
+
+    title: str
+    boxes: Sequence[Box]
+    arrows: Sequence[Arrow]
+    about: str = ""
+
+
+Answer: TypeAlias = Images | Film | Bars | Curves | Path | Numbers | Graph

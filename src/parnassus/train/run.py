@@ -61,7 +61,7 @@ class Run:
         self._loop = 0  # loops begun
         self._position = (0, 0)  # (loop, step) that comes next
         self._log_every = 1
-        self._latest: dict[str, float] = {}  # as recorded
+        self._latest: dict[str, float] = {}  # as recorded in this loop
         self._seen: dict[str, Tensor | float] = {}  # of the last step, not yet read from the device
         self._story = Story(folder, silent=self.rank > 0)
         set_precision(options.precision)
@@ -119,7 +119,7 @@ class Run:
         start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
         self._log_every = max(1, count // POINTS)
         self._position = (loop, start)
-        self._seen = {}
+        self._latest, self._seen = {}, {}
         self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
         self._looping = True
         here = mix(self.seed, self.rank, loop)

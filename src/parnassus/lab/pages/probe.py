@@ -215,7 +215,7 @@ class Touch:
         self.answers.show(answers)
         ways = next((answer for answer in answers if answer["kind"] == "path"), None)
         if self.plane is not None and ways is not None:
-            self.plane.show(ways["ways"], ways["levels"])
+            self.plane.show(ways)
         self.took.text = f"answered in {1000 * (time.perf_counter() - began):.0f} ms"
 
 

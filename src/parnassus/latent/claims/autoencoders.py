@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, raises, runs
 from parnassus.data import load_digits
 from parnassus.latent import coffee
-from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder, step_decay
+from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder
 from parnassus.latent.claims.training import adam
 from parnassus.latent.maps import latent_grid, mosaic
 from parnassus.latent.pca import PCA
 from parnassus.layers import parameter_count
+from parnassus.optim.schedules import step_decay
 
 
 @claim("B4.1-1")

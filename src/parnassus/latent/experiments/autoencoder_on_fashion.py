@@ -15,8 +15,9 @@ from torch.optim import Adam
 
 from parnassus.data import Dataset, open_data
 from parnassus.latent import maps
-from parnassus.latent.autoencoder import Autoencoder, dense_decoder, dense_encoder, step_decay
+from parnassus.latent.autoencoder import Autoencoder, dense_decoder, dense_encoder
 from parnassus.latent.pca import PCA
+from parnassus.optim.schedules import step_decay
 from parnassus.report import FAINT, PALETTE, image_grid, scatter, subplots
 from parnassus.train import Run, at_most, between, descend, reported
 

@@ -1,4 +1,4 @@
-"""Claims about activation functions and their derivatives (book sec. 1.2)."""
+"""Claims about activation functions and their derivatives (book sec. 1.2, Diehl sec. 1, Zhao sec. 5)."""
 
 from collections.abc import Callable
 from math import pi, sqrt
@@ -23,7 +23,7 @@ def slope_by_autograd(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor
     return slopes
 
 
-@claim("B1.2-8", "B1.2-9", "B1.2-10", "B1.2-11", "B1.2-12", "B1.2-13")
+@claim("B1.2-8", "B1.2-9", "B1.2-10", "B1.2-11", "B1.2-12", "B1.2-13", "D1.0.6", "D1.0.7", "D1.0.8", "D1.0.9", "Z5.5")
 def each_slope_is_the_derivative() -> Evidence:
     """Every activation's slope in closed form equals automatic differentiation, corners included (book sec. 1.2)."""
     x = grid()
@@ -35,6 +35,9 @@ def each_slope_is_the_derivative() -> Evidence:
         "tanh": (act.tanh, act.tanh_slope),
         "sigmoid": (act.sigmoid, act.sigmoid_slope),
         "gelu": (act.gelu, act.gelu_slope),
+        "gelu_by_tanh": (act.gelu_by_tanh, act.gelu_by_tanh_slope),
+        "elu": (act.elu, act.elu_slope),
+        "identity": (act.identity, act.identity_slope),
     }
     return all_of(**{name: close(slope(x), slope_by_autograd(f, x), atol=1e-14) for name, (f, slope) in pairs.items()})
 
@@ -80,7 +83,7 @@ def relu_silences_half_of_the_units() -> Evidence:
     )
 
 
-@claim("B1.2-10")
+@claim("B1.2-10", "D1.0.5", "Z5.6")
 def tanh_is_a_centred_sigmoid() -> Evidence:
     """The tanh is odd, within (−1, 1) and 2 sigmoid(2x) − 1; its printed quotient overflows (book eq. 1.6)."""
     x = grid()
@@ -96,7 +99,7 @@ def tanh_is_a_centred_sigmoid() -> Evidence:
     )
 
 
-@claim("B1.2-11")
+@claim("B1.2-11", "D1.0.6", "Z5.5")
 def the_sigmoid_is_steepest_at_one_quarter() -> Evidence:
     """The sigmoid maps to (0, 1) with sigmoid(−x) = 1 − sigmoid(x) and slope at most ¼, at 0 (book eq. 1.7)."""
     x = grid()
@@ -109,6 +112,22 @@ def the_sigmoid_is_steepest_at_one_quarter() -> Evidence:
         largest_slope=close(slope.max(), 0.25),
         at_zero=close(x[slope.argmax()], 0.0, atol=1e-12),
         above_zero_far_below=at_least(act.sigmoid(torch.tensor(-700.0, dtype=torch.float64)), 1e-305),
+    )
+
+
+@erratum("Z5.6", printed="(1 − e⁻²ˣ)/(1 + e⁻²ˣ), as it stands", right="the same function in a form without ∞/∞")
+def the_printed_tanh_is_not_a_number_far_below() -> Correction:
+    """The quotient is right near 0, and ∞/∞ for x below −355 in double precision (Zhao sec. 5)."""
+    x = grid(-800.0, 800.0, 401)
+    printed = (1 - torch.exp(-2 * x)) / (1 + torch.exp(-2 * x))
+    reached = x > -354
+    return Correction(
+        printed=close(printed, act.tanh(x), atol=1e-14),
+        corrected=all_of(
+            where_it_is_finite=close(printed[reached], act.tanh(x[reached]), atol=1e-14),
+            below=close(act.tanh(x[~reached]), -1.0),
+            slope_at_zero=close(act.tanh_slope(torch.zeros(())), 1.0),
+        ),
     )
 
 
@@ -127,6 +146,35 @@ def a_leaky_unit_recovers_where_a_relu_is_dead() -> Evidence:
         agrees_with_torch=close(act.leaky_relu(grid()), functional.leaky_relu(grid()), atol=1e-15),
         relu_never_moves=close(relu_path[-1], start),
         leaky_fits=at_most(error(act.leaky_relu)(leaky_path[-1]), 1e-6),
+    )
+
+
+@claim("D1.0.7")
+def gelu_is_a_gate_drawn_by_lot() -> Evidence:
+    """x·P[N(0, 1) ≤ x] by sampling is x Φ(x); the tanh form is off by 4.73e−4 at most (Diehl sec. 1)."""
+    draws = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = torch.linspace(-3, 3, 25, dtype=torch.float64)
+    shares = torch.searchsorted(draws.sort().values, x, right=True) / len(draws)
+    gap = (act.gelu_by_tanh(grid()) - act.gelu(grid())).abs()
+    return all_of(
+        sampled=close(x * shares, act.gelu(x), atol=5e-3),
+        tanh_form_is_torchs=close(act.gelu_by_tanh(x), functional.gelu(x, approximate="tanh"), atol=1e-14),
+        largest_gap=close(gap.max(), 4.73e-4, atol=1e-6),
+        where=close(grid()[gap.argmax()].abs(), 2.70, atol=0.01),
+    )
+
+
+@claim("D1.0.8")
+def elu_is_smooth_and_above_minus_one() -> Evidence:
+    """Both one-sided slopes at 0 are 1, and ELU + 1 > 0, which linear attention needs (Diehl sec. 1)."""
+    h = torch.tensor([1e-4, 1e-6], dtype=torch.float64)
+    far = torch.tensor([-30.0, -5.0, 5.0, 2_000.0], dtype=torch.float64)
+    return all_of(
+        agrees_with_torch=close(act.elu(grid()), functional.elu(grid()), atol=1e-15),
+        from_the_left=close(act.elu(-h) / -h, 1.0, atol=1e-4),
+        from_the_right=close(act.elu(h) / h, 1.0),
+        positive=at_least(act.elu(far) + 1, 1e-14),
+        slope_is_the_value_plus_one=close(act.elu_slope(far[:2]), act.elu(far[:2]) + 1, atol=1e-15),
     )
 
 

@@ -1,4 +1,4 @@
-"""The activation functions of chapter 1 and their derivatives, side by side (book sec. 1.2)."""
+"""The activation functions and their derivatives, side by side (book sec. 1.2, Diehl sec. 1, Zhao sec. 5)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,12 +13,29 @@ from parnassus.train import Run, between
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-covers = ("B1.2-8", "B1.2-9", "B1.2-10", "B1.2-11", "B1.2-12", "B1.2-13")
+covers = (
+    "B1.2-8",
+    "B1.2-9",
+    "B1.2-10",
+    "B1.2-11",
+    "B1.2-12",
+    "B1.2-13",
+    "D1.0.4",
+    "D1.0.5",
+    "D1.0.6",
+    "D1.0.7",
+    "D1.0.8",
+    "D1.0.9",
+    "Z5.4",
+    "Z5.5",
+    "Z5.6",
+)
 expected = {
     "gelu_minimum": between(-0.17, -0.1699, "the lowest value of GELU"),
     "steepest_sigmoid": between(0.2499, 0.2501, "the largest slope of the sigmoid"),
     "relu_silent": between(0.49, 0.51, "share of normal inputs that ReLU sends to 0"),
     "tanh_mean": between(-0.01, 0.01, "mean of tanh over normal inputs"),
+    "gelu_by_tanh_gap": between(4.6e-4, 4.8e-4, "largest distance of the tanh form of GELU from GELU"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"draws": 100_000}, "gpu": {}}
 
@@ -30,6 +47,7 @@ SHOWN = {
     "tanh": (act.tanh, act.tanh_slope),
     "sigmoid": (act.sigmoid, act.sigmoid_slope),
     "GELU": (act.gelu, act.gelu_slope),
+    "ELU": (act.elu, act.elu_slope),
     "identity": (act.identity, act.identity_slope),
 }
 
@@ -47,6 +65,13 @@ class Experiment:
             "tanh and sigmoid",
             curves(s_shaped, x_label="x", y_label="activation"),
             "Two S-shaped activations: tanh is centred on 0, the sigmoid on ½ (book fig. 1.3).",
+        )
+        wide = torch.linspace(-5, 5, self.points, dtype=torch.float64)
+        three = {"ReLU": (wide, act.relu(wide)), "tanh": (wide, act.tanh(wide)), "sigmoid": (wide, act.sigmoid(wide))}
+        run.figure(
+            "relu, tanh and sigmoid",
+            curves(three, x_label="x", y_label="activation"),
+            "The three activations of the notes on [−5, 5] (Diehl sec. 1): two that saturate, one that does not.",
         )
         run.figure(
             "all activations",
@@ -68,6 +93,7 @@ class Experiment:
             "steepest_sigmoid": float(act.sigmoid_slope(x).max()),
             "relu_silent": float((act.relu(normal) == 0).double().mean()),
             "tanh_mean": float(act.tanh(normal).mean()),
+            "gelu_by_tanh_gap": float((act.gelu_by_tanh(x) - act.gelu(x)).abs().max()),
         }
 
 
@@ -85,7 +111,7 @@ def measures(name: str, x: Tensor, normal: Tensor) -> dict[str, str | float]:
 
 
 def function_and_slope(x: Tensor) -> "Figure":
-    figure, axes = subplots(2, 4, size=(10.0, 4.8))
+    figure, axes = subplots(3, 3, size=(10.0, 7.2))
     for ax, (name, (function, slope)), colour in zip(axes.flat, SHOWN.items(), PALETTE, strict=False):
         ax.plot(x, with_gap(function(x)), color=colour, label="value")
         ax.plot(x, with_gap(slope(x)), color=INK, linestyle="--", linewidth=1.2, label="slope")

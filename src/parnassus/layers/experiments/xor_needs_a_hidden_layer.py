@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch.optim import SGD
 from parnassus.data.toy import xor
 from parnassus.layers import least_squares, linear_model, mlp, relu, tanh
 from parnassus.losses import mean_squared_error
-from parnassus.report import FAINT, INK, PALETTE, bars, subplots, surface
+from parnassus.report import FAINT, PALETTE, bars, draw_network, subplots, surface
 from parnassus.train import Run, at_least, at_most, between
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def nerve_and_network(sizes: Sequence[int]) -> "Figure":
         ax.set_axis_off()
         ax.set_aspect("equal")
     draw_nerve_cell(axes[0, 0])
-    draw_layers(axes[0, 1], sizes)
+    draw_network(axes[0, 1], sizes)
     return figure
 
 
@@ -164,18 +163,3 @@ def draw_nerve_cell(ax: "Axes") -> None:
         ("terminals", (2.75, -0.72)),
     ):
         ax.text(*place, text, ha="center")
-
-
-def draw_layers(ax: "Axes", sizes: Sequence[int]) -> None:
-    """Units as circles, one column a layer, every unit joined to all of the next column."""
-    columns = [[(2.0 * layer, count / 2 - 0.5 - unit) for unit in range(count)] for layer, count in enumerate(sizes)]
-    for left, right in pairwise(columns):
-        for start in left:
-            for end in right:
-                ax.plot([start[0], end[0]], [start[1], end[1]], color=FAINT, linewidth=1, zorder=1)
-    names = ["input", *["hidden"] * (len(sizes) - 2), "output"]
-    for column, name, colour in zip(columns, names, PALETTE, strict=False):
-        across, up = zip(*column, strict=True)
-        ax.scatter(across, up, s=420, color=colour, edgecolors=INK, linewidths=0.8, zorder=2)
-        ax.text(column[0][0], -max(sizes) / 2 - 0.45, name, ha="center")
-    ax.margins(0.12)

@@ -55,7 +55,7 @@ def the_gradient_of_the_mean_is_the_mean_gradient() -> Evidence:
     )
 
 
-@claim("B1.3-8")
+@claim("B1.3-8", "Z3.4")
 def every_epoch_sees_every_example_once() -> Evidence:
     """A partition deals each row once an epoch, kept or reshuffled; drawing anew does not (book sec. 1.3)."""
     generator = torch.Generator().manual_seed(0)
@@ -72,7 +72,7 @@ def every_epoch_sees_every_example_once() -> Evidence:
     )
 
 
-@claim("B1.3-8")
+@claim("B1.3-8", "D1.5.5", "Z3.4")
 def equal_batches_average_to_the_full_gradient() -> Evidence:
     """Gradients of equal batches average to the full gradient; their variance falls as 1/|B| (book eq. 1.18)."""
     x, y, theta = regression()

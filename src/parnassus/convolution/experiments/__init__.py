@@ -1,0 +1,1 @@
+"""Runs of this room: one file an experiment."""

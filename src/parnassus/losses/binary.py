@@ -1,0 +1,33 @@
+"""Binary cross-entropy from a logit (book sec. 2.1)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    """−t log y − (1 − t) log(1 − y) of each example, with y = sigmoid(a) (book eqs. 2.4-2.5).
+
+        = max(a, 0) − a t + log(1 + e^(−|a|)),   which cannot overflow
+        ∂/∂a = y − t                                                       (book eq. 2.6)
+
+    Targets t lie in [0, 1]. The book sums over the examples: `binary_cross_entropy(a, t).sum()`.
+    """
+    _require_targets(targets)
+    return logits.clamp(min=0) - logits * targets + torch.log1p(torch.exp(-logits.abs()))
+
+
+def binary_cross_entropy_slope(
+    logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
+    """∂ℰ/∂a = sigmoid(a) − t, prediction minus target (book eq. 2.6)."""
+    _require_targets(targets)
+    return torch.sigmoid(logits) - targets
+
+
+def _require_targets(targets: Tensor) -> None:
+    if targets.numel() and not (float(targets.min()) >= 0 and float(targets.max()) <= 1):
+        raise ValueError(
+            f"targets must lie in [0, 1]; got {float(targets.min()):g} … {float(targets.max()):g} "
+            "(labels −1 and 1 become (label + 1) / 2)"
+        )

@@ -1,0 +1,1 @@
+"""What is claimed of distributions: distances, codes, expectations and inequalities, each claim with its number."""

@@ -1,0 +1,105 @@
+"""The graph: built once, differentiated into graphs, filled with numbers later."""
+
+import numpy as np
+import pytest
+import torch
+
+from parnassus import autodiff as ad
+from parnassus.autodiff import Program, Symbol, differentiate
+
+
+def test_nothing_is_computed_before_it_is_asked_for() -> None:
+    calls = []
+
+    def counted(x: np.ndarray) -> np.ndarray:
+        calls.append(x)
+        return np.asarray(np.sin(x))
+
+    x = Symbol("x")
+    y = ad.elementwise("counted", counted, lambda _y, x: ad.cos(x))(x)
+    building = len(calls)  # the shape is found with numbers that mean nothing
+    program = Program([x], [y, *differentiate(y, [x])])
+    assert len(calls) == building
+    value, slope = program(0.4)
+    np.testing.assert_allclose([float(value), float(slope)], [np.sin(0.4), np.cos(0.4)])
+    assert len(calls) == building + 1  # value and slope share what they have in common
+
+
+def test_derivatives_of_every_order_of_a_polynomial() -> None:
+    x = Symbol("x")
+    found = [x**4]
+    for _ in range(5):
+        found += differentiate(found[-1], [x])
+    for at in (-1.5, 0.0, 2.0):
+        expected = [at**4, 4 * at**3, 12 * at**2, 24 * at, 24.0, 0.0]
+        np.testing.assert_allclose(np.array(Program([x], found)(at)), expected)
+
+
+def test_a_mixed_derivative_does_not_depend_on_the_order() -> None:
+    x, y = Symbol("x"), Symbol("y")
+    z = ad.exp(x * y) * ad.sin(x)
+    (by_x,), (by_y,) = differentiate(z, [x]), differentiate(z, [y])
+    (xy,), (yx,) = differentiate(by_x, [y]), differentiate(by_y, [x])
+    one, other = Program([x, y], [xy, yx])(0.7, -0.4)
+    assert float(one) == pytest.approx(float(other), rel=1e-13)
+    tx, ty = (torch.tensor(each, dtype=torch.float64, requires_grad=True) for each in (0.7, -0.4))
+    (first,) = torch.autograd.grad((tx * ty).exp() * tx.sin(), tx, create_graph=True)
+    assert float(one) == pytest.approx(float(torch.autograd.grad(first, ty)[0]), rel=1e-13)
+
+
+def test_a_seed_gives_a_vector_jacobian_product_as_a_graph() -> None:
+    x, u = Symbol("x", (3,)), Symbol("u", (2,))
+    w = np.random.default_rng(0).normal(size=(3, 2))
+    (pulled,) = differentiate(ad.tanh(x @ w), [x], u)
+    at, seed = np.array([0.1, -0.5, 2.0]), np.array([1.0, -3.0])
+    expected = ad.jacobian(lambda v: ad.tanh(v @ w), at).T @ seed
+    np.testing.assert_allclose(Program([x, u], [pulled])(at, seed)[0], expected, rtol=1e-13)
+
+
+def test_pushing_symbols_forward_gives_a_graph() -> None:
+    x, v = Symbol("x"), Symbol("v")
+    value, change = ad.push_forward(lambda x: x * ad.sin(x), x, v)
+    numbers = Program([x, v], [value, change])(1.2, 2.0)
+    np.testing.assert_allclose(np.array(numbers), [1.2 * np.sin(1.2), 2 * (np.sin(1.2) + 1.2 * np.cos(1.2))])
+
+
+def test_the_forward_pass_keeps_every_value() -> None:
+    x, w = Symbol("x", (2, 3)), Symbol("w", (3,))
+    z = x @ w
+    y = ad.total(ad.relu(z))
+    kept = ad.forward_pass([y], {x: np.ones((2, 3)), w: np.array([1.0, -3.0, 4.0])})
+    assert {node.name for node in kept} >= {"x", "w", "relu", "sum"}
+    np.testing.assert_array_equal(kept[z], [2.0, 2.0])
+    assert float(kept[y]) == 4.0
+
+
+def test_shapes_are_known_before_any_number() -> None:
+    x, w = Symbol("x", (5, 3)), Symbol("w", (3, 2))
+    assert (x @ w).shape == (5, 2)
+    assert ad.total(x @ w, 0).shape == (2,)
+    assert ad.log_sum_exp(x).shape == (5,)
+    assert [slope.shape for slope in differentiate(ad.mean(ad.log(x @ w)), [x, w])] == [(5, 3), (3, 2)]
+    assert repr(x @ w) == "@(x, w)"
+
+
+def test_an_input_that_does_not_matter_has_slope_zero() -> None:
+    x, y = Symbol("x"), Symbol("y", (2,))
+    np.testing.assert_array_equal(Program([x], differentiate(x * 2.0, [y]))(1.0)[0], [0.0, 0.0])
+
+
+def test_what_is_missing_gets_a_sentence() -> None:
+    x, w = Symbol("x"), Symbol("w", (2,))
+    with pytest.raises(ValueError, match="the graph needs values for w; its inputs are x"):
+        Program([x], [x * w])
+    with pytest.raises(ValueError, match="the program takes values for x, w; got 1 values"):
+        Program([x, w], [x * w])(1.0)
+    with pytest.raises(ValueError, match=r"w has shape \(2,\); got a value of shape \(3,\)"):
+        Program([x, w], [x * w])(1.0, np.ones(3))
+    with pytest.raises(ValueError, match="the graph needs a value for w; got values for x"):
+        ad.forward_pass([x * w], {x: 1.0})
+    with pytest.raises(ValueError, match=r"an output of shape \(2,\) has no gradient"):
+        differentiate(w * 2.0, [w])
+    with pytest.raises(ValueError, match=r"the seed must have the shape of the output; got \(\) for \(2,\)"):
+        differentiate(w * 2.0, [w], x)
+    with pytest.raises(ValueError, match="a graph holds symbols and numbers; got a Variable"):
+        x + ad.Variable(1.0)

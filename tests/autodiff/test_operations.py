@@ -1,0 +1,182 @@
+"""Each operation against finite differences and against torch: values, both directions, higher derivatives."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from autodiff.cases import CASES, Case
+from parnassus import autodiff as ad
+from parnassus.autodiff.operation import Array
+from parnassus.autodiff.tape import Variable, derivatives, pull_back
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def scalar(case: Case, weights: Array) -> Callable[..., Variable]:
+    """Any curved scalar of the result: Σ w y + ½ Σ w y²."""
+
+    def function(*points: Variable) -> Variable:
+        y = case.ours(*points)
+        result: Variable = ad.total(y * weights) + ad.total(y * y * weights) / 2
+        return result
+
+    return function
+
+
+def torch_scalar(case: Case, weights: Array) -> Callable[..., Tensor]:
+    def function(*points: Tensor) -> Tensor:
+        y = case.theirs(*points)
+        result: Tensor = (y * torch.from_numpy(weights)).sum() + (y * y * torch.from_numpy(weights)).sum() / 2
+        return result
+
+    return function
+
+
+def weights_of(case: Case, points: list[Array]) -> Array:
+    return np.asarray(np.random.default_rng(1).normal(size=np.shape(case.ours(*points))))
+
+
+@each_case
+def test_its_value_is_that_of_torch(case: Case) -> None:
+    points = case.arguments()
+    np.testing.assert_allclose(case.ours(*points), case.theirs(*map(torch.from_numpy, points)), rtol=1e-13)
+
+
+@each_case
+def test_its_gradient_is_that_of_torch_and_of_finite_differences(case: Case) -> None:
+    points = case.arguments()
+    weights = weights_of(case, points)
+    function = scalar(case, weights)
+    _, slopes = ad.value_and_gradients(function, *points)
+    tensors = [torch.from_numpy(point).requires_grad_() for point in points]
+    theirs = torch.autograd.grad(torch_scalar(case, weights)(*tensors), tensors)
+    for place, (slope, expected) in enumerate(zip(slopes, theirs, strict=True)):
+        assert slope.shape == points[place].shape
+        np.testing.assert_allclose(slope, expected, rtol=1e-12, atol=1e-13)
+
+        def varied(x: Array, place: int = place) -> Array:
+            return function(*[Variable(x if other == place else points[other]) for other in range(len(points))]).value
+
+        np.testing.assert_allclose(slope, ad.difference_gradient(varied, points[place]), rtol=1e-6, atol=1e-7)
+
+
+@each_case
+def test_forwards_is_the_transpose_of_backwards(case: Case) -> None:
+    """⟨u, J v⟩ = ⟨Jᵀ u, v⟩ for each argument, and J v is torch's."""
+    points = case.arguments()
+    source = np.random.default_rng(2)
+    for place, point in enumerate(points):
+
+        def function(x: object, place: int = place) -> Variable:
+            given = [x if other == place else points[other] for other in range(len(points))]
+            result: Variable = case.ours(*given)
+            return result
+
+        def torch_function(x: Tensor, place: int = place) -> Tensor:
+            given = [x if other == place else torch.from_numpy(points[other]) for other in range(len(points))]
+            result: Tensor = case.theirs(*given)
+            return result
+
+        v = np.asarray(source.normal(size=point.shape))
+        value, pushed = ad.push_forward(function, point, v)
+        u = np.asarray(source.normal(size=np.shape(value)))
+        x = Variable(point)
+        (pulled,) = pull_back(function(x), [x], u)
+        np.testing.assert_allclose(np.sum(u * pushed), np.sum(pulled * v), rtol=1e-11, atol=1e-12)
+        _, expected = torch.autograd.functional.jvp(torch_function, torch.from_numpy(point), torch.from_numpy(v))
+        np.testing.assert_allclose(pushed, expected, rtol=1e-11, atol=1e-13)
+
+
+@each_case
+def test_its_second_and_third_derivatives_are_those_of_torch(case: Case) -> None:
+    """Gradients of gradients, each contracted with a fixed direction."""
+    points = case.arguments()
+    weights = weights_of(case, points)
+    directions = [np.asarray(np.random.default_rng(3).normal(size=point.shape)) for point in points]
+    variables = [Variable(point) for point in points]
+    tensors = [torch.from_numpy(point).requires_grad_() for point in points]
+    ours, theirs = scalar(case, weights)(*variables), torch_scalar(case, weights)(*tensors)
+    for _ in range(2):
+        slopes = derivatives(ours, variables)
+        torch_slopes = torch.autograd.grad(theirs, tensors, create_graph=True, materialize_grads=True)
+        ours = sum(
+            (ad.total(slope * v) for slope, v in zip(slopes[1:], directions[1:], strict=True)),
+            ad.total(slopes[0] * directions[0]),
+        )
+        theirs = torch.stack(
+            [(slope * torch.from_numpy(v)).sum() for slope, v in zip(torch_slopes, directions, strict=True)]
+        ).sum()
+        slopes_again = pull_back(ours, variables)
+        if not theirs.requires_grad:  # torch knows that nothing is left
+            np.testing.assert_allclose(np.concatenate([slope.ravel() for slope in slopes_again]), 0, atol=1e-12)
+            return
+        expected = torch.autograd.grad(theirs, tensors, retain_graph=True, materialize_grads=True)
+        for slope, theirs_again in zip(slopes_again, expected, strict=True):
+            np.testing.assert_allclose(slope, theirs_again.numpy(force=True), rtol=1e-9, atol=1e-10)
+
+
+@each_case
+def test_the_graph_gives_the_numbers_of_the_tape(case: Case) -> None:
+    points = case.arguments()
+    function = scalar(case, weights_of(case, points))
+    symbols = [ad.Symbol(f"x{place}", point.shape) for place, point in enumerate(points)]
+    y = function(*symbols)  # the same formula
+    assert isinstance(y, ad.Symbol)
+    numbers = ad.Program(symbols, [y, *ad.differentiate(y, symbols)])(*points)
+    value, slopes = ad.value_and_gradients(function, *points)
+    for number, expected in zip(numbers, [value, *slopes], strict=True):
+        np.testing.assert_allclose(number, expected, rtol=1e-14, atol=1e-15)
+
+
+def test_corners_have_the_slopes_of_torch() -> None:
+    zero, tie = np.zeros(1), torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    for ours, theirs in ((ad.relu, torch.relu), (ad.absolute, torch.abs), (ad.leaky_relu, torch.nn.LeakyReLU())):
+        _, (slope,) = ad.value_and_gradients(lambda x, f=ours: ad.total(f(x)), zero)
+        (expected,) = torch.autograd.grad(theirs(tie).sum(), tie)
+        np.testing.assert_array_equal(slope, expected)
+    _, both = ad.value_and_gradients(lambda a, b: ad.total(ad.maximum(a, b)), zero, zero)
+    np.testing.assert_array_equal(both, [[0.5], [0.5]])
+
+
+def test_whole_powers_have_all_derivatives_at_zero() -> None:
+    """Where n xⁿ⁻¹ is 0 · ∞ once the exponent has come down to 0."""
+    x = Variable(0.0)
+    found = x**2
+    for expected in (0.0, 2.0, 0.0, 0.0):
+        (found,) = derivatives(found, [x])
+        assert float(found.value) == expected
+
+
+@pytest.mark.parametrize("z", [1e4, -1e4, 700.0])
+def test_large_numbers_do_not_overflow(z: float) -> None:
+    with np.errstate(over="raise", invalid="raise"):
+        x = np.array([[z, 0.0, -z]])
+        loss, (slope,) = ad.value_and_gradients(lambda logits: ad.cross_entropy(logits, np.array([1])), x)
+        assert float(loss) == pytest.approx(abs(z))
+        np.testing.assert_allclose(slope, ad.softmax(x) - [[0.0, 1.0, 0.0]])
+        assert float(ad.sigmoid(np.array(z))) == pytest.approx(float(z > 0))
+
+
+def test_single_precision_stays_single() -> None:
+    w = np.ones((3, 2), np.float32)
+    x = np.ones((5, 3), np.float32)
+    labels = np.zeros(5, np.int64)
+    loss, (slope,) = ad.value_and_gradients(lambda w: ad.cross_entropy(ad.gelu(ad.sigmoid(x @ w) * 2.0), labels), w)
+    assert [loss.dtype, slope.dtype] == [np.dtype(np.float32)] * 2
+
+
+def test_what_does_not_fit_gets_a_sentence() -> None:
+    x = Variable(np.zeros((2, 3)))
+    with pytest.raises(
+        ValueError, match=r"as many columns on the left as rows on the right; got \(2, 3\) and \(2, 3\)"
+    ):
+        x @ x
+    with pytest.raises(ValueError, match=r"got \(\) and \(3,\)"):
+        ad.matmul(Variable(1.0), np.zeros(3))
+    with pytest.raises(ValueError, match="axes must be from -2 to 1; got axis=2"):
+        ad.total(x, 2)
+    with pytest.raises(ValueError, match="labels must be 2 whole numbers from 0 to 2; got shape"):
+        ad.cross_entropy(x, np.array([0, 3]))

@@ -1,0 +1,40 @@
+import pytest
+import torch
+from torch import nn
+
+from parnassus.convolution import filters, lenet
+from parnassus.layers import parameter_count, tanh
+
+
+def test_its_first_sizes_are_those_of_lenet_5() -> None:
+    assert parameter_count(lenet((1, 28, 28), 10)) == 61_706
+
+
+@pytest.mark.parametrize("shape", [(1, 12, 12), (3, 32, 32), (1, 17, 40)])
+def test_it_takes_pictures_of_any_sufficient_size(shape: tuple[int, int, int]) -> None:
+    model = lenet(shape, 7, channels=(4, 8), hidden=(16,), dropout=0.1)
+    assert model(torch.randn(5, *shape)).shape == (5, 7)
+    assert filters(model).shape == (4, shape[0], 5, 5)
+
+
+def test_it_equals_the_chain_written_out() -> None:
+    torch.manual_seed(0)
+    model = lenet((1, 28, 28), 10, activation=tanh, pool=nn.AvgPool2d)
+    x = torch.randn(3, 1, 28, 28)
+    first, second = (module for module in model.modules() if isinstance(module, nn.Conv2d))
+    dense = [parameters for name, parameters in model.named_parameters() if "convolution" not in name]
+    h = nn.functional.avg_pool2d(torch.tanh(nn.functional.conv2d(x, first.weight, first.bias, padding=2)), 2)
+    h = nn.functional.avg_pool2d(torch.tanh(nn.functional.conv2d(h, second.weight, second.bias)), 2).flatten(1)
+    h = torch.tanh(h @ dense[0] + dense[1])
+    h = torch.tanh(h @ dense[2] + dense[3])
+    torch.testing.assert_close(model(x), h @ dense[4] + dense[5])
+
+
+def test_its_logits_may_be_negative() -> None:
+    torch.manual_seed(0)
+    assert float(lenet((1, 28, 28), 10)(torch.randn(8, 1, 28, 28)).detach().min()) < 0
+
+
+def test_too_small_pictures_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="at least 12 × 12 pixels; got 8 × 8"):
+        lenet((1, 8, 8), 10)

@@ -1,0 +1,106 @@
+"""Dropout: frequencies against the binomial law, both forms, and exact averages by hand."""
+
+from itertools import product
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.layers import (
+    ClassicalDropout,
+    Dropout,
+    average_over_masks,
+    drop_units,
+    every_mask,
+    geometric_average_over_masks,
+    mask_probabilities,
+)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.9])
+def test_zeros_come_at_the_rate_and_the_rest_is_enlarged(rate: float) -> None:
+    torch.manual_seed(0)
+    count = 200_000
+    y = drop_units(torch.full((count,), 3.0), rate)
+    zeros = float((y == 0).double().mean())
+    assert abs(zeros - rate) <= 4 * (rate * (1 - rate) / count) ** 0.5
+    torch.testing.assert_close(y[y != 0].unique(), torch.tensor([3.0 / (1 - rate)]))
+
+
+def test_the_frequencies_are_those_of_torch() -> None:
+    torch.manual_seed(0)
+    x = torch.ones(200_000)
+    ours, theirs = drop_units(x, 0.3), nn.functional.dropout(x, 0.3)
+    assert ours.unique().tolist() == pytest.approx(theirs.unique().tolist())
+    assert float(ours.mean()) == pytest.approx(float(theirs.mean()), abs=0.01)
+
+
+def test_evaluation_draws_nothing() -> None:
+    x = torch.randn(5, 4)
+    assert torch.equal(Dropout(0.3).eval()(x), x)
+    torch.testing.assert_close(ClassicalDropout(0.3).eval()(x), 0.7 * x)
+
+
+def test_with_the_same_coins_the_forms_differ_by_a_factor() -> None:
+    x = torch.randn(5, 4)
+    torch.manual_seed(0)
+    inverted = Dropout(0.3)(x)
+    torch.manual_seed(0)
+    torch.testing.assert_close(ClassicalDropout(0.3)(x), 0.7 * inverted)
+
+
+def test_no_gradient_reaches_what_was_dropped() -> None:
+    torch.manual_seed(0)
+    x = torch.ones(1_000, requires_grad=True)
+    y = drop_units(x, 0.4)
+    y.sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, (y != 0) / 0.6)
+
+
+def test_the_masks_are_all_there_once() -> None:
+    listed = {tuple(row) for row in every_mask(4).tolist()}
+    assert listed == set(product((0.0, 1.0), repeat=4))
+    assert len(every_mask(4)) == 16
+
+
+def test_the_probabilities_by_hand() -> None:
+    masks = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    torch.testing.assert_close(mask_probabilities(masks, 0.25), torch.tensor([9 / 64, 1 / 64, 27 / 64]))
+    assert float(mask_probabilities(every_mask(7), 0.3).sum()) == pytest.approx(1.0)
+
+
+def test_the_average_of_a_square_by_hand() -> None:
+    """E (m₁ + 2 m₂)² at p = ½: (0 + 1 + 4 + 9) / 4."""
+    x = torch.tensor([1.0, 2.0])
+    average = average_over_masks(lambda masked: masked.sum(-1, keepdim=True).square(), x, 0.5)
+    torch.testing.assert_close(average, torch.tensor([3.5]))
+
+
+def test_the_geometric_mean_of_one_unit_by_hand() -> None:
+    """Of (½, ½) and of (e, 1)/(e + 1): in proportion √e to 1."""
+    found = geometric_average_over_masks(lambda masked: masked * torch.tensor([1.0, 0.0]), torch.ones(1), 0.5)
+    root = torch.tensor(0.5).exp()
+    torch.testing.assert_close(found, torch.stack([root, torch.ones(())]) / (root + 1))
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
+def test_a_rate_outside_gets_a_sentence(rate: float) -> None:
+    for action in (
+        lambda: Dropout(rate),
+        lambda: ClassicalDropout(rate),
+        lambda: drop_units(torch.ones(1), rate),
+        lambda: mask_probabilities(torch.ones(1, 1), rate),
+    ):
+        with pytest.raises(ValueError, match="need 0 ≤ rate < 1, the probability to drop a unit; got rate="):
+            action()
+
+
+def test_too_many_units_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="for 1 to 20 units; got units=40"):
+        every_mask(40)
+
+
+def test_the_layers_say_what_they_are() -> None:
+    assert repr(Dropout(0.2)) == "Dropout(rate=0.2)"
+    assert repr(ClassicalDropout()) == "ClassicalDropout(rate=0.5)"

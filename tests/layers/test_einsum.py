@@ -1,0 +1,88 @@
+"""Our einsum against torch's, formula by formula."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.layers import einsum, indices_seen_once, pure_tensor, tensor_product
+
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "i": 3, "j": 4, "k": 2}
+
+
+def tensors_for(formula: str) -> list[Tensor]:
+    source = torch.Generator().manual_seed(0)
+    terms = formula.partition("->")[0].replace(" ", "").split(",")
+    shapes = [[SIZES[index] for index in term] for term in terms]
+    return [torch.randn(shape, generator=source, dtype=torch.float64) for shape in shapes]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "ij,j->i",
+        "ij,jk->ik",
+        "ij,jk->ki",
+        "ii->",
+        "ii->i",
+        "iji->j",
+        "iij,jk->ik",
+        "iii->i",
+        "abc->cab",
+        "abc->b",
+        "ab,cd->acbd",
+        "aij,ajk->aik",
+        "a,b,c->abc",
+        "ab, bc, cd -> ad",
+        "i,i->",
+        ",ij->ij",
+        "->",
+    ],
+)
+def test_it_is_that_of_torch(formula: str) -> None:
+    tensors = tensors_for(formula)
+    torch.testing.assert_close(einsum(formula, *tensors), torch.einsum(formula, *tensors))
+
+
+def test_gradients_flow_through() -> None:
+    a, b = (tensor.requires_grad_() for tensor in tensors_for("ij,jk->ik"))
+    einsum("ij,jk->ik", a, b).sum().backward()
+    torch.testing.assert_close(a.grad, b.detach().sum(1).expand(3, 4))
+
+
+def test_the_answer_is_a_tensor_of_its_own() -> None:
+    """Writing to the outer product or the copy must not write to what it was made of."""
+    v = torch.ones(3)
+    einsum("i->i", v).zero_()
+    assert v.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("terms", "kept"), [("ik,kj", "ij"), ("ii", ""), ("ij, j", "i"), ("bik,bkj", "ij"), ("i,j", "ij")]
+)
+def test_indices_seen_once(terms: str, kept: str) -> None:
+    assert indices_seen_once(terms) == kept
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("ij,jk", "must be spelled out after ->; got 'ij,jk'"),
+        ("i1,jk->i", "indices are letters"),
+        ("ij->ij", "a tensor for every term; 'ij->ij' has 1 terms, got 2 tensors"),
+        ("ij,jk->iz", "must occur among the inputs"),
+        ("ij,jk->ii", "only once in the output"),
+        ("ijk,jk->i", r"'ijk' in 'ijk,jk->i' has 3 indices, its tensor shape \(3, 4\)"),
+        ("ij,ik->jk", "index 'i' of 'ij,ik->jk' has two sizes: 3 and 4"),
+    ],
+)
+def test_wrong_formulas_get_a_sentence(formula: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        einsum(formula, torch.zeros(3, 4), torch.zeros(4, 2))
+
+
+def test_products_by_hand() -> None:
+    assert tensor_product(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).tolist() == [[3.0, 4.0], [6.0, 8.0]]
+    assert pure_tensor(torch.ones(2), torch.ones(3), torch.ones(4)).shape == (2, 3, 4)
+    assert float(tensor_product(torch.tensor(2.0), torch.tensor(3.0))) == 6.0
+    with pytest.raises(ValueError, match="needs at least one factor"):
+        tensor_product()

@@ -1,0 +1,116 @@
+"""Starts against torch's own, by their variance and bounds; gains against torch's list and integrals."""
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Literal
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.layers import (
+    GAINS,
+    Activation,
+    Dense,
+    Initialiser,
+    gelu,
+    he_normal,
+    he_uniform,
+    identity,
+    initialise_linears,
+    leaky_relu,
+    leaky_relu_gain,
+    mlp,
+    normal_start,
+    preserving_gain,
+    relu,
+    sigmoid,
+    tanh,
+    xavier_normal,
+    xavier_uniform,
+)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (xavier_normal(5 / 3), lambda w: nn.init.xavier_normal_(w, gain=5 / 3)),
+        (xavier_uniform(5 / 3), lambda w: nn.init.xavier_uniform_(w, gain=5 / 3)),
+        (he_normal(), lambda w: nn.init.kaiming_normal_(w, nonlinearity="relu")),
+        (he_uniform(), lambda w: nn.init.kaiming_uniform_(w, nonlinearity="relu")),
+        (normal_start(0.01), lambda w: nn.init.normal_(w, std=0.01)),
+    ],
+)
+def test_the_numbers_are_those_of_torch(ours: Initialiser, theirs: Callable[[Tensor], Tensor]) -> None:
+    """Drawn from the same seed into a weight that torch reads as outputs × inputs."""
+    weight, bias = torch.empty(600, 400), torch.ones(400)
+    torch.manual_seed(0)
+    ours(weight, bias)
+    torch.manual_seed(0)
+    reference = theirs(torch.empty(400, 600)).reshape(600, 400)  # a shape says nothing of the order of draws
+    torch.testing.assert_close(weight, reference)
+    assert bool((bias == 0).all())
+
+
+def test_uniform_weights_have_the_same_variance_as_normal_ones() -> None:
+    torch.manual_seed(0)
+    for uniform, normal in ((xavier_uniform(), xavier_normal()), (he_uniform(), he_normal())):
+        spreads = [float(Dense(300, 700, initialise=each).weight.detach().var()) for each in (uniform, normal)]
+        assert spreads[0] == pytest.approx(spreads[1], rel=0.02)
+
+
+def test_the_gains_are_those_of_torch() -> None:
+    names: dict[Activation, Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]] = {
+        identity: "linear",
+        sigmoid: "sigmoid",
+        tanh: "tanh",
+        relu: "relu",
+        leaky_relu: "leaky_relu",
+        torch.selu: "selu",
+    }
+    assert set(names) == set(GAINS)
+    for activation, gain in GAINS.items():
+        assert gain == pytest.approx(nn.init.calculate_gain(names[activation]))
+    assert leaky_relu_gain(0.3) == pytest.approx(nn.init.calculate_gain("leaky_relu", 0.3))
+    assert leaky_relu_gain(0.0) == pytest.approx(sqrt(2))
+
+
+def test_the_preserving_gain_by_hand() -> None:
+    assert preserving_gain(identity) == pytest.approx(1, abs=1e-9)
+    assert preserving_gain(relu) == pytest.approx(sqrt(2), abs=1e-9)
+    assert preserving_gain(lambda z: leaky_relu(z, 0.3)) == pytest.approx(leaky_relu_gain(0.3), abs=1e-9)
+    assert preserving_gain(torch.selu) == pytest.approx(1, abs=1e-6)  # what SELU's two constants are for
+
+
+@pytest.mark.parametrize("activation", [tanh, sigmoid, gelu])
+def test_the_preserving_gain_by_drawing(activation: Callable[[Tensor], Tensor]) -> None:
+    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert preserving_gain(activation) == pytest.approx(float(activation(z).square().mean() ** -0.5), rel=0.005)
+
+
+def test_a_network_of_torch_gets_the_start_by_its_fans() -> None:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(1_000, 50), nn.ReLU(), nn.Linear(50, 400, bias=False))
+    initialise_linears(network, he_normal())
+    wide, narrow = network.get_parameter("0.weight"), network.get_parameter("2.weight")
+    assert float(wide.detach().var()) == pytest.approx(2 / 1_000, rel=0.03)
+    assert float(narrow.detach().var()) == pytest.approx(2 / 50, rel=0.03)
+    assert bool((network.get_parameter("0.bias") == 0).all())
+
+
+def test_an_mlp_takes_a_start() -> None:
+    torch.manual_seed(0)
+    network = mlp((300, 200, 100), initialise=xavier_normal(sqrt(2)))
+    assert float(network.get_parameter("0.weight").detach().var()) == pytest.approx(4 / 500, rel=0.03)
+    assert float(network.get_parameter("1.weight").detach().var()) == pytest.approx(4 / 300, rel=0.03)
+
+
+@pytest.mark.parametrize("start", [xavier_normal, xavier_uniform, he_normal, he_uniform])
+def test_a_gain_that_is_not_positive_gets_a_sentence(start: Callable[[float], Initialiser]) -> None:
+    with pytest.raises(ValueError, match="the gain must be positive; got gain=0"):
+        start(0.0)
+
+
+def test_a_spread_that_is_not_positive_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="the std must be positive; got std=-1"):
+        normal_start(-1.0)

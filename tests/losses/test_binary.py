@@ -1,0 +1,43 @@
+"""Binary cross-entropy against torch and at its extremes."""
+
+from math import log
+
+import pytest
+import torch
+from torch.nn import functional
+
+from parnassus.losses import binary_cross_entropy, binary_cross_entropy_slope
+
+A = 4 * torch.randn(3, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+T = torch.rand(3, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def test_it_is_that_of_torch_for_soft_targets_too() -> None:
+    expected = functional.binary_cross_entropy_with_logits(A, T, reduction="none")
+    torch.testing.assert_close(binary_cross_entropy(A, T), expected)
+
+
+def test_the_slope_is_that_of_autograd() -> None:
+    a = A.clone().requires_grad_()
+    binary_cross_entropy(a, T).sum().backward()
+    torch.testing.assert_close(a.grad, binary_cross_entropy_slope(A, T))
+
+
+def test_known_values() -> None:
+    a = torch.tensor([0.0, 1e4, -1e4, 1e4], dtype=torch.float64)
+    t = torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.float64)
+    torch.testing.assert_close(binary_cross_entropy(a, t), torch.tensor([log(2), 0.0, 1e4, 1e4], dtype=torch.float64))
+
+
+def test_half_precision_survives() -> None:
+    assert bool(
+        binary_cross_entropy(torch.tensor([6e4, -6e4]).half(), torch.tensor([0.0, 1.0]).half()).isfinite().all()
+    )
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 2.0, float("nan")])
+def test_targets_outside_the_unit_interval_get_a_sentence(wrong: float) -> None:
+    targets = torch.tensor([0.0, wrong])
+    for function in (binary_cross_entropy, binary_cross_entropy_slope):
+        with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]; got"):
+            function(torch.zeros(2), targets)

@@ -1,0 +1,67 @@
+"""Norms against torch, and witnesses against what is none."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.losses import l1_norm, l2_norm, norm_violation, p_norm
+
+X = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.7, 2.0, 6.0, torch.inf])
+def test_they_are_those_of_torch(order: float) -> None:
+    torch.testing.assert_close(p_norm(X, order=order), torch.linalg.vector_norm(X, order, dim=-1))
+    torch.testing.assert_close(l1_norm(X), torch.linalg.vector_norm(X, 1, dim=-1))
+    torch.testing.assert_close(l2_norm(X), torch.linalg.vector_norm(X, 2, dim=-1))
+
+
+def test_large_orders_and_large_entries_do_not_overflow() -> None:
+    assert float(p_norm(torch.tensor([3e30, -4e30]), order=100.0)) == pytest.approx(4e30)
+    assert p_norm(torch.zeros(2, 3), order=3.0).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("order", [0.5, 0.0, -2.0, float("nan")])
+def test_orders_below_one_are_refused(order: float) -> None:
+    with pytest.raises(ValueError, match="needs order ≥ 1: below, the triangle inequality fails; got order="):
+        p_norm(X, order=order)
+
+
+CANDIDATES: list[tuple[Callable[[Tensor], Tensor], str]] = [
+    (lambda x: x.square().sum(-1), "‖αx‖ = |α| ‖x‖"),
+    (lambda x: (x != 0).double().sum(-1), "‖αx‖ = |α| ‖x‖"),
+    (lambda x: x.sum(-1), "‖x‖ > 0"),
+    (lambda x: x[..., 0].abs(), "‖x‖ > 0"),
+    (lambda x: x.abs().sum(-1) + 1, "‖0‖ = 0"),
+    (lambda x: x.abs().sqrt().sum(-1).square(), "‖x + y‖ ≤ ‖x‖ + ‖y‖"),
+    (lambda x: x.abs().sum(-1).exp() * torch.nan, "‖0‖ = 0"),
+]
+
+
+@pytest.mark.parametrize(("candidate", "axiom"), CANDIDATES)
+def test_the_checker_names_the_axiom_and_its_witness_convicts(
+    candidate: Callable[[Tensor], Tensor], axiom: str
+) -> None:
+    found = norm_violation(candidate, 4, generator=torch.Generator().manual_seed(0))
+    assert found is not None
+    assert found.axiom == axiom
+    assert axiom in str(found)
+    if "+" in axiom:
+        x, y = found.witness["x"], found.witness["y"]
+        assert float(candidate(x + y)) == found.left > found.right == float(candidate(x) + candidate(y))
+
+
+def test_norms_in_disguise_pass() -> None:
+    root = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    for norm in (l1_norm, l2_norm, lambda x: l2_norm(x @ root), lambda x: l1_norm(x) + 3 * p_norm(x, order=torch.inf)):
+        assert norm_violation(norm, 4, generator=torch.Generator().manual_seed(0)) is None
+
+
+def test_wrong_input_gets_a_sentence() -> None:
+    source = torch.Generator()
+    with pytest.raises(ValueError, match="at least one dimension and one trial; got dim=0, trials=5"):
+        norm_violation(l1_norm, 0, generator=source, trials=5)
+    with pytest.raises(ValueError, match=r"one number a vector; for 6 vectors it gave shape \(6, 2\)"):
+        norm_violation(torch.abs, 2, generator=source, trials=6)
