@@ -73,7 +73,7 @@ class Experiment:
             last[kind], accuracy[kind] = {}, {}
             for name, optimiser in OPTIMISERS.items():
                 factory = partial(optimiser, lr=self.rate)
-                model = self.train(run, f"loss {kind}/{name}", network, factory, rows=data.train, steps=self.steps)
+                model = self.train(run, f"loss {kind}/{name}", network, factory, data.train)
                 losses = run.curve(f"loss {kind}/{name}")[1]
                 last[kind][name] = mean(losses[-max(1, len(losses) // 10) :])
                 accuracy[kind][name] = evaluate(model, data.test.x, test_labels).accuracy
@@ -90,22 +90,22 @@ class Experiment:
         for name, optimiser in OPTIMISERS.items():
 
             def held_loss(rate: float, optimiser: Callable[..., Optimizer] = optimiser) -> float:
-                factory = partial(optimiser, lr=rate)
-                model = self.train(run, "", fixed, factory, rows=inner, steps=self.search_steps)
+                model = self.try_out(fixed, partial(optimiser, lr=rate), inner, run.seed)
                 return evaluate(model, data.train.x[held], labels[held]).loss
 
             searches[name] = validation_search(self.rates, held_loss)
         run.figure(
             "each at its own rate",
             curves(
-                {name: (self.rates, [min(loss, 3.0) for loss in search.losses]) for name, search in searches.items()},
+                {name: (self.rates, [cut(loss) for loss in search.losses]) for name, search in searches.items()},
                 x_label="learning rate",
                 y_label="loss on held-out rows",
                 log_x=True,
             ),
-            f"Loss after {self.search_steps} steps on rows that training did not see, for each rate (cut at 3).",
+            f"Loss after {self.search_steps} steps on rows that training did not see, for each rate (cut at 3, which "
+            "also stands for a loss that is not a number).",
         )
-        best = {name: min(search.losses) for name, search in searches.items()}
+        best = {name: min(map(cut, search.losses)) for name, search in searches.items()}
         run.table(
             "five optimisers",
             [
@@ -144,21 +144,28 @@ class Experiment:
         return dense_classifier(prod(data.shape), len(data.classes), hidden=(self.hidden, self.hidden), output=output)
 
     def train(
-        self,
-        run: Run,
-        name: str,
-        network: Classifier,
-        optimiser: Callable[..., Optimizer],
-        *,
-        rows: Split,
-        steps: int,
+        self, run: Run, name: str, network: Classifier, optimiser: Callable[..., Optimizer], rows: Split
     ) -> Classifier:
-        """A copy of `network`, trained on `rows`; its losses are logged where they have a name."""
+        """A copy of `network`, trained on `rows` with its losses logged."""
         model, walker = run.prepare(deepcopy(network), optimiser)
-        for step, loss in descend(run, model, walker, rows.pairs(self.batch, steps)):
-            if name:
-                run.log(step, **{name: loss})
+        for step, loss in descend(run, model, walker, rows.pairs(self.batch, self.steps)):
+            run.log(step, **{name: loss})
         return model
+
+    def try_out(self, network: Classifier, optimiser: Callable[..., Optimizer], rows: Split, seed: int) -> Classifier:
+        """The same for a candidate of the search, which may well diverge: nothing of it is kept."""
+        model = deepcopy(network).to(rows.x.device)
+        walker, batches = optimiser(model.parameters()), rows.pairs(self.batch, self.search_steps)
+        for step in range(self.search_steps):
+            walker.zero_grad()
+            model.loss(*batches.at(step, seed)).backward()
+            walker.step()
+        return model
+
+
+def cut(loss: float, most: float = 3.0) -> float:
+    """A loss that fits into the figure; NaN is as bad as any."""
+    return loss if loss < most else most
 
 
 def side_by_side(run: Run, kinds: list[str]) -> "Figure":

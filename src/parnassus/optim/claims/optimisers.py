@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, rate
+from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, rate, runs
 from parnassus.optim.gradient_descent import (
     gradient_descent,
     steepest_descent,
@@ -61,6 +61,23 @@ def our_sgd_is_the_sgd_of_torch() -> Evidence:
         plain_loop=close(ours, gradient_descent(uneven, START, rate=0.1, steps=50), atol=1e-12),
         ascent=close(trajectory(lambda w: -uneven(w), START, partial(SGD, lr=1e-3), steps=50), ascent, atol=1e-12),
         ascent_climbs=at_least(uneven(ascent[-1]) - uneven(START), 0.05),
+    )
+
+
+@erratum("B3.1-7", printed="a last line ...'", right="a last line ...")
+def a_stray_quote_ends_the_listing() -> Correction:
+    """The listing's last line carries a quotation mark that nothing closes (book sec. 3.1)."""
+    steps = "...\noptimizer.zero_grad()\nloss.backward()\noptimizer.step()\n..."
+    weight = nn.Parameter(START.clone())
+
+    def run(listing: str) -> Tensor:
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        exec(compile(listing, "listing", "exec"), {"optimizer": optimizer, "loss": uneven(weight)})  # noqa: S102
+        return weight.detach().clone()
+
+    right = gradient_descent(uneven, START, rate=0.1, steps=1)[-1]
+    return Correction(
+        printed=runs(lambda: run(f"{steps}'"), unless=SyntaxError), corrected=close(run(steps), right, atol=1e-14)
     )
 
 
