@@ -9,13 +9,9 @@ from torch import Tensor, nn
 from parnassus.data import load_digits
 from parnassus.layers import Classifier, Dense, dense_classifier, sigmoid
 from parnassus.layers.experiments import classifier_on_digits
-from parnassus.layers.probes import (
-    MOMENTS,
-    PLANES,
-    draw_a_digit,
-    look_at_an_activation,
-    train_a_classifier_under_your_eyes,
-)
+from parnassus.layers.probes.activation import look_at_an_activation
+from parnassus.layers.probes.drawing import draw_a_digit
+from parnassus.layers.probes.playground import MOMENTS, PLANES, train_a_classifier_under_your_eyes
 from parnassus.touch import Answer, Bars, Control, Curves, Drawing, Film, Images, Numbers, Whole, answer, controls_of
 from parnassus.train.trained import Trained
 

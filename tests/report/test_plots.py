@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from parnassus.report import (
     arrows,
     bars,
+    confusion,
     curves,
     heatmap,
     histograms,
@@ -147,3 +148,9 @@ def test_every_figure_can_be_written(draw: Callable[[], Figure], tmp_path: Path)
     save_figure(draw(), tmp_path / "figure")
     assert (tmp_path / "figure.svg").stat().st_size > 500
     assert (tmp_path / "figure.png").stat().st_size > 500
+
+
+def test_confusion_counts_truth_by_rows_and_names_by_columns() -> None:
+    figure = confusion([0, 0, 1, 2], [0, 1, 1, 0], ["a", "b", "c"])
+    counts = np.asarray(figure.axes[0].images[0].get_array())
+    assert counts.tolist() == [[1, 1, 0], [0, 1, 0], [1, 0, 0]]

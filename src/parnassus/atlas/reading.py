@@ -102,7 +102,7 @@ def experiments(package: Path = PACKAGE) -> list[Entry]:
 def probes(package: Path = PACKAGE) -> list[Probe]:
     """Every probe of every room."""
     found = []
-    for path in sorted(package.glob("*/probes.py")):
+    for path in sorted([*package.glob("*/probes.py"), *package.glob("*/probes/*.py")]):
         with _naming(path):
             found += _probes(path, package)
     return found

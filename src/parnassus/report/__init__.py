@@ -6,6 +6,7 @@ from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
 from parnassus.report.plots import (
     arrows,
     bars,
+    confusion,
     curves,
     heatmap,
     histograms,
@@ -21,6 +22,7 @@ __all__ = [
     "PALETTE",
     "arrows",
     "bars",
+    "confusion",
     "curves",
     "draw_network",
     "evidence_figure",

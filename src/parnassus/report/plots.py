@@ -207,6 +207,13 @@ def heatmap(
     return figure
 
 
+def confusion(labels: object, named: object, classes: Sequence[str]) -> "Figure":
+    """How many examples of each class were given each name; rows are the truth, classes count from 0."""
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(counts, (as_array(labels).astype(int), as_array(named).astype(int)), 1)
+    return heatmap(counts, row_labels=classes, column_labels=classes, x_label="named", y_label="true", annotate=True)
+
+
 def bars(values: Mapping[str, float], *, x_label: str = "", reference: tuple[str, float] | None = None) -> "Figure":
     """Horizontal bars with their values written at the end; `reference` is a named vertical line."""
     figure, axes = subplots(size=(6.4, 0.8 + 0.36 * len(values)))

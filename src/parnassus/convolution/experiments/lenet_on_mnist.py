@@ -17,7 +17,7 @@ from parnassus.convolution import filters, lenet, random_affine
 from parnassus.data import Dataset, open_data
 from parnassus.layers import Classifier, evaluate, parameter_count, require_labels
 from parnassus.optim import one_cycle_rate
-from parnassus.report import curves, heatmap, image_grid
+from parnassus.report import confusion, curves, image_grid
 from parnassus.train import Run, at_least, at_most, reported
 
 covers = ("B1.4-16",)
@@ -129,17 +129,8 @@ def show_mistakes(run: Run, model: Classifier, data: Dataset) -> None:
         image_grid(data.test.x[shown], columns=10, titles=titles),
         f"{len(shown)} of the {len(wrong)} test pictures named wrong, the surest mistakes first.",
     )
-    confusion = torch.zeros(len(data.classes), len(data.classes), dtype=torch.long)
-    confusion.index_put_((labels[wrong].cpu(), named[wrong].cpu()), torch.tensor(1), accumulate=True)
     run.figure(
         "confusion",
-        heatmap(
-            confusion,
-            row_labels=data.classes,
-            column_labels=data.classes,
-            x_label="named",
-            y_label="is",
-            annotate=True,
-        ),
+        confusion(labels[wrong], named[wrong], data.classes),
         "How often each class was taken for another.",
     )

@@ -10,7 +10,7 @@ from torch.optim import SGD
 from parnassus.data import open_data
 from parnassus.layers import Classifier, dense_classifier, evaluate, require_labels
 from parnassus.losses import accuracy_per_class, softmax
-from parnassus.report import curves, heatmap, image_grid
+from parnassus.report import confusion, curves, image_grid
 from parnassus.train import Run, at_least, at_most, descend
 
 covers = ("B1.4-7", "B1.4-8", "B1.4-11", "B1.4-12", "B1.4-13")
@@ -49,18 +49,9 @@ class Experiment:
         wrong = (logits.argmax(-1) != labels).nonzero()[:, 0]
         seen = {"test accuracy": (range(1, self.epochs + 1), run.curve("test_accuracy")[1])}
         run.figure("accuracy by epoch", curves(seen, x_label="epoch", y_label="share right"))
-        confusion = torch.zeros(len(data.classes), len(data.classes), device=run.device)
-        confusion.index_put_((labels, logits.argmax(-1)), torch.ones(len(test), device=run.device), accumulate=True)
         run.figure(
             "confusion",
-            heatmap(
-                confusion,
-                row_labels=data.classes,
-                column_labels=data.classes,
-                x_label="named",
-                y_label="true",
-                annotate=True,
-            ),
+            confusion(labels, logits.argmax(-1), data.classes),
             "How many test images of each class were given each name.",
         )
         if len(wrong) and len(data.shape) == 3:
