@@ -13,6 +13,7 @@ from parnassus.layers import (
     polynomial_features,
     with_ones,
 )
+from parnassus.layers.linear_regression import require_points
 
 torch.manual_seed(0)
 X = torch.randn(40, 3, dtype=torch.float64)
@@ -90,3 +91,13 @@ def test_misuse_gets_a_sentence() -> None:
         polynomial_features(Y, 0)
     with pytest.raises(ValueError, match="leaving one out of 4 points leaves too few for 3 slopes and an intercept"):
         leave_one_out_residuals(X[:4], Y[:4])
+
+
+def test_points_that_no_line_fits_get_a_sentence() -> None:
+    x, y = torch.ones(3, 2), torch.ones(3)
+    with pytest.raises(ValueError, match="at least one point; got none"):
+        require_points(x[:0], y[:0])
+    with pytest.raises(ValueError, match="as many rows; got 3 and 2"):
+        require_points(x, y[:2])
+    with pytest.raises(ValueError, match="holds NaN or infinite ones"):
+        LinearRegression.fit(x, torch.tensor([1.0, torch.nan, 2.0]))

@@ -129,3 +129,9 @@ def test_what_cannot_work_gets_a_sentence() -> None:
         normalise(torch.ones(2), Moments(torch.zeros(1), torch.ones(1)), epsilon=-1.0)
     with pytest.raises(ValueError, match="at least one example; got none"):
         Standardiser.fit(torch.ones(0, 3))
+
+
+@pytest.mark.parametrize("layer", [BatchNorm(4), BatchNorm(4, 1, 1), LayerNorm(4), LayerNorm(3, 4)])
+def test_examples_of_another_shape_get_a_sentence(layer: BatchNorm | LayerNorm) -> None:
+    with pytest.raises(ValueError, match=r"for examples of shape \(.*\); got x of shape \(5, 3\)"):
+        layer(torch.zeros(5, 3))

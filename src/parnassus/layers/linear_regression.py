@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from parnassus.optim.gradient_descent import gradient_step
@@ -24,10 +24,19 @@ def least_squares(
 
     Solved by orthogonal factorisation of (X 1), never by forming XᵀX, which would square the condition number.
     """
-    if len(x) == 0:
-        raise ValueError("least squares needs at least one point; got none")
+    require_points(x, y)
     solution = torch.linalg.lstsq(with_ones(x), y[:, None]).solution[:, 0]
     return solution[:-1], solution[-1]
+
+
+def require_points(x: Float[Tensor, "batch features"], y: Shaped[Tensor, "rows *target"]) -> None:
+    """Refuse to fit what no line fits: no points, a point without its y, numbers that are none."""
+    if len(x) == 0:
+        raise ValueError("a fit needs at least one point; got none")
+    if len(x) != len(y):
+        raise ValueError(f"x and y must have as many rows; got {len(x)} and {len(y)}")
+    if not bool(x.isfinite().all() & y.isfinite().all()):
+        raise ValueError("a fit needs finite numbers; x or y holds NaN or infinite ones")
 
 
 def with_ones(x: Float[Tensor, "batch features"]) -> Float[Tensor, "batch features_and_one"]:

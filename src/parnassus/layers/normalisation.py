@@ -82,6 +82,10 @@ class BatchNorm(nn.Module):
         self.register_buffer("running_variance", torch.ones(shape))
 
     def forward(self, x: Float[Tensor, "batch *example"]) -> Float[Tensor, "batch *example"]:
+        if x.ndim != 1 + self.scale.ndim or any(
+            s not in (1, got) for s, got in zip(self.scale.shape, x.shape[1:], strict=True)
+        ):
+            raise _misfit(self.scale, x)
         by = self._from_batch(x) if self.training else Moments(self.running_mean, self.running_variance)
         return self.scale * normalise(x, by, epsilon=self.epsilon) + self.shift
 
@@ -115,6 +119,8 @@ class LayerNorm(nn.Module):
         self.scale, self.shift = nn.Parameter(torch.ones(shape)), nn.Parameter(torch.zeros(shape))
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        if x.shape[-self.scale.ndim :] != self.scale.shape:
+            raise _misfit(self.scale, x)
         return self.scale * standardise(x, self.axes, epsilon=self.epsilon) + self.shift
 
     def extra_repr(self) -> str:
@@ -159,6 +165,10 @@ class Standardiser:
 
     def apply(self, x: Float[Tensor, "count *example"]) -> Float[Tensor, "count *example"]:
         return (x - self.mean) / self.std
+
+
+def _misfit(scale: Tensor, x: Tensor) -> ValueError:
+    return ValueError(f"this normalisation is for examples of shape {(*scale.shape,)}; got x of shape {(*x.shape,)}")
 
 
 def _require_shape(shape: tuple[int, ...]) -> None:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.layers.linear_regression import LinearRegression
+from parnassus.layers.linear_regression import LinearRegression, require_points
 
 
 def ridge_regression(
@@ -48,8 +48,7 @@ def _centred(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], penalty: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """U, s, V of the centred rows, and the means of x and y."""
-    if len(x) == 0:
-        raise ValueError("ridge regression needs at least one point; got none")
+    require_points(x, y)
     _require(penalty)
     mean_x, mean_y = x.mean(0), y.mean()
     u, s, vh = torch.linalg.svd(x - mean_x, full_matrices=False)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.layers.dense import affine
-from parnassus.layers.linear_regression import with_ones
+from parnassus.layers.linear_regression import require_points, with_ones
 from parnassus.losses.classification import cross_entropy, one_hot, softmax, softmax_jacobian
 
 
@@ -32,6 +32,7 @@ class SoftmaxRegression:
         """
         if not penalty >= 0:
             raise ValueError(f"the penalty must not be negative; got penalty={penalty}")
+        require_points(x, labels)
         y = one_hot(labels, classes).double()
         theta = newton(with_ones(x).double(), y, penalty).to(x.dtype)
         return cls(theta[:-1], theta[-1])

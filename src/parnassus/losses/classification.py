@@ -34,11 +34,14 @@ def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batc
 def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
     try:
-        of_label = logits.gather(-1, labels[..., None])[..., 0]
+        return logits.logsumexp(-1) - logits.gather(-1, labels[..., None])[..., 0]
     except RuntimeError:  # asked only now: a look at the labels would cost every step a wait for the device
         _require_known(labels, logits.shape[-1])
+        if labels.shape != logits.shape[:-1]:
+            raise ValueError(
+                f"need one label for each row of logits; got {(*labels.shape,)} for {(*logits.shape[:-1],)}"
+            ) from None
         raise
-    return logits.logsumexp(-1) - of_label
 
 
 def soft_cross_entropy(

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.losses.shapes import require_alike
+
 
 def mean_power_error(
     prediction: Float[Tensor, "*batch outputs"], target: Float[Tensor, "*batch outputs"], *, power: float
@@ -14,11 +16,13 @@ def mean_power_error(
     """
     if not power > 0:
         raise ValueError(f"the power of a residual must be positive; got power={power}")
+    require_alike(prediction, target)
     return (prediction - target).abs().pow(power).mean(-1)
 
 
 def absolute_error(prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """|v − w| of each number: its slope is ±1 however far off, so that outliers pull no harder (Diehl sec. 1.3)."""
+    require_alike(prediction, target)
     return (prediction - target).abs()
 
 
@@ -31,5 +35,5 @@ def huber(
     """
     if not border > 0:
         raise ValueError(f"the border between squares and absolute values must be positive; got border={border}")
-    residual = (prediction - target).abs()
+    residual = absolute_error(prediction, target)
     return torch.where(residual <= border, residual.square() / 2, border * (residual - border / 2))

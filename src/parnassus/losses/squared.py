@@ -3,11 +3,14 @@
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.losses.shapes import require_alike
+
 
 def squared_error(
     prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
 ) -> Float[Tensor, " batch"]:
     """‖y − f(x)‖² of each example, summed over its outputs (book sec. 1.3)."""
+    require_alike(prediction, target)
     return (target - prediction).square().reshape(len(target), -1).sum(1)
 
 
