@@ -67,7 +67,7 @@ def stochastic_gradient_descent(
     start: Float[Tensor, "*shape"],
     data: tuple[Float[Tensor, "count *example"], Float[Tensor, "count *target"]],
     *,
-    batches: Iterable[Int[Tensor, " batch"]],
+    batches: Iterable[Int[Tensor, " _batch"]],
     rate: float,
 ) -> Float[Tensor, "path *shape"]:
     """Gradient descent whose gradient is the mean over one mini-batch of indices a step (book eq. 1.18).
