@@ -1,5 +1,6 @@
 """Least squares against the normal equations, and polynomials against powers."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -101,3 +102,16 @@ def test_points_that_no_line_fits_get_a_sentence() -> None:
         require_points(x, y[:2])
     with pytest.raises(ValueError, match="holds NaN or infinite ones"):
         LinearRegression.fit(x, torch.tensor([1.0, torch.nan, 2.0]))
+
+
+@pytest.mark.parametrize("rows", [25, 400])
+def test_dependent_columns_are_fitted_as_well_as_can_be(rows: int) -> None:
+    source = torch.Generator().manual_seed(0)
+    x = 2 * torch.rand(rows, 1, generator=source, dtype=torch.float64) - 1
+    kinks = 3 * torch.randn(2, 24, generator=source, dtype=torch.float64)
+    features, y = torch.relu(x * kinks[0] + kinks[1]), torch.sin(9 * x[:, 0])
+    design = with_ones(features)
+    assert int(torch.linalg.matrix_rank(design)) < 25
+    w, b = least_squares(features, y)
+    theirs, *_ = np.linalg.lstsq(design.numpy(), y.numpy(), rcond=None)
+    torch.testing.assert_close(torch.cat([w, b[None]]), torch.from_numpy(theirs), rtol=1e-6, atol=1e-8)

@@ -20,13 +20,24 @@ def linear_model(
 def least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, ""]]:
-    """The (w, b) that minimise ‖X w + b·1 − y‖², in one step (book sec. 1.3).
-
-    Solved by orthogonal factorisation of (X 1), never by forming XᵀX, which would square the condition number.
-    """
+    """The (w, b) that minimise ‖X w + b·1 − y‖², in one step (book sec. 1.3); the shortest where several do."""
     require_points(x, y)
-    solution = torch.linalg.lstsq(with_ones(x), y[:, None]).solution[:, 0]
+    solution = shortest_solution(with_ones(x), y)
     return solution[:-1], solution[-1]
+
+
+def shortest_solution(design: Float[Tensor, "rows columns"], y: Float[Tensor, " rows"]) -> Float[Tensor, " columns"]:
+    """The θ of least ‖A θ − y‖, and of least ‖θ‖ among those: A⁺ y.
+
+        A = U S Vᵀ,   A⁺ = V S⁺ Uᵀ
+
+    By singular values, never by forming AᵀA, which would square the condition number. torch's own `lstsq` is not used:
+    where columns of A depend on each other, its default on the CPU stops well above the least error.
+    """
+    u, s, v = torch.linalg.svd(design, full_matrices=False)
+    counts = s > max(design.shape) * torch.finfo(s.dtype).eps * s[0]
+    solution: Tensor = v.mT @ torch.where(counts, (u.mT @ y) / s, 0.0)
+    return solution
 
 
 def require_points(x: Float[Tensor, "batch features"], y: Shaped[Tensor, "rows *target"]) -> None:

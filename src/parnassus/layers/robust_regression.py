@@ -7,11 +7,16 @@ no faster than |r| is minimised by least squares with weights ρ'(r)/r, taken an
 from collections.abc import Callable
 from typing import TypeAlias
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.layers.linear_regression import LinearRegression, least_squares, linear_model, with_ones
+from parnassus.layers.linear_regression import (
+    LinearRegression,
+    least_squares,
+    linear_model,
+    shortest_solution,
+    with_ones,
+)
 
 Weighting: TypeAlias = Callable[[Tensor], Tensor]
 """ρ'(r)/r of the residuals r."""
@@ -36,7 +41,7 @@ def weighted_least_squares(
     if not bool((weights >= 0).all()):
         raise ValueError(f"weights must not be negative; the least is {float(weights.min())}")
     root = weights.sqrt()
-    solution = torch.linalg.lstsq(root[:, None] * with_ones(x), (root * y)[:, None]).solution[:, 0]
+    solution = shortest_solution(root[:, None] * with_ones(x), root * y)
     return LinearRegression(solution[:-1], solution[-1])
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.layers.dense import affine
-from parnassus.layers.linear_regression import require_points, with_ones
+from parnassus.layers.linear_regression import require_points, shortest_solution, with_ones
 from parnassus.losses.classification import cross_entropy, one_hot, softmax, softmax_jacobian
 
 
@@ -101,7 +101,7 @@ def newton(
     for _ in range(steps):
         gradient = softmax_regression_gradient(theta, x, y) + decay * theta
         hessian = softmax_regression_hessian(theta, x).reshape(features * classes, -1) + torch.diag(decay.flatten())
-        step: Tensor = torch.linalg.lstsq(hessian, gradient.reshape(-1, 1), driver="gelsd").solution.reshape_as(theta)
+        step = shortest_solution(hessian, gradient.reshape(-1)).reshape_as(theta)
         while objective(theta - step) > objective(theta) and float(step.abs().max()) > tolerance:
             step = step / 2
         theta = theta - step

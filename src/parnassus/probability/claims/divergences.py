@@ -9,6 +9,7 @@ from torch.autograd import grad
 from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
 from parnassus.probability.claims.distances import random_distributions
 from parnassus.probability.codes import expected_length, huffman_lengths, kraft_sum, shannon_lengths
+from parnassus.probability.distances import lp_distance
 from parnassus.probability.divergences import (
     cross_entropy_between,
     entropy,
@@ -121,6 +122,26 @@ def divergence_is_extra_code_length() -> Evidence:
         within_a_bit_of_entropy=at_most(huffman, 1.0),
         words_exist=at_most(kraft, 1.0),
         exact_for_powers_of_two=close(exact, kl_divergence(other, dyadic, base=2.0), atol=1e-12),
+    )
+
+
+@claim("D1.4.7")
+def four_distances_of_two_coins() -> Evidence:
+    """Over all pairs of coins CE ≥ KL, all but CE vanish on the diagonal, and only CE and KL blow up (Diehl fig. 3)."""
+    heads = torch.linspace(0.001, 0.999, 101, dtype=torch.float64)
+    coins = torch.stack([heads, 1 - heads], -1)
+    p, q = coins[:, None], coins[None, :]
+    sure = torch.eye(2, dtype=torch.float64)[:, None]  # p = 1 and p = 0
+    ce, kl = cross_entropy_between(p, q), kl_divergence(p, q)
+    l1, l2 = (lp_distance(p, q, order=order) for order in (1.0, 2.0))
+    return all_of(
+        ce_above_kl=at_least(ce - kl, 0.0),
+        by_the_entropy=close(ce - kl, entropy(p).expand_as(ce), atol=1e-12),
+        alike_for_sure_coins=close(cross_entropy_between(sure, q), kl_divergence(sure, q), atol=1e-12),
+        zero_on_the_diagonal=close(torch.stack([each.diagonal() for each in (kl, l1, l2)]), 0.0, atol=1e-12),
+        ce_is_not=at_least(ce.diagonal()[1:-1], 0.01),
+        blow_up=at_least(torch.stack([ce.max(), kl.max()]), 6.0),
+        stay_small=at_most(torch.stack([l1.max(), l2.max()]), 2.0),
     )
 
 
