@@ -4,11 +4,16 @@ Assume how the noise is distributed, and the loss follows: normal noise gives th
 absolute one, labels drawn from a softmax the cross-entropy of `parnassus.losses.classification`.
 """
 
-from math import log, pi
+from math import log
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from parnassus.losses.regression import absolute_error
+from parnassus.losses.shapes import require_alike
+from parnassus.losses.squared import mean_squared_error
+from parnassus.probability.normal import normal_log_density
 
 
 def normal_nll(
@@ -21,7 +26,8 @@ def normal_nll(
     L is the half mean squared error, so at fixed σ both have the same minimiser.
     """
     _require_positive(sigma=sigma)
-    return (log(2 * pi * sigma**2) + ((target - prediction) / sigma).square()) / 2
+    require_alike(prediction, target)
+    return -normal_log_density(target, mean=prediction, variance=sigma**2)
 
 
 def laplace_nll(
@@ -29,17 +35,17 @@ def laplace_nll(
 ) -> Float[Tensor, " batch"]:
     """−log p(y|x) = log(2s) + |y − ŷ| / s for Laplace noise of scale s: the absolute error, up to scale and shift."""
     _require_positive(scale=scale)
-    return log(2 * scale) + (target - prediction).abs() / scale
+    return log(2 * scale) + absolute_error(prediction, target) / scale
 
 
 def likeliest_sigma(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
     """The σ that maximises the normal likelihood: σ² is the mean squared residual."""
-    return (target - prediction).square().mean().sqrt()
+    return mean_squared_error(prediction, target).sqrt()
 
 
 def likeliest_scale(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
     """The scale that maximises the Laplace likelihood: the mean absolute residual."""
-    return (target - prediction).abs().mean()
+    return absolute_error(prediction, target).mean()
 
 
 def coin_nll(logit: Float[Tensor, ""], *, heads: int, tails: int) -> Float[Tensor, ""]:

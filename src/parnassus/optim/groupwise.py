@@ -43,7 +43,7 @@ class GroupwiseOptimizer(Optimizer):
         super().add_param_group(param_group)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]  # torch overloads it
         """Update every parameter that has a gradient; a closure is called first, and its loss returned."""
         loss = None
         if closure is not None:

@@ -142,8 +142,8 @@ class Experiment:
                 ]
             )
             price.append(both_errors(rows, fresh, chosen[-1])[1] / both_errors(rows, fresh, 3)[1])
-        medians = (torch.tensor(each).median(0).values for each in (folds, left_out))
-        return chosen, *medians, float(torch.tensor(price).median())  # type: ignore[return-value]
+        by_folds, by_leaving_out = (torch.tensor(each).median(0).values for each in (folds, left_out))
+        return chosen, by_folds, by_leaving_out, float(torch.tensor(price).median())
 
     def estimate(self, rows: Data, degree: int, seed: int) -> float:
         x, y = rows

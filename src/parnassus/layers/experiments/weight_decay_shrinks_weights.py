@@ -150,10 +150,10 @@ class Experiment:
         few, labels = digits.train.take(self.images), require_labels(digits.test.y, 10)
         decays = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
-        def accuracy(kind: type[Optimizer], decay: float) -> float:
+        def accuracy(kind: Callable[..., Optimizer], decay: float) -> float:
             torch.manual_seed(run.seed)  # every network from the same start
             net = dense_classifier(64, 10, hidden=(256,)).to(run.device)
-            optimizer = kind(decay_groups(net, decay), lr=3e-3)  # type: ignore[call-arg]
+            optimizer = kind(decay_groups(net, decay), lr=3e-3)
             for x, y in few.pairs(50, self.steps):
                 run.update(optimizer, net.loss(x, y))
             return evaluate(net, digits.test.x, labels).accuracy

@@ -72,7 +72,8 @@ def a_stray_quote_ends_the_listing() -> Correction:
 
     def run(listing: str) -> Tensor:
         optimizer = torch.optim.SGD([weight], lr=0.1)
-        exec(compile(listing, "listing", "exec"), {"optimizer": optimizer, "loss": uneven(weight)})  # noqa: S102
+        names = {"optimizer": optimizer, "loss": uneven(weight)}
+        exec(compile(listing, "listing", "exec"), names)  # noqa: S102 - the listing stands above
         return weight.detach().clone()
 
     right = gradient_descent(uneven, START, rate=0.1, steps=1)[-1]
