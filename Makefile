@@ -29,6 +29,9 @@ bench: .venv-bench/ready
 	.venv-bench/bin/python benchmarks/overhead.py
 	.venv-bench/bin/python benchmarks/optimisers.py
 	.venv-bench/bin/python benchmarks/autodiff_step.py
+	.venv-bench/bin/python benchmarks/pca.py
+	.venv-bench/bin/python benchmarks/pca_memory.py
+	.venv-bench/bin/python benchmarks/vae_throughput.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready

@@ -18,9 +18,9 @@ from parnassus.data import (
     standardised,
     wine,
 )
-from parnassus.data.mnist_mini import first_of_each_class, make_mnist_mini
+from parnassus.data.mnist_mini import make_mnist_mini
 from parnassus.data.partition import stratified
-from parnassus.data.splits import Dataset
+from parnassus.data.splits import Dataset, first_of_each_class
 
 
 def rows(data: Dataset) -> set[bytes]:

@@ -1,9 +1,13 @@
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
 
 from parnassus.data import Batches, Dataset, Split
 from parnassus.data.splits import permutation
+from parnassus.runs import RunFolder
+from parnassus.train import Options, Run
 
 
 def numbered(rows: int) -> Split:
@@ -94,6 +98,42 @@ def test_splits_and_data_sets_know_their_sizes() -> None:
     data = Dataset("numbers", Split(torch.zeros(4, 1, 8, 8)), Split(torch.zeros(2, 1, 8, 8)))
     assert data.shape == (1, 8, 8)
     assert data.to("cpu").test.x.shape == (2, 1, 8, 8)
+
+
+def test_changed_batches_keep_rows_size_shares_and_epochs() -> None:
+    split = numbered(103)
+    for plain in (split.batches(12, 30), split.batches(12, 30, partial=True), split.batches(400, 3, shuffle=False)):
+        changed = plain.map(torch.neg)
+        assert (changed.rows, changed.size, changed.steps, changed.epoch) == (103, plain.size, plain.steps, plain.epoch)
+        for step in (0, 2, 8, 20):
+            assert changed.at(step, seed=5).equal(-plain.at(step, seed=5))
+            shares = [changed.at(step, 5, rank, 4) for rank in range(4)]
+            assert torch.cat(shares).equal(-plain.at(step, seed=5))
+    with pytest.raises(ValueError, match="size must be a multiple of world; got size=12, world=5"):
+        split.batches(12, 1).map(torch.neg).at(0, rank=0, world=5)
+
+
+def test_pairs_can_be_changed_into_something_else() -> None:
+    assert [int(total) for total in numbered(4).pairs(2, 2, shuffle=False).map(lambda pair: pair[1].sum())] == [1, 5]
+
+
+def test_what_a_change_draws_depends_on_seed_and_step_alone(tmp_path: Path) -> None:
+    coins = Split(torch.full((40, 3), 0.5)).batches(8, 6).map(torch.bernoulli)
+
+    def seen(seed: int, name: str) -> list[Tensor]:
+        folder = RunFolder.create(tmp_path, name, {})
+        run = Run(folder, Options(device="cpu", quiet=True, seed=seed))
+        found = []
+        for step, batch in run.steps(coins):
+            torch.rand(step + len(name))  # what a loop draws besides must not matter
+            found.append(batch)
+        run.close()
+        return found
+
+    first, again, other = seen(0, "a"), seen(0, "another"), seen(1, "b")
+    assert all(left.equal(right) for left, right in zip(first, again, strict=True))
+    assert not all(left.equal(right) for left, right in zip(first, other, strict=True))
+    assert not first[0].equal(first[1])
 
 
 def test_wrong_arguments_get_a_sentence() -> None:

@@ -10,8 +10,10 @@ from parnassus.data import load_digits, mnist_mini
 from parnassus.latent import Autoencoder
 from parnassus.latent.experiments import pca_on_digits
 from parnassus.latent.pca import PCA
-from parnassus.latent.probes import rebuild_from_components, walk_the_latent_plane
-from parnassus.touch import Bars, Control, Curves, Images, Numbers, Point, Whole, answer, controls_of
+from parnassus.latent.probes.autoencoder_map import walk_the_latent_plane
+from parnassus.latent.probes.components import rebuild_from_components
+from parnassus.latent.probes.posterior import FITTED, POINTS, ppca_posterior
+from parnassus.touch import Bars, Control, Curves, Images, Numbers, Path, Point, Whole, answer, controls_of
 from parnassus.train.trained import Trained
 
 DIGITS = load_digits()
@@ -149,3 +151,40 @@ def test_far_from_every_code_the_distance_says_so(trained: Trained, controls: di
 def test_a_place_outside_the_plane_gets_a_sentence(trained: Trained, controls: dict[str, Control]) -> None:
     with pytest.raises(ValueError, match=r"a place in the plane must be between .* got 1e"):
         answer(walk_the_latent_plane, trained, controls, {"place": [1e9, 0]})
+
+
+def asked(**values: object) -> tuple[Path, Curves, Numbers]:
+    path, codes, numbers = answer(ppca_posterior, None, controls_of(ppca_posterior, None), values)
+    assert isinstance(path, Path)
+    assert isinstance(codes, Curves)
+    assert isinstance(numbers, Numbers)
+    return path, codes, numbers
+
+
+def test_without_noise_the_copy_is_the_foot_and_the_code_certain() -> None:
+    path, _, numbers = asked(place=[2.0, -1.0], variance=1e-3)
+    torch.testing.assert_close(path.places["from x to its copy"], path.places["from x to its foot"], atol=2e-3, rtol=0)
+    foot = path.places["from x to its foot"][1]
+    assert abs(float((torch.tensor([2.0, -1.0]) - foot) @ FITTED.components[:, 0])) < 1e-5
+    spread = numbers.values["deviation of ν given x"]
+    assert isinstance(spread, float)
+    assert spread < 0.02
+
+
+def test_noise_draws_the_copy_to_the_mean_and_the_code_to_its_prior() -> None:
+    lengths, spreads = [], []
+    for variance in (0.01, 0.5, 2.5):
+        path, codes, numbers = asked(place=[4.0, 2.0], variance=variance)
+        lengths.append(float((path.places["from x to its copy"][1] - FITTED.mean).norm()))
+        spreads.append(numbers.values["deviation of ν given x"])
+        v, density = codes.lines["p(ν | x)"]
+        assert v[density.index(max(density))] == pytest.approx(numbers.values["E[ν | x]"], abs=0.03)
+    assert lengths == sorted(lengths, reverse=True)
+    assert spreads == sorted(spreads)
+
+
+def test_the_points_are_likeliest_under_the_noise_of_maximum_likelihood() -> None:
+    best = float(FITTED.residual)
+    means = [asked(variance=best * factor)[2].values["ln p of all points, their mean"] for factor in (0.8, 1.0, 1.25)]
+    assert max(means) == means[1]
+    assert len(POINTS) == 300

@@ -23,6 +23,13 @@ def test_the_slope_is_that_of_autograd() -> None:
     torch.testing.assert_close(a.grad, binary_cross_entropy_slope(A, T))
 
 
+def test_the_slope_at_zero_is_one_half_either_way() -> None:
+    a = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    binary_cross_entropy(a, torch.tensor([0.0, 1.0], dtype=torch.float64)).sum().backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == [0.5, -0.5]
+
+
 def test_known_values() -> None:
     a = torch.tensor([0.0, 1e4, -1e4, 1e4], dtype=torch.float64)
     t = torch.tensor([1.0, 1.0, 1.0, 0.0], dtype=torch.float64)

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from parnassus.probability import entropy, expected_length, huffman_lengths, kraft_sum, shannon_lengths
+from parnassus.probability import entropy, expected_length, huffman_lengths, kraft_sum, prefix_words, shannon_lengths
 
 DYADIC = torch.tensor([0.125, 0.5, 0.125, 0.25], dtype=torch.float64)
 
@@ -47,3 +47,18 @@ def test_wrong_input_gets_a_sentence() -> None:
         huffman_lengths(torch.tensor([0.5, 0.1]))
     with pytest.raises(ValueError, match="need a length for every outcome; got 4 outcomes, 3 lengths"):
         expected_length(DYADIC, torch.tensor([1, 2, 3]))
+
+
+def test_words_have_their_lengths_and_none_begins_another() -> None:
+    assert prefix_words(torch.tensor([3, 1, 3, 2])) == ["110", "0", "111", "10"]
+    assert prefix_words(torch.tensor([0])) == [""]
+    lengths = shannon_lengths(torch.tensor([0.6, 0.26, 0.13, 0.01], dtype=torch.float64))
+    words = prefix_words(lengths)
+    assert [len(word) for word in words] == lengths.tolist()
+    assert not any(other.startswith(word) for word in words for other in words if other != word)
+
+
+@pytest.mark.parametrize("lengths", [[1, 1, 2], [0, 1]])
+def test_lengths_that_no_prefix_code_has_are_refused(lengths: list[int]) -> None:
+    with pytest.raises(ValueError, match="no prefix code has these lengths"):
+        prefix_words(torch.tensor(lengths))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Drawer(Protocol):
-    """The `Sample` of an experiment: settings that know how to draw."""
+    """The `Sample` of an experiment: settings that know how to draw, and maybe how many `columns` the picture has."""
 
     def __call__(self, model: "nn.Module", /) -> "Tensor": ...
 
@@ -78,5 +78,7 @@ def draw_samples(trained: Trained, how: Drawer, draw: Draw) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     array = samples.cpu().numpy()
     np.save(f"{path}.npy", array)
-    save_figure(image_grid(array) if array.ndim == 4 else scatter(array[:, :2]), path)
+    save_figure(
+        image_grid(array, columns=getattr(how, "columns", None)) if array.ndim == 4 else scatter(array[:, :2]), path
+    )
     return path

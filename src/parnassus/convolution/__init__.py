@@ -2,6 +2,7 @@
 
 from parnassus.convolution.augmentation import random_affine
 from parnassus.convolution.lenet import Convolve, filters, lenet
+from parnassus.convolution.pixelcnn import MaskedConv2d, PixelCNN, bits_per_pixel, causal_mask
 from parnassus.convolution.residual import (
     basic_block,
     bottleneck_block,
@@ -14,8 +15,12 @@ from parnassus.convolution.residual import (
 
 __all__ = [
     "Convolve",
+    "MaskedConv2d",
+    "PixelCNN",
     "basic_block",
+    "bits_per_pixel",
     "bottleneck_block",
+    "causal_mask",
     "filters",
     "grouped_block",
     "lenet",

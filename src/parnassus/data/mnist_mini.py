@@ -9,12 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from parnassus.data.errors import DataError
 from parnassus.data.idx import encode_idx, split_idx
-from parnassus.data.splits import Dataset, Split
+from parnassus.data.splits import Dataset, Split, first_of_each_class
 
 NAME = "mnist_mini.idx.xz"
 
@@ -46,12 +44,3 @@ def make_mnist_mini(dataset: Dataset, path: Path, *, train: int = 1_000, test: i
         parts += [(split.x[rows, 0] * 255).round().to(torch.uint8), split.y[rows].to(torch.uint8)]
     content = b"".join(encode_idx(part) for part in parts)
     path.write_bytes(lzma.compress(content, preset=9))
-
-
-def first_of_each_class(labels: Int[Tensor, " rows"], share: int) -> Int[Tensor, " chosen"]:
-    """Row numbers, in order, of the first `share` rows of every class."""
-    one_hot = torch.nn.functional.one_hot(labels)
-    rank = (one_hot.cumsum(0) * one_hot).sum(1)  # 1 for the first of its class, 2 for the second, …
-    if int(one_hot.sum(0).min()) < share:
-        raise DataError(f"a class has only {int(one_hot.sum(0).min())} rows; {share} are needed.")
-    return (rank <= share).nonzero()[:, 0]

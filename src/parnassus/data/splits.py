@@ -12,9 +12,11 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from parnassus.data.errors import DataError
 from parnassus.data.seeds import mix
 
 Batch = TypeVar("Batch")
+Changed = TypeVar("Changed")
 Pair = tuple[Tensor, Tensor]
 
 
@@ -42,7 +44,7 @@ class Batches(Generic[Batch]):
             raise ValueError(f"size must be positive and steps not negative; got size={size}, steps={steps}")
         self.rows, self.size, self.steps = rows, min(size, rows), steps
         self.epoch = -(-rows // self.size) if partial else rows // self.size
-        self._asked = size
+        self._asked, self._partial = size, partial
         self._select, self._shuffle, self._device = select, shuffle, device
         self._cached: tuple[tuple[int, int], Tensor] | None = None
 
@@ -62,6 +64,22 @@ class Batches(Generic[Batch]):
         if world > 1:
             start, stop = self._share(start, stop, rank, world)
         return self._select(self._order(seed, epoch)[start:stop])
+
+    def map(self, change: Callable[[Batch], Changed]) -> "Batches[Changed]":
+        """The same rows with every batch changed, such as `batches.map(torch.bernoulli)`.
+
+        What `change` draws at random is a pure function of (seed, step) too: a run seeds before it asks for a batch.
+        """
+        select = self._select
+        return Batches(
+            lambda rows: change(select(rows)),
+            self.rows,
+            size=self._asked,
+            steps=self.steps,
+            shuffle=self._shuffle,
+            partial=self._partial,
+            device=self._device,
+        )
 
     def _share(self, start: int, stop: int, rank: int, world: int) -> tuple[int, int]:
         if self._asked % world:
@@ -153,3 +171,12 @@ class Dataset:
 def permutation(rows: int, seed: int, epoch: int) -> Int[Tensor, " rows"]:
     """The order of an epoch: a pure function of (seed, epoch), drawn on the CPU whatever the device."""
     return torch.randperm(rows, generator=torch.Generator().manual_seed(mix(mix(seed) + epoch)))
+
+
+def first_of_each_class(labels: Int[Tensor, " rows"], share: int) -> Int[Tensor, " chosen"]:
+    """Row numbers, in order, of the first `share` rows of every class."""
+    one_hot = torch.nn.functional.one_hot(labels)
+    rank = (one_hot.cumsum(0) * one_hot).sum(1)  # 1 for the first of its class, 2 for the second, …
+    if int(one_hot.sum(0).min()) < share:
+        raise DataError(f"a class has only {int(one_hot.sum(0).min())} rows; {share} are needed.")
+    return (rank <= share).nonzero()[:, 0]

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Normal
 
-from parnassus.diffusion.gaussian import diagonal_gaussian_kl
 from parnassus.diffusion.process import Denoiser, diffuse, mean_from_noise, posterior_mean, posterior_variance
 from parnassus.diffusion.schedules import Schedule
+from parnassus.probability import diagonal_gaussian_kl
 
 Decoder: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(x_0, mean) ↦ log p(x_0 | x_1) for each example, where the mean is that of the last reverse step."""

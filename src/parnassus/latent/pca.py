@@ -2,31 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.latent.projection import second_moment
-
-Spectrum: TypeAlias = tuple[Tensor, Tensor]
-"""Eigenvalues, largest first, and the eigenvectors as columns in the same order."""
-
-
-def spectrum_by_eigh(x: Float[Tensor, "count features"]) -> Spectrum:
-    """Eigenpairs of the covariance Σ = (1/M) (X − x̄)ᵀ (X − x̄): quick when rows are many (book sec. 4.3)."""
-    eigenvalues, eigenvectors = torch.linalg.eigh(second_moment(x - x.mean(0)))
-    return eigenvalues.flip(0).clamp(min=0), eigenvectors.flip(1)
-
-
-def spectrum_by_svd(x: Float[Tensor, "count features"]) -> Spectrum:
-    """The same pairs from X − x̄ = A S Uᵀ as λ_i = s_i² / M; keeps small λ_i that Σ rounds away."""
-    rows, features = x.shape
-    _, s, Ut = torch.linalg.svd(x - x.mean(0), full_matrices=rows < features)
-    eigenvalues = x.new_zeros(features)
-    eigenvalues[: len(s)] = s.square() / rows
-    return eigenvalues, Ut.mT
+from parnassus.latent.spectrum import Spectrum, spectrum_by_eigh
 
 
 @dataclass(frozen=True)
@@ -42,7 +23,9 @@ class PCA:
 
     mean: Float[Tensor, " features"]
     components: Float[Tensor, "features latent"]
-    eigenvalues: Float[Tensor, " features"]
+    eigenvalues: Float[Tensor, " found"]
+    rest: Float[Tensor, ""]
+    """Σ of the eigenvalues that were not looked for; zero when all were found."""
 
     @classmethod
     def fit(
@@ -52,14 +35,27 @@ class PCA:
         *,
         solver: Callable[[Tensor], Spectrum] = spectrum_by_eigh,
     ) -> "PCA":
-        """The best `latent` directions for the rows of x, found in float64 and returned in x's own type."""
+        """The best `latent` directions for the rows of x, in x's own type.
+
+        Where they are few among very many features, `partial(spectrum_by_sketch, leading=latent)` finds no others.
+        """
         if not 1 <= latent <= x.shape[1]:
             raise ValueError(f"latent must lie between 1 and the number of features; got {latent} of {x.shape[1]}")
-        eigenvalues, eigenvectors = solver(x.double())
-        components = eigenvectors[:, :latent]
+        return cls.from_spectrum(solver(x), latent).to(x)
+
+    @classmethod
+    def from_spectrum(cls, spectrum: Spectrum, latent: int) -> "PCA":
+        """The first `latent` eigenvectors, each with its largest entry positive."""
+        found = spectrum.eigenvectors.shape[1]
+        if not 1 <= latent <= found:
+            raise ValueError(f"latent must lie between 1 and the {found} eigenvectors found; got {latent}")
+        components = spectrum.eigenvectors[:, :latent]
         largest = components.gather(0, components.abs().argmax(0, keepdim=True))
-        components = components * largest.sign()
-        return cls(x.double().mean(0).to(x), components.to(x), eigenvalues.to(x))
+        return cls(spectrum.mean, components * largest.sign(), spectrum.eigenvalues, spectrum.rest)
+
+    def to(self, like: Tensor) -> "PCA":
+        """The same fit in the type and on the device of `like`."""
+        return PCA(self.mean.to(like), self.components.to(like), self.eigenvalues.to(like), self.rest.to(like))
 
     def transform(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
         return (x - self.mean) @ self.components
@@ -75,7 +71,7 @@ class PCA:
         """The fit of fewer components: the best directions for each size are the first of those for a larger one."""
         if not 1 <= latent <= self.components.shape[1]:
             raise ValueError(f"latent must lie between 1 and the {self.components.shape[1]} fitted; got {latent}")
-        return PCA(self.mean, self.components[:, :latent], self.eigenvalues)
+        return PCA(self.mean, self.components[:, :latent], self.eigenvalues, self.rest)
 
     def errors(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
         """‖x − x̂_k‖² of each row with the first k = 1 … K components: outside the plane and Σ_{k<i≤K} z_i² inside."""
@@ -91,9 +87,9 @@ class PCA:
     @property
     def explained(self) -> Float[Tensor, " latent"]:
         """λ_i / Σ_j λ_j: the share of the total variance that each component carries."""
-        return self.variances / self.eigenvalues.sum()
+        return self.variances / (self.eigenvalues.sum() + self.rest)
 
     @property
     def residual(self) -> Float[Tensor, ""]:
         """Σ_{i>K} λ_i, the mean of ‖x − x̂‖² over the rows fitted (book eq. 4.7)."""
-        return self.eigenvalues[self.components.shape[1] :].sum()
+        return self.eigenvalues[self.components.shape[1] :].sum() + self.rest

@@ -8,13 +8,13 @@ from torch import Tensor
 def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−t log y − (1 − t) log(1 − y) of each example, with y = sigmoid(a) (book eqs. 2.4-2.5).
 
-        = max(a, 0) − a t + log(1 + e^(−|a|)),   which cannot overflow
+        = log(e^a + e^0) − a t,   as a log-sum-exp that cannot overflow
         ∂/∂a = y − t                                                       (book eq. 2.6)
 
     Targets t lie in [0, 1]. The book sums over the examples: `binary_cross_entropy(a, t).sum()`.
     """
     _require_targets(targets)
-    return logits.clamp(min=0) - logits * targets + torch.log1p(torch.exp(-logits.abs()))
+    return torch.logaddexp(logits, torch.zeros_like(logits)) - logits * targets
 
 
 def binary_cross_entropy_slope(

@@ -1,9 +1,25 @@
 """Distributions, how far apart they are, and what one expects under them."""
 
+from parnassus.probability.arithmetic_code import ArithmeticCode
 from parnassus.probability.bayes import Posterior, bayes, posterior_table
-from parnassus.probability.codes import expected_length, huffman_lengths, kraft_sum, shannon_lengths
+from parnassus.probability.codes import expected_length, huffman_lengths, kraft_sum, prefix_words, shannon_lengths
+from parnassus.probability.conditional_laws import (
+    conditional_expectation,
+    conditional_table,
+    conditioning_gap,
+    joint_from_conditional,
+)
+from parnassus.probability.conditioning import Solver, condition, solve_by_cholesky, solve_by_pseudo_inverse
+from parnassus.probability.convergence import (
+    deviation_probability,
+    later_deviation_probability,
+    levy_distance,
+    lp_error,
+)
+from parnassus.probability.densities import GridDensity, box_density
 from parnassus.probability.distances import lp_distance, most_telling_event, total_variation
 from parnassus.probability.divergences import cross_entropy_between, entropy, jeffreys, jensen_shannon, kl_divergence
+from parnassus.probability.energy_distance import energy_distance
 from parnassus.probability.expectation import (
     Estimate,
     covariance,
@@ -12,38 +28,258 @@ from parnassus.probability.expectation import (
     expectation_by_sampling,
     variance,
 )
+from parnassus.probability.gaussian import (
+    Gaussian,
+    cholesky_root,
+    eigen_root,
+    gaussian_log_density,
+    independent_pair,
+    independent_sum,
+)
+from parnassus.probability.gaussian_kl import diagonal_gaussian_kl, gaussian_kl
+from parnassus.probability.gaussian_quadrature import gaussian_expectation
+from parnassus.probability.generative_classifier import (
+    FitClasses,
+    GenerativeClassifier,
+    naive_bernoulli,
+    naive_gaussian,
+    own_covariances,
+    shared_covariance,
+)
+from parnassus.probability.hidden_markov import BLUR, BLURRED_CHAIN, HiddenMarkov, blurred_chain
+from parnassus.probability.importance import (
+    EvidenceEstimate,
+    effective_sample_size,
+    evidence_by_importance,
+    evidence_by_prior,
+    evidence_from_weights,
+    log_mean_exp,
+    share_of_hits,
+)
+from parnassus.probability.independence import (
+    dependence_in_events,
+    function_covariance,
+    maximal_correlation,
+    product_table,
+)
+from parnassus.probability.information import (
+    conditional_entropy,
+    corrected_entropy,
+    gaussian_mutual_information,
+    joint_entropy,
+    mutual_information,
+    plug_in_entropy,
+)
+from parnassus.probability.integration_by_parts import Parts, Split, integration_by_parts, residuals, split_along
 from parnassus.probability.jensen import Jensen, LatentBound, jensen, jensen_by_merging, latent_bound
+from parnassus.probability.kernels import GaussianKernel, Kernel, kernel_mass, walk
+from parnassus.probability.latent_tables import BoundTerms, LatentTable, divergence_from_joint
+from parnassus.probability.laws import JointLaw, Law, empirical_law, events, joint_law, largest_event_gap, push_forward
+from parnassus.probability.limit_theorems import coin_sum_distance, kolmogorov_distance, running_means, scaled_sums
+from parnassus.probability.markov_chains import MarkovChain, TimedChain, laws_along, paths_along, stationary_law
+from parnassus.probability.mixture_descent import FreeMixture, fit_by_descent
+from parnassus.probability.mixtures import (
+    GaussianMixture,
+    em_path,
+    em_step,
+    evidence_bound,
+    spread_start,
+    weighted_moments,
+)
+from parnassus.probability.mmd import (
+    RBF,
+    InverseMultiquadric,
+    Likeness,
+    normal_squared_mmd,
+    squared_mmd,
+    unbiased_squared_mmd,
+)
 from parnassus.probability.normal import normal_density, normal_log_density
+from parnassus.probability.path_laws import (
+    Memory,
+    PathLaw,
+    chain_law,
+    following_law,
+    is_markov,
+    lifted,
+    memories,
+    observed,
+    walk_law,
+)
+from parnassus.probability.processes import lift, random_walk
+from parnassus.probability.rate_distortion import (
+    CodeNumbers,
+    PredictionNumbers,
+    aggregate,
+    bayes_decoder,
+    code_numbers,
+    encoder_joint,
+    prediction_numbers,
+)
+from parnassus.probability.relative_entropy import (
+    absolutely_continuous,
+    density_ratio,
+    kl_by_quadrature,
+    kl_by_sampling,
+)
+from parnassus.probability.sequences import mirrored, shrinking, spike, typewriter, typewriter_block
 from parnassus.probability.simplex import require_distribution
+from parnassus.probability.wick import moment_by_differentiation, moment_by_pairings, moment_by_recursion, pairings
 
 __all__ = [
+    "BLUR",
+    "BLURRED_CHAIN",
+    "RBF",
+    "ArithmeticCode",
+    "BoundTerms",
+    "CodeNumbers",
     "Estimate",
+    "EvidenceEstimate",
+    "FitClasses",
+    "FreeMixture",
+    "Gaussian",
+    "GaussianKernel",
+    "GaussianMixture",
+    "GenerativeClassifier",
+    "GridDensity",
+    "HiddenMarkov",
+    "InverseMultiquadric",
     "Jensen",
+    "JointLaw",
+    "Kernel",
     "LatentBound",
+    "LatentTable",
+    "Law",
+    "Likeness",
+    "MarkovChain",
+    "Memory",
+    "Parts",
+    "PathLaw",
     "Posterior",
+    "PredictionNumbers",
+    "Solver",
+    "Split",
+    "TimedChain",
+    "absolutely_continuous",
+    "aggregate",
     "bayes",
+    "bayes_decoder",
+    "blurred_chain",
+    "box_density",
+    "chain_law",
+    "cholesky_root",
+    "code_numbers",
+    "coin_sum_distance",
+    "condition",
+    "conditional_entropy",
+    "conditional_expectation",
+    "conditional_table",
+    "conditioning_gap",
+    "corrected_entropy",
     "covariance",
     "cross_entropy_between",
+    "density_ratio",
+    "dependence_in_events",
+    "deviation_probability",
+    "diagonal_gaussian_kl",
+    "divergence_from_joint",
+    "effective_sample_size",
+    "eigen_root",
+    "em_path",
+    "em_step",
+    "empirical_law",
+    "encoder_joint",
+    "energy_distance",
     "entropy",
+    "events",
+    "evidence_bound",
+    "evidence_by_importance",
+    "evidence_by_prior",
+    "evidence_from_weights",
     "expectation",
     "expectation_by_quadrature",
     "expectation_by_sampling",
     "expected_length",
+    "fit_by_descent",
+    "following_law",
+    "function_covariance",
+    "gaussian_expectation",
+    "gaussian_kl",
+    "gaussian_log_density",
+    "gaussian_mutual_information",
     "huffman_lengths",
+    "independent_pair",
+    "independent_sum",
+    "integration_by_parts",
+    "is_markov",
     "jeffreys",
     "jensen",
     "jensen_by_merging",
     "jensen_shannon",
+    "joint_entropy",
+    "joint_from_conditional",
+    "joint_law",
+    "kernel_mass",
+    "kl_by_quadrature",
+    "kl_by_sampling",
     "kl_divergence",
+    "kolmogorov_distance",
     "kraft_sum",
+    "largest_event_gap",
     "latent_bound",
+    "later_deviation_probability",
+    "laws_along",
+    "levy_distance",
+    "lift",
+    "lifted",
+    "log_mean_exp",
     "lp_distance",
+    "lp_error",
+    "maximal_correlation",
+    "memories",
+    "mirrored",
+    "moment_by_differentiation",
+    "moment_by_pairings",
+    "moment_by_recursion",
     "most_telling_event",
+    "mutual_information",
+    "naive_bernoulli",
+    "naive_gaussian",
     "normal_density",
     "normal_log_density",
+    "normal_squared_mmd",
+    "observed",
+    "own_covariances",
+    "pairings",
+    "paths_along",
+    "plug_in_entropy",
     "posterior_table",
+    "prediction_numbers",
+    "prefix_words",
+    "product_table",
+    "push_forward",
+    "random_walk",
     "require_distribution",
+    "residuals",
+    "running_means",
+    "scaled_sums",
     "shannon_lengths",
+    "share_of_hits",
+    "shared_covariance",
+    "shrinking",
+    "solve_by_cholesky",
+    "solve_by_pseudo_inverse",
+    "spike",
+    "split_along",
+    "spread_start",
+    "squared_mmd",
+    "stationary_law",
     "total_variation",
+    "typewriter",
+    "typewriter_block",
+    "unbiased_squared_mmd",
     "variance",
+    "walk",
+    "walk_law",
+    "weighted_moments",
 ]

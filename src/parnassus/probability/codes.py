@@ -39,6 +39,21 @@ def kraft_sum(lengths: Int[Tensor, " outcomes"]) -> Float[Tensor, ""]:
     return torch.exp2(-lengths.double()).sum()
 
 
+def prefix_words(lengths: Int[Tensor, " outcomes"]) -> list[str]:
+    """Words of 0 and 1 of these lengths, none the beginning of another, in the order of the outcomes.
+
+    Shortest first, each word is the binary number after the last, with zeros added on the right up to its length.
+    """
+    if not float(kraft_sum(lengths)) <= 1 or (len(lengths) > 1 and not int(lengths.min()) > 0):
+        raise ValueError(f"no prefix code has these lengths: Σ 2^(−length) is {float(kraft_sum(lengths)):g}, above 1")
+    words, number, before = [""] * len(lengths), -1, 0
+    for outcome in lengths.argsort(stable=True).tolist():
+        length = int(lengths[outcome])
+        number, before = (number + 1) << (length - before), length
+        words[outcome] = f"{number:0{length}b}" if length else ""
+    return words
+
+
 def expected_length(p: Float[Tensor, " outcomes"], lengths: Int[Tensor, " words"]) -> Float[Tensor, ""]:
     """Σ_i p_i length_i: bits that an outcome drawn from P takes on average."""
     require_distribution(p)

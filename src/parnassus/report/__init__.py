@@ -1,5 +1,6 @@
 """Figures in one style, and the page that shows a run."""
 
+from parnassus.report.blocks import draw_blocks
 from parnassus.report.diagrams import draw_network, network_diagram
 from parnassus.report.evidence import evidence_figure
 from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
@@ -24,6 +25,7 @@ __all__ = [
     "bars",
     "confusion",
     "curves",
+    "draw_blocks",
     "draw_network",
     "evidence_figure",
     "heatmap",

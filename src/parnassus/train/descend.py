@@ -1,6 +1,6 @@
 """The loop of every method that has one loss."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -20,7 +20,7 @@ class HasLoss(Protocol):
 
 def descend(
     run: Run, model: HasLoss, optimizer: Optimizer, batches: Batches[Tensor | tuple[Tensor, ...]]
-) -> Iterator[tuple[int, Tensor]]:
+) -> Generator[tuple[int, Tensor]]:
     """Take a step down the loss for every batch; yields (step, loss), the loss detached and not yet read."""
     loss_of = torch.compile(model.loss) if run.options.compile else model.loss
     for step, batch in run.steps(batches):

@@ -23,6 +23,10 @@ ACTIVATIONS: dict[str, tuple[Callable[[Variable], Variable], Callable[[torch.Ten
     "relu": (relu, torch.relu),
     "leaky_relu": (leaky_relu, functional.leaky_relu),
     "gelu": (gelu, functional.gelu),
+    "step": (
+        elementwise("step", lambda x: np.where(x > 0, 1.0, 0.0), lambda _y, x: 0 * x),
+        lambda x: (x > 0).to(x.dtype) + 0 * x,  # a slope of 0, which torch's comparison alone would not have
+    ),
 }
 X, W1, W2 = 0.7, 1.3, -0.8
 
@@ -62,7 +66,7 @@ def slopes_multiply_along_paths_and_add_over_them() -> Evidence:
 
 @claim("B2.1-4")
 def every_activation_backpropagates_as_in_torch() -> Evidence:
-    """The toy network's three slopes equal torch's and central differences for five activations (book sec. 2.1)."""
+    """The toy network's three slopes equal torch's and central differences for six activations (book sec. 2.1)."""
     point = np.array([X, W1, W2])
     parts = {}
     for name, (ours, theirs) in ACTIVATIONS.items():

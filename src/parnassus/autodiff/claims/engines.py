@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import cos as cosine
 from math import sin as sine
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxtyping import Int
 from torch.autograd.functional import hessian as torch_hessian
 from torch.nn import functional
 
-from parnassus.atlas import Evidence, all_of, claim, close
+from parnassus.atlas import Correction, Evidence, all_of, at_least, claim, close, erratum, raises
 from parnassus.autodiff.finite_differences import difference_gradient
 from parnassus.autodiff.forward import push_forward
 from parnassus.autodiff.functions import cross_entropy, gelu, leaky_relu, relu, sigmoid, softmax
@@ -198,4 +199,34 @@ def five_derivatives_of_x_sin_x() -> Evidence:
     return all_of(
         graph=close(np.array(by_graph), formula, rtol=1e-12),
         tape=close(np.array([float(each.value) for each in recorded]), formula, rtol=1e-12),
+    )
+
+
+@erratum(
+    "B2.1-6", printed="PyTorch gives numbers, no graph of the derivative", right="with create_graph=True it has one"
+)
+def torch_can_differentiate_its_own_backward_pass() -> Correction:
+    """By default a gradient of torch is a number; asked to, torch records how it came about (book sec. 2.1)."""
+    x = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
+
+    def slope(*, create_graph: bool) -> torch.Tensor:
+        return torch.autograd.grad(x * x.sin(), x, create_graph=create_graph)[0]
+
+    (again,) = torch.autograd.grad(slope(create_graph=True), x)
+    return Correction(
+        printed=raises(RuntimeError, lambda: torch.autograd.grad(slope(create_graph=True), x)),
+        corrected=all_of(
+            by_default_none=raises(RuntimeError, lambda: torch.autograd.grad(slope(create_graph=False), x)),
+            asked_to=close(again, 2 * cosine(1.3) - 1.3 * sine(1.3), rtol=1e-14),
+        ),
+    )
+
+
+@erratum("B2.1-6", printed="Caffe was merged into PyTorch", right="Caffe2, its successor")
+def what_was_merged_is_caffe2() -> Correction:
+    """The headers that come with torch have a folder of Caffe2 and none of Caffe (book sec. 2.1)."""
+    headers = Path(torch.__file__).parent / "include"
+    return Correction(
+        printed=at_least(len(list(headers.glob("caffe/**/*.h"))), 1),
+        corrected=at_least(len(list(headers.glob("caffe2/**/*.h"))), 1),
     )

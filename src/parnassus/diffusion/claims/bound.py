@@ -9,7 +9,6 @@ from torch.distributions import MultivariateNormal, Normal, kl_divergence
 from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
 from parnassus.diffusion.claims.truths import SIGNS, second_moment_points
 from parnassus.diffusion.elbo import elbo_terms, gaussian_decoder, prior_kl
-from parnassus.diffusion.gaussian import diagonal_gaussian_kl, gaussian_kl
 from parnassus.diffusion.oracles import gaussian_oracle, gaussian_reverse_variance
 from parnassus.diffusion.process import (
     forward_log_prob,
@@ -19,6 +18,7 @@ from parnassus.diffusion.process import (
     posterior_variance,
 )
 from parnassus.diffusion.schedules import Schedule, linear_schedule
+from parnassus.probability import diagonal_gaussian_kl, gaussian_kl
 
 STD = 0.6**0.5
 

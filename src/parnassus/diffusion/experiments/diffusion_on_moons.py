@@ -15,6 +15,7 @@ from parnassus.diffusion.denoisers import TimeMLP
 from parnassus.diffusion.process import diffuse, forward_variance
 from parnassus.diffusion.samplers import ddim, ddim_path, ddpm, even_grid, slerp
 from parnassus.diffusion.schedules import linear_schedule
+from parnassus.probability import energy_distance
 from parnassus.report import INK, PALETTE, curves, subplots
 from parnassus.train import Run, at_most, descend, reported
 
@@ -60,7 +61,7 @@ class Experiment:
         points = torch.cat([data.train.x, data.test.x])
         real, others = points[torch.randperm(len(points), device=run.device)].chunk(2)
         start = torch.randn(len(real), 2, device=run.device)
-        result = self.compare_samplers(run, model, real, start, floor=energy_distance(others, real))
+        result = self.compare_samplers(run, model, real, start, floor=float(energy_distance(others, real)))
         show_chain(run, model, real, start)
         show_interpolation(run, model, real)
         return result
@@ -82,7 +83,7 @@ class Experiment:
             "DDPM, variance 1 − α_t": widest,
         }
         sets = {name: [draw(even_grid(len(schedule), count)) for count in counts] for name, draw in samplers.items()}
-        far = {name: [energy_distance(x, real) for x in drawn] for name, drawn in sets.items()}
+        far = {name: [float(energy_distance(x, real)) for x in drawn] for name, drawn in sets.items()}
         lines = {name: (counts, row) for name, row in {**far, "data against data": [floor] * len(counts)}.items()}
         figure = curves(lines, x_label="steps", y_label="energy distance to the data", log_x=True, log_y=True)
         run.figure(
@@ -118,11 +119,6 @@ class Sample:
     def __call__(self, model: DDPM) -> Tensor:
         grid = even_grid(len(model.schedule), min(self.steps, len(model.schedule)))
         return model.sample(self.count, sampler=partial(ddim, grid=grid))
-
-
-def energy_distance(x: Tensor, y: Tensor) -> float:
-    """2 E‖x − y‖ − E‖x − x′‖ − E‖y − y′‖ over all pairs, which two finite samples of one law do not bring to 0."""
-    return float(2 * torch.cdist(x, y).mean() - torch.cdist(x, x).mean() - torch.cdist(y, y).mean())
 
 
 @torch.no_grad()

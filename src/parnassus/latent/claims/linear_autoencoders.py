@@ -12,8 +12,9 @@ from parnassus.latent.linear_autoencoder import (
     linear_gradients,
     reduced_rank_regression,
 )
-from parnassus.latent.pca import PCA, spectrum_by_eigh
+from parnassus.latent.pca import PCA
 from parnassus.latent.projection import principal_angles, projection_error, pseudo_inverse, second_moment
+from parnassus.latent.spectrum import spectrum_by_eigh
 
 
 def cloud(rows: int = 400, shift: float = 0.0, seed: int = 0) -> Tensor:
@@ -184,8 +185,8 @@ def the_best_plane_comes_from_the_covariance() -> Correction:
     """Σ = Xᵀ X / M is no correlation matrix: dividing by standard deviations turns its eigenvectors (book sec. 4.3)."""
     x = cloud()
     sigma, scaled = second_moment(x), x / x.std(0)
-    _, of_correlation = spectrum_by_eigh(scaled)
-    _, of_covariance = spectrum_by_eigh(x)
+    _, of_correlation = spectrum_by_eigh(scaled).pairs
+    _, of_covariance = spectrum_by_eigh(x).pairs
     least = PCA.fit(x, 2).residual
     return Correction(
         printed=close(projection_error(of_correlation[:, :2], sigma), least, rtol=1e-3),

@@ -7,8 +7,9 @@ from torch.autograd.functional import hessian
 from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
 from parnassus.latent.claims.linear_autoencoders import cloud, trained
 from parnassus.latent.linear_autoencoder import linear_error, linear_gradients
-from parnassus.latent.pca import PCA, spectrum_by_eigh
+from parnassus.latent.pca import PCA
 from parnassus.latent.projection import second_moment
+from parnassus.latent.spectrum import spectrum_by_eigh
 
 
 def error_at(V: Tensor, W: Tensor, sigma: Tensor) -> Tensor:
@@ -77,7 +78,7 @@ def the_landscape_is_not_convex() -> Correction:
     V, W = critical_point([0, 1], sigma)
     ends = torch.stack([error_at(V, W, sigma), error_at(-V, -W, sigma)])
     between = error_at(0 * V, 0 * W, sigma)
-    eigenvalues, _ = spectrum_by_eigh(x)
+    eigenvalues, _ = spectrum_by_eigh(x).pairs
     return Correction(
         printed=at_most(between, ends.mean()),
         corrected=all_of(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
 from parnassus.data import load_digits
-from parnassus.latent.pca import PCA, spectrum_by_eigh, spectrum_by_svd
+from parnassus.latent.pca import PCA
 from parnassus.latent.projection import (
     principal_angles,
     projection,
@@ -18,6 +18,7 @@ from parnassus.latent.projection import (
     residual_eigenvalues,
     second_moment,
 )
+from parnassus.latent.spectrum import spectrum_by_eigh, spectrum_by_svd
 
 
 def cloud(rows: int = 200, features: int = 6, seed: int = 0) -> Tensor:
@@ -60,7 +61,7 @@ def principal_scores_are_uncorrelated() -> Evidence:
 def dividing_by_one_less_scales_the_variances_only() -> Evidence:
     """NumPy's covariance divides by M − 1: each λ grows by M / (M − 1), no direction turns (book sec. 4.3)."""
     x = cloud(rows=20)
-    ours, axes = spectrum_by_eigh(x)
+    ours, axes = spectrum_by_eigh(x).pairs
     theirs, vectors = np.linalg.eigh(np.cov(x.numpy().T))
     turned = torch.from_numpy(vectors[:, ::-1].copy())
     return all_of(
@@ -121,7 +122,7 @@ def the_error_is_the_sum_of_the_dropped_eigenvalues() -> Evidence:
     """Projecting on any set I of eigenvectors costs Σ_i λ_i − Σ_{i∈I} λ_i, best set or not (book eq. 4.7)."""
     x = cloud()
     centred = x - x.mean(0)
-    eigenvalues, U = spectrum_by_eigh(x)
+    eigenvalues, U = spectrum_by_eigh(x).pairs
     sets = [list(kept) for size in range(1, 7) for kept in combinations(range(6), size)]
     measured = [(centred - centred @ projection(U[:, kept])).square().sum(1).mean() for kept in sets]
     predicted = [residual_eigenvalues(eigenvalues, kept) for kept in sets]
@@ -139,7 +140,7 @@ def eigenvectors_of_a_covariance_are_orthonormal() -> Evidence:
     """Σ U = U Λ with Uᵀ U = I, and the projection on some of them is U_I U_Iᵀ (book sec. 4.3)."""
     x = cloud()
     sigma = second_moment(x - x.mean(0))
-    eigenvalues, U = spectrum_by_eigh(x)
+    eigenvalues, U = spectrum_by_eigh(x).pairs
     chosen = U[:, [0, 3, 4]]
     return all_of(
         eigenpairs=close(sigma @ U, U * eigenvalues, atol=1e-10),
@@ -151,7 +152,7 @@ def eigenvectors_of_a_covariance_are_orthonormal() -> Evidence:
 @erratum("B4.3-10", printed="P_W = U_I (U_Iᵀ U)⁻¹ U_Iᵀ", right="P_W = U_I (U_Iᵀ U_I)⁻¹ U_Iᵀ")
 def the_middle_factor_needs_the_same_columns_twice() -> Correction:
     """U_Iᵀ U is K × N and has no inverse; U_Iᵀ U_I is the K × K identity (book sec. 4.3)."""
-    _, U = spectrum_by_eigh(cloud())
+    _, U = spectrum_by_eigh(cloud()).pairs
     chosen = U[:, [0, 3]]
     printed, right = chosen.mT @ U, chosen.mT @ chosen
     return Correction(
@@ -168,7 +169,7 @@ def no_subspace_beats_the_top_eigenvectors() -> Evidence:
     """tr(P Σ) = Σ_i λ_i c_i with 0 ≤ c_i = u_iᵀ P u_i ≤ 1 and Σ_i c_i = K: at most the top K (book sec. 4.3)."""
     x = cloud()
     sigma = second_moment(x - x.mean(0))
-    eigenvalues, U = spectrum_by_eigh(x)
+    eigenvalues, U = spectrum_by_eigh(x).pairs
     generator = torch.Generator().manual_seed(1)
     Ps = [projection(torch.randn(6, 2, generator=generator, dtype=torch.float64)) for _ in range(500)]
     traces = torch.stack([(P @ sigma).trace() for P in Ps])
@@ -193,7 +194,7 @@ def only_the_top_eigenvectors_are_unbeaten() -> Correction:
     """The claim left to the reader needs I to be the top K, and allows ties (book sec. 4.3)."""
     x = cloud()
     sigma = second_moment(x - x.mean(0))
-    eigenvalues, _ = spectrum_by_eigh(x)
+    eigenvalues, _ = spectrum_by_eigh(x).pairs
     generator = torch.Generator().manual_seed(1)
     Ws = [torch.randn(6, 2, generator=generator, dtype=torch.float64) for _ in range(500)]
     kept = eigenvalues.sum() - torch.stack([projection_error(W, sigma) for W in Ws])

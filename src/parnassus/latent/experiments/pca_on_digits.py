@@ -42,7 +42,7 @@ class Experiment:
             raise DataError(f"{self.data} must have at least three numbers an example; it has {features}.")
         full = PCA.fit(train, features)
         sizes = [size for size in (1, 2, 5, 10, 16, 24, 32, 48) if size < features]
-        fits = {size: PCA(full.mean, full.components[:, :size], full.eigenvalues) for size in sizes}
+        fits = {size: full.keep(size) for size in sizes}
 
         seen = {size: _error(pca, train) for size, pca in fits.items()}
         unseen = {size: _error(pca, test) for size, pca in fits.items()}

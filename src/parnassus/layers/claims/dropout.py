@@ -4,7 +4,7 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor, nn
 
-from parnassus.atlas import Correction, Evidence, accepts, all_of, at_least, at_most, claim, close, erratum
+from parnassus.atlas import Correction, Evidence, accepts, all_of, at_least, at_most, claim, close, erratum, raises
 from parnassus.layers.activations import relu
 from parnassus.layers.claims.dense import normal
 from parnassus.layers.classifier import dropout_classifier
@@ -33,6 +33,8 @@ def inverted_dropout_keeps_the_mean() -> Evidence:
         variance=close(square - mean.square(), x.square() * p / (1 - p), atol=1e-13),
         evaluation=close(Dropout(p).eval()(x), x),
         rate_zero_changes_nothing=close(Dropout(0.0)(x), x),
+        near_one_the_mean_stays=close(average_over_masks(lambda masked: masked / 0.01, x, 0.99), x, atol=1e-9),
+        one_is_refused=raises(ValueError, lambda: Dropout(1.0)),
     )
 
 

@@ -103,7 +103,7 @@ def one_outlier_moves_the_squared_fit_without_bound() -> Evidence:
     )
 
 
-@claim("Z3.3")
+@claim("Z3.3", "D1.3.4")
 def the_training_loss_is_convex_with_the_least_squares_minimum() -> Evidence:
     """L is half of torch's MSE, its Hessian X̃ᵀX̃/n ⪰ 0, and its minimum the least-squares fit (Zhao eq. 7)."""
     x, y = linear_rows(200, noise=1.0)

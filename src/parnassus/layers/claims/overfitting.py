@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 
 from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close
 from parnassus.data import load_digits
-from parnassus.layers.activations import relu
+from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.claims.generalisation import SIGMA, answer, fitted_polynomial, sine_rows
 from parnassus.layers.classifier import dense_classifier, evaluate, require_labels
 from parnassus.layers.dense import affine
@@ -108,9 +108,8 @@ def a_network_can_learn_labels_by_heart() -> Evidence:
     )
 
 
-@claim("B3.4-4")
-def adaptive_methods_lead_at_the_listed_rate() -> Evidence:
-    """With the listings' settings Adam and RMSProp lead AdaGrad, it leads momentum, that leads SGD (book ex. 3.5)."""
+def losses_at_the_listed_rate(output: Activation) -> dict[str, float]:
+    """Training loss on digits after 150 steps of each optimiser with the settings of the book's listings."""
     data = load_digits()
     labels = require_labels(data.train.y, 10)
     batches = data.train.pairs(64, 150)
@@ -124,16 +123,27 @@ def adaptive_methods_lead_at_the_listed_rate() -> Evidence:
     }
     for name, optimiser in listed.items():
         torch.manual_seed(0)
-        model = dense_classifier(64, 10, hidden=(128, 128))
+        model = dense_classifier(64, 10, hidden=(64, 64), output=output)
         optimizer = optimiser(model.parameters(), lr=1e-3)
         for step in range(len(batches)):
             optimizer.zero_grad()
             model.loss(*batches.at(step)).backward()
             optimizer.step()
         ends[name] = evaluate(model, data.train.x, labels).loss
+    return ends
+
+
+@claim("B3.4-4")
+def adaptive_methods_lead_at_the_listed_rate() -> Evidence:
+    """Adam and RMSProp lead AdaGrad, it leads momentum, that SGD; a last ReLU costs the leaders most (book ex. 3.5)."""
+    fixed, printed = losses_at_the_listed_rate(identity), losses_at_the_listed_rate(relu)
+    cost = {name: printed[name] - fixed[name] for name in fixed}
+    ahead = ("sgd", "momentum"), ("momentum", "adagrad"), ("adagrad", "rmsprop"), ("adagrad", "adam")
+    leads = [torch.tensor([ends[behind] - ends[before] for behind, before in ahead]) for ends in (fixed, printed)]
     return all_of(
-        momentum_leads_sgd=at_least(ends["sgd"] - ends["momentum"], 0.0),
-        adagrad_leads_momentum=at_least(ends["momentum"] - ends["adagrad"], 0.0),
-        rmsprop_leads_adagrad=at_least(ends["adagrad"] - ends["rmsprop"], 0.0),
-        adam_leads_adagrad=at_least(ends["adagrad"] - ends["adam"], 0.0),
+        fixed_network=at_least(leads[0], 0.0),
+        with_the_last_relu=at_least(leads[1], 0.0),
+        adaptive_pay_more=at_least(
+            min(cost[name] for name in ("adagrad", "rmsprop", "adam")), max(cost["sgd"], cost["momentum"])
+        ),
     )

@@ -101,6 +101,33 @@ def the_tutorial_in_index_notation() -> Evidence:
     )
 
 
+@claim("C-02")
+def the_shapes_can_be_guessed_first() -> Evidence:
+    """What each operation of the tutorial does to a shape, said before it is computed (Diehl sec. 1.2)."""
+    m, x, z = normals(3, 4), normals(2, 3, 4), normals(3, 4, 2)
+    a, b = normals(2, 2), normals(2, 2, seed=1)  # announced as 3×3, given as 2×2
+    guesses: list[tuple[Tensor, tuple[int, ...]]] = [
+        (m[1], (4,)),
+        (m[1:2], (1, 4)),
+        (m[:, 2], (3,)),
+        (m[:2, 1:3], (2, 2)),
+        (x.unsqueeze(0), (1, 2, 3, 4)),
+        (x.unsqueeze(-1).squeeze(-1), (2, 3, 4)),
+        (x * m, (2, 3, 4)),
+        (x @ m.T, (2, 3, 3)),
+        (x @ z.movedim(2, 0).mT, (2, 3, 3)),
+        (torch.einsum("ijk,jkl->il", x, z), (2, 2)),
+        (torch.einsum("bi,bj->bij", m, m), (3, 4, 4)),
+        (x[:, None] * x[None], (2, 2, 3, 4)),
+    ]
+    by_hand = torch.stack([torch.stack([a[i].dot(b[:, j]) for j in range(2)]) for i in range(2)])
+    return all_of(
+        all_guessed=close(sum(tuple(each.shape) == shape for each, shape in guesses), len(guesses)),
+        rows_times_columns=close(a @ b, by_hand, atol=1e-15),
+        which_is_not_entry_by_entry=at_least((a @ b - a * b).abs().max(), 0.1),
+    )
+
+
 @claim("D1.2.3")
 def the_tensor_product_is_associative() -> Evidence:
     """(S⊗T)⊗U = S⊗(T⊗U) with the shapes in a row; S⊗T and T⊗S differ by an order of axes (Diehl sec. 1.2)."""

@@ -118,6 +118,23 @@ def the_gradient_of_cross_entropy_is_softmax_minus_label() -> Evidence:
     return close(slope, softmax(z) - one_hot(k, 10), atol=1e-14)
 
 
+@erratum("B1.4-7", printed="logit: what is left of “log it” behind exp", right="logit: the logarithm of odds")
+def a_logit_is_a_log_odds() -> Correction:
+    """The exponential does not cancel a logarithm: z is no log z̃, but differences of z are log-odds (book sec. 1.4)."""
+    z, _ = random_logits()
+    p = softmax(z)
+    odds = p[:, :, None] / p[:, None, :]
+    one = torch.sigmoid(z[:, 0])
+    return Correction(
+        printed=close(z.exp(), p, rtol=0.1),
+        corrected=all_of(
+            log_odds_of_two_classes=close(odds.log(), z[:, :, None] - z[:, None, :], atol=1e-11),
+            of_one_against_the_rest=close((one / (1 - one)).log(), z[:, 0], atol=1e-11),
+            torch_calls_it_logit=close(torch.logit(one), z[:, 0], atol=1e-11),
+        ),
+    )
+
+
 @erratum("B1.4-7", printed="−Σ y_i z_i: similarity of y and z", right="−Σ y_i log softmax_i(z)")
 def the_loss_compares_labels_with_log_probabilities() -> Correction:
     """The explanation compares y with the logits; the formula takes log-probabilities (book sec. 1.4)."""

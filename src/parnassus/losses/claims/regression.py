@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
+from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, runs
 from parnassus.losses.norms import Norm, l1_norm, l2_norm, norm_violation, p_norm
 from parnassus.losses.regression import absolute_error, huber, mean_power_error
 from parnassus.losses.squared import mean_squared_error
@@ -156,3 +156,17 @@ def p_norms_need_absolute_values() -> Correction:
             right_cube_root_is_of=close(p_norm(LEG, order=3.0) ** 3, 91.0, rtol=1e-13),
         ),
     )
+
+
+@erratum("Z2.4", printed="\\left(Σ … ⏎ ight)^{1/p}, a line break for \\r", right="\\left(Σ … \\right)^{1/p}")
+def the_formula_lost_its_closing_bracket() -> Correction:
+    """In the longer version a line break has eaten the r of its right: no reader of TeX takes that (Zhao sec. 2)."""
+    from matplotlib.mathtext import MathTextParser  # only this claim needs it
+
+    parser = MathTextParser("path")
+
+    def reads(end: str) -> Evidence:
+        formula = rf"$\left(\sum_{{i=1}}^n |x_i|^p{end})^{{1/p}}$"
+        return runs(lambda: parser.parse(formula), unless=ValueError)
+
+    return Correction(printed=reads("\night"), corrected=reads(r"\right"))

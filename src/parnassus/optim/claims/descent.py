@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 from torch.func import grad, vmap
+from torch.utils.data import DataLoader, TensorDataset
 
 from parnassus.atlas import Correction, Evidence, all_of, at_least, claim, close, erratum, rate
 from parnassus.optim.gradient_descent import gradient_descent, per_sample_gradients, stochastic_gradient_descent
@@ -52,6 +53,63 @@ def the_gradient_of_the_mean_is_the_mean_gradient() -> Evidence:
         mean=close(each.mean(0), whole, atol=1e-12),
         one_example=close(each[5], fifth, atol=1e-12),
         one_example_is_not_the_mean=at_least((fifth - whole).abs().max(), 0.01),
+    )
+
+
+@claim("B1.3-5", "B1.3-6")
+def a_mean_over_examples_tends_to_the_expectation() -> Evidence:
+    """Loss and gradient over N examples come within 1/√N of E ℰ and ∇E ℰ, their values for all D (book eq. 1.17).
+
+    With normal x and y = tᵀx + ε the risk of a linear model is ‖θ − t‖² + Var ε, and its gradient 2(θ − t).
+    """
+    generator = torch.Generator().manual_seed(0)
+    truth, theta = torch.tensor([[1.0, -2.0, 0.5], [0.0, -1.0, 1.0]], dtype=torch.float64)
+    sizes = [100, 400, 1_600, 6_400]
+    off, gradients_off = [], []
+    for size in sizes:
+        x = torch.randn(100, size, 3, generator=generator, dtype=torch.float64)  # a hundred data sets
+        noise = 0.5 * torch.randn(100, size, generator=generator, dtype=torch.float64)
+        residual = x @ (theta - truth) - noise
+        off.append(residual.square().mean(1) - (theta - truth).square().sum() - 0.25)
+        gradients_off.append(2 * (residual[..., None] * x).mean(1) - 2 * (theta - truth))
+    count = torch.tensor(sizes)
+    return all_of(
+        loss=rate(count, torch.stack([each.square().mean().sqrt() for each in off]), -0.5, atol=0.1),
+        gradient=rate(count, torch.stack([each.square().mean().sqrt() for each in gradients_off]), -0.5, atol=0.1),
+        unbiased=close(torch.stack(gradients_off).mean(1), 0.0, atol=0.2),
+    )
+
+
+@erratum("B1.3-2", printed="a sequence of parameters x⁽ᵗ⁾ and b⁽ᵗ⁾", right="w⁽ᵗ⁾ and b⁽ᵗ⁾")
+def weights_are_trained_and_not_the_data() -> Correction:
+    """Descent in X and b bends the data until a random w fits them, and learns nothing of them (book sec. 1.3)."""
+    generator = torch.Generator().manual_seed(0)
+    x, fresh = torch.randn(2, 40, 3, generator=generator, dtype=torch.float64)
+    truth, start = torch.randn(2, 3, generator=generator, dtype=torch.float64)
+
+    y, target = x @ truth + 1, fresh @ truth + 1
+
+    def loss(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        value: Tensor = (x @ w + b - y).square().mean()
+        return value
+
+    bias = torch.zeros(1, dtype=torch.float64)
+    over_data = gradient_descent(
+        lambda theta: loss(theta[:-1].reshape(40, 3), start, theta[-1]),
+        torch.cat([x.flatten(), bias]),
+        rate=0.5,
+        steps=300,
+    )[-1]
+    over_weights = gradient_descent(
+        lambda theta: loss(x, theta[:-1], theta[-1]), torch.cat([start, bias]), rate=0.2, steps=300
+    )[-1]
+    return Correction(
+        printed=close(fresh @ start + over_data[-1], target, atol=0.1),
+        corrected=all_of(
+            new_points=close(fresh @ over_weights[:-1] + over_weights[-1], target, atol=1e-6),
+            the_bent_data_do_fit=close(loss(over_data[:-1].reshape(40, 3), start, over_data[-1]), 0.0, atol=1e-3),
+            and_are_no_longer_the_data=at_least((over_data[:-1].reshape(40, 3) - x).abs().max(), 0.5),
+        ),
     )
 
 
@@ -106,6 +164,33 @@ def a_short_batch_counts_double() -> Correction:
             last=close(sizes[-1], 32),
             test_batches=close(len(list(in_order(10_000, 64))), 157),
             last_test_batch=close(len(list(in_order(10_000, 64))[-1]), 16),
+        ),
+    )
+
+
+@erratum("B1.3-8", "B1.4-10", printed="DataLoader(data, batch_size=64): a random partition", right="shuffle=True")
+def a_loader_does_not_shuffle_unasked() -> Correction:
+    """The text asks for a random partition; the loaders of its listing deal the rows as they lie (book sec. 1.4)."""
+    torch.manual_seed(0)
+    rows = torch.arange(600)
+    labels = rows // 60  # ten classes, one after the other
+    data = TensorDataset(rows, labels)
+    plain, shuffled = DataLoader(data, batch_size=60), DataLoader(data, batch_size=60, shuffle=True)
+
+    def classes_in_a_batch(loader: DataLoader[tuple[Tensor, ...]]) -> Tensor:
+        return torch.tensor([len(seen.unique()) for _, seen in loader])
+
+    def dealt(loader: DataLoader[tuple[Tensor, ...]]) -> Tensor:
+        return torch.cat([seen for seen, _ in loader])
+
+    first, second = dealt(shuffled), dealt(shuffled)
+    return Correction(
+        printed=at_least(classes_in_a_batch(plain), 5),
+        corrected=all_of(
+            shuffled_batches_mix_classes=at_least(classes_in_a_batch(shuffled), 5),
+            each_row_once=close(first.sort().values, rows),
+            anew_each_epoch=at_least((first != second).sum(), 1),
+            ours_as_printed=close(torch.cat(list(in_order(600, 60))), dealt(plain)),
         ),
     )
 

@@ -215,7 +215,7 @@ def the_negative_gradient_is_the_steepest_way_down() -> Evidence:
     )
 
 
-@claim("D1.5.3")
+@claim("D1.5.3", "C-06")
 def descent_on_a_parabola_swings_and_settles() -> Evidence:
     """On x² with rate 0.9 the path is (−0.8)ᵗ x₀; past the rate 1 it grows (Diehl sec. 1.5)."""
     start = torch.tensor([5.1], dtype=torch.float64)

@@ -37,7 +37,7 @@ def penalised(hessian: Tensor, minimiser: Tensor, alpha: float, theta: Tensor) -
     return quadratic(hessian, minimiser, theta) + l2_penalty(theta, alpha)
 
 
-@claim("B2.2-9")
+@claim("B2.2-9", "Z3.15")
 def the_penalty_shrinks_before_the_step() -> Evidence:
     """A step on J + α/2 θᵀθ is (1 − ηα) θ − η∇J: torch's SGD with weight_decay = α (book ex. 2.3, book eq. 2.10)."""
     hessian, minimiser = bowl()

@@ -9,7 +9,7 @@ from parnassus.optim import averaged_bound, averaged_descent, averaging_rate, bi
 from parnassus.report import INK, PALETTE, subplots
 from parnassus.train import Run, between
 
-covers = ("B3.1-6",)
+covers = ("B3.1-6", "D1.5.5")
 expected = {
     "exponent": between(-0.55, -0.45, "exponent of T in the error of averaged stochastic descent"),
     "error_over_bound": between(0.4, 1.0, "that error over its bound Rρ/√T, at most"),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-covers = ("B3.2-1", "B3.2-2", "B3.2-3", "B3.3-3", "B3.3-4", "B3.3-6", "D1.5.1", "D1.5.3", "D1.5.6", "D1.5.7")
+covers = ("B3.2-1", "B3.2-2", "B3.2-3", "B3.3-3", "B3.3-4", "B3.3-6", "C-06", "D1.5.1", "D1.5.3", "D1.5.6", "D1.5.7")
 expected = {
     "zigzag_share": between(1, 1, "share of steps that cross the narrow valley at η = 1.8/β"),
     "descent_steps_in_the_valley": at_least(150, "steps of gradient descent down the narrow valley"),

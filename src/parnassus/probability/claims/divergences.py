@@ -23,7 +23,7 @@ def row(*probabilities: float) -> Tensor:
     return torch.tensor(probabilities, dtype=torch.float64)
 
 
-@claim("D1.4.4")
+@claim("D1.4.4", "B6.1-1", "D6.0.4")
 def divergence_is_zero_for_equal_laws_alone() -> Evidence:
     """KL ≥ 0, and it is 0 only for P = Q; it is not symmetric and has no triangle inequality (Diehl sec. 1.4)."""
     p, q = random_distributions(2_000, 4), random_distributions(2_000, 4, seed=1)
@@ -38,7 +38,7 @@ def divergence_is_zero_for_equal_laws_alone() -> Evidence:
     )
 
 
-@claim("D1.4.4")
+@claim("D1.4.4", "B6.1-1")
 def divergence_is_infinite_where_q_misses_mass() -> Evidence:
     """KL(P ‖ Q) = +∞ if and only if some outcome has P(i) > 0 = Q(i) (Diehl sec. 1.4)."""
     generator = torch.Generator().manual_seed(0)
@@ -83,6 +83,7 @@ def natural_logarithms_count_nats() -> Correction:
 
 @erratum(
     "D1.4.4",
+    "D6.0.5",
     printed="KL(λP+(1−λ)P′ ‖ λQ+(1−λ)Q′) ≤ λ KL(P‖Q) + (1−λ) KL(P‖Q)",
     right="… ≤ λ KL(P‖Q) + (1−λ) KL(P′‖Q′)",
 )
@@ -97,7 +98,7 @@ def divergence_is_jointly_convex() -> Correction:
     )
 
 
-@claim("D1.4.4", "D1.4.6")
+@claim("D1.4.4", "D1.4.6", "D6.0.2")
 def divergence_is_extra_code_length() -> Evidence:
     """A code made for Q spends KL(P ‖ Q) more bits on P than the entropy H(P), give or take one (Diehl sec. 1.4)."""
     laws = zip(random_distributions(100, 7), random_distributions(100, 7, seed=1), strict=True)

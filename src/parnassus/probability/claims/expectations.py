@@ -44,6 +44,7 @@ def bayes_inverts_a_table() -> Evidence:
         likelihood_again=close(back_likelihood, likelihood, atol=1e-15),
         rare_illness=close(bayes(1.0, 0.0015, 0.0015 + 0.01 * 0.9985), 0.1306, atol=1e-4),
         impossible=raises(ValueError, lambda: posterior_table(prior[:2] / prior[:2].sum(), impossible)),
+        a_cause_without_a_chance_stays_so=close(bayes(0.0, 0.0, 0.3), 0.0),  # P(B|A) is anything where P(A) = 0
         impossible_event=raises(ValueError, lambda: bayes(0.5, 0.5, 0.0)),
     )
 
@@ -175,5 +176,12 @@ def averaging_over_causes_bounds_the_surprise() -> Evidence:
         everywhere=at_least(all_along.bound, all_along.surprise),
         gap_is_divergence_from_the_posterior=close(
             all_along.bound - all_along.surprise, kl_divergence(prior, joint), atol=1e-12
+        ),
+        tight_for_the_posterior_as_guess=close(
+            (joint * (joint / prior).log() - joint * normal_log_density(grid[:, None], mean=means, variance=1.0)).sum(
+                -1
+            ),
+            all_along.surprise,
+            atol=1e-12,
         ),
     )

@@ -1,0 +1,1 @@
+"""Things to touch: laws, and what becomes of them when something is seen."""

@@ -1,0 +1,91 @@
+"""The two losses by hand, and who learns from which."""
+
+from math import log
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from parnassus.adversarial import GAN, discriminator_loss, minimax_loss, non_saturating_loss, optimal_discriminator
+
+
+def small_gan() -> GAN:
+    torch.manual_seed(0)
+    return GAN(nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1)), noise=3)
+
+
+def test_the_judges_loss_is_two_cross_entropies() -> None:
+    real, fake = torch.randn(7, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
+    expected = binary_cross_entropy_with_logits(real, torch.ones_like(real))
+    expected = expected + binary_cross_entropy_with_logits(fake, torch.zeros_like(fake))
+    torch.testing.assert_close(discriminator_loss(real, fake), expected)
+
+
+def test_a_judge_who_cannot_tell_pays_log_four() -> None:
+    even = torch.zeros(3)
+    assert float(discriminator_loss(even, even)) == pytest.approx(log(4))
+    assert float(minimax_loss(even)) == pytest.approx(-log(2))
+    assert float(non_saturating_loss(even)) == pytest.approx(log(2))
+
+
+def test_losses_stay_finite_where_the_judge_is_certain() -> None:
+    certain = torch.tensor([-1e4, 1e4])
+    for loss in (minimax_loss(certain), non_saturating_loss(certain), discriminator_loss(certain, certain)):
+        assert bool(loss.isfinite())
+
+
+def test_the_best_judge_is_sure_where_only_one_law_lives() -> None:
+    p, q = torch.tensor([0.3, 0.0, 0.2, 0.0]), torch.tensor([0.1, 0.4, 0.0, 0.0])
+    torch.testing.assert_close(optimal_discriminator(p, q), torch.tensor([0.75, 0.0, 1.0, 0.5]))
+
+
+def moved(module: nn.Module, before: list[Tensor]) -> bool:
+    return any(bool((new != old).any()) for new, old in zip(module.parameters(), before, strict=True))
+
+
+def test_each_loss_reaches_the_network_it_is_for() -> None:
+    gan = small_gan()
+    gan.discriminator_loss(torch.randn(8, 2)).backward()
+    assert all(weight.grad is None for weight in gan.generator.parameters())
+    assert all(weight.grad is not None for weight in gan.discriminator.parameters())
+    gan.generator_loss(8).backward()
+    assert all(weight.grad is not None for weight in gan.generator.parameters())
+
+
+def test_a_step_of_the_forger_raises_its_forgeries_in_the_judges_eyes() -> None:
+    gan = small_gan()
+    before = [weight.detach().clone() for weight in gan.generator.parameters()]
+    optimizer = torch.optim.SGD(gan.generator.parameters(), lr=0.1)
+    torch.manual_seed(1)
+    loss = gan.generator_loss(64)
+    loss.backward()
+    optimizer.step()
+    torch.manual_seed(1)  # the same noise
+    assert bool(gan.generator_loss(64) < loss)
+    assert moved(gan.generator, before)
+
+
+def test_samples_are_the_generators_and_carry_no_gradient() -> None:
+    gan = small_gan()
+    torch.manual_seed(5)
+    made = gan.sample(6)
+    torch.manual_seed(5)
+    torch.testing.assert_close(made, gan.generator(torch.randn(6, 3)))
+    assert not made.requires_grad
+
+
+def test_the_minimax_game_can_be_asked_for() -> None:
+    gan = small_gan()
+    stated = GAN(gan.generator, gan.discriminator, noise=3, generator_loss=minimax_loss)
+    torch.manual_seed(0)
+    fakes = gan.logits(gan.generate(5))
+    torch.manual_seed(0)
+    torch.testing.assert_close(stated.generator_loss(5), (1 - fakes.sigmoid()).log().mean())
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="at least one number; got noise=0"):
+        GAN(nn.Linear(1, 1), nn.Linear(1, 1), noise=0)
+    with pytest.raises(ValueError, match="densities must not be negative"):
+        optimal_discriminator(torch.tensor([-0.1]), torch.tensor([1.0]))

@@ -1,0 +1,71 @@
+"""Exact laws of paths, and a judge that must find memory where there is some and none where there is none."""
+
+from fractions import Fraction
+
+import pytest
+
+from parnassus.probability import chain_law, following_law, is_markov, lifted, memories, observed, walk_law
+
+HALF = Fraction(1, 2)
+FLIP = {0: {0: Fraction(3, 4), 1: Fraction(1, 4)}, 1: {0: Fraction(1, 3), 1: Fraction(2, 3)}}
+
+
+def test_a_path_has_the_product_of_its_moves() -> None:
+    law = chain_law({0: HALF, 1: HALF}, [FLIP, FLIP])
+    assert law[0, 1, 1] == HALF * Fraction(1, 4) * Fraction(2, 3)
+    assert sum(law.values()) == 1
+    assert len(law) == 8
+
+
+def test_chains_are_markov_also_when_the_rule_changes() -> None:
+    other = {0: {1: Fraction(1)}, 1: {0: Fraction(1, 9), 1: Fraction(8, 9)}}
+    assert is_markov(chain_law({0: HALF, 1: HALF}, [FLIP, other, FLIP]))
+    assert is_markov(walk_law(6, up=Fraction(2, 7)))
+
+
+def test_a_process_that_repeats_its_first_state_remembers() -> None:
+    """X_0, X_1 fair coins and X_2 = X_0: the present says nothing, the past everything."""
+    law: dict[tuple[int, ...], Fraction] = {(a, b, a): Fraction(1, 4) for a in (0, 1) for b in (0, 1)}
+    assert not is_markov(law)
+    found = memories(law)
+    assert len(found) == 8  # four histories, two states that may follow
+    assert {(case.given_history, case.given_present) for case in found} == {(Fraction(1), HALF), (Fraction(0), HALF)}
+    raised = lifted({tuple(state + 1 for state in path): share for path, share in law.items()})
+    assert is_markov(raised)
+
+
+def test_one_history_out_of_many_is_enough() -> None:
+    law = chain_law({1: HALF, 2: HALF}, [{1: {1: HALF, 2: HALF}, 2: {1: HALF, 2: HALF}}] * 4)
+    law[1, 1, 1, 1, 1] += Fraction(1, 64)
+    law[1, 1, 1, 1, 2] -= Fraction(1, 64)
+    assert {case.history for case in memories(law)} >= {(1, 1, 1, 1)}
+
+
+def test_merging_all_states_leaves_nothing_to_remember() -> None:
+    seen = observed(chain_law({0: HALF, 1: HALF}, [FLIP] * 3), lambda _: "one")
+    assert seen == {("one",) * 4: Fraction(1)}
+    assert is_markov(seen)
+
+
+def test_what_follows_a_history_is_the_row_of_its_end() -> None:
+    law = chain_law({0: HALF, 1: HALF}, [FLIP] * 3)
+    assert following_law(law, (1, 0)) == FLIP[0]
+    assert following_law(law, (1,), since=2) == FLIP[1]
+    assert following_law(law, ()) == {0: HALF, 1: HALF}
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    with pytest.raises(
+        ValueError, match="the row of state 0 must hold non-negative fractions that sum to one; they sum to 1/2"
+    ):
+        chain_law({0: Fraction(1)}, [{0: {0: HALF}}])
+    with pytest.raises(ValueError, match="the starting law"):
+        chain_law({0: Fraction(3, 2), 1: -HALF}, [])
+    with pytest.raises(ValueError, match="the law must reach beyond the history"):
+        following_law(walk_law(1), (1, 2))
+    with pytest.raises(ValueError, match="nothing follows from what cannot happen"):
+        following_law(walk_law(2), (1, 1))
+    with pytest.raises(ValueError, match="no state may be 0"):
+        lifted(walk_law(2))
+    with pytest.raises(ValueError, match="need steps ≥ 0"):
+        walk_law(-1)
