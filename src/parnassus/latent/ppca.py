@@ -63,7 +63,7 @@ class PPCA:
         covariance = self.variance * torch.cholesky_inverse(self._cholesky())
         return MultivariateNormal(self.transform(x), covariance)
 
-    def inverse(self, v: Float[Tensor, "count latent"]) -> Float[Tensor, "count features"]:
+    def inverse(self, v: Float[Tensor, "*count latent"]) -> Float[Tensor, "*count features"]:
         """W ν + μ, the mean of x under this code."""
         return self.mean + v @ self.W.mT
 

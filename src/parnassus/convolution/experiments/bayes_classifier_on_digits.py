@@ -46,15 +46,15 @@ expected = {
     "softmax_certainty_on_noise": reported("mean of the largest probability that softmax regression gives them"),
 }
 profiles = {
-    "smoke": {"steps": 5, "waves": 50, "few": "20"},
-    "gpu": {"data": "mnist", "steps": 6_000, "batch": 256, "waves": 8_000, "few": "20,100,500,2000"},
+    "smoke": {"steps": 5, "waves": 50, "few": (20,)},
+    "gpu": {"data": "mnist", "steps": 6_000, "batch": 256, "waves": 8_000, "few": (20, 100, 500, 2_000)},
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # pictures by class: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
-    few: str = "5,10,20,50"  # examples of each class on the way to all of them
+    few: tuple[int, ...] = (5, 10, 20, 50)  # examples of each class on the way to all of them
     steps: int = 400  # gradient steps of each discriminative model
     batch: int = 64  # pictures a step
     lr: float = 5e-3  # Adam's learning rate
@@ -66,7 +66,7 @@ class Experiment:
         if len(data.shape) != 3 or not data.classes:
             raise DataError(f"{data.name} must be pictures by class; its examples have shape {data.shape}.")
         labels = require_labels(data.train.y, len(data.classes))
-        sizes = [int(each) for each in self.few.split(",")]
+        sizes = list(self.few)
         parts = [Split(data.train.x[rows], labels[rows]) for rows in (first_of_each_class(labels, n) for n in sizes)]
         parts.append(data.train)
         named: dict[str, list[Tensor]] = {}  # log-probabilities or scores of the test pictures, by model and size

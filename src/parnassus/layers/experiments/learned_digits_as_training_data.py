@@ -26,15 +26,15 @@ expected = {
     "real_energy_distance": reported("the same of training digits"),
 }
 profiles = {
-    "smoke": {"steps": 5, "drawn": 50, "few": "10"},
-    "gpu": {"data": "mnist", "steps": 5_000, "drawn": 20_000, "few": "10,50,200,1000"},
+    "smoke": {"steps": 5, "drawn": 50, "few": (10,)},
+    "gpu": {"data": "mnist", "steps": 5_000, "drawn": 20_000, "few": (10, 50, 200, 1_000)},
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # pictures by class: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
-    few: str = "5,10,20,50,100"  # real examples of each class
+    few: tuple[int, ...] = (5, 10, 20, 50, 100)  # real examples of each class
     drawn: int = 2_000  # pictures drawn from the learned law
     shrinkage: float = 0.2  # how far covariances are drawn to round ones
     hidden: int = 64  # hidden units of the classifier
@@ -46,7 +46,7 @@ class Experiment:
         data = open_data(self.data).to(run.device)
         if len(data.shape) != 3 or not data.classes:
             raise DataError(f"{data.name} must be pictures by class; its examples have shape {data.shape}.")
-        labels, sizes = require_labels(data.train.y, len(data.classes)), [int(each) for each in self.few.split(",")]
+        labels, sizes = require_labels(data.train.y, len(data.classes)), list(self.few)
         accuracy: dict[str, list[float]] = {"real": [], "real and drawn": [], "drawn alone": []}
         distances = {}
         for size in sizes:
