@@ -19,7 +19,7 @@ from torch import Tensor
 
 from parnassus.latent import PCA, spectrum_by_sketch
 
-LATENT, TURNS, LIMIT = 50, 7, 1.0
+LATENT, TURNS, LIMIT = 50, 15, 1.0
 
 
 def rows(count: int, features: int) -> Tensor:

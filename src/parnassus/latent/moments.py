@@ -1,6 +1,6 @@
 """Mean and scatter of rows, gathered part by part: all that PCA needs to know of the data (book sec. 4.3)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-PART, SHORT = 16_384, 1_024  # rows multiplied at a time, and added
+PART, SHORT = 65_536, 128  # rows multiplied at a time, and added
 OUTWEIGHED = 10.0  # mean² by variance from which the shortcut would cancel digits
 
 
@@ -35,13 +35,13 @@ class Moments:
         if len(x) == 0:
             raise ValueError(f"moments need at least one row; got x of shape {tuple(x.shape)}")
         mean = mean_of_rows(x)
-        scatter = _summed(x.split(PART)) - len(x) * mean.outer(mean)
+        scatter = _scatter(x, mean)
         if not bool(torch.isfinite(scatter.diagonal()).all()):
             raise ValueError(f"every number of x and its square must be finite in {x.dtype}; some are not")
         if len(x) * mean.square().sum() > OUTWEIGHED * scatter.trace():
             centred = (x.double() - mean).to(x.dtype)
             left = mean_of_rows(centred)  # by what the mean was rounded
-            mean, scatter = mean + left, _summed(centred.split(PART)) - len(x) * left.outer(left)
+            mean, scatter = mean + left, _scatter(centred, left)
         return cls(len(x), mean, scatter)
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -61,22 +61,30 @@ class Moments:
 @torch.no_grad()
 def mean_of_rows(x: Float[Tensor, "count features"]) -> Float[Tensor, " features"]:
     """x̄ in float64, from sums over short parts in x's own type: adding all as float64 takes ten times as long."""
-    return torch.stack([part.sum(0) for part in x.split(SHORT)]).double().sum(0) / len(x)
-
-
-def _summed(parts: Iterable[Tensor]) -> Tensor:
-    """Σ Xᵀ X over the parts, in float64."""
-    grams = (_gram(part) for part in parts)
-    total = next(grams)
-    for gram in grams:
-        total += gram
-    return total
-
-
-def _gram(x: Tensor) -> Tensor:
-    """Xᵀ X in float64. On a CPU numpy sees that the product is symmetric and does half the work; torch does not."""
     if not x.is_cpu:
-        return x.double().mT @ x.double()  # an accelerator might round float32 to less
-    rows = (x if x.dtype in (torch.float32, torch.float64) else x.float()).detach().numpy()
+        return x.mean(0, dtype=torch.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # whoever asked says what is wrong
-        return torch.from_numpy(rows.T @ rows).double()
+        sums = np.stack([part.sum(0) for part in _arrays(x, SHORT)])
+    return torch.from_numpy(sums.sum(0, dtype=np.float64)) / len(x)
+
+
+def _scatter(x: Tensor, mean: Tensor) -> Tensor:
+    """Σ_m x_m x_mᵀ − n x̄ x̄ᵀ in float64.
+
+    On a CPU numpy sees that the product is symmetric and does half the work, which torch does not. It does the rest
+    too: threads that torch leaves waiting would slow the eigenvalues that come next.
+    """
+    if not x.is_cpu:
+        x = x.double()  # an accelerator might round float32 to less
+        return x.mT @ x - len(x) * mean.outer(mean)
+    total = np.outer(mean, -len(x) * mean)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in _arrays(x, PART):
+            total += part.T @ part
+    return torch.from_numpy(total)
+
+
+def _arrays(x: Tensor, rows: int) -> Iterator[np.ndarray]:
+    """The rows of x as arrays, so many at a time; numpy has no half precision worth the name."""
+    for part in x.detach().split(rows):
+        yield (part if x.dtype in (torch.float32, torch.float64) else part.float()).numpy()

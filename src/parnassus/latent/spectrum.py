@@ -32,11 +32,11 @@ class Spectrum:
 def spectrum_of(moments: Moments) -> Spectrum:
     """All eigenpairs of the covariance that these moments hold (book sec. 4.3)."""
     if moments.scatter.is_cpu:  # numpy's solver takes three quarters of the time of torch's
-        eigenvalues, eigenvectors = map(torch.from_numpy, np.linalg.eigh(moments.covariance.numpy()))
+        found = np.linalg.eigh(moments.scatter.numpy() / moments.count)
+        eigenvalues, eigenvectors = (torch.from_numpy(np.flip(part, -1).copy()) for part in found)
     else:
-        eigenvalues, eigenvectors = torch.linalg.eigh(moments.covariance)
-    largest_first = eigenvalues.flip(0).clamp(min=0)
-    return Spectrum(moments.mean, largest_first, eigenvectors.flip(1), eigenvalues.new_zeros(()))
+        eigenvalues, eigenvectors = (part.flip(-1) for part in torch.linalg.eigh(moments.covariance))
+    return Spectrum(moments.mean, eigenvalues.clamp(min=0), eigenvectors, eigenvalues.new_zeros(()))
 
 
 def spectrum_by_eigh(x: Float[Tensor, "count features"]) -> Spectrum:
