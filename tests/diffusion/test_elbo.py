@@ -45,7 +45,7 @@ def test_the_bound_lies_below_the_true_likelihood_with_either_variance() -> None
     schedule = linear_schedule(100, low=1e-3, high=0.2)
     oracle = gaussian_oracle(schedule, torch.tensor([1.0, -1.0], dtype=torch.float64), 0.5)
     x0, _ = oracle.draw(2_000)
-    truth = gaussian_decoder(0.25)(x0, oracle.means.expand(2_000, 2)).mean()
+    truth = gaussian_decoder(0.25)(x0, oracle.mixture.means.expand(2_000, 2)).mean()
     loose = elbo_terms(oracle, schedule, x0).nats.mean()
     other = elbo_terms(oracle, schedule, x0, variance=forward_variance).nats.mean()
     assert loose < truth

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.diffusion.mixture import RoundMixture
 from parnassus.diffusion.process import noise_from_score, spread
 from parnassus.diffusion.schedules import Schedule
 
@@ -29,10 +30,7 @@ class MixtureOracle:
         weights: Float[Tensor, " components"] | None = None,
     ) -> None:
         self.schedule = schedule
-        self.means = means
-        self.stds = stds
-        shares = torch.ones_like(stds) if weights is None else weights
-        self.weights = shares / shares.sum()
+        self.mixture = RoundMixture.of(means, stds, weights)
 
     def __call__(
         self,
@@ -49,36 +47,26 @@ class MixtureOracle:
         label: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch d"]:
         """∇ log q(x_t), or ∇ log q(x_t | y) with a label."""
-        shift, variance = self._shift(x, t)
-        scores = shift / variance[..., None]
-        if label is not None:
-            return scores[torch.arange(len(x)), label]
-        return (self.log_posterior(x, t).exp()[..., None] * scores).sum(1)
+        if label is None:
+            return self.mixture.score(x, *self._level(x, t))
+        return self.mixture.scores(x, *self._level(x, t))[torch.arange(len(x)), label]
 
     def log_prob(self, x: Float[Tensor, "batch d"], t: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """The log-density of the noised data, log q(x_t)."""
-        return self._log_joint(x, t).logsumexp(1)
+        return self.mixture.log_prob(x, *self._level(x, t))
 
     def log_posterior(self, x: Float[Tensor, "batch d"], t: Int[Tensor, " batch"]) -> Float[Tensor, "batch components"]:
         """The exact classifier at every noise level, log p(y | x_t)."""
-        return self._log_joint(x, t).log_softmax(1)
+        return self.mixture.log_posterior(x, *self._level(x, t))
 
     def draw(self, count: int) -> tuple[Float[Tensor, "count d"], Int[Tensor, " count"]]:
         """Clean points x_0 and their components."""
-        label = torch.multinomial(self.weights, count, replacement=True)
-        noise = torch.randn(count, self.means.shape[1], dtype=self.means.dtype)
-        return self.means[label] + self.stds[label, None] * noise, label
+        return self.mixture.draw(count)
 
-    def _shift(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """√ᾱ_t m_k − x_t and v_k for every example and component."""
-        alpha_bar = spread(self.schedule.alpha_bar, t, x)
-        shift = alpha_bar.sqrt()[..., None] * self.means - x[:, None]
-        return shift, alpha_bar * self.stds.square() + spread(1 - self.schedule.alpha_bar, t, x)
-
-    def _log_joint(self, x: Tensor, t: Tensor) -> Tensor:
-        shift, variance = self._shift(x, t)
-        d = x.shape[1]
-        return self.weights.log() - 0.5 * (shift.square().sum(-1) / variance + d * (2 * torch.pi * variance).log())
+    def _level(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """√ᾱ_t and √(1 − ᾱ_t), a column each."""
+        alpha_bar = self.schedule.alpha_bar
+        return spread(alpha_bar.sqrt(), t, x), spread((1 - alpha_bar).sqrt(), t, x)
 
 
 def gaussian_oracle(schedule: Schedule, mean: Float[Tensor, " d"], std: float) -> MixtureOracle:

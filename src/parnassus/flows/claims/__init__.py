@@ -1,0 +1,1 @@
+"""What is claimed of flows and autoregressive models, each statement with the number that decides it."""

@@ -1,0 +1,98 @@
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.distributions import Independent, Normal
+
+from parnassus.flows import Chain, Flow, FlowDistribution, GaussianBase, Inverted, Invertible
+
+
+class Scale(nn.Module):
+    """x = c z, whose density is known."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.log_factor = nn.Parameter(torch.tensor(factor).log())
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return self.log_factor.exp() * z, self.log_factor * z[0].numel() * z.new_ones(len(z))
+
+    def inverse(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return (-self.log_factor).exp() * x, -self.log_factor * x[0].numel() * x.new_ones(len(x))
+
+
+class Shift(nn.Module):
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return z + 1, z.new_zeros(len(z))
+
+    def inverse(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x - 1, x.new_zeros(len(x))
+
+
+def flow() -> Flow:
+    return Flow(Chain([Scale(2.0), Shift(), Scale(0.5)]), GaussianBase((3,)))
+
+
+def test_the_density_is_that_of_the_normal_it_moved() -> None:
+    x = torch.randn(7, 3)
+    truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)  # ½ (2 z + 1)
+    torch.testing.assert_close(flow().log_prob(x), truth.log_prob(x))
+    torch.testing.assert_close(flow().loss(x), -truth.log_prob(x).mean())
+
+
+def test_a_chain_is_undone_from_its_end() -> None:
+    chain = Chain([Scale(2.0), Shift()])
+    z = torch.randn(5, 3)
+    x, log_det = chain(z)
+    torch.testing.assert_close(x, 2 * z + 1)
+    back, log_det_back = chain.inverse(x)
+    torch.testing.assert_close(back, z)
+    torch.testing.assert_close(log_det, -log_det_back)
+    states = list(chain.path(z))
+    assert len(states) == 3
+    torch.testing.assert_close(states[1], 2 * z)
+
+
+def test_inverting_swaps_the_two_directions() -> None:
+    chain, z = Chain([Scale(2.0), Shift()]), torch.randn(5, 3)
+    inverted = Inverted(chain)
+    assert isinstance(inverted, Invertible)
+    torch.testing.assert_close(inverted(z)[0], chain.inverse(z)[0])
+    torch.testing.assert_close(inverted.inverse(z)[1], chain(z)[1])
+
+
+def test_samples_come_with_their_own_density_and_gradients() -> None:
+    torch.manual_seed(0)
+    model = flow()
+    x, log_prob = model.sample_with_log_prob(100)
+    torch.testing.assert_close(log_prob, model.log_prob(x))
+    x.sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    assert not model.sample(4).requires_grad
+
+
+def test_a_learned_base_takes_gradients_and_a_fixed_one_has_none() -> None:
+    learned = Flow(Chain([Shift()]), GaussianBase((3,), learned=True))
+    learned.loss(torch.randn(5, 3)).backward()
+    assert all(parameter.grad is not None for parameter in learned.parameters())
+    assert not list(GaussianBase((3,)).parameters())
+
+
+def test_a_flow_is_a_distribution_of_torch() -> None:
+    torch.manual_seed(0)
+    law = FlowDistribution(flow(), (3,))
+    assert law.event_shape == (3,)
+    draws = law.rsample((4, 5))
+    assert draws.shape == (4, 5, 3)
+    assert draws.requires_grad
+    truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)
+    torch.testing.assert_close(law.log_prob(draws), truth.log_prob(draws))
+    assert law.sample().shape == (3,)
+    with pytest.raises(ValueError, match="within the support"):
+        law.log_prob(torch.full((3,), float("nan")))
+
+
+def test_what_is_no_flow_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="a transform with an inverse; Linear has none"):
+        Flow(nn.Linear(2, 2), GaussianBase((2,)))
+    with pytest.raises(ValueError, match=r"positive sizes; got shape=\(0,\)"):
+        GaussianBase((0,))
