@@ -32,6 +32,9 @@ bench: .venv-bench/ready
 	.venv-bench/bin/python benchmarks/pca.py
 	.venv-bench/bin/python benchmarks/pca_memory.py
 	.venv-bench/bin/python benchmarks/vae_throughput.py
+	.venv-bench/bin/python benchmarks/real_nvp.py
+	.venv-bench/bin/python benchmarks/ddim_sampling.py
+	.venv-bench/bin/python benchmarks/unet_training.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready

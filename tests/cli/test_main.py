@@ -82,7 +82,10 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
     [
         (["chek"], "there is no verb 'chek' (did you mean check?); see: parnassus --help"),
         (["run", "pca_on_digit5x"], "there is no experiment 'pca_on_digit5x' (did you mean pca_on_digits"),
-        (["run", "classifier"], "'classifier' could be any of classifier_on_digits, classifier_on_fashion"),
+        (
+            ["run", "classifier"],
+            "'classifier' could be any of classifier_guidance_on_digits, classifier_on_digits, classifier_on_fashion",
+        ),
         (["show", "latemt"], "'latemt' is no id, experiment, room or symbol (did you mean latent"),
         (["check", "NOPE"], "'NOPE' is no id, no part of one, no room and no claim"),
         (["atlas", "B99"], "no row lies under 'B99'"),

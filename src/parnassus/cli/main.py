@@ -74,7 +74,8 @@ def sentence(error: Exception) -> str | None:
     """What to tell the person; None for what can only be a mistake of ours."""
     from parnassus.atlas.index import UnknownError
 
-    if isinstance(error, UnknownError):
+    missing_extra = isinstance(error, ImportError) and "pip install" in str(error)
+    if missing_extra or isinstance(error, UnknownError):
         return str(error)
     if isinstance(error, OSError):
         if error.errno == 28:

@@ -15,11 +15,18 @@ from parnassus.runs.folder import find_run
 from parnassus.train.trained import Trained
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from torch import Tensor, nn
+
+    Stepwise = Callable[[nn.Module], Iterable[Tensor]]
 
 
 class Drawer(Protocol):
-    """The `Sample` of an experiment: settings that know how to draw, and maybe how many `columns` the picture has."""
+    """The `Sample` of an experiment: settings that know how to draw, and maybe how many `columns` the picture has.
+
+    One that draws step by step may have a `path(model)`, which yields every state on the way and last the samples.
+    """
 
     def __call__(self, model: "nn.Module", /) -> "Tensor": ...
 
@@ -31,6 +38,7 @@ class Draw:
     seed: int = 0  # another seed, other samples
     device: str = "auto"  # where to compute
     out: Path | None = None  # where to write NAME.npy, NAME.png and NAME.svg; by default RUN/samples/seed-N
+    film: bool = False  # also write NAME.gif, how the samples come out of the noise, where they come step by step
 
 
 def sample(arguments: list[str]) -> int:
@@ -56,7 +64,7 @@ def sample(arguments: list[str]) -> int:
         config=(tyro.conf.OmitArgPrefixes,),
     )
     path = draw_samples(Trained.open(folder), given.sample, given.draw)
-    print(f"samples: {path}.npy\npicture: {path}.png")
+    print(f"samples: {path}.npy\npicture: {path}.png" + (f"\nfilm:    {path}.gif" if given.draw.film else ""))
     return 0
 
 
@@ -65,20 +73,28 @@ def draw_samples(trained: Trained, how: Drawer, draw: Draw) -> Path:
     import numpy as np
     import torch
 
-    from parnassus.report import image_grid, save_figure, scatter
+    from parnassus.report import image_grid, save_figure, save_film, scatter
     from parnassus.train.devices import choose_device
 
+    if not 0 <= draw.seed < 2**63:
+        raise RunError(f"seed must be a whole number from 0 to 2⁶³ − 1; got {draw.seed}")
+    if getattr(how, "count", 1) < 1:
+        raise RunError(f"count must be at least 1; got {getattr(how, 'count', 1)}")
+    stepwise: Stepwise | None = getattr(how, "path", None)
+    if draw.film and stepwise is None:
+        raise RunError("there is no film to make: this model draws its samples at once, not step by step")
     model = trained.model.to(choose_device(draw.device))
     torch.manual_seed(draw.seed)
     with torch.no_grad():
-        samples = how(model)
+        states = [state.cpu() for state in stepwise(model)] if draw.film and stepwise else [how(model).cpu()]
     path = draw.out or trained.folder.path / "samples" / f"seed-{draw.seed}"
-    if path.suffix in (".npy", ".png", ".svg"):
+    if path.suffix in (".npy", ".png", ".svg", ".gif"):
         path = path.with_suffix("")
     path.parent.mkdir(parents=True, exist_ok=True)
-    array = samples.cpu().numpy()
+    array = states[-1].numpy()
+    columns = getattr(how, "columns", None)
     np.save(f"{path}.npy", array)
-    save_figure(
-        image_grid(array, columns=getattr(how, "columns", None)) if array.ndim == 4 else scatter(array[:, :2]), path
-    )
+    save_figure(image_grid(array, columns=columns) if array.ndim == 4 else scatter(array[:, :2]), path)
+    if draw.film:
+        save_film(torch.stack(states), path, columns=columns)
     return path

@@ -1,8 +1,8 @@
 """Networks that look at pictures through sliding filters."""
 
 from parnassus.convolution.augmentation import random_affine
+from parnassus.convolution.feature_network import FeatureNetwork, Features, SampleQuality, inception, sample_quality
 from parnassus.convolution.lenet import Convolve, filters, lenet
-from parnassus.convolution.pixelcnn import MaskedConv2d, PixelCNN, bits_per_pixel, causal_mask
 from parnassus.convolution.residual import (
     basic_block,
     bottleneck_block,
@@ -15,18 +15,19 @@ from parnassus.convolution.residual import (
 
 __all__ = [
     "Convolve",
-    "MaskedConv2d",
-    "PixelCNN",
+    "FeatureNetwork",
+    "Features",
+    "SampleQuality",
     "basic_block",
-    "bits_per_pixel",
     "bottleneck_block",
-    "causal_mask",
     "filters",
     "grouped_block",
+    "inception",
     "lenet",
     "random_affine",
     "resnet",
     "resnet18",
     "resnet50",
     "resnext50",
+    "sample_quality",
 ]

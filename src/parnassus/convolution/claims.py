@@ -1,10 +1,9 @@
-"""Claims about residual networks of convolutions and about PixelCNN (Diehl secs. 1.6, 5.2, Zhao sec. 8)."""
+"""Claims about residual networks of convolutions (Diehl sec. 1.6, Zhao sec. 8)."""
 
 import torch
 from torch import Tensor, nn
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, claim, close, erratum, runs
-from parnassus.convolution.pixelcnn import PixelCNN
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, runs
 from parnassus.convolution.residual import (
     bottleneck_block,
     grouped_block,
@@ -87,51 +86,3 @@ def groups_cut_the_cost() -> Evidence:
         weights=close(torch.tensor(weights), 128 * 128 * 9 / torch.tensor([1.0, 4.0, 32.0])),
         twice_as_wide_for_as_much=close(grouped / plain, 1.0, atol=0.02),
     )
-
-
-def looked_at(model: PixelCNN, row: int, column: int) -> Tensor:
-    """Where in the picture the law of one pixel changes with the pixels, by the gradient."""
-    grey = torch.randn(1, 1, *model.shape, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    (slope,) = torch.autograd.grad(model.network(grey)[0, :, row, column].square().sum(), grey)
-    return slope[0, 0] != 0
-
-
-@claim("D5.2.4")
-def no_pixel_sees_what_comes_later() -> Evidence:
-    """The gradient of a pixel's law is 0 for itself and all later pixels, not for its neighbours (Diehl sec. 5.2)."""
-    torch.manual_seed(0)
-    model = PixelCNN((7, 7), channels=16, blocks=3, first=5)
-    order = torch.arange(49).reshape(7, 7)
-    places = [(0, 0), (0, 4), (3, 0), (3, 3), (6, 6)]
-    seen = {place: looked_at(model, *place) for place in places}
-    return all_of(
-        later=close(torch.stack([(seen[place] & (order >= order[place])).sum() for place in places]), 0),
-        left=close(torch.stack([seen[r, c][r, c - 1] for r, c in places if c]), 1),
-        above=close(torch.stack([seen[r, c][r - 1, c] for r, c in places if r]), 1),
-        first_pixel_sees_nothing=close(seen[0, 0].sum(), 0),
-    )
-
-
-@claim("D5.2.4")
-def small_filters_have_a_blind_spot() -> Evidence:
-    """However many 3 × 3 filters are stacked, some earlier pixels to the upper right stay unseen (Diehl sec. 5.2)."""
-    torch.manual_seed(0)
-    small, large = (PixelCNN((9, 9), channels=16, blocks=9, first=size) for size in (3, 17))
-    order = torch.arange(81).reshape(9, 9)
-    missed = [int(((order < order[6, 3]) & ~looked_at(model, 6, 3)).sum()) for model in (small, large)]
-    return all_of(blind=at_least(missed[0], 5), a_first_filter_over_all_sees_all=close(missed[1], 0))
-
-
-@claim("D5.2.4")
-def the_likelihood_of_a_pixelcnn_is_exact() -> Evidence:
-    """Over all 2⁹ pictures of 3 × 3 bits the probabilities sum to one, over all 3⁴ of 2 × 2 too (Diehl sec. 5.2)."""
-    torch.manual_seed(0)
-    bits, thirds = PixelCNN((3, 3), channels=8, blocks=2).double(), PixelCNN((2, 2), levels=3, channels=8).double()
-    all_bits = torch.cartesian_prod(*[torch.arange(2)] * 9).reshape(-1, 3, 3)
-    all_thirds = torch.cartesian_prod(*[torch.arange(3)] * 4).reshape(-1, 2, 2)
-    with torch.no_grad():
-        return all_of(
-            bits=close(bits.log_prob(all_bits).exp().sum(), 1.0, atol=1e-12),
-            thirds=close(thirds.log_prob(all_thirds).exp().sum(), 1.0, atol=1e-12),
-            not_uniform=at_least(bits.log_prob(all_bits).exp().std() * 512, 0.01),
-        )

@@ -8,6 +8,7 @@ from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.mnist_mini import mnist_mini
 from parnassus.data.own import open_data, open_text
 from parnassus.data.partition import standardised
+from parnassus.data.plane import FreshPoints, open_points
 from parnassus.data.sequences import Chorales, Translations, jsb_chorales, multi30k
 from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
 from parnassus.data.splits import Batches, Dataset, Split
@@ -21,6 +22,7 @@ __all__ = [
     "DataError",
     "DataStatus",
     "Dataset",
+    "FreshPoints",
     "Recordings",
     "SoundDataset",
     "Split",
@@ -46,6 +48,7 @@ __all__ = [
     "multi30k",
     "names",
     "open_data",
+    "open_points",
     "open_text",
     "pydoc_text",
     "read_wav",

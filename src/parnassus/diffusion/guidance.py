@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.diffusion.process import Denoiser, noise_from_x0, spread, x0_from_noise
+from parnassus.diffusion.process import Denoiser, spread
 from parnassus.diffusion.schedules import Schedule
 
 
@@ -66,6 +66,20 @@ def guided_by_two(
     return noise
 
 
+def class_gradient(
+    classifier: Callable[[Tensor, Tensor], Tensor],
+    x: Float[Tensor, "batch *event"],
+    t: Int[Tensor, " batch"],
+    label: Int[Tensor, " batch"],
+) -> Float[Tensor, "batch *event"]:
+    """∇ log p(y | x_t) by automatic differentiation, where `classifier(x, t)` gives logits (book eq. 13.92)."""
+    with torch.enable_grad():
+        inside = x.detach().requires_grad_()
+        log_prob = classifier(inside, t).log_softmax(1).gather(1, label[:, None])
+        (gradient,) = torch.autograd.grad(log_prob.sum(), inside)
+    return gradient
+
+
 def classifier_guided(
     denoiser: Denoiser,
     schedule: Schedule,
@@ -79,11 +93,8 @@ def classifier_guided(
     """
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
-        with torch.enable_grad():
-            inside = x.detach().requires_grad_()
-            log_prob = classifier(inside, t).log_softmax(1)[torch.arange(len(x), device=x.device), label]
-            (gradient,) = torch.autograd.grad(log_prob.sum(), inside)
-        return denoiser(x, t) - scale * spread((1 - schedule.alpha_bar).sqrt(), t, x) * gradient
+        towards = class_gradient(classifier, x, t, label)
+        return denoiser(x, t) - scale * spread((1 - schedule.alpha_bar).sqrt(), t, x) * towards
 
     return noise
 
@@ -95,9 +106,11 @@ def drop_labels(label: Int[Tensor, " batch"], null: int, rate: float) -> Int[Ten
 
 def clipped(denoiser: Denoiser, schedule: Schedule, low: float = -1.0, high: float = 1.0) -> Denoiser:
     """The same denoiser kept to x̂_0 within [low, high], for data that cannot lie elsewhere."""
+    signal, level = schedule.alpha_bar.sqrt(), (1 - schedule.alpha_bar).sqrt()
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
-        x0 = x0_from_noise(schedule, x, t, denoiser(x, t)).clamp(low, high)
-        return noise_from_x0(schedule, x, t, x0)
+        here, there = spread(signal, t, x), spread(level, t, x)
+        x0 = ((x - there * denoiser(x, t)) / here).clamp(low, high)
+        return (x - here * x0) / there
 
     return noise

@@ -1,7 +1,8 @@
 """Samplers: from noise back to data, with any denoiser ε(x_t, t) (book alg. 13.2, eq. 13.78).
 
 Each comes twice: `ddpm` and `ddim` give x_0; `ddpm_path` and `ddim_path` yield every state on the way, noise first.
-Code counts t from 0, the book from 1.
+A step is a sum of x_t, ε and fresh noise, with factors worked out in float64 before the first: beside the network it
+costs nothing. Code counts t from 0, the book from 1.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,14 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.diffusion.process import (
-    Denoiser,
-    mean_from_noise,
-    noise_from_x0,
-    posterior_variance,
-    spread,
-    x0_from_noise,
-)
+from parnassus.diffusion.process import Denoiser, noise_from_x0, posterior_variance, spread
 from parnassus.diffusion.schedules import Schedule
 
 Sampler: TypeAlias = Callable[[Denoiser, Schedule, Tensor], Tensor]
@@ -35,12 +29,15 @@ def ddpm_path(
 
     x_{t−1} = (x_t − (1 − α_t)/√(1 − ᾱ_t) ε_θ(x_t, t)) / √α_t + √Σ(t) z,   no noise z in the last step
     """
+    alpha, alpha_bar = schedule.alpha, schedule.alpha_bar
+    of_x = alpha.rsqrt().tolist()
+    of_noise = (-(1 - alpha) / ((1 - alpha_bar) * alpha).sqrt()).tolist()
     std = variance(schedule).sqrt().tolist()
+    times = moments(None, schedule, start)
     x = start
     yield x
     for step in reversed(range(len(schedule))):
-        t = _everywhere(step, x)
-        x = mean_from_noise(schedule, x, t, denoiser(x, t))
+        x = of_x[step] * x + of_noise[step] * denoiser(x, times[step])
         if step > 0:
             x = x + std[step] * torch.randn_like(x)
         yield x
@@ -54,7 +51,7 @@ def ddpm(
     variance: Callable[[Schedule], Tensor] = posterior_variance,
 ) -> Float[Tensor, "count *event"]:
     """x_0 by ancestral sampling through all steps of the schedule (book alg. 13.2)."""
-    return _last(ddpm_path(denoiser, schedule, start, variance=variance))
+    return last_state(ddpm_path(denoiser, schedule, start, variance=variance))
 
 
 def ddim_path(
@@ -72,18 +69,19 @@ def ddim_path(
     where s is the kept step before t, and ᾱ_s = 1 before the first: the path ends in x̂_0. `start` is the state at the
     last kept step. σ = eta · √Σ_q of the kept chain: 0 is deterministic, 1 is DDPM.
     """
-    grid = _checked(torch.arange(len(schedule)) if grid is None else grid, schedule)
-    before = schedule.keep(grid).alpha_bar_before.tolist()
-    variance = ddim_variance(schedule.keep(grid), eta=eta).tolist()
+    kept = schedule.keep(checked_grid(grid, schedule))
+    after, before = kept.alpha_bar, kept.alpha_bar_before
+    variance = ddim_variance(kept, eta=eta)
+    of_x = (before / after).sqrt()
+    of_noise = ((1 - before - variance).clamp(min=0).sqrt() - of_x * (1 - after).sqrt()).tolist()
+    scale, std = of_x.tolist(), variance.sqrt().tolist()
+    times = moments(grid, schedule, start)
     x = start
     yield x
-    for index in reversed(range(len(grid))):
-        t = _everywhere(int(grid[index]), x)
-        noise = denoiser(x, t)
-        x0 = x0_from_noise(schedule, x, t, noise)
-        x = before[index] ** 0.5 * x0 + max(1 - before[index] - variance[index], 0.0) ** 0.5 * noise
-        if variance[index] > 0:
-            x = x + variance[index] ** 0.5 * torch.randn_like(x)
+    for index in reversed(range(len(kept))):
+        x = scale[index] * x + of_noise[index] * denoiser(x, times[index])
+        if std[index] > 0:
+            x = x + std[index] * torch.randn_like(x)
         yield x
 
 
@@ -96,7 +94,7 @@ def ddim(
     eta: float = 0.0,
 ) -> Float[Tensor, "count *event"]:
     """x_0 through the steps of `grid` only, a function of `start` alone where eta is 0 (book eq. 13.78)."""
-    return _last(ddim_path(denoiser, schedule, start, grid=grid, eta=eta))
+    return last_state(ddim_path(denoiser, schedule, start, grid=grid, eta=eta))
 
 
 def ddim_variance(schedule: Schedule, *, eta: float = 1.0) -> Float[Tensor, " steps"]:
@@ -150,18 +148,25 @@ def slerp(start: Float[Tensor, "*batch d"], end: Float[Tensor, "*batch d"], shar
     return length * direction
 
 
-def _checked(grid: Tensor, schedule: Schedule) -> Tensor:
-    rising = bool((grid[1:] > grid[:-1]).all())
-    if not len(grid) or not rising or grid[0] < 0 or grid[-1] >= len(schedule):
+def checked_grid(grid: Int[Tensor, " kept"] | None, schedule: Schedule) -> Int[Tensor, " kept"]:
+    """The grid, all steps where none is given; refused unless it rises within the chain."""
+    if grid is None:
+        return torch.arange(len(schedule))
+    if not len(grid) or not bool((grid[1:] > grid[:-1]).all()) or grid[0] < 0 or grid[-1] >= len(schedule):
         raise ValueError(f"grid must rise within 0 … {len(schedule) - 1}; got grid={grid.tolist()}")
     return grid
 
 
-def _everywhere(step: int, x: Tensor) -> Tensor:
-    return torch.full((len(x),), step, device=x.device)
+def moments(
+    grid: Int[Tensor, " kept"] | None, schedule: Schedule, like: Float[Tensor, "count *event"]
+) -> Int[Tensor, "kept count"]:
+    """The steps of the grid, each for all examples of `like` at once: views of one small tensor on its device."""
+    steps = checked_grid(grid, schedule).to(like.device, non_blocking=True)
+    return steps[:, None].expand(-1, len(like))
 
 
-def _last(path: Iterator[Tensor]) -> Tensor:
-    for x in path:  # one state at a time: a list would keep them all
+def last_state(path: Iterator[Float[Tensor, "count *event"]]) -> Float[Tensor, "count *event"]:
+    """The end of a path, one state in memory at a time."""
+    for x in path:
         last = x
     return last

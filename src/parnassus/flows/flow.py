@@ -136,4 +136,5 @@ class Flow(nn.Module):
     @torch.no_grad()
     def sample(self, count: int) -> Float[Tensor, "{count} *image"]:
         """New examples T(z), z ~ p_z."""
-        return self.sample_with_log_prob(count)[0]
+        base: Distribution = self.base()
+        return self.transform(base.sample(torch.Size([count])))[0]

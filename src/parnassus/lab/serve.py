@@ -34,7 +34,7 @@ def serve(root: Path, *, host: str | None, port: int | None, browser: bool) -> i
     token = None if host is None or host in LOOPBACK else secrets.token_urlsafe(24)
     listener = listen(host or LOOPBACK[0], port)
     name, number = host or LOOPBACK[0], listener.getsockname()[1]
-    shown = socket.gethostname() if name in ("0.0.0.0", "::") else f"[{name}]" if ":" in name else name  # noqa: S104
+    shown = socket.gethostname() if name in ("0.0.0.0", "::") else f"[{name}]" if ":" in name else name  # noqa: S104 - compared, not bound
     address = f"http://{shown}:{number}/" + (f"?token={token}" if token else "")
     library = Library(root.resolve())
     guarded = Guard(application(library), hosts=own_names(name, number), token=token)
@@ -95,7 +95,7 @@ def own_names(host: str, port: int) -> list[str] | None:
     """The values of Host that mean us; None when we listen on every address of the machine, and the token decides."""
     if host in LOOPBACK:
         return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-    return None if host in ("0.0.0.0", "::") else [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]  # noqa: S104
+    return None if host in ("0.0.0.0", "::") else [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]  # noqa: S104 - compared, not bound
 
 
 async def not_found(request: Request, error: Exception) -> Response:

@@ -88,6 +88,7 @@ from parnassus.probability.mixtures import (
 )
 from parnassus.probability.mmd import (
     RBF,
+    Cubic,
     InverseMultiquadric,
     Likeness,
     normal_squared_mmd,
@@ -122,6 +123,13 @@ from parnassus.probability.relative_entropy import (
     kl_by_quadrature,
     kl_by_sampling,
 )
+from parnassus.probability.sample_quality import (
+    frechet_distance,
+    gaussian_frechet,
+    inception_score,
+    kernel_distance,
+    precision_recall,
+)
 from parnassus.probability.sequences import mirrored, shrinking, spike, typewriter, typewriter_block
 from parnassus.probability.simplex import require_distribution
 from parnassus.probability.wick import moment_by_differentiation, moment_by_pairings, moment_by_recursion, pairings
@@ -133,6 +141,7 @@ __all__ = [
     "ArithmeticCode",
     "BoundTerms",
     "CodeNumbers",
+    "Cubic",
     "Estimate",
     "EvidenceEstimate",
     "FitClasses",
@@ -202,12 +211,15 @@ __all__ = [
     "expected_length",
     "fit_by_descent",
     "following_law",
+    "frechet_distance",
     "function_covariance",
     "gaussian_expectation",
+    "gaussian_frechet",
     "gaussian_kl",
     "gaussian_log_density",
     "gaussian_mutual_information",
     "huffman_lengths",
+    "inception_score",
     "independent_pair",
     "independent_sum",
     "integration_by_parts",
@@ -219,6 +231,7 @@ __all__ = [
     "joint_entropy",
     "joint_from_conditional",
     "joint_law",
+    "kernel_distance",
     "kernel_mass",
     "kl_by_quadrature",
     "kl_by_sampling",
@@ -254,6 +267,7 @@ __all__ = [
     "paths_along",
     "plug_in_entropy",
     "posterior_table",
+    "precision_recall",
     "prediction_numbers",
     "prefix_words",
     "product_table",

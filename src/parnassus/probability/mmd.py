@@ -47,6 +47,17 @@ class InverseMultiquadric:
         return self.scale / (self.scale + _squared_distances(x, y))
 
 
+@dataclass(frozen=True)
+class Cubic:
+    """k(x, y) = (⟨x, y⟩ / d + 1)³: compares moments up to the third, no width to choose (Bińkowski et al. 2018)."""
+
+    def __call__(
+        self, x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], /
+    ) -> Float[Tensor, "count_x count_y"]:
+        product = x @ y.mT / x.shape[1] + 1
+        return product * product * product
+
+
 def squared_mmd(
     x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], *, kernel: Likeness
 ) -> Float[Tensor, ""]:

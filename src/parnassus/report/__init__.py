@@ -3,6 +3,7 @@
 from parnassus.report.blocks import draw_blocks
 from parnassus.report.diagrams import draw_network, network_diagram
 from parnassus.report.evidence import evidence_figure
+from parnassus.report.films import save_film
 from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
 from parnassus.report.plots import (
     arrows,
@@ -33,6 +34,7 @@ __all__ = [
     "image_grid",
     "network_diagram",
     "save_figure",
+    "save_film",
     "scatter",
     "show_image",
     "subplots",

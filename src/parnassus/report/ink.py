@@ -92,11 +92,11 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     A dot in PATH's name (`noise 0.5`) is part of the name.
     """
-    _replace(path.with_name(f"{path.name}.svg"), svg_of(figure).encode())
+    write_whole(path.with_name(f"{path.name}.svg"), svg_of(figure).encode())
     with house_style():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=160, facecolor="white")
-        _replace(path.with_name(f"{path.name}.png"), buffer.getvalue())
+        write_whole(path.with_name(f"{path.name}.png"), buffer.getvalue())
 
 
 def svg_of(figure: "Figure") -> str:
@@ -153,7 +153,8 @@ def _settle(figure: "Figure") -> None:
             legend.set_frame_on(False)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write under another name first: whoever looks finds all of it or nothing."""
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
     new.replace(path)

@@ -4,11 +4,13 @@ from parnassus.atlas.bands import Band, at_least, at_most, between, reported
 from parnassus.train.descend import descend
 from parnassus.train.options import Options
 from parnassus.train.run import Run
+from parnassus.train.side_by_side import SideBySide
 
 __all__ = [
     "Band",
     "Options",
     "Run",
+    "SideBySide",
     "at_least",
     "at_most",
     "between",

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from zlib import crc32
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -32,10 +33,32 @@ def load_tree(path: Path) -> object:
 
 
 def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write a model's tensors under their own names, for any reader of safetensors."""
+    """Write a model's tensors under their own names, for any reader of safetensors, with a checksum of their bytes."""
     new = path.with_name(f".{path.name}.new")
-    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, new)
+    copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    save_file(copies, new, metadata={"crc32": str(_checksum(copies))})
     replace_durably(new, path)
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """Read back what `save_weights` wrote, on the CPU; a byte that changed since is told."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
+            written = (file.metadata() or {}).get("crc32")
+    except (SafetensorError, RuntimeError, ValueError) as error:
+        raise RunError(f"{path} is damaged: {str(error).splitlines()[0]}") from None
+    if written is not None and written != str(_checksum(tensors)):
+        raise RunError(f"{path} is damaged: its numbers are not those that were written")
+    return tensors
+
+
+def _checksum(tensors: dict[str, Tensor]) -> int:
+    total = 0
+    for name in sorted(tensors):
+        total = crc32(name.encode(), total)
+        total = crc32(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data, total)
+    return total
 
 
 def demand_finite(tensors: dict[str, Tensor]) -> None:

@@ -7,13 +7,12 @@ from functools import cached_property
 from types import ModuleType
 from typing import Protocol, TypeVar, cast
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import nn
 
 from parnassus.atlas.index import Atlas
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder
+from parnassus.train.checkpoint import load_weights
 from parnassus.train.execute import Experiment
 
 Thing = TypeVar("Thing")
@@ -48,8 +47,8 @@ class Trained:
             raise RunError(f"{name} has no weights yet: it is {self.folder.status}; parnassus resume {name}")
         model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
         try:
-            model.load_state_dict(load_file(weights))
-        except (SafetensorError, RuntimeError) as error:
+            model.load_state_dict(load_weights(weights))
+        except RuntimeError as error:
             raise RunError(f"{weights} does not fit the model: {str(error).splitlines()[0]}") from None
         return model.eval()
 

@@ -1,8 +1,10 @@
 """Class-conditional diffusion draws the handwritten digits you ask for (book secs. 13.2, 13.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from typing import Literal
 
 import torch
 from sklearn.svm import SVC
@@ -17,8 +19,9 @@ from parnassus.diffusion.denoisers import ResidualMLP
 from parnassus.diffusion.guidance import clipped
 from parnassus.diffusion.objectives import simple
 from parnassus.diffusion.process import Denoiser, diffuse
-from parnassus.diffusion.samplers import ddim, ddim_path, even_grid
+from parnassus.diffusion.samplers import ddim, ddim_path, even_grid, last_state
 from parnassus.diffusion.schedules import Schedule, cosine_schedule
+from parnassus.diffusion.solvers import dpm_path, heun_path
 from parnassus.report import curves, image_grid
 from parnassus.train import Run, at_least, descend, reported
 
@@ -62,20 +65,7 @@ class Experiment:
         data = centred(open_data(self.data)).to(run.device)
         classes = len(data.classes)
         model = run.build(self.model, shape=data.shape, classes=classes)
-        average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.lr))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("average", average)
-        run.keep("warming", warming)
-
-        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch, self.steps)):
-            average.update_parameters(model)
-            warming.step()
-            run.log(step, loss=loss)
-
-        trained = average.module
-        assert isinstance(trained, DDPM)
-        run.publish(trained)
+        trained = learn(run, model, data.train, steps=self.steps, batch=self.batch, lr=self.lr)
         draw = partial(draw_images, trained, steps=min(self.draws, self.chain))
 
         wished = torch.arange(self.count, device=run.device) % classes
@@ -128,17 +118,63 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    label: int | None = None  # the class to draw; all in turn unless told
+    label: int | None = None  # the class to draw, by its number; all in turn unless told
     guidance: float = 2.0  # 0 ignores the class, 1 is plainly conditional, more is more typical
-    steps: int = 50  # DDIM steps
+    sampler: Literal["ddim", "ddpm", "heun", "dpm"] = "ddim"  # heun asks the network twice a step, the others once
+    steps: int | None = None  # steps of the chain to visit; 50 unless told, or all where there are fewer
     count: int = 100  # how many
 
     def __call__(self, model: DDPM) -> Tensor:
-        device = next(model.parameters()).device
-        every = torch.arange(self.count, device=device) % model.classes
+        return last_state(self.path(model))
+
+    def path(self, model: DDPM) -> Iterator[Tensor]:
+        """Every state on the way from noise to the images, pixels in [0, 1]."""
+        chain = len(model.schedule)
+        steps = min(50, chain) if self.steps is None else self.steps
+        self.refuse_nonsense(chain, model.classes)
+        every = torch.arange(self.count, device=next(model.parameters()).device) % model.classes
         label = every if self.label is None else torch.full_like(every, self.label)
-        images = draw_images(model, label, guidance=self.guidance, steps=min(self.steps, len(model.schedule)))
-        return visible(images)
+        denoiser = clipped(model.conditioned(label, self.guidance), model.schedule)
+        start = torch.randn(self.count, *model.shape, device=label.device)
+        for state in PATHS[self.sampler](denoiser, model.schedule, start, grid=even_grid(chain, steps)):
+            yield visible(state)
+
+    def refuse_nonsense(self, chain: int, classes: int) -> None:
+        """Say in a sentence what cannot be drawn."""
+        if self.label is not None and not 0 <= self.label < classes:
+            raise ValueError(f"there is no label {self.label}; there are {', '.join(map(str, range(classes)))}")
+        if not 0 <= self.guidance < inf:
+            raise ValueError(f"guidance must be a number from 0 on; got {self.guidance}")
+        if self.steps is not None and not 1 <= self.steps <= chain:
+            raise ValueError(f"steps must lie between 1 and {chain}, the length of the chain; got {self.steps}")
+        if self.count < 1:
+            raise ValueError(f"count must be at least 1; got {self.count}")
+
+
+PATHS: dict[str, Callable[..., Iterator[Tensor]]] = {
+    "ddim": ddim_path,
+    "ddpm": partial(ddim_path, eta=1.0),
+    "heun": heun_path,
+    "dpm": dpm_path,
+}
+"""What `--sampler` may be. Over a part of the steps DDPM is DDIM with all the noise (η = 1)."""
+
+
+def learn(run: Run, model: DDPM, split: Split, *, steps: int, batch: int, lr: float) -> DDPM:
+    """The moving average of the model over its training, which draws better than where training ends."""
+    average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+    model, optimizer = run.prepare(model, partial(Adam, lr=lr))
+    warming = OneCycleLR(optimizer, lr, total_steps=steps + 1, pct_start=0.1)
+    run.keep("average", average)
+    run.keep("warming", warming)
+    for step, loss in descend(run, model, optimizer, split.pairs(batch, steps)):
+        average.update_parameters(model)
+        warming.step()
+        run.log(step, loss=loss)
+    trained = average.module
+    assert isinstance(trained, DDPM)
+    run.publish(trained)
+    return trained
 
 
 def draw_images(model: DDPM, label: Tensor, *, guidance: float, steps: int) -> Tensor:

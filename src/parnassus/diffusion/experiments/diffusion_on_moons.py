@@ -1,6 +1,6 @@
 """Diffusion learns points in the plane, and DDIM draws them in fewer steps (book secs. 13.2.4, 13.2.5)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.optim import Adam
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import DataError, open_data, standardised
+from parnassus.data import open_points, standardised
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.denoisers import TimeMLP
 from parnassus.diffusion.process import diffuse, forward_variance
-from parnassus.diffusion.samplers import ddim, ddim_path, ddpm, even_grid, slerp
+from parnassus.diffusion.samplers import ddim, ddim_path, ddpm, even_grid, last_state, slerp
 from parnassus.diffusion.schedules import linear_schedule
 from parnassus.probability import energy_distance
 from parnassus.report import INK, PALETTE, curves, subplots
@@ -47,9 +47,7 @@ class Experiment:
         return DDPM(TimeMLP(2, self.width), (2,), schedule=schedule)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = standardised(open_data(self.data)).to(run.device)
-        if data.shape != (2,):
-            raise DataError(f"{self.data} must be points in the plane; its examples have shape {data.shape}.")
+        data = standardised(open_points(self.data)).to(run.device)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.lr))
         warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1)
         run.keep("warming", warming)
@@ -113,12 +111,22 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    steps: int = 50  # DDIM steps
+    steps: int | None = None  # DDIM steps; 50 unless told, or all where there are fewer
     count: int = 2_000  # how many points
 
     def __call__(self, model: DDPM) -> Tensor:
-        grid = even_grid(len(model.schedule), min(self.steps, len(model.schedule)))
-        return model.sample(self.count, sampler=partial(ddim, grid=grid))
+        return last_state(self.path(model))
+
+    def path(self, model: DDPM) -> Iterator[Tensor]:
+        """Every state on the way from noise to the points."""
+        chain = len(model.schedule)
+        if self.steps is not None and not 1 <= self.steps <= chain:
+            raise ValueError(f"steps must lie between 1 and {chain}, the length of the chain; got {self.steps}")
+        if self.count < 1:
+            raise ValueError(f"count must be at least 1; got {self.count}")
+        start = torch.randn(self.count, *model.shape, device=next(model.parameters()).device)
+        grid = even_grid(chain, min(50, chain) if self.steps is None else self.steps)
+        yield from ddim_path(model.denoiser, model.schedule, start, grid=grid)
 
 
 @torch.no_grad()

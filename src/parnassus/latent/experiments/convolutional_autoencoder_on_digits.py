@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import DataError, open_data
@@ -16,7 +16,7 @@ from parnassus.latent.dense import flat_decoder, flat_encoder
 from parnassus.latent.pca import PCA
 from parnassus.layers import parameter_count
 from parnassus.report import bars, image_grid
-from parnassus.train import Run, at_most, descend, reported
+from parnassus.train import Run, SideBySide, at_most, descend, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,18 +39,6 @@ profiles = {
 }
 
 
-class Both(nn.ModuleDict):
-    """Both autoencoders, trained side by side."""
-
-    def one(self, name: str) -> Autoencoder:
-        model = self[name]
-        assert isinstance(model, Autoencoder)
-        return model
-
-    def loss(self, x: Tensor) -> Tensor:
-        return self.one("convolutional").loss(x) + self.one("dense").loss(x)
-
-
 @dataclass(frozen=True)
 class Experiment:
     data: str = "mnist_mini"  # images: mnist_mini, digits, mnist, fashion_mnist, or a folder of yours
@@ -63,11 +51,11 @@ class Experiment:
     hidden: int = 128  # hidden units of the dense autoencoder
     lr: float = 2e-3  # Adam's learning rate
 
-    def model(self, shape: Sequence[int]) -> Both:
+    def model(self, shape: Sequence[int]) -> SideBySide[Autoencoder]:
         """The last layers are linear: a sigmoid under squared errors can saturate at black and stay there."""
         encoder = conv_encoder(shape, self.latent, width=self.width, blocks=self.blocks)
         decoder = conv_decoder(self.latent, shape, width=self.width, blocks=self.blocks)
-        return Both(
+        return SideBySide(
             {
                 "convolutional": Autoencoder(encoder, decoder),
                 "dense": Autoencoder(
@@ -106,7 +94,7 @@ class Experiment:
         }
 
     @torch.no_grad()
-    def copies(self, model: Both, pca: PCA, x: Tensor) -> "Figure":
+    def copies(self, model: SideBySide[Autoencoder], pca: PCA, x: Tensor) -> "Figure":
         rebuilt = [model.one("convolutional")(x), model.one("dense")(x), pca.reconstruct(x.flatten(1)).view_as(x)]
         names = ["image", "convolutional", "dense", "PCA"]
         return image_grid(torch.cat([x, *rebuilt]), columns=len(x), row_labels=names)

@@ -18,7 +18,7 @@ from parnassus.latent.objectives import NegativeELBO, Objective
 from parnassus.latent.vae import VAE, reparametrise
 from parnassus.probability import RBF, squared_mmd
 from parnassus.report import PALETTE, image_grid, subplots
-from parnassus.train import Run, at_least, at_most, descend, reported
+from parnassus.train import Run, SideBySide, at_least, at_most, descend, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,18 +46,6 @@ NAMES = ("β = 0", "VAE", "MMD-VAE", "MMD-VAE, wide start")
 NARROW = -4.0  # log σ² with which a narrow start begins
 
 
-class Quartet(nn.ModuleList):
-    """Three objectives and two beginnings for one architecture, trained side by side."""
-
-    def vae(self, name: str) -> VAE:
-        model = self[NAMES.index(name)]
-        assert isinstance(model, VAE)
-        return model
-
-    def loss(self, x: Tensor) -> Tensor:
-        return torch.stack([self.vae(name).loss(x) for name in NAMES]).sum()
-
-
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # images: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
@@ -69,7 +57,7 @@ class Experiment:
     lam: float = 100.0  # weight λ of the discrepancy, with α = 1
     kernel_width: float = 1.0  # h of the Gaussian kernel
 
-    def model(self, shape: Sequence[int]) -> Quartet:
+    def model(self, shape: Sequence[int]) -> SideBySide[VAE]:
         mmd = InfoVAE(1.0, self.lam, kernel=RBF(self.kernel_width))
         objectives: tuple[tuple[Objective, float], ...] = (
             (NegativeELBO(0.0), NARROW),
@@ -77,7 +65,8 @@ class Experiment:
             (mmd, NARROW),
             (mmd, 0.0),
         )
-        return Quartet(self.one(shape, *each) for each in objectives)
+        models = (self.one(shape, *each) for each in objectives)
+        return SideBySide(dict(zip(NAMES, models, strict=True)))
 
     def one(self, shape: Sequence[int], objective: Objective, log_variance: float) -> VAE:
         """A VAE whose posteriors begin with about this log-variance, whatever the image."""
@@ -94,11 +83,11 @@ class Experiment:
             run.log(step, loss=loss)
 
         unseen = torch.bernoulli(data.test.x[:1_000])
-        found = {name: measure(model.vae(name), unseen, RBF(self.kernel_width)) for name in NAMES}
+        found = {name: measure(model.one(name), unseen, RBF(self.kernel_width)) for name in NAMES}
         run.figure("codes", draw_codes(model, data), CODES)
         with torch.no_grad():
             z = torch.randn(12, self.latent, device=run.device)
-            drawn = torch.cat([model.vae(name).decode(z) for name in NAMES])
+            drawn = torch.cat([model.one(name).decode(z) for name in NAMES])
         run.figure("draws", image_grid(drawn, columns=12, row_labels=NAMES), DRAWS)
         run.table("numbers", [{"": name, **found[name]} for name in NAMES], "Unseen images; in nats but for MMD².")
         vae, mmd = found["VAE"], found["MMD-VAE"]
@@ -123,8 +112,8 @@ class Experiment:
 class Sample:
     count: int = 64  # how many
 
-    def __call__(self, model: Quartet) -> Tensor:
-        vae = model.vae("MMD-VAE")
+    def __call__(self, model: SideBySide[VAE]) -> Tensor:
+        vae = model.one("MMD-VAE")
         return vae.decode(vae.prior().sample((self.count,)))
 
 
@@ -153,14 +142,14 @@ def measure(vae: VAE, x: Tensor, kernel: RBF) -> dict[str, float]:
 
 
 @torch.no_grad()
-def draw_codes(model: Quartet, data: Dataset) -> "Figure":
+def draw_codes(model: SideBySide[VAE], data: Dataset) -> "Figure":
     """Where codes of the training images lie under each objective, with rings of the prior."""
     figure, axes = subplots(2, 2, size=(8.4, 8.4))
     x, labels = data.train.x[:2_000], data.train.y
     circle = torch.linspace(0, 2 * torch.pi, 100)
     for place, name in enumerate(NAMES):
         ax = axes[place // 2, place % 2]
-        z = reparametrise(*model.vae(name).moments(x))[:, :2].cpu()
+        z = reparametrise(*model.one(name).moments(x))[:, :2].cpu()
         colours = PALETTE[0] if labels is None else [PALETTE[int(each) % len(PALETTE)] for each in labels[: len(z)]]
         ax.scatter(z[:, 0], z[:, 1], s=4, c=colours, linewidths=0, alpha=0.8, rasterized=True)
         for radius in (1, 2):

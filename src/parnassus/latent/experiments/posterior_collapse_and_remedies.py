@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
@@ -21,7 +21,7 @@ from parnassus.latent.dense import flat_decoder, flat_encoder
 from parnassus.latent.objectives import NegativeELBO, Objective
 from parnassus.latent.vae import VAE
 from parnassus.report import PALETTE, curves, image_grid, subplots
-from parnassus.train import Run, at_least, at_most, reported
+from parnassus.train import Run, SideBySide, at_least, at_most, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,18 +46,6 @@ profiles = {
 NAMES = ("collapsed", "annealed", "free bits", "small β", "narrow", "learned")
 
 
-class Wards(nn.ModuleList):
-    """The same autoencoder under six regimes, trained side by side."""
-
-    def vae(self, name: str) -> VAE:
-        model = self[NAMES.index(name)]
-        assert isinstance(model, VAE)
-        return model
-
-    def loss(self, x: Tensor) -> Tensor:
-        return torch.stack([self.vae(name).loss(x) for name in NAMES]).sum()
-
-
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # images: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
@@ -71,7 +59,7 @@ class Experiment:
     beta: float = 0.02  # weight of the rate where it is small
     floor: float = 1.0  # nats a unit may say for free
 
-    def model(self, shape: Sequence[int]) -> Wards:
+    def model(self, shape: Sequence[int]) -> SideBySide[VAE]:
         regimes: dict[str, tuple[Objective, float, bool]] = {
             "collapsed": (NegativeELBO(), self.wide, False),
             "annealed": (NegativeELBO(), self.wide, False),
@@ -80,7 +68,7 @@ class Experiment:
             "narrow": (NegativeELBO(), self.narrow, False),
             "learned": (NegativeELBO(), self.wide, True),
         }
-        return Wards(self.one(shape, *regimes[name]) for name in NAMES)
+        return SideBySide({name: self.one(shape, *regimes[name]) for name in NAMES})
 
     def one(self, shape: Sequence[int], objective: Objective, std: float, learned: bool) -> VAE:  # noqa: FBT001 - data
         encoder = flat_encoder(shape, 2 * self.latent, width=self.width)
@@ -92,16 +80,16 @@ class Experiment:
         seen, unseen = data.train.x[:1_000], data.test.x[:1_000]
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.lr))
         for step, x in run.steps(data.train.batches(self.batch, self.steps)):
-            model.vae("annealed").objective = NegativeELBO(warm_up(step, max(1, self.steps // 2)))
+            model.one("annealed").objective = NegativeELBO(warm_up(step, max(1, self.steps // 2)))
             with run.autocast():
                 loss = model.loss(x)
             run.update(optimizer, loss)
             run.log(step, loss=loss)
             if step % max(1, self.steps // 50) == 0:
-                run.record(step, **{f"rate/{name}": rates(model.vae(name), seen).sum() for name in NAMES})
+                run.record(step, **{f"rate/{name}": rates(model.one(name), seen).sum() for name in NAMES})
 
         self.show(run, model, data.test, unseen)
-        final = {name: float(rates(model.vae(name), unseen).sum()) for name in NAMES}
+        final = {name: float(rates(model.one(name), unseen).sum()) for name in NAMES}
         return {
             "rate_collapsed": final["collapsed"],
             "rate_annealed": final["annealed"],
@@ -110,29 +98,29 @@ class Experiment:
             "rate_small_beta": final["small β"],
             "rate_narrow": final["narrow"],
             "rate_learned": final["learned"],
-            "learned_deviation": float(model.vae("learned").get_parameter("decoder.log_std").detach().exp()),
-            "error_collapsed": error(model.vae("collapsed"), unseen),
-            "error_learned": error(model.vae("learned"), unseen),
+            "learned_deviation": float(model.one("learned").get_parameter("decoder.log_std").detach().exp()),
+            "error_collapsed": error(model.one("collapsed"), unseen),
+            "error_learned": error(model.one("learned"), unseen),
         }
 
-    def show(self, run: Run, model: Wards, test: Split, unseen: Tensor) -> None:
+    def show(self, run: Run, model: SideBySide[VAE], test: Split, unseen: Tensor) -> None:
         lines = {name: run.curve(f"rate/{name}") for name in NAMES}
         run.figure("rates", curves(lines, x_label="step", y_label="rate (nats)"), RATES)
-        run.figure("units", draw_units({name: rates(model.vae(name), unseen) for name in NAMES}), UNITS)
+        run.figure("units", draw_units({name: rates(model.one(name), unseen) for name in NAMES}), UNITS)
         with torch.no_grad():
-            copies = torch.cat([test.x[:10], *(model.vae(name).reconstruct(test.x[:10]) for name in NAMES)])
+            copies = torch.cat([test.x[:10], *(model.one(name).reconstruct(test.x[:10]) for name in NAMES)])
         run.figure("copies", image_grid(copies, columns=10, row_labels=["image", *NAMES]), COPIES)
         rows: list[dict[str, str | float]] = []
         for name in NAMES:
             with torch.no_grad():
-                mean, log_variance = model.vae(name).moments(unseen)
+                mean, log_variance = model.one(name).moments(unseen)
             rows.append(
                 {
                     "regime": name,
                     "rate": float(rate_by_unit(mean, log_variance).sum()),
                     "I(X, Z)": code_information(mean, log_variance).information,
                     "active units": float(active_units(mean).sum()),
-                    "squared error a pixel": error(model.vae(name), unseen),
+                    "squared error a pixel": error(model.one(name), unseen),
                 }
             )
         run.table("regimes", rows, "Unseen images; rate and information in nats.")

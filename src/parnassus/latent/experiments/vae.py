@@ -106,7 +106,7 @@ class Experiment:
             "rate": rate,
             "active_units": float((per_unit > ACTIVE).sum()),
         }
-        return numbers if self.grey else {**numbers, "pixels_alone": alone}
+        return {**numbers, "pixels_alone": alone}
 
     def explain(self, run: Run, distortion: float, rate: float, nll: float, alone: float) -> None:
         """Rate and distortion as the two halves of a telephone bill, and the way training took between them."""

@@ -1,4 +1,4 @@
-"""PixelCNN learns black-and-white digits pixel by pixel, with exact likelihoods (Diehl sec. 5.2)."""
+"""PixelCNN learns black-and-white digits pixel by pixel, with exact likelihoods (book sec. 13.1, Diehl sec. 5.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,13 @@ from torch import Tensor
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.convolution.pixelcnn import PixelCNN, bits_per_pixel
 from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.flows.pixel_model import PixelModel, bits_per_pixel
+from parnassus.flows.pixelcnn import pixelcnn
 from parnassus.report import heatmap, image_grid
 from parnassus.train import Run, at_least, at_most, descend, reported
 
-covers = ("D5.2.4", "D5.2.2")
+covers = ("B13.1-3", "D5.2.4", "D5.2.2")
 expected = {
     "test_nats": at_most(18.3, "negative log-likelihood of an unseen picture, in nats"),
     "test_bits_per_pixel": at_most(0.415, "the same in bits a pixel"),
@@ -39,9 +40,9 @@ class Experiment:
     lr: float = 3e-3  # AdamW's largest learning rate, reached after a tenth of the steps
     samples: int = 50  # pictures drawn
 
-    def model(self, shape: Sequence[int]) -> PixelCNN:
+    def model(self, shape: Sequence[int]) -> PixelModel:
         height, width = shape
-        return PixelCNN((height, width), channels=self.channels, blocks=self.blocks, dropout=self.dropout)
+        return pixelcnn((height, width), channels=self.channels, blocks=self.blocks, dropout=self.dropout)
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = black_and_white(open_data(self.data)).to(run.device)
@@ -75,7 +76,7 @@ class Experiment:
             "nats_gained": independent - test,
         }
 
-    def show(self, run: Run, model: PixelCNN, data: Dataset) -> None:
+    def show(self, run: Run, model: PixelModel, data: Dataset) -> None:
         columns = 10
         real, drawn = data.test.x[: self.samples], model.sample(self.samples)
         run.figure("real", image_grid(visible(real), columns=columns), "Unseen pictures, in black and white.")
@@ -102,7 +103,7 @@ class Sample:
     temperature: float = 1.0  # below 1 the likely becomes likelier
     count: int = 100  # how many
 
-    def __call__(self, model: PixelCNN) -> Tensor:
+    def __call__(self, model: PixelModel) -> Tensor:
         return visible(model.eval().sample(self.count, temperature=self.temperature))
 
 
@@ -119,7 +120,7 @@ def visible(pictures: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def nats(model: PixelCNN, pictures: Tensor) -> float:
+def nats(model: PixelModel, pictures: Tensor) -> float:
     """Mean negative log-likelihood of a picture, without dropout."""
     was_training = model.training
     model.eval()

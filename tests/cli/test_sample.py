@@ -1,0 +1,135 @@
+"""`parnassus sample`: pictures, films, every sampler; and a sentence for whatever cannot be drawn."""
+
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from parnassus.cli.main import dispatch, main
+
+RUN = "digits"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the diffusion model that has hardly begun to learn: enough to draw from."""
+    root = tmp_path_factory.mktemp("generative")
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root), "--name"]
+    assert dispatch(["run", "diffusion_on_digits", *flags, RUN]) == 0
+    assert dispatch(["run", "vae", *flags, "vae"]) == 0
+    return root / RUN
+
+
+def sampled(run: Path, out: Path, *flags: str) -> np.ndarray:
+    assert dispatch(["sample", str(run), "--out", str(out), "--device", "cpu", *flags]) == 0
+    return np.asarray(np.load(f"{out}.npy"))
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What `parnassus sample …` says when it says one sentence and gives code 2."""
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["parnassus", "sample", *arguments, "--device", "cpu"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("parnassus: ")
+    return line.removeprefix("parnassus: ")
+
+
+@pytest.mark.parametrize("sampler", ["ddim", "ddpm", "heun", "dpm"])
+def test_every_sampler_draws_the_class_asked_for(trained: Path, tmp_path: Path, sampler: str) -> None:
+    flags = ("--label", "7", "--guidance", "3", "--steps", "5", "--seed", "7", "--count", "6", "--sampler", sampler)
+    first, again = (sampled(trained, tmp_path / name, *flags) for name in ("first", "again"))
+    assert first.shape == (6, 1, 8, 8)
+    assert np.array_equal(first, again)
+    assert first.min() >= 0
+    assert first.max() <= 1
+    assert not np.array_equal(first, sampled(trained, tmp_path / "other", *flags, "--seed", "8"))
+    with Image.open(tmp_path / "first.png") as picture:
+        assert picture.width > 100
+
+
+def test_a_film_ends_in_the_samples_and_has_every_step(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--steps", "6", "--count", "4")
+    still, moving = (
+        sampled(trained, tmp_path / "still", *flags),
+        sampled(trained, tmp_path / "moving", *flags, "--film"),
+    )
+    assert np.array_equal(still, moving)
+    assert not (tmp_path / "still.gif").exists()
+    assert f"film:    {tmp_path / 'moving'}.gif" in capsys.readouterr().out
+    with Image.open(tmp_path / "moving.gif") as film:
+        assert getattr(film, "n_frames", 1) == 7  # the noise and six steps
+        film.seek(6)
+        shown = np.asarray(film.convert("L"), dtype=float) / 255
+    side = shown.shape[0] // 17  # two images of eight pixels and a gap between them
+    first = shown[side // 2 : 8 * side : side, side // 2 : 8 * side : side]
+    assert np.abs(first - moving[0, 0]).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--guidance", "-1"), "guidance must be a number from 0 on; got -1.0"),
+        (("--guidance", "nan"), "guidance must be a number from 0 on; got nan"),
+        (("--guidance", "inf"), "guidance must be a number from 0 on; got inf"),
+        (("--steps", "0"), "steps must lie between 1 and 20, the length of the chain; got 0"),
+        (("--steps", "21"), "steps must lie between 1 and 20, the length of the chain; got 21"),
+        (("--label", "10"), "there is no label 10; there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
+        (("--label", "-1"), "there is no label -1; there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
+        (("--count", "0"), "count must be at least 1; got 0"),
+        (("--seed", "-1"), "seed must be a whole number from 0 to 2⁶³ − 1; got -1"),
+        (("--seed", "99999999999999999999"), "seed must be a whole number from 0 to 2⁶³ − 1; got"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(
+    trained: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flags: tuple[str, ...],
+    sentence: str,
+) -> None:
+    assert refused(monkeypatch, capsys, str(trained), *flags).startswith(sentence)
+    assert not (trained / "samples").exists()
+
+
+@pytest.mark.parametrize("flags", [("--sampler", "euler"), ("--steps", "many"), ("--guidance", "much"), ("--nope",)])
+def test_wrong_flags_get_code_2(trained: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        dispatch(["sample", str(trained), *flags])
+    assert stopped.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_model_that_draws_at_once_has_no_film(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused(monkeypatch, capsys, str(trained.parent / "vae"), "--film").startswith("there is no film to make")
+
+
+def test_a_changed_byte_of_the_weights_is_told_wherever_it_is(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "damaged"
+    run.mkdir()
+    for name in ("run.json", "model.json"):
+        (run / name).write_bytes((trained / name).read_bytes())
+    good = (trained / "weights.safetensors").read_bytes()
+    header = 8 + int.from_bytes(good[:8], "little")
+    draw = random.Random(0)
+    places = [0, 7, 8, *draw.sample(range(9, header), 6), *draw.sample(range(header, len(good)), 3)]
+    for place in places:
+        changed = bytearray(good)
+        changed[place] ^= 1 << draw.randrange(8)
+        (run / "weights.safetensors").write_bytes(bytes(changed))
+        message = refused(monkeypatch, capsys, str(run))
+        assert "weights.safetensors" in message, (place, message)
+    for length in (0, header, len(good) - 1):
+        (run / "weights.safetensors").write_bytes(good[:length])
+        assert "weights.safetensors is damaged" in refused(monkeypatch, capsys, str(run))

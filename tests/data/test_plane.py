@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from parnassus.data import DataError, FreshPoints, open_points
+from parnassus.data.toy import moons
+
+
+def test_a_table_of_two_columns_is_points(tmp_path: Path) -> None:
+    table = tmp_path / "points.csv"
+    table.write_text("".join(f"{k / 7},{k / 3}\n" for k in range(50)))
+    data = open_points(str(table))
+    assert data.shape == (2,)
+    assert data.train.y is None
+    torch.testing.assert_close(data.train.x[:, 1], 7 / 3 * data.train.x[:, 0])
+
+
+def test_a_toy_set_keeps_its_classes_and_others_are_refused() -> None:
+    assert open_points("moons").shape == (2,)
+    with pytest.raises(DataError, match=r"digits must be points in the plane; its examples have shape \(1, 8, 8\)"):
+        open_points("digits")
+
+
+def test_fresh_points_depend_on_seed_step_and_rank_alone() -> None:
+    batches = FreshPoints(moons, 64, 10, torch.device("cpu"))
+    assert len(batches) == 10
+    first = batches.at(3, 0, 0, 1)
+    assert first.shape == (64, 2)
+    assert torch.equal(first, batches.at(3, 0, 0, 1))
+    for other in (batches.at(4, 0, 0, 1), batches.at(3, 1, 0, 1)):
+        assert not torch.equal(first, other)
+    assert not torch.equal(batches.at(3, 0, 0, 2), batches.at(3, 0, 1, 2))
+    assert len(batches.at(3, 0, 1, 2)) == 32

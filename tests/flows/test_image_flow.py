@@ -1,0 +1,107 @@
+"""Flows over images: undone exactly, volumes against autograd, also under autocast."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.flows import ConvNetwork, Flow, Invertible, glow_step, image_flow, real_nvp_step
+
+STEPS = pytest.mark.parametrize("step", [real_nvp_step, glow_step])
+Step = Callable[..., nn.Module]
+
+
+def awake(module: nn.Module) -> nn.Module:
+    """The module with noise on its weights, so that it is far from the identity it begins as, and nothing to start."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return module.eval()
+
+
+def small(step: Step) -> Flow:
+    torch.manual_seed(0)
+    flow = image_flow((1, 4, 4), lambda channels: step(channels, width=8, blocks=1), scales=2, steps=1)
+    assert isinstance(awake(flow), Flow)
+    return flow
+
+
+@STEPS
+def test_it_undoes_itself(step: Step) -> None:
+    flow = small(step)
+    z = torch.randn(5, 16)
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
+        flow = flow.to(dtype)
+        x, log_det = flow.transform(z.to(dtype))
+        back, log_det_back = flow.transform.inverse(x)
+        torch.testing.assert_close(back, z.to(dtype), atol=10 * tolerance, rtol=tolerance)
+        torch.testing.assert_close(log_det, -log_det_back, atol=10 * tolerance, rtol=tolerance)
+
+
+@STEPS
+def test_its_volume_is_that_of_the_jacobian(step: Step) -> None:
+    flow = small(step).double()
+    z = torch.randn(2, 16, dtype=torch.float64)
+    _, log_det = flow.transform(z)
+    for one, change in zip(z, log_det, strict=True):
+        jacobian = torch.func.jacrev(lambda point: flow.transform(point[None])[0][0].flatten())(one)
+        torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, change)
+
+
+@STEPS
+def test_it_begins_near_the_identity_and_learns(step: Step) -> None:
+    torch.manual_seed(0)
+    flow = image_flow((1, 4, 4), lambda channels: step(channels, width=8, blocks=1), scales=1, steps=1)
+    x = (torch.rand(64, 1, 4, 4) > 0.5) * 0.8 + 0.1 * torch.rand(64, 1, 4, 4)
+    first = flow.loss(x)
+    assert bool(first.isfinite())
+    optimizer = torch.optim.Adam(flow.parameters(), lr=1e-2)
+    for _ in range(30):
+        optimizer.zero_grad()
+        flow.loss(x).backward()
+        optimizer.step()
+    assert float(flow.loss(x).detach()) < float(first.detach()) - 2
+
+
+@STEPS
+def test_half_precision_products_leave_inverse_and_volume_exact(step: Step) -> None:
+    flow = small(step)
+    x = torch.rand(3, 1, 4, 4)
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        z, log_det = flow.transform.inverse(x)
+        back, log_det_back = flow.transform(z)
+    assert z.dtype == log_det.dtype == torch.float32
+    torch.testing.assert_close(back, x, atol=1e-4, rtol=0)
+    torch.testing.assert_close(log_det, -log_det_back, atol=1e-3, rtol=1e-4)
+
+
+@STEPS
+def test_the_half_set_aside_is_moved_by_the_half_that_stays(step: Step) -> None:
+    torch.manual_seed(0)
+    made = awake(step(4, width=8, blocks=1)).double()
+    assert isinstance(made, Invertible)
+    z = torch.randn(1, 4, 2, 2, dtype=torch.float64)
+    moved = z.clone()
+    moved[:, :2] += 1
+    first, other = next(iter(made))(z)[0], next(iter(made))(moved)[0]  # type: ignore[call-overload]  # a Chain
+    assert bool((first[:, 2:] != other[:, 2:]).all())
+
+
+def test_a_network_begins_at_zero_and_sees_its_neighbours() -> None:
+    torch.manual_seed(0)
+    network = ConvNetwork(2, 6, width=8, blocks=1)
+    x = torch.randn(1, 2, 9, 9)
+    assert network(x).shape == (1, 6, 9, 9)
+    assert not bool(network(x).any())
+    x.requires_grad_(True)
+    awake(network)(x)[0, :, 4, 4].sum().backward()
+    assert x.grad is not None
+    assert int((x.grad[0].abs().sum(0) > 0).sum()) == 49  # three filters of 3 × 3
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="at least one step; got steps=0"):
+        image_flow((1, 4, 4), glow_step, steps=0)
+    with pytest.raises(ValueError, match="got height=6, width=4, scales=2"):
+        image_flow((1, 6, 4), glow_step)

@@ -1,0 +1,79 @@
+"""Draws against the exact law, for every network that can stand in a pixel model."""
+
+from collections.abc import Callable
+from math import log
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.flows import PixelModel, bits_per_pixel, gated_pixelcnn, pixel_rnn, pixelcnn
+
+MAKERS = pytest.mark.parametrize("make", [pixelcnn, gated_pixelcnn, pixel_rnn])
+Maker = Callable[..., PixelModel]
+
+
+@MAKERS
+def test_draws_follow_the_exact_law(make: Maker) -> None:
+    torch.manual_seed(0)
+    model = make((2, 2))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(2)  # far from uniform
+        pictures = torch.cartesian_prod(*[torch.arange(2)] * 4).reshape(-1, 2, 2)
+        law = model.log_prob(pictures).exp()
+    drawn = model.sample(40_000).flatten(1) @ torch.tensor([8, 4, 2, 1])
+    torch.testing.assert_close(torch.bincount(drawn, minlength=16) / 40_000, law, atol=0.01, rtol=0)
+    assert float(law.std()) > 0.005
+
+
+@MAKERS
+def test_completing_keeps_the_rows_given_and_ignores_the_rest(make: Maker) -> None:
+    torch.manual_seed(0)
+    model, x = make((3, 3)), torch.randint(2, (20, 3, 3))
+    torch.manual_seed(2)
+    first = model.complete(x, rows=2)
+    torch.manual_seed(2)
+    other = x.clone()
+    other[:, 2] = 1 - other[:, 2]
+    assert torch.equal(first, model.complete(other, rows=2))
+    assert torch.equal(first[:, :2], x[:, :2])
+    assert torch.equal(model.complete(x, rows=3), x)
+
+
+@MAKERS
+def test_a_cold_draw_takes_the_likeliest_value_each_time(make: Maker) -> None:
+    torch.manual_seed(0)
+    model = make((3, 4), levels=3).double()
+    cold = model.sample(3, temperature=1e-6)
+    with torch.no_grad():
+        assert torch.equal(model(cold).argmax(1), cold)
+
+
+@MAKERS
+def test_the_loss_is_the_likelihood_of_a_pixel_and_reaches_every_weight(make: Maker) -> None:
+    torch.manual_seed(0)
+    model, x = make((3, 3)), torch.randint(2, (5, 3, 3))
+    loss = model.loss(x)
+    torch.testing.assert_close(loss, -model.log_prob(x).mean() / 9)
+    loss.backward()
+    grads = [parameter.grad for parameter in model.parameters()]
+    assert all(grad is not None and bool(grad.isfinite().all()) for grad in grads)
+
+
+def test_a_fair_coin_costs_a_bit() -> None:
+    assert bits_per_pixel(64 * log(2), 64) == pytest.approx(1.0)
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    model = pixelcnn((3, 3), channels=4, blocks=1)
+    with pytest.raises(ValueError, match="Conv2d has no `laws`"):
+        PixelModel(nn.Conv2d(1, 2, 1), (3, 3))
+    with pytest.raises(ValueError, match="the values 0 … 1; got 0 … 2"):
+        model.log_prob(torch.tensor([[[0, 1, 2]] * 3]))
+    with pytest.raises(ValueError, match="temperature must be positive; got temperature=0"):
+        model.sample(1, temperature=0.0)
+    with pytest.raises(ValueError, match="from 0 to 3; got rows=4"):
+        model.complete(torch.zeros(1, 3, 3, dtype=torch.int64), rows=4)
+    with pytest.raises(ValueError, match="at least one pixel; got pixels=0"):
+        bits_per_pixel(1.0, 0)

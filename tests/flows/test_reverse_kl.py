@@ -1,0 +1,91 @@
+from collections.abc import Callable
+from copy import deepcopy
+from math import log, pi
+
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import Distribution, Independent, Normal, kl_divergence
+
+from parnassus.flows import Chain, Flow, GaussianBase
+from parnassus.flows.contraction import contractive_mlp
+from parnassus.flows.residual import residual_chain
+from parnassus.flows.reverse_kl import reverse_kl, reverse_kl_by_path, weigh_target
+
+LOG_Z = 1.7
+
+
+def learned_gaussian() -> Flow:
+    """N(0.5, e^0.6) in each of two coordinates, all of it in the base."""
+    base = GaussianBase((2,), learned=True)
+    with torch.no_grad():
+        base.mean.add_(0.5)
+        base.log_std.add_(0.3)
+    return Flow(Chain(), base).double()
+
+
+def target() -> Distribution:
+    return Independent(Normal(torch.tensor([1.0, -1.0]).double(), torch.tensor([0.8, 2.0]).double()), 1)
+
+
+def log_target(x: Tensor) -> Tensor:
+    log_prob: Tensor = target().log_prob(x)
+    return log_prob + LOG_Z
+
+
+def test_the_loss_is_the_divergence_less_the_constant() -> None:
+    torch.manual_seed(0)
+    flow = learned_gaussian()
+    truth = kl_divergence(flow.base(), target())
+    with torch.no_grad():
+        found = reverse_kl(flow, log_target, 400_000) + LOG_Z
+    torch.testing.assert_close(found, truth.detach(), rtol=0.01, atol=0)
+
+
+@pytest.mark.parametrize("loss", [reverse_kl, reverse_kl_by_path])
+def test_gradients_reach_the_base_by_reparameterisation(loss: Callable[..., Tensor]) -> None:
+    torch.manual_seed(0)
+    flow = learned_gaussian()
+    parameters = list(flow.parameters())
+    truth = torch.autograd.grad(kl_divergence(flow.base(), target()), parameters)
+    found = torch.autograd.grad(loss(flow, log_target, 400_000), parameters)
+    for one, other in zip(found, truth, strict=True):
+        torch.testing.assert_close(one, other, rtol=0.02, atol=0.01)
+
+
+def test_both_losses_are_one_number() -> None:
+    flow = Flow(residual_chain([contractive_mlp((2, 8, 2))]), GaussianBase((2,))).double()
+    torch.manual_seed(0)
+    plain = reverse_kl(flow, log_target, 50)
+    torch.manual_seed(0)
+    by_path = reverse_kl_by_path(flow, log_target, 50)
+    torch.testing.assert_close(plain, by_path)
+
+
+def test_at_the_target_only_the_gradient_by_the_path_is_still() -> None:
+    torch.manual_seed(0)
+    flow = learned_gaussian()
+    still = deepcopy(flow).requires_grad_(requires_grad=False)
+    by_path = torch.autograd.grad(reverse_kl_by_path(flow, still.log_prob, 30), list(flow.parameters()))
+    assert max(float(part.abs().max()) for part in by_path) < 1e-12
+    plain = torch.autograd.grad(reverse_kl(flow, still.log_prob, 30), list(flow.parameters()))
+    assert max(float(part.abs().max()) for part in plain) > 0.01
+
+
+def test_weights_find_the_constant_that_the_loss_bounds() -> None:
+    torch.manual_seed(0)
+    flow = Flow(Chain(), GaussianBase((2,)).double())
+
+    def narrow(x: Tensor) -> Tensor:  # Z = 2π · 0.25
+        return -x.square().sum(1) / 0.5
+
+    truth = log(0.5 * pi)
+    estimate = weigh_target(flow, narrow, 100_000)
+    assert abs(float(estimate.log_evidence) - truth) < 4 * float(estimate.spread)
+    assert -float(reverse_kl(flow, narrow, 10_000)) < float(estimate.log_evidence) - 0.5
+    assert 1 < float(estimate.effective) < 100_000
+
+
+def test_no_draw_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="at least one draw; got count=0"):
+        reverse_kl(learned_gaussian(), log_target, 0)

@@ -1,0 +1,103 @@
+"""Our Real NVP against zuko's and normflows': same weights, same points, same density and same samples."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.distributions import Transform
+
+from parnassus.flows import AffineCoupling, Chain, Flow, GaussianBase, real_nvp
+
+normflows = pytest.importorskip("normflows")
+zuko = pytest.importorskip("zuko")
+
+
+def flow(features: int) -> Flow:
+    """Ours, in float64 and away from the identity."""
+    torch.manual_seed(0)
+    chain = real_nvp(features, layers=4, width=16, depth=2).double()
+    for parameter in chain.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return Flow(chain, GaussianBase((features,)).double())
+
+
+def couplings(model: Flow) -> list[AffineCoupling]:
+    assert isinstance(model.transform, Chain)
+    found = [coupling for coupling in model.transform if isinstance(coupling, AffineCoupling)]
+    assert len(found) == 4
+    return found
+
+
+class Interleaved(nn.Module):
+    """What normflows' coupling asks of a network: shift and log-scale in turns."""
+
+    def __init__(self, coupling: AffineCoupling) -> None:
+        super().__init__()
+        self.coupling = coupling
+
+    def forward(self, kept: Tensor) -> Tensor:
+        raw, beta = self.coupling.network(kept).chunk(2, dim=1)
+        return torch.stack([beta, self.coupling.scale * raw.tanh()], dim=2).flatten(1)
+
+
+class Scaled(Transform):
+    """zuko's affine transform with our bound on the scale in the place of its own."""
+
+    bijective = True
+    sign = +1
+
+    def __init__(self, shift: Tensor, log_scale: Tensor) -> None:
+        super().__init__()
+        self.shift, self.log_scale = shift, log_scale
+
+    domain = codomain = torch.distributions.constraints.real
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x * self.log_scale.exp() + self.shift
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.shift) / self.log_scale.exp()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.log_scale.expand(x.shape)
+
+
+@pytest.mark.parametrize("features", [2, 4, 6])
+def test_the_density_is_that_of_normflows(features: int) -> None:
+    ours = flow(features)
+    layers: list[nn.Module] = []
+    for coupling in couplings(ours):  # theirs keeps the first half; a swap after each lets ours take turns
+        block = normflows.flows.AffineCouplingBlock(Interleaved(coupling))
+        layers += [block, normflows.flows.Permute(features, mode="swap")]
+    theirs = normflows.NormalizingFlow(normflows.distributions.DiagGaussian(features, trainable=False), layers).double()
+    x = torch.randn(50, features, dtype=torch.float64)
+    torch.testing.assert_close(ours.log_prob(x), theirs.log_prob(x), atol=1e-10, rtol=1e-10)
+    z = torch.randn(50, features, dtype=torch.float64)
+    torch.testing.assert_close(ours.transform(z)[0], theirs.forward(z), atol=1e-10, rtol=1e-10)
+
+
+@pytest.mark.parametrize("features", [2, 5])
+def test_the_density_is_that_of_zuko(features: int) -> None:
+    ours = flow(features)
+    zeros = torch.zeros(features, dtype=torch.float64)
+    base = torch.distributions.Independent(torch.distributions.Normal(zeros, zeros + 1), 1)
+    transforms = []
+    for layer, coupling in enumerate(couplings(ours)):
+        mask = (torch.arange(features) < features // 2) == (layer % 2 == 0)
+
+        def meta(kept: Tensor, coupling: AffineCoupling = coupling) -> Transform:
+            raw, beta = coupling.network(kept).chunk(2, dim=1)
+            made: Transform = zuko.transforms.DependentTransform(Scaled(beta, coupling.scale * raw.tanh()), 1)
+            return made
+
+        transforms.append(zuko.transforms.CouplingTransform(meta, mask))
+    to_data = zuko.transforms.ComposedTransform(*transforms)
+    theirs = zuko.distributions.NormalizingFlow(to_data.inv, base)
+    x = torch.randn(50, features, dtype=torch.float64)
+    torch.testing.assert_close(ours.log_prob(x), theirs.log_prob(x), atol=1e-10, rtol=1e-10)
+
+
+def test_a_density_does_not_exceed_the_true_one_on_average() -> None:
+    """Of data from a known law the mean log-density of a model is at most that of the law: no flow may beat it."""
+    ours, truth = flow(2), torch.distributions.Independent(torch.distributions.Normal(torch.zeros(2).double(), 1.0), 1)
+    x = truth.sample((20_000,))
+    assert float(ours.log_prob(x).mean().detach()) < float(truth.log_prob(x).mean())
