@@ -52,9 +52,10 @@ def test_without_couplings_the_grid_is_straight_and_the_density_normal(
     assert isinstance(picture, Path)
     assert isinstance(numbers, Numbers)
     assert numbers.values["log p here"] == numbers.values["log p of the noise"]
-    across, up = picture.places["lines across"], picture.places["lines up"]
-    assert len(across[:, 1].unique()) == 11
-    assert len(up[:, 0].unique()) == 11
+    assert len(picture.threads) == 22
+    across, up = picture.threads[0], picture.threads[-1]
+    assert len(across[:, 1].unique()) == 1
+    assert len(up[:, 0].unique()) == 1
     row, column = divmod(int(picture.levels.argmin()), picture.levels.shape[1])
     assert abs(float(picture.up[row])) < 0.06
     assert abs(float(picture.across[column])) < 0.06

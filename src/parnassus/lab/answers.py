@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from parnassus.lab.charts import chart, curves
-from parnassus.lab.components import Range
+from parnassus.lab.components import PlaneView, Range
 from parnassus.lab.graphs import graph_svg
 from parnassus.lab.tags import button, live, maths, number, tag, words
 from parnassus.report.formulas import formula_html
@@ -180,10 +180,15 @@ class NumbersView:
 
 
 class PathView:
-    """The names of the ways that the plane shows."""
+    """The names of the ways, and the plane that shows them, unless a control of the probe does (`elsewhere`)."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self.names = list(answer["ways"])
+        self.plane: PlaneView | None = None
+        if not answer["elsewhere"]:
+            plane = {"across": answer["across"], "up": answer["up"], "points": [], "classes": [], "names": ["", ""]}
+            self.plane = PlaneView(plane, None, answer["title"])
+            self.plane.show(answer)
         with tag("ul", classes="row"):
             for index, name in enumerate(answer["ways"]):
                 with tag("li", classes="row"):
@@ -194,7 +199,8 @@ class PathView:
         return list(answer["ways"]) == self.names
 
     def update(self, answer: dict[str, Any]) -> None:
-        """The plane itself draws the ways."""
+        if self.plane is not None:
+            self.plane.show(answer)
 
 
 class GraphView:

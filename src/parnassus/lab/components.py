@@ -49,22 +49,36 @@ class Pad(ui.element, component="pad.js"):
 
 
 class PlaneView(ui.element, component="plane.js"):
-    """Points of a plane and a place in it; `on_move` gets the place as the pointer or an arrow key moves it."""
+    """Points of a plane and a place in it; `on_move` gets the place as the pointer or an arrow key moves it.
+
+    Without a place it is a picture only.
+    """
 
     def __init__(
-        self, plane: Mapping[str, Any], place: Sequence[float], label: str, on_move: Callable[[Any], None]
+        self,
+        plane: Mapping[str, Any],
+        place: Sequence[float] | None,
+        label: str,
+        on_move: Callable[[Any], None] | None = None,
     ) -> None:
         super().__init__()
-        self.props.update({"plane": dict(plane), "place": list(place), "label": label, "palette": list(PALETTE)})
-        self.on("moved", lambda event: on_move(_args(event)))
+        self.props.update({"plane": dict(plane), "place": place and list(place), "label": label})
+        self.props["palette"] = list(PALETTE)
+        if on_move is not None:
+            self.on("moved", lambda event: on_move(_args(event)))
 
     def show(self, answer: Mapping[str, Any]) -> None:
         """Draw ways over level lines; the answer's window fills the plane, whatever numbers either counts in."""
         plane = self.props["plane"]
         (left, right), (low, high) = (_onto(answer[side], plane[side]) for side in ("across", "up"))
-        self.props["ways"] = {
-            name: [[left + right * x, low + high * y] for x, y in places] for name, places in answer["ways"].items()
-        }
+
+        def onto(places: Sequence[Sequence[float]]) -> list[list[float]]:
+            return [[left + right * x, low + high * y] for x, y in places]
+
+        self.props["ways"] = {name: onto(places) for name, places in answer["ways"].items()}
+        self.props["threads"] = [onto(thread) for thread in answer["threads"]]
+        self.props["arrows"] = [onto(arrow) for arrow in answer["arrows"]]
+        self.props["dots"] = onto(answer["dots"])
         self.props["levels"] = answer["levels"]
 
 

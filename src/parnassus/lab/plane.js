@@ -1,14 +1,14 @@
 // A plane under the pointer: points by class, ways through it, level lines behind; arrow keys move too.
 export default {
-  template: `<canvas class="plane" tabindex="0" role="application" :aria-label="label"
+  template: `<canvas class="plane" :tabindex="place ? 0 : -1" :role="place ? 'application' : 'img'" :aria-label="label"
     @pointermove="move" @pointerdown="hold" @keydown="key"></canvas>`,
-  props: { plane: Object, place: Array, palette: Array, label: String, ways: Object, levels: String, side: { type: Number, default: 360 } },
+  props: { plane: Object, place: Array, palette: Array, label: String, ways: Object, threads: Array, arrows: Array, dots: Array, levels: String, side: { type: Number, default: 360 } },
   mounted() {
     this.ratio = window.devicePixelRatio || 1;
     this.$el.width = this.$el.height = this.side * this.ratio;
     this.$el.style.width = `${this.side}px`;
     this.$el.style.aspectRatio = "1";
-    this.at = Array.from(this.place);
+    this.at = this.place && Array.from(this.place);
     this.held = false;
     this.watcher = new MutationObserver(() => this.paint());
     this.watcher.observe(document.body, { attributes: true, attributeFilter: ["class"] });
@@ -19,6 +19,7 @@ export default {
   },
   watch: {
     ways() { this.paint(); },
+    threads() { this.paint(); },
     levels() { this.show(); },
   },
   methods: {
@@ -36,17 +37,19 @@ export default {
       return [this.plane.across, this.plane.up].map(([low, high], axis) => low + Math.min(1, Math.max(0, share[axis])) * (high - low));
     },
     move(event) {
+      if (!this.at) return;
       if (this.held && !event.buttons) return;
       this.go(this.under(event));
     },
     hold(event) {
+      if (!this.at) return;
       this.held = !this.held;
       this.$el.focus({ preventScroll: true });
       this.go(this.under(event));
     },
     key(event) {
       const step = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
-      if (!step) return;
+      if (!step || !this.at) return;
       const share = event.shiftKey ? 0.1 : 0.02;
       this.go([this.plane.across, this.plane.up].map(([low, high], axis) => Math.min(high, Math.max(low, this.at[axis] + step[axis] * share * (high - low)))));
       event.preventDefault();
@@ -81,7 +84,12 @@ export default {
         else { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2.2 * unit, 0, 7); pen.fill(); }
       }
       pen.globalAlpha = 1;
+      (this.threads || []).forEach((places) => this.line(pen, places, ink, 0.7 * unit));
+      (this.arrows || []).forEach((ends) => this.arrow(pen, ends, ink, unit));
+      pen.fillStyle = this.palette[1];
+      for (const [x, y] of this.dots || []) { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2 * unit, 0, 7); pen.fill(); }
       Object.values(this.ways || {}).forEach((places, index) => this.way(pen, places, this.palette[index % this.palette.length], unit));
+      if (!this.at) return;
       const [x, y] = [this.across(this.at[0]), this.down(this.at[1])];
       pen.strokeStyle = ink;
       pen.lineWidth = 2 * unit;
@@ -109,14 +117,29 @@ export default {
       pen.textAlign = "left";
       pen.fillText(`${this.plane.names[1]} ${round(this.plane.up[1])}`, 4 * unit, 4 * unit);
     },
-    way(pen, places, colour, unit) {
+    line(pen, places, colour, width) {
       const limit = 20 * this.$el.width;
       const inside = places.filter(([x, y]) => Math.abs(this.across(x)) < limit && Math.abs(this.down(y)) < limit);
       pen.strokeStyle = pen.fillStyle = colour;
-      pen.lineWidth = 1.6 * unit;
+      pen.lineWidth = width;
       pen.beginPath();
       inside.forEach(([x, y], index) => (index ? pen.lineTo : pen.moveTo).call(pen, this.across(x), this.down(y)));
       pen.stroke();
+      return inside;
+    },
+    arrow(pen, [start, end], colour, unit) {
+      pen.globalAlpha = 0.6;
+      this.line(pen, [start, end], colour, 0.9 * unit);
+      const [x, y] = [this.across(end[0]), this.down(end[1])];
+      const turn = Math.atan2(y - this.down(start[1]), x - this.across(start[0]));
+      pen.beginPath();
+      pen.moveTo(x, y);
+      for (const side of [2.6, -2.6]) pen.lineTo(x + 4 * unit * Math.cos(turn + side), y + 4 * unit * Math.sin(turn + side));
+      pen.fill();
+      pen.globalAlpha = 1;
+    },
+    way(pen, places, colour, unit) {
+      const inside = this.line(pen, places, colour, 1.6 * unit);
       for (const [x, y] of inside.slice(0, 60)) { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2.4 * unit, 0, 7); pen.fill(); }
     },
   },

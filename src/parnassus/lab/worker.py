@@ -186,6 +186,9 @@ def _plain(answer: "Answer") -> Plain:
                 "across": [float(across[0]), float(across[-1])],
                 "up": [float(up[0]), float(up[-1])],
                 "levels": _relief(levels),
+                "threads": [thread.tolist() for thread in answer.threads],
+                "arrows": [] if answer.arrows is None else answer.arrows.tolist(),
+                "dots": [] if answer.dots is None else answer.dots.tolist(),
             }
         case Graph(boxes=boxes, arrows=arrows):
             passing = [{**asdict(arrow), "through": [list(place) for place in arrow.through]} for arrow in arrows]

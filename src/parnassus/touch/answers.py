@@ -54,7 +54,10 @@ class Curves:
 
 @dataclass(frozen=True)
 class Path:
-    """A way through the plane, over level lines of a function: `levels` are its values on the grid `across` × `up`."""
+    """Ways through the plane, over level lines of a function: `levels` are its values on the grid `across` × `up`.
+
+    Beneath the named ways may lie threads (thin lines without steps), arrows from a first to a second place, and dots.
+    """
 
     title: str
     places: Mapping[str, Float[Tensor, "step 2"]]
@@ -62,6 +65,9 @@ class Path:
     up: Float[Tensor, " rows"]
     levels: Float[Tensor, "rows columns"]
     about: str = ""
+    threads: Sequence[Float[Tensor, "_step 2"]] = ()
+    arrows: Float[Tensor, "arrow 2 2"] | None = None
+    dots: Float[Tensor, "dot 2"] | None = None
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ DENSITIES = {
     "one Gaussian": RoundMixture.of(torch.zeros(1, 2), torch.ones(1)),
     "a ring": _ring(),
 }
+GONE = 1e6  # as far as a walker that has left for good is followed
 WAYS = ("plain", "with Metropolis' rule", "annealed over ten blurs")
 PLANE = Plane((-REACH, REACH), (-REACH, REACH), torch.zeros(0, 2), across_name="x₁", up_name="x₂")
 
@@ -61,16 +62,35 @@ def langevin_walk(
         path = _walk(
             mixture, way, torch.tensor([start]).expand(WALKERS, 2), step=step, temperature=temperature, steps=steps
         )
+    path = path.nan_to_num(GONE, GONE, -GONE).clamp(-GONE, GONE)  # a step too long doubles its error each time
     line = torch.linspace(-REACH, REACH, FINE)
     log_density = mixture.log_prob(torch.cartesian_prod(line, line).flip(1)).view(FINE, FINE)
     inside = path[:, :SHOWN].clamp(-2 * REACH, 2 * REACH)  # what has left for good is not worth drawing to scale
     places = {f"walk {number}": walk for number, walk in enumerate(inside.unbind(1), 1)}
-    about = f"{SHOWN} of {WALKERS} walks; level lines are those of −ln p."
+    about = f"{SHOWN} of {WALKERS} walks; dots: where all end; arrows: the score; level lines are those of −ln p."
     return [
-        Path("The walks", places, line, line, -log_density, about=about),
+        Path(
+            "The walks",
+            places,
+            line,
+            line,
+            -log_density,
+            about=about,
+            arrows=_field(mixture),
+            dots=path[-1].clamp(-9, 9),
+        ),
         _shares(mixture, path),
         _numbers(mixture, path[-1]),
     ]
+
+
+def _field(mixture: RoundMixture) -> Tensor:
+    """The score on a coarse grid as arrows; long ones are shortened, for it grows without end far outside."""
+    line = torch.linspace(-REACH, REACH, 17)[1:-1]
+    places = torch.cartesian_prod(line, line)
+    score = mixture.score(places)
+    length = torch.linalg.vector_norm(score, dim=1, keepdim=True)
+    return torch.stack([places, places + 0.35 * score / (0.5 + length)], 1)
 
 
 def _walk(mixture: RoundMixture, way: int, start: Tensor, *, step: float, temperature: float, steps: int) -> Tensor:

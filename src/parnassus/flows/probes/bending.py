@@ -30,13 +30,12 @@ def _layers(trained: Trained) -> int:
     return len(_chain(trained))
 
 
-def _bent(trained: Trained) -> list[tuple[Tensor, Tensor]]:
-    """Lines across and lines up after 0, 1, … couplings, those of a kind as one line that turns at the edges."""
+def _bent(trained: Trained) -> list[list[Tensor]]:
+    """The lines of a straight grid, across and up, after 0, 1, … couplings."""
     apart, along = torch.linspace(-2.5, 2.5, LINES), torch.linspace(-2.5, 2.5, ALONG)
-    there_and_back = torch.stack([along, along.flip(0)]).repeat(LINES, 1)[:LINES].flatten()
-    across = torch.stack([there_and_back, apart.repeat_interleave(ALONG)], dim=1)
+    across = torch.stack([along.repeat(LINES), apart.repeat_interleave(ALONG)], dim=1)
     both = torch.cat([across, across.flip(1)])
-    return [(state[: len(across)], state[len(across) :]) for state in _chain(trained).path(both)]
+    return [list(state.split(ALONG)) for state in _chain(trained).path(both)]
 
 
 @probe("real_nvp_on_moons")
@@ -56,17 +55,17 @@ def bend_the_plane(
     applied = Chain(list(trained.once(_chain))[:couplings])
     way = torch.cat(list(applied.path(torch.tensor([start]))))
     changes = torch.tensor([float(layer(z[None])[1]) for layer, z in zip(applied, way[:-1], strict=True)])
-    across, up = trained.once(_bent)[couplings]
     axis = torch.linspace(-REACH, REACH, FINE)
     window = torch.cartesian_prod(axis, axis).flip(1)  # the second coordinate changes from row to row
     relief = -Flow(applied, flow.base).log_prob(window).view(FINE, FINE)
     picture = Path(
         "Noise, bent",
-        {"the point, coupling by coupling": way, "lines across": across, "lines up": up},
+        {"the point, coupling by coupling": way},
         axis,
         axis,
         relief.clamp(max=float(relief.min()) + DEEP),
         about=f"After {couplings} couplings. Level lines are those of −log of the density there.",
+        threads=trained.once(_bent)[couplings],
     )
     end = way[-1]
     log_base = float(flow.base().log_prob(way[:1]))

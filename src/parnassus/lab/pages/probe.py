@@ -212,8 +212,10 @@ class Touch:
                 problem(f"{error}.".replace("..", "."))
             return
         self.trouble.clear()
-        self.answers.show(answers)
         ways = next((answer for answer in answers if answer["kind"] == "path"), None)
+        if ways is not None:
+            ways["elsewhere"] = self.plane is not None
+        self.answers.show(answers)
         if self.plane is not None and ways is not None:
             self.plane.show(ways)
         self.took.text = f"answered in {1000 * (time.perf_counter() - began):.0f} ms"
