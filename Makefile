@@ -50,7 +50,7 @@ pictures: .venv/ready
 
 .venv-bench/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/pip install -q -c constraints.txt hatchling editables
+	.venv-bench/bin/pip install -q -c constraints.txt hatchling editables setuptools wheel
 	.venv-bench/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,bench]'
 	touch $@
 
