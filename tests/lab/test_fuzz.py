@@ -311,7 +311,7 @@ def test_ten_thousand_hostile_requests_break_nothing_and_learn_nothing(world: Pa
 
 def test_a_form_with_a_wrong_value_starts_nothing(world: Path, start_lab: StartLab) -> None:
     lab = start_lab(world / "runs")
-    before = set(everything(world))
+    before, running = set(everything(world)), commands_under(lab.process.pid)
     with opened(lab.port, PAGES[0]) as page:
         heard = {"click", "update:value"}
         named = {page.text(n): (n, listener) for n, _, listener, kind in page.listeners() if kind in heard}
@@ -320,7 +320,7 @@ def test_a_form_with_a_wrong_value_starts_nothing(world: Path, start_lab: StartL
             page.event(*named["Run"])
             assert "epochs must be" in json.dumps(page.hear(0.3)), value
     assert set(everything(world)) == before
-    assert not commands_under(lab.process.pid)
+    assert commands_under(lab.process.pid) == running
     assert lab.errors == ""
     lab.stop()
 

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Res
 from nicegui import app as pages
 from nicegui import ui
 
+from parnassus.atlas.index import Atlas
 from parnassus.lab.files import file_routes
 from parnassus.lab.frame import MOUNTAIN, furnish
 from parnassus.lab.guard import Guard
@@ -29,14 +30,14 @@ RECEIVING = {"_websocket_handler", "_handle_eio_message", "_handle_event_interna
 """The functions of engine.io, socket.io and NiceGUI through which every message of a page comes in."""
 
 
-def serve(root: Path, *, host: str | None, port: int | None, browser: bool) -> int:
+def serve(root: Path, atlas: Atlas, *, host: str | None, port: int | None, browser: bool) -> int:
     """Open the lab over the runs in `root` until Ctrl-C."""
     token = None if host is None or host in LOOPBACK else secrets.token_urlsafe(24)
     listener = listen(host or LOOPBACK[0], port)
     name, number = host or LOOPBACK[0], listener.getsockname()[1]
     shown = socket.gethostname() if name in ("0.0.0.0", "::") else f"[{name}]" if ":" in name else name  # noqa: S104 - compared, not bound
     address = f"http://{shown}:{number}/" + (f"?token={token}" if token else "")
-    library = Library(root.resolve())
+    library = Library(root.resolve(), atlas)
     guarded = Guard(application(library), hosts=own_names(name, number), token=token)
     print(f"lab: {address}\nruns in {library.root}; stop with Ctrl-C, runs go on", flush=True)
     if browser:
