@@ -32,7 +32,7 @@ def pca_of_batches(batches: Iterable[Shaped[Tensor, "_count features"]], latent:
 
     Memory holds one batch and a features × features matrix, however many rows there are.
     """
-    return PCA.from_spectrum(spectrum_of(moments_of_batches(batches)), latent)
+    return PCA.from_spectrum(spectrum_of(moments_of_batches(batches), latent), latent)
 
 
 def rows_from_disk(path: Path, *, batch: int = 8_192) -> Iterator[Shaped[Tensor, "count features"]]:

@@ -33,15 +33,16 @@ class PCA:
         x: Float[Tensor, "count features"],
         latent: int,
         *,
-        solver: Callable[[Tensor], Spectrum] = spectrum_by_eigh,
+        solver: Callable[[Tensor], Spectrum] | None = None,
     ) -> "PCA":
-        """The best `latent` directions for the rows of x, in x's own type.
+        """The best `latent` directions for the rows of x, in x's own type, by the eigenvectors of the covariance.
 
-        Where they are few among very many features, `partial(spectrum_by_sketch, leading=latent)` finds no others.
+        Another solver: `spectrum_by_svd`, or `partial(spectrum_by_sketch, leading=latent)` for very many features.
         """
         if not 1 <= latent <= x.shape[1]:
             raise ValueError(f"latent must lie between 1 and the number of features; got {latent} of {x.shape[1]}")
-        return cls.from_spectrum(solver(x), latent).to(x)
+        spectrum = spectrum_by_eigh(x, latent) if solver is None else solver(x)
+        return cls.from_spectrum(spectrum, latent).to(x)
 
     @classmethod
     def from_spectrum(cls, spectrum: Spectrum, latent: int) -> "PCA":

@@ -1,0 +1,78 @@
+"""Multi-head attention between two sequences: the queries of one, the keys and values of another (Diehl sec. 2.2)."""
+
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from parnassus.attention.dot_product import attend, attention_weights
+from parnassus.attention.self_attention import join_heads, split_heads
+
+
+class Widths(NamedTuple):
+    """Of the sequences that come in (queries, keys, values) and of what goes out."""
+
+    query: int
+    key: int
+    value: int
+    output: int
+
+
+class MultiHeadAttention(nn.Module):
+    """[head_1 … head_h] W^O + b, head_i = softmax(Q W_i^Q (K W_i^K)ᵀ · scale) V W_i^V (Diehl sec. 2.2).
+
+    Each head has queries and keys of `key_width` and values of `value_width`. For cross-attention keys and values are
+    both the other sequence (book sec. 10.1.1). `scale` is 1/√key_width unless told; the notes have 1.
+    """
+
+    def __init__(
+        self,
+        widths: Widths,
+        heads: int,
+        *,
+        key_width: int | None = None,
+        value_width: int | None = None,
+        bias: bool = True,
+        scale: float | None = None,
+    ) -> None:
+        super().__init__()
+        key_width = widths.query // heads if key_width is None else key_width
+        value_width = key_width if value_width is None else value_width
+        if min(*widths, heads, key_width, value_width) < 1:
+            raise ValueError(f"widths and heads must be at least 1; got {widths}, {heads} heads, {key_width=}")
+        self.heads, self.scale = heads, scale
+        self.query = nn.Linear(widths.query, heads * key_width, bias=bias)
+        self.key = nn.Linear(widths.key, heads * key_width, bias=bias)
+        self.value = nn.Linear(widths.value, heads * value_width, bias=bias)
+        self.answer = nn.Linear(heads * value_width, widths.output, bias=bias)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries _d_q"],
+        key: Float[Tensor, "batch keys _d_k"],
+        value: Float[Tensor, "batch keys _d_v"],
+        mask: Bool[Tensor, "*mask_batch _queries keys"] | None = None,
+    ) -> Float[Tensor, "batch queries out"]:
+        mask = None if mask is None else mask.unsqueeze(-3)  # the same for all heads
+        q, k, v = (split_heads(x, self.heads) for x in (self.query(query), self.key(key), self.value(value)))
+        answer: Tensor = self.answer(join_heads(attend(q, k, v, mask, scale=self.scale)))
+        return answer
+
+    def weights(
+        self,
+        query: Float[Tensor, "batch queries _d_q"],
+        key: Float[Tensor, "batch keys _d_k"],
+        mask: Bool[Tensor, "*mask_batch _queries keys"] | None = None,
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        """With which weights each head looks where; the values have no part in it."""
+        mask = None if mask is None else mask.unsqueeze(-3)
+        asked, offered = (split_heads(x, self.heads) for x in (self.query(query), self.key(key)))
+        return attention_weights(asked, offered, mask, scale=self.scale)
+
+
+def cross_attention(width: int, heads: int, *, memory: int | None = None, bias: bool = True) -> MultiHeadAttention:
+    """Attention from a sequence of `width` to one of width `memory`, the same unless told (book sec. 10.1.1)."""
+    if heads < 1 or width % heads:
+        raise ValueError(f"width must be a multiple of heads; got width={width}, heads={heads}")
+    memory = width if memory is None else memory
+    return MultiHeadAttention(Widths(width, memory, memory, width), heads, bias=bias)

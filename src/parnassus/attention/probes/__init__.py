@@ -1,0 +1,1 @@
+"""Things to touch in attention: kernels, positions, maps, and what comes next in a text (book chapter 10)."""
