@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import jacrev, vmap
 
-from parnassus.flows import AffineCoupling, Flow, GaussianBase, real_nvp, silenced
+from parnassus.flows import AffineCoupling, AlternatingCouplings, Chain, Flow, GaussianBase, real_nvp, silenced
+from parnassus.layers import mlp
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -119,3 +120,20 @@ def test_what_is_no_coupling_gets_a_sentence() -> None:
         AffineCoupling(nn.Linear(1, 4), [0], 3).inverse(torch.randn(4, 2))
     with pytest.raises(ValueError, match="two features or more"):
         real_nvp(1)
+
+
+@pytest.mark.parametrize("features", [2, 5])
+def test_couplings_in_turns_give_what_the_chain_gives(features: int) -> None:
+    quick = shaken(real_nvp(features, layers=3, width=8))
+    plain, x = Chain(quick), torch.randn(7, features, dtype=torch.float64)
+    for found, expected in ((quick(x), plain(x)), (quick.inverse(x), plain.inverse(x))):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_only_couplings_of_the_same_two_blocks_go_in_turns() -> None:
+    def coupling(kept: tuple[int, ...]) -> AffineCoupling:
+        return AffineCoupling(mlp((len(kept), 2 * (4 - len(kept)))), kept, 4)
+
+    for chosen in ((), ((0, 1), (0,)), ((0, 2), (1, 3))):
+        with pytest.raises(ValueError, match="either of the same two blocks"):
+            AlternatingCouplings(coupling(kept) for kept in chosen)

@@ -18,7 +18,7 @@ from parnassus.flows.contraction import (
     solve_residual,
     spectral_norm,
 )
-from parnassus.flows.coupling import AffineCoupling, real_nvp, silenced
+from parnassus.flows.coupling import AffineCoupling, AlternatingCouplings, real_nvp, silenced
 from parnassus.flows.dequantisation import Dequantised, Logit, bits_per_dimension, dequantise, grey_levels, quantise
 from parnassus.flows.distribution import FlowDistribution
 from parnassus.flows.flow import Chain, Flow, GaussianBase, Inverted, Invertible
@@ -57,6 +57,7 @@ from parnassus.flows.traces import Directions, jacobian_trace, random_signs, uni
 __all__ = [
     "ActNorm",
     "AffineCoupling",
+    "AlternatingCouplings",
     "AffineSynthesizer",
     "Autoregressive",
     "BatchNormFlow",
