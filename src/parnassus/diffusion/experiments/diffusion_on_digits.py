@@ -43,6 +43,9 @@ profiles = {
     "gpu": {"data": "mnist", "steps": 30_000, "batch": 512, "width": 1_536, "blocks": 6, "chain": 1_000, "lr": 5e-4},
 }
 
+PART = 1_000
+"""Images drawn at a time."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -132,15 +135,17 @@ class Sample:
         chain = len(model.schedule)
         steps = min(50, chain) if self.steps is None else self.steps
         self.refuse_nonsense(chain, model.classes)
-        every = torch.arange(self.count, device=next(model.parameters()).device) % model.classes
+        every = torch.arange(self.count, device=next(model.parameters()).device) % max(1, model.classes)
         label = every if self.label is None else torch.full_like(every, self.label)
-        denoiser = clipped(model.conditioned(label, self.guidance), model.schedule)
+        denoiser = clipped(model.conditioned(label if model.classes else None, self.guidance), model.schedule)
         start = torch.randn(self.count, *model.shape, device=label.device)
         for state in PATHS[self.sampler](denoiser, model.schedule, start, grid=even_grid(chain, steps)):
             yield visible(state)
 
     def refuse_nonsense(self, chain: int, classes: int) -> None:
         """Say in a sentence what cannot be drawn."""
+        if self.label is not None and not classes:
+            raise ValueError(f"this model knows no classes, so there is no label {self.label}; leave it out")
         if self.label is not None and not 0 <= self.label < classes:
             raise ValueError(f"there is no label {self.label}; there are {', '.join(map(str, range(classes)))}")
         if not 0 <= self.guidance < inf:
@@ -178,12 +183,20 @@ def learn(run: Run, model: DDPM, split: Split, *, steps: int, batch: int, lr: fl
 
 
 def draw_images(model: DDPM, label: Tensor, *, guidance: float, steps: int) -> Tensor:
-    """New images of these classes, pixels in [−1, 1], by DDIM with every guess x̂_0 kept in that range."""
+    """New images of these classes, pixels in [−1, 1], by DDIM with every guess x̂_0 kept in that range.
+
+    Of a model without classes as many as there are labels.
+    """
+    grid = even_grid(len(model.schedule), min(steps, len(model.schedule)))
 
     def sampler(denoiser: Denoiser, schedule: Schedule, start: Tensor) -> Tensor:
-        return ddim(clipped(denoiser, schedule), schedule, start, grid=even_grid(len(schedule), steps))
+        return ddim(clipped(denoiser, schedule), schedule, start, grid=grid)
 
-    return model.sample(len(label), label, scale=guidance, sampler=sampler)
+    parts = [
+        model.sample(len(part), part if model.classes else None, scale=guidance, sampler=sampler)
+        for part in label.split(PART)
+    ]
+    return torch.cat(parts)
 
 
 def centred(data: Dataset) -> Dataset:

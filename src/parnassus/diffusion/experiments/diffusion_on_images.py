@@ -13,12 +13,13 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from parnassus.convolution.feature_network import FeatureNetwork, Features, sample_quality
 from parnassus.data import Batches, DataError, Dataset, Split, open_data
 from parnassus.diffusion.ddpm import DDPM
-from parnassus.diffusion.experiments.diffusion_on_digits import distance, visible
+from parnassus.diffusion.experiments.diffusion_on_digits import Sample as DigitsSample
+from parnassus.diffusion.experiments.diffusion_on_digits import distance, draw_images, visible
 from parnassus.diffusion.guidance import clipped
 from parnassus.diffusion.objectives import simple
-from parnassus.diffusion.process import Denoiser, diffuse, x0_from_noise
-from parnassus.diffusion.samplers import ddim, ddim_path, even_grid
-from parnassus.diffusion.schedules import Schedule, cosine_schedule
+from parnassus.diffusion.process import diffuse, x0_from_noise
+from parnassus.diffusion.samplers import ddim_path, even_grid
+from parnassus.diffusion.schedules import cosine_schedule
 from parnassus.diffusion.transformer import DiffusionTransformer
 from parnassus.diffusion.unet import UNet
 from parnassus.optim import Adam
@@ -47,9 +48,6 @@ profiles = {
     },
 }  # fmt: skip
 # CIFAR-10 in 8 minutes: --profile gpu --data cifar10 --steps 6000 --batch 512 --width 96 --attention 1 --dropout 0.1
-
-PART = 1_000
-"""Images drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -178,17 +176,9 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Sample:
-    label: int | None = None  # the class to draw, by its number; all in turn unless told
+class Sample(DigitsSample):
     guidance: float = 1.5  # 0 ignores the class, 1 is plainly conditional, more is more typical
-    steps: int = 50  # DDIM steps
     count: int = 64  # how many
-
-    def __call__(self, model: DDPM) -> Tensor:
-        device = next(model.parameters()).device
-        every = torch.arange(self.count, device=device) % max(1, model.classes)
-        label = every if self.label is None else torch.full_like(every, self.label)
-        return visible(draw_images(model, label, guidance=self.guidance, steps=self.steps))
 
 
 def open_pictures(name: str, size: int | None) -> Dataset:
@@ -228,23 +218,6 @@ def judged(split: Split) -> tuple[Tensor, Tensor]:
 def named(features: Features, wished: Tensor) -> float:
     """The share of images in which the judge sees the wished class."""
     return float((features.log_probs.argmax(1) == wished).double().mean())
-
-
-def draw_images(model: DDPM, label: Tensor, *, guidance: float, steps: int) -> Tensor:
-    """New images of these classes, pixels in [−1, 1], by DDIM with every guess x̂_0 kept in that range.
-
-    Of a model without classes as many as there are labels.
-    """
-    grid = even_grid(len(model.schedule), min(steps, len(model.schedule)))
-
-    def sampler(denoiser: Denoiser, schedule: Schedule, start: Tensor) -> Tensor:
-        return ddim(clipped(denoiser, schedule), schedule, start, grid=grid)
-
-    parts = [
-        model.sample(len(part), part if model.classes else None, scale=guidance, sampler=sampler)
-        for part in label.split(PART)
-    ]
-    return torch.cat(parts)
 
 
 def show_samples(run: Run, data: Dataset, samples: Tensor) -> None:
