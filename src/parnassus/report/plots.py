@@ -226,7 +226,7 @@ def bars(values: Mapping[str, float], *, x_label: str = "", reference: tuple[str
     ax.set_xlabel(x_label)
     if reference is not None:
         ax.axvline(reference[1], color=PALETTE[1], linestyle="--", linewidth=1.2, label=reference[0])
-        ax.legend(loc="lower right")
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)  # above: long bars reach every corner
     return figure
 
 
