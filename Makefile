@@ -35,6 +35,10 @@ bench: .venv-bench/ready
 	.venv-bench/bin/python benchmarks/real_nvp.py
 	.venv-bench/bin/python benchmarks/ddim_sampling.py
 	.venv-bench/bin/python benchmarks/unet_training.py
+	.venv-bench/bin/python benchmarks/performer.py
+	.venv-bench/bin/python benchmarks/attention_length.py
+	.venv-bench/bin/python benchmarks/gpt_training.py
+	.venv-bench/bin/python benchmarks/generation.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready

@@ -15,7 +15,7 @@ from parnassus.atlas.bands import Band
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry, experiments
 from parnassus.cli.run import Launch, recipe_of, with_profile
-from parnassus.cli.sample import Draw, draw_samples
+from parnassus.cli.sample import Draw, Writer, draw_samples
 from parnassus.report.page import heading
 from parnassus.runs import RunFolder
 from parnassus.train import Options
@@ -39,6 +39,12 @@ def entry(request: pytest.FixtureRequest) -> Entry:
     chosen = request.param
     assert isinstance(chosen, Entry)
     return chosen
+
+
+@pytest.fixture(autouse=True)
+def a_line_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a sample that takes what it works on from there."""
+    monkeypatch.setattr("sys.stdin", ["der hund sieht die katze.\n"])
 
 
 @pytest.fixture
@@ -100,12 +106,18 @@ def check_report(html: str, title: str) -> None:
 
 
 def check_samples(folder: RunFolder, module: ModuleType) -> None:
-    """The same seed draws the same samples from the saved weights, another seed others."""
+    """The same seed draws the same samples from the saved weights, another seed others; of text the same is true."""
     first, again, other = (
-        np.load(f"{draw_samples(Trained.open(folder), module.Sample(), Draw(seed, 'cpu', folder.path / name))}.npy")
+        draw_samples(Trained.open(folder), module.Sample(), Draw(seed, "cpu", folder.path / name))
         for seed, name in ((0, "first"), (0, "again"), (1, "other"))
     )
-    assert np.isfinite(first).all()
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
+    if isinstance(module.Sample(), Writer):
+        words = [Path(f"{path}.txt").read_text(encoding="utf-8") for path in (first, again, other)]
+        assert words[0] == words[1]
+        assert (words[0] != words[2]) is hasattr(module.Sample(), "temperature")  # without one, nothing is drawn
+        return
+    drawn = [np.load(f"{path}.npy") for path in (first, again, other)]
+    assert np.isfinite(drawn[0]).all()
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
     assert (folder.path / "first.png").stat().st_size > 0

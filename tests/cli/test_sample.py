@@ -1,14 +1,23 @@
-"""`parnassus sample`: pictures, films, every sampler; and a sentence for whatever cannot be drawn."""
+"""`parnassus sample`: pictures, films, every sampler, text; and a sentence for whatever cannot be drawn."""
 
+import io
+import json
 import random
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from PIL import Image
+from torch import nn
 
 from parnassus.cli.main import dispatch, main
+from parnassus.cli.sample import Draw, draw_samples
+from parnassus.runs import RunFolder
+from parnassus.train.trained import Trained
 
 RUN = "digits"
 
@@ -133,3 +142,117 @@ def test_a_changed_byte_of_the_weights_is_told_wherever_it_is(
     for length in (0, header, len(good) - 1):
         (run / "weights.safetensors").write_bytes(good[:length])
         assert "weights.safetensors is damaged" in refused(monkeypatch, capsys, str(run))
+
+
+@pytest.fixture(scope="module")
+def writing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a language model that has hardly begun to learn: enough to write."""
+    root = tmp_path_factory.mktemp("writing")
+    text = root / "own.txt"
+    text.write_text("the cat sat on the mat.\n" * 40, encoding="utf-8")
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root), "--name", "gpt"]
+    assert dispatch(["run", "gpt", "--text", str(text), *flags]) == 0
+    return root / "gpt"
+
+
+def wrote(run: Path, out: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    """What is streamed to standard output, once it is sure that the file says the same."""
+    capsys.readouterr()
+    assert dispatch(["sample", str(run), "--out", str(out), "--device", "cpu", *flags]) == 0
+    streamed = capsys.readouterr()
+    assert streamed.err == f"text: {out}.txt\n"
+    assert Path(f"{out}.txt").read_text(encoding="utf-8") == streamed.out
+    return str(streamed.out)
+
+
+def test_text_is_streamed_and_kept(writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--prompt", "the cat", "--length", "50", "--temperature", "0.9", "--top-k", "9", "--top-p", "0.95")
+    first, again = (wrote(writing, tmp_path / name, capsys, *flags, "--seed", "1") for name in ("first", "again"))
+    assert first.startswith("the cat")
+    assert len(first.removesuffix("\n")) in (len("the cat") + 49, len("the cat") + 50)  # the last may be a new line
+    assert first == again
+    assert first != wrote(writing, tmp_path / "other", capsys, *flags, "--seed", "2")
+    assert not list(tmp_path.glob("*.npy"))
+
+
+def test_what_was_written_before_an_interruption_is_kept(
+    writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Impatient:
+        """Has read enough after three pieces."""
+
+        def write(self, _: nn.Module) -> Iterator[str]:
+            yield from ("a", "b", "c")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        draw_samples(Trained.open(RunFolder(writing)), Impatient(), Draw(device="cpu", out=tmp_path / "part.txt"))
+    assert capsys.readouterr().out == "abc\n"
+    assert (tmp_path / "part.txt").read_text(encoding="utf-8") == "abc\n"
+
+
+def test_a_prompt_may_come_from_standard_input(
+    writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("the mat\n"))
+    piped = wrote(writing, tmp_path / "piped", capsys, "--prompt", "-", "--length", "9")
+    assert piped == wrote(writing, tmp_path / "given", capsys, "--prompt", "the mat", "--length", "9")
+
+
+def test_a_prompt_beyond_the_window_is_read_from_its_end(
+    writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompt = "the cat sat on the mat.\n" * 9
+    ends = [
+        wrote(writing, tmp_path / "long", capsys, "--prompt", text, "--length", "8") for text in (prompt, prompt[-32:])
+    ]
+    assert ends[0].removeprefix(prompt) == ends[1].removeprefix(prompt[-32:])
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--prompt", "Zürich"), "the alphabet of 12 characters has no 'Z' (U+005A), 'ü' (U+00FC), 'r'"),
+        (("--length", "0"), "length must be at least 1 token; got length=0"),
+        (("--temperature", "-1"), "the temperature must be positive and finite; got temperature=-1.0"),
+        (("--top-k", "0"), "at least one token must be left; got count=0"),
+        (("--top-p", "1.5"), "the mass must lie above 0 and not above 1; got mass=1.5"),
+        (("--film",), "there is no film to make: this model writes text"),
+    ],
+)
+def test_what_cannot_be_written_is_said_in_a_sentence(
+    writing: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flags: tuple[str, ...],
+    sentence: str,
+) -> None:
+    assert refused(monkeypatch, capsys, str(writing), *flags).startswith(sentence)
+    assert not (writing / "samples").exists()
+
+
+def test_twenty_lines_of_plain_torch_read_what_is_exported(
+    writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "exported"
+    assert dispatch(["sample", str(writing), "--export", str(folder)]) == 0
+    assert f"exported: {folder}" in capsys.readouterr().out
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "weights.safetensors"]
+    code = (Path(__file__).parents[2] / "docs" / "plain_gpt.py").read_text(encoding="utf-8")
+    reader = code.partition("\ndef ")[2].partition("# That was all")[0]
+    assert len([line for line in reader.splitlines() if line.strip()]) <= 20
+    assert "import parnassus" not in code
+    assert "from parnassus" not in code
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder), "the cat", "25"], capture_output=True, text=True, check=True
+    )
+    greedy = wrote(writing, tmp_path / "ours", capsys, "--prompt", "the cat", "--length", "25", "--temperature", "0")
+    assert done.stdout.strip() == greedy.strip()
+
+
+def test_the_report_shows_what_it_wrote_line_by_line(writing: Path) -> None:
+    report = (writing / "report.html").read_text(encoding="utf-8")
+    told = json.loads((writing / "story.json").read_text(encoding="utf-8"))
+    texts = [item["text"] for item in told.values() if item["kind"] == "text"]
+    assert len(texts) == 2
+    assert all(f"<pre>{escape(text)}</pre>" in report for text in texts)

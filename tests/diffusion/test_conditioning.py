@@ -12,7 +12,7 @@ from parnassus.diffusion.conditioning import (
     Mechanism,
     Multiplication,
     SelfAttention,
-    attend,
+    attend_in_heads,
     zeroed,
 )
 from parnassus.diffusion.denoisers import TimeMLP
@@ -93,7 +93,7 @@ def test_self_attention_follows_a_permutation_of_places() -> None:
 def test_attention_weighs_values_by_the_softmax_of_products() -> None:
     query, key, value = (torch.randn(2, count, 6, dtype=torch.float64) for count in (4, 3, 3))
     weights = (query @ key.mT / 6**0.5).softmax(-1)
-    torch.testing.assert_close(attend(query, key, value, 1), weights @ value)
+    torch.testing.assert_close(attend_in_heads(query, key, value, 1), weights @ value)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

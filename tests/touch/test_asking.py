@@ -28,6 +28,7 @@ from parnassus.touch import (
     Pick,
     Point,
     Real,
+    Typed,
     Whole,
     answer,
     controls_of,
@@ -142,6 +143,9 @@ def limits_of(control: Control) -> list[object]:
         case Point(plane=plane):
             assert not callable(plane)
             return list(product(plane.across, plane.up))
+        case Typed(most=most):
+            assert not callable(most)
+            return ["", " " * most]
 
 
 def numbers_of(given: Answer) -> Iterator[float]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from parnassus.runs import RunFolder
-from parnassus.touch import Control, Drawing, Pick, Plane, Point, Real, Whole
+from parnassus.touch import Control, Drawing, Pick, Plane, Point, Real, Typed, Whole
 from parnassus.train.execute import Experiment
 from parnassus.train.run import Run
 from parnassus.train.trained import Trained
@@ -170,3 +170,15 @@ def test_what_a_limit_takes_is_worked_out_once(trained: Trained) -> None:
     control = Whole("components", 1, costly)
     assert control.settled(trained) == control.settled(trained)
     assert asked == [trained]
+
+
+def test_words_are_read_as_they_were_typed(trained: Trained) -> None:
+    control = Typed("the text", features).settled(trained)
+    assert control.most == 5
+    assert control.start("Call") == "Call"
+    assert control.read(" é\n") == " é\n"
+    assert control.read("") == ""
+    with pytest.raises(ValueError, match=r"the text must have at most 5 letters; got 6"):
+        control.read("sixsix")
+    with pytest.raises(ValueError, match=r"the text must be words"):
+        control.read(3)

@@ -6,8 +6,8 @@ from typing import TypeAlias
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from parnassus.attention.cache import KeyValues
-from parnassus.attention.multi_head import MultiHeadAttention
+from parnassus.attention.cache import Memory
+from parnassus.attention.multi_head import MultiHeadAttention, Offered
 from parnassus.attention.self_attention import SelfAttention
 
 Map: TypeAlias = Callable[[Tensor], Tensor]
@@ -55,7 +55,7 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "batch time width"],
         mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
-        cache: KeyValues | None = None,
+        cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
         x = self.arrange(x, self.norms[0], lambda h: self.attention(h, mask, cache))
         return self.arrange(x, self.norms[1], self.dense)
@@ -84,9 +84,20 @@ class DecoderBlock(nn.Module):
         memory: Float[Tensor, "batch source _memory_width"],
         mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
         memory_mask: Bool[Tensor, "*memory_batch _target source"] | None = None,
-        cache: KeyValues | None = None,
+        cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """`mask` is of this sequence, `memory_mask` of the other: its padding is hidden, its future is not."""
+        return self.read(x, self.cross.offer(memory, memory), mask, memory_mask, cache)
+
+    def read(
+        self,
+        x: Float[Tensor, "batch time width"],
+        offered: Offered,
+        mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
+        memory_mask: Bool[Tensor, "*memory_batch _target source"] | None = None,
+        cache: Memory | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        """The same, with the keys and values of the other sequence worked out before."""
         x = self.arrange(x, self.norms[0], lambda h: self.attention(h, mask, cache))
-        x = self.arrange(x, self.norms[1], lambda h: self.cross(h, memory, memory, memory_mask))
+        x = self.arrange(x, self.norms[1], lambda h: self.cross.ask(h, offered, memory_mask))
         return self.arrange(x, self.norms[2], self.dense)

@@ -1,16 +1,33 @@
 """Keys and values of the tokens read so far, so that a new token costs one row of attention and not all again."""
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 
+@runtime_checkable
+class Memory(Protocol):
+    """What one layer of attention remembers of the tokens read so far; each row is a sequence of its own."""
+
+    count: int
+
+    def rows(self, index: Int[Tensor, " kept"]) -> "Memory":
+        """The memories of these rows in this order, as a copy."""
+        ...
+
+
 class KeyValues:
     """The keys and values of one layer, written into place as tokens come."""
 
-    def __init__(self, keys: Float[Tensor, "batch heads room width"], values: Tensor, count: int = 0) -> None:
+    def __init__(
+        self,
+        keys: Float[Tensor, "batch heads room width"],
+        values: Float[Tensor, "batch heads room width"],
+        count: int = 0,
+    ) -> None:
         self.keys, self.values, self.count = keys, values, count
 
     @classmethod
@@ -39,7 +56,7 @@ class KeyValues:
 class Cache:
     """What a stack of attention layers remembers; a `State` of parnassus.text."""
 
-    layers: tuple[KeyValues, ...]
+    layers: tuple[Memory, ...]
 
     @property
     def count(self) -> int:

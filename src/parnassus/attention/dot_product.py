@@ -30,10 +30,17 @@ def masked_softmax(
     return hidden.softmax(-1).masked_fill(~mask, 0.0)
 
 
+def without_hidden(
+    x: Float[Tensor, "*batch keys width"], mask: Bool[Tensor, "*mask_batch _queries keys"]
+) -> Float[Tensor, "*batch keys width"]:
+    """Keys or values, 0 where no query looks: a weight of 0 alone does not stop a NaN in padding (Zhao sec. 11)."""
+    return x.masked_fill(~mask.any(-2).unsqueeze(-1), 0.0)
+
+
 def attention_weights(
     query: Float[Tensor, "*batch queries width"],
     key: Float[Tensor, "*batch keys width"],
-    mask: Bool[Tensor, "*mask_batch queries keys"] | None = None,
+    mask: Bool[Tensor, "*mask_batch _queries keys"] | None = None,
     *,
     scale: float | None = None,
     bias: Float[Tensor, "*bias_batch queries keys"] | None = None,
@@ -43,6 +50,7 @@ def attention_weights(
     (Diehl sec. 2.2) and (book eq. 10.4) print no scale: that is scale = 1.
     """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
+    key = key if mask is None else without_hidden(key, mask)
     scores = query @ key.mT * scale
     return masked_softmax(scores if bias is None else scores + bias, mask)
 
@@ -51,13 +59,14 @@ def attention(
     query: Float[Tensor, "*batch queries width"],
     key: Float[Tensor, "*batch keys width"],
     value: Float[Tensor, "*batch keys out"],
-    mask: Bool[Tensor, "*mask_batch queries keys"] | None = None,
+    mask: Bool[Tensor, "*mask_batch _queries keys"] | None = None,
     *,
     scale: float | None = None,
     bias: Float[Tensor, "*bias_batch queries keys"] | None = None,
 ) -> Attended:
     """softmax(Q Kᵀ · scale + bias) V, with its weights to look at (book eq. 10.5, Diehl sec. 2.2)."""
     weights = attention_weights(query, key, mask, scale=scale, bias=bias)
+    value = value if mask is None else without_hidden(value, mask)
     return Attended(weights @ value, weights)
 
 
@@ -65,7 +74,7 @@ def attend(
     query: Float[Tensor, "*batch queries width"],
     key: Float[Tensor, "*batch keys width"],
     value: Float[Tensor, "*batch keys out"],
-    mask: Bool[Tensor, "*mask_batch queries keys"] | None = None,
+    mask: Bool[Tensor, "*mask_batch _queries keys"] | None = None,
     *,
     scale: float | None = None,
     bias: Float[Tensor, "*bias_batch queries keys"] | None = None,
@@ -84,6 +93,7 @@ def attend(
         mask = past if mask is None else past & mask
     if mask is None:
         return scaled_dot_product_attention(query, key, value, bias, dropout, scale=scale)
+    key, value = without_hidden(key, mask), without_hidden(value, mask)
     sees = mask.any(-1, keepdim=True)
     visible = mask | ~sees  # a row that sees nothing is let see all, and its answer is dropped
     shown: Tensor = visible

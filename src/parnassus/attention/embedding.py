@@ -6,10 +6,12 @@ from torch import Tensor, nn
 
 
 class TokenEmbedding(nn.Module):
-    """A learned vector for each token; where it stands is left to the heads (see `Rotary`)."""
+    """A learned vector for each token; where it stands is left to the heads, or unknown."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__()
+        if min(vocabulary, width) < 1:
+            raise ValueError(f"vocabulary and width must be at least 1; got {vocabulary=}, {width=}")
         self.tokens = nn.Embedding(vocabulary, width)
 
     def forward(self, tokens: Int[Tensor, "batch time"], start: int = 0) -> Float[Tensor, "batch time width"]:  # noqa: ARG002 - as PositionalEmbedding has it
@@ -25,6 +27,8 @@ class PositionalEmbedding(nn.Module):
 
     def __init__(self, vocabulary: int, places: int, width: int) -> None:
         super().__init__()
+        if min(vocabulary, places, width) < 1:
+            raise ValueError(f"vocabulary, places and width must be at least 1; got {vocabulary=}, {places=}, {width=}")
         self.tokens = nn.Embedding(vocabulary, width)
         self.places = nn.Embedding(places, width)
 

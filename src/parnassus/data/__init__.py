@@ -7,7 +7,9 @@ from parnassus.data.image_folder import image_folder
 from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.mnist_mini import mnist_mini
 from parnassus.data.own import open_data, open_text
+from parnassus.data.pairs import open_pairs
 from parnassus.data.partition import standardised
+from parnassus.data.phrases import german_phrases
 from parnassus.data.plane import FreshPoints, open_points
 from parnassus.data.sequences import Chorales, Translations, jsb_chorales, multi30k
 from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
@@ -36,6 +38,7 @@ __all__ = [
     "data_status",
     "diabetes",
     "fashion_mnist",
+    "german_phrases",
     "image_folder",
     "iris",
     "jsb_chorales",
@@ -48,6 +51,7 @@ __all__ = [
     "multi30k",
     "names",
     "open_data",
+    "open_pairs",
     "open_points",
     "open_text",
     "pydoc_text",

@@ -11,8 +11,10 @@ from typing import TypeAlias, TypeVar
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention, silu
+from torch.nn.functional import silu
 
+from parnassus.attention.dot_product import attend
+from parnassus.attention.self_attention import join_heads, split_heads
 from parnassus.diffusion.denoisers import TimeMLP, sinusoidal_embedding
 
 Mechanism: TypeAlias = Callable[[int, int], nn.Module]
@@ -87,18 +89,18 @@ class CrossAttention(nn.Module):
         self, h: Float[Tensor, "batch channels *space"], tokens: Float[Tensor, "batch tokens width"]
     ) -> Float[Tensor, "batch channels *space"]:
         query, key, value = self.query(self.norm(_as_places(h))), self.key(tokens), self.value(tokens)
-        return h + _as_features(self.out(attend(query, key, value, self.heads)), h)
+        return h + _as_features(self.out(attend_in_heads(query, key, value, self.heads)), h)
 
 
-def attend(
+def attend_in_heads(
     query: Float[Tensor, "batch places channels"],
     key: Float[Tensor, "batch tokens channels"],
     value: Float[Tensor, "batch tokens channels"],
     heads: int,
 ) -> Float[Tensor, "batch places channels"]:
     """softmax(Q Kᵀ / √d) V in `heads` subspaces of the channels, side by side (book eq. 13.100)."""
-    parts = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in (query, key, value))
-    return scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2)
+    q, k, v = (split_heads(part, heads) for part in (query, key, value))
+    return join_heads(attend(q, k, v))
 
 
 class SelfAttention(nn.Module):
@@ -115,7 +117,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, h: Float[Tensor, "batch channels *space"]) -> Float[Tensor, "batch channels *space"]:
         query, key, value = self.ask(self.norm(_as_places(h))).chunk(3, dim=2)
-        return h + _as_features(self.out(attend(query, key, value, self.heads)), h)
+        return h + _as_features(self.out(attend_in_heads(query, key, value, self.heads)), h)
 
 
 class ConditionedMLP(nn.Module):

@@ -7,6 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
+from parnassus.attention.sinusoidal import waves
+
 
 def sinusoidal_embedding(
     t: Int[Tensor, " batch"], width: int, period: float = 10_000.0
@@ -18,8 +20,7 @@ def sinusoidal_embedding(
     if width % 2:
         raise ValueError(f"width must be even, a sine and a cosine for each frequency; got width={width}")
     omega = torch.exp(-log(period) * torch.linspace(0, 1, width // 2, device=t.device))
-    angle = t[:, None] * omega
-    return torch.cat([angle.sin(), angle.cos()], dim=1)
+    return waves(t, omega).flatten(1)
 
 
 class Condition(nn.Module):

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pixel_shuffle, silu
 
-from parnassus.diffusion.conditioning import attend, zeroed
+from parnassus.diffusion.conditioning import attend_in_heads, zeroed
 from parnassus.diffusion.denoisers import Condition, sinusoidal_embedding
 
 
@@ -37,7 +37,7 @@ class ModulatedBlock(nn.Module):
     ) -> Float[Tensor, "batch tokens width"]:
         gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = self.modulation(code)[:, None].chunk(6, dim=2)
         query, key, value = self.ask((1 + gamma_1) * self.norm(h) + beta_1).chunk(3, dim=2)
-        h = h + alpha_1 * self.answer(attend(query, key, value, self.heads))
+        h = h + alpha_1 * self.answer(attend_in_heads(query, key, value, self.heads))
         update: Tensor = alpha_2 * self.dense((1 + gamma_2) * self.norm(h) + beta_2)
         return h + update
 

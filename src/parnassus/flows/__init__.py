@@ -57,8 +57,8 @@ from parnassus.flows.traces import Directions, jacobian_trace, random_signs, uni
 __all__ = [
     "ActNorm",
     "AffineCoupling",
-    "AlternatingCouplings",
     "AffineSynthesizer",
+    "AlternatingCouplings",
     "Autoregressive",
     "BatchNormFlow",
     "CausalNetwork",

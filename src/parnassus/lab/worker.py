@@ -129,7 +129,7 @@ def _stamp(run: str | None) -> int:
 
 def _plain_control(control: "Control", start: Any) -> Plain:
     """A control as the page's components want it; its limits are settled, so none of them is a function any more."""
-    from parnassus.touch import Drawing, Pick, Point, Real, Whole
+    from parnassus.touch import Drawing, Pick, Point, Real, Typed, Whole
 
     about = {"kind": type(control).__name__.lower(), "about": control.about}
     settled: Any = control
@@ -145,6 +145,8 @@ def _plain_control(control: "Control", start: Any) -> Plain:
             return {**about, "shape": list(settled.shape), "examples": named, "start": _grey(start)}
         case Point():
             return {**about, "plane": _plain_plane(settled.plane), "start": list(start)}
+        case Typed():
+            return {**about, "most": settled.most, "start": start}
 
 
 def _grey(image: Any) -> list[float]:

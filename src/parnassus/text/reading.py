@@ -22,7 +22,8 @@ class Reader(Protocol):
     `window` is how many tokens it can hold in mind; None when that is no limit.
     """
 
-    window: int | None
+    @property
+    def window(self) -> int | None: ...
 
     def read(
         self, tokens: Int[Tensor, "batch time"], state: State | None = None

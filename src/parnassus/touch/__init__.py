@@ -2,7 +2,7 @@
 
 from parnassus.touch.answers import Answer, Arrow, Bars, Box, Curves, Film, Graph, Images, Numbers, Path
 from parnassus.touch.asking import answer, controls_of, start_of
-from parnassus.touch.controls import Control, Drawing, Pick, Plane, Point, Real, Whole
+from parnassus.touch.controls import Control, Drawing, Pick, Plane, Point, Real, Typed, Whole
 
 __all__ = [
     "Answer",
@@ -21,6 +21,7 @@ __all__ = [
     "Plane",
     "Point",
     "Real",
+    "Typed",
     "Whole",
     "answer",
     "controls_of",

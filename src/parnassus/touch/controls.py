@@ -147,7 +147,28 @@ class Point:
         return _number(self.about, across, *plane.across), _number(self.about, up, *plane.up)
 
 
-Control: TypeAlias = Whole | Real | Pick | Drawing | Point
+@dataclass(frozen=True)
+class Typed:
+    """Words that a person types, heard letter by letter."""
+
+    about: str
+    most: Known[int] = 200  # letters
+
+    def settled(self, trained: Trained | None) -> "Typed":
+        return replace(self, most=_known(self.most, trained))
+
+    def start(self, default: object) -> str:
+        return str(default)
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"{self.about} must be words")
+        if len(value) > cast("int", self.most):
+            raise ValueError(f"{self.about} must have at most {self.most} letters; got {len(value)}")
+        return value
+
+
+Control: TypeAlias = Whole | Real | Pick | Drawing | Point | Typed
 
 
 def _known(value: Known[Value], trained: Trained | None) -> Value:

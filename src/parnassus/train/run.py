@@ -188,6 +188,10 @@ class Run:
         """A paragraph for the report; blank lines part paragraphs."""
         self._story.tell("note", name, text=text)
 
+    def text(self, name: str, text: str, caption: str = "") -> None:
+        """Words as they stand, line by line, for the report: what a model wrote."""
+        self._story.tell("text", name, text=text, caption=caption)
+
     def table(self, name: str, rows: Sequence[Mapping[str, str | float]], caption: str = "") -> None:
         """A table for the report: one mapping a row, its keys the columns."""
         self._story.tell("table", name, rows=[dict(row) for row in rows], caption=caption)

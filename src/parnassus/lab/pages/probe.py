@@ -129,6 +129,8 @@ class Touch:
                 self._pick(name, spec)
             elif spec["kind"] == "drawing":
                 self._drawing(name, spec)
+            elif spec["kind"] == "typed":
+                self._typed(name, spec)
             else:
                 self._point(name, spec)
 
@@ -154,6 +156,10 @@ class Touch:
             options, value=spec["start"], label=spec["about"], on_change=lambda event: self._set(name, event.value)
         )
         choice.props("outlined dense")
+
+    def _typed(self, name: str, spec: dict[str, Any]) -> None:
+        field = ui.input(spec["about"], value=spec["start"], on_change=lambda event: self._set(name, event.value or ""))
+        field.props(f"outlined dense autogrow maxlength={spec['most']} spellcheck=false")
 
     def _drawing(self, name: str, spec: dict[str, Any]) -> None:
         tag("div", spec["about"], "name")

@@ -12,7 +12,7 @@ from parnassus.runs import RunFolder
 
 
 def story_item(run: str, folder: RunFolder, item: Mapping[str, object]) -> ui.element | None:
-    """A figure, a note or a table; of a figure, the image comes back."""
+    """A figure, a note, a text or a table; of a figure, the image comes back."""
     name, kind = str(item.get("name", "")), item.get("kind")
     caption = str(item.get("caption", "") or "")
     if kind == "figure":
@@ -21,6 +21,11 @@ def story_item(run: str, folder: RunFolder, item: Mapping[str, object]) -> ui.el
         tag("h3", words(name)).style("margin-top: 1.4rem")
         for paragraph in str(item.get("text", "")).split("\n\n"):
             maths(paragraph, "p")
+    elif kind == "text":
+        tag("h3", words(name)).style("margin-top: 1.4rem")
+        if caption:
+            maths(caption, "p")
+        tag("pre", str(item.get("text", "")), "command")
     elif kind == "table":
         tag("h3", words(name)).style("margin-top: 1.4rem")
         if caption:

@@ -1,0 +1,104 @@
+"""Tokens a second in writing text, beside transformers' `generate` with the same weights: at least twice as many.
+
+Both sides hold one GPT-2 of random weights, on two threads unless told, write the likeliest token each time with a
+cache of keys and values, and must write the same tokens. They take turns in one process.
+Run it with: python benchmarks/generation.py --size nano (the bench environment has transformers)
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command parnassus has it: threads that wait give way
+
+import torch
+from torch import Tensor
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from parnassus.attention import LanguageModel, gpt
+from parnassus.text.choosing import greedy
+from parnassus.text.generation import written
+
+SIZES = {"nano": (4, 128, 4, 65), "small": (6, 384, 6, 65), "gpt2": (12, 768, 12, 50_257)}
+"""Blocks, width, heads and tokens: our default, nanoGPT's for Shakespeare, and GPT-2 with 124 million weights."""
+LIMIT = 2.0
+SLOWER = 1.0
+"""Larger models wait for their weights to come out of memory on both sides; there ours must only not be slower."""
+WINDOW, PROMPT = 256, 16
+
+
+def with_the_weights_of(theirs: GPT2LMHeadModel, config: GPT2Config) -> LanguageModel:
+    """Our GPT with the weights of theirs, whose dense layers are stored the other way round."""
+    ours = gpt(config.vocab_size, WINDOW, width=config.n_embd, heads=config.n_head, depth=config.n_layer)
+    state = {key.removeprefix("transformer."): value for key, value in theirs.state_dict().items()}
+    names = {"attn.c_attn": "attention.ask", "attn.c_proj": "attention.answer", "mlp.c_fc": "dense.0"}
+    names |= {"mlp.c_proj": "dense.2", "ln_1": "norms.0", "ln_2": "norms.1"}
+    ending = {"wte.weight": "embedding.tokens.weight", "wpe.weight": "embedding.places.weight"}
+    weights = {mine: state[key] for key, mine in ending.items()}
+    weights |= {f"norm.{kind}": state[f"ln_f.{kind}"] for kind in ("weight", "bias")}
+    for block in range(config.n_layer):
+        for key, mine in names.items():
+            for kind in ("weight", "bias"):
+                value = state[f"h.{block}.{key}.{kind}"]
+                weights[f"blocks.{block}.{mine}.{kind}"] = value.T.contiguous() if value.ndim == 2 else value
+    ours.load_state_dict(weights)
+    return ours.eval()
+
+
+def sides(size: str, length: int) -> dict[str, Callable[[], Tensor]]:
+    """Two ways to write `length` tokens after the same prompt."""
+    depth, width, heads, tokens = SIZES[size]
+    config = GPT2Config(
+        vocab_size=tokens, n_positions=WINDOW, n_embd=width, n_layer=depth, n_head=heads,
+        bos_token_id=0, eos_token_id=None,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    theirs = GPT2LMHeadModel(config).eval()
+    ours = with_the_weights_of(theirs, config)
+    prompt = torch.randint(0, tokens, (1, PROMPT))
+    seen = torch.ones_like(prompt)
+
+    def library() -> Tensor:
+        told = theirs.generate(
+            prompt, attention_mask=seen, do_sample=False, max_new_tokens=length, use_cache=True, pad_token_id=0
+        )
+        tokens: Tensor = told[0, PROMPT:]
+        return tokens
+
+    return {"transformers": library, "ours": lambda: written(ours, prompt, greedy, length)[0]}
+
+
+def main() -> None:
+    """Print tokens a second of both and the median of their ratios; exit code 1 when it is below the limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=SIZES, default="nano", help="of the model")
+    parser.add_argument("--turns", type=int, default=10, help="texts of each side that are timed")
+    parser.add_argument("--length", type=int, default=100, help="tokens a text")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads")
+    size, turns, length, threads = vars(parser.parse_args()).values()
+    torch.set_num_threads(threads)
+    both = sides(size, length)
+    texts = {name: write() for name, write in both.items()}  # warm up
+    if not torch.equal(texts["ours"], texts["transformers"]):
+        sys.exit("the two sides write different texts: one of them does not compute what it should")
+    times: dict[str, list[float]] = {name: [] for name in both}
+    for turn in range(turns):
+        for name in sorted(both, reverse=bool(turn % 2)):
+            began = time.perf_counter()
+            both[name]()
+            times[name].append(time.perf_counter() - began)
+    pairs = zip(times["transformers"], times["ours"], strict=True)
+    ratio = statistics.median(theirs / own for theirs, own in pairs)
+    rates = {name: length / statistics.median(taken) for name, taken in times.items()}
+    limit = LIMIT if size == "nano" else SLOWER
+    told = f"transformers {rates['transformers']:,.0f}, ours {rates['ours']:,.0f}"
+    print(f"{size}, {threads} threads: {told} tokens a second")
+    print(f"ours / transformers = {ratio:.2f} (at least {limit}); both write the same text")
+    sys.exit(1 if ratio < limit else 0)
+
+
+if __name__ == "__main__":
+    main()

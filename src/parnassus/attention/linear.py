@@ -1,0 +1,216 @@
+"""Linear attention: where the similarity is ⟨φ(q), φ(k)⟩, sum over the keys once for all queries (Diehl sec. 4.1)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from parnassus.attention.cache import Memory
+from parnassus.attention.self_attention import SelfAttention, join_heads
+
+Features: TypeAlias = Callable[[Tensor], Tensor]
+"""φ: queries or keys (…, time, width) as features (…, time, features)."""
+
+
+def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """φ(x) = elu(x) + 1, entry by entry: x + 1 above zero, eˣ below, so always positive (Diehl sec. 4.1).
+
+    Not as (eˣ − 1) + 1, which in single precision is 0 below x = −17.
+    """
+    return x.relu() + x.clamp(max=0.0).exp()
+
+
+def kernel_weights(
+    query: Float[Tensor, "*batch queries width"],
+    key: Float[Tensor, "*batch keys width"],
+    features: Features,
+    mask: Bool[Tensor, "*mask_batch queries keys"] | None = None,
+) -> Float[Tensor, "*batch queries keys"]:
+    """⟨φ(q_i), φ(k_j)⟩ / Z_i, the n × n weights that linear attention never forms: to look at and to check against."""
+    kernel = features(query) @ features(key).mT
+    kernel = kernel if mask is None else kernel.masked_fill(~mask, 0.0)
+    return _divided(kernel, kernel.sum(-1))
+
+
+def linear_attention(
+    query: Float[Tensor, "*batch queries width"],
+    key: Float[Tensor, "*batch keys width"],
+    value: Float[Tensor, "*batch keys out"],
+    features: Features = elu_features,
+    *,
+    visible: Bool[Tensor, "*mask_batch keys"] | None = None,
+) -> Float[Tensor, "*batch queries out"]:
+    """Every query sees every key, in time and memory O(n · features) (Diehl sec. 4.1).
+
+        r_i = φ(q_i)ᵀ S / Z_i,   S = Σ_j φ(k_j) v_jᵀ,   Z_i = φ(q_i)ᵀ Σ_j φ(k_j)
+
+    Z has an index i: each query is divided by its own sum. `visible` is False at keys that nobody sees: padding.
+    """
+    return mix(features(query), _shown(features(key), visible), _shown(value, visible))
+
+
+def causal_linear_attention(
+    query: Float[Tensor, "*batch time width"],
+    key: Float[Tensor, "*batch time width"],
+    value: Float[Tensor, "*batch time out"],
+    features: Features = elu_features,
+    *,
+    visible: Bool[Tensor, "*mask_batch time"] | None = None,
+    chunk: int = 64,
+) -> Float[Tensor, "*batch time out"]:
+    """The same where a query sees itself and what came before: sums up to i in place of sums over all j."""
+    return recall(features(query), _shown(features(key), visible), _shown(value, visible), chunk=chunk)[0]
+
+
+def mix(
+    asked: Float[Tensor, "*batch queries features"],
+    offered: Float[Tensor, "*batch keys features"],
+    value: Float[Tensor, "*batch keys out"],
+) -> Float[Tensor, "*batch queries out"]:
+    """Linear attention of features φ(q) and φ(k) that are there already, and need not come from one φ."""
+    return _divided(asked @ (offered.mT @ value), (asked @ offered.sum(-2).unsqueeze(-1)).squeeze(-1))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """All that causal linear attention remembers, as large after a million tokens as after one (Diehl sec. 4.1).
+
+    S_i = S_{i−1} + φ(k_i) v_iᵀ,   z_i = z_{i−1} + φ(k_i)
+    """
+
+    values: Float[Tensor, "*batch features out"]
+    normaliser: Float[Tensor, "*batch features"]
+
+
+def recall(
+    asked: Float[Tensor, "*batch time features"],
+    offered: Float[Tensor, "*batch time features"],
+    value: Float[Tensor, "*batch time out"],
+    past: Sums | None = None,
+    *,
+    chunk: int = 64,
+) -> tuple[Float[Tensor, "*batch time out"], Sums]:
+    """φ(q_i)ᵀ S_i / φ(q_i)ᵀ z_i for each new token, after the `past`, and the sums that the next one continues from.
+
+    Tokens are taken in chunks: those of a chunk see each other through a small masked product, and what came before
+    through its sums. Memory is O(time · (chunk + features · out / chunk)); to keep every S_i would take features · out.
+    """
+    if chunk < 1:
+        raise ValueError(f"a chunk holds at least one token; got chunk={chunk}")
+    time = asked.shape[-2]
+    chunk = min(chunk, max(time, 1))
+    q, k, v = (_in_chunks(x, chunk) for x in (asked, offered, value))
+    sums, normaliser = k.mT @ v, k.sum(-2)  # of each chunk
+    before, before_normaliser = _cumulated(sums, -3), _cumulated(normaliser, -2)
+    if past is not None:
+        before = before + past.values.unsqueeze(-3)
+        before_normaliser = before_normaliser + past.normaliser.unsqueeze(-2)
+    near = (q @ k.mT).tril()
+    mixed = near @ v + q @ before[..., :-1, :, :].to(q.dtype)
+    total = near.sum(-1) + (q @ before_normaliser[..., :-1, :].unsqueeze(-1).to(q.dtype)).squeeze(-1)
+    output = _divided(mixed, total).flatten(-3, -2)[..., :time, :]
+    return output, Sums(before[..., -1, :, :], before_normaliser[..., -1, :])
+
+
+class RunningSums:
+    """The sums of one layer, brought up to date as tokens come; what `KeyValues` is to exact attention."""
+
+    def __init__(self, sums: Sums | None = None, count: int = 0) -> None:
+        self.sums, self.count = sums, count
+
+    def rows(self, index: Int[Tensor, " kept"]) -> "RunningSums":
+        if self.sums is None:
+            return RunningSums()
+        return RunningSums(Sums(self.sums.values[index], self.sums.normaliser[index]), self.count)
+
+
+class LinearSelfAttention(SelfAttention):
+    """Self-attention with weights ∝ ⟨φ(q), φ(k)⟩: a transformer that is a recurrent network (Diehl sec. 4.1).
+
+    Trained in parallel, read on with a state that does not grow (Katharopoulos et al. 2020). Only whole keys can be
+    hidden: a mask must be the same for all queries.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        features: Features = elu_features,
+        causal: bool = False,
+        bias: bool = True,
+        chunk: int = 64,
+    ) -> None:
+        super().__init__(width, heads, causal=causal, bias=bias)
+        self.features, self.chunk = features, chunk
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time width"],
+        mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
+        cache: Memory | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        if cache is not None and not (isinstance(cache, RunningSums) and self.causal):
+            raise TypeError(f"causal linear attention reads on from RunningSums; got {type(cache).__name__}")
+        query, key, value = self.project(x)
+        visible = mask_of_keys(mask)
+        asked, offered, value = self.features(query), _shown(self.features(key), visible), _shown(value, visible)
+        if not self.causal:
+            mixed = mix(asked, offered, value)
+        else:
+            mixed, sums = recall(asked, offered, value, None if cache is None else cache.sums, chunk=self.chunk)
+            if cache is not None:
+                cache.sums, cache.count = sums, cache.count + x.shape[1]
+        answer: Tensor = self.answer(join_heads(mixed))
+        return answer
+
+    def remember(self, batch: int, room: int) -> RunningSums:  # noqa: ARG002 - as SelfAttention has it
+        """Nothing yet; whatever comes, it takes no more room than one matrix a head."""
+        return RunningSums()
+
+    def weights(
+        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None
+    ) -> Float[Tensor, "batch heads time time"]:
+        query, key, _ = self.project(x)
+        time = x.shape[1]
+        seen = torch.ones(time, time, dtype=torch.bool, device=x.device)
+        seen = seen.tril() if self.causal else seen
+        return kernel_weights(query, key, self.features, seen if mask is None else seen & mask.unsqueeze(-3))
+
+
+def mask_of_keys(mask: Bool[Tensor, "*batch queries keys"] | None) -> Bool[Tensor, "*batch 1 keys"] | None:
+    """A mask over keys alone, for all heads: what the first query sees, which must be what all see."""
+    if mask is None:
+        return None
+    if mask.shape[-2] != 1 and not bool((mask == mask[..., :1, :]).all()):
+        raise ValueError(f"linear attention can hide a key from all queries or from none; got a {mask.shape} mask")
+    return mask[..., :1, :]
+
+
+def _shown(x: Tensor, visible: Tensor | None) -> Tensor:
+    """With 0 at the keys that nobody sees: a NaN in padding must not come through."""
+    return x if visible is None else x.masked_fill(~visible.unsqueeze(-1), 0.0)
+
+
+def _in_chunks(x: Float[Tensor, "*batch time width"], chunk: int) -> Float[Tensor, "*batch chunks {chunk} width"]:
+    """The last chunk filled up with zeros."""
+    chunks = -(-x.shape[-2] // chunk)
+    spare = chunks * chunk - x.shape[-2]
+    filled = pad(x, (0, 0, 0, spare)) if spare else x  # to pad by nothing would copy
+    parts: Tensor = filled.unflatten(-2, (chunks, chunk))
+    return parts
+
+
+def _cumulated(sums: Tensor, axis: int) -> Tensor:
+    """Sums of the first 0, 1, …, all chunks, in single precision at least: long sums of halves would stand still."""
+    wide = torch.promote_types(sums.dtype, torch.float32)
+    return pad(sums.cumsum(axis, dtype=wide), [0, 0] * (-axis - 1) + [1, 0])
+
+
+def _divided(mixed: Tensor, total: Tensor) -> Tensor:
+    """Where nothing was seen the total is 0, and so is the answer: never NaN."""
+    return mixed / total.masked_fill(total == 0, 1.0).unsqueeze(-1)

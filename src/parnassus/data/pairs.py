@@ -1,0 +1,43 @@
+"""Sentences in two languages: generated, downloaded, or your own."""
+
+from pathlib import Path
+
+from parnassus.data.errors import DataError
+from parnassus.data.phrases import german_phrases
+from parnassus.data.sequences import Translations, multi30k
+from parnassus.data.texts import read_text
+
+LEAST = 10  # pairs of your own that can be parted in three
+
+
+def open_pairs(spec: str | Path) -> Translations:
+    """`phrases` (made by a grammar), `multi30k` (captions), or your file: a source, a tab and a target on each line."""
+    if str(spec) == "phrases":
+        return german_phrases()
+    if str(spec) == "multi30k":
+        return multi30k()
+    path = Path(spec).expanduser()
+    if not path.is_file():
+        raise DataError(f"there are no pairs called {spec}: give phrases, multi30k, or a file with a tab on each line.")
+    return pair_file(path)
+
+
+def pair_file(path: Path | str) -> Translations:
+    """Your own pairs, plain or gzipped: every tenth line is the test, the line before it for validation.
+
+    Empty lines are left out, and so are pairs that occurred before: what is tested was not learned.
+    """
+    path = Path(path)
+    pairs: dict[tuple[str, str], None] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        parts = [part.strip() for part in line.split("\t")]
+        if len(parts) != 2 or not all(parts):
+            raise DataError(f"{path}, line {number}: a source, a tab and a target are needed; got {line[:60]!r}.")
+        pairs[parts[0], parts[1]] = None
+    if len(pairs) < LEAST:
+        raise DataError(f"{path} has {len(pairs)} different pairs; at least {LEAST} are needed.")
+    rows = list(pairs)
+    train = [pair for number, pair in enumerate(rows) if number % 10 < 8]
+    return Translations("source", "target", train, rows[8::10], rows[9::10])

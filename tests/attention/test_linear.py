@@ -1,0 +1,149 @@
+"""Linear attention against the explicit n × n weights, the recurrence written out, and its modules."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.attention import Block, LanguageModel, PositionalEmbedding, causal_mask, feed_forward
+from parnassus.attention.linear import (
+    LinearSelfAttention,
+    RunningSums,
+    causal_linear_attention,
+    elu_features,
+    kernel_weights,
+    linear_attention,
+    recall,
+)
+
+
+def tokens(*shape: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    source = torch.Generator().manual_seed(seed)
+    query, key, value = (torch.randn(*shape, generator=source, dtype=torch.float64) for _ in range(3))
+    return query, key, value
+
+
+def language_model(window: int = 40) -> LanguageModel:
+    torch.manual_seed(0)
+    blocks = [
+        Block(LinearSelfAttention(16, 2, causal=True, chunk=8), feed_forward(16), norm=lambda: nn.LayerNorm(16))
+        for _ in range(2)
+    ]
+    return LanguageModel(PositionalEmbedding(11, window, 16), blocks, window=window).double()
+
+
+def test_features_are_positive_and_smooth_at_zero() -> None:
+    x = torch.tensor([-30.0, -1.0, 0.0, 2.0], dtype=torch.float64)
+    assert torch.allclose(elu_features(x), torch.tensor([0.0, torch.e**-1, 1.0, 3.0], dtype=torch.float64), atol=1e-12)
+    assert bool((elu_features(torch.linspace(-30, 30, 101)) > 0).all())
+
+
+@pytest.mark.parametrize("features", [elu_features, torch.exp, torch.square])
+def test_equals_the_explicit_weights(features: object) -> None:
+    query, key, value = tokens(2, 3, 17, 5)
+    assert callable(features)
+    weights = kernel_weights(query, key, features)
+    assert torch.allclose(weights.sum(-1), torch.ones(2, 3, 17, dtype=torch.float64))
+    assert torch.allclose(linear_attention(query, key, value, features), weights @ value, atol=1e-12)
+    causal = kernel_weights(query, key, features, causal_mask(17))
+    assert torch.allclose(causal_linear_attention(query, key, value, features, chunk=4), causal @ value, atol=1e-12)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 16, 17, 100])
+def test_the_chunk_does_not_matter(chunk: int) -> None:
+    query, key, value = tokens(17, 5)
+    sums, normaliser, expected = torch.zeros(5, 5).double(), torch.zeros(5).double(), []
+    for q, k, v in zip(elu_features(query), elu_features(key), value, strict=True):
+        sums, normaliser = sums + torch.outer(k, v), normaliser + k
+        expected.append(q @ sums / (q @ normaliser))
+    assert torch.allclose(causal_linear_attention(query, key, value, chunk=chunk), torch.stack(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5, 16])
+def test_reading_on_from_the_sums_equals_reading_at_once(cut: int) -> None:
+    query, key, value = tokens(2, 17, 5)
+    asked, offered = elu_features(query), elu_features(key)
+    whole, last = recall(asked, offered, value, chunk=4)
+    first, past = recall(asked[:, :cut], offered[:, :cut], value[:, :cut], chunk=4)
+    second, end = recall(asked[:, cut:], offered[:, cut:], value[:, cut:], past, chunk=4)
+    assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-12)
+    assert torch.allclose(end.values, last.values)
+    assert torch.allclose(end.normaliser, offered.sum(1))
+    assert end.values.shape == (2, 5, 5)  # as large after 17 tokens as after one
+
+
+def test_gradients() -> None:
+    query, key, value = (x.requires_grad_() for x in tokens(2, 7, 3))
+    assert torch.autograd.gradcheck(linear_attention, (query, key, value))
+    assert torch.autograd.gradcheck(lambda q, k, v: causal_linear_attention(q, k, v, chunk=3), (query, key, value))
+
+
+def test_hidden_keys_count_for_nothing() -> None:
+    query, key, value = tokens(2, 6, 4)
+    visible = torch.tensor([[True, True, False, True, False, False], [False] * 6])
+    seen = linear_attention(query, key, value, visible=visible)
+    kept = visible[0]
+    assert torch.allclose(seen[0], linear_attention(query[0], key[0, kept], value[0, kept]), atol=1e-12)
+    assert torch.equal(seen[1], torch.zeros(6, 4, dtype=torch.float64))  # sees nothing: zeros, never NaN
+    past = causal_linear_attention(query, key, value, visible=visible, chunk=2)
+    assert torch.allclose(past[0, 3], linear_attention(query[0, 3:4], key[0, [0, 1, 3]], value[0, [0, 1, 3]])[0])
+    assert torch.equal(past[1], seen[1])
+
+
+def test_long_sums_of_half_precision_numbers() -> None:
+    query, key, value = (x.bfloat16() for x in tokens(4_000, 8))
+    exact = causal_linear_attention(query.double(), key.double(), value.double() + 1)
+    near = causal_linear_attention(query, key, value + 1, chunk=16)
+    assert float((near - exact)[2_000:].abs().max()) < 0.05  # sums in bfloat16 would be off by 1
+
+
+def test_a_chunk_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one token; got chunk=0"):
+        causal_linear_attention(*tokens(4, 3), chunk=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_layer_mixes_values_by_its_weights(causal: bool) -> None:
+    torch.manual_seed(0)
+    layer = LinearSelfAttention(12, 3, causal=causal, chunk=4).double()
+    x = torch.randn(2, 9, 12, dtype=torch.float64)
+    mask = torch.ones(2, 1, 9, dtype=torch.bool)
+    mask[1, :, 6:] = False
+    _, _, value = layer.project(x)
+    mixed = layer.answer((layer.weights(x, mask) @ value).transpose(1, 2).flatten(-2))
+    assert torch.allclose(layer(x, mask), mixed, atol=1e-12)
+    assert torch.allclose(layer(x, mask.expand(2, 9, 9)), mixed, atol=1e-12)
+
+
+def test_the_layer_refuses_what_it_cannot_do() -> None:
+    layer = LinearSelfAttention(4, 2)
+    x = torch.zeros(1, 3, 4)
+    with pytest.raises(ValueError, match="from all queries or from none"):
+        layer(x, causal_mask(3)[None])
+    with pytest.raises(TypeError, match="causal linear attention reads on from RunningSums"):
+        layer(x, None, RunningSums())  # it is not causal
+
+
+def test_a_language_model_reads_token_by_token_with_a_state_that_does_not_grow() -> None:
+    model = language_model()
+    words = torch.randint(11, (3, 20))
+    full = model(words)
+    logits, state = model.read(words[:, :5])
+    assert torch.allclose(logits, full[:, 4], atol=1e-12)
+    for place in range(5, 20):
+        logits, state = model.read(words[:, place : place + 1], state)
+        assert torch.allclose(logits, full[:, place], atol=1e-12)
+    first = state.layers[0]
+    assert isinstance(first, RunningSums)
+    assert first.sums is not None
+    assert first.count == 20
+    assert first.sums.values.shape == (3, 2, 8, 8)
+
+
+def test_rows_of_the_memory() -> None:
+    model = language_model()
+    words = torch.randint(11, (3, 6))
+    _, state = model.read(words)
+    again, _ = model.read(torch.tensor([[1], [1]]), state.rows(torch.tensor([2, 0])))
+    whole = model(torch.cat([words[[2, 0]], torch.tensor([[1], [1]])], 1))
+    assert torch.allclose(again, whole[:, -1], atol=1e-12)
+    assert RunningSums().rows(torch.tensor([0])).count == 0

@@ -1,0 +1,53 @@
+"""The grammar: one right translation each, endings that agree, no sentence in two parts."""
+
+import re
+
+import pytest
+
+from parnassus.data.phrases import ARTICLES, NOUNS, ORDERS, german_phrases, phrases
+
+
+def test_known_sentences_come_out() -> None:
+    pairs = {phrase.german: phrase.english for phrase in phrases(1_500)}
+    words = {english for english in pairs.values() if " an " in f" {english}"}
+    assert words
+    assert all(re.search(r"\ban (old)\b", english) for english in words)
+    assert all(not re.search(r"\ba [aeiou]", english) for english in pairs.values())
+
+
+def test_every_kind_is_there_and_words_change_places() -> None:
+    found = phrases(400)
+    assert {phrase.order for phrase in found} == set(ORDERS)
+    clause = next(phrase for phrase in found if ", dass" in phrase.german)
+    assert clause.order == "verb last"
+    german, english = clause.german.rstrip(".").split(), clause.english.rstrip(".").split()
+    assert german.index("weiß,") < german.index("dass") < len(german) - 1
+    assert english[english.index("that") - 1] == "knows"
+
+
+def test_articles_agree_with_nouns() -> None:
+    genders = {noun.german: noun.gender for noun in NOUNS}
+    for phrase in phrases(300):
+        words = re.findall(r"\w+", phrase.german)
+        for place, word in enumerate(words):
+            if word in genders:
+                article = words[place - 1] if words[place - 1] in sum(ARTICLES.values(), ()) else words[place - 2]
+                assert article in ARTICLES[genders[word]], phrase
+
+
+def test_sentences_differ_and_follow_from_the_seed() -> None:
+    assert len({phrase.german for phrase in phrases(500)}) == 500
+    assert phrases(20, seed=1) == phrases(20, seed=1) != phrases(20, seed=2)
+    assert phrases(10) == phrases(20)[:10]
+
+
+def test_the_parts_share_no_sentence() -> None:
+    pairs = german_phrases(300, 50, 60)
+    parts = [{german for german, _ in part} for part in (pairs.train, pairs.valid, pairs.test)]
+    assert [len(part) for part in parts] == [300, 50, 60]
+    assert len(set.union(*parts)) == 410
+
+
+def test_wrong_input_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="must not be negative; got number=-1"):
+        phrases(-1)

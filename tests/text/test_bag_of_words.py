@@ -1,0 +1,26 @@
+"""Bags count, and forget the order."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from parnassus.text.bag_of_words import bag_of_words
+
+
+def test_it_counts_each_token_of_each_row() -> None:
+    tokens = torch.randint(7, (3, 4, 20), generator=torch.Generator().manual_seed(0))
+    bags = bag_of_words(tokens, 9)
+    for row in range(3):
+        for column in range(4):
+            counts = Counter(tokens[row, column].tolist())
+            assert bags[row, column].tolist() == [counts[token] for token in range(9)]
+
+
+def test_an_empty_text_has_an_empty_bag() -> None:
+    assert bag_of_words(torch.zeros(2, 0, dtype=torch.long), 3).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_a_token_beyond_the_vocabulary_is_refused() -> None:
+    with pytest.raises(ValueError, match="from 0 to 4; got 2 to 5"):
+        bag_of_words(torch.tensor([2, 5]), 5)

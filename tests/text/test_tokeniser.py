@@ -1,0 +1,70 @@
+"""Tokenisers through one door: kept as JSON, and read token by token."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from parnassus.text import (
+    BytePairTokeniser,
+    CharacterTokeniser,
+    Tokeniser,
+    WordTokeniser,
+    as_it_comes,
+    load_tokeniser,
+    save_tokeniser,
+)
+
+TEXT = 'She said: "Ça coûte 5 €, (not 6) 😀." She said no. '
+TOKENISERS: list[Tokeniser] = [
+    CharacterTokeniser.fit(TEXT, special=("<end>",)),
+    WordTokeniser.fit(TEXT, special=("<end>",)),
+    BytePairTokeniser.fit(TEXT, 260, special=("<end>",)),
+]
+
+
+@pytest.fixture(params=TOKENISERS, ids=lambda tokeniser: type(tokeniser).__name__)
+def tokeniser(request: pytest.FixtureRequest) -> Tokeniser:
+    assert isinstance(request.param, Tokeniser)
+    return request.param
+
+
+def test_a_file_brings_it_back(tokeniser: Tokeniser, tmp_path: Path) -> None:
+    save_tokeniser(tokeniser, tmp_path / "tokeniser.json")
+    assert load_tokeniser(tmp_path / "tokeniser.json") == tokeniser
+
+
+def test_token_by_token_is_the_text_of_all(tokeniser: Tokeniser) -> None:
+    tokens = tokeniser.encode(TEXT).tolist()
+    tokens.insert(3, 0)  # a special token in between spells nothing
+    whole = tokeniser.decode(tokeniser.encode(TEXT))
+    pieces = list(as_it_comes(tokeniser, iter(tokens)))
+    assert "".join(pieces) == whole
+    assert len(pieces) > 5
+    assert not any("�" in piece for piece in pieces)
+
+
+def test_half_a_character_comes_out_at_the_end() -> None:
+    tokeniser = BytePairTokeniser(())
+    tokens = tokeniser.encode("a€").tolist()[:-1]
+    assert list(as_it_comes(tokeniser, tokens)) == ["a", "�"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "must hold the facts of a tokeniser; got a list"),
+        ("{}", "must be one of characters, words, byte pairs; got kind=None"),
+        (json.dumps({"kind": "characters"}), "needs an alphabet"),
+        (json.dumps({"kind": "words"}), "needs words and special"),
+        (json.dumps({"kind": "byte pairs"}), "needs merges and special"),
+        (json.dumps({"kind": "byte pairs", "merges": [["zz", "61"]], "special": []}), "pairs of hexadecimal texts"),
+        (json.dumps({"kind": "byte pairs", "merges": [7], "special": []}), "pairs of hexadecimal texts"),
+    ],
+)
+def test_a_file_that_is_none_gets_a_sentence(content: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokeniser.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=sentence):
+        load_tokeniser(path)

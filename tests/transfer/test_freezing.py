@@ -1,0 +1,26 @@
+"""Freezing takes parameters out of training and lets gradients through."""
+
+import torch
+from torch import nn
+
+from parnassus.layers.dense import parameter_count
+from parnassus.transfer import Tuned, freeze, thaw
+
+
+def test_a_frozen_body_gets_no_gradient_and_passes_one_on() -> None:
+    torch.manual_seed(0)
+    body, head = freeze(nn.Linear(3, 4)), nn.Linear(4, 2)
+    x = torch.randn(5, 3, requires_grad=True)
+    Tuned(body, head).loss(x, torch.tensor([0, 1, 0, 1, 1])).backward()
+    assert all(weight.grad is None for weight in body.parameters())
+    assert all(weight.grad is not None for weight in head.parameters())
+    assert x.grad is not None
+    assert float(x.grad.abs().max()) > 0
+
+
+def test_what_is_thawed_is_trained_again() -> None:
+    body = freeze(nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)))
+    assert parameter_count(body) == 0
+    thaw(body[1])
+    assert parameter_count(body) == 10
+    assert parameter_count(thaw(body)) == 26

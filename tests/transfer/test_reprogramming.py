@@ -1,0 +1,37 @@
+"""Reprogramming: which logits count, what is trained, pictures within pictures."""
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.layers.dense import parameter_count
+from parnassus.transfer import Reprogrammed, picture_frame
+
+
+def test_old_classes_stand_for_new_ones() -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(3, 5)
+    reprogrammed = Reprogrammed(model, nn.Identity(), torch.tensor([4, 0]))
+    x = torch.randn(6, 3)
+    torch.testing.assert_close(reprogrammed(x), model(x)[:, [4, 0]])
+    assert parameter_count(reprogrammed) == 0
+
+
+def test_a_picture_lies_in_the_middle_of_its_frame() -> None:
+    frame = picture_frame((2, 6, 7), 2, 3)
+    nn.init.ones_(frame.frame)
+    x = torch.full((4, 2, 2, 3), -5.0)
+    framed = frame(x)
+    assert framed.shape == (4, 2, 6, 7)
+    torch.testing.assert_close(framed[:, :, 2:4, 2:5], x)
+    assert float((framed == -5).double().sum()) == x.numel()
+    framed.sum().backward()
+    assert frame.frame.grad is not None
+    assert float(frame.frame.grad[:, 2:4, 2:5].abs().max()) == 0  # under the picture there is nothing to learn
+
+
+def test_what_cannot_be_reprogrammed_is_told() -> None:
+    with pytest.raises(ValueError, match="one new class only"):
+        Reprogrammed(nn.Linear(3, 5), nn.Identity(), torch.tensor([1, 1]))
+    with pytest.raises(ValueError, match="smaller than its frame"):
+        picture_frame((1, 4, 4), 4, 2)
