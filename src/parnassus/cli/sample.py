@@ -47,9 +47,7 @@ class Draw:
 
     seed: int = 0  # another seed, other samples
     device: str = "auto"  # where to compute
-    out: Path | None = (
-        None  # where to write NAME.npy, NAME.png and NAME.svg, or NAME.txt; unless told RUN/samples/seed-N
-    )
+    out: Path | None = None  # where to write NAME.npy and its picture, or NAME.txt; unless told RUN/samples/seed-N
     film: bool = False  # also write NAME.gif, how the samples come out of the noise, where they come step by step
     export: Path | None = None  # draw nothing: write weights and config.json for other programs into this folder
 
