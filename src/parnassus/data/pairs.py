@@ -1,5 +1,6 @@
 """Sentences in two languages: generated, downloaded, or your own."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from parnassus.data.errors import DataError
@@ -8,17 +9,18 @@ from parnassus.data.sequences import Translations, multi30k
 from parnassus.data.texts import read_text
 
 LEAST = 10  # pairs of your own that can be parted in three
+PAIRS: Mapping[str, Callable[[], Translations]] = {"phrases": german_phrases, "multi30k": multi30k}
 
 
 def open_pairs(spec: str | Path) -> Translations:
     """`phrases` (made by a grammar), `multi30k` (captions), or your file: a source, a tab and a target on each line."""
-    if str(spec) == "phrases":
-        return german_phrases()
-    if str(spec) == "multi30k":
-        return multi30k()
+    if str(spec) in PAIRS:
+        return PAIRS[str(spec)]()
     path = Path(spec).expanduser()
     if not path.is_file():
-        raise DataError(f"there are no pairs called {spec}: give phrases, multi30k, or a file with a tab on each line.")
+        raise DataError(
+            f"there are no pairs called {spec}: give {', '.join(PAIRS)}, or a file with a tab on each line."
+        )
     return pair_file(path)
 
 

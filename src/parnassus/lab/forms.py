@@ -120,12 +120,17 @@ def _field(setting: Setting, known: Mapping[str, Collection[str]]) -> Field | No
 
 
 def _choices(setting: Setting, base: str, known: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """The names in a Literal; for a known kind of text, those the help speaks of, or else all of them."""
+    """The names in a Literal; for a known kind of text, its default and those the help speaks of, or else all.
+
+    Where the default is a name of the experiment's own and the help speaks of no other, there is no other.
+    """
     if base.startswith("Literal["):
         return tuple(str(choice) for choice in ast.literal_eval(f"({base.removeprefix('Literal[')[:-1]},)"))
     names = known.get(setting.name, ())
+    default = str(ast.literal_eval(setting.default))
     mentioned = [name for name in names if name in re.findall(r"\w+", setting.help)]
-    return tuple(dict.fromkeys([str(ast.literal_eval(setting.default)), *(mentioned or names)])) if names else ()
+    others = mentioned or (names if default in names else ())
+    return tuple(dict.fromkeys([default, *others])) if names else ()
 
 
 def profile_values(entry: Entry, profile: str, fields: Sequence[Field]) -> dict[str, Value]:

@@ -98,6 +98,8 @@ class Library:
         """The names that text fields may hold."""
         return {
             "data": names_in(PACKAGE / "data" / "own.py", "DATASETS", "TOYS"),
+            "text": names_in(PACKAGE / "data" / "own.py", "TEXTS"),
+            "pairs": names_in(PACKAGE / "data" / "pairs.py", "PAIRS"),
             "device": ["auto", "cpu", "cuda", "mps"],
             "precision": ["float32", "tf32", "bf16"],
         }

@@ -38,7 +38,9 @@ def pca_by_eigenvectors_is_pca_by_singular_vectors() -> Evidence:
     reference = decomposition.PCA(3, svd_solver="full").fit(x.numpy())
     return all_of(
         svd=close(ours.components, by_svd.components, atol=1e-10),
-        eigenvalues=close(ours.eigenvalues, by_svd.eigenvalues, rtol=1e-10),
+        eigenvalues=close(spectrum_by_eigh(x).eigenvalues, by_svd.eigenvalues, rtol=1e-10),
+        the_leading_alone=close(ours.eigenvalues, by_svd.eigenvalues[:3], rtol=1e-10),
+        the_rest=close(ours.rest, by_svd.eigenvalues[3:].sum(), rtol=1e-10),
         scikit_learn_up_to_signs=close(ours.components.abs().mT, np.abs(reference.components_), atol=1e-10),
         explained=close(ours.explained, reference.explained_variance_ratio_, rtol=1e-10),
     )
