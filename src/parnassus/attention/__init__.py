@@ -54,6 +54,7 @@ from parnassus.attention.lookup import average_pooling, best_of, hard_lookup, li
 from parnassus.attention.maps import attention_distance, attention_entropy, attention_maps
 from parnassus.attention.masks import causal_mask, length_mask, padding_mask
 from parnassus.attention.multi_head import MultiHeadAttention, Offered, Widths, cross_attention
+from parnassus.attention.music_transformer import music_transformer
 from parnassus.attention.nystrom import landmarks, nystrom_attention, pseudo_inverse
 from parnassus.attention.peak_memory import peak_memory
 from parnassus.attention.performer import PerformerAttention, causal_performer_attention, performer_attention
@@ -230,6 +231,7 @@ __all__ = [
     "mean_shift",
     "merge_sort",
     "mix",
+    "music_transformer",
     "nystrom_attention",
     "of_length_one",
     "orthogonal_directions",

@@ -175,11 +175,20 @@ class LinearSelfAttention(SelfAttention):
     def weights(
         self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None
     ) -> Float[Tensor, "batch heads time time"]:
-        query, key, _ = self.project(x)
-        time = x.shape[1]
-        seen = torch.ones(time, time, dtype=torch.bool, device=x.device)
-        seen = seen.tril() if self.causal else seen
-        return kernel_weights(query, key, self.features, seen if mask is None else seen & mask.unsqueeze(-3))
+        return weights_by_features(self, x, self.features, mask)
+
+
+def weights_by_features(
+    layer: SelfAttention,
+    x: Float[Tensor, "batch time width"],
+    features: Features,
+    mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
+) -> Float[Tensor, "batch heads time time"]:
+    """The weights of the heads when ⟨φ(q), φ(k)⟩ stands for the exponential; a causal layer sees no future."""
+    query, key, _ = layer.project(x)
+    seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device)
+    seen = seen.tril() if layer.causal else seen
+    return kernel_weights(query, key, features, seen if mask is None else seen & mask.unsqueeze(-3))
 
 
 def mask_of_keys(mask: Bool[Tensor, "*batch queries keys"] | None) -> Bool[Tensor, "*batch 1 keys"] | None:

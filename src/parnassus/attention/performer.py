@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from parnassus.attention.cache import Memory
 from parnassus.attention.head_positions import HeadPositions
-from parnassus.attention.linear import RunningSums, kernel_weights, mask_of_keys, recall
+from parnassus.attention.linear import RunningSums, mask_of_keys, recall, weights_by_features
 from parnassus.attention.random_features import orthogonal_directions, positive_features
 from parnassus.attention.self_attention import SelfAttention, join_heads
 
@@ -157,12 +157,7 @@ class PerformerAttention(SelfAttention):
         self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None
     ) -> Float[Tensor, "batch heads time time"]:
         """ψ(q_i)ᵀψ(k_j), divided by its sum over j: what the linear form never holds."""
-        query, key, _ = self.project(x)
-        time = x.shape[1]
-        seen = torch.ones(time, time, dtype=torch.bool, device=x.device)
-        seen = seen.tril() if self.causal else seen
-        seen = seen if mask is None else seen & mask.unsqueeze(-3)
-        return kernel_weights(query, key, self._lifted, seen)
+        return weights_by_features(self, x, self._lifted, mask)
 
     def _lifted(self, x: Tensor) -> Tensor:
         """ψ(d^{−1/4} x): the scale 1/√d of the scores, half of it on each side."""

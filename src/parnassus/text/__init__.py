@@ -13,6 +13,7 @@ from parnassus.text.enumeration import (
     inclusion_probabilities,
 )
 from parnassus.text.generation import complete, generate, written
+from parnassus.text.lstm import RecurrentLanguageModel, RecurrentState
 from parnassus.text.merges import learn_merges
 from parnassus.text.merges_by_library import learn_merges_by_library
 from parnassus.text.ngrams import NGrams, perplexity
@@ -40,6 +41,8 @@ __all__ = [
     "NGrams",
     "Node",
     "Reader",
+    "RecurrentLanguageModel",
+    "RecurrentState",
     "Search",
     "State",
     "Tokeniser",

@@ -1,6 +1,6 @@
 """Claims about encoders, decoders and both together: who sees whom, and what filler may not do (book sec. 10.1.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 
 import torch
@@ -44,11 +44,11 @@ def reached(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 def an_encoder_layer_is_that_of_vaswani() -> Evidence:
     """LN(x + MHA(x)), then LN(a + FFN(a)): torch's encoder layer with the same weights (book sec. 10.1.1)."""
     torch.manual_seed(0)
-    block = Block(SelfAttention(WIDTH, HEADS), feed_forward(WIDTH, 32), norm=norm, arrange=post_norm).double()
+    dense = feed_forward(WIDTH, 32)
+    block = Block(SelfAttention(WIDTH, HEADS), dense, norm=norm, arrange=post_norm).double()
     theirs = nn.TransformerEncoderLayer(WIDTH, HEADS, 32, dropout=0.0, batch_first=True).double()
     _copy(block.attention, theirs.self_attn)
-    theirs.linear1, theirs.linear2 = block.dense[0], block.dense[2]  # type: ignore[index]
-    theirs.norm1, theirs.norm2 = block.norms  # type: ignore[assignment]
+    _give((dense[0], dense[2], *block.norms), (theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2))
     x = torch.randn(3, 7, WIDTH, dtype=torch.float64)
     seen = torch.arange(7) < torch.tensor([[7], [4], [5]])
     difference = block(x, seen[:, None]) - theirs(x, src_key_padding_mask=~seen)
@@ -59,10 +59,11 @@ def an_encoder_layer_is_that_of_vaswani() -> Evidence:
 def a_decoder_layer_is_that_of_vaswani() -> Evidence:
     """Causal self-attention, then the source, then FFN: torch's layer with the same weights (book sec. 10.1.1)."""
     torch.manual_seed(0)
+    dense = feed_forward(WIDTH, 32)
     block = DecoderBlock(
         SelfAttention(WIDTH, HEADS, causal=True),
         cross_attention(WIDTH, HEADS),
-        feed_forward(WIDTH, 32),
+        dense,
         norm=norm,
         arrange=post_norm,
     ).double()
@@ -74,9 +75,10 @@ def a_decoder_layer_is_that_of_vaswani() -> Evidence:
             torch.cat([cross.query.weight, cross.key.weight, cross.value.weight])
         )
         theirs.multihead_attn.in_proj_bias.copy_(torch.cat([cross.query.bias, cross.key.bias, cross.value.bias]))
-    theirs.multihead_attn.out_proj = cross.answer  # type: ignore[assignment]
-    theirs.linear1, theirs.linear2 = block.dense[0], block.dense[2]  # type: ignore[index]
-    theirs.norm1, theirs.norm2, theirs.norm3 = block.norms  # type: ignore[assignment]
+    _give(
+        (cross.answer, dense[0], dense[2], *block.norms),
+        (theirs.multihead_attn.out_proj, theirs.linear1, theirs.linear2, theirs.norm1, theirs.norm2, theirs.norm3),
+    )
     y, z = torch.randn(2, 5, WIDTH, dtype=torch.float64), torch.randn(2, 8, WIDTH, dtype=torch.float64)
     seen = torch.arange(8) < torch.tensor([[8], [3]])
     expected = theirs(y, z, tgt_mask=~causal_mask(5), memory_key_padding_mask=~seen)
@@ -257,4 +259,10 @@ def _copy(ours: SelfAttention, theirs: nn.MultiheadAttention) -> None:
     with torch.no_grad():
         theirs.in_proj_weight.copy_(ours.ask.weight)
         theirs.in_proj_bias.copy_(ours.ask.bias)
-    theirs.out_proj = ours.answer  # type: ignore[assignment]
+    _give((ours.answer,), (theirs.out_proj,))
+
+
+def _give(ours: Sequence[nn.Module], theirs: Sequence[nn.Module]) -> None:
+    """Copy the weights of each module into the one opposite."""
+    for one, other in zip(ours, theirs, strict=True):
+        other.load_state_dict(one.state_dict())

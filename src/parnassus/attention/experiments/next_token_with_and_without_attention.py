@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from parnassus.attention.embedding import TokenEmbedding
 from parnassus.attention.experiments.gpt import counted_pairs, cut, windows
-from parnassus.attention.gpt import rotary_gpt
+from parnassus.attention.gpt import LanguageModel, rotary_gpt
 from parnassus.data import open_text
 from parnassus.optim import Adam
 from parnassus.report import INK, PALETTE, curves, subplots
@@ -53,6 +53,9 @@ class LastToken(nn.Module):
         return cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
 
+Model: TypeAlias = LanguageModel | LastToken
+
+
 @dataclass(frozen=True)
 class Experiment:
     text: str = "pydoc"  # what to learn: pydoc, tiny_shakespeare, moby_dick, names, or a text file of yours
@@ -68,7 +71,7 @@ class Experiment:
         tokeniser = CharacterTokeniser.fit(text.train + text.test)
         train, test = (tokeniser.encode(part).to(run.device) for part in (text.train, text.test[:20_000]))
         size = tokeniser.vocabulary
-        both: SideBySide[nn.Module] = SideBySide(
+        both: SideBySide[Model] = SideBySide(
             {
                 "with attention": rotary_gpt(size, self.window, width=self.width, heads=4, depth=self.depth),
                 "without": LastToken(size, self.width),
@@ -108,15 +111,14 @@ class Experiment:
 
 
 @torch.no_grad()
-def losses(both: SideBySide[nn.Module], pieces: Int[Tensor, "piece window_and_one"]) -> dict[str, float]:
+def losses(both: SideBySide[Model], pieces: Int[Tensor, "piece window_and_one"]) -> dict[str, float]:
     """Nats a character of unseen text, by model."""
-    return {name: float(model.loss(pieces)) for name, model in both.every()}  # type: ignore[operator]
+    return {name: float(model.loss(pieces)) for name, model in both.every()}
 
 
-def embedding_of(model: nn.Module) -> Float[Tensor, "vocabulary width"]:
+def embedding_of(model: Model) -> Float[Tensor, "vocabulary width"]:
     """The vectors of all tokens."""
-    vectors: Tensor = model.embedding.tokens.weight  # type: ignore[union-attr, assignment]  # both have one
-    return vectors.detach().cpu()
+    return model.embedding.tokens.weight.detach().cpu()
 
 
 def togetherness(vectors: Float[Tensor, "vocabulary width"], tokeniser: CharacterTokeniser) -> float:
