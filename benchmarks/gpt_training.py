@@ -22,20 +22,20 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command parnassus has 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, linear, scaled_dot_product_attention
+from torch.optim import AdamW
 
 from parnassus.attention import gpt
 from parnassus.attention.experiments.gpt import clipping
 from parnassus.data import Batches
-from parnassus.optim import AdamW
 from parnassus.runs import RunFolder
 from parnassus.train import Options, Run, descend
 
-SIZES = {"nano": (4, 128, 4, 65, 64, 12), "small": (6, 384, 6, 65, 256, 64), "gpt2": (12, 768, 12, 50_304, 1_024, 16)}
+SIZES = {"nano": (4, 128, 4, 65, 64, 12), "small": (6, 384, 6, 65, 256, 64), "gpt2": (12, 768, 12, 50_304, 1_024, 64)}
 """Blocks, width, heads, tokens, window and windows a step: nanoGPT's for a CPU, for Shakespeare, and GPT-2."""
 PEAK = {"H200": 989e12, "H100": 989e12, "A100": 312e12}
 """Floating-point operations a second in bfloat16 that the makers promise, without sparsity."""
-LIMIT = 0.97
-"""Ours may be slower by no more than what one measures when both are the same."""
+LIMIT = 0.99
+"""Not slower: two plain loops that are the same differ by up to a hundredth in such a race."""
 SHARE = 0.45
 """Of an H200's peak, at the size of GPT-2."""
 RATE = 6e-4
@@ -85,7 +85,7 @@ def plain_steps(size: str, text: Tensor, device: str, steps: int) -> Generator[T
     depth, width, heads, tokens, window, batch = SIZES[size]
     torch.manual_seed(0)
     model = PlainGPT(depth, width, heads, tokens, window).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), RATE, betas=(0.9, 0.95), fused=True)
+    optimizer = AdamW(model.parameters(), RATE, betas=(0.9, 0.95), fused=True)
     loss_of = torch.compile(model.loss) if device == "cuda" else model.loss
     reach = torch.arange(window + 1, device=device)
     while True:
@@ -113,7 +113,8 @@ def our_steps(size: str, text: Tensor, device: str, steps: int, folder: Path) ->
     )
     run = Run(RunFolder.create(folder, "training", {}), options)
     model, optimizer = run.prepare(
-        gpt(tokens, window, width=width, heads=heads, depth=depth), partial(AdamW, lr=RATE, betas=(0.9, 0.95))
+        gpt(tokens, window, width=width, heads=heads, depth=depth),
+        partial(AdamW, lr=RATE, betas=(0.9, 0.95), fused=True),
     )
     optimizer.register_step_pre_hook(clipping(model))
     reach = torch.arange(window + 1, device=text.device)
@@ -146,8 +147,8 @@ def main() -> None:
     """Print milliseconds a step of both, their ratio and our share of the peak; exit code 1 below the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default=None, help="of the model; gpt2 on a card, else nano")
-    parser.add_argument("--turns", type=int, default=8, help="how often each side is timed")
-    parser.add_argument("--steps", type=int, default=20, help="steps a turn")
+    parser.add_argument("--turns", type=int, default=24, help="how often each side is timed")
+    parser.add_argument("--steps", type=int, default=10, help="steps a turn")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads")
     asked, turns, steps, threads = vars(parser.parse_args()).values()
     device = "cuda" if torch.cuda.is_available() else "cpu"
