@@ -25,7 +25,7 @@ lint: .venv/ready
 parity: .venv-bench/ready
 	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
 
-bench: .venv-bench/ready
+bench: .venv-bench/ready .venv-tangents/ready
 	.venv-bench/bin/python benchmarks/overhead.py
 	.venv-bench/bin/python benchmarks/optimisers.py
 	.venv-bench/bin/python benchmarks/autodiff_step.py
@@ -39,6 +39,9 @@ bench: .venv-bench/ready
 	.venv-bench/bin/python benchmarks/attention_length.py
 	.venv-bench/bin/python benchmarks/gpt_training.py
 	.venv-bench/bin/python benchmarks/generation.py
+	.venv-bench/bin/python benchmarks/kernel_entries.py --python .venv-tangents/bin/python
+	.venv-bench/bin/python benchmarks/convolutional_kernel.py --python .venv-tangents/bin/python
+	.venv-bench/bin/python benchmarks/empirical_ntk.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready
@@ -58,5 +61,10 @@ pictures: .venv/ready
 	.venv-bench/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,bench]'
 	touch $@
 
+.venv-tangents/ready:  # neural-tangents imports with these only
+	$(PYTHON) -m venv .venv-tangents
+	.venv-tangents/bin/pip install -q jax==0.4.30 jaxlib==0.4.30 'numpy<2' neural-tangents==0.6.5
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench dist build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache

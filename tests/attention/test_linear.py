@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from parnassus.attention import Block, LanguageModel, PositionalEmbedding, causal_mask, feed_forward
 from parnassus.attention.linear import (
+    GROUP,
     LinearSelfAttention,
     RunningSums,
     causal_linear_attention,
@@ -13,6 +14,7 @@ from parnassus.attention.linear import (
     kernel_weights,
     linear_attention,
     recall,
+    with_column,
 )
 
 
@@ -77,6 +79,17 @@ def test_gradients() -> None:
     assert torch.autograd.gradcheck(lambda q, k, v: causal_linear_attention(q, k, v, chunk=3), (query, key, value))
 
 
+def test_the_slope_of_the_features_is_the_lesser_of_them_and_one() -> None:
+    x = torch.tensor([-200.0, -1.5, -1e-3, 1e-3, 2.0, 800.0], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(elu_features(x).sum(), x)
+    assert torch.equal(slope, torch.where(x > 0, 1.0, x.exp()).detach())  # finite where eˣ is not
+    near = tokens(3, 4)[0].requires_grad_()
+    assert torch.autograd.gradcheck(elu_features, near)
+    assert torch.autograd.gradgradcheck(elu_features, near)
+    each = torch.func.vmap(torch.func.grad(lambda row: elu_features(row).square().sum()))(near.detach())
+    assert torch.allclose(each, torch.autograd.grad(elu_features(near).square().sum(), near)[0])
+
+
 def test_hidden_keys_count_for_nothing() -> None:
     query, key, value = tokens(2, 6, 4)
     visible = torch.tensor([[True, True, False, True, False, False], [False] * 6])
@@ -94,6 +107,27 @@ def test_long_sums_of_half_precision_numbers() -> None:
     exact = causal_linear_attention(query.double(), key.double(), value.double() + 1)
     near = causal_linear_attention(query, key, value + 1, chunk=16)
     assert float((near - exact)[2_000:].abs().max()) < 0.05  # sums in bfloat16 would be off by 1
+
+
+def test_groups_of_groups_of_chunks() -> None:
+    query, key, value = tokens(GROUP**2 + GROUP + 3, 4)
+    causal = kernel_weights(query, key, elu_features, causal_mask(len(query)))
+    assert torch.allclose(causal_linear_attention(query, key, value, chunk=1), causal @ value, atol=1e-12)
+
+
+def test_half_precision_is_read_on_from_sums_in_single() -> None:
+    query, key, value = (x.bfloat16() for x in tokens(2, 40, 8))
+    _, past = recall(elu_features(query), elu_features(key), value)
+    assert past.values.dtype == past.normaliser.dtype == torch.float32
+    after, more = recall(elu_features(query), elu_features(key), value, past)
+    assert (after.dtype, more.values.dtype) == (torch.bfloat16, torch.float32)
+    assert torch.allclose(more.normaliser, 2 * past.normaliser)
+
+
+def test_a_column_more_makes_whole_rows() -> None:
+    wider = with_column(torch.ones(2, 3, 5), torch.full((3, 1), 2.0))
+    assert torch.equal(wider[1, 2], torch.tensor([1.0, 1, 1, 1, 1, 2, 0, 0]))
+    assert with_column(torch.ones(3, 7).bfloat16(), torch.zeros(1).bfloat16()).shape == (3, 8)
 
 
 def test_a_chunk_of_nothing_is_refused() -> None:

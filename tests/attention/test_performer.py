@@ -71,6 +71,34 @@ def test_gradients_are_those_of_the_definition() -> None:
         torch.testing.assert_close(own, other)
 
 
+def test_directions_can_be_learned_and_rows_differentiated_each_for_itself() -> None:
+    q, k, v, directions = inputs(8)
+    ours, theirs = (directions.clone().requires_grad_() for _ in range(2))
+    performer_attention(q, k, v, ours).square().sum().backward()
+    by_definition(q, k, v, theirs, torch.ones(8, 8)).square().sum().backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
+
+    def loss(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return performer_attention(q, k, v, directions).square().sum()
+
+    each = torch.func.vmap(torch.func.grad(loss))(q, k, v)
+    torch.testing.assert_close(each, torch.func.grad(loss)(q, k, v))
+
+
+def test_it_learns_under_autocast() -> None:
+    torch.manual_seed(0)
+    layer, x = PerformerAttention(16, 2, features=32), torch.randn(2, 9, 16)
+    exact = layer(x)
+    (slope,) = torch.autograd.grad(exact.square().sum(), layer.ask.weight)
+    with torch.autocast("cpu", torch.bfloat16):
+        near = layer(x)
+        loss = near.square().sum()
+    assert near.dtype == torch.bfloat16
+    torch.testing.assert_close(near.float(), exact, atol=0.05, rtol=0)
+    (found,) = torch.autograd.grad(loss, layer.ask.weight)
+    assert float((found - slope).norm()) < 0.05 * float(slope.norm())
+
+
 def test_long_sequences_are_taken_head_by_head_to_the_same_end() -> None:
     source = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(2, 1, LARGE // 256, 4, generator=source, dtype=torch.float64) for _ in range(3))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,6 +14,8 @@ from parnassus.attention.self_attention import SelfAttention, join_heads
 
 Features: TypeAlias = Callable[[Tensor], Tensor]
 """φ: queries or keys (…, time, width) as features (…, time, features)."""
+GROUP = 16
+"""Chunks whose sums one product adds up; the sums of the groups are added up in the same way."""
 
 
 def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -21,7 +23,28 @@ def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Not as (eˣ − 1) + 1, which in single precision is 0 below x = −17.
     """
-    return x.relu() + x.clamp(max=0.0).exp()
+    features: Tensor = _EluFeatures.apply(x) if x.requires_grad else _EluFeatures.forward(x)  # type: ignore[no-untyped-call]
+    return features
+
+
+class _EluFeatures(torch.autograd.Function):
+    """φ(x) = min(max(x + 1, 1), eˣ) and φ′(x) = min(φ(x), 1): half the passes over memory that autograd would make."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return torch.clamp(x + 1, x.new_ones(()), x.exp())
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        (features,) = ctx.saved_tensors
+        gradient: Tensor = slope * features.clamp(max=1.0)
+        return gradient
 
 
 def kernel_weights(
@@ -33,7 +56,7 @@ def kernel_weights(
     """⟨φ(q_i), φ(k_j)⟩ / Z_i, the n × n weights that linear attention never forms: to look at and to check against."""
     kernel = features(query) @ features(key).mT
     kernel = kernel if mask is None else kernel.masked_fill(~mask, 0.0)
-    return _divided(kernel, kernel.sum(-1))
+    return _divided(kernel, kernel.sum(-1, keepdim=True))
 
 
 def linear_attention(
@@ -72,7 +95,7 @@ def mix(
     value: Float[Tensor, "*batch keys out"],
 ) -> Float[Tensor, "*batch queries out"]:
     """Linear attention of features φ(q) and φ(k) that are there already, and need not come from one φ."""
-    return _divided(asked @ (offered.mT @ value), (asked @ offered.sum(-2).unsqueeze(-1)).squeeze(-1))
+    return _divided(asked @ (offered.mT @ value), asked @ offered.sum(-2).unsqueeze(-1))
 
 
 @dataclass(frozen=True)
@@ -101,19 +124,22 @@ def recall(
     """
     if chunk < 1:
         raise ValueError(f"a chunk holds at least one token; got chunk={chunk}")
-    time = asked.shape[-2]
+    time, out = value.shape[-2:]
     chunk = min(chunk, max(time, 1))
-    q, k, v = (_in_chunks(x, chunk) for x in (asked, offered, value))
-    sums, normaliser = k.mT @ v, k.sum(-2)  # of each chunk
-    before, before_normaliser = _cumulated(sums, -3), _cumulated(normaliser, -2)
+    valued = with_column(value, value.new_ones(1))  # 1 is a value too, and its mixture the sum of the weights
+    q, k, v = (_in_chunks(x, chunk) for x in (asked, offered, valued))
+    sums = k.mT @ v  # of each chunk
+    before = _before(sums.flatten(-2)).view_as(sums)
+    wide = torch.promote_types(sums.dtype, torch.float32)  # long sums of halves would stand still
+    after = before[..., -1, :, :].to(wide) + sums[..., -1, :, :]
     if past is not None:
-        before = before + past.values.unsqueeze(-3)
-        before_normaliser = before_normaliser + past.normaliser.unsqueeze(-2)
-    near = (q @ k.mT).tril()
-    mixed = near @ v + q @ before[..., :-1, :, :].to(q.dtype)
-    total = near.sum(-1) + (q @ before_normaliser[..., :-1, :].unsqueeze(-1).to(q.dtype)).squeeze(-1)
-    output = _divided(mixed, total).flatten(-3, -2)[..., :time, :]
-    return output, Sums(before[..., -1, :, :], before_normaliser[..., -1, :])
+        known = torch.cat([past.values, past.normaliser.unsqueeze(-1)], -1)
+        known = pad(known, (0, sums.shape[-1] - out - 1))
+        before, after = (before + known.unsqueeze(-3)).to(q.dtype), after + known
+    near = (q @ k.mT).tril_()
+    mixed = torch.baddbmm(*(x.flatten(0, -3) for x in (near @ v, q, before))).view(v.shape)
+    values, total, _ = mixed.split([out, 1, mixed.shape[-1] - out - 1], -1)
+    return _divided(values, total).flatten(-3, -2)[..., :time, :], Sums(after[..., :out], after[..., out])
 
 
 class RunningSums:
@@ -200,26 +226,44 @@ def mask_of_keys(mask: Bool[Tensor, "*batch queries keys"] | None) -> Bool[Tenso
     return mask[..., :1, :]
 
 
+def with_column(x: Float[Tensor, "*batch width"], column: Float[Tensor, "*#batch 1"]) -> Float[Tensor, "*batch wider"]:
+    """One more column, then zeros until a row has whole 16 bytes: a GPU multiplies such rows far faster."""
+    spare = -(x.shape[-1] + 1) % (16 // x.element_size())
+    return torch.cat([x, column.expand(*x.shape[:-1], 1), x.new_zeros(1).expand(*x.shape[:-1], spare)], -1)
+
+
 def _shown(x: Tensor, visible: Tensor | None) -> Tensor:
     """With 0 at the keys that nobody sees: a NaN in padding must not come through."""
     return x if visible is None else x.masked_fill(~visible.unsqueeze(-1), 0.0)
 
 
 def _in_chunks(x: Float[Tensor, "*batch time width"], chunk: int) -> Float[Tensor, "*batch chunks {chunk} width"]:
-    """The last chunk filled up with zeros."""
-    chunks = -(-x.shape[-2] // chunk)
+    """One chunk at least; the last is filled up with zeros."""
+    chunks = max(1, -(-x.shape[-2] // chunk))
     spare = chunks * chunk - x.shape[-2]
     filled = pad(x, (0, 0, 0, spare)) if spare else x  # to pad by nothing would copy
     parts: Tensor = filled.unflatten(-2, (chunks, chunk))
     return parts
 
 
-def _cumulated(sums: Tensor, axis: int) -> Tensor:
-    """Sums of the first 0, 1, …, all chunks, in single precision at least: long sums of halves would stand still."""
-    wide = torch.promote_types(sums.dtype, torch.float32)
-    return pad(sums.cumsum(axis, dtype=wide), [0, 0] * (-axis - 1) + [1, 0])
+def _before(sums: Float[Tensor, "*batch chunks numbers"]) -> Float[Tensor, "*batch chunks numbers"]:
+    """Σ_{j < i} of the sums of chunks, by products with a triangle of ones.
+
+    A product adds in single precision at least, whatever it takes and gives. A cumsum would have to be asked for a
+    copy in single precision, which then is shifted and made small again; and its gradient is four more passes.
+    """
+    chunks = sums.shape[-2]
+    if chunks == 1:
+        return torch.zeros_like(sums)
+    grouped = _in_chunks(sums, min(chunks, GROUP))
+    earlier = sums.new_ones(grouped.shape[-2], grouped.shape[-2]).tril(-1)
+    within = earlier @ grouped
+    if chunks > GROUP:
+        within = within + _before(within[..., -1, :] + grouped[..., -1, :]).unsqueeze(-2)
+    return within.flatten(-3, -2)[..., :chunks, :]
 
 
-def _divided(mixed: Tensor, total: Tensor) -> Tensor:
+def _divided(mixed: Float[Tensor, "*batch out"], total: Float[Tensor, "*batch 1"]) -> Float[Tensor, "*batch out"]:
     """Where nothing was seen the total is 0, and so is the answer: never NaN."""
-    return mixed / total.masked_fill(total == 0, 1.0).unsqueeze(-1)
+    share: Tensor = total.masked_fill(total == 0, 1.0).reciprocal()  # the gradient of a division takes twice the passes
+    return mixed * share

@@ -1,23 +1,24 @@
 """Performer: softmax attention by random features, linear in the length (Diehl sec. 4.1, Choromanski et al. 2021)."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.autograd.function import once_differentiable
 
 from parnassus.attention.cache import Memory
 from parnassus.attention.head_positions import HeadPositions
-from parnassus.attention.linear import RunningSums, mask_of_keys, recall, weights_by_features
+from parnassus.attention.linear import RunningSums, mask_of_keys, recall, weights_by_features, with_column
 from parnassus.attention.random_features import orthogonal_directions, positive_features
 from parnassus.attention.self_attention import SelfAttention, join_heads
 
 Draw: TypeAlias = Callable[[int, int], Tensor]
 """draw(count, width): that many random directions, such as `orthogonal_directions`."""
 LARGE = 1 << 19
-"""Features of one head, from which on a CPU takes one head after the other: they then stay in its cache."""
+LARGE_ON_GPU = 1 << 23
+"""Numbers that stay in the cache through all passes over them: of heads with more features, only some are at work."""
 
 
 def performer_attention(
@@ -39,22 +40,71 @@ def performer_attention(
     seen the answer is 0. `scale` is 1/√width unless told.
     """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    large = query.device.type == "cpu" and key.shape[-2] * len(directions) >= LARGE
-    if large and visible is None and query.shape[:-2].numel() > 1:
-        heads = zip(*(x.flatten(0, -3) for x in (query, key, value)), strict=True)
+    at_once = max(1, (LARGE if query.is_cpu else LARGE_ON_GPU) // (key.shape[-2] * len(directions)))
+    if visible is None and query.shape[:-2].numel() > at_once:
+        heads = zip(*(x.flatten(0, -3).split(at_once) for x in (query, key, value)), strict=True)
         parts = [performer_attention(q, k, v, directions, scale=scale) for q, k, v in heads]
-        return torch.stack(parts).view(*query.shape[:-1], value.shape[-1])
+        return torch.cat(parts).view(*query.shape[:-1], value.shape[-1])
     turned = directions * scale**0.5
-    scores = (turned @ key.mT).sub_(scale / 2 * key.square().sum(-1).unsqueeze(-2))
+    height = -scale / 2 * key.square().sum(-1)
     sees = None if visible is None else visible.any(-1)[..., None, None]
     if visible is not None and sees is not None:
-        scores = scores.masked_fill(~visible.unsqueeze(-2) & sees, -torch.inf)
+        height = height.masked_fill(~(visible | ~sees.squeeze(-1)), -torch.inf)
         value = value.masked_fill(~visible.unsqueeze(-1), 0.0)  # a NaN in padding must not come through
-    peak = scores.detach().amax(-1, keepdim=True)
-    looked = scores.sub_(peak).exp_() @ pad(value, (0, 1), value=1.0)  # in place: at n · features memory is the cost
-    mixed, total = looked[..., :-1], looked[..., -1:]
-    answer: Tensor = (query @ turned.mT).add_((peak + total.log()).mT).softmax(-1) @ (mixed / total)
+    turned = turned.expand(*key.shape[:-2], -1, -1)
+    look = _Looked.apply
+    with torch.autocast(
+        value.device.type, enabled=False
+    ):  # backward knows no autocast, and would find mixed precisions
+        turned, query, key, height = (x.to(value.dtype) for x in (turned, query, key, height))
+        mixed, total, _ = look(turned, key, value, height, True)  # type: ignore[no-untyped-call]
+        answer: Tensor = look(query, turned, mixed, total, False)[0]  # type: ignore[no-untyped-call]
     return answer if sees is None else answer.masked_fill(~sees, 0.0)
+
+
+class _Looked(torch.autograd.Function):
+    """R = P V with P = softmax(X), X = Q Kᵀ + 1 hᵀ, and if asked for c_i = log Σ_j exp(X_ij). Slopes ∂ of the loss:
+
+        ∂X = P ⊙ (∂R Vᵀ + (∂c − ⟨∂R, R⟩) 1ᵀ),   ∂Q = ∂X K,   ∂K = ∂Xᵀ Q,   ∂V = Pᵀ ∂R,   ∂h = ∂Xᵀ 1
+
+    X and P are large, and passes over them are the cost. So what is added to each row or column of a product is one
+    more column of its factors, where autograd would add it afterwards.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        height: Tensor,
+        totals: bool,  # noqa: FBT001 - apply takes no names
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        scores = with_column(query, query.new_ones(1)) @ with_column(key, height.unsqueeze(-1)).mT
+        weights = scores.softmax(-1)
+        total = scores.amax(-1) - weights.amax(-1).log() if totals else None
+        return weights @ value, total, weights
+
+    @staticmethod
+    def setup_context(
+        ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Tensor, bool], output: tuple[Tensor, Tensor | None, Tensor]
+    ) -> None:
+        query, key, value, _, _ = inputs
+        answer, _, weights = output
+        ctx.mark_non_differentiable(weights)
+        ctx.save_for_backward(query, key, value, answer, weights)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_answer: Tensor, d_total: Tensor | None, _: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, answer, weights = ctx.saved_tensors
+        level = -(d_answer * answer).sum(-1, keepdim=True)
+        level = level if d_total is None else level + d_total.unsqueeze(-1)
+        d_scores = (with_column(d_answer, level) @ with_column(value, value.new_ones(1)).mT).mul_(weights)
+        d_query = d_scores @ key if ctx.needs_input_grad[0] else None
+        d_key = d_scores.mT @ query if ctx.needs_input_grad[1] else None
+        return d_query, d_key, weights.mT @ d_answer, d_scores.sum(-2), None
 
 
 def causal_performer_attention(

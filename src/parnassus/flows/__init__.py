@@ -23,7 +23,7 @@ from parnassus.flows.dequantisation import Dequantised, Logit, bits_per_dimensio
 from parnassus.flows.distribution import FlowDistribution
 from parnassus.flows.flow import Chain, Flow, GaussianBase, Inverted, Invertible
 from parnassus.flows.gated_pixelcnn import GatedStack, gated_pixelcnn
-from parnassus.flows.image_flow import ConvNetwork, glow_step, image_flow, real_nvp_step
+from parnassus.flows.image_flow import ConvNetwork, PixelNorm, glow_step, image_flow, real_nvp_step
 from parnassus.flows.linear import LinearFlow, Permutation
 from parnassus.flows.masked_network import MaskedDense, MaskedNetwork, autoregressive_masks, degrees
 from parnassus.flows.matrices import (
@@ -91,6 +91,7 @@ __all__ = [
     "Permutation",
     "PixelLSTM",
     "PixelModel",
+    "PixelNorm",
     "RecurrentConditioner",
     "RouletteLogDet",
     "SeparateConditioners",

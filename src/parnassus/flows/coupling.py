@@ -66,7 +66,8 @@ class AffineCoupling(nn.Module):
     ) -> tuple[Float[Tensor, "batch features *space"], Float[Tensor, " batch"]]:
         kept, rest = self._split(x)
         alpha, beta = self.coefficients(kept)
-        return self._join(kept, (rest - beta) / alpha.exp()), -_total(alpha)
+        shrinking = -alpha  # a product's gradient takes fewer passes than a quotient's
+        return self._join(kept, (rest - beta) * shrinking.exp()), _total(shrinking)
 
     def extra_repr(self) -> str:
         return f"{self._features - self._moved} of {self._features} coordinates kept"
@@ -133,7 +134,7 @@ class AlternatingCouplings(Chain):
         for coupling in reversed(list(self._couplings())):
             kept, moved = coupling.places
             alpha, beta = coupling.coefficients(blocks[kept])
-            blocks[moved] = (blocks[moved] - beta) / alpha.exp()
+            blocks[moved] = (blocks[moved] - beta) * (-alpha).exp()
             alphas.append(alpha)
         return torch.cat(blocks, 1), -_total(torch.cat(alphas, 1))
 

@@ -1,11 +1,12 @@
 """Flows over images: Real NVP and Glow, couplings by convolutions at several scales (book sec. 13.1)."""
 
 from collections.abc import Callable
-from math import prod
+from math import prod, sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm
 
 from parnassus.flows.actnorm import ActNorm
 from parnassus.flows.coupling import AffineCoupling, silenced
@@ -18,11 +19,28 @@ from parnassus.flows.squeeze import checkerboard
 from parnassus.layers.residual import Residual
 
 
+class PixelNorm(nn.Module):
+    """Every pixel's channels standardised by their own mean and deviation (Diehl sec. 1.6): how long they were is lost.
+
+    The pixels come out channels last in memory, as convolutions on tensor cores take them.
+    """
+
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels height width"]:
+        return layer_norm(x.movedim(1, -1), x.shape[1:2]).movedim(-1, 1)
+
+
 class ConvNetwork(nn.Module):
     """What a coupling of images asks: a 3 × 3 convolution, residual blocks, and a last convolution that begins at zero.
 
-    Each block is h + C₁ₓ₁ silu(C₃ₓ₃ silu(h)). Even where products are taken in bfloat16, α and β come in the precision
-    of the images, so that log-determinants are summed in it.
+        h ← h + C₁ₓ₁ silu(C₃ₓ₃ silu(h)) for each block,   (α, β) = C silu(ĥ)/√f,   f = 9 · width inputs a number
+
+    ĥ has each pixel's channels standardised. Both this and the root keep a chain of many couplings from bursting.
+    Without the norm β is as large as what was kept, the next coupling keeps what β has moved, and an unusual image is
+    driven out by a factor at every coupling. Without the root a step of Adam, which moves every weight by the learning
+    rate η, would move each α and β by up to f η: 1 or more in a wide network, in all couplings at once.
+
+    Even where products are taken in bfloat16, α and β come in the precision of the images, so that log-determinants
+    are summed in it.
     """
 
     def __init__(self, inputs: int, outputs: int, *, width: int = 64, blocks: int = 2) -> None:
@@ -38,14 +56,17 @@ class ConvNetwork(nn.Module):
                     )
                     for _ in range(blocks)
                 ),
+                PixelNorm(),
                 nn.SiLU(),
                 nn.Conv2d(width, outputs, 3, padding=1),
             )
         )
+        self.root = sqrt(9 * width)  # √f
 
+    @torch.compiler.nested_compile_region  # alike in all couplings of a scale: compiled once for them
     def forward(self, kept: Float[Tensor, "batch inputs height width"]) -> Float[Tensor, "batch outputs height width"]:
-        coefficients: Tensor = self.layers(kept)
-        return coefficients.to(kept.dtype)
+        coefficients: Tensor = self.layers(kept.contiguous(memory_format=torch.channels_last))
+        return coefficients.to(kept.dtype) / self.root
 
 
 class Exactly(nn.Module):

@@ -113,7 +113,8 @@ class BarsView:
         rows = []
         for index, (name, value) in enumerate(zip(answer["names"], answer["values"], strict=True)):
             marked = " marked" if index == answer["marked"] else ""
-            fill = f'<span class="fill{marked}" style="display:block;width:{100 * abs(value) / most:.1f}%"></span>'
+            kind, width = marked + (" less" if value < 0 else ""), 100 * abs(value) / most
+            fill = f'<span class="fill{kind}" style="display:block;width:{width:.1f}%"></span>'
             rows.append(
                 f'<span class="name{marked}">{escape(name)}</span><span class="track">{fill}</span>'
                 f'<span class="value{marked}">{value:.3f}</span>'

@@ -86,9 +86,9 @@ export default {
       pen.globalAlpha = 1;
       (this.threads || []).forEach((places) => this.line(pen, places, ink, 0.7 * unit));
       (this.arrows || []).forEach((ends) => this.arrow(pen, ends, ink, unit));
+      Object.values(this.ways || {}).forEach((places, index) => this.way(pen, places, this.palette[index % this.palette.length], unit));
       pen.fillStyle = this.palette[1];
       for (const [x, y] of this.dots || []) { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2 * unit, 0, 7); pen.fill(); }
-      Object.values(this.ways || {}).forEach((places, index) => this.way(pen, places, this.palette[index % this.palette.length], unit));
       if (!this.at) return;
       const [x, y] = [this.across(this.at[0]), this.down(this.at[1])];
       pen.strokeStyle = ink;
@@ -140,6 +140,7 @@ export default {
     },
     way(pen, places, colour, unit) {
       const inside = this.line(pen, places, colour, 1.6 * unit);
+      if (inside.length > 150) return; // a curve, not steps
       for (const [x, y] of inside.slice(0, 60)) { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2.4 * unit, 0, 7); pen.fill(); }
     },
   },

@@ -33,7 +33,7 @@ class NegativeELBO:
 
     def __call__(self, model: "VAE", x: Float[Tensor, "batch *event"], /) -> Float[Tensor, " batch"]:
         terms = model.terms(x)
-        return terms.distortion + self.beta * terms.rate
+        return terms.distortion.add(terms.rate, alpha=self.beta)
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def reparametrise(
 
     The text multiplies by σ² in words and by σ in its listing; only σ gives z the variance σ².
     """
-    return mean + (log_variance / 2).exp() * torch.randn_like(mean)
+    return torch.addcmul(mean, (log_variance / 2).exp(), torch.randn_like(mean))
 
 
 def standard_normal_kl(

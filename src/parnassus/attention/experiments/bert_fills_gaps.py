@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import one_hot, pad
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import OneCycleLR
 
@@ -17,18 +17,18 @@ from parnassus.attention.block import feed_forward
 from parnassus.attention.classifier import SentenceClassifier
 from parnassus.attention.embedding import TokenEmbedding
 from parnassus.attention.encoder import Encoder, encoder, masked_mean, of_length_one
+from parnassus.attention.feature_ridge import FeatureRidge
 from parnassus.attention.lean import LeanBlock, NeighbourMixing
 from parnassus.attention.recurrent_encoder import RecurrentEncoder
 from parnassus.data import Split
 from parnassus.data.phrases import NOUNS, Phrase, phrases
+from parnassus.layers.dense import parameter_count
 from parnassus.optim import Adam
-from parnassus.report import PALETTE, bars, subplots
+from parnassus.report import bars
+from parnassus.report.words import guessed_words
 from parnassus.text import WordTokeniser
 from parnassus.text.words import split_words
 from parnassus.train import Run, SideBySide, at_least, at_most, descend, reported
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 covers = ("B10.1.1-8", "B10.1.1-9", "B10.1.2-8", "B10.1.2-12", "B10.1.2-13")
 expected = {
@@ -84,12 +84,9 @@ class Experiment:
 
     def lean(self, vocabulary: int) -> Encoder:
         """An encoder without attention: one layer more, so that it hears a whole sentence."""
+        norm = partial(nn.LayerNorm, self.width)
         blocks = [
-            LeanBlock(
-                NeighbourMixing(self.width, self.reach),
-                feed_forward(self.width),
-                norm=lambda: nn.LayerNorm(self.width),
-            )
+            LeanBlock(NeighbourMixing(self.width, self.reach), feed_forward(self.width), norm=norm)
             for _ in range(self.depth + 1)
         ]
         embedding = of_length_one(TokenEmbedding(vocabulary, self.width))
@@ -256,11 +253,9 @@ def read_off(
     """How well each class fits `test`, by ridge regression on one-hot targets, in closed form."""
     assert labels is not None
     mean, spread = train.mean(0), train.std(0) + 1e-6
-    train, test = ((torch.nn.functional.pad((x - mean) / spread, (0, 1), value=1.0)).double() for x in (train, test))
-    targets = torch.nn.functional.one_hot(labels, len(NOUNS)).double()
-    gram = train.mT @ train + RIDGE * len(train) * torch.eye(train.shape[1], dtype=train.dtype, device=train.device)
-    weights: Tensor = torch.linalg.solve(gram, train.mT @ targets)
-    return test @ weights
+    train, test = (pad((x - mean) / spread, (0, 1), value=1.0).double() for x in (train, test))
+    targets = one_hot(labels, len(NOUNS)).double()
+    return FeatureRidge.fit(train, targets, penalty=RIDGE).predict(test)
 
 
 def show_found(run: Run, models: SideBySide[MaskedLanguageModel], result: dict[str, float]) -> None:
@@ -276,11 +271,10 @@ def show_found(run: Run, models: SideBySide[MaskedLanguageModel], result: dict[s
         "Words of unseen sentences, hidden one at a time. Many gaps have several good answers, so nobody finds all; "
         "the first three count words, the others have learned.",
     )
-    sizes = {name: sum(parameter.numel() for parameter in model.parameters()) for name, model in models.every()}
     run.table(
         "networks",
         [
-            {"network": NAMES[name], "parameters": sizes[name], "found": result[f"found_{name}"],
+            {"network": NAMES[name], "parameters": parameter_count(models.one(name)), "found": result[f"found_{name}"],
              "nats a gap": result[f"nats_{name}"]}
             for name in models
         ],
@@ -292,38 +286,14 @@ def show_guesses(
     run: Run, model: MaskedLanguageModel, words: WordTokeniser, test: Int[Tensor, "sentence time"]
 ) -> None:
     """One sentence, each word hidden in turn, and what BERT expects there."""
-    lengths = (test != 0).sum(1)
-    tokens = test[int(lengths.argmax())][None]
-    gaps = every_gap(tokens)
+    longest = int((test != 0).sum(1).argmax())
+    gaps = every_gap(test[longest][None])
     names = [words.decode(word[None].cpu()) for word in gaps.wanted]
     probability, guess = at_gaps(model, gaps).exp().topk(3, dim=1)
     labels = [[words.decode(word[None]) for word in row] for row in guess.cpu()]
-    right = guess == gaps.wanted[:, None]
     run.figure(
         "guesses",
-        draw_guesses(names, labels, probability.cpu(), right.cpu()),
+        guessed_words(names, labels, probability.cpu(), (guess == gaps.wanted[:, None]).cpu()),
         "An unseen sentence, each of its words hidden in turn: the three likeliest words in that gap, and how likely "
         "BERT finds them. Orange is the word that stood there.",
     )
-
-
-def draw_guesses(
-    names: Sequence[str],
-    labels: Sequence[Sequence[str]],
-    probability: Float[Tensor, "gap 3"],
-    right: Bool[Tensor, "gap 3"],
-) -> "Figure":
-    figure, axes = subplots(size=(7.2, 0.9 + 0.42 * len(names)))
-    ax = axes[0, 0]
-    for row, guesses in enumerate(labels):
-        left = 0.0
-        for share, label, hit in zip(probability[row].tolist(), guesses, right[row].tolist(), strict=True):
-            ax.barh(row, share, left=left, height=0.7, color=PALETTE[1 if hit else 0], edgecolor="white", linewidth=0.8)
-            if share > 0.09:
-                ax.text(left + share / 2, row, label, ha="center", va="center", color="white", fontsize=9)
-            left += share
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.set(xlabel="probability", xlim=(0.0, 1.0))
-    ax.grid(visible=False, axis="y")
-    return figure

@@ -1,4 +1,8 @@
-"""How often does the last letter occur? One attention layer learns to count (Diehl sec. 2.2)."""
+"""How often does the last letter occur? One attention layer learns to count (Diehl sec. 2.2).
+
+Descent finds this from some random beginnings only, so there are several, and the best fit to the training words is
+kept. More succeed where queries and keys begin alike: each letter then looks for itself.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +15,9 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention import MultiHeadAttention, Widths
 from parnassus.data.splits import Split
-from parnassus.layers import mlp, relu
+from parnassus.layers import mlp, relu, require_labels
 from parnassus.optim import Adam
-from parnassus.report import INK, PALETTE, heatmap, subplots
+from parnassus.report import FAINT, INK, PALETTE, heatmap, subplots
 from parnassus.train import Run, SideBySide, at_least, at_most, between, descend, reported
 
 if TYPE_CHECKING:
@@ -21,14 +25,21 @@ if TYPE_CHECKING:
 
 covers = ("C-13", "D2.2.3")
 expected = {
-    "accuracy": at_least(0.97, "share of unseen words counted rightly"),
+    "accuracy": at_least(0.97, "share of unseen words counted rightly, best fit of several beginnings"),
     "accuracy_without_a_start": reported("the same without a letter before the word that is looked at too"),
+    "learned_alike": reported("share of beginnings with queries and keys alike that learn to count"),
+    "learned_apart": reported("the same with queries and keys drawn apart, which is usual"),
     "accuracy_of_the_bag": between(0.35, 0.55, "the same by the mean of all letters, without a question"),
-    "score_of_a_match": between(0.5, 8.0, "λ, by how much a match scores above other letters, mean over last letters"),
-    "distance_from_the_law": at_most(0.08, "root mean square between the weight on matches and c·e^λ/(c·e^λ + n − c)"),
+    "score_of_a_match": between(1.5, 5.0, "λ, by how much a match scores above other letters, mean over last letters"),
+    "distance_from_the_law": at_most(0.05, "root mean square between the weight on matches and c·e^λ/(c·e^λ + n − c)"),
     "accuracy_at_half_the_length": reported("share of shorter words counted rightly, which were never trained on"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 20, "words": 200}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 20, "words": 200, "tries": 2}, "gpu": {}}
+
+
+KINDS = ("alike", "apart", "without start", "bag")
+LEARNED = 0.97
+"""Share of unseen words from which on we say that a model counts."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +48,20 @@ class Experiment:
     length: int = 10  # letters of a word, n
     words: int = 4_000  # words to learn from
     width: int = 16  # width of embedding, queries, keys and values
-    steps: int = 1_500  # gradient steps
+    steps: int = 1_000  # gradient steps
+    tries: int = 5  # beginnings of each kind, trained side by side
     lr: float = 1e-2  # Adam's largest learning rate, reached after a tenth of the steps
 
     def model(self) -> SideBySide["LastLetter"]:
-        def one(*, starts: bool, asks: bool) -> LastLetter:
+        def one(*, starts: bool = True, asks: bool = True) -> LastLetter:
             return LastLetter(self.letters, self.length, self.width, starts=starts, asks=asks)
 
-        return SideBySide(
-            {
-                "attention": one(starts=True, asks=True),
-                "without start": one(starts=False, asks=True),
-                "bag": one(starts=False, asks=False),
-            }
-        )
+        models = {"bag": one(starts=False, asks=False)}
+        for number in range(self.tries):
+            models[f"apart {number}"] = one()
+            models[f"alike {number}"] = begin_alike(one())
+            models[f"without start {number}"] = begin_alike(one(starts=False))
+        return SideBySide(models)
 
     def __call__(self, run: Run) -> dict[str, float]:
         words = random_words(self.words, self.length, self.letters, seed=run.seed).to(run.device)
@@ -61,28 +72,49 @@ class Experiment:
         run.keep("warming", warming)
         for step, loss in descend(run, models, optimizer, words.pairs(128, self.steps)):
             warming.step()
-            run.log(step, loss=loss)
+            run.log(step, loss=loss / len(models))
 
-        model = models.one("attention")
+        counts = require_labels(words.y, self.length)
         with torch.no_grad():
-            accuracy = {name: share_right(each, unseen) for name, each in models.every()}
+            fits = {name: float(model.loss(words.x, counts)) for name, model in models.every()}
+            shares = {name: share_right(model, unseen) for name, model in models.every()}
+            best = {
+                kind: min((name for name in fits if name.startswith(kind)), key=lambda name: fits[name])
+                for kind in KINDS
+            }
+            model = models.one(best["alike"])
             at_half = share_right(model, shorter)
             seen = Matches.of(model, unseen)
             self.show(run, model, unseen, seen)
+        accuracy = {kind: shares[name] for kind, name in best.items()}
+        by_kind = {kind: [share for name, share in shares.items() if name.startswith(kind)] for kind in KINDS}
+        learned = {kind: sum(share >= LEARNED for share in found) / len(found) for kind, found in by_kind.items()}
+        run.figure(
+            "beginnings",
+            beginnings_figure(by_kind),
+            f"Share of unseen words counted rightly, from {self.tries} random beginnings of each kind (one of the "
+            "bag). Descent can settle with some letters matched and others not, and where it does depends on where it "
+            "began. Alike: queries and keys have the same weights at first, so that a letter begins by looking for "
+            "itself; so have those without a start. The line is where we say that a model counts.",
+        )
         strengths = seen.strengths(self.letters)
         run.note(
             "what to see",
             f"A match scores λ = {float(strengths.mean()):.2f} above other letters, on average over last letters. The "
             "network after the layer never sees which letter came last, only what attention brings back. It reads the "
-            "count from the weight on the start, e^s / (e^s + c·e^λ + n − c), which does not depend on the letter. "
+            "count from the weight on the start, e^s / (e^s + c·e^λ + n − c), alike for letters of equal s and λ. "
             f"Without a start {accuracy['without start']:.0%} of unseen words are counted rightly, with it "
-            f"{accuracy['attention']:.1%}; the mean of all letters, a bag that nobody asks, gives "
-            f"{accuracy['bag']:.0%}. All these weights depend on n as well: of words of half the length {at_half:.0%} "
-            "are counted rightly.",
+            f"{accuracy['alike']:.1%}, each time by the best fit of {self.tries}; the mean of all letters, a bag that "
+            f"nobody asks, gives {accuracy['bag']:.0%}. Of the beginnings with queries and keys alike "
+            f"{learned['alike']:.0%} learn to count, of those drawn apart {learned['apart']:.0%}. All these weights "
+            "depend on n as well, the less the larger λ: of words of half the length, never trained on, "
+            f"{at_half:.0%} are counted rightly.",
         )
         return {
-            "accuracy": accuracy["attention"],
+            "accuracy": accuracy["alike"],
             "accuracy_without_a_start": accuracy["without start"],
+            "learned_alike": learned["alike"],
+            "learned_apart": learned["apart"],
             "accuracy_of_the_bag": accuracy["bag"],
             "score_of_a_match": float(strengths.mean()),
             "distance_from_the_law": float((seen.weight - seen.law(strengths)).square().mean().sqrt()),
@@ -167,6 +199,13 @@ class LastLetter(nn.Module):
         return centred
 
 
+@torch.no_grad()
+def begin_alike(model: LastLetter) -> LastLetter:
+    """Keys begin with the weights of queries, and scores as inner products: a letter's highest is mostly its own."""
+    model.attention.key.load_state_dict(model.attention.query.state_dict())
+    return model
+
+
 @dataclass(frozen=True, eq=False)
 class Matches:
     """Of words of length n: their last letter, how often it occurs, and the weight on all its places."""
@@ -227,4 +266,17 @@ def weight_figure(seen: Matches, strengths: Tensor, names: list[str]) -> "Figure
     ax.set(xlabel="occurrences c of the last letter", ylabel="weight on them", ylim=(0, 1.03))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(loc="lower right")
+    return figure
+
+
+def beginnings_figure(shares: dict[str, list[float]]) -> "Figure":
+    figure, axes = subplots(size=(6.8, 2.6))
+    ax = axes[0, 0]
+    for row, (found, colour) in enumerate(zip(shares.values(), PALETTE, strict=False)):
+        beside = torch.linspace(-0.22, 0.22, len(found)) if len(found) > 1 else torch.zeros(1)
+        ax.scatter(found, row + beside, s=34, color=colour)
+    ax.axvline(LEARNED, color=FAINT, linestyle="--", linewidth=1.2)
+    ax.set_yticks(range(len(shares)), list(shares))
+    ax.invert_yaxis()
+    ax.set(xlabel="unseen words counted rightly", xlim=(0, 1.03))
     return figure

@@ -23,7 +23,7 @@ from parnassus.train import Run, at_least, at_most, descend, reported
 
 covers = ("B10.1.1-12",)
 expected = {
-    "seen_tasks": at_least(0.75, "share of unseen inputs answered without a mistake, tasks seen in training"),
+    "seen_tasks": at_least(0.7, "share of unseen inputs answered without a mistake, tasks seen in training"),
     "first_sight": reported("the same for pairs of tasks that were never asked for together in training"),
     "without_the_task": at_most(0.2, "the same when the prompt does not name the tasks"),
     "loss": reported("−log p(output | input, task) of a letter, in nats; unseen inputs, all pairs of tasks"),

@@ -41,9 +41,9 @@ expected = {
     "recovered": at_least(0.3, "share of what is lost that the most features win back"),
     "softmax_accuracy": at_least(0.88, "share of unseen pictures that the trained model names right"),
     "performer_accuracy": reported("the same with the most random features, never trained with them"),
-    "swapped_accuracy": reported("the same with the features with which it learns on, before it does"),
-    "learned_on_accuracy": at_least(0.75, "and after a few steps, the directions drawn anew at each"),
-    "time_exponent": between(0.6, 1.5, "slope of Performer's time against length, in logarithms"),
+    "swapped_accuracy": reported("the same with the features with which it learns on, before it does, mean over draws"),
+    "learned_on_accuracy": at_least(0.78, "and after a few steps, the directions drawn anew at each, mean over draws"),
+    "time_exponent": between(0.6, 1.5, "slope of Performer's time against length, in logarithms, long sequences"),
     "softmax_time_exponent": reported("the same of exact attention"),
 }
 profiles: dict[str, dict[str, object]] = {
@@ -113,7 +113,8 @@ class Experiment:
             f"{best[0].loss:.3f}, with {self.counts[-1]} {best[-1].loss:.3f}. Trained weights make large scores, and "
             "the variance of the estimate grows with e^‖q+k‖²: a trained model asks for more features than random "
             f"queries do. It is cheaper to let it learn on: {self.further} steps with {self.features} features, drawn "
-            f"anew at each step, bring {before.accuracy:.1%} of the pictures named right up to {after.accuracy:.1%}.",
+            f"anew at each step, bring {before.accuracy:.1%} of the pictures named right up to {after.accuracy:.1%}. "
+            "One draw of the directions is better than another, so each share is a mean over draws.",
         )
         mean = {name: torch.tensor(values) for name, (_, values) in errors.items()}
         return {
@@ -128,8 +129,8 @@ class Experiment:
             "performer_accuracy": best[-1].accuracy,
             "swapped_accuracy": before.accuracy,
             "learned_on_accuracy": after.accuracy,
-            "time_exponent": slope(*times["Performer"]),
-            "softmax_time_exponent": slope(*times["softmax"]),
+            "time_exponent": long_slope(*times["Performer"]),
+            "softmax_time_exponent": long_slope(*times["softmax"]),
         }
 
     @torch.no_grad()
@@ -154,13 +155,22 @@ class Experiment:
         other, optimizer = run.prepare(
             performer_of(model, self.features, orthogonal_directions), partial(Adam, lr=1e-3)
         )
-        before = judged(other, unseen)
-        layers = [layer for layer in other.modules() if isinstance(layer, PerformerAttention)]
+        before = self.redrawn(other, unseen)
+        layers = performers(other)
         for step, loss in descend(run, other, optimizer, data.train.pairs(self.batch, self.further)):
             run.log(step, loss_with_features=loss)
             for layer in layers:
                 layer.redraw()
-        return before, judged(other, unseen)
+        return before, self.redrawn(other, unseen)
+
+    def redrawn(self, model: VisionTransformer, unseen: Split) -> Evaluation:
+        """The model judged with its random features drawn anew several times, mean over the draws."""
+        judgements = []
+        for _ in range(self.draws):
+            for layer in performers(model):
+                layer.redraw()
+            judgements.append(judged(model, unseen))
+        return Evaluation(*torch.tensor(judgements).mean(0).tolist())
 
     @torch.no_grad()
     def times(self, device: torch.device) -> dict[str, tuple[tuple[int, ...], list[float]]]:
@@ -203,6 +213,11 @@ def performer_of(model: VisionTransformer, features: int, draw: Draw) -> VisionT
     return other
 
 
+def performers(model: VisionTransformer) -> list[PerformerAttention]:
+    """Its layers with random features."""
+    return [layer for layer in model.modules() if isinstance(layer, PerformerAttention)]
+
+
 def judged(model: VisionTransformer, unseen: Split) -> Evaluation:
     assert unseen.y is not None
     return evaluate(model, unseen.x, unseen.y)
@@ -219,6 +234,11 @@ def slope(x: tuple[int, ...], y: list[float]) -> float:
     logs = torch.tensor([x, y], dtype=torch.float64).log()
     across, up = logs - logs.mean(1, keepdim=True)
     return float(across @ up / (across @ across))
+
+
+def long_slope(x: tuple[int, ...], y: list[float]) -> float:
+    """The slope over the longest three: at short lengths the calls themselves take most of the time."""
+    return slope(x[-3:], y[-3:])
 
 
 def draw_swapped(counts: tuple[int, ...], swapped: dict[str, list[Evaluation]], exact: Evaluation) -> "Figure":

@@ -33,13 +33,13 @@ expected = {
     "fourier_accuracy": at_least(0.95, "the same with the most Fourier features"),
     "positive_accuracy": reported("the same with as many positive features"),
     "gram_error_exponent": between(-0.65, -0.35, "slope of the Gram matrix's error against k, in logarithms"),
-    "orthogonal_gram_ratio": at_most(1.05, "error with orthogonal directions over independent ones, most features"),
+    "orthogonal_gram_ratio": at_most(0.97, "error with orthogonal directions over independent ones, mean over counts"),
     "gap_to_kernel_ridge": at_most(0.25, "distance between the two fits' answers, over that of kernel ridge's"),
     "kernel_seconds": reported("time of the exact fit: O(n³)"),
     "fourier_seconds": reported("time of the fit with the most features: O(n k²)"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"rows": 200, "counts": (16, 64), "draws": 2},
+    "smoke": {"rows": 200, "counts": (16, 64), "fits": 2, "draws": 2},
     "gpu": {"data": "mnist", "rows": 10_000, "counts": (128, 512, 2_048, 8_192), "gamma": 0.02},
 }
 
@@ -63,7 +63,9 @@ class Experiment:
     gamma: float = 0.05  # γ of the kernel exp(−γ‖x − y‖²)
     penalty: float = 1e-5  # λ of the ridge
     counts: tuple[int, ...] = (32, 64, 128, 256, 512, 1_024)  # random features
-    draws: int = 4  # draws of the directions over which errors are averaged
+    fits: int = 4  # draws of the directions with which a ridge is fitted, for each number of features
+    draws: int = 64  # draws over which the error of the Gram matrix is averaged
+    pairs: int = 300  # examples at most, all pairs of which make that Gram matrix
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
@@ -83,17 +85,20 @@ class Experiment:
         answers = exact.predict(similarity(new, x, width=reach))
         task = Task(x, gram, target, new, answers, truth)
         kinds = self.kinds(x.shape[1])
+        errors = {name: [self.error(lift, count, task) for count in self.counts] for name, lift in kinds.items()}
         found = {name: [self.measure(lift, count, task) for count in self.counts] for name, lift in kinds.items()}
         accuracy = float((answers.argmax(1) == truth).double().mean())
-        self.tell(run, found, accuracy, kernel_seconds, len(x))
-        logs = torch.tensor([[count, row["gram"]] for count, row in zip(self.counts, found["Fourier"], strict=True)])
-        centred = logs.log() - logs.log().mean(0)
+        self.show_errors(run, errors)
+        self.show_fits(run, found, accuracy, kernel_seconds, len(x))
+        independent, orthogonal = (torch.tensor(errors[name]) for name in ("Fourier", "Fourier, orthogonal"))
+        across, up = torch.tensor(self.counts).log(), independent.log()
+        across, up = across - across.mean(), up - up.mean()
         return {
             "kernel_accuracy": accuracy,
             "fourier_accuracy": found["Fourier"][-1]["accuracy"],
             "positive_accuracy": found["positive"][-1]["accuracy"],
-            "gram_error_exponent": float((centred[:, 0] * centred[:, 1]).sum() / centred[:, 0].square().sum()),
-            "orthogonal_gram_ratio": found["Fourier, orthogonal"][-1]["gram"] / found["Fourier"][-1]["gram"],
+            "gram_error_exponent": float(across @ up / (across @ across)),
+            "orthogonal_gram_ratio": float((orthogonal / independent).mean()),
             "gap_to_kernel_ridge": found["Fourier"][-1]["gap"],
             "kernel_seconds": kernel_seconds,
             "fourier_seconds": found["Fourier"][-1]["seconds"],
@@ -116,36 +121,46 @@ class Experiment:
             "positive": positive,
         }
 
+    def error(self, lift: Callable[[int], Callable[[Tensor], Tensor]], count: int, task: Task) -> float:
+        """Of an entry of the Gram matrix, root mean square over pairs of examples and over draws.
+
+        One draw errs alike at many pairs, so that draws differ by a fifth; only over many does a law show.
+        """
+        x, gram = task.x[: self.pairs], task.gram[: self.pairs, : self.pairs]
+        lifted = (lift(count)(x) for _ in range(self.draws))
+        return float(torch.stack([(psi @ psi.mT - gram).square().mean() for psi in lifted]).mean().sqrt())
+
     def measure(self, lift: Callable[[int], Callable[[Tensor], Tensor]], count: int, task: Task) -> dict[str, float]:
-        """Means over draws: error of the Gram matrix an entry, distance from kernel ridge, accuracy, seconds."""
+        """Means over draws: distance from kernel ridge, accuracy, seconds."""
         rows = []
-        for _ in range(self.draws):
+        for _ in range(self.fits):
             psi = lift(count)
             began = time.perf_counter()
             lifted = psi(task.x)
             fit = FeatureRidge.fit(lifted, task.target, penalty=self.penalty)
             seconds = time.perf_counter() - began
             said = fit.predict(psi(task.new))
-            error = (lifted @ lifted.mT - task.gram).square().mean().sqrt()
             right = (said.argmax(1) == task.truth).double().mean()
-            rows.append(
-                [float(error), float((said - task.answers).norm() / task.answers.norm()), float(right), seconds]
-            )
+            rows.append([float((said - task.answers).norm() / task.answers.norm()), float(right), seconds])
         mean = torch.tensor(rows).mean(0).tolist()
-        return dict(zip(("gram", "gap", "accuracy", "seconds"), mean, strict=True))
+        return dict(zip(("gap", "accuracy", "seconds"), mean, strict=True))
 
-    def tell(
+    def show_errors(self, run: Run, errors: dict[str, list[float]]) -> None:
+        lines = {name: (self.counts, values) for name, values in errors.items()}
+        run.figure(
+            "the Gram matrix",
+            curves(lines, x_label="features k", y_label="error of an entry", log_x=True, log_y=True),
+            f"How far ψ(x)ᵀψ(y) is from exp(−γ‖x−y‖²), root mean square over pairs and over {self.draws} draws. With "
+            "Fourier features it falls as 1/√k, and directions at right angles take something off; the variance of "
+            "positive ones grows with the norms of x and y, and a few pairs and draws decide.",
+        )
+
+    def show_fits(
         self, run: Run, found: dict[str, list[dict[str, float]]], accuracy: float, seconds: float, rows: int
     ) -> None:
         def of(what: str) -> dict[str, tuple[object, object]]:
             return {name: (self.counts, [row[what] for row in measured]) for name, measured in found.items()}
 
-        run.figure(
-            "the Gram matrix",
-            curves(of("gram"), x_label="features k", y_label="error of an entry", log_x=True, log_y=True),
-            "How far ψ(x)ᵀψ(y) is from exp(−γ‖x−y‖²), root mean square over all pairs. With Fourier features it falls "
-            "as 1/√k; the variance of positive ones grows with the norms of x and y, and a few pairs decide.",
-        )
         run.figure(
             "the fit",
             draw_fit(of("gap"), of("accuracy"), accuracy),

@@ -15,6 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from parnassus.attention import SelfAttention, attend, attention, attention_entropy, attention_weights, length_mask
 from parnassus.attention.self_attention import join_heads
 from parnassus.report import FAINT, PALETTE, subplots
+from parnassus.report.panels import panels
 from parnassus.train import Run, at_least, at_most, between, reported
 
 if TYPE_CHECKING:
@@ -255,13 +256,9 @@ def multiplications(action: Callable[[], object]) -> float:
 
 
 def saturation_figure(widths: list[int], spread: Tensor, entropy: Tensor, slope: Tensor) -> "Figure":
-    figure, axes = subplots(1, 3, size=(11.0, 3.4))
-    panels = {"variance of the scores": spread, "entropy of the weights (nats)": entropy, "size of the Jacobian": slope}
-    for ax, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for line, name, colour in zip(lines, ("qᵀk", "qᵀk / √d"), PALETTE, strict=False):
-            ax.plot(widths, line, color=colour, marker="o", markersize=3.5, label=name)
-        ax.set_xscale("log", base=2)
-        ax.set(xlabel="width d", title=title)
+    charts = {"variance of the scores": spread, "entropy of the weights (nats)": entropy, "size of the Jacobian": slope}
+    named = {title: dict(zip(("qᵀk", "qᵀk / √d"), lines, strict=True)) for title, lines in charts.items()}
+    figure, axes = panels(named, widths, x_label="width d")
     axes[0, 0].set_yscale("log")
     axes[0, 1].axhline(np.log(KEYS), color=FAINT, linestyle="--", linewidth=1)
     axes[0, 1].annotate(
@@ -269,7 +266,6 @@ def saturation_figure(widths: list[int], spread: Tensor, entropy: Tensor, slope:
     )
     axes[0, 1].set_ylim(0, np.log(KEYS) * 1.06)
     axes[0, 2].set_ylim(bottom=0)
-    axes[0, 0].legend()
     return figure
 
 
@@ -288,16 +284,11 @@ def cost_figure(lengths: list[int], seconds: dict[str, Tensor], numbers: dict[st
 
 
 def race_figure(lengths: list[int], chains: Tensor, work: Tensor, seconds: Tensor, width: int) -> "Figure":
-    figure, axes = subplots(1, 3, size=(11.0, 3.4))
-    panels = {"longest chain of operations": chains, "multiplications": work, "seconds": seconds}
-    for ax, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for line, name, colour in zip(lines, ("attention", "recurrence"), PALETTE, strict=False):
-            ax.loglog(lengths, line, color=colour, marker="o", markersize=3.5, label=name)
-        ax.set_xscale("log", base=2)
-        ax.set(xlabel="length T", title=title)
+    charts = {"longest chain of operations": chains, "multiplications": work, "seconds": seconds}
+    named = {title: dict(zip(("attention", "recurrence"), lines, strict=True)) for title, lines in charts.items()}
+    figure, axes = panels(named, lengths, x_label="length T", log_y=True)
     axes[0, 1].axvline(width, color=FAINT, linestyle="--", linewidth=1)
     axes[0, 1].annotate(
         "T = d", (width, 1), xycoords=("data", "axes fraction"), xytext=(4, -10), textcoords="offset points"
     )
-    axes[0, 0].legend()
     return figure

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -23,15 +23,11 @@ from parnassus.data import Batches, DataError, Translations
 from parnassus.data.pairs import open_pairs
 from parnassus.data.phrases import phrases
 from parnassus.optim import Adam, clip_gradients
-from parnassus.report import subplots
-from parnassus.report.ink import SEQUENTIAL
+from parnassus.report.words import alignment
 from parnassus.text import BytePairTokeniser, Tokeniser, WordTokeniser, tokeniser_facts, tokeniser_from_facts
 from parnassus.text.bleu import bleu, signature
 from parnassus.text.words import split_words
 from parnassus.train import Run, at_least, descend, reported
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 covers = ("B10.1.1-1", "B10.1.1-6", "B10.1.1-7", "B10.1.1-8")
 expected = {
@@ -262,18 +258,13 @@ def unknown_words(tokeniser: Tokeniser, line: str) -> list[str]:
 
 def show_translations(run: Run, pairs: Sequence[tuple[str, str]], written: Sequence[str]) -> None:
     """The first that are right and the first that are not."""
-    wrong = [row for row, (pair, line) in enumerate(zip(pairs, written, strict=True)) if pair[1] != line]
-    right = [row for row in range(len(pairs)) if row not in set(wrong)]
-    rows = [*right[: SHOWN // 2], *wrong[: SHOWN // 2]]
+    unlike = {row: pair[1] for row, (pair, line) in enumerate(zip(pairs, written, strict=True)) if pair[1] != line}
+    right = [row for row in range(len(pairs)) if row not in unlike]
     run.table(
         "translations",
         [
-            {
-                "source": pairs[row][0],
-                "translation": written[row],
-                "wanted": "the same" if row in right else pairs[row][1],
-            }
-            for row in rows
+            {"source": pairs[row][0], "translation": written[row], "wanted": unlike.get(row, "the same")}
+            for row in [*right[: SHOWN // 2], *list(unlike)[: SHOWN // 2]]
         ],
         "Unseen sentences: some that were translated as wanted, and some that were not.",
     )
@@ -287,7 +278,7 @@ def show_attention(run: Run, model: Translator, pairs: Sequence[tuple[str, str]]
     crossed = torch.stack([weights[0].mean(0) for name, weights in maps.items() if name.endswith("cross")]).mean(0)
     run.figure(
         "attention",
-        draw_alignment(crossed.cpu(), names(model.source, source[0]), names(model.target, target[0, 1:])),
+        alignment(crossed.cpu(), names(model.source, source[0]), names(model.target, target[0, 1:])),
         "A row is a word about to be written, columns the words that are looked at; the mean over all heads and blocks "
         "of the decoder. Where a verb comes last in German and second in English, bright squares leave the diagonal.",
     )
@@ -296,18 +287,6 @@ def show_attention(run: Run, model: Translator, pairs: Sequence[tuple[str, str]]
 def names(tokeniser: Tokeniser, tokens: Int[Tensor, " time"]) -> list[str]:
     """Each token as text; the end as a sign."""
     return [tokeniser.decode(token[None].cpu()).strip() or "end" for token in tokens]
-
-
-def draw_alignment(weights: Tensor, columns: Sequence[str], rows: Sequence[str]) -> "Figure":
-    """Weights as colours, words of the source above, words of the target at the left."""
-    figure, axes = subplots(size=(1.6 + 0.42 * len(columns), 1.4 + 0.36 * len(rows)))
-    ax = axes[0, 0]
-    ax.imshow(weights.numpy(), cmap=SEQUENTIAL, vmin=0.0, vmax=1.0, aspect="auto")
-    ax.xaxis.tick_top()
-    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
-    ax.set_yticks(range(len(rows)), rows)
-    ax.grid(visible=False)
-    return figure
 
 
 def by_order(model: Translator, pairs: Sequence[tuple[str, str]], orders: Mapping[str, str]) -> dict[str, float]:

@@ -1,0 +1,159 @@
+"""Claims about regression with Gaussian processes (book sec. 15.1)."""
+
+import torch
+from torch import Tensor
+from torch.distributions import MultivariateNormal
+
+from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, rate
+from parnassus.kernels.covariance import RBF, OrnsteinUhlenbeck, Scaled
+from parnassus.kernels.gp_regression import GPRegression
+from parnassus.kernels.hyperparameters import learn_hyperparameters
+from parnassus.kernels.process import GaussianProcess
+from parnassus.probability import Gaussian, condition
+
+
+def source(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def world(count: int = 15, dim: int = 2) -> tuple[Tensor, Tensor]:
+    """Points, and targets of a function that no kernel here was made for."""
+    x = torch.randn(count, dim, dtype=torch.float64, generator=source())
+    return x, (2 * x).sin().sum(1) + x[:, 0].square()
+
+
+def identity(size: int) -> Tensor:
+    return torch.eye(size, dtype=torch.float64)
+
+
+@claim("B15.1-6")
+@torch.no_grad()
+def noise_adds_to_the_diagonal() -> Evidence:
+    """Targets t = y + ε have the law N(0, L_N), L_N = K_N + σ²I, and its log-density as evidence (book eq. 15.4)."""
+    (x, t), noise, kernel = world(), 0.3, RBF(0.8)
+    law = kernel(x) + noise * identity(15)
+    y = GaussianProcess(kernel).sample(x, 40_000, generator=source()).values
+    seen = y + noise**0.5 * torch.randn(y.shape, dtype=torch.float64, generator=source(1))
+    evidence = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
+    return all_of(
+        covariance=close(seen.mT.cov(), law, atol=0.05),
+        evidence=close(evidence, MultivariateNormal(torch.zeros_like(t), law).log_prob(t), rtol=1e-12),
+    )
+
+
+@claim("B15.1-6")
+@torch.no_grad()
+def one_more_point_borders_the_matrix() -> Evidence:
+    """K_{N+1} has the block K_N, the column k_N and the corner k_{N+1} (book eq. 15.8); p(t_{N+1}) factors with it.
+
+    log p(t_{N+1}) = log p(t_N) + log N(t | k_Nᵀ L_N⁻¹ t_N, k_{N+1} − k_Nᵀ L_N⁻¹ k_N + σ²)
+    """
+    (x, t), noise, kernel = world(), 0.3, OrnsteinUhlenbeck(0.8)
+    extended = torch.cat([kernel(x[:-1]), kernel(x[:-1], x[-1:])], 1)
+    extended = torch.cat([extended, torch.cat([kernel(x[-1:], x[:-1]), kernel(x[-1:])], 1)], 0)
+    before = GPRegression.fit(kernel, x[:-1], t[:-1], noise=noise)
+    after = GPRegression.fit(kernel, x, t, noise=noise)
+    mean, _, target_variance = before.predict(x[-1:])
+    step = torch.distributions.Normal(mean[0], target_variance[0].sqrt()).log_prob(t[-1])
+    return all_of(
+        borders=close(extended, kernel(x), atol=1e-14),
+        chain_rule=close(after.log_marginal_likelihood(), before.log_marginal_likelihood() + step, rtol=1e-12),
+    )
+
+
+@claim("B15.1-6")
+def the_evidence_finds_length_and_noise() -> Evidence:
+    """Ascent on log p(t_N) finds the length scale and the noise that made the data (book eq. 15.4)."""
+    x = 12 * torch.rand(120, 1, dtype=torch.float64, generator=source())
+    y = GaussianProcess(RBF(0.7)).sample(x, 1, generator=source(1)).values[0]
+    t = y + 0.3 * torch.randn(120, dtype=torch.float64, generator=source(2))
+    learned = learn_hyperparameters(RBF(3.0), x, t, noise=1.0, starts=1, steps=100)
+    true = GPRegression.fit(RBF(0.7), x, t, noise=0.09).log_marginal_likelihood()
+    again = GPRegression.fit(learned.kernel, x, t, noise=learned.noise).log_marginal_likelihood()
+    slope = torch.autograd.grad(again, learned.kernel.log_length)[0]
+    return all_of(
+        length=close(learned.kernel.length, 0.7, rtol=0.15),
+        noise=close(learned.noise, 0.09, rtol=0.4),
+        no_worse_than_the_truth=at_least(learned.log_marginal_likelihood, true),
+        level_at_the_end=at_most(slope.abs(), 0.3),
+    )
+
+
+@claim("B15.1-7")
+@torch.no_grad()
+def prediction_is_conditioning() -> Evidence:
+    """Mean and variance of y at new points are those of p(t_{N+1}) given t_N, worked out at once (book eq. 15.6)."""
+    (x, t), noise, kernel = world(), 0.3, Scaled(RBF(0.8), 1.4)
+    new = torch.randn(8, 2, dtype=torch.float64, generator=source(1))
+    joint = Gaussian(torch.zeros(23, dtype=torch.float64), kernel(torch.cat([x, new])) + noise * identity(23))
+    directly = condition(joint, t, observed=range(15))
+    fit = GPRegression.fit(kernel, x, t, noise=noise)
+    prediction, together = fit.predict(new), fit.posterior(new)
+    return all_of(
+        mean=close(prediction.mean, directly.mean, rtol=1e-9),
+        target_variance=close(prediction.target_variance, directly.covariance.diagonal(), rtol=1e-9),
+        all_covariances=close(together.covariance, directly.covariance - noise * identity(8), atol=1e-12),
+    )
+
+
+@claim("B15.1-7")
+@torch.no_grad()
+def without_noise_it_interpolates() -> Evidence:
+    """As σ² → 0 the mean goes through the targets, error and variance at seen points fall as σ² (book eq. 15.9)."""
+    (x, t), kernel = world(), RBF(0.4)
+    noises = [1e-6, 1e-5, 1e-4, 1e-3]
+    fits = [GPRegression.fit(kernel, x, t, noise=noise).predict(x) for noise in noises]
+    errors = torch.stack([(fit.mean - t).abs().max() for fit in fits])
+    variances = torch.stack([fit.variance.mean() for fit in fits])
+    exact = GPRegression.fit(kernel, x, t).predict(x)
+    return all_of(
+        through_the_targets=close(exact.mean, t, atol=1e-9),
+        certain_there=at_most(exact.variance, 1e-9),
+        error_falls=rate(torch.tensor(noises), errors, 1.0, atol=0.01),
+        variance_falls=rate(torch.tensor(noises), variances, 1.0, atol=0.01),
+        variance_is_that_of_the_noise=close(fits[0].variance, noises[0], rtol=0.02),
+    )
+
+
+@claim("B15.1-7")
+@torch.no_grad()
+def data_never_add_uncertainty() -> Evidence:
+    """Var(y | t_N) ≤ K(x, x), smaller with every point seen, whatever the targets (book eq. 15.10)."""
+    (x, t), kernel = world(40), Scaled(OrnsteinUhlenbeck(1.5), 2.0)
+    new = 2 * torch.randn(100, 2, dtype=torch.float64, generator=source(1))
+    fits = [GPRegression.fit(kernel, x[:count], t[:count], noise=0.1) for count in (1, 5, 10, 20, 40)]
+    variances = torch.stack([kernel.diagonal(new), *(fit.predict(new).variance for fit in fits)])
+    others = GPRegression.fit(kernel, x, -7 * t + 3, noise=0.1).predict(new)
+    return all_of(
+        at_most_the_prior=at_most(variances[1:], variances[0]),
+        never_grows=at_most(variances.diff(dim=0), 1e-12),
+        targets_do_not_matter=close(others.variance, variances[-1], atol=1e-14),
+        far_away_the_prior_is_back=close(fits[-1].predict(new[:1] + 100).variance, 2.0, rtol=1e-12),
+    )
+
+
+@erratum("B15.1-7", printed="σ²_test = k_{N+1} − k_Nᵀ L_N⁻¹ k_N for p(t_test | t_N)", right="… + σ²")
+@torch.no_grad()
+def the_variance_of_a_target_has_the_noise_in_it() -> Correction:
+    """As printed, the variance of a new target is that of the noise-free value: σ² = 0.3 is missing (book eq. 15.10).
+
+    Seen are the points 0, 0.7 and 1.5, asked is 1, under the RBF kernel of length 1: printed 0.1543, right 0.4543.
+    """
+    x, new, noise = torch.tensor([[0.0], [0.7], [1.5], [1.0]], dtype=torch.float64), 3, 0.3
+    K = RBF()(x)
+    k, L = K[:new, new], K[:new, :new] + noise * identity(3)
+    printed = K[new, new] - k @ torch.linalg.solve(L, k)
+    joint = Gaussian(torch.zeros(4, dtype=torch.float64), K + noise * identity(4))
+    exact = condition(joint, torch.tensor([0.5, -0.2, 0.9], dtype=torch.float64), observed=range(3)).covariance[0, 0]
+    fit = GPRegression.fit(RBF(), x[:new], torch.tensor([0.5, -0.2, 0.9], dtype=torch.float64), noise=noise)
+    prediction = fit.predict(x[new:])
+    return Correction(
+        printed=close(printed, exact, rtol=1e-9),
+        corrected=all_of(
+            right=close(prediction.target_variance, exact, rtol=1e-12),
+            is_worked_out_as=close(exact, 0.4543, atol=5e-5),
+            printed_is=close(printed, 0.1543, atol=5e-5),
+            what_is_missing=close(exact - printed, noise, rtol=1e-12),
+            printed_is_of_the_value=close(prediction.variance, printed, rtol=1e-12),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Experiments of this room; each file is a command."""

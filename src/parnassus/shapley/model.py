@@ -1,0 +1,89 @@
+"""Anything that predicts, as one function of tensors: modules, estimators of scikit-learn, plain functions."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Model: TypeAlias = Callable[[Float[Tensor, "rows features"]], Float[Tensor, "rows outputs"]]
+"""Many inputs in, one row of outputs for each."""
+
+
+@runtime_checkable
+class HasProbabilities(Protocol):
+    """A classifier as scikit-learn has them."""
+
+    def predict_proba(self, x: object) -> object: ...
+
+
+@runtime_checkable
+class HasPredictions(Protocol):
+    """An estimator as scikit-learn has them."""
+
+    def predict(self, x: object) -> object: ...
+
+
+def as_model(predictor: object) -> Model:
+    """What a module gives, an estimator's probabilities (or else its predictions), or what a function returns.
+
+    Arrays and tensors will do; a module is asked where its weights are, without gradients and as in evaluation.
+    """
+    if isinstance(predictor, nn.Module):
+        return _asked_module(predictor)
+    if isinstance(predictor, HasProbabilities):
+        return _asked(predictor.predict_proba)
+    if isinstance(predictor, HasPredictions):
+        return _asked(predictor.predict)
+    if callable(predictor):
+        return _asked(predictor)
+    raise TypeError(f"a model is a module, an estimator or a function of many rows; got {type(predictor).__name__}")
+
+
+def _asked_module(module: nn.Module) -> Model:
+    parameter = next(module.parameters(), None)
+
+    @torch.no_grad()
+    def ask(x: Tensor) -> Tensor:
+        training = module.training
+        module.eval()
+        answer = module(x if parameter is None else x.to(parameter))
+        module.train(training)
+        return _rows(answer, len(x)).to(x)
+
+    return ask
+
+
+def _asked(function: Callable[..., object]) -> Model:
+    arrays = False
+
+    def ask(x: Tensor) -> Tensor:
+        nonlocal arrays
+        if not arrays:
+            try:
+                return _rows(function(x), len(x)).to(x)
+            except (TypeError, AttributeError, ValueError, DeprecationWarning):
+                arrays = True  # then it wants numpy's
+        return _rows(function(x.cpu().numpy()), len(x)).to(x)
+
+    return ask
+
+
+def _rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
+    """One row for each input; a NaN is refused, for it would be in every value."""
+    given = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)
+    if given.ndim not in (1, 2) or len(given) != count:
+        raise ModelError(
+            f"a model must give a number or a row of them for each input; got {tuple(given.shape)} for {count}"
+        )
+    if not bool(given.isfinite().all()):
+        bad = int((~given.isfinite().reshape(count, -1).all(1)).nonzero()[0, 0])
+        raise ModelError(
+            f"the model returned {given[bad].tolist()} for a masked input: it must answer mixtures of rows"
+        )
+    return given[:, None] if given.ndim == 1 else given
+
+
+class ModelError(RuntimeError):
+    """A model that cannot be explained, in a sentence."""

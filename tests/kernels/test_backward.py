@@ -1,0 +1,73 @@
+"""Forward and backward signals against autograd."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.kernels import (
+    Erf,
+    ReLU,
+    fully_connected,
+    layerwise_ntk,
+    network_outputs,
+    random_weights,
+    signals,
+    train_many,
+    weights_of,
+)
+
+DOUBLE = torch.float64
+
+
+def points(count: int = 5, dim: int = 3) -> Tensor:
+    return torch.randn(count, dim, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_gradients_are_those_of_autograd(depth: int) -> None:
+    torch.manual_seed(0)
+    module, x = fully_connected(depth, Erf()).module((3,), 6).double(), points()
+    kept = signals(weights_of(module), x, Erf())
+    torch.testing.assert_close(network_outputs(weights_of(module), x, Erf()), module(x)[:, 0])
+    for row in range(len(x)):
+        exact = torch.autograd.grad(module(x)[row, 0], list(module.parameters()))
+        for ours, own in zip(kept.weight_gradients(), exact, strict=True):
+            torch.testing.assert_close(ours[row], own)
+
+
+def test_draws_are_independent_networks() -> None:
+    many = random_weights((3, 4, 5, 1), draws=(6,), generator=torch.Generator().manual_seed(0))
+    x, y = points(), points(2)
+    together = layerwise_ntk(signals(many, x, ReLU()), signals(many, y, ReLU()))
+    alone = [weight[4] for weight in many]
+    torch.testing.assert_close(together[4], layerwise_ntk(signals(alone, x, ReLU()), signals(alone, y, ReLU())))
+    assert together.shape == (6, 5, 2)
+
+
+def test_training_many_is_training_each_with_torch() -> None:
+    torch.manual_seed(0)
+    x, y = points(), torch.tensor([1.0, -1.0, 0.5, 0.0, 2.0], dtype=DOUBLE)
+    module = fully_connected(2, Erf()).module((3,), 4).double()
+    start = [weight.clone()[None] for weight in weights_of(module)]
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
+    for _ in range(7):
+        optimizer.zero_grad()
+        ((module(x)[:, 0] - y).square().sum() / 2).backward()
+        optimizer.step()
+    moved = train_many(start, x, y, Erf(), rate=0.05, steps=7)
+    for ours, own in zip(moved, weights_of(module), strict=True):
+        torch.testing.assert_close(ours[0], own)
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    weights = random_weights((3, 4, 1))
+    with pytest.raises(ValueError, match="must lead from 2 features to one output"):
+        signals(weights, torch.zeros(1, 2, dtype=DOUBLE), ReLU())
+    with pytest.raises(ValueError, match="must lead from 3 features to one output"):
+        signals(weights[:1], torch.zeros(1, 3, dtype=DOUBLE), ReLU())
+    with pytest.raises(ValueError, match=r"all positive; got sizes=\[3, 0, 1\]"):
+        random_weights((3, 0, 1))
+    with pytest.raises(ValueError, match="need dense layers without biases"):
+        weights_of(fully_connected(1, ReLU(), bias=0.1).module((3,), 4))
+    with pytest.raises(ValueError, match="need rate > 0 and steps ≥ 0"):
+        train_many(weights, torch.zeros(1, 3, dtype=DOUBLE), torch.zeros(1, dtype=DOUBLE), ReLU(), rate=0.0, steps=1)

@@ -1,0 +1,46 @@
+"""Kernel SHAP against exact values, one player to many, one game to several."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.shapley.kernel_shap import kernel_shap, limiting_inverse
+from parnassus.shapley.values import shapley_values
+
+
+def looked_up(worth: Tensor, asked: Tensor) -> Tensor:
+    return worth[..., asked.long() @ 2 ** torch.arange(asked.shape[1])]
+
+
+@pytest.mark.parametrize("players", [1, 2, 3, 6, 9])
+def test_all_coalitions_give_exact_values(players: int) -> None:
+    worth = torch.randn(3, 2**players, dtype=torch.float64, generator=torch.Generator().manual_seed(players))
+    found = kernel_shap(lambda asked: looked_up(worth, asked), players, 2**players)
+    assert torch.allclose(found.values, shapley_values(worth - worth[:, :1]), atol=1e-12)
+    assert float(found.errors.max()) == 0.0
+
+
+def test_parts_sum_to_the_whole_at_any_budget() -> None:
+    worth = torch.randn(4, 2**9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for budget in (2, 6, 40, 200):
+        found = kernel_shap(lambda asked: looked_up(worth, asked), 9, budget)
+        assert torch.allclose(found.values.sum(1), worth[:, -1] - worth[:, 0], atol=1e-10)
+
+
+def test_a_sum_of_parts_is_found_from_few_coalitions() -> None:
+    parts = torch.randn(12, dtype=torch.float64)
+    found = kernel_shap(lambda asked: asked.double() @ parts + 5.0, 12, 60)
+    assert torch.allclose(found.values, parts, atol=1e-10)
+    assert float(found.errors.max()) < 1e-10
+
+
+def test_float32_is_kept_and_near() -> None:
+    worth = torch.randn(2**6, generator=torch.Generator().manual_seed(0))
+    found = kernel_shap(lambda asked: looked_up(worth, asked), 6, 64)
+    assert found.values.dtype == torch.float32
+    assert torch.allclose(found.values, shapley_values(worth - worth[0]), atol=1e-5)
+
+
+def test_the_limit_needs_two() -> None:
+    with pytest.raises(ValueError, match="at least two players"):
+        limiting_inverse(1)

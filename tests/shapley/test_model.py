@@ -1,0 +1,61 @@
+"""What counts as a model: modules, estimators, functions of arrays and of tensors."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.shapley.model import ModelError, as_model
+
+X = torch.randn(7, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+class Halves:
+    """An estimator of probabilities."""
+
+    def predict_proba(self, x: object) -> object:
+        first = np.asarray(x)[:, 0] > 0
+        return np.stack([first, ~first], 1).astype(float)
+
+
+class Sums:
+    """An estimator of numbers."""
+
+    def predict(self, x: object) -> object:
+        return np.asarray(x).sum(1)
+
+
+def test_functions_of_tensors_and_of_arrays() -> None:
+    assert torch.equal(as_model(lambda x: x.sum(1))(X), X.sum(1, keepdim=True))
+
+    def of_arrays(x: object) -> object:
+        if isinstance(x, Tensor):
+            raise TypeError("arrays only")
+        return np.asarray(x) * 2
+
+    ask = as_model(of_arrays)
+    assert torch.equal(ask(X), 2 * X)
+    assert torch.equal(ask(X), 2 * X)
+
+
+def test_estimators_give_probabilities_or_predictions() -> None:
+    assert as_model(Halves())(X).shape == (7, 2)
+    assert torch.allclose(as_model(Sums())(X), X.sum(1, keepdim=True))
+
+
+def test_a_module_is_asked_as_in_evaluation_and_left_as_it_was() -> None:
+    module = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
+    answers = as_model(module)(X)
+    assert torch.equal(answers, as_model(module)(X))
+    assert not answers.requires_grad
+    assert answers.dtype == X.dtype
+    assert module.training
+
+
+def test_wrong_models_get_a_sentence() -> None:
+    with pytest.raises(TypeError, match="a module, an estimator or a function"):
+        as_model(3.0)
+    with pytest.raises(ModelError, match="a number or a row of them for each input"):
+        as_model(lambda x: x[:2])(X)
+    with pytest.raises(ModelError, match="returned nan"):
+        as_model(lambda x: x[:, 0].log().sqrt())(X)

@@ -1,0 +1,123 @@
+"""Shapley's value and its relatives, against their definitions written out."""
+
+from itertools import combinations, permutations
+from math import comb
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.shapley.game import members
+from parnassus.shapley.values import (
+    banzhaf_values,
+    broken_axioms,
+    by_all_orders,
+    by_sampled_orders,
+    exchanged,
+    interactions,
+    marginals,
+    shapley_values,
+    subset_weights,
+)
+
+
+def random_game(players: int, seed: int = 0) -> Tensor:
+    worth = torch.randn(2**players, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    worth[0] = 0.0
+    return worth
+
+
+def number(coalition: tuple[int, ...]) -> int:
+    return sum(2**player for player in coalition)
+
+
+def test_the_subset_formula_written_out() -> None:
+    worth, players = random_game(5), 5
+    for player in range(players):
+        others = [other for other in range(players) if other != player]
+        value = sum(
+            float(worth[number((*chosen, player))] - worth[number(chosen)]) / comb(players - 1, size) / players
+            for size in range(players)
+            for chosen in combinations(others, size)
+        )
+        assert float(shapley_values(worth)[player]) == pytest.approx(value, abs=1e-12)
+
+
+def test_marginals_of_one_order() -> None:
+    worth = random_game(4, seed=1)
+    for order in permutations(range(4)):
+        found, before = marginals(worth, torch.tensor(order)), 0
+        for player in order:
+            assert float(found[player]) == pytest.approx(float(worth[before + 2**player] - worth[before]))
+            before += 2**player
+
+
+def test_many_games_at_once_on_any_axes() -> None:
+    games = torch.stack([torch.stack([random_game(4, seed) for seed in (row, row + 10)]) for row in range(3)])
+    assert shapley_values(games).shape == (3, 2, 4)
+    assert torch.allclose(shapley_values(games)[2, 1], by_all_orders(games[2, 1]).values)
+    assert torch.allclose(interactions(games)[1, 0], interactions(games[1, 0]))
+
+
+def test_float32_is_kept() -> None:
+    assert shapley_values(random_game(4).float()).dtype == torch.float32
+
+
+def test_one_player_and_none() -> None:
+    assert shapley_values(torch.tensor([0.0, 7.0])).tolist() == [7.0]
+    assert banzhaf_values(torch.tensor([0.0, 7.0])).tolist() == [7.0]
+    assert shapley_values(torch.zeros(1)).shape == (0,)
+
+
+def test_banzhaf_is_the_mean_of_what_a_player_adds() -> None:
+    worth, is_in = random_game(4), members(4)
+    for player in range(4):
+        without = torch.arange(16)[~is_in[:, player]]
+        added = worth[without + 2**player] - worth[without]
+        assert float(banzhaf_values(worth)[player]) == pytest.approx(float(added.mean()))
+
+
+def test_interaction_of_two_is_a_mean_of_second_differences() -> None:
+    worth, players = random_game(4), 4
+    first, second = 1, 3
+    others = (0, 2)
+    total = 0.0
+    for size in range(players - 1):
+        for chosen in combinations(others, size):
+            s = number(chosen)
+            change = worth[s + 2**first + 2**second] - worth[s + 2**first] - worth[s + 2**second] + worth[s]
+            total += float(change) / comb(players - 2, size) / (players - 1)
+    assert float(interactions(worth)[first, second]) == pytest.approx(total)
+    assert torch.allclose(interactions(worth), interactions(worth).mT)
+
+
+def test_weights_sum_to_one_over_all_coalitions_of_the_others() -> None:
+    counts = torch.tensor([comb(6, size) for size in range(7)], dtype=torch.float64)
+    assert float(subset_weights(7) @ counts) == pytest.approx(1.0)
+
+
+def test_sampled_orders_know_their_error() -> None:
+    worth = random_game(5)
+    generator = torch.Generator().manual_seed(0)
+    draws = [by_sampled_orders(worth, 50, generator=generator) for _ in range(300)]
+    off = torch.stack([draw.values - shapley_values(worth) for draw in draws])
+    said = torch.stack([draw.errors for draw in draws]).square().mean(0).sqrt()
+    assert torch.allclose(off.square().mean(0).sqrt(), said, rtol=0.15)
+
+
+def test_an_exchanged_game_exchanges_values() -> None:
+    worth = random_game(4)
+    assert torch.allclose(shapley_values(exchanged(worth, 0, 2))[[2, 1, 0, 3]], shapley_values(worth))
+
+
+def test_a_wrong_value_breaks_an_axiom() -> None:
+    broken = dict(broken_axioms(lambda worth: worth[2 ** torch.arange(4)], random_game(4), random_game(4, 1)))
+    assert broken["efficiency"] > 0.1
+    assert broken["additivity"] < 1e-12
+
+
+def test_wrong_counts_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="362,880 orders"):
+        by_all_orders(torch.zeros(2**9))
+    with pytest.raises(ValueError, match="two pairs of mirrored ones"):
+        by_sampled_orders(torch.zeros(8), 3, mirrored=True)
