@@ -10,7 +10,8 @@ from torch import Tensor
 
 from parnassus.kernels.covariance import Kernel
 from parnassus.kernels.jitter import jittered_cholesky
-from parnassus.probability import Gaussian
+from parnassus.probability.conditioning import without_rounding
+from parnassus.probability.gaussian import Gaussian, symmetric
 
 
 class Prediction(NamedTuple):
@@ -83,7 +84,9 @@ class GPRegression:
         k = self.kernel(self.x, x)
         white = torch.linalg.solve_triangular(self.root, k, upper=False)
         mean = _sums(k, self.weights)
-        return Gaussian(mean.movedim(0, -1).detach(), (self.kernel(x) - white.mT @ white).detach())
+        before = self.kernel(x).detach()
+        left = symmetric(before - (white.mT @ white).detach())
+        return Gaussian(mean.movedim(0, -1).detach(), without_rounding(left, before))
 
     def log_marginal_likelihood(self) -> Float[Tensor, ""]:
         """The evidence log p(t_N) for kernel and noise, summed over outputs (book eq. 15.4).

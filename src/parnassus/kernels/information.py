@@ -10,6 +10,7 @@ from torch import Tensor
 from parnassus.kernels.gradient_flow import GradientFlow
 from parnassus.kernels.network import Network
 from parnassus.probability import Gaussian, gaussian_kl, normal_density
+from parnassus.probability.conditioning import without_rounding
 from parnassus.probability.gaussian import symmetric
 
 REACH, FINE = 9.0, 301  # deviations around each component, and points there, where mixtures are integrated
@@ -48,7 +49,7 @@ class InfiniteEnsemble:
         pull = cross.ntk @ self.flow.matrix(self.flow.at(time).gain)  # Θ(x, X) M
         shared = pull @ cross.nngp.mT
         covariance = prior + pull @ self.nngp @ pull.mT - shared - shared.mT
-        return Gaussian(pull @ self.y, _without_rounding(symmetric(covariance)))
+        return Gaussian(pull @ self.y, without_rounding(symmetric(covariance), prior))
 
     def parameter_distance(self, time: float) -> float:
         """E ‖θ_τ − θ_0‖² = yᵀ M Θ M y + tr(K M Θ M), in the units of weights from N(0, 1)."""
@@ -70,12 +71,6 @@ class InfiniteEnsemble:
         law = self.law(x, time)
         prior = self.network.nngp(x)
         return float(gaussian_kl(law.mean, law.covariance, torch.zeros_like(law.mean), prior))
-
-
-def _without_rounding(covariance: Tensor) -> Tensor:
-    """Eigenvalues just below 0 become 0: trained outputs are certain, and differences of kernels only nearly so."""
-    eigenvalues, eigenvectors = torch.linalg.eigh(covariance)
-    return symmetric((eigenvectors * eigenvalues.clamp(min=0)) @ eigenvectors.mT)
 
 
 def information_with_inputs(

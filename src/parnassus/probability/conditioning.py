@@ -72,10 +72,10 @@ def condition(
     away = (values - joint.mean[..., seen])[..., None]
     mean = joint.mean[..., hidden] + (sigma_xy @ solve(sigma_yy, away))[..., 0]
     left = symmetric(sigma_xx - sigma_xy @ solve(sigma_yy, sigma_xy.mT))
-    return Gaussian(mean, _without_rounding(left, sigma_xx))
+    return Gaussian(mean, without_rounding(left, sigma_xx))
 
 
-def _without_rounding(left: Float[Tensor, "*batch dim dim"], before: Float[Tensor, "*batch dim dim"]) -> Tensor:
+def without_rounding(left: Float[Tensor, "*batch dim dim"], before: Float[Tensor, "*batch dim dim"]) -> Tensor:
     """What is left of the covariance `before`, with eigenvalues that are only the rounding of the difference at 0."""
     slack = 8 * left.shape[-1] * torch.finfo(left.dtype).eps * before.detach().abs().amax((-2, -1))[..., None]
     if bool((torch.linalg.eigvalsh(left.detach()) > slack).all()):

@@ -63,10 +63,14 @@ def gp_posterior(
         "jitter that the matrix needed": fit.jitter,
     }
     about = "± one standard deviation of a noisy target. Beyond two or three, the kernel did not expect it."
-    return [_picture(fit, points), _evidence(KERNELS[name], fit, length), Numbers("In numbers", numbers, about=about)]
+    return [
+        posterior_picture(fit, points),
+        _evidence(KERNELS[name], fit, length),
+        Numbers("In numbers", numbers, about=about),
+    ]
 
 
-def _picture(fit: GPRegression, points: Tensor) -> Path:
+def posterior_picture(fit: GPRegression, points: Tensor) -> Path:
     """The mean over the bands of curve and target, and three curves drawn from the posterior."""
     across = torch.linspace(-REACH, REACH, FINE, dtype=torch.float64)
     up = torch.linspace(-TALL, TALL, FINE, dtype=torch.float64)
@@ -77,7 +81,7 @@ def _picture(fit: GPRegression, points: Tensor) -> Path:
     drawn = fit.posterior(coarse[:, None]).sample(3, generator=torch.Generator().manual_seed(0))
     return Path(
         "What is known of the curve",
-        {"mean": _line(across[::9], mean[::9])},
+        {"mean": _line(across[::3], mean[::3])},
         across.float(),
         up.float(),
         sum(bands, torch.zeros_like(away)).float(),
