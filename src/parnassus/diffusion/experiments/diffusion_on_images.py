@@ -25,6 +25,7 @@ from parnassus.diffusion.unet import UNet
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.report.chains import chain_of_images
+from parnassus.report.panels import panels
 from parnassus.train import Run, at_least, at_most, descend, reported
 
 covers = ("B13.2-1", "B13.2.4-6", "B13.2.4-7", "B13.2.4-8", "B13.2.4-9", "B13.2.5-2", "B13.3-2")
@@ -158,6 +159,7 @@ class Experiment:
             {
                 "DDIM steps": steps,
                 "Fréchet distance": quality.frechet,
+                "kernel distance": quality.kernel.value,
                 "precision": quality.coverage.precision,
                 "recall": quality.coverage.recall,
                 "class accuracy": named(drawn[steps], wished),
@@ -165,12 +167,23 @@ class Experiment:
             for steps, quality in found.items()
         ]
         steps = list(found)
-        shares = {name: (steps, [row[name] for row in rows]) for name in ("class accuracy", "precision", "recall")}
+        shown = {
+            "shares": ("class accuracy", "precision", "recall"),
+            "Fréchet distance": ("Fréchet distance",),
+            "kernel distance": ("kernel distance",),
+        }
+        charts = {title: {name: [row[name] for row in rows] for name in names} for title, names in shown.items()}
+        figure, axes = panels(charts, steps, x_label="DDIM steps")
+        for ax, title in zip(axes[0], charts, strict=True):
+            ax.set_xticks(steps, [str(each) for each in steps], minor=False)
+            heights = [value for line in charts[title].values() for value in line]
+            ax.set_ylim(min(0.0, *heights), 1.08 * max(1e-6, *heights))
         run.figure(
             "few_steps",
-            curves(shares, x_label="DDIM steps", y_label="share", log_x=True),
+            figure,
             f"How few steps will do, by the eyes of {truth.judge}: the wished class seen, samples among real images, "
-            f"real images among samples. {len(wished):,} samples tell a share to ± {0.5 / len(wished) ** 0.5:.2f}.",
+            f"real images among samples ({len(wished):,} tell a share to ± {0.5 / len(wished) ** 0.5:.2f}); and "
+            "how far the features of samples lie from those of unseen images. None of these is Inception's.",
         )
         run.table("few_steps", rows)
 
