@@ -172,6 +172,23 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     other.close()
 
 
+def test_large_work_without_a_model_may_use_all_cores(tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        run = Run(RunFolder.create(tmp_path, "toy", {}), QUIET)
+        assert torch.get_num_threads() == 1
+        run.use_all_cores()
+        assert torch.get_num_threads() == 2
+        told = Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, threads=1))
+        told.use_all_cores()
+        assert torch.get_num_threads() == 1
+        run.close()
+        told.close()
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_small_model_runs_on_one_thread_unless_told_otherwise(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:

@@ -103,6 +103,10 @@ class Run:
             self._restore(lambda: parallel.load_optimizer_state(placed, optimizer, state["optimizer"], mode))
         return cast("Model", placed), optimizer
 
+    def use_all_cores(self) -> None:
+        """For large work that is no model's: every core, unless --threads said otherwise."""
+        torch.set_num_threads(self.options.threads or self._cores)
+
     def keep(self, name: str, thing: parallel.Stateful) -> None:
         """Save `thing` with the checkpoints (a moving average, a schedule, a buffer), and restore it when resuming."""
         if name in self._kept:

@@ -77,6 +77,7 @@ class Experiment:
         if not self.depths or not self.biases:
             raise ValueError(f"give networks to choose from; got depths={self.depths}, biases={self.biases}")
         data = open_data(self.data)
+        run.use_all_cores()
         device = torch.device("cpu") if run.device.type == "mps" else run.device  # which has no float64
         kind = torch.float32 if self.single else torch.float64
         task = Task.of(data, self.train, self.test, kind=kind, device=device)
