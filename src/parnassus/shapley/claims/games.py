@@ -110,7 +110,7 @@ def subsets_and_orders_give_one_value() -> Evidence:
     }
     plain = by_sampled_orders(worth, 4_000, generator=generator)
     pairs_only = sum_of_dividends(dividends(worth).masked_fill(sizes(6) > 2, 0.0))
-    mirrored = by_sampled_orders(pairs_only, 2, mirrored=True, generator=generator)
+    mirrored = by_sampled_orders(pairs_only, 4, mirrored=True, generator=generator)
     return all_of(
         all_orders=close(by_all_orders(worth).values, exact, atol=1e-12),
         by_dividends=close(interactions(worth).diagonal(), exact, atol=1e-12),
