@@ -65,8 +65,6 @@ CASES = {
     "small CNN, 10 outputs": small_cnn,
     "convolutions alone, 10 outputs": all_convolutions,
 }
-HELD = tuple(CASES)[:3]
-"""The cases that must reach the limit; the last is told for honesty."""
 SIDES: dict[str, Side] = {"plain": plain, "ours": empirical_ntk}
 
 
@@ -114,13 +112,12 @@ def main() -> None:
                 SIDES[name](module, x)
                 times[name].append(1e3 * (time.perf_counter() - began))
         ratio = statistics.median(a / b for a, b in zip(times["plain"], times["ours"], strict=True))
-        slowest = min(slowest, ratio) if case in HELD else slowest
+        slowest = min(slowest, ratio)
         taken = {name: statistics.median(own) for name, own in times.items()}
         used = {name: memory(case, name) for name in SIDES}
-        bar = f"at least {LIMIT}" if case in HELD else "not held to a limit"
         print(
             f"{case}, {len(x)} inputs: plain {taken['plain']:.0f} ms and {used['plain']:.0f} MiB, "
-            f"ours {taken['ours']:.0f} ms and {used['ours']:.0f} MiB: {ratio:.1f} times as fast ({bar})"
+            f"ours {taken['ours']:.0f} ms and {used['ours']:.0f} MiB: {ratio:.1f} times as fast (at least {LIMIT})"
         )
     sys.exit(1 if slowest < LIMIT else 0)
 

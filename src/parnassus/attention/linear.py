@@ -23,7 +23,9 @@ def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Not as (eˣ − 1) + 1, which in single precision is 0 below x = −17.
     """
-    features: Tensor = _EluFeatures.apply(x) if x.requires_grad else _EluFeatures.forward(x)  # type: ignore[no-untyped-call]
+    if not x.requires_grad:
+        return _EluFeatures.forward(x)
+    features: Tensor = _EluFeatures.apply(x)  # type: ignore[no-untyped-call]  # torch has no type for it
     return features
 
 
@@ -37,7 +39,7 @@ class _EluFeatures(torch.autograd.Function):
         return torch.clamp(x + 1, x.new_ones(()), x.exp())
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004 - as torch calls it
         ctx.save_for_backward(output)
 
     @staticmethod

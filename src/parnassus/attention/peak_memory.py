@@ -32,7 +32,7 @@ class _Watch(TorchDispatchMode):
     """Counts the bytes of living storages that were made while it watched."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has no type for it
         self.peak, self._alive = 0, 0
         self._known: dict[int, int] = {}  # tensors that share a storage, by its address
 

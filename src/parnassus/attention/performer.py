@@ -53,12 +53,10 @@ def performer_attention(
         value = value.masked_fill(~visible.unsqueeze(-1), 0.0)  # a NaN in padding must not come through
     turned = turned.expand(*key.shape[:-2], -1, -1)
     look = _Looked.apply
-    with torch.autocast(
-        value.device.type, enabled=False
-    ):  # backward knows no autocast, and would find mixed precisions
+    with torch.autocast(value.device.type, enabled=False):  # backward would find mixed precisions
         turned, query, key, height = (x.to(value.dtype) for x in (turned, query, key, height))
-        mixed, total, _ = look(turned, key, value, height, True)  # type: ignore[no-untyped-call]
-        answer: Tensor = look(query, turned, mixed, total, False)[0]  # type: ignore[no-untyped-call]
+        mixed, total, _ = look(turned, key, value, height, True)  # type: ignore[no-untyped-call]  # torch has no type for it
+        answer: Tensor = look(query, turned, mixed, total, False)[0]  # type: ignore[no-untyped-call]  # nor here
     return answer if sees is None else answer.masked_fill(~sees, 0.0)
 
 

@@ -37,8 +37,8 @@ class Linear(nn.Module):
         return x.square().sum(1)
 
 
-class RBF(nn.Module):
-    """K(x, x′) = exp(−‖x − x′‖² / 2s²) with length scale s: smooth, stationary paths (book sec. 15.1)."""
+class _OfDistance(nn.Module):
+    """What is stationary and has a length scale s, with K(x, x) = 1."""
 
     def __init__(self, length: float = 1.0) -> None:
         super().__init__()
@@ -47,33 +47,26 @@ class RBF(nn.Module):
     @property
     def length(self) -> float:
         return float(self.log_length.detach().exp())
+
+    def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
+        return x.new_ones(len(x))
+
+
+class RBF(_OfDistance):
+    """K(x, x′) = exp(−‖x − x′‖² / 2s²) with length scale s: smooth, stationary paths (book sec. 15.1)."""
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         scale = torch.exp(-self.log_length)
         return torch.exp(-squared_distances(scale * x, y if y is None else scale * y) / 2)
 
-    def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
-        return x.new_ones(len(x))
 
-
-class OrnsteinUhlenbeck(nn.Module):
+class OrnsteinUhlenbeck(_OfDistance):
     """K(x, x′) = exp(−‖x − x′‖ / s) with length scale s: rough, stationary paths (book sec. 15.1)."""
-
-    def __init__(self, length: float = 1.0) -> None:
-        super().__init__()
-        self.log_length = _log_parameter("length", length)
-
-    @property
-    def length(self) -> float:
-        return float(self.log_length.detach().exp())
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         exact = "donot_use_mm_for_euclid_dist"  # a product would round distances near 0 to 10⁻⁸, where K has its kink
         distance: Tensor = torch.cdist(x, _others(x, y), compute_mode=exact)
         return torch.exp(-distance * torch.exp(-self.log_length))
-
-    def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
-        return x.new_ones(len(x))
 
 
 class Brownian(nn.Module):
