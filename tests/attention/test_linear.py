@@ -15,6 +15,7 @@ from parnassus.attention.linear import (
     linear_attention,
     recall,
     with_column,
+    with_ones,
 )
 
 
@@ -128,6 +129,8 @@ def test_a_column_more_makes_whole_rows() -> None:
     wider = with_column(torch.ones(2, 3, 5), torch.full((3, 1), 2.0))
     assert torch.equal(wider[1, 2], torch.tensor([1.0, 1, 1, 1, 1, 2, 0, 0]))
     assert with_column(torch.ones(3, 7).bfloat16(), torch.zeros(1).bfloat16()).shape == (3, 8)
+    given = torch.randn(2, 3, 5)
+    assert torch.equal(with_ones(given), with_column(given, torch.ones(1)))
 
 
 def test_a_chunk_of_nothing_is_refused() -> None:

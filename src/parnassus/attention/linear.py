@@ -128,7 +128,7 @@ def recall(
         raise ValueError(f"a chunk holds at least one token; got chunk={chunk}")
     time, out = value.shape[-2:]
     chunk = min(chunk, max(time, 1))
-    valued = with_column(value, value.new_ones(1))  # 1 is a value too, and its mixture the sum of the weights
+    valued = with_ones(value)  # 1 is a value too, and its mixture the sum of the weights
     q, k, v = (_in_chunks(x, chunk) for x in (asked, offered, valued))
     sums = k.mT @ v  # of each chunk
     before = _before(sums.flatten(-2)).view_as(sums)
@@ -228,10 +228,24 @@ def mask_of_keys(mask: Bool[Tensor, "*batch queries keys"] | None) -> Bool[Tenso
     return mask[..., :1, :]
 
 
+def with_ones(x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch wider"]:
+    """One more column, of ones, then zeros until a row has whole 16 bytes: a GPU multiplies such rows far faster.
+
+    Padded and then written to: a GPU would take several times as long to concatenate.
+    """
+    wider = pad(x, (0, 1 + _spare(x)))
+    wider[..., x.shape[-1]] = 1.0
+    return wider
+
+
 def with_column(x: Float[Tensor, "*batch width"], column: Float[Tensor, "*#batch 1"]) -> Float[Tensor, "*batch wider"]:
-    """One more column, then zeros until a row has whole 16 bytes: a GPU multiplies such rows far faster."""
-    spare = -(x.shape[-1] + 1) % (16 // x.element_size())
-    return torch.cat([x, column.expand(*x.shape[:-1], 1), x.new_zeros(1).expand(*x.shape[:-1], spare)], -1)
+    """The same with a column of any numbers."""
+    return torch.cat([x, column.expand(*x.shape[:-1], 1), x.new_zeros(1).expand(*x.shape[:-1], _spare(x))], -1)
+
+
+def _spare(x: Tensor) -> int:
+    """Columns of zeros after one more."""
+    return -(x.shape[-1] + 1) % (16 // x.element_size())
 
 
 def _shown(x: Tensor, visible: Tensor | None) -> Tensor:

@@ -10,15 +10,14 @@ from torch.autograd.function import once_differentiable
 
 from parnassus.attention.cache import Memory
 from parnassus.attention.head_positions import HeadPositions
-from parnassus.attention.linear import RunningSums, mask_of_keys, recall, weights_by_features, with_column
+from parnassus.attention.linear import RunningSums, mask_of_keys, recall, weights_by_features, with_column, with_ones
 from parnassus.attention.random_features import orthogonal_directions, positive_features
 from parnassus.attention.self_attention import SelfAttention, join_heads
 
 Draw: TypeAlias = Callable[[int, int], Tensor]
 """draw(count, width): that many random directions, such as `orthogonal_directions`."""
 LARGE = 1 << 19
-LARGE_ON_GPU = 1 << 23
-"""Numbers that stay in the cache through all passes over them: of heads with more features, only some are at work."""
+"""Numbers that stay in a core's cache through all passes over them: of heads with more, only some are at work."""
 
 
 def performer_attention(
@@ -40,8 +39,8 @@ def performer_attention(
     seen the answer is 0. `scale` is 1/√width unless told.
     """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    at_once = max(1, (LARGE if query.is_cpu else LARGE_ON_GPU) // (key.shape[-2] * len(directions)))
-    if visible is None and query.shape[:-2].numel() > at_once:
+    at_once = max(1, LARGE // (key.shape[-2] * len(directions)))
+    if visible is None and query.is_cpu and query.shape[:-2].numel() > at_once:
         heads = zip(*(x.flatten(0, -3).split(at_once) for x in (query, key, value)), strict=True)
         parts = [performer_attention(q, k, v, directions, scale=scale) for q, k, v in heads]
         return torch.cat(parts).view(*query.shape[:-1], value.shape[-1])
@@ -79,7 +78,7 @@ class _Looked(torch.autograd.Function):
         height: Tensor,
         totals: bool,  # noqa: FBT001 - apply takes no names
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        scores = with_column(query, query.new_ones(1)) @ with_column(key, height.unsqueeze(-1)).mT
+        scores = with_ones(query) @ with_column(key, height.unsqueeze(-1)).mT
         weights = scores.softmax(-1)
         total = scores.amax(-1) - weights.amax(-1).log() if totals else None
         return weights @ value, total, weights
@@ -99,7 +98,7 @@ class _Looked(torch.autograd.Function):
         query, key, value, answer, weights = ctx.saved_tensors
         level = -(d_answer * answer).sum(-1, keepdim=True)
         level = level if d_total is None else level + d_total.unsqueeze(-1)
-        d_scores = (with_column(d_answer, level) @ with_column(value, value.new_ones(1)).mT).mul_(weights)
+        d_scores = (with_column(d_answer, level) @ with_ones(value).mT).mul_(weights)
         d_query = d_scores @ key if ctx.needs_input_grad[0] else None
         d_key = d_scores.mT @ query if ctx.needs_input_grad[1] else None
         return d_query, d_key, weights.mT @ d_answer, d_scores.sum(-2), None
