@@ -42,6 +42,10 @@ bench: .venv-bench/ready .venv-tangents/ready
 	.venv-bench/bin/python benchmarks/kernel_entries.py --python .venv-tangents/bin/python
 	.venv-bench/bin/python benchmarks/convolutional_kernel.py --python .venv-tangents/bin/python
 	.venv-bench/bin/python benchmarks/empirical_ntk.py
+	.venv-bench/bin/python benchmarks/exact_shapley.py
+	.venv-bench/bin/python benchmarks/kernel_shap.py
+	.venv-bench/bin/python benchmarks/shapley_quality.py
+	.venv-bench/bin/python benchmarks/agent_steps.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready

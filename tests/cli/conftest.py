@@ -45,3 +45,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
         assert dispatch(["run", EXPERIMENT, *flags, "--seed", seed, "--name", f"seed-{seed}"]) == 0
     return root
+
+
+@pytest.fixture(scope="session")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of agents: two learners with a pole, and one with a pendulum."""
+    root = tmp_path_factory.mktemp("agents")
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
+    assert dispatch(["run", "ppo", *flags, "--name", "two"]) == 0
+    swinging = ["--env", "Pendulum-v1", "--learners", "1", "--horizon", "64", "--batch", "64"]
+    assert dispatch(["run", "ppo", *flags, *swinging, "--name", "one"]) == 0
+    return root

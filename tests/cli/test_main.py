@@ -67,7 +67,7 @@ def test_reading_and_refusing_import_nothing_heavy(arguments: list[str], code: i
 def test_without_a_verb_there_is_help(parnassus: Command) -> None:
     done = parnassus()
     assert done.returncode == 0
-    for verb in ("list", "show", "run", "check", "atlas", "runs", "resume", "sample", "doctor"):
+    for verb in ("list", "show", "run", "check", "atlas", "runs", "resume", "sample", "explain", "doctor"):
         assert f"• {verb} " in done.stdout
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
 

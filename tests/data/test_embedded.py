@@ -56,6 +56,8 @@ def test_classification_sets(load: object, train: int, test: int, features: int,
     data = load()
     assert (len(data.train), len(data.test), data.shape, len(data.classes)) == (train, test, (features,), classes)
     assert data.train.y.unique().tolist() == list(range(classes))
+    assert len(set(data.columns)) == features
+    assert data.target
 
 
 @pytest.mark.parametrize(("load", "total", "features", "targets"), [(diabetes, 442, 10, 1), (linnerud, 20, 3, 3)])
@@ -157,3 +159,10 @@ def test_importing_data_is_light() -> None:
     heavy = ["sklearn", "pooch", "PIL", "matplotlib", "rich", "requests"]
     code = f"import parnassus.data, sys; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_quantities_keep_the_names_of_their_columns() -> None:
+    data = diabetes()
+    assert data.columns[:3] == ("age", "sex", "bmi")
+    assert (len(data.columns), data.target) == (10, "progression")
+    assert linnerud().target == "Weight, Waist, Pulse"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from parnassus.data import DataError, data_status, open_data, open_text, text_file
+from parnassus.data import DataError, data_status, open_data, open_images, open_text, text_file
 from parnassus.data.own import DATASETS, TEXTS, TOYS
 
 
@@ -82,3 +82,9 @@ def test_the_status_says_where_and_how(data_dir: Path) -> None:
     (data_dir / "text" / "names.txt").write_text("emma")
     assert {row.name: row for row in data_status()}["names"].present
     assert not (data_dir / "mnist").exists()  # asking downloads nothing
+
+
+def test_images_are_asked_for_by_name_and_tables_refused() -> None:
+    assert open_images("digits").shape == (1, 8, 8)
+    with pytest.raises(DataError, match=r"iris has no images: one of its examples has shape \(4,\)"):
+        open_images("iris")

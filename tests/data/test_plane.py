@@ -16,6 +16,13 @@ def test_a_table_of_two_columns_is_points(tmp_path: Path) -> None:
     torch.testing.assert_close(data.train.x[:, 1], 7 / 3 * data.train.x[:, 0])
 
 
+def test_both_columns_keep_their_names(tmp_path: Path) -> None:
+    table = tmp_path / "points.csv"
+    table.write_text("east,north\n" + "".join(f"{k / 7},{k / 3}\n" for k in range(50)))
+    data = open_points(str(table))
+    assert (data.columns, data.target) == (("east", "north"), "")
+
+
 def test_a_toy_set_keeps_its_classes_and_others_are_refused() -> None:
     assert open_points("moons").shape == (2,)
     with pytest.raises(DataError, match=r"digits must be points in the plane; its examples have shape \(1, 8, 8\)"):

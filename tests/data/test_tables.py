@@ -6,7 +6,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from parnassus.data import DataError, Split, array_file, csv_file, open_data
+from parnassus.data import DataError, Split, array_file, csv_file, open_data, standardised
+from parnassus.data.tables import Table
 
 
 def table(tmp_path: Path, text: str) -> Path:
@@ -158,3 +159,20 @@ def test_cut_arrays_get_a_sentence(tmp_path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DataError, match=r"arrays\.npz"):
         array_file(path)
+
+
+def test_the_names_of_the_columns_survive(tmp_path: Path) -> None:
+    data = csv_file(table(tmp_path, "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n4,9,4.5\n"), target="kind")
+    for kept in (data, data.to("cpu"), standardised(data)):
+        assert (kept.columns, kept.target) == (("height", "width"), "kind")
+    unnamed = csv_file(table(tmp_path, "1,2,0\n3,4,1\n"), test=0.0)
+    assert (unnamed.columns, unnamed.target) == ((), "")
+
+
+def test_a_table_is_read_as_it_stands(tmp_path: Path) -> None:
+    read = Table.read(table(tmp_path, "who,time,size\nAnn,1700000001,0.1\n\nBob,1700000002,0.2\n"))
+    assert read.columns == ("who", "time", "size")
+    assert [line for line, _ in read.rows] == [2, 4]
+    assert read.numbers([2, 1]).tolist() == [[0.1, 1700000001], [0.2, 1700000002]]
+    with pytest.raises(DataError, match="line 2, column 'who': Ann is not a finite number"):
+        read.numbers([0])

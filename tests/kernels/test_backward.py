@@ -59,6 +59,16 @@ def test_training_many_is_training_each_with_torch() -> None:
         torch.testing.assert_close(ours[0], own)
 
 
+def test_every_draw_may_have_its_own_labels() -> None:
+    x, labels = points(), torch.randn(2, 5, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
+    both = random_weights((3, 4, 1), draws=(2,), generator=torch.Generator().manual_seed(0))
+    together = train_many(both, x, labels, Erf(), rate=0.05, steps=5)
+    for draw in range(2):
+        alone = train_many([weight[draw] for weight in both], x, labels[draw], Erf(), rate=0.05, steps=5)
+        for ours, own in zip(together, alone, strict=True):
+            torch.testing.assert_close(ours[draw], own)
+
+
 def test_what_cannot_work_gets_a_sentence() -> None:
     weights = random_weights((3, 4, 1))
     with pytest.raises(ValueError, match="must lead from 2 features to one output"):

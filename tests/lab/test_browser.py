@@ -328,6 +328,39 @@ def test_a_probe_without_a_run_answers(page: Any, lab: Lab) -> None:
     keep(page, "probe-bowl", whole=True)
 
 
+def test_points_are_clicked_in_dragged_and_removed(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/probes/gp_posterior")
+    seen = page.locator("dl.facts dd").first
+    seen.wait_for(timeout=60_000)
+    plane = page.locator("canvas.plane")
+
+    def count(number: int) -> None:
+        page.wait_for_function(f"document.querySelector('dl.facts dd').innerText === '{number}'")
+
+    count(5)
+    plane.click(position={"x": 100, "y": 200})
+    count(6)
+    evidence = page.locator("dl.facts dd").nth(1).inner_text()
+    box = plane.bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_function(f"document.querySelectorAll('dl.facts dd')[1].innerText !== {evidence!r}")
+    count(6)
+    keep(page, "probe-points", whole=True)
+    plane.click(position={"x": 60, "y": 40})
+    count(5)
+    page.get_by_role("button", name="Clear").click()
+    count(0)
+    plane.focus()
+    for key in ("ArrowRight", "Space", "ArrowUp", "ArrowUp", "Space"):  # without a mouse, too: the second is apart
+        page.keyboard.press(key)
+    count(2)
+    page.keyboard.press("Delete")
+    count(0)
+
+
 def test_names_from_outside_are_text(page: Any, lab: Lab) -> None:
     title = "<img src=x onerror=\"document.title='taken'\"> {{7*7}} (book sec. 1.1)."
     about: dict[str, object] = {"experiment": "<b>none</b>", "title": title, "settings": {"<i>": "${1}"}}

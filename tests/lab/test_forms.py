@@ -3,6 +3,7 @@
 import importlib
 import json
 import random
+from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -45,19 +46,17 @@ def test_the_machine_has_the_options_that_a_page_offers() -> None:
 def other(field: Field, draw: random.Random) -> Value:
     """A value that the field does not hold by itself, of every size and sign that it takes."""
     small, large = draw.choice((-1, 1)) * 10.0 ** draw.randint(-12, 3) * draw.random(), draw.randint(-9999, 99999)
-    match field.kind:
-        case "whole":
-            return large
-        case "real":
-            return draw.choice((small, -1e-05, 3.0, 1e22, 0.1 + 0.2))
-        case "wholes":
-            return tuple(draw.randint(-5, 10**6) for _ in range(draw.randint(1, 6)))
-        case "reals":
-            return (-1e-05, small, *(draw.random() for _ in range(draw.randint(0, 4))))
-        case "switch":
-            return not field.default
-        case "choice":
-            return draw.choice(field.choices)
+    draws: dict[Kind, Callable[[], Value]] = {
+        "whole": lambda: large,
+        "real": lambda: draw.choice((small, -1e-05, 3.0, 1e22, 0.1 + 0.2)),
+        "wholes": lambda: tuple(draw.randint(-5, 10**6) for _ in range(draw.randint(1, 6))),
+        "reals": lambda: (-1e-05, small, *(draw.random() for _ in range(draw.randint(0, 4)))),
+        "switch": lambda: not field.default,
+        "maybe": lambda: draw.choice((True, False)),
+        "words": lambda: draw.choice(("S.G/.#.", "not so good", "x")),
+        "choice": lambda: draw.choice(field.choices),
+    }
+    return draws[field.kind]()
 
 
 @profiles
@@ -124,6 +123,9 @@ MAYBE = Field("threads", "whole", None, "threads", optional=True)
         ("switch", True, True),
         ("switch", False, False),
         ("choice", "b", "b"),
+        ("words", " not good ", "not good"),
+        ("maybe", "yes", True),
+        ("maybe", "no", False),
         ("wholes", "1 2, 3", (1, 2, 3)),
         ("wholes", "7", (7,)),
         ("reals", "0.1,0.2", (0.1, 0.2)),
@@ -156,6 +158,9 @@ def test_what_is_typed_is_read(kind: Kind, typed: object, value: Value) -> None:
         (Field("data", "choice", "a", "", ("a", "b")), "/etc/passwd", "data must be one of a, b"),
         (Field("data", "choice", "a", "", ("a", "b")), "A", "data must be one of a, b"),
         (Field("data", "choice", "a", "", ("a", "b")), None, "data must be one of a, b"),
+        (Field("map", "words", "S.G", ""), "", "map must be some words, without a dash before them"),
+        (Field("map", "words", "S.G", ""), "--seed", "map must be some words, without a dash before them"),
+        (Field("scaled", "maybe", None, "", optional=True), "perhaps", "scaled must be one of yes, no"),
         (Field("counts", "wholes", (20, 60), ""), " , ", "counts must be one or more numbers, such as 20 60"),
         (Field("counts", "wholes", (20, 60), ""), "1 x", "counts must be a whole number, such as 20; got “x”"),
         (Field("rates", "reals", (0.1,), ""), "1 nan", "rates must be finite; got nan"),

@@ -69,3 +69,27 @@ def test_names_from_outside_are_text() -> None:
     picture = drawn(answer)
     assert {each.tag for each in picture.iter()} == {"svg", "rect", "text", "path"}
     assert {"<b>x</b>", "<i>&</i>", "<svg onload=1>"} <= {text.text for text in picture.iter("text")}
+
+
+def test_arrows_that_lead_back_hang_below_and_loops_stand_above() -> None:
+    backwards = [{"start": 2, "end": 0, "label": "back", "through": []}]
+    loop = [{"start": 1, "end": 1, "label": "again", "through": []}]
+    down = [{"start": 0, "end": 1, "label": "down", "through": []}]
+    for arrows, label in ((backwards, "back"), (loop, "again"), (down, "down")):
+        picture = drawn(graph(arrows=arrows))
+        _, _, width, height = map(float, picture.attrib["viewBox"].split())
+        line, head = picture.findall("path")
+        numbers = [float(number) for number in re.findall(r"-?\d+\.\d+", line.attrib["d"])]
+        assert all(0 <= x <= width for x in numbers[::2])
+        assert all(0 <= y <= height for y in numbers[1::2])
+        assert head.attrib["class"] == "head"
+        (words,) = [text for text in picture.iter("text") if text.text == label]
+        assert 0 <= float(words.attrib["y"]) <= height
+    boxes = [float(box.attrib["y"]) for box in drawn(graph(arrows=backwards)).findall("rect")]
+    hanging = [
+        float(n) for n in re.findall(r"-?\d+\.\d+", drawn(graph(arrows=backwards)).findall("path")[0].attrib["d"])
+    ]
+    assert max(hanging[1::2]) > boxes[2] + 2 * HIGH
+    boxes = [float(box.attrib["y"]) for box in drawn(graph(arrows=loop)).findall("rect")]
+    standing = [float(n) for n in re.findall(r"-?\d+\.\d+", drawn(graph(arrows=loop)).findall("path")[0].attrib["d"])]
+    assert min(standing[1::2]) < boxes[1]

@@ -42,6 +42,7 @@ from parnassus.touch import (
     Pick,
     Plane,
     Point,
+    Points,
     Real,
     Whole,
 )
@@ -120,7 +121,9 @@ def everything(
     level: Annotated[int, Whole("level of grey", 0, 255)] = 51,
     rate: Annotated[float, Real("rate", 0.001, 10.0, log=True)] = 0.1,
     kind: Annotated[int, Pick("kind", ("one", "two"))] = 1,
+    *,
     place: Annotated[tuple[float, float], Point("place", PLANE)] = (0.5, 0.5),
+    places: Annotated[tuple[tuple[float, float], ...], Points("places", PLANE, most=3)] = ((0.0, 1.0),),
     drawing: Annotated[torch.Tensor | None, Drawing("drawing", (2, 3))] = None,
 ) -> Sequence[Answer]:
     """A probe with a control and an answer of every kind."""
@@ -133,13 +136,13 @@ def everything(
         Images("grey", grey, ["first"]),
         Images("colour", colour, ["only"], about="x_t"),
         Film("film", film, ["0", "1", "2"]),
-        Bars("bars", ["a", "b"], torch.tensor([0.25, rate]), marked=kind),
+        Bars("bars", ["a", "b"], torch.tensor([0.25, rate]), marked=kind, errors=torch.tensor([0.5, 0.0])),
         Curves("curves", {"y": ([0.0, 1.0], [1.0, 2.0])}, "x", "y", log_y=True, marked=place[0]),
         Way("way", {"gd": torch.tensor([[0.0, 0.5], [1.0, 0.25]])}, grid, grid, grid[:, None].square() + grid**2),
         Graph(
             "graph", [Box("x", "1", 0.0, 0.5, marked=True), Box("y", "", 2.0, -1.0)], [Arrow(0, 1, "dy", [(1.0, 0.0)])]
         ),
-        Numbers("numbers", {"ink": float(drawing.sum()), "word": "yes"}),
+        Numbers("numbers", {"ink": float(drawing.sum()), "word": "yes", "places": float(len(places))}),
     ]
 
 
@@ -161,6 +164,8 @@ def test_controls_are_told_with_their_limits_and_where_they_stand() -> None:
     drawing = {"kind": "drawing", "about": "drawing", "shape": [2, 3], "examples": [], "start": [0.0] * 6}
     assert controls["drawing"] == drawing
     assert controls["place"]["start"] == [0.5, 0.5]
+    places = {"kind": "points", "about": "places", "most": 3, "start": [[0.0, 1.0]]}
+    assert controls["places"] == {**places, "plane": controls["place"]["plane"]}
     assert controls["place"]["plane"] == {
         "across": [-2.0, 2.0],
         "up": [0.0, 1.0],
@@ -171,7 +176,7 @@ def test_controls_are_told_with_their_limits_and_where_they_stand() -> None:
 
 
 def test_answers_are_plain_values_and_pictures_the_right_pixels() -> None:
-    values = {"level": 102, "rate": 2, "kind": 0, "place": [-1, 1], **DRAWN}
+    values = {"level": 102, "rate": 2, "kind": 0, "place": [-1, 1], "places": [[0, 1], [1, 0]], **DRAWN}
     answers = ask(OWN, None, values)
     assert json.loads(json.dumps(answers, allow_nan=False)) == answers
     grey, colour, film, bars, curves, way, graph, numbers = answers
@@ -183,6 +188,7 @@ def test_answers_are_plain_values_and_pictures_the_right_pixels() -> None:
     assert frames[2][0, :, 3].tolist() == [255] * 14 + [0] + [255] * 14
     assert [frame[0, 0].tolist() for frame in frames] == [[0, 0, 0, 255], [128, 128, 128, 255], [255] * 4]
     assert (bars["values"], bars["marked"]) == ([0.25, 2.0], 0)
+    assert (bars["errors"], bars["truth"]) == ([0.5, 0.0], [])
     assert (curves["lines"], curves["marked"], curves["log_y"]) == ({"y": [[0.0, 1.0], [1.0, 2.0]]}, -1.0, True)
     assert way["ways"] == {"gd": [[0.0, 0.5], [1.0, 0.25]]}
     assert (way["across"], way["up"]) == ([-1.0, 1.0], [-1.0, 1.0])
@@ -191,7 +197,7 @@ def test_answers_are_plain_values_and_pictures_the_right_pixels() -> None:
     assert np.abs(relief.astype(int) - relief[::-1].astype(int))[..., 3].mean() < 4  # a bowl is alike above and below
     assert graph["boxes"][0] == {"label": "x", "value": "1", "across": 0.0, "up": 0.5, "marked": True}
     assert graph["arrows"] == [{"start": 0, "end": 1, "label": "dy", "through": [[1.0, 0.0]]}]
-    assert numbers["values"] == {"ink": 3.5, "word": "yes"}
+    assert numbers["values"] == {"ink": 3.5, "word": "yes", "places": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -209,11 +215,12 @@ def test_answers_are_plain_values_and_pictures_the_right_pixels() -> None:
         ({"place": [0]}, "place must be two numbers"),
         ({"place": [0, 9]}, "place must be between 0 and 1; got 9"),
         ({"place": "00"}, "place must be two numbers"),
+        ({"places": [[0, 1]] * 4}, "places must be at most 3; got 4"),
         ({"drawing": [0.0] * 7}, "drawing must be 2 × 3 grey values, row by row"),
         ({"drawing": [2.0] * 6}, "drawing must have grey values between 0 and 1"),
         ({"drawing": [float("nan")] * 6}, "drawing must have grey values between 0 and 1"),
         ({"drawing": {"a": 1}}, "drawing must be 2 × 3 grey values, row by row"),
-        ({"nothing": 1}, "there is no control nothing; there are level, rate, kind, place, drawing"),
+        ({"nothing": 1}, "there is no control nothing; there are level, rate, kind, place, places, drawing"),
     ],
 )
 def test_a_value_out_of_range_is_a_sentence(values: dict[str, object], sentence: str) -> None:

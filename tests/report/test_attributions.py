@@ -6,7 +6,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from parnassus.report.attributions import dependence, over_images, swarm, waterfall
+from parnassus.report.attributions import dependence, maps_of_classes, over_images, swarm, waterfall
 
 
 def bars(ax: Axes) -> list[Rectangle]:
@@ -35,10 +35,42 @@ def test_a_swarm_has_a_dot_for_each_row_and_the_weightiest_on_top() -> None:
     assert [len(np.asarray(dots.get_offsets())) for dots in ax.collections] == [30, 30]
 
 
-def test_dependence_and_images_are_drawn() -> None:
+def test_dependence_is_drawn() -> None:
     x = np.linspace(0, 1, 9)
     assert dependence(x, x, x, name="x", other_name="z").axes[0].get_xlabel() == "x"
-    assert len(over_images(torch.rand(3, 4, 4), torch.randn(3, 4, 4), ["a", "b", "c"]).axes) == 6
+
+
+def shown(ax: Axes) -> np.ndarray:
+    (picture,) = ax.images
+    return np.asarray(picture.get_array())
+
+
+def test_parts_over_an_image_are_red_and_blue_on_one_scale() -> None:
+    parts = torch.zeros(2, 2, 2)
+    parts[0, 0, 0], parts[1, 1, 1] = 2.0, -1.0
+    axes = over_images(torch.ones(2, 3, 2, 2), parts, ["a", "b"]).axes
+    assert len(axes) == 5  # the last one is the scale
+    assert axes[4].get_ylim() == (-2.0, 2.0)
+    first, second = shown(axes[2]), shown(axes[3])
+    assert first[0, 0, 0] > 2 * first[0, 0, 2]  # as red as can be
+    assert second[1, 1, 2] > 1.2 * second[1, 1, 0] > 0.2  # half as blue
+    assert np.ptp(first[1, 1]) < 0.02  # nothing there: grey
+
+
+def test_an_image_is_seen_through_its_parts_and_a_dark_one_as_its_negative() -> None:
+    image = torch.zeros(1, 4, 4)
+    image[0, 1, 1] = 1.0
+    for picture in (image, 1 - image):
+        pale = shown(over_images(picture, torch.zeros(1, 4, 4), [""]).axes[1]).mean(-1)
+        assert pale[1, 1] < 0.7 * pale[0, 0]
+
+
+def test_maps_of_classes_stand_beside_their_image() -> None:
+    axes = maps_of_classes(torch.rand(2, 4, 6), torch.randn(2, 3, 4, 6), [["x", "a", "b", "a − b"]] * 2).axes
+    assert [ax.get_title() for ax in axes[:4]] == ["x", "a", "b", "a − b"]
+    assert len(axes) == 9
+    with pytest.raises(ValueError, match="each row needs 4 titles"):
+        maps_of_classes(torch.rand(2, 4, 6), torch.randn(2, 3, 4, 6), [["x", "a"]] * 2)
 
 
 def test_sizes_that_do_not_match_get_a_sentence() -> None:
@@ -48,3 +80,5 @@ def test_sizes_that_do_not_match_get_a_sentence() -> None:
         swarm(torch.ones(3, 2), torch.ones(3, 3), ["a", "b"])
     with pytest.raises(ValueError, match="must match"):
         over_images(torch.ones(2, 4, 4), torch.ones(2, 4, 4), ["a"])
+    with pytest.raises(ValueError, match="or with channels"):
+        over_images(torch.ones(4, 4), torch.ones(4, 4), ["a"])

@@ -5,7 +5,7 @@ from math import comb, inf
 import pytest
 import torch
 
-from parnassus.shapley.coalitions import drawn_coalitions, every_coalition, shapley_kernel, shares
+from parnassus.shapley.coalitions import drawn_coalitions, drawn_sets, every_coalition, shapley_kernel, shares
 
 
 def test_the_kernel_is_infinite_at_both_ends_and_symmetric() -> None:
@@ -19,7 +19,7 @@ def test_the_kernel_is_infinite_at_both_ends_and_symmetric() -> None:
 def test_each_comes_with_its_complement_and_once(players: int, budget: int) -> None:
     asked = drawn_coalitions(players, budget, generator=torch.Generator().manual_seed(0)).coalitions
     half = len(asked) // 2
-    assert torch.equal(asked[:half], ~asked[half:])
+    assert torch.equal(asked[:half], ~asked.flip(0)[:half])
     assert len(torch.unique(asked, dim=0)) == len(asked)
     assert 0 < int(asked.sum(1).min()) <= int(asked.sum(1).max()) < players
     assert abs(len(asked) - budget) <= players
@@ -33,12 +33,43 @@ def test_a_budget_that_suffices_asks_all() -> None:
 
 
 def test_chances_are_how_often_a_coalition_is_asked() -> None:
-    generator = torch.Generator().manual_seed(0)
-    draws = [drawn_coalitions(6, 20, generator=generator) for _ in range(2_000)]
+    draws = drawn_sets(2_000, 6, 20, generator=torch.Generator().manual_seed(0))
     of_two = torch.tensor([True, True, False, False, False, False])
-    often = sum(bool((draw.coalitions == of_two).all(1).any()) for draw in draws) / len(draws)
-    chance = float(draws[0].chance[draws[0].coalitions.sum(1) == 2][0])
+    often = float((draws.coalitions == of_two).all(-1).any(1).double().mean())
+    chance = float(draws.chance[draws.coalitions[0].sum(1) == 2][0])
     assert often == pytest.approx(chance, abs=0.04)
+
+
+@pytest.mark.parametrize("players", [6, 9, 30])
+def test_sets_grow_by_what_they_do_not_have(players: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    asked = drawn_sets(3, players, 12, generator=generator)
+    for budget in (30, 31, 90):
+        more = drawn_sets(3, players, budget, kept=asked, generator=generator)
+        old, length = len(asked.chance) // 2, len(more.chance)
+        assert torch.equal(more.coalitions[:, :old], asked.coalitions[:, :old])
+        assert torch.equal(more.coalitions[:, length - old :], asked.coalitions[:, old:])
+        assert torch.equal(more.coalitions, ~more.coalitions.flip(1))
+        assert all(len(torch.unique(each, dim=0)) == length for each in more.coalitions)
+        sizes = more.coalitions.sum(-1)
+        assert torch.equal(sizes, sizes[:1].expand(3, -1))
+        for size in range(1, players):
+            there = sizes[0] == size
+            expected = int(there.sum()) / comb(players, size)
+            assert torch.allclose(more.chance[there], torch.tensor(expected, dtype=torch.float64))
+        asked = more
+    assert not torch.equal(asked.coalitions[0], asked.coalitions[1])
+
+
+def test_what_was_kept_and_what_was_added_are_drawn_alike() -> None:
+    generator = torch.Generator().manual_seed(0)
+    first = drawn_sets(2_000, 6, 10, generator=generator)
+    both = drawn_sets(2_000, 6, 20, kept=first, generator=generator)
+    codes = (both.coalitions.long() * 2 ** torch.arange(6)).sum(-1)
+    often = torch.bincount(codes.flatten(), minlength=64) / 2_000
+    of_two = torch.tensor([bin(code).count("1") == 2 for code in range(64)])
+    chance = float(both.chance[both.coalitions[0].sum(-1) == 2][0])
+    assert often[of_two].tolist() == pytest.approx([chance] * 15, abs=0.05)
 
 
 def test_shares_give_on_what_is_not_there() -> None:

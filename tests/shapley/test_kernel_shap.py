@@ -41,6 +41,24 @@ def test_float32_is_kept_and_near() -> None:
     assert torch.allclose(found.values, shapley_values(worth - worth[0]), atol=1e-5)
 
 
+def test_errors_cover_what_is_missed() -> None:
+    source = torch.Generator().manual_seed(0)
+    worth = torch.randn(50, 2**9, dtype=torch.float64, generator=source)
+    exact = shapley_values(worth - worth[:, :1])
+    share = []
+    for _ in range(20):
+        found = kernel_shap(lambda asked: looked_up(worth, asked), 9, 120, generator=source)
+        share.append(((found.values - exact).abs() / found.errors).flatten())
+    within = [float((torch.cat(share) < many).double().mean()) for many in (1.0, 2.0)]
+    assert within == pytest.approx([0.683, 0.954], abs=0.03)
+
+
+def test_too_few_to_know_is_said_by_infinite_errors() -> None:
+    worth = torch.randn(2**9, dtype=torch.float64)
+    assert kernel_shap(lambda asked: looked_up(worth, asked), 9, 12).errors.isinf().all()
+    assert kernel_shap(lambda asked: looked_up(worth, asked), 9, 30).errors.isfinite().all()
+
+
 def test_the_limit_needs_two() -> None:
     with pytest.raises(ValueError, match="at least two players"):
         limiting_inverse(1)

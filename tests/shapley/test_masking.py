@@ -6,7 +6,14 @@ from torch import Tensor
 
 from parnassus.shapley import masking
 from parnassus.shapley.game import members
-from parnassus.shapley.masking import ConditionalGaussian, Interventional, ValueFunction, mean_imputed, with_groups
+from parnassus.shapley.masking import (
+    ConditionalGaussian,
+    Interventional,
+    ValueFunction,
+    as_mean,
+    mean_imputed,
+    with_groups,
+)
 
 
 def normals(*shape: int, seed: int = 0) -> Tensor:
@@ -33,6 +40,21 @@ def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Interventional(squares, BACKGROUND)(X, members(3))
     monkeypatch.setattr(masking, "TOGETHER", 15)
     assert torch.equal(Interventional(squares, BACKGROUND)(X, members(3)), whole)
+
+
+def test_each_row_of_the_background_may_be_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = Interventional(squares, BACKGROUND)
+    asked = torch.rand(5, 6, 3, generator=torch.Generator().manual_seed(0)) < 0.5
+    worth = value.each(X, asked)
+    assert worth.shape == (5, 4, 2, 6)
+    for other in range(5):
+        assert torch.allclose(worth[other], value.of(slice(other, other + 1))(X, asked[other]))
+    monkeypatch.setattr(masking, "TOGETHER", 7)
+    assert torch.equal(value.each(X, asked), worth)
+    assert as_mean(value) is value
+    one = as_mean(ConditionalGaussian(squares, BACKGROUND, draws=2))
+    assert one.each(X, asked[:1]).shape == (1, 4, 2, 6)
+    assert one.of(slice(0, 1)).others == 1
 
 
 def test_groups_come_and_go_together() -> None:

@@ -52,6 +52,14 @@ def test_a_module_is_asked_as_in_evaluation_and_left_as_it_was() -> None:
     assert module.training
 
 
+def test_ids_stay_whole_numbers_and_answers_are_none() -> None:
+    ids = torch.tensor([[1, 2], [0, 3]])
+    embedding = nn.Sequential(nn.Embedding(4, 3), nn.Flatten())
+    assert torch.equal(as_model(embedding)(ids), embedding(ids).detach())
+    assert as_model(lambda x: x.sum(1))(ids).tolist() == [[3.0], [3.0]]
+    assert as_model(lambda x: x.sum(1))(ids).is_floating_point()
+
+
 def test_wrong_models_get_a_sentence() -> None:
     with pytest.raises(TypeError, match="a module, an estimator or a function"):
         as_model(3.0)
@@ -59,3 +67,12 @@ def test_wrong_models_get_a_sentence() -> None:
         as_model(lambda x: x[:2])(X)
     with pytest.raises(ModelError, match="returned nan"):
         as_model(lambda x: x[:, 0].log().sqrt())(X)
+
+
+def test_a_module_is_left_as_it_was() -> None:
+    module = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.BatchNorm1d(3))
+    module[2].eval()
+    ask = as_model(module)
+    x = torch.randn(4, 3)
+    assert torch.equal(ask(x), ask(x))
+    assert [part.training for part in module.modules()] == [True, True, True, False]

@@ -12,7 +12,6 @@ from parnassus.shapley.values import (
     banzhaf_values,
     broken_axioms,
     by_all_orders,
-    by_sampled_orders,
     exchanged,
     interactions,
     marginals,
@@ -96,15 +95,6 @@ def test_weights_sum_to_one_over_all_coalitions_of_the_others() -> None:
     assert float(subset_weights(7) @ counts) == pytest.approx(1.0)
 
 
-def test_sampled_orders_know_their_error() -> None:
-    worth = random_game(5)
-    generator = torch.Generator().manual_seed(0)
-    draws = [by_sampled_orders(worth, 50, generator=generator) for _ in range(300)]
-    off = torch.stack([draw.values - shapley_values(worth) for draw in draws])
-    said = torch.stack([draw.errors for draw in draws]).square().mean(0).sqrt()
-    assert torch.allclose(off.square().mean(0).sqrt(), said, rtol=0.15)
-
-
 def test_an_exchanged_game_exchanges_values() -> None:
     worth = random_game(4)
     assert torch.allclose(shapley_values(exchanged(worth, 0, 2))[[2, 1, 0, 3]], shapley_values(worth))
@@ -119,5 +109,3 @@ def test_a_wrong_value_breaks_an_axiom() -> None:
 def test_wrong_counts_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="362,880 orders"):
         by_all_orders(torch.zeros(2**9))
-    with pytest.raises(ValueError, match="two pairs of mirrored ones"):
-        by_sampled_orders(torch.zeros(8), 3, mirrored=True)

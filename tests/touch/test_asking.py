@@ -27,6 +27,7 @@ from parnassus.touch import (
     Path,
     Pick,
     Point,
+    Points,
     Real,
     Typed,
     Whole,
@@ -143,6 +144,11 @@ def limits_of(control: Control) -> list[object]:
         case Point(plane=plane):
             assert not callable(plane)
             return list(product(plane.across, plane.up))
+        case Points(plane=plane, most=most):
+            assert not callable(plane)
+            assert not callable(most)
+            corners = list(product(plane.across, plane.up))
+            return [[], corners, [corners[0]] * most]
         case Typed(most=most):
             assert not callable(most)
             return ["", " " * most]
@@ -160,7 +166,8 @@ def numbers_of(given: Answer) -> Iterator[float]:
         case Bars():
             assert len(given.names) == len(given.values)
             assert given.marked is None or 0 <= given.marked < len(given.names)
-            yield from given.values.tolist()
+            assert all(each is None or len(each) == len(given.names) for each in (given.errors, given.truth))
+            yield from chain(*(each.tolist() for each in (given.values, given.errors, given.truth) if each is not None))
         case Curves():
             assert given.lines
             assert all(len(x) == len(y) > 0 for x, y in given.lines.values())

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from parnassus.runs import RunFolder
-from parnassus.touch import Control, Drawing, Pick, Plane, Point, Real, Typed, Whole
+from parnassus.touch import Control, Drawing, Pick, Plane, Point, Points, Real, Typed, Whole
 from parnassus.train.execute import Experiment
 from parnassus.train.run import Run
 from parnassus.train.trained import Trained
@@ -43,6 +43,7 @@ REAL = Real("rate", 0.5, 2.0)
 PICK = Pick("class", ("cat", "dog", "owl"))
 DRAWING = Drawing("drawing", (2, 3))
 POINT = Point("place", Plane((-1.0, 1.0), (0.0, 4.0), torch.zeros(0, 2)))
+POINTS = Points("places", Plane((-1.0, 1.0), (0.0, 4.0), torch.zeros(0, 2)), most=2)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,8 @@ POINT = Point("place", Plane((-1.0, 1.0), (0.0, 4.0), torch.zeros(0, 2)))
         (PICK, 2, 2),
         (POINT, [0.5, 4], (0.5, 4.0)),
         (POINT, (-1.0, 0.0), (-1.0, 0.0)),
+        (POINTS, [], ()),
+        (POINTS, [[0.5, 4], (-1, 0.0)], ((0.5, 4.0), (-1.0, 0.0))),
     ],
 )
 def test_a_good_value_gets_its_type(control: Control, value: object, read: object) -> None:
@@ -93,6 +96,13 @@ def test_what_is_no_number_gets_a_sentence(control: Control, value: object) -> N
         (POINT, [0.5, float("nan")], "place must be a number"),
         (POINT, [1.5, 1.0], "place must be between -1 and 1; got 1.5"),
         (POINT, [0.5, 5.0], "place must be between 0 and 4; got 5"),
+        (POINTS, None, "places must be pairs of numbers"),
+        (POINTS, "ab", "places must be pairs of numbers"),
+        (POINTS, [0.5, 1.0], "places must be two numbers"),
+        (POINTS, [[0.5, 1.0, 2.0]], "places must be two numbers"),
+        (POINTS, [[0.5, "1"]], "places must be a number"),
+        (POINTS, [[0.5, 1.0], [0.5, 5.0]], "places must be between 0 and 4; got 5"),
+        (POINTS, [[0.5, 1.0]] * 3, "places must be at most 2; got 3"),
     ],
 )
 def test_a_value_outside_the_limits_gets_a_sentence(control: Control, value: object, sentence: str) -> None:
@@ -127,6 +137,8 @@ def test_a_grey_value_is_between_paper_and_ink(grey: object) -> None:
         (PICK, 7, 2),
         (POINT, (0.5, 0.5), (0.5, 0.5)),
         (POINT, None, (0.0, 2.0)),  # nobody said: the middle
+        (POINTS, ((0.5, 0.5),), ((0.5, 0.5),)),
+        (POINTS, None, ()),
     ],
 )
 def test_the_start_is_the_default_brought_inside(control: Control, default: object, start: object) -> None:
@@ -148,10 +160,12 @@ def test_limits_that_depend_on_a_run_are_settled_by_it(trained: Trained) -> None
     assert Drawing("drawing", lambda run: (features(run), 2)).settled(trained) == Drawing("drawing", (5, 2))
     with pytest.raises(ValueError, match="place must be between -5 and 5; got 6"):
         Point("place", plane).settled(trained).read([6, 0.5])
+    with pytest.raises(ValueError, match="places must be at most 5; got 6"):
+        Points("places", plane, most=features).settled(trained).read([[0, 0.5]] * 6)
 
 
 def test_limits_that_do_not_depend_on_a_run_need_none() -> None:
-    for control in (WHOLE, REAL, PICK, DRAWING, POINT):
+    for control in (WHOLE, REAL, PICK, DRAWING, POINT, POINTS):
         assert control.settled(None) == control
 
 

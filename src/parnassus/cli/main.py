@@ -42,7 +42,10 @@ def give_way() -> None:
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Call the verb; `run` and `sample` take flags that depend on the experiment, so they parse for themselves."""
+    """Call the verb; `run` and `sample` take flags that depend on the experiment, so they parse for themselves.
+
+    So does `explain`, whose flags are the fields of a dataclass.
+    """
     from parnassus.cli import verbs
 
     if arguments[:1] == ["--version"]:
@@ -62,6 +65,10 @@ def dispatch(arguments: list[str]) -> int:
         from parnassus.cli.sample import sample
 
         return sample(arguments[1:])
+    if arguments[:1] == ["explain"]:
+        from parnassus.cli.explain import explain_rows
+
+        return explain_rows(arguments[1:])
     if arguments and not arguments[0].startswith("-") and arguments[0] not in verbs.VERBS:
         from parnassus.atlas.index import UnknownError, nearest
 
@@ -82,7 +89,7 @@ def sentence(error: Exception) -> str | None:
             return f"the disk is full: {error.filename or error}; free some space, then resume the run"
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     names = {kind.__name__ for kind in type(error).__mro__}
-    if names & {"RunError", "DataError", "ValueError"}:
+    if names & {"RunError", "DataError", "ModelError", "BrokenEnvironmentError", "ValueError"}:
         return str(error)
     if isinstance(error, MemoryError) or "OutOfMemoryError" in names:
         return f"out of memory: {str(error).splitlines()[0]}; try a smaller batch or another --device"

@@ -13,6 +13,7 @@ import tyro
 
 from parnassus.atlas.index import Atlas
 from parnassus.cli.places import RUNS
+from parnassus.cli.seeds import demand_a_seed
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import find_run
 from parnassus.train.trained import Trained
@@ -88,8 +89,7 @@ def sample(arguments: list[str]) -> int:
 
 def draw_samples(trained: Trained, how: Drawer | Writer, draw: Draw) -> Path:
     """Draw as `how` says and write the samples beside the run; returns their path without ending."""
-    if not 0 <= draw.seed < 2**63:
-        raise RunError(f"seed must be a whole number from 0 to 2⁶³ − 1; got {draw.seed}")
+    demand_a_seed(draw.seed)
     path = draw.out or trained.folder.path / "samples" / f"seed-{draw.seed}"
     if path.suffix in (".npy", ".png", ".svg", ".gif", ".txt"):
         path = path.with_suffix("")

@@ -1,6 +1,9 @@
-"""The verbs with fixed flags: list, show, check, atlas, runs, resume, lab, doctor."""
+"""The verbs with few flags: list, show, check, watch, evaluate, atlas, runs …; the others parse for themselves."""
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +43,76 @@ def run() -> int:
 def sample() -> int:
     """Draw from a trained generative run: parnassus sample RUN [flags]; RUN may be `last`."""
     raise AssertionError("handled by dispatch")
+
+
+def explain() -> int:
+    """Say what each feature contributed to a prediction: parnassus explain --model RUN --data my.csv --row 17."""
+    raise AssertionError("handled by dispatch")
+
+
+def watch(
+    name: Positional[str],
+    /,
+    *,
+    episodes: int = 1,
+    learner: int | None = None,
+    drawn: bool = False,
+    seed: int = 0,
+    out: Path | None = None,
+    device: str = "cpu",
+    folder: Path = RUNS,
+) -> int:
+    """Let the agent of a trained run play, and write a film of it; says what every episode returned.
+
+    Args:
+        name: the run; an unambiguous beginning will do, and `last`
+        episodes: one after the other
+        learner: which of those that learned side by side, from 1; unless told, the best
+        drawn: draw actions as in training, instead of taking the best
+        seed: another seed, other episodes
+        out: where to write the film; unless told, RUN/films/seed-N.gif
+        device: where to compute
+        folder: where the runs are
+    """
+    from parnassus.cli.playing import find_player
+    from parnassus.cli.seeds import demand_a_seed
+    from parnassus.cli.watch import watch
+
+    demand_a_seed(seed)
+    player = find_player(name, folder, device=device, drawn=drawn)
+    path = out or player.folder / "films" / f"seed-{seed}"
+    return watch(player, episodes=episodes, learner=learner, seed=seed, out=path)
+
+
+def evaluate(
+    names: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    episodes: int = 100,
+    drawn: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+    folder: Path = RUNS,
+    json: bool = False,
+) -> int:
+    """Say what the agents of trained runs return: mean, spread and interquartile mean over their seeds.
+
+    Args:
+        names: the runs; an unambiguous beginning will do, and `last`
+        episodes: of each learner
+        drawn: draw actions as in training, instead of taking the best
+        seed: another seed, other episodes
+        device: where to compute
+        folder: where the runs are
+        json: print JSON and nothing else
+    """
+    from parnassus.cli.evaluate import evaluate_runs
+    from parnassus.cli.playing import find_player
+    from parnassus.cli.seeds import demand_a_seed
+
+    demand_a_seed(seed)
+    players = [find_player(name, folder, device=device, drawn=drawn) for name in names or ("last",)]
+    return evaluate_runs(players, episodes=episodes, seed=seed, as_json=json)
 
 
 def check(ids: Positional[tuple[str, ...]] = (), /, *, failed: bool = False) -> int:
@@ -130,14 +203,35 @@ VERBS: dict[str, Callable[..., int]] = {
     "runs": runs,
     "resume": resume,
     "sample": sample,
+    "explain": explain,
+    "watch": watch,
+    "evaluate": evaluate,
     "lab": lab,
     "doctor": doctor,
 }
 
 
+class _Page(StringIO):
+    """What is printed, kept; whoever prints may use colours if the person sees them."""
+
+    def isatty(self) -> bool:
+        return sys.__stdout__ is not None and sys.__stdout__.isatty()
+
+
 def parse(arguments: list[str], description: str) -> int:
     """Let tyro find the verb and its flags."""
+    if arguments not in ([], ["-h"], ["--help"]):
+        return _parsed(arguments, description)
+    page = _Page()
+    try:
+        with redirect_stdout(page):
+            return _parsed(["--help"], description)
+    finally:  # all verbs in one word are wider than a screen, and they stand below
+        print(page.getvalue().replace("{" + ",".join(VERBS) + "}", "VERB [flags]"), end="")
+
+
+def _parsed(arguments: list[str], description: str) -> int:
     code: int = tyro.extras.subcommand_cli_from_dict(
-        VERBS, prog="parnassus", description=description, args=arguments or ["--help"], sort_subcommands=False
+        VERBS, prog="parnassus", description=description, args=arguments, sort_subcommands=False
     )
     return code

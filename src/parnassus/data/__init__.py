@@ -6,11 +6,12 @@ from parnassus.data.folder import data_folder
 from parnassus.data.image_folder import image_folder
 from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.mnist_mini import mnist_mini
-from parnassus.data.own import open_data, open_text
+from parnassus.data.own import open_data, open_images, open_text
 from parnassus.data.pairs import open_pairs
 from parnassus.data.partition import standardised
 from parnassus.data.phrases import german_phrases
 from parnassus.data.plane import FreshPoints, open_points
+from parnassus.data.regression_task import RegressionTask
 from parnassus.data.sequences import Chorales, Translations, jsb_chorales, multi30k
 from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
 from parnassus.data.splits import Batches, Dataset, Split
@@ -26,6 +27,7 @@ __all__ = [
     "Dataset",
     "FreshPoints",
     "Recordings",
+    "RegressionTask",
     "SoundDataset",
     "Split",
     "Text",
@@ -51,6 +53,7 @@ __all__ = [
     "multi30k",
     "names",
     "open_data",
+    "open_images",
     "open_pairs",
     "open_points",
     "open_text",

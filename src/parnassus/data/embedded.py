@@ -31,14 +31,14 @@ def iris() -> Dataset:
     """150 flowers, 4 lengths in centimetres, 3 species; 120 train and 30 test rows."""
     from sklearn import datasets
 
-    return _classification("iris", datasets.load_iris(), "Iris plants (R. A. Fisher 1936)")
+    return _classification("iris", datasets.load_iris(), "Iris plants (R. A. Fisher 1936)", "species")
 
 
 def wine() -> Dataset:
     """178 wines, 13 chemical measurements, 3 growers; 142 train and 36 test rows."""
     from sklearn import datasets
 
-    return _classification("wine", datasets.load_wine(), "Wine recognition (M. Forina et al.; UCI)")
+    return _classification("wine", datasets.load_wine(), "Wine recognition (M. Forina et al.; UCI)", "grower")
 
 
 def breast_cancer() -> Dataset:
@@ -46,23 +46,27 @@ def breast_cancer() -> Dataset:
     from sklearn import datasets
 
     about = "Breast cancer Wisconsin, diagnostic (W. H. Wolberg, W. N. Street, O. L. Mangasarian; UCI)"
-    return _classification("breast_cancer", datasets.load_breast_cancer(), about)
+    return _classification("breast_cancer", datasets.load_breast_cancer(), about, "diagnosis")
 
 
-def diabetes() -> Dataset:
-    """442 patients, 10 centred measurements, and how far the disease went a year later; 354 train, 88 test rows."""
+def diabetes(*, scaled: bool = True) -> Dataset:
+    """442 patients, 10 measurements, and how far the disease went a year later; 354 train, 88 test rows.
+
+    The measurements are centred and of length 1; not `scaled`, they are in years, kg/m², mmHg, mg/dl.
+    """
     from sklearn import datasets
 
-    return _regression("diabetes", datasets.load_diabetes(), "Diabetes (B. Efron et al. 2004)")
+    bunch = datasets.load_diabetes(scaled=scaled)
+    return _regression("diabetes", bunch, "Diabetes (B. Efron et al. 2004)", "progression")
 
 
 def linnerud() -> Dataset:
     """20 men, 3 exercises, and 3 measurements of their bodies to predict; 16 train and 4 test rows."""
     from sklearn import datasets
 
-    return _regression(
-        "linnerud", datasets.load_linnerud(), "Linnerud's exercise data (A. C. Linnerud, via M. Tenenhaus)"
-    )
+    bunch = datasets.load_linnerud()
+    about = "Linnerud's exercise data (A. C. Linnerud, via M. Tenenhaus)"
+    return _regression("linnerud", bunch, about, ", ".join(bunch["target_names"]))
 
 
 def sample_images() -> dict[str, Float[Tensor, "3 height width"]]:
@@ -75,12 +79,18 @@ def sample_images() -> dict[str, Float[Tensor, "3 height width"]]:
     return dict(zip(names, photographs, strict=True))
 
 
-def _classification(name: str, bunch: Mapping[str, object], about: str) -> Dataset:
+def _classification(name: str, bunch: Mapping[str, object], about: str, target: str) -> Dataset:
     x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.int64)
-    classes = tuple(str(label) for label in np.asarray(bunch["target_names"]).tolist())
-    return divided(x, y, name=name, test=round(len(x) / 5), classes=classes, about=about)
+    classes = _words(bunch, "target_names")
+    columns, test = _words(bunch, "feature_names"), round(len(x) / 5)
+    return divided(x, y, name=name, test=test, classes=classes, about=about, columns=columns, target=target)
 
 
-def _regression(name: str, bunch: Mapping[str, object], about: str) -> Dataset:
+def _regression(name: str, bunch: Mapping[str, object], about: str, target: str) -> Dataset:
     x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.float32)
-    return divided(x, y.reshape(len(x), -1), name=name, test=round(len(x) / 5), about=about)
+    columns, test = _words(bunch, "feature_names"), round(len(x) / 5)
+    return divided(x, y.reshape(len(x), -1), name=name, test=test, about=about, columns=columns, target=target)
+
+
+def _words(bunch: Mapping[str, object], key: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in np.asarray(bunch[key]).tolist())

@@ -37,6 +37,14 @@ def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Datas
     return readers[suffix](path)
 
 
+def open_images(spec: str | Path, size: int | None = None) -> Dataset:
+    """A data set of images; `size` resizes the pictures of a folder to squares."""
+    data = open_data(spec, size=None if size is None else (size, size))
+    if len(data.shape) != 3:
+        raise DataError(f"{spec} has no images: one of its examples has shape {data.shape}.")
+    return data
+
+
 def open_text(spec: str | Path) -> Text:
     """A text by name (`pydoc`, `tiny_shakespeare`, `moby_dick`, `names`), or your own UTF-8 file."""
     loader = _known(spec, TEXTS)

@@ -30,14 +30,23 @@ def stratified(labels: Int[Tensor, " rows"], test: int, seed: int = 0) -> tuple[
 
 
 def divided(
-    x: Tensor, y: Tensor | None, *, name: str, test: int, classes: tuple[str, ...] = (), about: str = "", seed: int = 0
+    x: Tensor,
+    y: Tensor | None,
+    *,
+    name: str,
+    test: int,
+    classes: tuple[str, ...] = (),
+    about: str = "",
+    columns: tuple[str, ...] = (),
+    target: str = "",
+    seed: int = 0,
 ) -> Dataset:
     """A dataset with `test` rows held out: by class where y holds whole numbers, evenly at random otherwise."""
     labelled = y is not None and not y.is_floating_point() and y.ndim == 1
     groups = y if y is not None and labelled else torch.zeros(len(x), dtype=torch.long)
     train_rows, test_rows = stratified(groups, test, seed)
     train, held_out = (Split(x[rows], None if y is None else y[rows]) for rows in (train_rows, test_rows))
-    return Dataset(name, train, held_out, classes, about)
+    return Dataset(name, train, held_out, classes, about, columns, target)
 
 
 def standardised(dataset: Dataset) -> Dataset:

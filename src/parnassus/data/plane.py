@@ -15,7 +15,10 @@ from parnassus.data.splits import Dataset, Split
 def open_points(name: str) -> Dataset:
     """A toy set or a file, which must hold two numbers an example; a table of two columns is no one's target."""
     data = open_data(name)
-    data = replace(data, train=_both_columns(data.train), test=_both_columns(data.test))
+    train, test = _both_columns(data.train), _both_columns(data.test)
+    if data.columns and train.x.shape[1:] != data.shape:  # the column of the target is a coordinate now
+        data = replace(data, columns=(*data.columns, data.target), target="")
+    data = replace(data, train=train, test=test)
     if data.shape != (2,):
         raise DataError(f"{name} must be points in the plane; its examples have shape {data.shape}.")
     return data

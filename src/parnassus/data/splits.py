@@ -151,13 +151,18 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named train and test split, the names of its classes, and a word about where it comes from."""
+    """A named train and test split, the names of its classes, and a word about where it comes from.
+
+    A table also keeps the names of its feature columns and of the column that is to be predicted.
+    """
 
     name: str
     train: Split
     test: Split
     classes: tuple[str, ...] = ()
     about: str = ""
+    columns: tuple[str, ...] = ()
+    target: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -5,12 +5,13 @@ import math
 import zipfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -32,14 +33,76 @@ def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, 
     The first line may name the columns. Words and up to 20 different whole numbers in the target are classes, anything
     else is a quantity.
     """
-    path = Path(path)
-    header, rows = _rows(path)
-    column = _column(target, header, path)
-    x = torch.tensor([_numbers(row, column, header, path) for row in rows], dtype=torch.float32)
-    if x.shape[1] == 0:
+    table = Table.read(path)
+    column = table.width - 1 if target is None else table.place(target)
+    features = [place for place in range(table.width) if place != column]
+    if not features:
         raise DataError(f"{path} has one column only: features and a target are needed.")
-    y, classes = _target([(line, cells[column]) for line, cells in rows], path)
-    return divided(x, y, name=path.stem, test=round(test * len(x)), classes=classes, seed=seed)
+    x = table.numbers(features).float()
+    y, classes = table.target(column)
+    return divided(
+        x,
+        y,
+        name=table.path.stem,
+        test=round(test * len(x)),
+        classes=classes,
+        columns=tuple(table.columns[place] for place in features) if table.columns else (),
+        target=table.columns[column] if table.columns else "",
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file as it stands: the cells of every row, with its line in the file, under the names of the columns.
+
+    Without names in the first line `columns` is empty.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+    @classmethod
+    def read(cls, path: Path | str) -> "Table":
+        header, rows = _rows(Path(path))
+        return cls(Path(path), tuple(header), rows)
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.rows[0][1])
+
+    def place(self, name: str) -> int:
+        """Where the column of this name is, counted from 0."""
+        if name not in self.columns:
+            known = ", ".join(self.columns) or "not named"
+            raise DataError(f"{self.path} has no column {name!r}; its columns are {known}.")
+        return self.columns.index(name)
+
+    def numbers(self, places: Sequence[int]) -> Float[Tensor, "rows columns"]:
+        """These columns in double precision; a cell that is no finite number is told with its line."""
+        for line, cells in self.rows:
+            for place in places:
+                if not (_is_number(cells[place]) and math.isfinite(float(cells[place]))):
+                    name, cell = repr(self.columns[place]) if self.columns else place + 1, cells[place]
+                    raise DataError(
+                        f"{self.path}, line {line}, column {name}: {cell or 'an empty cell'} is not a finite number."
+                    )
+        return torch.tensor([[float(cells[place]) for place in places] for _, cells in self.rows], dtype=torch.float64)
+
+    def target(self, place: int) -> tuple[Tensor, tuple[str, ...]]:
+        """What a column says as something to predict: numbers of classes with their names, or a quantity without."""
+        cells = [(line, row[place]) for line, row in self.rows]
+        for line, cell in cells:
+            if not cell or (_is_number(cell) and not math.isfinite(float(cell))):
+                raise DataError(f"{self.path}, line {line}: the target is {cell or 'empty'}.")
+        if not all(_is_number(cell) for _, cell in cells):
+            return _numbered([cell for _, cell in cells])
+        values = [float(cell) for _, cell in cells]
+        if len(set(values)) <= MOST_CLASSES and all(value.is_integer() for value in values):
+            return _numbered([int(value) for value in values])
+        return torch.tensor(values, dtype=torch.float32)[:, None], ()
 
 
 def array_file(path: Path | str, *, test: float = 0.2, seed: int = 0) -> Dataset:
@@ -76,36 +139,6 @@ def _rows(path: Path) -> tuple[list[str], list[Row]]:
         if len(cells) != width:
             raise DataError(f"{path}, line {line}: {len(cells)} columns, and {width} above it.")
     return header, rows
-
-
-def _column(target: str | None, header: list[str], path: Path) -> int:
-    if target is None:
-        return -1
-    if target not in header:
-        raise DataError(f"{path} has no column {target!r}; its columns are {', '.join(header) or 'not named'}.")
-    return header.index(target)
-
-
-def _numbers(row: Row, target: int, header: list[str], path: Path) -> list[float]:
-    line, cells = row
-    target %= len(cells)
-    for column, cell in enumerate(cells):
-        if column != target and not (_is_number(cell) and math.isfinite(float(cell))):
-            name = repr(header[column]) if header else str(column + 1)
-            raise DataError(f"{path}, line {line}, column {name}: {cell or 'an empty cell'} is not a finite number.")
-    return [float(cell) for column, cell in enumerate(cells) if column != target]
-
-
-def _target(cells: list[tuple[int, str]], path: Path) -> tuple[Tensor, tuple[str, ...]]:
-    for line, cell in cells:
-        if not cell or (_is_number(cell) and not math.isfinite(float(cell))):
-            raise DataError(f"{path}, line {line}: the target is {cell or 'empty'}.")
-    if not all(_is_number(cell) for _, cell in cells):
-        return _numbered([cell for _, cell in cells])
-    values = [float(cell) for _, cell in cells]
-    if len(set(values)) <= MOST_CLASSES and all(value.is_integer() for value in values):
-        return _numbered([int(value) for value in values])
-    return torch.tensor(values, dtype=torch.float32)[:, None], ()
 
 
 def _numbered(values: Sequence[Value]) -> tuple[Int[Tensor, " rows"], tuple[str, ...]]:

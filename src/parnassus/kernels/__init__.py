@@ -43,7 +43,9 @@ from parnassus.kernels.hyperparameters import Learned, Tunable, learn_hyperparam
 from parnassus.kernels.information import InfiniteEnsemble, information_with_inputs, information_with_labels
 from parnassus.kernels.jitter import JitteredRoot, jittered_cholesky
 from parnassus.kernels.joined import Joined
+from parnassus.kernels.judgement import Judgement
 from parnassus.kernels.layer import Activation, Dense, Layer, ScaledLinear, Shape
+from parnassus.kernels.learned_dense import LearnedDense
 from parnassus.kernels.network import Kernels, Network, fully_connected
 from parnassus.kernels.nonlinearity import (
     GELU,
@@ -109,6 +111,7 @@ __all__ = [
     "InfiniteEnsemble",
     "JitteredRoot",
     "Joined",
+    "Judgement",
     "Kernel",
     "KernelMatrix",
     "KernelSpectrum",
@@ -117,6 +120,7 @@ __all__ = [
     "LayerKernels",
     "Leaky",
     "Learned",
+    "LearnedDense",
     "Linear",
     "Network",
     "Nonlinearity",

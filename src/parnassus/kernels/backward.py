@@ -79,7 +79,7 @@ def random_weights(
 def train_many(
     weights: Sequence[Tensor],
     x: Float[Tensor, "n inputs"],
-    y: Float[Tensor, " n"],
+    y: Float[Tensor, "*each n"],
     nonlinearity: Nonlinearity,
     *,
     rate: float,
@@ -87,14 +87,15 @@ def train_many(
 ) -> list[Float[Tensor, "*draws out in"]]:
     """The weights after `steps` of descent on ½ Σ_n (f(x_n) − y_n)², every draw on its own (book eqs. 15.49-15.50).
 
-    ∂ℓ/∂W^h = Σ_n (f(x_n) − y_n) b^h(x_n) g^{h−1}(x_n)ᵀ: all networks at once, as products of matrices.
+    ∂ℓ/∂W^h = Σ_n (f(x_n) − y_n) b^h(x_n) g^{h−1}(x_n)ᵀ: all networks at once, as products of matrices. The labels
+    are of all draws, or of each its own.
     """
     if not rate > 0 or steps < 0:
         raise ValueError(f"need rate > 0 and steps ≥ 0; got rate={rate}, steps={steps}")
     moved = [weight.clone() for weight in weights]
     for _ in range(steps):
         now = signals(moved, x, nonlinearity)
-        residual = now.forward[-1] @ moved[-1].mT - y[:, None]
+        residual = now.forward[-1] @ moved[-1].mT - y[..., None]
         for weight, g, b in zip(moved, now.forward, now.backward, strict=True):
             weight.sub_((residual * b).mT @ g, alpha=rate)
     return moved

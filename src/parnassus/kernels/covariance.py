@@ -42,7 +42,7 @@ class _OfDistance(nn.Module):
 
     def __init__(self, length: float = 1.0) -> None:
         super().__init__()
-        self.log_length = _log_parameter("length", length)
+        self.log_length = log_parameter("length", length)
 
     @property
     def length(self) -> float:
@@ -101,7 +101,7 @@ class Scaled(nn.Module):
     def __init__(self, kernel: Kernel, variance: float = 1.0) -> None:
         super().__init__()
         self.kernel = kernel
-        self.log_variance = _log_parameter("variance", variance)
+        self.log_variance = log_parameter("variance", variance)
 
     @property
     def variance(self) -> float:
@@ -169,7 +169,8 @@ def _times(x: Tensor) -> Tensor:
     return x[:, 0]
 
 
-def _log_parameter(name: str, value: float) -> nn.Parameter:
+def log_parameter(name: str, value: float) -> nn.Parameter:
+    """The logarithm of a positive number, to be learned."""
     if not (value > 0 and isfinite(value)):
         raise ValueError(f"the {name} must be positive and finite; got {name}={value}")
     return nn.Parameter(torch.tensor(log(value), dtype=torch.float64))  # a number: it leaves float32 points float32

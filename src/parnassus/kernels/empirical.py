@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import torch
 from jaxtyping import Float
@@ -100,25 +101,28 @@ def _filled(module: nn.Module, x: Tensor, y: Tensor | None, block: int, *, folde
         outputs = 1 if folded else module(x[:1]).numel()
     kernel = x.new_empty(len(x), len(y), outputs, outputs)
     for top in range(0, len(x), block):
-        left = _gradients(module, x[top : top + block], plan, folded=folded)
+        left = _gradients(module, x[top : top + block], plan)
         for start in range(top if own else 0, len(y), block):
             same = own and start == top
-            right = left if same else _gradients(module, y[start : start + block], plan, folded=folded)
-            part = _sum_of_dots(left, right)
+            right = left if same else _gradients(module, y[start : start + block], plan)
+            part = _summed(left, right, folded=folded)
             kernel[top : top + block, start : start + block] = part
             if own and not same:
                 kernel[start : start + block, top : top + block] = part.movedim(0, 1).mT
     return kernel
 
 
-def _sum_of_dots(left: list[Places], right: list[Places]) -> Tensor:
-    total = left[0].dot(right[0])
-    for own, other in zip(left[1:], right[1:], strict=True):
-        total += own.dot(other)
+def _summed(left: list[Places], right: list[Places], *, folded: bool) -> Float[Tensor, "n m k k"]:
+    """Inner products over all parts; where `folded`, with the sum over the outputs in place of each pair of them."""
+    pairs = zip(left, right, strict=True)
+    parts = (own.trace(other)[:, :, None, None] if folded else own.dot(other) for own, other in pairs)
+    total = next(parts)
+    for part in parts:
+        total += part
     return total
 
 
-def _gradients(module: nn.Module, x: Tensor, plan: _Plan, *, folded: bool) -> list[Places]:
+def _gradients(module: nn.Module, x: Tensor, plan: _Plan) -> list[Places]:
     """The gradients of all outputs at the inputs x, one part a parameter, in the same order every time."""
     parts = []
     with recorded([layer for layer, _ in plan.factored]) as records:
@@ -128,24 +132,25 @@ def _gradients(module: nn.Module, x: Tensor, plan: _Plan, *, folded: bool) -> li
         found = record.parts(own)
         parts += [found[name] for name in names]
     if plan.written:
-        parts.append(Places.of_gradients(_jacobian(module, plan.written, x)))
-    return [(part.folded() if folded else part).cheapest() for part in parts]
+        parts.append(Places.of_gradients(_jacobian(module, plan.written, x).unbind(1)))
+    return parts
 
 
-def _cotangents(records: list[Record], outputs: Float[Tensor, " k"]) -> list[list[Tensor]]:
-    """∂out_k by all that was recorded; as rows do not meet, outputs summed over rows have every row's own."""
+def _cotangents(records: list[Record], outputs: Float[Tensor, " k"]) -> list[list[tuple[Tensor, ...]]]:
+    """For each record and each k, ∂out_k by the outputs of its calls.
+
+    As rows do not meet, outputs summed over rows have every row's own. One pass back an output: batched passes are
+    slower through convolutions and pooling, which then run one by one and are copied together.
+    """
     flat = [made for record in records for made in record.outputs]
     if not flat:
         return []
-    if len(outputs) == 1:
-        alone = torch.autograd.grad(outputs, flat, torch.ones_like(outputs), allow_unused=True, materialize_grads=True)
-        found = iter([part[None] for part in alone])
-    else:
-        each = torch.eye(len(outputs)).to(outputs)
-        found = iter(
-            torch.autograd.grad(outputs, flat, each, is_grads_batched=True, allow_unused=True, materialize_grads=True)
-        )
-    return [[next(found) for _ in record.outputs] for record in records]
+    passes = [
+        torch.autograd.grad(output, flat, retain_graph=True, allow_unused=True, materialize_grads=True)
+        for output in outputs
+    ]
+    ends = list(accumulate((len(record.outputs) for record in records), initial=0))
+    return [[found[start:end] for found in passes] for start, end in pairwise(ends)]
 
 
 def _planned(module: nn.Module, first: Tensor) -> _Plan:
@@ -171,7 +176,7 @@ def _planned(module: nn.Module, first: Tensor) -> _Plan:
             name
             for name, part in parts.items()
             if (parameter := getattr(record.module, name)) in whole
-            and _alike(part.gradients()[0, 0], whole[parameter].flatten())
+            and _alike(part.gradients(0)[0].mT.flatten(), whole[parameter].flatten())
         )
         kept |= {names[getattr(record.module, name)] for name in good}
         if good:

@@ -1,5 +1,6 @@
 """The parts networks are described by: each knows its finite module and what it does to kernels (book sec. 15.3)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -43,6 +44,13 @@ class Layer(Protocol):
         ...
 
 
+@runtime_checkable
+class Holder(Protocol):
+    """A layer made of others, some of which may have parameters."""
+
+    def learned(self) -> Iterator[nn.Module]: ...
+
+
 @dataclass(frozen=True)
 class Dense:
     """f = √(weight / d) W g + √bias β, with all of W and β from N(0, 1) and d inputs (book eqs. 15.26-15.30).
@@ -63,15 +71,7 @@ class Dense:
             raise ValueError(f"variances need weight > 0 and bias ≥ 0; got weight={self.weight}, bias={self.bias}")
 
     def kernel(self, pair: Pair) -> Pair:
-        if pair.places:
-            raise ValueError("a dense layer takes vectors; got images: flatten or pool first")
-        weight = self.weight
-        if not self.divide:
-            if pair.features is None:
-                raise ValueError(
-                    "only the first layer may leave its inputs undivided: after it there are infinitely many"
-                )
-            weight *= pair.features
+        weight = self.weight * counted_inputs(pair, divide=self.divide)
         nngp = torch.add(pair.nngp.new_tensor(self.bias), pair.nngp, alpha=weight)  # in one pass
         ntk = None if pair.ntk is None else torch.add(nngp, pair.ntk, alpha=weight)
         return Pair(nngp, ntk, weight * pair.left + self.bias, weight * pair.right + self.bias)
@@ -81,6 +81,17 @@ class Dense:
             raise ValueError(f"a dense layer takes vectors; got shape={shape}: flatten or pool first")
         scale = sqrt(self.weight / shape[0]) if self.divide else sqrt(self.weight)
         return ScaledLinear(shape[0], width, scale, sqrt(self.bias)), (width,)
+
+
+def counted_inputs(pair: Pair, *, divide: bool) -> int:
+    """What a sum over the inputs of a dense layer is, in means over them: 1 where it is divided, else their number."""
+    if pair.places:
+        raise ValueError("a dense layer takes vectors; got images: flatten or pool first")
+    if divide:
+        return 1
+    if pair.features is None:
+        raise ValueError("only the first layer may leave its inputs undivided: after it there are infinitely many")
+    return pair.features
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """One description of a network: its finite module, its NNGP kernel and its tangent kernel (book secs. 15.3, 15.4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod, sqrt
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.kernels.layer import Activation, Dense, Layer, Shape
+from parnassus.kernels.layer import Activation, Dense, Holder, Layer, Shape
 from parnassus.kernels.nonlinearity import Nonlinearity, normaliser
 from parnassus.kernels.pair import Pair
 
@@ -47,6 +47,14 @@ class Network:
     @property
     def needs_variances(self) -> bool:
         return any(layer.needs_variances for layer in self.layers)
+
+    def learned(self) -> Iterator[nn.Module]:
+        """The layers that have parameters, here and in its branches: variances, to be learned."""
+        for layer in self.layers:
+            if isinstance(layer, nn.Module):
+                yield layer
+            elif isinstance(layer, Holder):
+                yield from layer.learned()
 
     def kernel(self, pair: Pair) -> Pair:
         """All layers, one after the other; so a network is a layer itself."""
@@ -102,7 +110,9 @@ class Network:
 
         tops = range(0, len(x), block)
         tiles = [(top, start) for top in tops for start in range(top if own else 0, len(y), block)]
-        if x.is_cpu and not (x.requires_grad or y.requires_grad):
+        learned = (parameter for layer in self.learned() for parameter in layer.parameters())
+        graph = torch.is_grad_enabled() and any(part.requires_grad for part in (x, y, *learned))
+        if x.is_cpu and not graph:
             _on_every_core(fill, tiles)
         else:
             for tile in tiles:

@@ -19,42 +19,80 @@ from parnassus.kernels.layer import ScaledLinear
 
 SCALED = (ScaledLinear, ScaledConvolution)
 IMAGES = (nn.Conv2d, ScaledConvolution)
+PAIRS = 2**17
+"""Pairs of places whose products are held together."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """The gradients of k outputs at n inputs by a weight matrix, as Σ_p b_p g_pᵀ."""
+    """The gradients of k outputs at n inputs by a weight matrix, as Σ_p b_p g_pᵀ; each output has its own b."""
 
     inputs: Float[Tensor, "n p in"]
-    cotangents: Float[Tensor, "n k p out"]
+    cotangents: tuple[Float[Tensor, "n p out"], ...]
 
     @classmethod
-    def of_gradients(cls, gradients: Float[Tensor, "n k numbers"]) -> "Places":
-        """Any gradients, as one place whose input is the number 1."""
-        return cls(gradients.new_ones(len(gradients), 1, 1), gradients[:, :, None])
+    def of_gradients(cls, gradients: Sequence[Float[Tensor, "n numbers"]]) -> "Places":
+        """Any gradients, one tensor an output, as one place whose input is the number 1."""
+        return cls(gradients[0].new_ones(len(gradients[0]), 1, 1), tuple(part[:, None] for part in gradients))
 
-    def gradients(self) -> Float[Tensor, "n k numbers"]:
-        """Σ_p b_p g_pᵀ written out, a row of numbers an output."""
-        return (self.cotangents.mT @ self.inputs[:, None]).flatten(2)
-
-    def folded(self) -> "Places":
-        """All outputs as one, whose inner products are the sum over them of their own."""
-        return Places(self.inputs, self.cotangents.mT.flatten(1, 2).mT[:, None])
-
-    def cheapest(self) -> "Places":
-        """Itself, or its gradients written out where pairs of places would cost more products than pairs of weights."""
-        (_, places, into), outputs, out = self.inputs.shape, *self.cotangents.shape[1::2]
-        apart = places**2 * (outputs**2 * out + into)
-        return self if apart <= outputs**2 * out * into else Places.of_gradients(self.gradients())
+    def gradients(self, output: int) -> Float[Tensor, "n in out"]:
+        """Σ_p g_p b_pᵀ of one output written out: turned over, which is how images are multiplied fastest."""
+        return self.inputs.mT @ self.cotangents[output]
 
     def dot(self, other: "Places") -> Float[Tensor, "n m k l"]:
-        """Inner products of the gradients on both sides: Σ_{p,q} ⟨b_p, b'_q⟩ ⟨g_p, g'_q⟩."""
-        n, k, p, out = self.cotangents.shape
-        m, others, q, _ = other.cotangents.shape
-        backward = self.cotangents.reshape(-1, out) @ other.cotangents.reshape(-1, out).mT
-        forward = self.inputs.flatten(0, 1) @ other.inputs.flatten(0, 1).mT
-        pairs = backward.view(n, k, p, m, others, q) * forward.view(n, 1, p, m, 1, q)
-        return pairs.sum((2, 5)).movedim(1, 2)
+        """Inner products of the gradients on both sides, of every pair of outputs."""
+        k, others = len(self.cotangents), len(other.cotangents)
+        if self._better_apart(other, products=k * others):
+            left = self.inputs, torch.stack(self.cotangents, 1)
+            return _over_places(left, left if other is self else (other.inputs, torch.stack(other.cotangents, 1)))
+        mine = [self.gradients(i).flatten(1) for i in range(k)]
+        theirs = mine if other is self else [other.gradients(j).flatten(1) for j in range(others)]
+        return torch.stack([torch.stack([a @ b.mT for b in theirs], 2) for a in mine], 2)
+
+    def trace(self, other: "Places") -> Float[Tensor, "n m"]:
+        """Inner products of the gradients of the same output on both sides, summed over the outputs."""
+        k = len(self.cotangents)
+        if self._better_apart(other, products=k):
+            left = self.inputs, torch.cat(self.cotangents, 2)[:, None]
+            right = left if other is self else (other.inputs, torch.cat(other.cotangents, 2)[:, None])
+            return _over_places(left, right)[:, :, 0, 0]
+        total = self.inputs.new_zeros(len(self.inputs), len(other.inputs))
+        for output in range(k):
+            mine = self.gradients(output).flatten(1)
+            total.addmm_(mine, (mine if other is self else other.gradients(output).flatten(1)).mT)
+        return total
+
+    def _better_apart(self, other: "Places", *, products: int) -> bool:
+        """Whether pairs of places cost less than gradients written out and multiplied, for so many pairs of outputs.
+
+        Counted in products of numbers; those that write gradients out are in small matrices and take twice as long.
+        """
+        (n, p, into), out = self.inputs.shape, self.cotangents[0].shape[2]
+        m, q, _ = other.inputs.shape
+        written = n * p * len(self.cotangents) + (0 if other is self else m * q * len(other.cotangents))
+        return n * m * p * q * (products * out + into) <= (n * m * products + 2 * written) * out * into
+
+
+def _over_places(left: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor]) -> Float[Tensor, "n m k l"]:
+    """Σ_{p,q} ⟨b_p, b'_q⟩ ⟨g_p, g'_q⟩ from the inputs (n, p, in) and cotangents (n, k, p, out) of both sides.
+
+    In strips of inputs whose pairs of places stay in a processor's cache; on and above the diagonal where both sides
+    are the same.
+    """
+    (g, b), (h, c) = ([part.contiguous() for part in side] for side in (left, right))
+    (n, k, p, _), (m, others, q, _) = b.shape, c.shape
+    kernel = g.new_empty(n, m, k, others)
+    rows = max(1, PAIRS // (k * p * m * others * q))
+    for top in range(0, n, rows):
+        strip, rest = slice(top, top + rows), slice(top if left is right else 0, m)
+        backward = b[strip].flatten(0, 2) @ c[rest].flatten(0, 2).mT
+        forward = g[strip].flatten(0, 1) @ h[rest].flatten(0, 1).mT
+        pairs = backward.view(-1, k, p, len(c[rest]), others, q).mul_(forward.view(-1, 1, p, len(h[rest]), 1, q))
+        found = pairs.sum((2, 5)).movedim(1, 2)
+        kernel[strip, rest] = found
+        if left is right:
+            kernel[rest, strip] = found.movedim(0, 1).mT
+    return kernel
 
 
 @dataclass
@@ -65,16 +103,15 @@ class Record:
     inputs: list[Tensor] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
 
-    def parts(self, cotangents: Sequence[Float[Tensor, "k n *event"]]) -> dict[str, Places]:
-        """The gradients of `weight` and `bias` from ∂out_k by the outputs of each call."""
+    def parts(self, cotangents: Sequence[Sequence[Float[Tensor, "n *event"]]]) -> dict[str, Places]:
+        """The gradients of `weight` and `bias` from ∂out_k by the outputs of each call, for each k."""
         layer = self.module
         scale, shift = (layer.scale, layer.shift) if isinstance(layer, SCALED) else (1.0, 1.0)
-        seen = [_seen(layer, x) for x in self.inputs]
-        spread = [_spread(layer, part) for part in cotangents]
-        g, b = (seen[0], spread[0]) if len(seen) == 1 else (torch.cat(seen, 1), torch.cat(spread, 2))
+        g = _joined([_seen(layer, x) for x in self.inputs])
+        b = tuple(_joined([_spread(layer, part) for part in calls]) for calls in cotangents)
         found = {"weight": Places(g if scale == 1 else scale * g, b)}
         if layer.bias is not None:
-            found["bias"] = Places.of_gradients(shift * b.sum(2))
+            found["bias"] = Places.of_gradients([shift * part.sum(1) for part in b])
         return found
 
 
@@ -117,8 +154,13 @@ def _seen(layer: nn.Module, x: Tensor) -> Float[Tensor, "n p in"]:
     return x.reshape(len(x), -1, x.shape[-1])
 
 
-def _spread(layer: nn.Module, cotangents: Tensor) -> Float[Tensor, "n k p out"]:
+def _spread(layer: nn.Module, cotangents: Tensor) -> Float[Tensor, "n p out"]:
     """A view with the axes of `Places`."""
     if isinstance(layer, IMAGES):
-        return cotangents.flatten(3).permute(1, 0, 3, 2)
-    return cotangents.reshape(*cotangents.shape[:2], -1, cotangents.shape[-1]).transpose(0, 1)
+        return cotangents.flatten(2).mT
+    return cotangents.reshape(len(cotangents), -1, cotangents.shape[-1])
+
+
+def _joined(calls: Sequence[Float[Tensor, "n _ width"]]) -> Float[Tensor, "n p width"]:
+    """The places of all calls; of one call as they are, without a copy."""
+    return calls[0] if len(calls) == 1 else torch.cat(list(calls), 1)

@@ -1,7 +1,9 @@
 """Sums of branches, whose kernels add: skip connections at infinite width (Yang 2019)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from typing import ClassVar
 
 import torch
@@ -34,6 +36,9 @@ class Residual:
     def needs_variances(self) -> bool:
         return self.body.needs_variances
 
+    def learned(self) -> Iterator[nn.Module]:
+        return self.body.learned()
+
     def kernel(self, pair: Pair) -> Pair:
         return _sum(pair, self.body.kernel(pair))
 
@@ -64,6 +69,9 @@ class Parallel:
     @property
     def needs_variances(self) -> bool:
         return any(branch.needs_variances for branch in self.branches)
+
+    def learned(self) -> Iterator[nn.Module]:
+        return chain.from_iterable(branch.learned() for branch in self.branches)
 
     def kernel(self, pair: Pair) -> Pair:
         return reduce(_sum, (branch.kernel(pair) for branch in self.branches))

@@ -20,6 +20,7 @@ class NNGP(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
+        self.learned = nn.ModuleList(network.learned())
 
     def forward(self, x: Float[Tensor, "n *dim"], y: Float[Tensor, "m *size"] | None = None) -> Float[Tensor, "n m"]:
         return self.network.nngp(x, y)
@@ -39,6 +40,7 @@ class NTK(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
+        self.learned = nn.ModuleList(network.learned())
 
     def forward(self, x: Float[Tensor, "n *dim"], y: Float[Tensor, "m *size"] | None = None) -> Float[Tensor, "n m"]:
         return self.network.kernels(x, y).ntk

@@ -108,13 +108,22 @@ class BarsView:
 
     @staticmethod
     def _rows(answer: dict[str, Any]) -> str:
-        most = max((abs(value) for value in answer["values"]), default=1.0) or 1.0
-        most = 1.0 if all(0 <= value <= 1 for value in answer["values"]) else most
+        errors, truth = answer["errors"] or [0.0] * len(answer["values"]), answer["truth"]
+        ends = [abs(value) + error for value, error in zip(answer["values"], errors, strict=True)]
+        most = max([*ends, *map(abs, truth)], default=1.0) or 1.0
+        most = 1.0 if all(0 <= value <= 1 for value in [*answer["values"], *ends, *truth]) and not truth else most
         rows = []
         for index, (name, value) in enumerate(zip(answer["names"], answer["values"], strict=True)):
             marked = " marked" if index == answer["marked"] else ""
             kind, width = marked + (" less" if value < 0 else ""), 100 * abs(value) / most
             fill = f'<span class="fill{kind}" style="display:block;width:{width:.1f}%"></span>'
+            if errors[index]:
+                low = max(0.0, 100 * (abs(value) - errors[index]) / most)
+                reach = f"left:{low:.1f}%;width:{100 * ends[index] / most - low:.1f}%"
+                fill += f'<span class="doubt" style="{reach}"></span>'
+            if truth:
+                place = max(0.0, 100 * (truth[index] if value >= 0 else -truth[index]) / most)
+                fill += f'<span class="truth" style="left:{place:.1f}%"></span>'
             rows.append(
                 f'<span class="name{marked}">{escape(name)}</span><span class="track">{fill}</span>'
                 f'<span class="value{marked}">{value:.3f}</span>'

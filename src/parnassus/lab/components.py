@@ -82,6 +82,29 @@ class PlaneView(ui.element, component="plane.js"):
         self.props["levels"] = answer["levels"]
 
 
+class SpotsView(PlaneView, component="plane.js"):
+    """A plane on which a click adds a point, a drag moves one and a click on one removes it, up to `most`.
+
+    `on_change` gets all places; space does what a click does, and delete clears.
+    """
+
+    def __init__(
+        self,
+        plane: Mapping[str, Any],
+        places: Sequence[Sequence[float]],
+        label: str,
+        on_change: Callable[[Any], None],
+        *,
+        most: int,
+    ) -> None:
+        super().__init__(plane, None, label, on_change)
+        self.props.update({"many": [list(place) for place in places], "most": most})
+
+    def load(self, places: Sequence[Sequence[float]]) -> None:
+        """Put these points on the plane instead."""
+        self.run_method("load", [list(place) for place in places])
+
+
 def _onto(window: Sequence[float], side: Sequence[float]) -> tuple[float, float]:
     """(a, b) such that a + b x carries the window's ends to the side's."""
     scale = (side[1] - side[0]) / (window[1] - window[0])

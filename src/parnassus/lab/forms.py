@@ -9,10 +9,12 @@ from typing import Literal, TypeAlias
 
 from parnassus.atlas.reading import Entry, Setting
 
-Kind = Literal["whole", "real", "switch", "choice", "wholes", "reals"]
+Kind = Literal["whole", "real", "switch", "maybe", "choice", "words", "wholes", "reals"]
 Value: TypeAlias = int | float | bool | str | tuple[float, ...] | None
 LONGEST = 200
 """Characters that a field takes."""
+ANSWERS = {"yes": True, "no": False}
+"""What a switch says that may also be left as the experiment chooses."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,24 @@ class Field:
             raise ValueError(f"{self.label} must be shorter: {LONGEST} characters at most")
         if not text and self.optional:
             return None
-        if self.kind == "choice":
-            if text not in self.choices:
-                raise ValueError(f"{self.label} must be one of {', '.join(self.choices)}")
-            return text
+        if self.kind in ("choice", "maybe", "words"):
+            return self._said(text)
         if self.kind in ("wholes", "reals"):
             words = text.replace(",", " ").split()
             if not words:
                 raise ValueError(f"{self.label} must be one or more numbers, such as {self.shown(self.default)}")
             return tuple(self._number(word) for word in words)
         return self._number(text)
+
+    def _said(self, text: str) -> Value:
+        if self.kind == "words":
+            if not text or text.startswith("-") or not text.isprintable():
+                raise ValueError(f"{self.label} must be some words, without a dash before them")
+            return text
+        known = {choice: choice for choice in self.choices} if self.kind == "choice" else ANSWERS
+        if text not in known:
+            raise ValueError(f"{self.label} must be one of {', '.join(known)}")
+        return known[text]
 
     def _number(self, text: str) -> float:
         whole = self.kind in ("whole", "wholes")
@@ -73,6 +83,8 @@ class Field:
         """A value as it stands in the field."""
         if value is None:
             return ""
+        if self.kind == "maybe":
+            return "yes" if value else "no"
         if isinstance(value, tuple):
             return " ".join(self.shown(each) for each in value)
         return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
@@ -80,6 +92,8 @@ class Field:
     def flags(self, value: Value) -> list[str]:
         """The words of the command line that say this value."""
         flag = f"--{self.name.replace('_', '-')}"
+        if self.kind == "maybe":
+            return [flag, str(value)]
         if isinstance(value, bool):
             return [flag if value else f"--no-{self.name.replace('_', '-')}"]
         if isinstance(value, tuple):
@@ -88,7 +102,7 @@ class Field:
 
 
 def fields_of(settings: Sequence[Setting], choices: Mapping[str, Collection[str]]) -> list[Field]:
-    """A field for each setting that a page may change; text that is no choice has none, for it could be a path."""
+    """A field for each setting that a page may change; text has none that is no choice and no `Words`: a path."""
     return [field for setting in settings if (field := _field(setting, choices)) is not None]
 
 
@@ -109,7 +123,8 @@ def _field(setting: Setting, known: Mapping[str, Collection[str]]) -> Field | No
     kinds: dict[str, Kind] = {
         "int": "whole",
         "float": "real",
-        "bool": "switch",
+        "bool": "maybe" if optional else "switch",
+        "Words": "words",
         "tuple[int, ...]": "wholes",
         "tuple[float, ...]": "reals",
     }

@@ -100,6 +100,7 @@ class Library:
             "data": names_in(PACKAGE / "data" / "own.py", "DATASETS", "TOYS"),
             "text": names_in(PACKAGE / "data" / "own.py", "TEXTS"),
             "pairs": names_in(PACKAGE / "data" / "pairs.py", "PAIRS"),
+            "env": names_in(PACKAGE / "reinforcement" / "evaluation.py", "GOALS"),
             "device": ["auto", "cpu", "cuda", "mps"],
             "precision": ["float32", "tf32", "bf16"],
         }

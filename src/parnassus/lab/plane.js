@@ -1,14 +1,17 @@
 // A plane under the pointer: points by class, ways through it, level lines behind; arrow keys move too.
+// With `many`, points of one's own: a click adds one, a drag moves it, a click on one removes it.
 export default {
-  template: `<canvas class="plane" :tabindex="place ? 0 : -1" :role="place ? 'application' : 'img'" :aria-label="label"
-    @pointermove="move" @pointerdown="hold" @keydown="key"></canvas>`,
-  props: { plane: Object, place: Array, palette: Array, label: String, ways: Object, threads: Array, arrows: Array, dots: Array, levels: String, side: { type: Number, default: 360 } },
+  template: `<canvas class="plane" :tabindex="place || many ? 0 : -1" :role="place || many ? 'application' : 'img'" :aria-label="label"
+    @pointermove="move" @pointerdown="hold" @pointerup="release" @pointercancel="release"
+    @keydown="key"></canvas>`,
+  props: { plane: Object, place: Array, many: Array, most: Number, palette: Array, label: String, ways: Object, threads: Array, arrows: Array, dots: Array, levels: String, side: { type: Number, default: 360 } },
   mounted() {
     this.ratio = window.devicePixelRatio || 1;
     this.$el.width = this.$el.height = this.side * this.ratio;
     this.$el.style.width = `${this.side}px`;
     this.$el.style.aspectRatio = "1";
-    this.at = this.place && Array.from(this.place);
+    this.spots = this.many && this.many.map((spot) => Array.from(spot));
+    this.at = this.many ? [this.plane.across, this.plane.up].map(([low, high]) => (low + high) / 2) : this.place && Array.from(this.place);
     this.held = false;
     this.watcher = new MutationObserver(() => this.paint());
     this.watcher.observe(document.body, { attributes: true, attributeFilter: ["class"] });
@@ -38,16 +41,51 @@ export default {
     },
     move(event) {
       if (!this.at) return;
+      if (this.spots) return this.held && this.drag(this.under(event));
       if (this.held && !event.buttons) return;
       this.go(this.under(event));
     },
     hold(event) {
       if (!this.at) return;
-      this.held = !this.held;
       this.$el.focus({ preventScroll: true });
+      if (this.spots) {
+        this.$el.setPointerCapture(event.pointerId);
+        return this.grab(this.under(event));
+      }
+      this.held = !this.held;
       this.go(this.under(event));
     },
+    near(a, b, reach) {
+      return Math.hypot(this.across(a[0]) - this.across(b[0]), this.down(a[1]) - this.down(b[1])) < reach * this.ratio;
+    },
+    grab(place) {
+      this.keyed = place === this.at; // the cross is for keys
+      const found = this.spots.findIndex((spot) => this.near(spot, place, 10));
+      this.taken = found < 0 ? null : place; // a point that was there goes, unless it is dragged away
+      this.held = found >= 0 || this.spots.length < this.most;
+      if (found >= 0) this.spots.push(...this.spots.splice(found, 1));
+      else if (this.held) this.spots.push(place);
+      this.tell();
+    },
+    drag(place) {
+      if (this.taken && this.near(this.taken, place, 4)) return;
+      this.taken = null;
+      this.spots[this.spots.length - 1] = place;
+      this.tell();
+    },
+    release() {
+      if (!this.spots || !this.held) return;
+      this.held = false;
+      if (this.taken) this.spots.pop();
+      this.tell();
+    },
+    load(places) {
+      this.spots = places.map((spot) => Array.from(spot));
+      this.paint();
+    },
     key(event) {
+      if (this.spots && (event.key === " " || event.key === "Enter")) { this.grab(this.at); this.release(); event.preventDefault(); }
+      if (this.spots && (event.key === "Delete" || event.key === "Backspace")) { this.load([]); this.tell(); event.preventDefault(); }
       const step = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
       if (!step || !this.at) return;
       const share = event.shiftKey ? 0.1 : 0.02;
@@ -56,11 +94,17 @@ export default {
     },
     go(place) {
       this.at = place;
+      this.keyed = true;
+      if (this.spots) this.paint();
+      else this.tell();
+    },
+    tell() {
       this.paint();
       if (this.waiting) return;
       this.waiting = setTimeout(() => {
         this.waiting = null;
-        this.$emit("moved", this.at.map((value) => Math.round(value * 1e5) / 1e5));
+        const round = (place) => place.map((value) => Math.round(value * 1e5) / 1e5);
+        this.$emit("moved", this.spots ? this.spots.map(round) : round(this.at));
       }, 30);
     },
     paint() {
@@ -88,8 +132,8 @@ export default {
       (this.arrows || []).forEach((ends) => this.arrow(pen, ends, ink, unit));
       Object.values(this.ways || {}).forEach((places, index) => this.way(pen, places, this.palette[index % this.palette.length], unit));
       pen.fillStyle = this.palette[1];
-      for (const [x, y] of this.dots || []) { pen.beginPath(); pen.arc(this.across(x), this.down(y), 2 * unit, 0, 7); pen.fill(); }
-      if (!this.at) return;
+      for (const [x, y] of this.spots || this.dots || []) { pen.beginPath(); pen.arc(this.across(x), this.down(y), (this.spots ? 5 : 2) * unit, 0, 7); pen.fill(); }
+      if (!this.at || (this.spots && !this.keyed)) return;
       const [x, y] = [this.across(this.at[0]), this.down(this.at[1])];
       pen.strokeStyle = ink;
       pen.lineWidth = 2 * unit;

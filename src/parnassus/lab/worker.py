@@ -129,24 +129,28 @@ def _stamp(run: str | None) -> int:
 
 def _plain_control(control: "Control", start: Any) -> Plain:
     """A control as the page's components want it; its limits are settled, so none of them is a function any more."""
-    from parnassus.touch import Drawing, Pick, Point, Real, Typed, Whole
+    from parnassus.touch import Drawing, Pick, Point, Points, Real, Typed, Whole
 
-    about = {"kind": type(control).__name__.lower(), "about": control.about}
     settled: Any = control
+    shown: Plain
     match control:
         case Whole():
-            return {**about, "low": settled.low, "high": settled.high, "start": start}
+            shown = {"low": settled.low, "high": settled.high, "start": start}
         case Real(log=log):
-            return {**about, "low": settled.low, "high": settled.high, "log": log, "start": start}
+            shown = {"low": settled.low, "high": settled.high, "log": log, "start": start}
         case Pick():
-            return {**about, "names": list(settled.names), "start": start}
+            shown = {"names": list(settled.names), "start": start}
         case Drawing():
             named = [(name, _grey(image)) for name, image in settled.examples]
-            return {**about, "shape": list(settled.shape), "examples": named, "start": _grey(start)}
+            shown = {"shape": list(settled.shape), "examples": named, "start": _grey(start)}
         case Point():
-            return {**about, "plane": _plain_plane(settled.plane), "start": list(start)}
+            shown = {"plane": _plain_plane(settled.plane), "start": list(start)}
+        case Points():
+            places = [list(place) for place in start]
+            shown = {"plane": _plain_plane(settled.plane), "most": settled.most, "start": places}
         case Typed():
-            return {**about, "most": settled.most, "start": start}
+            shown = {"most": settled.most, "start": start}
+    return {"kind": type(control).__name__.lower(), "about": control.about, **shown}
 
 
 def _grey(image: Any) -> list[float]:
@@ -178,6 +182,8 @@ def _plain(answer: "Answer") -> Plain:
             shown = {"frames": [_picture(_row(frame)) for frame in frames], "captions": list(captions)}
         case Bars(names=names, values=values, marked=marked):
             shown = {"names": list(names), "values": values.tolist(), "marked": marked}
+            shown["errors"] = [] if answer.errors is None else answer.errors.tolist()
+            shown["truth"] = [] if answer.truth is None else answer.truth.tolist()
         case Curves(lines=lines):
             points = {name: [list(map(float, x)), list(map(float, y))] for name, (x, y) in lines.items()}
             shown = {"lines": points, "marked": answer.marked}

@@ -1,13 +1,15 @@
 """Pictures of parts that sum to a whole: waterfall, swarm, dependence, parts over an image."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, subplots
+from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, plain, subplots
+from parnassus.report.plots import show_image
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -25,15 +27,7 @@ def waterfall(
     x_label: str = "",
 ) -> "Figure":
     """From the base value, part by part, the largest last, to the whole; the smallest beyond `most` are one bar."""
-    numbers = as_array(parts)
-    if len(numbers) != len(names):
-        raise ValueError(f"a name is needed for each part; got {len(names)} names for {len(numbers)} parts")
-    doubts = np.zeros_like(numbers) if errors is None else as_array(errors)
-    order = np.argsort(np.abs(numbers))
-    small = order[: max(0, len(order) - most)]
-    shown = [(names[index], numbers[index], doubts[index]) for index in order[len(small) :]]
-    if len(small):
-        shown.insert(0, (f"{len(small)} others", numbers[small].sum(), np.sqrt(np.square(doubts[small]).sum())))
+    shown = largest_parts(as_array(parts), names, None if errors is None else as_array(errors), most)
     figure, axes = subplots(size=(7.2, 1.1 + 0.36 * len(shown)))
     ax = axes[0, 0]
     reached = base
@@ -60,6 +54,22 @@ def waterfall(
     ax.set(ylim=(-1.1, len(shown) + 0.1), xlabel=x_label)
     ax.grid(visible=False, axis="y")
     return figure
+
+
+def largest_parts(
+    numbers: "NDArray[np.float64]", names: Sequence[str], errors: "NDArray[np.float64] | None", most: int
+) -> list[tuple[str, float, float]]:
+    """Name, part and error from the smallest part to the largest; those beyond `most` come first, as one."""
+    if len(numbers) != len(names):
+        raise ValueError(f"a name is needed for each part; got {len(names)} names for {len(numbers)} parts")
+    doubts = np.zeros_like(numbers) if errors is None else errors
+    order = np.argsort(np.abs(numbers))
+    small = order[: max(0, len(order) - most)]
+    shown = [(names[index], float(numbers[index]), float(doubts[index])) for index in order[len(small) :]]
+    if len(small):
+        rest = float(numbers[small].sum()), float(np.sqrt(np.square(doubts[small]).sum()))
+        shown.insert(0, (f"{len(small)} other{'s' * (len(small) > 1)}", *rest))
+    return shown
 
 
 def swarm(parts: object, features: object, names: Sequence[str], *, most: int = 12, x_label: str = "") -> "Figure":
@@ -100,20 +110,86 @@ def dependence(
 
 
 def over_images(images: object, parts: object, titles: Sequence[str]) -> "Figure":
-    """Each image (height, width) above its parts: red adds, blue takes away, one scale for all."""
-    pictures, numbers = as_array(images), as_array(parts)
-    if pictures.shape != numbers.shape or len(pictures) != len(titles):
-        raise ValueError(f"images, parts and titles must match; got {pictures.shape}, {numbers.shape}, {len(titles)}")
-    figure, axes = subplots(2, len(pictures), size=(1.5 * len(pictures), 3.4))
-    most = np.abs(numbers).max() or 1.0
+    """Each image above a pale copy of it that its parts colour: red adds, blue takes away, one scale for all.
+
+    Images are (count, height, width), or (count, channels, height, width) in [0, 1].
+    """
+    pictures, numbers = _with_channels(images), as_array(parts)
+    _matched(pictures, numbers, len(titles))
+    tall = 1.5 * pictures.shape[2] / pictures.shape[3]
+    figure, axes = subplots(2, len(pictures), size=(1.5 * len(pictures) + 0.6, 2 * tall + 0.4))
+    most = _reach(numbers)
     for column, (picture, part, title) in enumerate(zip(pictures, numbers, titles, strict=True)):
-        axes[0, column].imshow(picture, cmap="gray")
-        axes[1, column].imshow(part, cmap=DIVERGING, vmin=-most, vmax=most)
+        show_image(axes[0, column], picture)
         axes[0, column].set_title(title, fontsize=9)
-        for ax in axes[:, column]:
-            ax.set(xticks=[], yticks=[])
-            ax.grid(visible=False)
+        _colour(axes[1, column], picture, part, most)
+    _finish(figure, axes, axes[1], numbers)
     return figure
+
+
+def maps_of_classes(images: object, parts: object, titles: Sequence[Sequence[str]]) -> "Figure":
+    """A row for each image: the image, then a pale copy of it for each class, coloured by the parts.
+
+    Parts are (count, classes, height, width); titles are for each row the image's and those of its classes.
+    """
+    pictures, numbers = _with_channels(images), as_array(parts)
+    _matched(pictures, numbers[:, 0], len(titles))
+    rows, classes = numbers.shape[:2]
+    if any(len(row) != classes + 1 for row in titles):
+        raise ValueError(f"each row needs {classes + 1} titles, the image's and the classes'; got {list(titles)}")
+    tall = 1.75 * pictures.shape[2] / pictures.shape[3]
+    figure, axes = subplots(rows, classes + 1, size=(1.75 * (classes + 1) + 0.8, (tall + 0.25) * rows + 0.1))
+    most = _reach(numbers)
+    for row, picture in enumerate(pictures):
+        show_image(axes[row, 0], picture)
+        for place in range(classes):
+            _colour(axes[row, place + 1], picture, numbers[row, place], most)
+        for ax, title in zip(axes[row], titles[row], strict=True):
+            ax.set_title(title, fontsize=9)
+    _finish(figure, axes, axes, numbers)
+    return figure
+
+
+def _with_channels(images: object) -> "NDArray[np.float64]":
+    pictures = as_array(images)
+    if pictures.ndim not in (3, 4):
+        raise ValueError(f"images must be (count, height, width) or with channels; got {pictures.shape}")
+    return pictures[:, None] if pictures.ndim == 3 else pictures
+
+
+def _matched(pictures: "NDArray[np.float64]", numbers: "NDArray[np.float64]", titles: int) -> None:
+    if pictures[:, 0].shape != numbers.shape or len(pictures) != titles:
+        raise ValueError(f"images, parts and titles must match; got {pictures.shape}, {numbers.shape}, {titles}")
+
+
+def _reach(numbers: "NDArray[np.float64]") -> float:
+    """Where the scale of colours ends: one part in a hundred may be beyond, else a single one would pale the rest."""
+    return float(np.quantile(np.abs(numbers), 0.99, method="higher")) or float(np.abs(numbers).max()) or 1.0
+
+
+def _colour(ax: "Axes", picture: "NDArray[np.float64]", part: "NDArray[np.float64]", most: float) -> None:
+    """The colours of the parts on the image as on paper: a dark one is turned to its negative, so that they show."""
+    from matplotlib import colormaps
+
+    grey = np.clip(picture.mean(0), 0.0, 1.0)
+    paper = 0.6 + 0.4 * (grey if grey.mean() > 0.5 else 1 - grey)
+    ax.imshow(colormaps[DIVERGING](0.5 + 0.5 * np.clip(part / most, -1.0, 1.0))[..., :3] * paper[..., None])
+
+
+def _finish(figure: "Figure", axes: "NDArray[Any]", beside: "NDArray[Any]", numbers: "NDArray[np.float64]") -> None:
+    """No ticks, and the scale of colours beside the maps; it has ends where some parts are beyond it."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    for ax in axes.flat:
+        plain(ax)
+    most = _reach(numbers)
+    scale = ScalarMappable(Normalize(-most, most), DIVERGING)
+    ends = "both" if np.abs(numbers).max() > most else "neither"
+    bar = figure.colorbar(scale, ax=list(beside.flat), fraction=0.03, pad=0.02, aspect=18, shrink=0.9, extend=ends)
+    bar.outline.set_visible(False)
+    bar.set_label("part", fontsize=9)
+    bar.ax.tick_params(labelsize=8)
 
 
 def _spread(values: "NDArray[np.float64]") -> "NDArray[np.float64]":

@@ -1,6 +1,7 @@
 """Films: pictures or points that change together, as an animated GIF that any viewer plays."""
 
 import io
+from collections.abc import Iterable
 from math import ceil, sqrt
 from pathlib import Path
 
@@ -19,18 +20,23 @@ def save_film(frames: object, path: Path, *, columns: int | None = None) -> None
 
     Of a long film evenly spaced frames are kept, the first and the last among them; the last one rests.
     """
-    from PIL import Image
-
     states = as_array(frames)
     if states.ndim not in (3, 5) or not len(states):
         raise ValueError(f"frames must be (n, count, channels, height, width) or (n, count, 2); got {states.shape}")
     kept = states[np.linspace(0, len(states) - 1, min(MOST, len(states))).round().astype(int)]
     drawn = mosaics(kept, columns) if kept.ndim == 5 else clouds(kept)
-    pictures = [Image.fromarray(frame).quantize(256) for frame in drawn]
+    write_gif(zip(drawn, [MOMENT] * (len(drawn) - 1) + [REST], strict=True), path)
+
+
+def write_gif(shown: Iterable[tuple[NDArray[np.uint8], int]], path: Path) -> None:
+    """Write PATH.gif from pictures (height, width, 3) and the milliseconds for which each of them stays."""
+    from PIL import Image
+
+    kept = [(Image.fromarray(picture).quantize(256), stays) for picture, stays in shown]
+    (first, *others), durations = zip(*kept, strict=True)
     buffer = io.BytesIO()
-    durations = [MOMENT] * (len(pictures) - 1) + [REST]
-    pictures[0].save(
-        buffer, format="GIF", save_all=True, append_images=pictures[1:], duration=durations, loop=0, optimize=False
+    first.save(
+        buffer, format="GIF", save_all=True, append_images=others, duration=list(durations), loop=0, optimize=False
     )
     write_whole(path.with_name(f"{path.name}.gif"), buffer.getvalue())
 

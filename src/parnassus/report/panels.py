@@ -1,6 +1,6 @@
 """Charts side by side, of several quantities against sizes that double."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parnassus.report.ink import as_array, colours, subplots
@@ -28,3 +28,17 @@ def panels(
         ax.set(xlabel=x_label, title=title, yscale="log" if log_y else "linear")
     axes[0, 0].legend()
     return figure, axes
+
+
+def panels_of_columns(
+    rows: Sequence[Mapping[str, float]], shown: Mapping[str, Sequence[str]], *, over: str
+) -> "Figure":
+    """Columns of a table by the title of their chart, over its column `over`, each size named; heights begin at 0."""
+    sizes = [row[over] for row in rows]
+    charts = {title: {name: [row[name] for row in rows] for name in names} for title, names in shown.items()}
+    figure, axes = panels(charts, sizes, x_label=over)
+    for ax, lines in zip(axes[0], charts.values(), strict=True):
+        ax.set_xticks(sizes, [f"{size:g}" for size in sizes], minor=False)
+        heights = [value for line in lines.values() for value in line]
+        ax.set_ylim(min(0.0, *heights), 1.08 * max(1e-6, *heights))
+    return figure

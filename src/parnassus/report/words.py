@@ -1,14 +1,21 @@
-"""Pictures of words: which words a model expects in a gap, and which words look at which."""
+"""Pictures of words: which a model expects in a gap, which look at which, and which made it say what it says."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parnassus.report.ink import PALETTE, SEQUENTIAL, as_array, subplots
+from parnassus.report.attributions import LESS, MORE
+from parnassus.report.ink import PALETTE, SEQUENTIAL, as_array, plain, subplots
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 READABLE = 0.09  # share of the width from which a bar has room for its word
+STRONGEST = (
+    0.6  # cover of the colour behind a word: ink stays readable on it, dark on a light page, light on a dark one
+)
+WORTH_TELLING = 0.1  # share of the largest part from which a word's part is written below it
 
 
 def guessed_words(
@@ -53,3 +60,74 @@ def alignment(weights: object, columns: Sequence[str], rows: Sequence[str]) -> "
     ax.set_yticks(range(len(rows)), rows)
     ax.grid(visible=False)
     return figure
+
+
+def highlighted(words: Sequence[str], parts: object, *, title: str = "", wide: float = 8.0) -> "Figure":
+    """A text whose words have colours behind them, as strong as their parts: what raises and what lowers.
+
+    Below a word is its part, if it is not small; below the text is the scale. Lines break at `wide` inches.
+    """
+    numbers = as_array(parts)
+    if len(words) != len(numbers) or not len(words):
+        raise ValueError(
+            f"each word needs its part, and there must be some; got {len(words)} words, {len(numbers)} parts"
+        )
+    most = float(abs(numbers).max()) or 1.0
+    names = [word.strip() for word in words]
+    told = [f"{part:+.2g}" if abs(part) >= WORTH_TELLING * most else "" for part in numbers.tolist()]
+    widths = [max(inches(name, 11) + 0.12, inches(number, 7)) for name, number in zip(names, told, strict=True)]
+    places, lines = _set_in_lines(widths, wide)
+    tall = 0.5 * lines + 0.5 + 0.3 * bool(title)
+    figure, axes = subplots(size=(wide + 0.2, tall + 0.1))
+    ax = axes[0, 0]
+    plain(ax)
+    ax.set(xlim=(0.0, wide), ylim=(tall, 0.0))
+    if title:
+        ax.text(0.0, 0.12, title, ha="left", va="center", fontsize=10, fontweight="bold")
+    for name, number, width, part, (left, line) in zip(names, told, widths, numbers.tolist(), places, strict=True):
+        top = 0.3 * bool(title) + 0.5 * line
+        ax.add_patch(_patch((left, top + 0.03), (width, 0.26), part / most, rounding=0.05))
+        middle = left + width / 2
+        ax.text(middle, top + 0.165, name, ha="center", va="center", fontsize=11)
+        ax.text(middle, top + 0.37, number, ha="center", va="center", fontsize=7)
+    _draw_scale(ax, tall - 0.28, most)
+    return figure
+
+
+def inches(text: str, size: float) -> float:
+    """How wide a text is in the font of our figures, at so many points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
+    return float(wide) / 72
+
+
+def _set_in_lines(widths: Sequence[float], wide: float) -> tuple[list[tuple[float, int]], int]:
+    """Where each word begins and in which line, and how many lines there are."""
+    places, left, line = [], 0.0, 0
+    for width in widths:
+        if left and left + width > wide:
+            left, line = 0.0, line + 1
+        places.append((left, line))
+        left += width + 0.05
+    return places, line + 1
+
+
+def _patch(corner: tuple[float, float], size: tuple[float, float], share: float, *, rounding: float) -> "Patch":
+    """A field whose colour says raises or lowers, as strong as `share` is of the largest part."""
+    from matplotlib.patches import FancyBboxPatch
+
+    style = f"round,pad=0,rounding_size={rounding}"
+    colour, cover = MORE if share > 0 else LESS, STRONGEST * min(1.0, abs(share))
+    return FancyBboxPatch(corner, *size, style, facecolor=colour, alpha=cover, edgecolor="none")
+
+
+def _draw_scale(ax: "Axes", top: float, most: float) -> None:
+    """Colours from the part that lowers most to the one that raises most."""
+    steps, wide, left = 11, 0.16, 1.1
+    for step in range(steps):
+        share = 2 * step / (steps - 1) - 1
+        ax.add_patch(_patch((left + wide * step, top), (wide, 0.14), share, rounding=0.001))
+    ax.text(left - 0.08, top + 0.07, f"lowers  −{most:.2g}", ha="right", va="center", fontsize=8.5)
+    ax.text(left + wide * steps + 0.08, top + 0.07, f"+{most:.2g}  raises", ha="left", va="center", fontsize=8.5)

@@ -1,17 +1,22 @@
 """Attributions: a prediction as a base value and a part for each feature (book eqs. 17.1-17.2, 17.7-17.8)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from parnassus.shapley.coalitions import drawn_coalitions
+from parnassus.shapley.adjustment import adjusted
+from parnassus.shapley.coalitions import Asked, drawn_sets
 from parnassus.shapley.game import MOST, members
-from parnassus.shapley.kernel_shap import regressed
-from parnassus.shapley.masking import ValueFunction
+from parnassus.shapley.kernel_shap import Solver
+from parnassus.shapley.masking import MeanOfGames, ValueFunction, as_mean
 from parnassus.shapley.model import ModelError
-from parnassus.shapley.values import shapley_values
+from parnassus.shapley.values import Estimate, shapley_values
+
+NUMBERS = 2**22
+"""Worths that are kept at once, of every output: rows and background rows are taken in portions of that size."""
 
 
 @dataclass(frozen=True)
@@ -41,25 +46,90 @@ def explain_exactly(value: ValueFunction, x: Float[Tensor, "rows features"]) -> 
             f"{value.players} features have 2^{value.players} coalitions; use explain, or group them: at most {MOST}"
         )
     demand_steady(value, x)
-    worth = value(x, members(value.players))
+    worth = value(x, members(value.players)).to(x.device)
     values = shapley_values(worth - worth[..., :1])
     return Attribution(worth[..., 0], values, torch.zeros_like(values), worth.shape[-1])
 
 
 def explain(
-    value: ValueFunction, x: Float[Tensor, "rows features"], budget: int, *, generator: torch.Generator | None = None
+    value: ValueFunction,
+    x: Float[Tensor, "rows features"],
+    budget: int,
+    *,
+    solve: Solver = adjusted,
+    generator: torch.Generator | None = None,
 ) -> Attribution:
     """Shapley values of every row from about `budget` coalitions, the same for all rows: Kernel SHAP (book sec. 17.4).
 
-    With a budget of 2^M or more they are exact.
+    Each row of a background is asked about coalitions of its own, so that their errors cancel in the mean. With a
+    budget of 2^M or more values are exact; with one of less than 2M their errors are infinite.
     """
     if value.players <= MOST and budget >= 2**value.players:
         return explain_exactly(value, x)
     demand_steady(value, x)
-    ends = value(x, torch.tensor([[False], [True]]).expand(2, value.players))
-    asked = drawn_coalitions(value.players, budget, generator=generator)
-    found = regressed(asked, value(x, asked.coalitions), ends[..., 0], ends[..., 1])
-    return Attribution(ends[..., 0], found.values, found.errors, len(asked.coalitions) + 2)
+    games = as_mean(value)
+    together = max(1, NUMBERS // (max(2, budget) * value.players))
+    parts = [games.of(slice(start, start + together)) for start in range(0, games.others, together)]
+    found = [_explained(part, x, budget, solve, generator) for part in parts]
+    return mean_of(found, [part.others / games.others for part in parts])
+
+
+def _explained(
+    games: MeanOfGames, x: Tensor, budget: int, solve: Solver, generator: torch.Generator | None
+) -> Attribution:
+    """All rows against some of the background."""
+    asked = drawn_sets(games.others, games.players, budget, generator=generator)
+    whole = with_ends(asked.coalitions)
+    rows = x.split(max(1, NUMBERS // whole[..., 0].numel()))
+    return beneath([attributed(asked, games.each(some, whole), solve, x.device) for some in rows])
+
+
+def attributed(
+    asked: Asked, worth: Float[Tensor, "sets rows outputs count"], solve: Solver, device: torch.device
+) -> Attribution:
+    """The mean of many games from what was answered to each: nobody's worth first, everybody's last.
+
+    Each game is estimated by itself, from coalitions drawn for it, so the variances of the mean add up.
+    """
+    sets, rows, outputs, count = worth.shape
+    games = worth.flatten(1, 2)
+    estimates = []
+    some_sets = max(1, 4 * NUMBERS // (count * max(asked.coalitions.shape[-1], min(count // 2, 1024))))
+    for some in torch.arange(sets).split(some_sets):
+        own = Asked(asked.coalitions[some], asked.chance)
+        estimates.append(solve(own, games[some, :, 1:-1], games[some, :, 0], games[some, :, -1]))
+    found = Estimate(*(torch.cat(each) for each in zip(*estimates, strict=True)))
+    return Attribution(
+        worth[..., 0].mean(0).to(device),
+        found.values.mean(0).unflatten(0, (rows, outputs)).to(device),
+        (found.errors.square().sum(0).sqrt() / sets).unflatten(0, (rows, outputs)).to(device),
+        count,
+    )
+
+
+def with_ends(coalitions: Bool[Tensor, "*sets count players"]) -> Bool[Tensor, "*sets more players"]:
+    """Nobody, these, and everybody."""
+    nobody = coalitions.new_zeros(*coalitions.shape[:-2], 1, coalitions.shape[-1])
+    return torch.cat([nobody, coalitions, ~nobody], -2)
+
+
+def beneath(blocks: Sequence[Attribution]) -> Attribution:
+    """Attributions of different rows as one."""
+    base, values, errors = (
+        torch.cat(each) for each in zip(*((block.base, block.values, block.errors) for block in blocks), strict=True)
+    )
+    return Attribution(base, values, errors, max(block.coalitions for block in blocks))
+
+
+def mean_of(parts: Sequence[Attribution], shares: Sequence[float]) -> Attribution:
+    """The attribution to a mean of independent games, of which each has a share."""
+    pairs = list(zip(parts, shares, strict=True))
+    return Attribution(
+        torch.stack([share * part.base for part, share in pairs]).sum(0),
+        torch.stack([share * part.values for part, share in pairs]).sum(0),
+        torch.stack([share * part.errors for part, share in pairs]).square().sum(0).sqrt(),
+        max(part.coalitions for part in parts),
+    )
 
 
 def demand_steady(value: ValueFunction, x: Float[Tensor, "rows features"]) -> None:

@@ -9,16 +9,19 @@ from math import comb, inf
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from parnassus.shapley.game import members, sizes
 
 
 class Asked(NamedTuple):
-    """Coalitions that are neither empty nor full, in pairs of complements, with their chances of having been drawn."""
+    """Coalitions that are neither empty nor full, in pairs of complements, with their chances of having been drawn.
 
-    coalitions: Bool[Tensor, "count players"]
+    Complements stand at equal distances from both ends. Several sets have the same sizes at the same places.
+    """
+
+    coalitions: Bool[Tensor, "*sets count players"]
     chance: Float[Tensor, " count"]
 
 
@@ -31,7 +34,7 @@ def shapley_kernel(players: int) -> Float[Tensor, " sizes"]:
 
 
 def every_coalition(players: int) -> Asked:
-    """All 2^M − 2 of them, the first half the complements of the second in reverse."""
+    """All 2^M − 2 of them, in the order of a game's table."""
     inner = members(players)[1:-1]
     return Asked(inner, torch.ones(len(inner), dtype=torch.float64))
 
@@ -42,22 +45,33 @@ def drawn_coalitions(players: int, budget: int, *, generator: torch.Generator | 
     Small and large coalitions are few: where there are no more of a size than its share of the budget, all are asked
     for certain, and the rest of its share goes to other sizes.
     """
+    found = drawn_sets(1, players, budget, generator=generator)
+    return Asked(found.coalitions[0], found.chance)
+
+
+def drawn_sets(
+    sets: int, players: int, budget: int, *, kept: Asked | None = None, generator: torch.Generator | None = None
+) -> Asked:
+    """Several sets of about `budget` coalitions, each drawn by itself; `kept` ones come first and more are added.
+
+    With what was kept they are as if drawn at once: none comes twice, and the chances are those of the whole.
+    """
     if players < 2:
-        return Asked(torch.zeros(0, players, dtype=torch.bool), torch.zeros(0, dtype=torch.float64))
+        return Asked(torch.zeros(sets, 0, players, dtype=torch.bool), torch.zeros(0, dtype=torch.float64))
     if budget < 2:
         raise ValueError(f"a budget of at least 2 coalitions is needed, one and its complement; got budget={budget}")
     smaller = range(1, players // 2 + 1)
-    middle = [
-        0.5 if 2 * size == players else 1.0 for size in smaller
-    ]  # of this size both are: a coalition, its complement
+    middle = [0.5 if 2 * size == players else 1.0 for size in smaller]  # there both of a pair are of this size
     there = [share * comb(players, size) for share, size in zip(middle, smaller, strict=True)]
-    halves, chances = [], []
+    old = torch.zeros(sets, 0, players, dtype=torch.bool) if kept is None else kept.coalitions.chunk(2, -2)[0]
+    had, new, chance_of = old[:1].sum(-1)[0], [old], torch.zeros(players, dtype=torch.float64)
     for size, pairs, count in zip(smaller, there, shares(there, middle, budget / 2), strict=True):
-        found = _subsets(players, size, count, generator)
-        halves.append(found)
-        chances.append(torch.full((len(found),), len(found) / pairs, dtype=torch.float64))
-    half, chance = torch.cat(halves), torch.cat(chances)
-    return Asked(torch.cat([half, ~half]), torch.cat([chance, chance]))
+        before = old[:, had == size]
+        found = _subsets(before, size, max(count, before.shape[1]), generator)
+        new.append(found[:, before.shape[1] :])
+        chance_of[size] = found.shape[1] / pairs
+    half = torch.cat(new, 1)
+    return _with_complements(half, chance_of[half[0].sum(-1)])
 
 
 def shares(there: list[float], wanted: list[float], budget: float) -> list[int]:
@@ -73,24 +87,51 @@ def shares(there: list[float], wanted: list[float], budget: float) -> list[int]:
     return [max(1, round(count)) for count in taken.values()]
 
 
-def _subsets(players: int, size: int, count: int, generator: torch.Generator | None) -> Bool[Tensor, "count players"]:
-    """`count` different subsets of this size, one out of each pair of complements where both have it."""
+def _with_complements(half: Bool[Tensor, "*sets pairs players"], chance: Float[Tensor, " pairs"]) -> Asked:
+    return Asked(torch.cat([half, ~half.flip(-2)], -2), torch.cat([chance, chance.flip(0)]))
+
+
+def _subsets(
+    before: Bool[Tensor, "sets before players"], size: int, count: int, generator: torch.Generator | None
+) -> Bool[Tensor, "sets count players"]:
+    """`count` different subsets of this size in each set, those `before` first; of a pair of complements only one."""
+    sets, _, players = before.shape
     fixed = 2 * size == players  # player 0 is in: the complements are those without
     free, chosen = (players - 1, size - 1) if fixed else (players, size)
-    if comb(free, chosen) <= 4 * count:  # few: list them all, and take some
-        found = _all_subsets(free, chosen)
-        found = found[torch.randperm(len(found), generator=generator)[:count]]
-    else:
-        found = torch.zeros(0, free, dtype=torch.bool)
-        while len(found) < count:  # drawn twice is rare
-            ranks = torch.rand(count, free, generator=generator).argsort(1).argsort(1)
-            found = torch.unique(torch.cat([found, ranks < chosen]), dim=0)
-        found = found[torch.randperm(len(found), generator=generator)[:count]]
-    return torch.cat([torch.ones(len(found), 1, dtype=torch.bool), found], 1) if fixed else found
+    few = comb(free, chosen) <= 4 * count  # list them all, and take some
+    found = before[..., fixed:]
+    while True:  # drawn twice is rare
+        if few:
+            order = _random(sets, comb(free, chosen), generator=generator).argsort(1)
+            drawn = _all_subsets(free, chosen)[order]
+        else:
+            first = _random(sets, count, free, generator=generator).topk(chosen).indices
+            drawn = torch.zeros(sets, count, free, dtype=torch.bool).scatter_(-1, first, 1)
+        found, different = _first_of_each(torch.cat([found, drawn], 1))
+        if different >= count:
+            found = found[:, :count]
+            return torch.cat([torch.ones(sets, count, 1, dtype=torch.bool), found], -1) if fixed else found
+
+
+def _first_of_each(subsets: Bool[Tensor, "sets count players"]) -> tuple[Bool[Tensor, "sets count players"], int]:
+    """The same with what comes again put last, and how many different ones every set has at least."""
+    mark = torch.randint(2**62, (subsets.shape[-1],), generator=torch.Generator().manual_seed(0))
+    marks = (subsets * mark).sum(-1)  # whole numbers that wrap around: equal only for equal subsets, one in 2⁶⁴ else
+    order = marks.argsort(dim=1, stable=True)
+    ordered = marks.gather(1, order)
+    again = torch.zeros_like(subsets[..., 0])
+    again.scatter_(1, order[:, 1:], ordered[:, 1:] == ordered[:, :-1])
+    kept = again.long().argsort(dim=1, stable=True)
+    return subsets.gather(1, kept[..., None].expand_as(subsets)), int((~again).sum(1).min())
+
+
+def _random(*shape: int, generator: torch.Generator | None) -> Float[Tensor, "..."]:
+    """Uniform numbers where the generator is, brought here."""
+    return torch.rand(*shape, generator=generator, device=generator.device if generator else "cpu").cpu()
 
 
 def _all_subsets(players: int, size: int) -> Bool[Tensor, "count players"]:
     if players <= 16:
         return members(players)[sizes(players) == size]
-    chosen = torch.combinations(torch.arange(players), size)
+    chosen: Int[Tensor, "count size"] = torch.combinations(torch.arange(players), size)
     return torch.zeros(len(chosen), players, dtype=torch.bool).scatter_(1, chosen, 1)

@@ -6,10 +6,14 @@ entry for each, on its last axis; the axes before it are many games at once.
 
 from collections.abc import Callable, Iterable, Mapping
 from math import log2
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+Worth: TypeAlias = Callable[[Bool[Tensor, "count players"]], Float[Tensor, "*games count"]]
+"""What many coalitions are worth, in one game or in several that share them."""
 
 MOST = 24
 """Players of a game that is written out: sixteen million coalitions."""
@@ -56,6 +60,12 @@ def game_of(table: Mapping[tuple[int, ...], float], players: int) -> Float[Tenso
     if unknown:
         raise ValueError(f"players are called 0 to {players - 1}; got {unknown}")
     return game(players, lambda coalition: worths.get(coalition, 0.0))
+
+
+def looked_up(worth: Float[Tensor, "*games coalitions"]) -> Worth:
+    """A game that is written out, as one that is asked."""
+    numbers = 2 ** torch.arange(players_of(worth))
+    return lambda coalitions: worth[..., (coalitions.long() @ numbers).to(worth.device)]
 
 
 def unanimity(players: int, needed: Iterable[int]) -> Float[Tensor, " coalitions"]:

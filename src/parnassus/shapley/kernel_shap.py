@@ -1,6 +1,8 @@
 """Kernel SHAP: Shapley values as a weighted regression on who is present (book sec. 17.4; Lundberg and Lee 2017)."""
 
 from collections.abc import Callable
+from math import inf
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,6 +15,19 @@ SMALL = 1e-6
 """Directions whose share of the regression's weight is less are not seen by it: all players at once, for one."""
 
 
+@runtime_checkable
+class Solver(Protocol):
+    """Shapley values from the worths of coalitions: `regressed`, or `adjusted`, which learns the games as well."""
+
+    def __call__(
+        self,
+        asked: Asked,
+        worth: Float[Tensor, "*games count"],
+        nobody: Float[Tensor, "*games"],
+        everybody: Float[Tensor, "*games"],
+    ) -> Estimate: ...
+
+
 def regressed(
     asked: Asked,
     worth: Float[Tensor, "*games count"],
@@ -21,35 +36,66 @@ def regressed(
 ) -> Estimate:
     """The φ that minimises Σ_z π(z)/p(z) (v(z) − v(∅) − Σ_j φ_j z_j)², with Σ_j φ_j = v(all) − v(∅) (book eq. 17.9).
 
-    π is infinite for nobody and for everybody, so both are met exactly, as constraints. With equal shares taken off,
-    only the directions that sum to 0 are left: P = I − J/M. p(z) is the chance that z was asked; where it is 1, nothing
-    is left to chance. The errors are those of a sum over a sample without replacement, to first order.
+    π is infinite for nobody and for everybody, so both are met exactly, as constraints. p(z) is the chance that z was
+    asked; where it is 1, nothing is left to chance. Several sets of coalitions stand before the games of each: worths
+    are then (sets, games, count). Errors are infinite where there are not more pairs than the regression needs.
     """
-    z = asked.coalitions.to(worth)
-    players = z.shape[1]
-    equal = ((everybody - nobody) / players)[..., None]
-    if players == 1:
-        return Estimate(equal, torch.zeros_like(equal))
-    size = asked.coalitions.sum(1)
-    weight = shapley_kernel(players).to(worth)[size] / asked.chance.to(worth)
-    left = worth - nobody[..., None] - equal * size.to(worth)  # what equal shares do not explain
-    centred = z - z.mean(1, keepdim=True)  # z P
-    gram = torch.linalg.pinv(centred.mT @ (weight[:, None] * centred), rtol=SMALL, hermitian=True)
-    values = (left * weight) @ centred @ gram
-    influence = centred @ gram
-    fitted = (weight * torch.linalg.vecdot(influence, centred)).clamp(
-        max=0.9
-    )  # each pulls the regression towards itself
-    missed = (left - values @ centred.mT) / (1 - fitted)
-    return Estimate(values + equal, _errors(asked, weight * missed, influence))
+    equal = (everybody - nobody) / asked.coalitions.shape[-1]
+    if asked.coalitions.shape[-1] == 1:
+        return Estimate(equal[..., None], torch.zeros_like(equal[..., None]))
+    pairs = Pairs.of(asked, worth)
+    odd = pairs.odd(worth, equal)
+    values = odd @ pairs.pull
+    left_out = (odd - values @ pairs.centred.mT) / pairs.free
+    return Estimate(values + equal[..., None], pairs.errors(left_out))
 
 
-def _errors(asked: Asked, score: Tensor, influence: Tensor) -> Tensor:
-    """√Var of the sum over pairs of score · influence, where each pair was asked with chance p: 1 − p of its square."""
-    half = score.shape[-1] // 2
-    parts = score[..., :half, None] * influence[:half] + score[..., half:, None] * influence[half:]
-    luck = 1 - asked.chance[:half].to(score)
-    return (luck[:, None] * parts.square()).sum(-2).sqrt()
+class Pairs(NamedTuple):
+    """The regression for pairs of complements: of a game only its odd part, ½ (v(z) − v(not z)), moves it.
+
+    With equal shares taken off, φ = Σ odd · pull, where pull = w Pz (Σ w Pz zᵀP)⁺, w = 2 π(z)/p(z), P = I − J/M: only
+    directions that sum to 0 are left.
+    """
+
+    centred: Float[Tensor, "*sets pairs players"]
+    pull: Float[Tensor, "*sets pairs players"]
+    size: Float[Tensor, " pairs"]
+    chance: Float[Tensor, " pairs"]
+
+    @classmethod
+    def of(cls, asked: Asked, like: Tensor) -> "Pairs":
+        """The regression on these coalitions, for all games on them; sets have one each."""
+        half = asked.coalitions.chunk(2, -2)[0]
+        players = half.shape[-1]
+        number = half.reshape(-1, *half.shape[-2:])[0].sum(-1)  # all sets have the same sizes
+        size, chance = number.to(like), asked.chance[: len(number)].to(like)
+        weight = 2 * shapley_kernel(players).to(like)[number.to(like.device)] / chance
+        centred = half.to(like) - (size / players)[:, None]
+        weighed = weight[:, None] * centred
+        inverse = torch.linalg.pinv(centred.mT @ weighed, rtol=SMALL, hermitian=True)
+        return cls(centred, weighed @ inverse, size, chance)
+
+    def odd(
+        self, worth: Float[Tensor, "*games count"], equal: Float[Tensor, "*games"]
+    ) -> Float[Tensor, "*games pairs"]:
+        """½ (v(z) − v(not z)) less equal shares of those who are in z: what is to be explained."""
+        having, lacking = worth.chunk(2, -1)
+        return (having - lacking.flip(-1)) / 2 - equal[..., None] * (self.size - self.centred.shape[-1] / 2)
+
+    @property
+    def free(self) -> Float[Tensor, "*sets pairs"]:
+        """1 − leverage: what a pair misses in the regression, as a share of what it misses when left out of it."""
+        free: Tensor = 1 - torch.linalg.vecdot(self.pull, self.centred).clamp(max=0.95)
+        return free if free.ndim == 1 else free[..., None, :]  # for all games of a set
+
+    def errors(self, left_out: Float[Tensor, "*games pairs"]) -> Float[Tensor, "*games players"]:
+        """√Var of φ, from what the pairs miss when left out: where one was asked with chance p, 1 − p of its square.
+
+        Left out, a pair is missed by the error of the regression too, hence `free` (White's estimate, MacKinnon 1985).
+        """
+        if self.pull.shape[-2] < self.pull.shape[-1] and bool((self.chance < 1).any()):
+            return left_out.new_full((*left_out.shape[:-1], self.pull.shape[-1]), inf)
+        return (((1 - self.chance) * self.free * left_out.square()) @ self.pull.square()).sqrt()
 
 
 def kernel_shap(
@@ -57,6 +103,7 @@ def kernel_shap(
     players: int,
     budget: int,
     *,
+    solve: Solver = regressed,
     generator: torch.Generator | None = None,
 ) -> Estimate:
     """Shapley values and their standard errors from about `budget` coalitions; exact once it reaches 2^M − 2.
@@ -66,7 +113,7 @@ def kernel_shap(
     ends = worth(torch.tensor([[False] * players, [True] * players]))
     asked = drawn_coalitions(players, budget, generator=generator)
     inner = worth(asked.coalitions) if len(asked.coalitions) else ends[..., :0]
-    return regressed(asked, inner, ends[..., 0], ends[..., 1])
+    return solve(asked, inner, ends[..., 0], ends[..., 1])
 
 
 def limiting_inverse(players: int) -> Float[Tensor, "players players"]:

@@ -1,7 +1,7 @@
 """What a prediction is worth when only some features are known: the game that explains it (book secs. 17.0, 17.3)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -12,8 +12,10 @@ from parnassus.probability.conditioning import condition
 from parnassus.probability.gaussian import Gaussian, eigen_root
 from parnassus.shapley.model import Model
 
-TOGETHER = 2**16
-"""Inputs that a model is asked about at once."""
+TOGETHER = 2**14
+"""Inputs that a model is asked about at once: what fits a processor's cache; an accelerator is asked about more."""
+WIDEST = 2**24
+"""Numbers in them."""
 
 
 @runtime_checkable
@@ -31,11 +33,64 @@ class ValueFunction(Protocol):
     ) -> Float[Tensor, "rows outputs count"]: ...
 
 
+@runtime_checkable
+class MeanOfGames(ValueFunction, Protocol):
+    """A worth that is a mean of worths, one for each row of a background: each may be asked about other coalitions.
+
+    Errors that have nothing to do with each other cancel in the mean; those of coalitions asked of all rows do not.
+    """
+
+    @property
+    def others(self) -> int: ...
+
+    def of(self, which: slice) -> "MeanOfGames":
+        """The mean over some rows of the background."""
+        ...
+
+    def each(
+        self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "others count players"]
+    ) -> Float[Tensor, "others rows outputs count"]: ...
+
+
+@dataclass(frozen=True)
+class OneGame:
+    """A worth that is no mean over a background, as a mean of one."""
+
+    value: ValueFunction
+
+    @property
+    def players(self) -> int:
+        return self.value.players
+
+    @property
+    def others(self) -> int:
+        return 1
+
+    def of(self, which: slice) -> MeanOfGames:  # noqa: ARG002 - there is but one
+        return self
+
+    def __call__(
+        self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"]
+    ) -> Float[Tensor, "rows outputs count"]:
+        return self.value(x, coalitions)
+
+    def each(
+        self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "1 count players"]
+    ) -> Float[Tensor, "1 rows outputs count"]:
+        return self.value(x, coalitions[0])[None]
+
+
+def as_mean(value: ValueFunction) -> MeanOfGames:
+    """A worth as a mean over background rows, of which there may be only one."""
+    return value if isinstance(value, MeanOfGames) else OneGame(value)
+
+
 @dataclass(frozen=True)
 class Interventional:
     """v(S) = E_b f(x_S, b_∖S): what is not known comes from the background, whatever is known (book sec. 17.3).
 
-    `groups` says which features (columns) come and go together; each alone unless told.
+    `groups` says which features (columns) come and go together; each alone unless told. Inputs are mixed, and worths
+    found, where the background is.
     """
 
     model: Model
@@ -52,19 +107,46 @@ class Interventional:
     def players(self) -> int:
         return self.background.shape[1] if self.groups is None else len(self.groups)
 
+    @property
+    def others(self) -> int:
+        return len(self.background)
+
+    def of(self, which: slice) -> "MeanOfGames":
+        return replace(self, background=self.background[which])
+
     def __call__(
         self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"]
     ) -> Float[Tensor, "rows outputs count"]:
-        known = with_groups(coalitions, self.groups).to(x.device)
-        if x.shape[1] != known.shape[1]:
-            raise ValueError(f"rows have {x.shape[1]} features, the background has {known.shape[1]}")
-        others, rows = len(self.background), len(x)
+        rows = self.checked(x)
         parts = []
-        for row, part in _portions(rows, len(known), max(1, TOGETHER // others)):
-            mixed = torch.where(known[part][:, None], x[row], self.background)
-            parts.append(self.model(mixed.flatten(0, 1)).double().unflatten(0, (-1, others)).mean(1))
-        worths: Tensor = torch.cat(parts).unflatten(0, (rows, -1)).mT
-        return worths
+        for row, part in portions(len(rows), len(coalitions), max(1, together(rows) // self.others)):
+            mixed = torch.where(self.known(coalitions[part])[:, None], rows[row, None, None], self.background)
+            answers = self.model(mixed.flatten(0, 2)).double()
+            parts.append(answers.unflatten(0, (-1, self.others)).mean(1))
+        worths: Tensor = torch.cat(parts).unflatten(0, (len(rows), -1))
+        return worths.mT
+
+    def each(
+        self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "others count players"]
+    ) -> Float[Tensor, "others rows outputs count"]:
+        asked, rows = coalitions.flatten(0, 1), self.checked(x)
+        behind = torch.arange(self.others, device=rows.device).repeat_interleave(coalitions.shape[1])
+        parts = []
+        for row, part in portions(len(rows), len(asked), together(rows)):
+            mixed = torch.where(self.known(asked[part]), rows[row, None], self.background[behind[part]])
+            parts.append(self.model(mixed.flatten(0, 1)).double())
+        worths: Tensor = torch.cat(parts).view(len(rows), self.others, coalitions.shape[1], -1)
+        return worths.permute(1, 0, 3, 2)
+
+    def known(self, coalitions: Bool[Tensor, "count players"]) -> Bool[Tensor, "count features"]:
+        """Which features are, where the background is."""
+        return with_groups(coalitions, self.groups).to(self.background.device)
+
+    def checked(self, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows features"]:
+        """The rows, where the background is and of its kind."""
+        if x.shape[1] != self.background.shape[1]:
+            raise ValueError(f"rows have {x.shape[1]} features, the background has {self.background.shape[1]}")
+        return x.to(self.background)
 
 
 def mean_imputed(
@@ -127,11 +209,18 @@ def with_groups(
     coalitions: Bool[Tensor, "count players"], groups: Bool[Tensor, "players features"] | None
 ) -> Bool[Tensor, "count features"]:
     """Which features are known when these groups are."""
-    return coalitions if groups is None else (coalitions.long() @ groups.long().to(coalitions.device)) > 0
+    return coalitions if groups is None else coalitions[:, groups.long().argmax(0).to(coalitions.device)]
 
 
-def _portions(rows: int, count: int, most: int) -> Iterator[tuple[int, slice]]:
-    """For each row, slices of the coalitions."""
-    for row in range(rows):
+def together(x: Tensor) -> int:
+    """How many inputs to ask about at once, where these are: fewer if they are wide, as images are."""
+    most = min(TOGETHER, max(1, WIDEST // x.shape[-1]))
+    return most if x.device.type == "cpu" else 64 * most
+
+
+def portions(rows: int, count: int, most: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of rows and of what is asked of each, together at most about `most`: several rows, or parts of one."""
+    several = max(1, most // max(1, count))
+    for row in range(0, rows, several):
         for start in range(0, count, most):
-            yield row, slice(start, start + most)
+            yield slice(row, row + several), slice(start, start + most)

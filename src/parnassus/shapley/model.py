@@ -30,14 +30,17 @@ def as_model(predictor: object) -> Model:
 
     Arrays and tensors will do; a module is asked where its weights are, without gradients and as in evaluation.
     """
-    if isinstance(predictor, nn.Module):
-        return _asked_module(predictor)
+    return _asked_module(predictor) if isinstance(predictor, nn.Module) else _asked(function_of(predictor))
+
+
+def function_of(predictor: object) -> Callable[..., object]:
+    """An estimator's probabilities, or else its predictions; a function itself."""
     if isinstance(predictor, HasProbabilities):
-        return _asked(predictor.predict_proba)
+        return predictor.predict_proba
     if isinstance(predictor, HasPredictions):
-        return _asked(predictor.predict)
+        return predictor.predict
     if callable(predictor):
-        return _asked(predictor)
+        return predictor
     raise TypeError(f"a model is a module, an estimator or a function of many rows; got {type(predictor).__name__}")
 
 
@@ -46,11 +49,15 @@ def _asked_module(module: nn.Module) -> Model:
 
     @torch.no_grad()
     def ask(x: Tensor) -> Tensor:
-        training = module.training
-        module.eval()
-        answer = module(x if parameter is None else x.to(parameter))
-        module.train(training)
-        return _rows(answer, len(x)).to(x)
+        learning = [part for part in module.modules() if part.training]  # some may be frozen, and must stay so
+        for part in learning:
+            part.training = False
+        try:
+            answer = module(x if parameter is None else placed(x, parameter))
+        finally:
+            for part in learning:
+                part.training = True
+        return _answered(answer, x)
 
     return ask
 
@@ -62,15 +69,25 @@ def _asked(function: Callable[..., object]) -> Model:
         nonlocal arrays
         if not arrays:
             try:
-                return _rows(function(x), len(x)).to(x)
+                return _answered(function(x), x)
             except (TypeError, AttributeError, ValueError, DeprecationWarning):
                 arrays = True  # then it wants numpy's
-        return _rows(function(x.cpu().numpy()), len(x)).to(x)
+        return _answered(function(x.cpu().numpy()), x)
 
     return ask
 
 
-def _rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
+def placed(x: Tensor, parameter: Tensor) -> Tensor:
+    """Where the weights are and as exact as they are; whole numbers, such as the ids of tokens, stay whole."""
+    return x.to(parameter) if x.is_floating_point() else x.to(parameter.device)
+
+
+def _answered(answer: object, x: Tensor) -> Float[Tensor, "rows outputs"]:
+    rows = answer_rows(answer, len(x))
+    return rows.to(x) if x.is_floating_point() else rows.to(x.device)
+
+
+def answer_rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
     """One row for each input; a NaN is refused, for it would be in every value."""
     given = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)
     if given.ndim not in (1, 2) or len(given) != count:
@@ -82,7 +99,8 @@ def _rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
         raise ModelError(
             f"the model returned {given[bad].tolist()} for a masked input: it must answer mixtures of rows"
         )
-    return given[:, None] if given.ndim == 1 else given
+    rows = given[:, None] if given.ndim == 1 else given
+    return rows if rows.is_floating_point() else rows.double()
 
 
 class ModelError(RuntimeError):

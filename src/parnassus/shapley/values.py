@@ -74,9 +74,7 @@ def by_all_orders(worth: Float[Tensor, " coalitions"]) -> ByOrder:
     """φ_i = E[v(pre_i ∪ i) − v(pre_i)] over all M! orders: the table of the book's example (book eq. 17.4)."""
     players = players_of(worth)
     if players > 8:
-        raise ValueError(
-            f"{players} players arrive in {factorial(players):,} orders; use shapley_values or sampled_orders"
-        )
+        raise ValueError(f"{players} players arrive in {factorial(players):,} orders; use shapley_values or by_orders")
     orders = torch.tensor(list(permutations(range(players))), dtype=torch.long).view(-1, players)
     added = marginals(worth, orders)
     return ByOrder(orders, added, added.mean(0))
@@ -87,23 +85,6 @@ class Estimate(NamedTuple):
 
     values: Float[Tensor, "*games players"]
     errors: Float[Tensor, "*games players"]
-
-
-def by_sampled_orders(
-    worth: Float[Tensor, " coalitions"], count: int, *, mirrored: bool = False, generator: torch.Generator | None = None
-) -> Estimate:
-    """The mean over `count` random orders, unbiased; `mirrored` takes each with its reverse (book eq. 17.4).
-
-    The parts of every order sum to v(everybody), so those of the mean do too.
-    """
-    draws = count // 2 if mirrored else count
-    if draws < 2 or (mirrored and count % 2):
-        raise ValueError(f"an error needs two orders, or two pairs of mirrored ones; got count={count}")
-    orders = torch.rand(draws, players_of(worth), generator=generator).argsort(-1).to(worth.device)
-    added = marginals(worth, orders)
-    if mirrored:
-        added = (added + marginals(worth, orders.flip(-1))) / 2  # one sample each pair: its halves are not independent
-    return Estimate(added.mean(0), added.std(0) / draws**0.5)
 
 
 def broken_axioms(

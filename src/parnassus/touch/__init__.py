@@ -2,7 +2,7 @@
 
 from parnassus.touch.answers import Answer, Arrow, Bars, Box, Curves, Film, Graph, Images, Numbers, Path
 from parnassus.touch.asking import answer, controls_of, start_of
-from parnassus.touch.controls import Control, Drawing, Pick, Plane, Point, Real, Typed, Whole
+from parnassus.touch.controls import Control, Drawing, Pick, Plane, Point, Points, Real, Typed, Whole
 
 __all__ = [
     "Answer",
@@ -20,6 +20,7 @@ __all__ = [
     "Pick",
     "Plane",
     "Point",
+    "Points",
     "Real",
     "Typed",
     "Whole",

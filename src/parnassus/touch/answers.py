@@ -30,13 +30,18 @@ class Film:
 
 @dataclass(frozen=True)
 class Bars:
-    """A number for each name; `marked` is the one to look at."""
+    """A number for each name; `marked` is the one to look at.
+
+    Estimates have `errors`, drawn as whiskers, and may have the `truth` beside them, drawn as a stroke.
+    """
 
     title: str
     names: Sequence[str]
     values: Float[Tensor, " count"]
     marked: int | None = None
     about: str = ""
+    errors: Float[Tensor, " count"] | None = None
+    truth: Float[Tensor, " count"] | None = None
 
 
 @dataclass(frozen=True)

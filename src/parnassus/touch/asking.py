@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_type_hints
 
 from parnassus.touch.answers import Answer
-from parnassus.touch.controls import Control, Drawing, Pick, Point, Real, Typed, Whole
+from parnassus.touch.controls import Control, Drawing, Pick, Point, Points, Real, Typed, Whole
 from parnassus.train.trained import Trained
 
 ProbeFunction: TypeAlias = Callable[..., Sequence[Answer]]
-CONTROLS = (Whole, Real, Pick, Drawing, Point, Typed)
+CONTROLS = (Whole, Real, Pick, Drawing, Point, Points, Typed)
 
 
 def controls_of(probe: ProbeFunction, trained: Trained | None) -> dict[str, Control]:

@@ -148,6 +148,29 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Points:
+    """Places in a plane, as many as a person clicks up to `most`: pairs, the one touched last at the end."""
+
+    about: str
+    plane: Known[Plane]
+    most: Known[int] = 50
+
+    def settled(self, trained: Trained | None) -> "Points":
+        return replace(self, plane=_known(self.plane, trained), most=_known(self.most, trained))
+
+    def start(self, default: object) -> tuple[tuple[float, float], ...]:
+        return cast("tuple[tuple[float, float], ...]", default) if isinstance(default, tuple) else ()
+
+    def read(self, value: object) -> tuple[tuple[float, float], ...]:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{self.about} must be pairs of numbers")
+        if len(value) > cast("int", self.most):
+            raise ValueError(f"{self.about} must be at most {self.most}; got {len(value)}")
+        one = Point(self.about, self.plane)
+        return tuple(one.read(place) for place in value)
+
+
+@dataclass(frozen=True)
 class Typed:
     """Words that a person types, heard letter by letter."""
 
@@ -168,7 +191,7 @@ class Typed:
         return value
 
 
-Control: TypeAlias = Whole | Real | Pick | Drawing | Point | Typed
+Control: TypeAlias = Whole | Real | Pick | Drawing | Point | Points | Typed
 
 
 def _known(value: Known[Value], trained: Trained | None) -> Value:

@@ -2,7 +2,7 @@
 
 from parnassus.atlas.bands import Band, at_least, at_most, between, reported
 from parnassus.train.descend import descend
-from parnassus.train.options import Options
+from parnassus.train.options import Options, Words
 from parnassus.train.run import Run
 from parnassus.train.side_by_side import SideBySide
 
@@ -11,6 +11,7 @@ __all__ = [
     "Options",
     "Run",
     "SideBySide",
+    "Words",
     "at_least",
     "at_most",
     "between",

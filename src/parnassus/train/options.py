@@ -1,9 +1,13 @@
 """The options of every run, whatever the experiment: flags of the command line, fields of the form."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from parnassus.train.devices import Precision
 from parnassus.train.parallel import Mode
+
+Words: TypeAlias = str
+"""Text that a person writes, as the kind of an experiment's setting: never the name of a file."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a diffusion model pays for a digit, term by term in bits a pixel, under four objectives (book sec. 13.2.3)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log
 from typing import TYPE_CHECKING
@@ -182,7 +182,7 @@ def on_levels(data: Dataset, levels: int) -> Dataset:
     def rounded(split: Split) -> Split:
         return Split(((split.x + 1) / 2 * (levels - 1)).round() / (levels - 1) * 2 - 1, split.y)
 
-    return Dataset(data.name, rounded(data.train), rounded(data.test), data.classes, data.about)
+    return replace(data, train=rounded(data.train), test=rounded(data.test))
 
 
 def error_by_step(denoiser: nn.Module, schedule: Schedule, x: Tensor) -> Tensor:

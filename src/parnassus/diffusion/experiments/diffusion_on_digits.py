@@ -1,7 +1,7 @@
 """Class-conditional diffusion draws the handwritten digits you ask for (book secs. 13.2, 13.3)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Literal
@@ -204,7 +204,7 @@ def centred(data: Dataset) -> Dataset:
     if not data.classes or len(data.shape) != 3:
         raise DataError(f"{data.name} must be images by class; its examples have shape {data.shape}, no classes named.")
     train, test = (Split(2 * split.x - 1, split.y) for split in (data.train, data.test))
-    return Dataset(data.name, train, test, data.classes, data.about)
+    return replace(data, train=train, test=test)
 
 
 def visible(images: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.convolution.feature_network import FeatureNetwork, Features, sample_quality
-from parnassus.data import Batches, DataError, Dataset, Split, open_data
+from parnassus.data import Batches, Dataset, Split, open_images
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.experiments.diffusion_on_digits import Sample as DigitsSample
 from parnassus.diffusion.experiments.diffusion_on_digits import distance, draw_images, visible
@@ -25,7 +25,7 @@ from parnassus.diffusion.unet import UNet
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.report.chains import chain_of_images
-from parnassus.report.panels import panels
+from parnassus.report.panels import panels_of_columns
 from parnassus.train import Run, at_least, at_most, descend, reported
 
 covers = ("B13.2-1", "B13.2.4-6", "B13.2.4-7", "B13.2.4-8", "B13.2.4-9", "B13.2.5-2", "B13.3-2")
@@ -166,18 +166,12 @@ class Experiment:
             }
             for steps, quality in found.items()
         ]
-        steps = list(found)
         shown = {
             "shares": ("class accuracy", "precision", "recall"),
             "Fréchet distance": ("Fréchet distance",),
             "kernel distance": ("kernel distance",),
         }
-        charts = {title: {name: [row[name] for row in rows] for name in names} for title, names in shown.items()}
-        figure, axes = panels(charts, steps, x_label="DDIM steps")
-        for ax, title in zip(axes[0], charts, strict=True):
-            ax.set_xticks(steps, [str(each) for each in steps], minor=False)
-            heights = [value for line in charts[title].values() for value in line]
-            ax.set_ylim(min(0.0, *heights), 1.08 * max(1e-6, *heights))
+        figure = panels_of_columns(rows, shown, over="DDIM steps")
         run.figure(
             "few_steps",
             figure,
@@ -196,9 +190,7 @@ class Sample(DigitsSample):
 
 def open_pictures(name: str, size: int | None) -> Dataset:
     """Images with pixels in [−1, 1], by class or without."""
-    data = open_data(name, size=None if size is None else (size, size))
-    if len(data.shape) != 3:
-        raise DataError(f"{name} must hold images; one of its examples has shape {data.shape}.")
+    data = open_images(name, size)
     train, test = (Split(2 * split.x - 1, split.y) for split in (data.train, data.test))
     return replace(data, train=train, test=test)
 

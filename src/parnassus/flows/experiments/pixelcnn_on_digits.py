@@ -1,7 +1,7 @@
 """PixelCNN learns black-and-white digits pixel by pixel, with exact likelihoods (book sec. 13.1, Diehl sec. 5.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -112,7 +112,7 @@ def black_and_white(data: Dataset) -> Dataset:
     if len(data.shape) != 3 or data.shape[0] != 1:
         raise DataError(f"{data.name} must be pictures of one channel; its examples have shape {data.shape}.")
     train, test = (Split((split.x[:, 0] > 0.5).long(), split.y) for split in (data.train, data.test))
-    return Dataset(data.name, train, test, data.classes, data.about)
+    return replace(data, train=train, test=test)
 
 
 def visible(pictures: Tensor) -> Tensor:

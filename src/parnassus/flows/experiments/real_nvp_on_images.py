@@ -5,7 +5,7 @@ log-determinants, the logit, the width of a cell. What is reported is then an up
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log, prod
 from typing import Literal
@@ -131,7 +131,7 @@ def whole_greys(name: str, size: int | None, levels: int | None, *, scales: int)
         )
     told = levels or grey_levels(data.train.x[:1_000])
     train, test = (Split(quantise(split.x, levels=told), split.y) for split in (data.train, data.test))
-    return Dataset(data.name, train, test, data.classes, data.about), told
+    return replace(data, train=train, test=test), told
 
 
 @torch.no_grad()

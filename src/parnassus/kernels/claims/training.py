@@ -17,6 +17,7 @@ from parnassus.kernels.gradient_flow import GradientFlow
 from parnassus.kernels.network import fully_connected
 from parnassus.kernels.nonlinearity import ReLU
 from parnassus.kernels.quadrature import Quadrature
+from parnassus.kernels.wide_kernel import NNGP, NTK
 
 TANH = Quadrature(torch.tanh)
 LABELS = torch.tensor([1.0, -1.0, 0.5, -0.5, 1.0], dtype=torch.float64)
@@ -127,6 +128,31 @@ def wide_networks_follow_the_frozen_kernel() -> Evidence:
     )
 
 
+@claim("B15.3-5", "B15.4-7")
+def the_readout_alone_learns_the_nngp_and_all_layers_the_ntk() -> Evidence:
+    """Descent on a wide network's readout ends at NNGP regression, on all layers at NTK regression (book sec. 15.4).
+
+    As near as 1/√width, less the function that each network began with; the two regressions are far apart.
+    """
+    x, new, network = sphere(5), sphere(6, seed=1), fully_connected(1, ReLU())
+    nngp, ntk = (GPRegression.fit(kernel(network), x, LABELS).predict(new).mean for kernel in (NNGP, NTK))
+    widths = torch.tensor([64, 256, 1024])
+    readouts, networks = zip(
+        *(_learned_at(new, x, weights_of_width(width, 12)) for width in widths.tolist()), strict=True
+    )
+    return all_of(
+        readout=rate(
+            widths, torch.stack([(found - nngp).square().mean().sqrt() for found in readouts]), -0.5, atol=0.2
+        ),
+        all_layers=rate(
+            widths, torch.stack([(found - ntk).square().mean().sqrt() for found in networks]), -0.5, atol=0.2
+        ),
+        mean_readout=close(readouts[-1].mean(0), nngp, atol=0.1),
+        mean_network=close(networks[-1].mean(0), ntk, atol=0.1),
+        apart=at_least((nngp - ntk).abs().max(), 0.4),
+    )
+
+
 @claim("B15.4-6")
 def every_mode_decays_at_its_own_rate() -> Evidence:
     """Modes of K* decay as e^{−λt}, by eigenvectors, by power series and in a wide network (book eq. 15.61)."""
@@ -168,6 +194,17 @@ def labels_are_reached_only_by_positive_kernels() -> Correction:
             with_a_constant_coordinate=close(whole.outputs(start, LABELS, whole.at(1e6)), LABELS, atol=1e-6),
         ),
     )
+
+
+def _learned_at(new: Tensor, x: Tensor, weights: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """What ReLU networks learned at new points, (draws, points): by their readouts alone, and by all layers."""
+    seen, unseen = (signals(weights, points, ReLU()).forward[-1] for points in (x, new))
+    kernel, along = seen @ seen.mT, torch.zeros(len(seen), len(x), 1, dtype=torch.float64)
+    for _ in range(1500):  # the readout stays a combination of the features seen, so descent may be told in these
+        along = along - 0.3 * (kernel @ along - LABELS[:, None])
+    began, before = (network_outputs(weights, points, ReLU()) for points in (x, new))
+    after = train_many(weights, x, LABELS + began, ReLU(), rate=0.3, steps=80)
+    return (unseen @ seen.mT @ along)[..., 0], network_outputs(after, new, ReLU()) - before
 
 
 def _polynomials(x: Tensor, degree: int) -> Tensor:

@@ -110,6 +110,10 @@ def on_circle(cosine: Tensor) -> tuple[Tensor, Tensor]:
 def panels(cosine: Tensor) -> "Figure":
     left, right = on_circle(cosine)
     figure, axes = subplots(2, 4, size=(11.0, 5.6))
+    for ax in axes[0]:
+        ax.tick_params(labelbottom=False)
+    for ax in axes[:, 1:].flat:
+        ax.tick_params(labelleft=False)
     for ax, (name, sigma) in zip(axes.flat, SIGMAS.items(), strict=True):
         ax.plot(cosine, cosine, color=FAINT, linestyle="--", linewidth=1)
         for depth, colour in zip(DEPTHS, PALETTE, strict=False):
@@ -139,5 +143,9 @@ def heat_maps() -> "Figure":
             )
             ax.grid(visible=False)
             ax.set(title=f"{name}, L = {depth}", xticks=[-180, 0, 180], yticks=[-180, 0, 180])
+            ax.tick_params(labelbottom=name == "erf", labelleft=ax is row[0])
+        row[0].set_ylabel("angle (degrees)")
+    for ax in axes[1]:
+        ax.set_xlabel("angle (degrees)")
     figure.colorbar(picture, ax=axes.ravel().tolist(), shrink=0.8).outline.set_visible(False)
     return figure

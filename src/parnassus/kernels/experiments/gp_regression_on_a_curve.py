@@ -233,6 +233,7 @@ def evidence_figure(fit: Fitted, units: Units) -> "Figure":
     )
     least = float(together.max()) - 4 * len(regression.t)
     figure.axes[0].set_ylim(max(least, float(torch.cat([fits, simple, together]).min())), None)
+    figure.axes[0].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # the lines leave no corner free
     return figure
 
 

@@ -125,5 +125,8 @@ def limits_figure(depths: tuple[int, ...]) -> "Figure":
             ax.set_title(name)
             ax.set_xticks([-pi, 0, pi], ["−π", "0", "π"])
             ax.set_yticks([-pi, 0, pi], ["−π", "0", "π"])
+            ax.tick_params(labelbottom=row == 1, labelleft=column == 0)
+    for edge in (*(ax.xaxis for ax in axes[1]), *(ax.yaxis for ax in axes[:, 0])):
+        edge.set_label_text("angle")
     figure.colorbar(picture, ax=axes, shrink=0.7).outline.set_visible(False)
     return figure

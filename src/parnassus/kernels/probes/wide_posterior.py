@@ -8,12 +8,11 @@ from torch import Tensor
 
 from parnassus.atlas.marks import probe
 from parnassus.kernels.covariance import Kernel, Scaled
-from parnassus.kernels.gp_regression import GPRegression
 from parnassus.kernels.network import Network, fully_connected
 from parnassus.kernels.nonlinearity import GELU, Cosine, Erf, Nonlinearity, ReLU
-from parnassus.kernels.probes.gp_posterior import PLANE, REACH, SEEN, posterior_picture
+from parnassus.kernels.probes.gp_posterior import FIRST, PLANE, REACH, Targets, fitted, posterior_picture
 from parnassus.kernels.wide_kernel import NNGP, NTK
-from parnassus.touch import Answer, Curves, Numbers, Pick, Point, Real, Whole
+from parnassus.touch import Answer, Curves, Numbers, Pick, Points, Real, Whole
 
 KINDS: Mapping[str, Callable[[Network], Kernel]] = {
     "NNGP: all weights have a prior": NNGP,
@@ -25,9 +24,8 @@ SIGMAS: Mapping[str, Nonlinearity] = {"ReLU": ReLU(), "erf": Erf(), "GELU": GELU
 @probe()
 @torch.no_grad()
 def wide_posterior(
-    place: Annotated[tuple[float, float], Point("a target seen: x across, t up", PLANE)] = (0.2, 1.6),
+    targets: Annotated[Targets, Points("targets seen: x across, t up", PLANE)] = FIRST,
     *,
-    others: Annotated[int, Whole("how many of the dots are seen too", 0, len(SEEN))] = 4,
     kind: Annotated[int, Pick("kernel", tuple(KINDS))] = 1,
     sigma: Annotated[int, Pick("nonlinearity, σ", tuple(SIGMAS))] = 1,
     depth: Annotated[int, Whole("hidden layers, L", 0, 8)] = 3,
@@ -36,23 +34,25 @@ def wide_posterior(
 ) -> list[Answer]:
     """What an infinitely wide network makes of a few targets (book secs. 15.3, 15.4).
 
-    Begin with erf and three layers and move the target. Then take ReLU without a bias: on a line such a network knows
-    two rays and nothing else, and cannot go through the targets. Deeper networks turn more sharply. With the NTK, where
-    all layers learn, the mean comes closer to the targets than with the NNGP of the same network.
+    Begin with erf and three layers, click targets in and drag them. Then take ReLU without a bias: on a line such a
+    network knows two rays and nothing else, and cannot go through the targets. Deeper networks turn more sharply. With
+    the NTK, where all layers learn, the mean comes closer to the targets than with the NNGP of the same network.
     """
     network = fully_connected(depth, tuple(SIGMAS.values())[sigma], bias=bias)
     kernel = tuple(KINDS.values())[kind](network)
-    points = torch.cat([torch.tensor([place], dtype=torch.float64), SEEN[:others]])
-    size = float(kernel.diagonal(points[:, :1]).mean())
-    fit = GPRegression.fit(Scaled(kernel, 1 / size), points[:, :1], points[:, 1], noise=noise)
-    missed = fit.predict(points[:, :1]).mean - points[:, 1]
-    numbers: dict[str, float | str] = {
-        "log evidence, ln p(t)": float(fit.log_marginal_likelihood()),
-        "farthest from a target": float(missed.abs().max()),
-        "jitter that the matrix needed": fit.jitter,
-        "scale, so that the variance is 1 at the targets": 1 / size,
-    }
-    return [posterior_picture(fit, points), _correlation(kernel), Numbers("In numbers", numbers)]
+    line = torch.linspace(-REACH, REACH, 33, dtype=torch.float64)[:, None]
+    scale = 1 / float(kernel.diagonal(line).mean())
+    scaled = Scaled(kernel, scale)
+    fit = fitted(scaled, targets, noise)
+    numbers: dict[str, float | str] = {"scale, so that the mean variance here is 1": scale}
+    if fit is not None:
+        missed = fit.predict(fit.x).mean - fit.t
+        numbers |= {
+            "log evidence, ln p(t)": float(fit.log_marginal_likelihood()),
+            "farthest from a target": float(missed.abs().max()),
+            "jitter that the matrix needed": fit.jitter,
+        }
+    return [posterior_picture(scaled, fit, noise), _correlation(kernel), Numbers("In numbers", numbers)]
 
 
 def _correlation(kernel: Kernel) -> Curves:

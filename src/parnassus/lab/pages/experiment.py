@@ -9,7 +9,7 @@ from nicegui import events, ui
 
 from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import probe_address, run_address, subject_address
-from parnassus.lab.forms import Field, Value, command, profile_values, snippet
+from parnassus.lab.forms import ANSWERS, Field, Value, command, profile_values, snippet
 from parnassus.lab.frame import copyable, frame, problem, say
 from parnassus.lab.jobs import Job
 from parnassus.lab.library import Library
@@ -128,6 +128,9 @@ class Form:
             return control
         if field.kind == "choice":
             control = ui.select(list(self._choices(field)), label=name, value=given, on_change=self._changed)
+        elif field.kind == "maybe":
+            answers = {"": "as it chooses"} | {answer: answer for answer in ANSWERS}
+            control = ui.select(answers, label=name, value=given, on_change=self._changed)
         else:
             check = partial(_objection, field)
             control = ui.input(name, value=given, on_change=self._changed, validation=check)

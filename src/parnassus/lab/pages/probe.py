@@ -9,7 +9,7 @@ from parnassus.atlas.reading import Probe
 from parnassus.lab import worker
 from parnassus.lab.addresses import experiment_address, probe_address, run_address, subject_address
 from parnassus.lab.answers import Answers
-from parnassus.lab.components import Pad, PlaneView, Range
+from parnassus.lab.components import Pad, PlaneView, Range, SpotsView
 from parnassus.lab.frame import frame, problem
 from parnassus.lab.library import Library
 from parnassus.lab.subjects import SUBJECTS, subject_of
@@ -131,6 +131,8 @@ class Touch:
                 self._drawing(name, spec)
             elif spec["kind"] == "typed":
                 self._typed(name, spec)
+            elif spec["kind"] == "points":
+                self._points(name, spec)
             else:
                 self._point(name, spec)
 
@@ -190,6 +192,22 @@ class Touch:
                         tag("span").style(f"width: .7rem; height: .7rem; border-radius: 50%; background: {colour}")
                         tag("span", each)
         tag("div", "Move to look, click to hold or let go.", "kicker")
+
+    def _points(self, name: str, spec: dict[str, Any]) -> None:
+        tag("div", spec["about"], "name")
+        label = f"{spec['about']}. With keys: arrows move a cross, space adds or removes a point there, delete clears."
+        places = spec["start"]
+        view = SpotsView(spec["plane"], places, label, lambda found: self._set(name, found), most=spec["most"])
+        self.plane = view
+
+        def load(values: list[list[float]]) -> None:
+            view.load(values)
+            self._set(name, values)
+
+        tag("div", "Click to add a point, click on one to remove it, drag to move it.", "kicker")
+        with tag("div", classes="row").style("margin-top: .3rem; gap: .3rem"):
+            button("Clear", lambda: load([]), small=True)
+            button("As at first", lambda: load(places), small=True)
 
     def _set(self, name: str, value: Any) -> None:
         self.values[name] = value

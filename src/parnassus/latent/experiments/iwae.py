@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
+from parnassus.data import open_images
 from parnassus.latent.decoders import BernoulliDecoder
 from parnassus.latent.experiments import vae
 from parnassus.latent.likelihood import importance_likelihood
@@ -60,7 +61,7 @@ class Experiment:
         return VAE(encoder, BernoulliDecoder(network), self.latent, objective=objective)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = vae.open_images(self.data, None).to(run.device)
+        data = open_images(self.data, None).to(run.device)
         unseen = torch.bernoulli(data.test.x[: self.examples])
         batches = data.train.take(self.examples).batches(self.batch, self.steps).map(torch.bernoulli)
         models = {

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import log
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, open_images
 from parnassus.latent import walks
 from parnassus.latent.aggregate import rate_by_unit
 from parnassus.latent.convolutional import conv_decoder, conv_encoder
@@ -24,11 +23,9 @@ from parnassus.latent.dense import flat_decoder, flat_encoder
 from parnassus.latent.likelihood import importance_likelihood
 from parnassus.latent.vae import VAE, Terms
 from parnassus.optim import Adam
-from parnassus.report import FAINT, INK, PALETTE, image_grid, subplots
+from parnassus.report import image_grid
+from parnassus.report.rate_and_distortion import draw_bill, draw_plane
 from parnassus.train import Run, at_least, at_most, between, descend, reported
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 covers = ("B5.2-1", "B5.2-4", "B6.2-1", "B6.3-5", "B6.3-10", "B6.4-2", "B6.4-3", "B6.4-4", "D6.0.19", "D6.0.21")
 expected = {
@@ -185,14 +182,6 @@ def networks(shape: Sequence[int], latent: int, *, width: int, blocks: int) -> t
     return encoder, conv_decoder(latent, shape, width=width, blocks=blocks)
 
 
-def open_images(name: str, size: int | None) -> Dataset:
-    """A data set of images."""
-    data = open_data(name, size=None if size is None else (size, size))
-    if len(data.shape) != 3:
-        raise DataError(f"{name} has no images: one of its examples has shape {data.shape}")
-    return data
-
-
 @torch.no_grad()
 def mean_terms(model: VAE, x: Tensor) -> Terms:
     """Distortion and rate of every row, a part at a time."""
@@ -211,50 +200,6 @@ def pixels_alone(train: Tensor, unseen: Tensor) -> float:
     """Nats an unseen image costs when each pixel is told by itself, with the frequencies of the training images."""
     chance = train.mean(0).clamp(1e-3, 1 - 1e-3)
     return -float((unseen * chance.log() + (1 - unseen) * (-chance).log1p()).flatten(1).sum(1).mean())
-
-
-def draw_bill(bills: dict[str, tuple[float, float]], nll: float) -> "Figure":
-    """Rate and distortion as one bar each, end to end, and the floor below which no code can go."""
-    figure, axes = subplots(size=(7.2, 2.2))
-    ax = axes[0, 0]
-    for name, (rate, distortion) in bills.items():
-        ax.barh(name, rate, color=PALETTE[1], height=0.6, label="rate: reading out the code" if rate else None)
-        ax.barh(
-            name, distortion, left=rate, color=PALETTE[0], height=0.6,
-            label="distortion: correcting the pixels" if rate else None,
-        )  # fmt: skip
-        for value, middle in ((rate, rate / 2), (distortion, rate + distortion / 2)):
-            if value:
-                ax.text(middle, name, f"{value:.1f}", ha="center", va="center", color="white", fontweight="bold")
-    ax.axvline(nll, color=INK, linestyle="--", linewidth=1.4, label=f"−log p(x) ≈ {nll:.1f}")
-    ax.invert_yaxis()
-    ax.grid(visible=False, axis="y")
-    ax.set_xlabel("nats an image")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.32), ncols=3)
-    return figure
-
-
-def draw_plane(rates: list[float], distortions: list[float], nll: float) -> "Figure":
-    """Training as a path in the plane of rate and distortion, with lines of equal sum."""
-    figure, axes = subplots(size=(6.4, 4.4))
-    ax = axes[0, 0]
-    shown = slice(len(rates) // 10, None)  # the first steps are far away
-    x, y = np.array(rates[shown]), np.array(distortions[shown])
-    left, right = x.min() - 3, x.max() + 3
-    bottom, top = min(y.min(), nll - x[-1]) - 3, y.max() + 3
-    totals = np.linspace(nll, left + top, 6)
-    for total in totals[1:-1]:
-        ax.plot([left, right], [total - left, total - right], color=FAINT, linestyle="--", linewidth=0.8, zorder=1)
-        ax.annotate(
-            f"{total:.0f}", (left, min(total - left, top)), xytext=(3, -12), textcoords="offset points", color=FAINT
-        )
-    floor = f"the least bill, −log p(x) ≈ {nll:.1f}"
-    ax.plot([left, right], [nll - left, nll - right], color=INK, linewidth=1.4, label=floor)
-    ax.plot(x, y, color=PALETTE[0], marker="o", markersize=3, linewidth=1, label="training")
-    ax.plot(x[-1:], y[-1:], color=PALETTE[1], marker="o", markersize=9, linestyle="none", label="its end")
-    ax.set(xlabel="rate (nats)", ylabel="distortion (nats)", xlim=(left, right), ylim=(bottom, top))
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
 
 
 def show_what_the_code_buys(run: Run, model: VAE, unseen: Tensor, per_unit: Tensor) -> None:

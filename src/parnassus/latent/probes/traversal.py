@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas.marks import probe
+from parnassus.data import open_images
 from parnassus.latent import walks
 from parnassus.latent.aggregate import rate_by_unit
 from parnassus.latent.experiments import vae
@@ -26,7 +27,7 @@ def _model(trained: Trained) -> VAE:
 
 def _unseen(trained: Trained) -> Tensor:
     """Unseen images as the model knows them: black and white, unless it was trained on grey ones."""
-    x = vae.open_images(_experiment(trained).data, _experiment(trained).size).test.x[:500]
+    x = open_images(_experiment(trained).data, _experiment(trained).size).test.x[:500]
     if _experiment(trained).grey:
         return x
     return torch.bernoulli(x, generator=torch.Generator().manual_seed(0))

@@ -5,6 +5,8 @@ from functools import partial
 from math import prod
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.optim import SGD
 
 from parnassus.data import open_data
@@ -31,6 +33,10 @@ class Experiment:
 
     def model(self, inputs: int, classes: int) -> Classifier:
         return dense_classifier(inputs, classes, hidden=(self.hidden,))
+
+    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
+        """Probabilities, which `parnassus explain` shares out among the inputs."""
+        return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)

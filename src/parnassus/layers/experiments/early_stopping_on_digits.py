@@ -5,11 +5,13 @@ from functools import partial
 from math import prod
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
 from parnassus.layers import Classifier, Evaluation, dense_classifier, evaluate, require_labels
+from parnassus.losses import softmax
 from parnassus.optim import EarlyStopping, hold_out
 from parnassus.report import curves
 from parnassus.train import Run, at_least, at_most, between, descend, reported
@@ -43,6 +45,10 @@ class Experiment:
 
     def model(self, inputs: int, classes: int) -> Classifier:
         return dense_classifier(inputs, classes, hidden=(self.hidden,))
+
+    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
+        """Probabilities, which `parnassus explain` shares out among the inputs."""
+        return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)

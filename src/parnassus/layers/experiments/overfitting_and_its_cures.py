@@ -1,6 +1,6 @@
 """Overfitting on purpose, and its cures: dropout, decay, stopping early, more data (Diehl sec. 1.3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
@@ -142,7 +142,7 @@ def shuffled(data: Dataset) -> Dataset:
     """The same data with its training rows in an order of this run."""
     rows = torch.randperm(len(data.train))
     y = data.train.y
-    return Dataset(data.name, Split(data.train.x[rows], None if y is None else y[rows]), data.test, data.classes)
+    return replace(data, train=Split(data.train.x[rows], None if y is None else y[rows]))
 
 
 def both_losses(train: Lines, test: Lines, every: int, place: int, stopped: float) -> "Figure":

@@ -5,9 +5,10 @@ from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, at_most, claim, close, erratum
 from parnassus.shapley.coalitions import every_coalition, shapley_kernel
-from parnassus.shapley.game import members
+from parnassus.shapley.game import looked_up, members
 from parnassus.shapley.kernel_shap import kernel_shap, limiting_inverse, regressed
-from parnassus.shapley.values import by_sampled_orders, shapley_values
+from parnassus.shapley.orders import by_orders
+from parnassus.shapley.values import shapley_values
 
 
 def random_game(players: int, seed: int = 0) -> Tensor:
@@ -77,13 +78,9 @@ def regression_needs_fewer_coalitions_than_orders() -> Evidence:
     readout = torch.randn(16, generator=generator, dtype=torch.float64)
     worth = (members(players).double() @ hidden).tanh() @ readout
     exact = shapley_values(worth - worth[0])
-    numbers = 2 ** torch.arange(players)
-    found = [
-        kernel_shap(lambda asked: worth[asked.long() @ numbers], players, budget, generator=generator)
-        for _ in range(60)
-    ]
+    found = [kernel_shap(looked_up(worth), players, budget, generator=generator) for _ in range(60)]
     orders = [
-        by_sampled_orders(worth, budget // players, mirrored=True, generator=generator).values - exact
+        by_orders(looked_up(worth), players, budget, mirrored=True, generator=generator).values - exact
         for _ in range(60)
     ]
     missed = torch.stack([each.values - exact for each in found]).square().mean().sqrt()

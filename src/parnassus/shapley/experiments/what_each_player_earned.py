@@ -8,8 +8,9 @@ from torch import Tensor
 
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.shapley.division import contested_garment, run_to_the_bank, talmud_rule
-from parnassus.shapley.game import game_of
-from parnassus.shapley.values import banzhaf_values, by_all_orders, by_sampled_orders, interactions, shapley_values
+from parnassus.shapley.game import game_of, looked_up
+from parnassus.shapley.orders import by_orders
+from parnassus.shapley.values import banzhaf_values, by_all_orders, interactions, shapley_values
 from parnassus.train import Run, between, reported
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ class Experiment:
         exact = shapley_values(worth)
         missed = [
             torch.stack(
-                [by_sampled_orders(worth, count, mirrored=mirrored).values - exact for _ in range(self.repeats)]
+                [
+                    by_orders(looked_up(worth), 3, 2 * count, mirrored=mirrored).values - exact
+                    for _ in range(self.repeats)
+                ]
             )
             for count in counts
         ]

@@ -12,10 +12,10 @@ from parnassus.optim import Adam
 from parnassus.report import curves
 from parnassus.report.attributions import dependence, swarm, waterfall
 from parnassus.shapley.attribution import Attribution, explain, explain_exactly
-from parnassus.shapley.game import members
+from parnassus.shapley.game import looked_up, members
 from parnassus.shapley.masking import ConditionalGaussian, Interventional
 from parnassus.shapley.model import as_model
-from parnassus.shapley.values import by_sampled_orders
+from parnassus.shapley.orders import by_orders
 from parnassus.train import Run, at_least, at_most, descend, reported
 
 covers = ("B17.0-1", "B17.3-1", "B17.3-3", "B17.3-4", "B17.4-3")
@@ -73,6 +73,11 @@ class Experiment:
     def model(self, mean: list[float], spread: list[float]) -> Rent:
         return Rent(mean, spread, self.width)
 
+    def predict(self, model: Rent, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows 1"]:
+        """Rents of flats as they stand in a table, for `parnassus explain`."""
+        predicted: Tensor = model(x)
+        return predicted
+
     def __call__(self, run: Run) -> dict[str, float]:
         flats_seen, rents = (part.to(run.device) for part in flats(self.rows, seed=2 * run.seed))
         unseen, unseen_rents = (part.to(run.device) for part in flats(500, seed=2 * run.seed + 1))
@@ -129,14 +134,15 @@ class Experiment:
 
     def show_budgets(self, run: Run, value: Interventional, x: Tensor) -> dict[str, list[float]]:
         """Errors of parts from few coalitions, by regression and by orders that ask as often."""
-        worth = value(x, members(value.players))[0, 0]
+        worth = looked_up(value(x, members(value.players))[0, 0])
         exact = explain_exactly(value, x).values[0, 0]
         errors: dict[str, list[float]] = {"Kernel SHAP": [], "random orders": []}
         for budget in BUDGETS:
-            orders = budget // value.players // 2 * 2
             found = {
                 "Kernel SHAP": [explain(value, x, budget).values[0, 0] for _ in range(self.repeats)],
-                "random orders": [by_sampled_orders(worth, orders, mirrored=True).values for _ in range(self.repeats)],
+                "random orders": [
+                    by_orders(worth, value.players, budget, mirrored=True).values for _ in range(self.repeats)
+                ],
             }
             for name, each in found.items():
                 errors[name].append(float((torch.stack(each) - exact).square().mean().sqrt()))

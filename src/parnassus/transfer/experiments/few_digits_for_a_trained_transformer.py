@@ -4,7 +4,7 @@ Which few images are drawn matters much, so that every number is a mean over sev
 """
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -200,7 +200,7 @@ def part(data: Dataset, first: int, last: int) -> Dataset:
         kept = (split.y >= first) & (split.y < last)
         return Split(split.x[kept], split.y[kept] - first)
 
-    return Dataset(data.name, chosen(data.train), chosen(data.test), data.classes[first:last], data.about)
+    return replace(data, train=chosen(data.train), test=chosen(data.test), classes=data.classes[first:last])
 
 
 def drawn(split: Split, count: int, *, seed: int) -> Split:

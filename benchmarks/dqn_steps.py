@@ -1,0 +1,109 @@
+"""DQN's steps of CartPole-v1 a second beside stable-baselines3's: at least twice as many.
+
+One learner in one copy of gymnasium's environment, with the settings of rl-zoo on both sides: the network [256, 256],
+batches of 64, 128 of them after every 256 steps. Both learn the same number of steps in one process and take turns;
+what is counted is processor time, so that others at work on the machine do not count.
+Run it with: python benchmarks/dqn_steps.py (the bench environment has stable-baselines3)
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gymnasium
+import torch
+from stable_baselines3 import DQN
+
+from parnassus.reinforcement.experiments.dqn import Experiment
+from parnassus.train import Options, Run
+from parnassus.train.execute import Recipe, start
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LIMIT = 2.0
+ZOO = Experiment(
+    gym=True, learners=1, copies=1, episodes=1, double=False, n_steps=1, lr=2.3e-3, width=256, falling=False
+)
+SETTINGS = ZOO.settings
+
+
+def theirs(steps: int) -> None:
+    """stable-baselines3, as rl-zoo sets it."""
+    agent = DQN(
+        "MlpPolicy",
+        gymnasium.make("CartPole-v1"),
+        learning_rate=SETTINGS.lr,
+        batch_size=SETTINGS.batch,
+        buffer_size=SETTINGS.capacity,
+        learning_starts=SETTINGS.starts,
+        gamma=SETTINGS.discount,
+        target_update_interval=SETTINGS.held,
+        train_freq=SETTINGS.every,
+        gradient_steps=SETTINGS.updates,
+        exploration_fraction=SETTINGS.exploring,
+        exploration_final_eps=SETTINGS.epsilon,
+        policy_kwargs={"net_arch": [SETTINGS.width, SETTINGS.width]},
+        device="cpu",
+    )
+    agent.learn(steps)
+
+
+class Plain(Run):
+    """A run that draws no pictures: those are no part of learning."""
+
+    def figure(self, name: str, figure: "Figure", caption: str = "") -> None:
+        """Leave it."""
+
+
+def ours(steps: int, folder: Path) -> None:
+    """The experiment itself, its log, its checkpoint and the episode that judges it included."""
+    experiment = replace(ZOO, budget=steps)
+    options = Options(device="cpu", quiet=True, threads=1)
+    run = Plain(start(Recipe("dqn", "DQN", experiment, {}), options, folder), options)
+    experiment(run)
+    run.close()
+
+
+def seconds(side: Callable[[], None]) -> float:
+    """Processor time of one side."""
+    began = time.process_time()
+    side()
+    return time.process_time() - began
+
+
+def main() -> None:
+    """Print steps a second of both and the median of their ratios; exit code 1 when it is below the limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=8_192, help="steps that each side learns in a turn")
+    parser.add_argument("--turns", type=int, default=5, help="turns of each side")
+    steps, turns = vars(parser.parse_args()).values()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {"theirs": partial(theirs, steps), "ours": partial(ours, steps, Path(folder))}
+        theirs(256)  # what both load at first does not count
+        ours(256, Path(folder))
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for turn in range(turns):
+            for name in sorted(sides, reverse=bool(turn % 2)):
+                times[name].append(seconds(sides[name]))
+    ratio = statistics.median(a / b for a, b in zip(times["theirs"], times["ours"], strict=True))
+    fast = {name: steps / statistics.median(own) for name, own in times.items()}
+    print(
+        f"CartPole-v1, {steps:,} steps: stable-baselines3 {fast['theirs']:,.0f} a second, ours {fast['ours']:,.0f}, "
+        f"{ratio:.2f} times as fast (at least {LIMIT})"
+    )
+    sys.exit(1 if ratio < LIMIT else 0)
+
+
+if __name__ == "__main__":
+    main()

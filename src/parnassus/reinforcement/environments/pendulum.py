@@ -1,0 +1,43 @@
+"""A pendulum to be swung up and held there by a torque that is too weak to lift it at once."""
+
+from dataclasses import dataclass
+from math import pi
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.reinforcement.environments.interface import Continuous
+from parnassus.reinforcement.environments.simulated import Move
+
+
+@dataclass(frozen=True)
+class Pendulum:
+    """State (θ, θ̇) with θ = 0 upright, a torque u between −2 and 2; it never ends by itself.
+
+        reward −(θ² + 0.1 θ̇² + 0.001 u²),   θ̇ ← θ̇ + (3g/2l · sin θ + 3u/ml²)/20,  |θ̇| ≤ 8,   θ ← θ + θ̇/20
+
+    with g = 10, l = m = 1 and θ² that of the angle within ±π. gymnasium's Pendulum-v1, number by number.
+    """
+
+    longest: int = 200
+    features = 3
+    actions = Continuous((-2.0,), (2.0,))
+    gravity, seconds, fastest = 10.0, 0.05, 8.0
+
+    def start(self, copies: int, device: torch.device) -> Float[Tensor, "copies 2"]:
+        state = torch.empty(copies, 2, dtype=torch.float64, device=device).uniform_(-1, 1)
+        return state * torch.tensor([pi, 1.0], dtype=torch.float64, device=device)
+
+    def observe(self, state: Float[Tensor, "copies 2"]) -> Float[Tensor, "copies 3"]:
+        angle, speed = state.unbind(1)
+        return torch.stack([angle.cos(), angle.sin(), speed], 1)
+
+    def move(self, state: Float[Tensor, "copies 2"], action: Float[Tensor, "copies 1"]) -> Move:
+        (angle, speed), torque = state.unbind(1), action[:, 0].to(state)
+        upright = torch.remainder(angle + pi, 2 * pi) - pi
+        cost = upright.square() + 0.1 * speed.square() + 0.001 * torque.square()
+        speed = speed + (3 * self.gravity / 2 * angle.sin() + 3 * torque) * self.seconds
+        speed = speed.clamp(-self.fastest, self.fastest)
+        moved = torch.stack([angle + speed * self.seconds, speed], 1)
+        return Move(moved, -cost, torch.zeros_like(cost, dtype=torch.bool))

@@ -1,0 +1,1 @@
+"""Experiments of reinforcement learning, one command each."""

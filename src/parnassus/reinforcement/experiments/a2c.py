@@ -1,0 +1,104 @@
+"""A2C learns to act: one step on what eight copies saw, then new experience (book sec. 18.5).
+
+Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.optim import RMSprop
+
+from parnassus.reinforcement.a2c import TUNED, Settings, a2c_loss
+from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.collector import Collector
+from parnassus.reinforcement.environments import Environments, environments
+from parnassus.reinforcement.evaluation import GOALS, episode_returns, summary
+from parnassus.reinforcement.judged import judged
+from parnassus.reinforcement.moments import RewardScale
+from parnassus.reinforcement.stacked import clip_each
+from parnassus.reinforcement.tuned import settled
+from parnassus.report.learning import learners_table, learning_curves
+from parnassus.train import Run, at_least, reported
+
+covers = ("B18.1-1", "B18.5-1")
+expected = {
+    "return_mean": at_least(400.0, "mean return of 100 episodes a learner, the best action always"),
+    "return_iqm": at_least(450.0, "mean of the middle half of all these episodes"),
+    "return_worst": reported("mean return of the worst learner"),
+    "solved": reported("share of the learners whose mean is at least 475"),
+    "steps_a_second": reported("steps of all learners together, a second, learning included"),
+}
+profiles = {"smoke": {"budget": 512, "learners": 2, "episodes": 2}, "gpu": {"copies": 512, "budget": 10_000_000}}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    env: str = "CartPole-v1"  # any environment of gymnasium; the classic ones are also written in tensors
+    gym: bool = False  # use gymnasium's even where there is one in tensors
+    learners: int = 5  # seeds that learn side by side
+    episodes: int = 100  # of each learner, to judge it in the end
+    budget: int | None = None  # steps of each learner; this and what follows as tuned for the environment unless told
+    copies: int | None = None  # of the environment, for each learner
+    horizon: int | None = None  # steps of every copy between updates
+    lr: float | None = None  # RMSprop's learning rate at first; it falls to 0
+    discount: float | None = None  # what a reward a step later counts
+    decay: float | None = None  # λ of the advantages
+    entropy: float | None = None  # weight of the policy's entropy
+    normalised: bool | None = None  # bring observations and rewards to one scale
+
+    def worlds(self, copies: int, device: torch.device | str = "cpu") -> Environments:
+        return environments(self.env, copies, device=device, gym=self.gym)
+
+    def model(self) -> ActorCritic:
+        world, told = self.worlds(1), self.settings
+        return ActorCritic(world.features, world.actions, learners=self.learners, normalised=told.normalised)
+
+    def act(self, model: ActorCritic, x: Tensor, *, drawn: bool = False) -> Tensor:
+        """What the learners do in states x: the likeliest action, or one drawn from the policy."""
+        law = model.law(x)
+        return law.draw() if drawn else law.best()
+
+    @property
+    def settings(self) -> Settings:
+        return settled(TUNED.get(self.env, Settings()), self)
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        told = self.settings
+        collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
+        model = run.build(self.model)
+        scale = RewardScale(self.learners, told.copies, told.discount).to(run.device) if told.normalised else None
+        model, optimizer = run.prepare(model, partial(RMSprop, lr=told.lr, alpha=0.99, eps=1e-5, foreach=True))
+        run.keep("collector", collector)
+        if scale is not None:
+            run.keep("scale", scale)
+
+        updates = max(1, told.budget // (told.copies * told.horizon))
+        for update, _ in run.steps(updates):
+            optimizer.param_groups[0]["lr"] = (1 - update / updates) * told.lr
+            experience = collector.collect(lambda x: self.act(model, x, drawn=True), told.horizon)
+            if scale is not None:
+                over = experience.terminated | experience.truncated
+                experience = replace(experience, rewards=scale.rescaled(experience.rewards, over))
+            seen = judged(model, experience, discount=told.discount, decay=told.decay)
+            optimizer.zero_grad(set_to_none=True)
+            a2c_loss(model, seen, entropy_weight=told.entropy).total.sum().backward()
+            clip_each(list(model.parameters()), 0.5, learners=self.learners)
+            optimizer.step()
+            if model.seen is not None:
+                model.seen.update(seen.observations)
+            if update % max(1, updates // 200) == 0 or update == updates - 1:
+                run.record(collector.steps, **{f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)})
+        spent = run.seconds
+
+        curves = {f"learner {i + 1}": run.curve(f"return/{i}") for i in range(self.learners)}
+        judging = self.worlds(self.episodes * self.learners, run.device)
+        returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
+        goal = GOALS.get(self.env)
+        run.figure(
+            "learning", learning_curves(curves, goal=goal), f"{self.learners} learners on {self.env}, actions drawn."
+        )
+        run.table("settings", [asdict(told)], "What was told, and for the rest what suits the environment.")
+        run.table("learners", learners_table(returns), f"{self.episodes} episodes each, the likeliest action always.")
+        return {**summary(returns, goal), "steps_a_second": collector.steps * self.learners / spent}

@@ -1,0 +1,112 @@
+"""TRPO learns to act: natural steps, as long as the divergence from the last policy allows (book sec. 18.5).
+
+Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
+"""
+
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.optim import Adam
+
+from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.collector import Collector
+from parnassus.reinforcement.environments import Environments, environments
+from parnassus.reinforcement.evaluation import GOALS, episode_returns, summary
+from parnassus.reinforcement.judged import judged
+from parnassus.reinforcement.ppo import minibatches
+from parnassus.reinforcement.trpo import TUNED, Settings, natural_step
+from parnassus.reinforcement.tuned import settled
+from parnassus.report.learning import divergences, learners_table, learning_curves
+from parnassus.train import Run, at_least, at_most, reported
+
+covers = ("B18.1-1", "B18.5-1", "B18.5-2")
+expected = {
+    "return_mean": at_least(400.0, "mean return of 100 episodes a learner, the best action always"),
+    "return_iqm": at_least(450.0, "mean of the middle half of all these episodes"),
+    "return_worst": reported("mean return of the worst learner"),
+    "solved": reported("share of the learners whose mean is at least 475"),
+    "largest_kl": at_most(0.01, "divergence of the new policy from the old, the largest of all steps"),
+    "moved": at_least(0.9, "share of the updates in which a step was found"),
+    "steps_a_second": reported("steps of all learners together, a second, learning included"),
+}
+profiles = {
+    "smoke": {"budget": 512, "copies": 4, "horizon": 32, "epochs": 2, "learners": 2, "episodes": 2},
+    "gpu": {"copies": 512, "budget": 5_000_000, "batch": 4_096},
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    env: str = "CartPole-v1"  # any environment of gymnasium; the classic ones are also written in tensors
+    gym: bool = False  # use gymnasium's even where there is one in tensors
+    learners: int = 5  # seeds that learn side by side
+    episodes: int = 100  # of each learner, to judge it in the end
+    budget: int | None = None  # steps of each learner; this and what follows as tuned for the environment unless told
+    copies: int | None = None  # of the environment, for each learner
+    horizon: int | None = None  # steps of every copy between updates
+    threshold: float | None = None  # δ, the divergence that a step may reach
+    damping: float | None = None  # added to the curvature
+    products: int | None = None  # of the curvature with a vector, to find the direction
+    batch: int | None = None  # rows of a minibatch of the critic
+    epochs: int | None = None  # passes of the critic over what was seen
+    lr: float | None = None  # Adam's learning rate for the critic
+    discount: float | None = None  # what a reward a step later counts
+    decay: float | None = None  # λ of the advantages
+
+    def worlds(self, copies: int, device: torch.device | str = "cpu") -> Environments:
+        return environments(self.env, copies, device=device, gym=self.gym)
+
+    def model(self) -> ActorCritic:
+        world = self.worlds(1)
+        return ActorCritic(world.features, world.actions, learners=self.learners)
+
+    def act(self, model: ActorCritic, x: Tensor, *, drawn: bool = False) -> Tensor:
+        """What the learners do in states x: the likeliest action, or one drawn from the policy."""
+        law = model.law(x)
+        return law.draw() if drawn else law.best()
+
+    @property
+    def settings(self) -> Settings:
+        return settled(TUNED.get(self.env, Settings()), self)
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        told = self.settings
+        collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
+        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=told.lr, fused=True))
+        run.keep("collector", collector)
+
+        for _ in run.steps(max(1, told.budget // (told.copies * told.horizon))):
+            experience = collector.collect(lambda x: self.act(model, x, drawn=True), told.horizon)
+            seen = judged(model, experience, discount=told.discount, decay=told.decay)
+            moved = natural_step(model, seen, threshold=told.threshold, damping=told.damping, products=told.products)
+            for batch in minibatches(seen, told.batch, told.epochs):
+                # the values depend on the critic's part of the stacks alone: the actor's has a slope of 0
+                run.update(optimizer, (model.values(batch.observations) - batch.returns).square().mean(1).sum())
+            reached = {f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)}
+            run.record(collector.steps, **reached, **{f"kl/{i}": spent for i, spent in enumerate(moved.kl.tolist())})
+        spent = run.seconds
+
+        curves, steps = (
+            {f"learner {i + 1}": run.curve(f"{name}/{i}") for i in range(self.learners)} for name in ("return", "kl")
+        )
+        judging = self.worlds(self.episodes * self.learners, run.device)
+        returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
+        goal, kls = GOALS.get(self.env), torch.tensor([kl for _, own in steps.values() for kl in own])
+        run.figure(
+            "learning", learning_curves(curves, goal=goal), f"{self.learners} learners on {self.env}, actions drawn."
+        )
+        run.figure(
+            "divergence",
+            divergences(steps, threshold=told.threshold),
+            "KL(old ‖ new), the mean over the states seen, at every update. At 0 no step kept its promise.",
+        )
+        run.table("settings", [asdict(told)], "What was told, and for the rest what suits the environment.")
+        run.table("learners", learners_table(returns), f"{self.episodes} episodes each, the likeliest action always.")
+        return {
+            **summary(returns, goal),
+            "largest_kl": float(kls.max()),
+            "moved": float((kls > 0).double().mean()),
+            "steps_a_second": collector.steps * self.learners / spent,
+        }

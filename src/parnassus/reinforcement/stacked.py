@@ -1,0 +1,73 @@
+"""Networks of several learners in one: their weights stacked, so that all are evaluated by one product a layer."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class StackedLinear(nn.Module):
+    """y_l = x_l W_l + b_l for every learner l.
+
+    The weights begin orthogonal, times `gain`, each learner's drawn anew; the biases at 0.
+    """
+
+    def __init__(self, learners: int, inputs: int, outputs: int, *, gain: float = sqrt(2)) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(learners, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(learners, 1, outputs))
+        for weight in self.weight:
+            nn.init.orthogonal_(weight, gain)
+
+    def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
+        return torch.baddbmm(self.bias, x, self.weight)
+
+    def some(self, x: Float[Tensor, "some batch inputs"], which: slice) -> Float[Tensor, "some batch outputs"]:
+        """The same for some of the stack alone."""
+        return torch.baddbmm(self.bias[which], x, self.weight[which])
+
+
+class StackedMLP(nn.Module):
+    """x ↦ W_n σ(… σ(W_1 x + b_1) …) + b_n for every learner; `gain` is that of the last layer."""
+
+    def __init__(
+        self,
+        learners: int,
+        sizes: Sequence[int],
+        *,
+        activation: Callable[[Tensor], Tensor] = torch.tanh,
+        gain: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if len(sizes) < 2 or min(sizes) < 1 or learners < 1:
+            raise ValueError(f"a network needs an input and an output and learners; got {list(sizes)}, {learners}")
+        self.activation = activation
+        last = len(sizes) - 2
+        self.layers = nn.ModuleList(
+            StackedLinear(learners, *pair, gain=gain if layer == last else sqrt(2))
+            for layer, pair in enumerate(pairwise(sizes))
+        )
+
+    def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
+        *hidden, last = self.layers
+        for layer in hidden:
+            x = self.activation(layer(x))
+        y: Tensor = last(x)
+        return y
+
+
+def clip_each(parameters: Sequence[nn.Parameter], most: float, *, learners: int) -> Float[Tensor, " learners"]:
+    """Shorten each learner's gradient to the norm `most` where it is longer; the norms as they were.
+
+    Stacks hold one or several layers of each learner, layer by layer.
+    """
+    slopes = [p.grad.unflatten(0, (-1, learners)) for p in parameters if p.grad is not None]
+    norms = torch.stack([slope.square().sum([axis for axis in range(slope.ndim) if axis != 1]) for slope in slopes])
+    before = norms.sum(0).sqrt()
+    share = (most / (before + 1e-6)).clamp(max=1.0)
+    for slope in slopes:
+        slope.mul_(share.view(-1, *[1] * (slope.ndim - 2)))
+    return before

@@ -1,0 +1,140 @@
+"""Worths of a network that begins with a linear layer, which is shared between what is known and what is not.
+
+    W h_x(S) + c = Σ_{j∈S} W_j x_j + Σ_{j∉S} W_j b_j + c = P_x(S) + Q_b(S)
+
+P does not know the background and Q not the row: each is found once for all that share it, and mixed inputs are never
+written down. The layers behind get the sum.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from parnassus.shapley.masking import Interventional, MeanOfGames, checked_groups, portions, together, with_groups
+from parnassus.shapley.model import as_model
+
+
+@dataclass(frozen=True)
+class LinearFirst:
+    """v(S) = E_b f(x_S, b_∖S) where f(x) = rest(W x + c): as `Interventional` finds it, but for rounding.
+
+    Everything happens on the device of W and in its numbers; worths are float64.
+    """
+
+    first: nn.Linear
+    rest: nn.Module
+    background: Float[Tensor, "others features"]
+    groups: Bool[Tensor, "players features"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.background.ndim != 2 or not len(self.background):
+            raise ValueError(f"the background must be rows of features; got shape {tuple(self.background.shape)}")
+        if self.background.shape[1] != self.first.in_features:
+            raise ValueError(
+                f"the network takes {self.first.in_features} features; the background has {self.background.shape[1]}"
+            )
+        if self.groups is not None:
+            checked_groups(self.groups, self.first.in_features)
+
+    @property
+    def players(self) -> int:
+        return self.first.in_features if self.groups is None else len(self.groups)
+
+    @property
+    def others(self) -> int:
+        return len(self.background)
+
+    def of(self, which: slice) -> MeanOfGames:
+        return replace(self, background=self.background[which])
+
+    @torch.no_grad()
+    def __call__(
+        self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"]
+    ) -> Float[Tensor, "rows outputs count"]:
+        known, rows, rest = self.known(coalitions), self.checked(x), as_model(self.rest)
+        worths, most = [], together(rows) // 4  # hidden layers are wider than inputs
+        for part in known.split(max(1, most // self.others)):
+            behind = self.behind(part[:, None], self.background.to(rows))  # Q, of every coalition and other row
+            answers = []
+            for row, _ in portions(len(rows), behind.shape[:2].numel(), most):
+                before = (part * rows[row, None]) @ self.first.weight.mT  # P, of every row and coalition
+                asked = (before[:, :, None] + behind).flatten(0, 2)
+                answers.append(rest(asked).double().unflatten(0, (-1, len(part), self.others)).mean(2))
+            worths.append(torch.cat(answers))
+        return torch.cat(worths, 1).mT
+
+    @torch.no_grad()
+    def each(
+        self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "others count players"]
+    ) -> Float[Tensor, "others rows outputs count"]:
+        others, count, _ = coalitions.shape
+        known, rows, rest = self.known(coalitions.flatten(0, 1)), self.checked(x), as_model(self.rest)
+        worths, most = [], together(rows) // 4
+        for part, background in _with_owner(known, self.background.to(rows), count, most):
+            behind = self.behind(part, background)
+            answers = []
+            for row, _ in portions(len(rows), len(part), most):
+                scaled = rows[row, :, None] * self.first.weight.mT  # W_j x_j
+                hidden = torch.baddbmm(behind[None], part.expand(len(scaled), *part.shape), scaled)
+                answers.append(rest(hidden.flatten(0, 1)).double().unflatten(0, (-1, len(part))))
+            worths.append(torch.cat(answers))
+        found: Tensor = torch.cat(worths, 1).unflatten(1, (others, count))
+        return found.permute(1, 0, 3, 2)
+
+    def behind(
+        self, known: Float[Tensor, "*#asked features"], background: Float[Tensor, "*#asked features"]
+    ) -> Float[Tensor, "*asked hidden"]:
+        """Q_b(S), with the bias."""
+        hidden: Tensor = nn.functional.linear((1 - known) * background, self.first.weight, self.first.bias)
+        return hidden
+
+    def known(self, coalitions: Bool[Tensor, "count players"]) -> Float[Tensor, "count features"]:
+        """1 for features that are known, 0 for others, as the weights are."""
+        return with_groups(coalitions, self.groups).to(self.first.weight)
+
+    def checked(self, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows features"]:
+        """The rows as the weights are."""
+        if x.shape[1] != self.first.in_features:
+            raise ValueError(f"rows have {x.shape[1]} features, the background has {self.first.in_features}")
+        return x.to(self.first.weight)
+
+
+def interventional(
+    predictor: object,
+    background: Float[Tensor, "others features"],
+    groups: Bool[Tensor, "players features"] | None = None,
+) -> Interventional | LinearFirst:
+    """The interventional worths of anything that predicts, found the quickest way: where the module is, and in parts.
+
+    A `nn.Sequential` that begins with a `nn.Linear` has that layer shared; other predictors are asked about mixed rows.
+    """
+    if not isinstance(predictor, nn.Module):
+        return Interventional(as_model(predictor), background, groups)
+    weights = next(predictor.parameters(), None)
+    there = background if weights is None else background.to(weights)
+    layers = list(_unfolded(predictor))
+    if type(layers[0]) is nn.Linear and not layers[0]._forward_pre_hooks and not layers[0]._forward_hooks:
+        rest = nn.Sequential(*layers[1:])
+        rest.training = predictor.training  # asked as in evaluation, and left as it was
+        return LinearFirst(layers[0], rest, there, groups)
+    return Interventional(as_model(predictor), there, groups)
+
+
+def _unfolded(module: nn.Module) -> Iterator[nn.Module]:
+    """Layers of a sequence, of sequences in it too; anything else is one layer."""
+    if type(module) is not nn.Sequential or not len(module):
+        yield module
+        return
+    for layer in module:
+        yield from _unfolded(layer)
+
+
+def _with_owner(known: Tensor, background: Tensor, count: int, most: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Portions of the coalitions of all background rows, with the row that each belongs to."""
+    for start in range(0, len(known), most):
+        part = known[start : start + most]
+        owner = torch.arange(start, start + len(part), device=known.device) // count
+        yield part, background[owner]

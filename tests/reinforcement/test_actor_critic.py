@@ -1,0 +1,43 @@
+"""An actor and a critic: together what they are apart, and independent of each other and of other learners."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.environments import Continuous, Discrete
+from parnassus.reinforcement.laws import Choice, Spread
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_together_is_apart(normalised: bool) -> None:
+    model = ActorCritic(4, Discrete(2), learners=3, normalised=normalised)
+    if model.seen is not None:
+        model.seen.update(3 * torch.randn(3, 100, 4) + 1)
+    x = torch.randn(3, 7, 4)
+    law, values = model(x)
+    alone = model.law(x)
+    assert isinstance(law, Choice)
+    assert isinstance(alone, Choice)
+    assert torch.allclose(law.logits, alone.logits, atol=1e-6)
+    assert torch.allclose(values, model.values(x), atol=1e-6)
+    assert values.shape == (3, 7)
+
+
+def test_the_actor_begins_undecided() -> None:
+    law, _ = ActorCritic(4, Discrete(3))(torch.randn(1, 50, 4))
+    assert float(law.entropy().detach().min()) > 1.09  # of log 3 = 1.0986
+
+
+def test_directions_have_a_spread() -> None:
+    law, _ = ActorCritic(3, Continuous((-2.0, -1.0), (2.0, 1.0)), learners=2)(torch.randn(2, 5, 3))
+    assert isinstance(law, Spread)
+    assert law.draw().shape == (2, 5, 2)
+
+
+def test_the_value_error_moves_the_critic_alone() -> None:
+    model = ActorCritic(4, Discrete(2), learners=2)
+    model(torch.randn(2, 5, 4))[1][0].square().sum().backward()
+    slope = next(model.hidden.parameters()).grad
+    assert slope is not None
+    moved = slope.flatten(1).norm(dim=1)
+    assert (moved > 0).tolist() == [False, False, True, False]  # actors, then critics

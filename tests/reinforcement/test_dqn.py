@@ -1,0 +1,117 @@
+"""DQN's loss, exploring, the held network, and runs that die and go on to the same bits."""
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.utils import parameters_to_vector
+
+from parnassus.losses import huber
+from parnassus.reinforcement import replay
+from parnassus.reinforcement.dqn import TUNED, Settings, explored, finitely_many, hold, q_loss
+from parnassus.reinforcement.environments import Continuous, Discrete
+from parnassus.reinforcement.experiments.dqn import Experiment
+from parnassus.reinforcement.q_network import QNetwork
+from parnassus.reinforcement.replay import Remembered
+from parnassus.reinforcement.targets import half_squared_error, taken
+from parnassus.reinforcement.transitions import Transitions
+from parnassus.train import Options
+from parnassus.train.execute import Recipe, execute, start
+
+from .numbered import numbered
+
+OPTIONS = Options(quiet=True, device="cpu", save_steps=1)
+
+
+def batch(weights: torch.Tensor | None = None) -> Remembered:
+    return Remembered(numbered(0, 6)._replace(actions=torch.randint(4, (2, 6))), weights, torch.zeros(2, 6).long())
+
+
+def test_the_loss_is_half_the_squared_error_of_each_learner() -> None:
+    torch.manual_seed(0)
+    q, targets, seen = torch.randn(2, 6, 4), 3 * torch.randn(2, 6), batch()
+    found, said = q_loss(q, seen, targets), taken(q, seen.transitions.actions)
+    for learner in range(2):
+        torch.testing.assert_close(found.total[learner], half_squared_error(said[learner], targets[learner]))
+    torch.testing.assert_close(found.errors, targets - said)
+    torch.testing.assert_close(q_loss(q, seen, targets, border=1.0).total, huber(said, targets).mean(1))
+    weights = torch.rand(2, 6)
+    weighted = q_loss(q, seen._replace(weights=weights), targets, border=1.0)
+    torch.testing.assert_close(weighted.total, (weights * huber(said, targets)).mean(1))
+
+
+def test_without_a_border_the_gradient_is_the_books() -> None:
+    q = torch.randn(2, 6, 4).requires_grad_()
+    targets, seen = 3 * torch.randn(2, 6), batch()
+    loss = q_loss(q, seen, targets)
+    loss.total.sum().backward()
+    assert q.grad is not None
+    torch.testing.assert_close(taken(q.grad, seen.transitions.actions), -loss.errors / 6)
+
+
+def test_exploring_takes_any_action_and_less_of_them_with_time() -> None:
+    torch.manual_seed(0)
+    q = torch.tensor([0.0, 2.0, 1.0, 1.5]).expand(40_000, 4)
+    counts = torch.bincount(explored(q, 0.4), minlength=4) / 40_000
+    torch.testing.assert_close(counts, torch.tensor([0.1, 0.7, 0.1, 0.1]), atol=0.01, rtol=0)
+    assert bool((explored(q, 0.0) == 1).all())
+    told = Settings(budget=1_000, exploring=0.2, epsilon=0.1)
+    assert [told.epsilon_at(step) for step in (0, 100, 200, 900)] == pytest.approx([1.0, 0.55, 0.1, 0.1])
+
+
+def test_the_held_network_stays_until_it_is_told() -> None:
+    model = QNetwork(4, 2, hidden=(8,))
+    held = deepcopy(model).requires_grad_(False)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1)
+    assert not torch.equal(parameters_to_vector(held.parameters()), parameters_to_vector(model.parameters()))
+    hold(held, model)
+    assert torch.equal(parameters_to_vector(held.parameters()), parameters_to_vector(model.parameters()))
+
+
+def test_actions_without_number_get_a_sentence() -> None:
+    assert finitely_many(Discrete(3), "MountainCar-v0") == 3
+    with pytest.raises(ValueError, match="among finitely many actions; Pendulum-v1 has vectors"):
+        finitely_many(Continuous((-2.0,), (2.0,)), "Pendulum-v1")
+    assert TUNED["MountainCar-v0"].held == 600
+
+
+SMALL = Experiment(
+    learners=2, episodes=2, width=8, n_steps=1, double=False, budget=256, copies=2, every=32, updates=4, batch=16,
+    capacity=100, starts=32, held=50,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [SMALL, replace(SMALL, falling=False, double=True, dueling=True, prioritised=True, n_steps=3)],
+    ids=["plain", "all parts"],
+)
+def test_a_run_that_dies_ends_in_the_same_bits(
+    experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = Recipe("dqn", "DQN", experiment, {})
+    whole = start(recipe, OPTIONS, tmp_path / "whole")
+    numbers = execute(recipe, OPTIONS, whole)
+
+    added = replay.Replay.add
+    times = 0
+
+    def dying(self: replay.Replay, new: Transitions) -> None:
+        nonlocal times
+        times += 1
+        if times == 6:
+            raise ZeroDivisionError  # as sudden as a kill
+        added(self, new)
+
+    monkeypatch.setattr(replay.Replay, "add", dying)
+    folder = start(recipe, OPTIONS, tmp_path / "killed")
+    with pytest.raises(ZeroDivisionError):
+        execute(recipe, OPTIONS, folder)
+    resumed = execute(recipe, OPTIONS, folder)
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (folder.path / name).read_bytes() == (whole.path / name).read_bytes()
+    assert resumed["return_mean"] == numbers["return_mean"]

@@ -1,0 +1,73 @@
+"""The policy at play is the one that was trained, its world the one of the environments, and a kick is felt."""
+
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+import torch
+
+from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.environments import CartPole, Simulated
+from parnassus.reinforcement.probes.playing import LONGEST, policy_playing
+from parnassus.report.worlds import HIGH, WIDE
+from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Whole, answer, controls_of
+from parnassus.train.trained import Trained
+
+SWINGING = {"env": "Pendulum-v1", "horizon": 64, "batch": 64, "learners": 1}
+
+
+@pytest.fixture(scope="module")
+def pole(trained_run: Callable[..., Trained]) -> Trained:
+    return trained_run("ppo")
+
+
+def touched(trained: Trained, **values: object) -> tuple[Images, Answer, Curves, Numbers]:
+    picture, doing, curve, numbers = answer(policy_playing, trained, controls_of(policy_playing, trained), values)
+    return cast("Images", picture), doing, cast("Curves", curve), cast("Numbers", numbers)
+
+
+def test_it_plays_as_the_trained_policy_does_in_its_world(pole: Trained) -> None:
+    _, _, curve, numbers = touched(pole, step=LONGEST, learner=2, seed=3)
+    model, worlds = cast("ActorCritic", pole.model), Simulated(CartPole(), 1)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(3)
+        seen, values, over, steps = worlds.reset(), [], False, 0
+        while not over and steps < LONGEST:
+            law, value = model(seen.expand(2, 1, -1))
+            values.append(float(value[1, 0]))
+            step = worlds.step(law.best()[1])
+            seen, steps, over = step.observation, steps + 1, bool(step.terminated)
+    assert numbers.values["step"] == f"{steps} of {steps}"
+    assert numbers.values["return in the end"] == steps
+    assert curve.lines["value"][1][:-1] == pytest.approx(values, abs=1e-5)
+
+
+def test_the_answers_belong_to_the_step(pole: Trained) -> None:
+    picture, doing, curve, numbers = touched(pole, step=4)
+    assert picture.images.shape == (1, 3, HIGH, WIDE)
+    assert 0 <= float(picture.images.min()) < float(picture.images.max()) <= 1
+    assert isinstance(doing, Bars)
+    assert float(doing.values.sum()) == pytest.approx(1, abs=1e-6)
+    assert doing.marked == int(doing.values.argmax())
+    assert curve.marked == 4
+    assert numbers.values["return so far"] == 4
+    assert numbers.values["value of this state"] == curve.lines["value"][1][4]
+    learner = controls_of(policy_playing, pole)["learner"]
+    assert isinstance(learner, Whole)
+    assert learner.high == 2
+
+
+def test_a_kick_is_felt_from_its_step_on(pole: Trained) -> None:
+    calm, kicked = (touched(pole, kick=kick, when=3)[2].lines["value"][1] for kick in (0.0, 1.0))
+    assert calm[:3] == pytest.approx(kicked[:3], abs=1e-6)
+    assert abs(calm[3] - kicked[3]) > 1e-4
+    assert touched(pole, kick=1.0, when=3)[3].values["how it ended"] == "by itself"
+
+
+def test_a_torque_has_a_density(trained_run: Callable[..., Trained]) -> None:
+    _, doing, _, numbers = touched(trained_run("ppo", **SWINGING), step=50, kick=-0.5)
+    assert isinstance(doing, Curves)
+    torques, density = (torch.tensor(line) for line in doing.lines["density of the torque"])
+    assert 0 < float(torch.trapezoid(density, torques)) <= 1
+    assert -2 <= cast("float", doing.marked) <= 2
+    assert numbers.values["how it ended"] == "not within these steps"

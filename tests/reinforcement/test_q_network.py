@@ -1,0 +1,33 @@
+"""Networks of action values: every learner its own, and the two parts of a dueling one."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.q_network import DuelingQNetwork, QNetwork, dueling
+
+
+@pytest.mark.parametrize("kind", [QNetwork, DuelingQNetwork])
+def test_learners_know_nothing_of_each_other(kind: type[QNetwork] | type[DuelingQNetwork]) -> None:
+    model = kind(4, 3, hidden=(8, 8), learners=2)
+    x = torch.randn(2, 5, 4)
+    q = model(x)
+    assert q.shape == (2, 5, 3)
+    q[0].sum().backward()
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        assert bool((parameter.grad[1] == 0).all())
+    assert any(bool((p.grad[0] != 0).any()) for p in model.parameters() if p.grad is not None)
+
+
+def test_the_mean_over_the_actions_is_the_value() -> None:
+    value, advantage = torch.randn(6, 1), torch.randn(6, 4)
+    q = dueling(value, advantage)
+    torch.testing.assert_close(q.mean(-1, keepdim=True), value)
+    torch.testing.assert_close(q - q[:, :1], advantage - advantage[:, :1])
+    torch.testing.assert_close(dueling(value, advantage + 7), q)
+
+
+def test_no_actions_are_told() -> None:
+    for kind in (QNetwork, DuelingQNetwork):
+        with pytest.raises(ValueError, match="got actions=0"):
+            kind(4, 0)

@@ -1,0 +1,38 @@
+"""The network whose gradient is written by hand is StackedMLP with ReLU, value by value and slope by slope."""
+
+import torch
+
+from parnassus.reinforcement.rectified import RectifiedMLP
+from parnassus.reinforcement.stacked import StackedMLP
+
+
+def test_values_and_gradients_are_those_of_autograd() -> None:
+    torch.manual_seed(0)
+    ours = RectifiedMLP(3, [4, 6, 5, 2]).double()
+    plain = StackedMLP(3, [4, 6, 5, 2], activation=torch.relu).double()
+    plain.load_state_dict(ours.state_dict())
+    x, away = torch.randn(3, 7, 4, dtype=torch.float64), torch.randn(3, 7, 2, dtype=torch.float64)
+    slopes = []
+    models: tuple[StackedMLP, ...] = (ours, plain)
+    for model in models:
+        own = x.clone().requires_grad_()
+        y = model(own)
+        slopes.append([y, *torch.autograd.grad((y * away).sum(), [own, *model.parameters()])])
+    torch.testing.assert_close(slopes[0], slopes[1])
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x), plain(x))
+
+
+def test_it_begins_small_and_every_learner_anew() -> None:
+    weight, bias = RectifiedMLP(2, [16, 500]).parameters()
+    for parameter in (weight, bias):
+        assert 0.24 < float(parameter.detach().abs().max()) <= 0.25
+    assert not torch.equal(weight[0], weight[1])
+
+
+def test_one_layer_alone_is_linear() -> None:
+    model = RectifiedMLP(1, [3, 2])
+    with torch.no_grad():
+        list(model.parameters())[1].zero_()
+    x = torch.randn(1, 4, 3)
+    torch.testing.assert_close(model(-x), -model(x))

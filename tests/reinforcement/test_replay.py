@@ -1,0 +1,65 @@
+"""Memory gives back what it was given, all alike, and forgets the oldest first."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.replay import Replay
+from parnassus.reinforcement.transitions import Transitions
+
+from .numbered import numbered
+
+
+def remembered(memory: Replay, rows: int = 4_000) -> Transitions:
+    (batch,) = memory.draw(rows, 1)
+    return batch.transitions
+
+
+def test_every_part_comes_back_with_its_row() -> None:
+    memory = Replay(3, capacity=50, learners=2)
+    memory.add(numbered(0, 20))
+    found = remembered(memory, 200)
+    number = found.rewards
+    assert torch.equal(found.observations, number[..., None].expand(-1, -1, 3))
+    assert torch.equal(found.led_to, -number[..., None].expand(-1, -1, 3))
+    assert torch.equal(found.actions, number.long() % 5)
+    assert torch.equal(found.terminated, number % 2 == 1)
+    torch.testing.assert_close(found.discounts, number / 100)
+
+
+def test_the_oldest_give_way() -> None:
+    memory = Replay(3, capacity=10, learners=2)
+    for first in range(0, 21, 7):
+        memory.add(numbered(first, 7))
+    assert len(memory) == 10
+    assert sorted(set(remembered(memory).rewards[0].tolist())) == list(range(11, 21))
+    memory.add(numbered(100, 35))
+    assert sorted(set(remembered(memory).rewards[1].tolist())) == list(range(125, 135))
+
+
+def test_all_are_drawn_alike_and_learners_apart() -> None:
+    torch.manual_seed(0)
+    memory = Replay(3, capacity=10, learners=2)
+    memory.add(numbered(0, 10))
+    found = remembered(memory, 20_000)
+    counts = torch.bincount(found.rewards[0].long(), minlength=10).double()
+    assert float(((counts - 2_000).square() / 2_000).sum()) < 27.9  # χ² with 9 degrees: p > 0.001
+    assert not torch.equal(found.rewards[0], found.rewards[1])
+
+
+def test_it_goes_on_from_what_was_saved() -> None:
+    memory, again = (Replay(3, capacity=10, learners=2) for _ in range(2))
+    for first in (0, 7):
+        memory.add(numbered(first, 7))
+    again.load_state_dict(memory.state_dict())
+    for each in (memory, again):
+        each.add(numbered(14, 5))
+    assert torch.equal(memory.table, again.table)
+    with pytest.raises(ValueError, match="memory of another form"):
+        Replay(4, capacity=10, learners=2).load_state_dict(memory.state_dict())
+
+
+def test_nothing_to_draw_from_is_told() -> None:
+    with pytest.raises(ValueError, match="nothing is remembered yet"):
+        next(Replay(3, capacity=10).draw(4, 1))
+    with pytest.raises(ValueError, match="got capacity=0"):
+        Replay(3, capacity=0)

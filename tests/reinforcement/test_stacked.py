@@ -1,0 +1,46 @@
+"""Stacks give what each learner's own network would."""
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.reinforcement.stacked import StackedLinear, StackedMLP, clip_each
+
+
+def test_each_learner_has_a_network_of_its_own() -> None:
+    stack = StackedMLP(3, [4, 8, 2])
+    x = torch.randn(3, 5, 4)
+    whole = stack(x)
+    for learner in range(3):
+        own = x[learner]
+        weight, bias, last_weight, last_bias = (each[learner] for each in stack.parameters())
+        own = (own @ weight + bias).tanh() @ last_weight + last_bias
+        assert torch.allclose(whole[learner], own, atol=1e-6)
+    first = next(stack.parameters())
+    assert not torch.allclose(first[0], first[1])
+
+
+def test_some_of_a_stack() -> None:
+    layer, x = StackedLinear(4, 3, 2), torch.randn(4, 6, 3)
+    assert torch.allclose(layer.some(x[1:3], slice(1, 3)), layer(x)[1:3])
+
+
+def test_weights_begin_orthogonal() -> None:
+    weight = StackedLinear(2, 6, 6, gain=2.0).weight[1]
+    assert torch.allclose(weight @ weight.mT, 4 * torch.eye(6), atol=1e-5)
+
+
+def test_gradients_are_shortened_for_each_learner_by_itself() -> None:
+    stack = [nn.Parameter(torch.zeros(4, 3)), nn.Parameter(torch.zeros(2, 5))]
+    stack[0].grad, stack[1].grad = torch.ones(4, 3), torch.ones(2, 5)
+    stack[0].grad[1], stack[0].grad[3], stack[1].grad[1] = 1e-3, 1e-3, 1e-3  # the second of two learners
+    norms = clip_each(stack, 1.0, learners=2)
+    assert norms.tolist() == pytest.approx([11**0.5, 11**0.5 * 1e-3])
+    first = torch.cat([stack[0].grad[0], stack[0].grad[2], stack[1].grad[0]])
+    assert float(first.norm()) == pytest.approx(1.0, abs=1e-5)
+    assert torch.allclose(stack[1].grad[1], torch.full((5,), 1e-3))
+
+
+def test_a_network_needs_two_sizes() -> None:
+    with pytest.raises(ValueError, match=r"an input and an output and learners; got \[4\]"):
+        StackedMLP(1, [4])

@@ -1,0 +1,38 @@
+"""Walks start where they may, remember what they were paid, and cut it into episodes."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.cat import cat_decisions
+from parnassus.reinforcement.walks import Learned, Walks, episode_starts
+
+
+def test_returns_are_cut_at_the_ends() -> None:
+    rewards = torch.tensor([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0], [8.0, 80.0]], dtype=torch.float64)
+    ended = torch.tensor([[False, True], [True, False], [False, False], [True, False]])
+    learned = Learned(torch.zeros(2, 1, 1).double(), rewards, ended)
+    expected = torch.tensor([[3.0, 12.0, torch.nan], [10.0, torch.nan, torch.nan]], dtype=torch.float64)
+    torch.testing.assert_close(learned.episode_returns(3), expected, equal_nan=True)
+    torch.testing.assert_close(learned.episode_returns(1), expected[:, :1])
+
+
+def test_an_end_leads_to_a_start() -> None:
+    process, start = cat_decisions(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
+    walks = Walks(process, start, steps=1, learners=3, generator=None)
+    relaxed, stroke, asleep = 3, 2, 5
+    reward, over, state = walks.step(0, torch.full((3,), relaxed), torch.full((3,), stroke))
+    assert reward.tolist() == [2, 2, 2]
+    assert bool(over.all())
+    assert state.tolist() == [1, 1, 1]
+    assert walks.ended.tolist() == [[True] * 3]
+    assert bool(process.terminal[asleep])
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    process, asleep = cat_decisions(), torch.tensor([0.0, 0, 0, 0, 0, 1]).double()
+    with pytest.raises(ValueError, match="must not start at a terminal state"):
+        episode_starts(process, asleep, steps=1, learners=1)
+    with pytest.raises(ValueError, match="got steps=1, learners=0"):
+        episode_starts(process, asleep.flip(0), steps=1, learners=0)
+    with pytest.raises(ValueError, match="probabilities must sum to one"):
+        episode_starts(process, asleep.flip(0) / 2, steps=1, learners=1)
