@@ -28,7 +28,7 @@ def source(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def numbers(*values: float) -> Tensor:
+def numbers(*values: float | int) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 

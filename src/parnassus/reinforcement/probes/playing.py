@@ -61,7 +61,7 @@ def _player(trained: Trained) -> Callable[[Asked], Episode]:
     return lru_cache(maxsize=16)(partial(_played, cast("ActorCritic", trained.model), experiment.env))
 
 
-@probe("ppo")
+@probe("ppo", "a2c", "trpo", "reinforce")
 @torch.no_grad()
 def policy_playing(
     trained: Trained,

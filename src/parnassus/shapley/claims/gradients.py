@@ -40,7 +40,7 @@ def of_first(parts: Attribution) -> Tensor:
 class Product(nn.Module):
     """Π_j x_j^{p_j}."""
 
-    def __init__(self, *powers: float) -> None:
+    def __init__(self, *powers: int) -> None:
         super().__init__()
         self.powers = torch.tensor(powers, dtype=torch.float64)
 
