@@ -1,6 +1,7 @@
 """How good a policy is: the returns of whole episodes, and means that one lucky seed cannot lift."""
 
 from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Shaped
@@ -16,6 +17,24 @@ GOALS = {
     "Pendulum-v1": -200.0,
 }
 """Mean returns of a hundred episodes at which a task counts as solved."""
+
+
+@runtime_checkable
+class Learners(Protocol):
+    """What has several learners that act in one kind of environment: any experiment with agents."""
+
+    @property
+    def env(self) -> str: ...
+
+    @property
+    def learners(self) -> int: ...
+
+    @property
+    def episodes(self) -> int: ...
+
+    def worlds(self, copies: int, device: torch.device | str = "cpu") -> Environments: ...
+
+    def act(self, model: Any, x: Tensor, *, drawn: bool = False) -> Tensor: ...  # each its own kind of model
 
 
 @torch.no_grad()

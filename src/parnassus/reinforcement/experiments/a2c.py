@@ -3,7 +3,7 @@
 Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -14,12 +14,11 @@ from parnassus.reinforcement.a2c import TUNED, Settings, a2c_loss
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.environments import Environments, environments
-from parnassus.reinforcement.evaluation import GOALS, episode_returns, summary
+from parnassus.reinforcement.experiments import ppo
 from parnassus.reinforcement.judged import judged
 from parnassus.reinforcement.moments import RewardScale
 from parnassus.reinforcement.stacked import clip_each
 from parnassus.reinforcement.tuned import settled
-from parnassus.report.learning import learners_table, learning_curves
 from parnassus.train import Run, at_least, reported
 
 covers = ("B18.1-1", "B18.5-1")
@@ -90,15 +89,4 @@ class Experiment:
                 model.seen.update(seen.observations)
             if update % max(1, updates // 200) == 0 or update == updates - 1:
                 run.record(collector.steps, **{f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)})
-        spent = run.seconds
-
-        curves = {f"learner {i + 1}": run.curve(f"return/{i}") for i in range(self.learners)}
-        judging = self.worlds(self.episodes * self.learners, run.device)
-        returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
-        goal = GOALS.get(self.env)
-        run.figure(
-            "learning", learning_curves(curves, goal=goal), f"{self.learners} learners on {self.env}, actions drawn."
-        )
-        run.table("settings", [asdict(told)], "What was told, and for the rest what suits the environment.")
-        run.table("learners", learners_table(returns), f"{self.episodes} episodes each, the likeliest action always.")
-        return {**summary(returns, goal), "steps_a_second": collector.steps * self.learners / spent}
+        return ppo.judge(run, self, model, told, collector.steps)

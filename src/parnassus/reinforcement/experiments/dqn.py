@@ -14,7 +14,7 @@ from torch.optim import Adam
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.dqn import TUNED, Settings, explored, finitely_many, hold, q_loss
 from parnassus.reinforcement.environments import Environments, environments
-from parnassus.reinforcement.evaluation import GOALS, episode_returns, summary
+from parnassus.reinforcement.experiments import ppo
 from parnassus.reinforcement.prioritised import PrioritisedReplay
 from parnassus.reinforcement.q_network import DuelingQNetwork, QNetwork
 from parnassus.reinforcement.replay import Remembered, Replay
@@ -22,7 +22,6 @@ from parnassus.reinforcement.stacked import clip_each
 from parnassus.reinforcement.targets import double_q_targets, q_targets
 from parnassus.reinforcement.transitions import NSteps
 from parnassus.reinforcement.tuned import settled
-from parnassus.report.learning import learners_table, learning_curves
 from parnassus.train import Run, at_least, reported
 
 covers = ("B18.1-1", "B18.3-1", "B18.3-3")
@@ -130,14 +129,4 @@ class Experiment:
                     memory.learned(batch, loss.errors)
             if time % max(1, times // 200) == 0 or time == times - 1:
                 run.record(collector.steps, **{f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)})
-        spent = run.seconds
-
-        curves = {f"learner {i + 1}": run.curve(f"return/{i}") for i in range(self.learners)}
-        judging = self.worlds(self.episodes * self.learners, run.device)
-        returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
-        goal = GOALS.get(self.env)
-        run.figure(
-            "learning", learning_curves(curves, goal=goal), f"{self.learners} learners on {self.env}, exploring."
-        )
-        run.table("learners", learners_table(returns), f"{self.episodes} episodes each, the best action always.")
-        return {**summary(returns, goal), "steps_a_second": collector.steps * self.learners / spent}
+        return ppo.judge(run, self, model, told, collector.steps)

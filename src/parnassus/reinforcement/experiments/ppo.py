@@ -5,15 +5,16 @@ Several learners, each with its own weights and its own copies of the environmen
 
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.environments import Environments, environments
-from parnassus.reinforcement.evaluation import GOALS, episode_returns, summary
+from parnassus.reinforcement.evaluation import GOALS, Learners, episode_returns, summary
 from parnassus.reinforcement.judged import judged
 from parnassus.reinforcement.moments import RewardScale
 from parnassus.reinforcement.ppo import TUNED, Settings, minibatches, ppo_loss
@@ -96,15 +97,16 @@ class Experiment:
                 model.seen.update(seen.observations)
             if update % max(1, updates // 200) == 0 or update == updates - 1:
                 run.record(collector.steps, **{f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)})
-        spent = run.seconds
+        return judge(run, self, model, told, collector.steps)
 
-        curves = {f"learner {i + 1}": run.curve(f"return/{i}") for i in range(self.learners)}
-        judging = self.worlds(self.episodes * self.learners, run.device)
-        returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
-        goal = GOALS.get(self.env)
-        run.figure(
-            "learning", learning_curves(curves, goal=goal), f"{self.learners} learners on {self.env}, actions drawn."
-        )
-        run.table("settings", [asdict(told)], "What was told, and for the rest what suits the environment.")
-        run.table("learners", learners_table(returns), f"{self.episodes} episodes each, the likeliest action always.")
-        return {**summary(returns, goal), "steps_a_second": collector.steps * self.learners / spent}
+
+def judge(run: Run, experiment: Learners, model: nn.Module, told: Any, steps: int) -> dict[str, float]:
+    """How the learners came on, and what they reach in whole episodes at their best; `told` are the settings used."""
+    spent, learners, goal = run.seconds, experiment.learners, GOALS.get(experiment.env)
+    curves = {f"learner {i + 1}": run.curve(f"return/{i}") for i in range(learners)}
+    judging = experiment.worlds(experiment.episodes * learners, run.device)
+    returns = episode_returns(judging, lambda x: experiment.act(model, x), learners)
+    run.figure("learning", learning_curves(curves, goal=goal), f"{learners} learners on {experiment.env}, exploring.")
+    run.table("settings", [asdict(told)], "What was told, and for the rest what suits the environment.")
+    run.table("learners", learners_table(returns), f"{experiment.episodes} episodes each, the best action always.")
+    return {**summary(returns, goal), "steps_a_second": steps * learners / spent}

@@ -3,7 +3,7 @@
 Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -13,12 +13,12 @@ from torch.optim import Adam
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.environments import Environments, environments
-from parnassus.reinforcement.evaluation import GOALS, episode_returns, summary
+from parnassus.reinforcement.experiments import ppo
 from parnassus.reinforcement.judged import judged
 from parnassus.reinforcement.ppo import minibatches
 from parnassus.reinforcement.trpo import TUNED, Settings, natural_step
 from parnassus.reinforcement.tuned import settled
-from parnassus.report.learning import divergences, learners_table, learning_curves
+from parnassus.report.learning import divergences
 from parnassus.train import Run, at_least, at_most, reported
 
 covers = ("B18.1-1", "B18.5-1", "B18.5-2")
@@ -86,27 +86,16 @@ class Experiment:
                 run.update(optimizer, (model.values(batch.observations) - batch.returns).square().mean(1).sum())
             reached = {f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)}
             run.record(collector.steps, **reached, **{f"kl/{i}": spent for i, spent in enumerate(moved.kl.tolist())})
-        spent = run.seconds
 
-        curves, steps = (
-            {f"learner {i + 1}": run.curve(f"{name}/{i}") for i in range(self.learners)} for name in ("return", "kl")
-        )
-        judging = self.worlds(self.episodes * self.learners, run.device)
-        returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
-        goal, kls = GOALS.get(self.env), torch.tensor([kl for _, own in steps.values() for kl in own])
-        run.figure(
-            "learning", learning_curves(curves, goal=goal), f"{self.learners} learners on {self.env}, actions drawn."
-        )
+        divergence = {f"learner {i + 1}": run.curve(f"kl/{i}") for i in range(self.learners)}
+        kls = torch.tensor([kl for _, own in divergence.values() for kl in own])
         run.figure(
             "divergence",
-            divergences(steps, threshold=told.threshold),
+            divergences(divergence, threshold=told.threshold),
             "KL(old ‖ new), the mean over the states seen, at every update. At 0 no step kept its promise.",
         )
-        run.table("settings", [asdict(told)], "What was told, and for the rest what suits the environment.")
-        run.table("learners", learners_table(returns), f"{self.episodes} episodes each, the likeliest action always.")
         return {
-            **summary(returns, goal),
+            **ppo.judge(run, self, model, told, collector.steps),
             "largest_kl": float(kls.max()),
             "moved": float((kls > 0).double().mean()),
-            "steps_a_second": collector.steps * self.learners / spent,
         }
