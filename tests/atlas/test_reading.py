@@ -1,5 +1,6 @@
 """What is read from the files without importing them is what the modules hold."""
 
+import ast
 import importlib
 import inspect
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 import parnassus.atlas
 from parnassus.atlas import Correction, Evidence
 from parnassus.atlas.catalogue import rows
-from parnassus.atlas.reading import Entry, Mark, experiments, marks
+from parnassus.atlas.reading import Entry, Mark, experiments, heads, marks, names_in
 
 MARKS = marks()
 IDS = {row.id for row in rows()}
@@ -149,3 +150,17 @@ def test_what_cannot_be_read_is_told_with_its_file(tmp_path: Path, line: str) ->
     place.write_text(line)
     with pytest.raises(ValueError, match=r"odd_one\.py must say its rows, bands and profiles in plain values"):
         experiments(tmp_path)
+
+
+def test_bodies_are_left_out_and_all_else_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "room.py"
+    path.write_text(
+        '"""A file."""\n\nclass Law(Protocol):\n    @property\n    def name(self) -> str: ...\n\n'
+        "    def draw(\n        self, count: int\n    ) -> int: ...  # of any kind\n\n\n"
+        'def work(x: int) -> int:\n    """It works."""\n    return x\n\n\nGOALS = {"a": 1}\n'
+    )
+    kept = heads(path)
+    assert names_in(path, "GOALS") == ["a"]
+    assert ") -> int: ...  # of any kind\n" in kept
+    assert "return" not in kept
+    assert ast.parse(kept)

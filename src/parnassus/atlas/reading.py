@@ -12,12 +12,12 @@ from parnassus.atlas.bands import Band, at_least, at_most, between, reported
 
 PACKAGE = Path(__file__).parent.parent
 FUNCTION = re.compile(
-    r"^(?P<indent> *)def (?s:.*?):\n"
+    r"^(?P<indent> *)def (?s:(?:(?!: \.\.\.).)*?):\n"
     r"(?:(?P=indent) {4}r?(?P<quotes>\"{3}|'{3})(?s:.*?)(?P=quotes)\n)?"
     r"(?P<body>(?:(?P=indent) {4}.*\n|\n)*)",
     re.MULTILINE,
 )
-"""A function: its head, its docstring if it has one, its body."""
+"""A function: its head, its docstring if it has one, its body; but not one whose body is `...` behind its head."""
 
 
 @dataclass(frozen=True)
