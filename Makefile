@@ -51,6 +51,7 @@ bench: .venv-bench/ready .venv-tangents/ready
 	.venv-bench/bin/python benchmarks/shapley_quality.py
 	.venv-bench/bin/python benchmarks/agent_steps.py
 	.venv-bench/bin/python benchmarks/dqn_steps.py
+	.venv-bench/bin/python benchmarks/time_to_solve.py
 	.venv-bench/bin/python benchmarks/watching.py
 
 pictures: .venv/ready

@@ -51,12 +51,25 @@ def test_many_episodes_come_in_rounds(agents: Path) -> None:
 def test_several_runs_stand_in_one_table(agents: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["evaluate", "two", "one", "--episodes", "3", "--device", "cpu", "--folder", str(agents)]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["run", "environment", "learners", "mean", "spread", "IQM", "95", "%", "solved"]
-    assert lines[0].split()[:3] == ["two", "CartPole-v1", "2"]
+    assert head.split() == ["run", "learners", "mean", "spread", "IQM", "95", "%", "solved"]
+    assert lines[0].split()[:2] == ["two", "2"]
     assert " to " in lines[0]
-    assert lines[1].split()[:3] == ["one", "Pendulum-v1", "1"]
-    assert lines[1].split()[4] == "—"  # one learner has no spread
+    assert lines[1].split() == ["CartPole-v1"]
+    assert lines[2].split()[:2] == ["one", "1"]
+    assert lines[2].split()[3] == "—"  # one learner has no spread
     assert "3 episodes a learner, the best action always" in " ".join(lines)
+
+
+def test_runs_that_differ_in_their_seed_alone_are_also_taken_together(
+    agents: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(agents)]
+    assert dispatch(["run", "ppo", *flags, "--seed", "1", "--name", "more"]) == 0
+    first, _, other, again, together = evaluated(capsys, agents, "two", "one", "more", "two", "--episodes", "3")
+    assert together["run"] == "two + more"  # each seed once
+    assert together["means"] == [*cast("list[float]", first["means"]), *cast("list[float]", other["means"])]
+    assert first == again
+    assert together["learners"] == 4
 
 
 @pytest.mark.parametrize(

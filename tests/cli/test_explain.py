@@ -44,6 +44,15 @@ class Estimator:
         return np.stack([p, 1 - p], 1)
 
 estimator = Estimator()
+
+from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
+table = np.random.default_rng(0).normal(size=(30, 3))
+pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(table, linear(table))
+company = lambda x: np.asarray(x).sum(1) - np.asarray(x).mean()
+words = lambda x: np.array(["ill"] * len(x))
+square = lambda x: np.asarray(x)[:, 0] ** 2
 dice = lambda x: [random.random() for _ in x]
 nothing = lambda x: np.full(len(x), math.nan)
 picky = lambda x: 1 / 0
@@ -106,7 +115,7 @@ def test_the_row_its_parts_and_what_they_took_are_told(place: Path, capsys: pyte
     assert "my.csv, row 2 (line 3): models.py:linear says" in out
     assert "the data say" in out
     assert "the mean over 40 rows of the background" in out
-    assert "1 others" in out
+    assert "1 other " in out
     assert "exact, from all 8 coalitions of 3 features" in out
     assert "picture: pictures/why.png" in out
     assert {path.name for path in (place / "pictures").iterdir()} == {"why.png", "why.svg"}
@@ -163,10 +172,40 @@ def test_many_features_come_with_errors_that_can_be_wished(place: Path, told: Ca
     assert 0 < largest(more) < largest(few)
     wished = largest(few) / 2
     until = told(*flags, "--error", str(wished))
-    assert largest(until) <= wished
+    assert cast("float", until["largest_error"]) == largest(until) <= cast("float", until["wished"]) == wished
+    assert cast("int", until["model_rows"]) < cast("int", told(*flags, "--error", str(wished / 4))["model_rows"])
     for found in (few, more, until):
         assert cast("float", found["gap"]) < 1e-6
     assert parts(told(*flags, "--budget", "100")) == parts(few)  # the seed decides
+
+
+def test_asking_stops_at_the_wished_error_and_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = torch.rand(30, 17, generator=torch.Generator().manual_seed(1)).add(0.8).tolist()
+    (place / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
+    flags = ["--model", "models.py:wide", "--data", "wide.csv", "--row", "1", "--background", "5"]
+    assert dispatch(["explain", *flags, "--error", "0.01"]) == 0
+    assert ", below 0.01 as wished; " in " ".join(capsys.readouterr().out.split())
+    assert dispatch(["explain", *flags, "--error", "1e-9", "--budget", "200"]) == 0
+    assert ", not below 1e-09: raise --budget; " in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_pipeline_without_probabilities_predicts(place: Path, told: Callable[..., Told]) -> None:
+    """Its class has `predict_proba`; it has not."""
+    flags = ("--data", "my.csv", "--row", "17")
+    found, same = (told("--model", f"models.py:{name}", *flags) for name in ("pipeline", "linear"))
+    for name, part in parts(same).items():
+        assert parts(found)[name] == pytest.approx(part, abs=1e-9)
+
+
+def test_one_feature_and_one_other_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "one.csv").write_text("size,price\n2,1\n3,1\n", encoding="utf-8")
+    assert (
+        dispatch(["explain", "--model", "models.py:square", "--data", "one.csv", "--row", "2", "--background", "1"])
+        == 0
+    )
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the mean over 1 row of the background" in out
+    assert "all 2 coalitions of 1 feature;" in out
 
 
 def test_several_rows_are_ranked_and_drawn_as_a_swarm(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +281,18 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("models.py:number", (), "models.py:number cannot be explained: a model is a module, an estimator or"),
         ("models.py:dice", (), "the model is not deterministic"),
         ("models.py:nothing", (), "the model returned"),
-        ("models.py:picky", (), "models.py:picky fails when it is asked about 1 rows of 3 features: ZeroDivisionError"),
+        ("models.py:picky", (), "models.py:picky fails when it is asked about 1 row of 3 features: ZeroDivisionError"),
+        (
+            "models.py:company",
+            (),
+            "the model's answer to a row depends on the rows that it is asked with: alone it said",
+        ),
+        ("models.py:words", (), "the model answers with words such as 'ill'; give numbers: predict_proba, a score"),
+        (
+            "models.py:pipeline",
+            ("--data", "short.csv"),
+            "models.py:pipeline takes 3 features, and short.csv has only 1",
+        ),
         ("models.py:one", (), "a model must give a number or a row of them for each input; got (3,) for 1"),
         ("models.py:linear", ("--data", "absent.csv"), "there is no file absent.csv"),
         ("models.py:linear", ("--data", "diabetis"), "there is no data called diabetis: did you mean diabetes"),
@@ -258,6 +308,11 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("models.py:linear", ("--output", "1"), "the model has no output '1'; there is 0 alone"),
         ("models.py:linear", ("--background", "0"), "a background needs at least one row; got --background 0"),
         ("models.py:linear", ("--background", "bare.csv", "--target", "state"), "bare.csv has no column 'state'"),
+        (
+            "models.py:linear",
+            ("--background", "1", "--value", "conditional"),
+            "a background of at least two rows; got 1",
+        ),
         ("models.py:linear", ("--budget", "1"), "--budget must be at least 6, twice the features"),
         ("models.py:linear", ("--error", "0"), "--error must be positive; got 0.0"),
         ("models.py:linear", ("--top", "0"), "--top must be at least 1; got 0"),

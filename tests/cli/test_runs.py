@@ -77,9 +77,10 @@ def test_a_result_is_kept_with_what_made_it(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shown(capsys, "keep", "seed-0", "--folder", str(runs))
+    shown(capsys, "keep", "seed-0", "--note", "from copies", "--folder", str(runs))
     kept = json.loads((tmp_path / "results" / "seed-0.json").read_text(encoding="utf-8"))
     assert {"experiment", "settings", "options", "command", "machine", "versions", "result", "seconds"} <= set(kept)
+    assert kept["note"] == "from copies"
 
 
 def test_only_a_finished_run_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

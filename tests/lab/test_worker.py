@@ -256,7 +256,7 @@ def test_a_folder_that_cannot_be_touched_says_so(lab_runs: Path, tmp_path: Path)
     """It was deleted while the page was open, or it was never finished."""
     probe = ATLAS.probes["draw_a_digit"]
     shutil.copytree(lab_runs / "seed-0", tmp_path / "half", ignore=shutil.ignore_patterns("weights.*", "result.json"))
-    with pytest.raises(RunError, match="half has no weights yet: it is interrupted; parnassus resume half"):
+    with pytest.raises(RunError, match="half has no weights yet: its status is interrupted; parnassus resume half"):
         ask(probe, str(tmp_path / "half"), {})
     with pytest.raises(RunError, match="gone is not a run: it has no run"):
         ask(probe, str(tmp_path / "gone"), {})

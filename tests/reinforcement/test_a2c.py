@@ -2,7 +2,7 @@
 
 import torch
 
-from parnassus.reinforcement.a2c import TUNED, Settings, a2c_loss
+from parnassus.reinforcement.a2c import TUNED, Settings, a2c_backward, a2c_loss
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.environments import CartPole, Continuous, Discrete, Simulated
@@ -27,7 +27,7 @@ def test_the_loss_of_each_learner() -> None:
         gain = (batch.advantages[learner] * logs.gather(1, batch.actions[learner, :, None])[:, 0]).mean()
         error = (values[learner] - batch.returns[learner]).square().mean()
         entropy = -(logs.exp() * logs).sum(1).mean()
-        assert torch.allclose(found.total[learner], -gain + 0.3 * error - 0.2 * entropy, atol=1e-5)
+        assert torch.allclose(found[learner], -gain + 0.3 * error - 0.2 * entropy, atol=1e-5)
 
 
 def test_one_step_errors_give_the_gradients_of_the_book() -> None:
@@ -38,7 +38,7 @@ def test_one_step_errors_give_the_gradients_of_the_book() -> None:
     seen = collector.collect(lambda x: model.law(x).draw(), 30)
     assert bool(seen.terminated.any())
     batch = judged(model, seen, discount=0.9, decay=0.0)
-    a2c_loss(model, batch).total.sum().backward()
+    a2c_loss(model, batch).sum().backward()
     found = [p.grad.clone() for p in model.parameters() if p.grad is not None]
 
     states, later, actions = (
@@ -53,12 +53,25 @@ def test_one_step_errors_give_the_gradients_of_the_book() -> None:
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
+def test_slopes_written_down_are_those_of_the_loss() -> None:
+    torch.manual_seed(0)
+    model = ActorCritic(3, Continuous((-2.0, -2.0), (2.0, 2.0)), learners=2)
+    numbers = torch.randn(2, 10), torch.randn(2, 10), torch.randn(2, 10)
+    batch = Judged(torch.randn(2, 10, 3), torch.randn(2, 10, 2), *numbers)
+    a2c_loss(model, batch, value_weight=0.3, entropy_weight=0.2).sum().backward()
+    wanted = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    model.zero_grad()
+    a2c_backward(model, batch, value_weight=0.3, entropy_weight=0.2)
+    for p, other in zip(model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(p.grad, other, atol=1e-6, rtol=1e-5)
+
+
 def test_actions_may_be_vectors() -> None:
     torch.manual_seed(0)
     model = ActorCritic(3, Continuous((-2.0, -2.0), (2.0, 2.0)), learners=2)
     numbers = torch.randn(2, 10), torch.randn(2, 10), torch.randn(2, 10)
     loss = a2c_loss(model, Judged(torch.randn(2, 10, 3), torch.randn(2, 10, 2), *numbers))
-    loss.total.sum().backward()
+    loss.sum().backward()
     assert model.log_std is not None
     assert model.log_std.grad is not None
     assert bool((model.log_std.grad != 0).all())

@@ -10,7 +10,7 @@ from torch.nn.utils import parameters_to_vector
 
 from parnassus.losses import huber
 from parnassus.reinforcement import replay
-from parnassus.reinforcement.dqn import TUNED, Settings, explored, finitely_many, hold, q_loss
+from parnassus.reinforcement.dqn import TUNED, Settings, explored, exploring, finitely_many, hold, q_loss, q_slope
 from parnassus.reinforcement.environments import Continuous, Discrete
 from parnassus.reinforcement.experiments.dqn import Experiment
 from parnassus.reinforcement.q_network import QNetwork
@@ -51,6 +51,19 @@ def test_without_a_border_the_gradient_is_the_books() -> None:
     torch.testing.assert_close(taken(q.grad, seen.transitions.actions), -loss.errors / 6)
 
 
+@pytest.mark.parametrize("border", [torch.inf, 1.0])
+@pytest.mark.parametrize("weights", [None, torch.rand(2, 6)], ids=["alike", "weighted"])
+def test_the_slope_written_out_is_that_of_the_loss(border: float, weights: torch.Tensor | None) -> None:
+    torch.manual_seed(0)
+    q = torch.randn(2, 6, 4).requires_grad_()
+    targets, seen = 3 * torch.randn(2, 6), batch(weights)
+    loss = q_loss(q, seen, targets, border=border)
+    (known,) = torch.autograd.grad(loss.total.sum(), q)
+    slope, errors = q_slope(q.detach(), seen, targets, border=border)
+    torch.testing.assert_close(slope, known)
+    torch.testing.assert_close(errors, loss.errors)
+
+
 def test_exploring_takes_any_action_and_less_of_them_with_time() -> None:
     torch.manual_seed(0)
     q = torch.tensor([0.0, 2.0, 1.0, 1.5]).expand(40_000, 4)
@@ -59,6 +72,18 @@ def test_exploring_takes_any_action_and_less_of_them_with_time() -> None:
     assert bool((explored(q, 0.0) == 1).all())
     told = Settings(budget=1_000, exploring=0.2, epsilon=0.1)
     assert [told.epsilon_at(step) for step in (0, 100, 200, 900)] == pytest.approx([1.0, 0.55, 0.1, 0.1])
+
+
+def test_each_step_explores_as_often_as_it_is_told() -> None:
+    torch.manual_seed(0)
+    epsilons = torch.tensor([1.0, 0.4, 0.0])[:, None, None].expand(3, 2, 20_000)
+    act = exploring(lambda x: -(x - torch.arange(4.0)).abs(), 4, epsilons)
+    for epsilon in (1.0, 0.4, 0.0):
+        chosen = act(torch.full((2, 20_000, 1), 2.0))
+        for own in chosen:
+            share = torch.bincount(own, minlength=4) / 20_000
+            known = torch.full((4,), epsilon / 4) + (1 - epsilon) * torch.eye(4)[2]
+            torch.testing.assert_close(share, known, atol=0.02, rtol=0)
 
 
 def test_the_held_network_stays_until_it_is_told() -> None:
@@ -70,6 +95,21 @@ def test_the_held_network_stays_until_it_is_told() -> None:
     assert not torch.equal(parameters_to_vector(held.parameters()), parameters_to_vector(model.parameters()))
     hold(held, model)
     assert torch.equal(parameters_to_vector(held.parameters()), parameters_to_vector(model.parameters()))
+
+
+def test_a_share_of_the_way_makes_a_moving_mean() -> None:
+    model = QNetwork(4, 2, hidden=(8,))
+    mean = deepcopy(model).requires_grad_(False)
+    total = torch.zeros_like(parameters_to_vector(model.parameters()))
+    for time in range(5):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter))
+        total += parameters_to_vector(model.parameters()).detach()
+        hold(mean, model, 1 / (time + 1))
+    torch.testing.assert_close(parameters_to_vector(mean.parameters()), total / 5)
+    with pytest.raises(ValueError, match=r"in \(0, 1\]; got share=0"):
+        hold(mean, model, 0.0)
 
 
 def test_actions_without_number_get_a_sentence() -> None:

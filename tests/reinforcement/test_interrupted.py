@@ -45,7 +45,15 @@ def goes_on(recipe: Recipe, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert curves[0] == curves[1]
 
 
-@pytest.mark.parametrize("env", [{}, {"env": "Pendulum-v1", "horizon": 40, "batch": 64, "budget": 640}, {"gym": True}])
+@pytest.mark.parametrize(
+    "env",
+    [
+        {},
+        {"env": "Pendulum-v1", "copies": 4, "horizon": 40, "batch": 64, "budget": 640},
+        {"gym": True},
+        {"gym": True, "workers": 2},
+    ],
+)
 def test_ppo_goes_on_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, object]) -> None:
     if env.get("gym"):
         pytest.importorskip("gymnasium")

@@ -8,6 +8,7 @@ import torch
 
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.environments import CartPole, Simulated
+from parnassus.reinforcement.experiments.a2c import Experiment
 from parnassus.reinforcement.probes.playing import LONGEST, policy_playing
 from parnassus.report.worlds import HIGH, WIDE
 from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Whole, answer, controls_of
@@ -27,7 +28,7 @@ def touched(trained: Trained, **values: object) -> tuple[Images, Answer, Curves,
 
 
 def test_it_plays_as_the_trained_policy_does_in_its_world(pole: Trained) -> None:
-    _, _, curve, numbers = touched(pole, step=LONGEST, learner=2, seed=3)
+    _, _, curve, numbers = touched(pole, step=LONGEST, kick=0.0, learner=2, seed=3)
     model, worlds = cast("ActorCritic", pole.model), Simulated(CartPole(), 1)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(3)
@@ -61,7 +62,24 @@ def test_a_kick_is_felt_from_its_step_on(pole: Trained) -> None:
     calm, kicked = (touched(pole, kick=kick, when=3)[2].lines["value"][1] for kick in (0.0, 1.0))
     assert calm[:3] == pytest.approx(kicked[:3], abs=1e-6)
     assert abs(calm[3] - kicked[3]) > 1e-4
-    assert touched(pole, kick=1.0, when=3)[3].values["how it ended"] == "by itself"
+    assert touched(pole, kick=1.0, when=3)[3].values["how it ended"] == "the pole fell"
+
+
+def test_what_followed_is_what_the_rewards_add_up_to(trained_run: Callable[[str], Trained]) -> None:
+    """A reward of 1 a step up to the fall: (1 − γⁿ) / (1 − γ) with n steps left; and nothing after it."""
+    agent = trained_run("a2c")  # which learns from rewards as they come
+    _, _, curve, numbers = touched(agent, kick=1.0, when=3)
+    found = curve.lines["what followed, discounted"][1]
+    discount = cast("Experiment", agent.experiment).settings.discount
+    steps = len(found)
+    assert numbers.values["return in the end"] == steps < LONGEST
+    assert found == pytest.approx([(1 - discount ** (steps - t)) / (1 - discount) for t in range(steps)], rel=1e-5)
+
+
+def test_a_critic_in_other_units_is_not_compared(trained_run: Callable[..., Trained]) -> None:
+    curve = touched(trained_run("ppo", normalised=True))[2]
+    assert list(curve.lines) == ["value"]
+    assert "one scale" in curve.about
 
 
 def test_a_torque_has_a_density(trained_run: Callable[..., Trained]) -> None:

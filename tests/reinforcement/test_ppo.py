@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+import pytest
 import torch
 
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.environments import Discrete
 from parnassus.reinforcement.judged import Judged
-from parnassus.reinforcement.ppo import TUNED, Settings, minibatches, ppo_loss
+from parnassus.reinforcement.ppo import TUNED, Settings, minibatches, ppo_backward, ppo_loss
 from parnassus.reinforcement.tuned import settled
 
 
@@ -34,7 +35,20 @@ def test_the_loss_is_what_the_paper_writes() -> None:
         surrogate = torch.minimum(ratio * gain, ratio.clamp(0.9, 1.1) * gain).mean()
         entropy = -(logs.exp() * logs).sum(1).mean()
         error = (values[learner] - batch.returns[learner]).square().mean()
-        assert torch.allclose(found.total[learner], -surrogate + 0.3 * error - 0.2 * entropy, atol=1e-6)
+        assert torch.allclose(found[learner], -surrogate + 0.3 * error - 0.2 * entropy, atol=1e-6)
+
+
+@pytest.mark.parametrize("entropy", [0.0, 0.2])
+def test_slopes_written_down_are_those_of_the_loss(entropy: float) -> None:
+    batch, model = drawn(30), ActorCritic(4, Discrete(2), learners=2)
+    model.choose.weight.data *= 100  # so that some ratios are clipped and some are not
+    told = {"clip": 0.1, "value_weight": 0.3, "entropy_weight": entropy}
+    ppo_loss(model, batch, **told).sum().backward()
+    wanted = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    model.zero_grad()
+    ppo_backward(model, batch, **told)
+    for p, other in zip(model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(p.grad, other, atol=1e-6, rtol=1e-5)
 
 
 def test_every_row_comes_once_an_epoch() -> None:

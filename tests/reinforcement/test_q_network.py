@@ -19,6 +19,17 @@ def test_learners_know_nothing_of_each_other(kind: type[QNetwork] | type[Dueling
     assert any(bool((p.grad[0] != 0).any()) for p in model.parameters() if p.grad is not None)
 
 
+@pytest.mark.parametrize("kind", [QNetwork, DuelingQNetwork])
+def test_the_gradient_written_out_is_autograds(kind: type[QNetwork] | type[DuelingQNetwork]) -> None:
+    model = kind(4, 3, hidden=(8, 8), learners=2).double()
+    x, slope = torch.randn(2, 5, 4).double(), torch.randn(2, 5, 3).double()
+    known = torch.autograd.grad(model(x), list(model.parameters()), slope)
+    trace = model.traced(x)
+    torch.testing.assert_close(trace.said, model(x))
+    model.pull_back(trace, slope)
+    torch.testing.assert_close([parameter.grad for parameter in model.parameters()], list(known))
+
+
 def test_the_mean_over_the_actions_is_the_value() -> None:
     value, advantage = torch.randn(6, 1), torch.randn(6, 4)
     q = dueling(value, advantage)

@@ -1,5 +1,7 @@
 """The network whose gradient is written by hand is StackedMLP with ReLU, value by value and slope by slope."""
 
+from copy import deepcopy
+
 import torch
 
 from parnassus.reinforcement.rectified import RectifiedMLP
@@ -19,8 +21,20 @@ def test_values_and_gradients_are_those_of_autograd() -> None:
         y = model(own)
         slopes.append([y, *torch.autograd.grad((y * away).sum(), [own, *model.parameters()])])
     torch.testing.assert_close(slopes[0], slopes[1])
-    with torch.no_grad():
-        torch.testing.assert_close(ours(x), plain(x))
+    for _ in range(2):  # written anew, not added
+        trace = ours.traced(x)
+        ours.pull_back(trace, away)
+    torch.testing.assert_close([trace.said, *(p.grad for p in ours.parameters())], [slopes[1][0], *slopes[1][2:]])
+
+
+def test_a_copy_learns_its_own_weights() -> None:
+    model = RectifiedMLP(1, [3, 4, 2])
+    other = deepcopy(model).double()
+    x = torch.randn(1, 5, 3)
+    torch.testing.assert_close(other(x.double()).float(), model(x))
+    other.pull_back(other.traced(x.double()), torch.ones(1, 5, 2).double())
+    assert all(p.grad is not None and p.grad.dtype == torch.float64 for p in other.parameters())
+    assert all(p.grad is None for p in model.parameters())
 
 
 def test_it_begins_small_and_every_learner_anew() -> None:

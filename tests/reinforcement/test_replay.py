@@ -46,6 +46,23 @@ def test_all_are_drawn_alike_and_learners_apart() -> None:
     assert not torch.equal(found.rewards[0], found.rewards[1])
 
 
+def test_batches_are_those_rows_in_turn() -> None:
+    memory = Replay(3, capacity=50, learners=2)
+    memory.add(numbered(0, 50))
+    drawn = list(memory.draw(400, 5))
+    assert [part.places.shape[1] for part in drawn] == [800, 800, 400]  # as many as lie near the processor together
+    batches = [batch for part in drawn for batch in part.batches(400)]
+    assert len(batches) == 5
+    for batch in batches:
+        assert batch.transitions.observations.shape == (2, 400, 3)
+        assert torch.equal(batch.transitions.rewards, batch.places.float())
+        assert torch.equal(batch.transitions.terminated, batch.places % 2 == 1)
+    weighted = drawn[0]._replace(weights=drawn[0].transitions.rewards)
+    for batch in weighted.batches(400):
+        assert batch.weights is not None
+        assert torch.equal(batch.weights, batch.transitions.rewards)
+
+
 def test_it_goes_on_from_what_was_saved() -> None:
     memory, again = (Replay(3, capacity=10, learners=2) for _ in range(2))
     for first in (0, 7):

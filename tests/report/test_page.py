@@ -2,7 +2,6 @@
 
 import re
 from html.parser import HTMLParser
-from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure as Drawing
 
 from parnassus.report import curves, save_figure
 from parnassus.report.formulas import Formula
-from parnassus.report.page import Figure, Page, columns, inline_svg, metric_charts, number, render, words
+from parnassus.report.page import Figure, Page, columns, inline_svg, metric_charts, render, words
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 
@@ -184,29 +183,6 @@ def test_a_loss_is_drawn_on_a_logarithmic_scale_where_it_can_be(
     monkeypatch.setattr("parnassus.report.page.save_figure", save)
     metric_charts({"test_loss": ([0, 1], [100.0, low]), "score": ([0], [-1.0])}, tmp_path)
     assert scales == {"metric-loss": scale, "metric-score": "linear"}
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (3, "3"),
-        (1_234_567, "1,234,567"),
-        (4_000.0, "4,000"),
-        (-0.0, "0"),
-        (0.123456, "0.1235"),
-        (1e-7, "1e-07"),
-        (1e20, "1e+20"),
-        (True, "True"),
-        ("text", "text"),
-        (None, "None"),
-        (nan, "nan"),
-        (inf, "inf"),
-        (-inf, "-inf"),
-        ((1, 2), "(1, 2)"),
-    ],
-)
-def test_numbers_are_written_as_a_person_would(value: object, text: str) -> None:
-    assert number(value) == text
 
 
 def test_names_are_read_as_words() -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from parnassus.shapley import adjustment
-from parnassus.shapley.adjustment import adjusted, learned, product_values
+from parnassus.shapley.adjustment import adjusted, learned, product_values, understated
 from parnassus.shapley.coalitions import Asked, drawn_coalitions, drawn_sets, every_coalition
 from parnassus.shapley.game import members
 from parnassus.shapley.kernel_shap import Pairs, kernel_shap, regressed
@@ -72,6 +72,31 @@ def test_smooth_games_need_less_and_additivity_stays() -> None:
     plain, better = (solve(asked, looked_up(worth, asked.coalitions), *ends) for solve in (regressed, adjusted))
     assert float((better.values - exact).square().mean()) < 0.5 * float((plain.values - exact).square().mean())
     assert torch.allclose(better.values.sum(1), ends[1] - ends[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("most", [1_000, 20], ids=["all learned", "some learned"])
+def test_errors_are_right_for_games_that_are_as_rough_as_they_are_taken_for(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Games drawn from the Gaussian process itself; uncorrected, errors are too small by a tenth or so."""
+    players, roughness = 7, 2.0
+    apart = (members(players)[:, None] != members(players)).sum(-1).double()
+    root = torch.linalg.cholesky(torch.exp(-roughness / players * apart) + 1e-12 * torch.eye(2**players))
+    drawn = torch.randn(20_000, 2**players, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    worth = drawn @ root.mT
+    exact = shapley_values(worth - worth[:, :1])
+    monkeypatch.setattr(adjustment, "ROUGHNESS", (roughness,))
+    monkeypatch.setattr(adjustment, "AT_MOST", most)
+    monkeypatch.setattr(adjustment, "UNDERSTATED", (0.0, torch.inf))
+    monkeypatch.setattr(adjustment, "WORTH_IT", torch.inf)
+    more = []
+    for seed in range(4):
+        asked = drawn_coalitions(players, 60, generator=torch.Generator().manual_seed(seed))
+        found = adjusted(asked, looked_up(worth, asked.coalitions), worth[:, 0], worth[:, -1])
+        ratio = (found.values - exact).square().mean() / found.errors.square().mean()
+        assert float(ratio) == pytest.approx(1.0, abs=0.03)
+        more.append(understated(Pairs.of(asked, worth), roughness, most))
+    assert sum(more) / 4 > 1.0
 
 
 def test_sets_are_solved_as_one_by_one() -> None:

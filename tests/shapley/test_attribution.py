@@ -103,6 +103,8 @@ def test_models_and_sizes_that_will_not_do_get_a_sentence() -> None:
         explain_exactly(Interventional(lambda x: torch.rand(len(x), 1).to(x), normals(4, 3)), normals(1, 3))
     with pytest.raises(ModelError, match="not deterministic"):
         explain(Interventional(lambda x: torch.rand(len(x), 1).to(x), normals(4, 9)), normals(1, 9), 60)
+    with pytest.raises(ModelError, match="depends on the rows that it is asked with: alone it said"):
+        explain(Interventional(lambda x: (x - x.mean(0)).sum(1, keepdim=True), normals(4, 9)), normals(1, 9), 60)
     with pytest.raises(ModelError, match="returned"):
         explain(Interventional(as_model(lambda x: x.log().sum(1)), normals(4, 9)), normals(1, 9), 60)
     with pytest.raises(ValueError, match="at least 2 coalitions"):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from parnassus.shapley import masking
+from parnassus.shapley import portions
 from parnassus.shapley.attribution import explain, explain_exactly
 from parnassus.shapley.coalitions import drawn_sets
 from parnassus.shapley.first_layer import LinearFirst, interventional
@@ -29,7 +29,7 @@ def network(features: int = 5, outputs: int = 2) -> nn.Sequential:
 @pytest.mark.parametrize("together", [2**14, 28])
 @pytest.mark.parametrize("device", DEVICES)
 def test_worths_are_those_of_mixed_rows(device: str, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masking, "TOGETHER", together)
+    monkeypatch.setattr(portions, "ROWS", together)
     net, x, background = network().to(device), normals(3, 5), normals(7, 5, seed=1)
     value, plain = interventional(net, background), Interventional(as_model(net), background)
     assert isinstance(value, LinearFirst)

@@ -95,6 +95,25 @@ def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.allclose(again.errors, drawn.errors, rtol=1e-8)
 
 
+@pytest.mark.parametrize(("width", "most", "better"), [(6, 1_024, 0.05), (128, 256, 1.5)], ids=["few", "many"])
+def test_kinks_are_found_if_few_and_else_gradients_are_spaced_evenly(width: int, most: int, better: float) -> None:
+    """Never much worse than by midpoints alone; where kinks are few, exact."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+    slopes, x, low = Slopes(model.double()), normals(6, 5, seed=1), normals(1, 5, seed=2)
+
+    def by_midpoints(count: int) -> Tensor:
+        places = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+        points = torch.lerp(low[:, None], x[:, None], places[None, :, None])
+        mean: Tensor = slopes(points.flatten(0, 1)).unflatten(0, (6, count)).mean(1)
+        return mean * (x - low)[:, None]
+
+    truth, found = by_midpoints(40_000), along_lines(slopes, x, low, tolerance=1e-6, most=most)
+    assert found.asked <= most
+    off = (found.parts - truth).square().mean().sqrt()
+    assert float(off / (by_midpoints(most) - truth).square().mean().sqrt()) < better
+
+
 def test_a_short_budget_is_told_by_its_errors() -> None:
     model, x, background = network(nn.ReLU), normals(4, 5, seed=1), normals(3, 5, seed=2)
     exact = integrated_gradients(model, x, background)

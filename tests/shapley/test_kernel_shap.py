@@ -1,10 +1,13 @@
 """Kernel SHAP against exact values, one player to many, one game to several."""
 
+import sys
+
 import pytest
 import torch
 from torch import Tensor
 
-from parnassus.shapley.kernel_shap import kernel_shap, limiting_inverse
+from parnassus.shapley.coalitions import drawn_coalitions, every_coalition
+from parnassus.shapley.kernel_shap import Pairs, kernel_shap, limiting_inverse
 from parnassus.shapley.values import shapley_values
 
 
@@ -51,6 +54,30 @@ def test_errors_cover_what_is_missed() -> None:
         share.append(((found.values - exact).abs() / found.errors).flatten())
     within = [float((torch.cat(share) < many).double().mean()) for many in (1.0, 2.0)]
     assert within == pytest.approx([0.683, 0.954], abs=0.03)
+
+
+def test_errors_cover_with_few_pairs_too() -> None:
+    source = torch.Generator().manual_seed(0)
+    worth = torch.randn(50, 2**9, dtype=torch.float64, generator=source)
+    exact = shapley_values(worth - worth[:, :1])
+    for budget in (30, 50, 80):
+        found = [kernel_shap(lambda asked: looked_up(worth, asked), 9, budget, generator=source) for _ in range(20)]
+        within = torch.stack([((each.values - exact).abs() < 2 * each.errors).double().mean() for each in found])
+        assert float(within.mean()) == pytest.approx(0.96, abs=0.02)
+
+
+def test_freedom_is_that_of_squares_of_what_a_regression_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the squared mean over the variance, from many draws of noise; with nothing left to chance it is endless."""
+    asked = drawn_coalitions(6, 30, generator=torch.Generator().manual_seed(0))
+    like = torch.zeros(1, dtype=torch.float64)
+    pairs = Pairs.of(asked, like)
+    noise = torch.randn(100_000, len(pairs.size), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    left = (noise - (noise @ pairs.pull) @ pairs.centred.mT) / pairs.free
+    squares = pairs.errors(left).square()
+    assert torch.allclose(pairs.freedom(), 2 * squares.mean(0).square() / squares.var(0), rtol=0.1)
+    monkeypatch.setattr(sys.modules[Pairs.__module__], "MANY", 3)
+    assert bool((pairs.freedom() > 1).all())
+    assert Pairs.of(every_coalition(4), like).freedom().isinf().all()
 
 
 def test_too_few_to_know_is_said_by_infinite_errors() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.shapley import masking
+from parnassus.shapley import portions
 from parnassus.shapley.game import members
 from parnassus.shapley.masking import (
     ConditionalGaussian,
@@ -38,7 +38,7 @@ def test_worths_are_means_over_the_background() -> None:
 
 def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Interventional(squares, BACKGROUND)(X, members(3))
-    monkeypatch.setattr(masking, "TOGETHER", 15)
+    monkeypatch.setattr(portions, "ROWS", 15)
     assert torch.equal(Interventional(squares, BACKGROUND)(X, members(3)), whole)
 
 
@@ -49,7 +49,7 @@ def test_each_row_of_the_background_may_be_asked_otherwise(monkeypatch: pytest.M
     assert worth.shape == (5, 4, 2, 6)
     for other in range(5):
         assert torch.allclose(worth[other], value.of(slice(other, other + 1))(X, asked[other]))
-    monkeypatch.setattr(masking, "TOGETHER", 7)
+    monkeypatch.setattr(portions, "ROWS", 7)
     assert torch.equal(value.each(X, asked), worth)
     assert as_mean(value) is value
     one = as_mean(ConditionalGaussian(squares, BACKGROUND, draws=2))

@@ -43,6 +43,17 @@ def test_estimators_give_probabilities_or_predictions() -> None:
     assert torch.allclose(as_model(Sums())(X), X.sum(1, keepdim=True))
 
 
+def test_what_a_class_has_and_an_estimator_has_not() -> None:
+    """As scikit-learn's pipelines and voters, whose last step decides."""
+
+    class Pipeline(Sums):
+        @property
+        def predict_proba(self) -> object:
+            raise AttributeError("the last step has no probabilities")
+
+    assert torch.allclose(as_model(Pipeline())(X), X.sum(1, keepdim=True))
+
+
 def test_a_module_is_asked_as_in_evaluation_and_left_as_it_was() -> None:
     module = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
     answers = as_model(module)(X)
@@ -65,6 +76,8 @@ def test_wrong_models_get_a_sentence() -> None:
         as_model(3.0)
     with pytest.raises(ModelError, match="a number or a row of them for each input"):
         as_model(lambda x: x[:2])(X)
+    with pytest.raises(ModelError, match="words such as 'ill'; give numbers"):
+        as_model(lambda x: np.array(["ill"] * len(x)))(X)
     with pytest.raises(ModelError, match="returned nan"):
         as_model(lambda x: x[:, 0].log().sqrt())(X)
 

@@ -5,7 +5,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor, nn
 
-from parnassus.shapley import masking
+from parnassus.shapley import portions
 from parnassus.shapley.attribution import explain, explain_exactly
 from parnassus.shapley.superpixels import (
     blurred,
@@ -101,7 +101,7 @@ def test_wide_images_are_asked_about_a_few_at_a_time(monkeypatch: pytest.MonkeyP
     images = randoms(2, 1, 6, 6).double()
     game = masked_images(brightest, randoms(2, 1, 6, 6, seed=1).double(), tiles(6, 6, 2))
     whole = explain_exactly(game, images.flatten(1))
-    monkeypatch.setattr(masking, "WIDEST", 36 * 10)
+    monkeypatch.setattr(portions, "BYTES", 36 * 8 * 10 * portions.UNSEEN)
     asked.clear()
     assert torch.equal(explain_exactly(game, images.flatten(1)).values, whole.values)
     assert max(asked) <= 10

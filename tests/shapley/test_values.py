@@ -17,6 +17,7 @@ from parnassus.shapley.values import (
     marginals,
     shapley_values,
     subset_weights,
+    widened,
 )
 
 
@@ -109,3 +110,20 @@ def test_a_wrong_value_breaks_an_axiom() -> None:
 def test_wrong_counts_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="362,880 orders"):
         by_all_orders(torch.zeros(2**9))
+
+
+def test_errors_from_few_samples_are_widened_as_student_found() -> None:
+    one = torch.ones(1, dtype=torch.float64)
+    share = torch.special.ndtr(torch.tensor(2.0, dtype=torch.float64))
+    cauchy, two = torch.tan(torch.pi * (share - 0.5)), (2 * share - 1) / (2 * share * (1 - share)).sqrt()
+    assert float(widened(one, 1)) == pytest.approx(float(cauchy) / 2)
+    assert float(widened(one, 2)) == pytest.approx(float(two) / 2)
+    assert widened(one, 10**9).tolist() == pytest.approx([1.0])
+    freedom = torch.tensor([0.1, 1.0, torch.inf], dtype=torch.float64)  # less than one is not believed
+    assert widened(one.float().expand(2, 3), freedom)[1].tolist() == pytest.approx([float(cauchy) / 2] * 2 + [1.0])
+
+
+def test_means_of_three_are_covered() -> None:
+    drawn = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    errors = widened(drawn.std(1, keepdim=True) / 3**0.5, 2)[:, 0]
+    assert float((drawn.mean(1).abs() <= 2 * errors).double().mean()) == pytest.approx(0.9545, abs=0.005)

@@ -56,6 +56,7 @@ from parnassus.attention.masks import causal_mask, length_mask, padding_mask
 from parnassus.attention.multi_head import MultiHeadAttention, Offered, Widths, cross_attention
 from parnassus.attention.music_transformer import music_transformer
 from parnassus.attention.nystrom import landmarks, nystrom_attention, pseudo_inverse
+from parnassus.attention.one_row import Affine, affine
 from parnassus.attention.peak_memory import peak_memory
 from parnassus.attention.performer import PerformerAttention, causal_performer_attention, performer_attention
 from parnassus.attention.random_features import (
@@ -114,6 +115,7 @@ from parnassus.attention.writer import Writer
 
 __all__ = [
     "AdditiveScore",
+    "Affine",
     "Alibi",
     "Attended",
     "BahdanauDecoder",
@@ -163,6 +165,7 @@ __all__ = [
     "Witness",
     "Writer",
     "additive_map",
+    "affine",
     "alibi_bias",
     "alibi_slopes",
     "array_access",

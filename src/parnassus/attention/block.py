@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from parnassus.attention.cache import Memory
 from parnassus.attention.multi_head import MultiHeadAttention, Offered
+from parnassus.attention.one_row import Affine
 from parnassus.attention.self_attention import SelfAttention
 
 Map: TypeAlias = Callable[[Tensor], Tensor]
@@ -31,7 +32,7 @@ def feed_forward(
 ) -> nn.Sequential:
     """FFN(x) = W₂ σ(W₁ x + b₁) + b₂ at each place; one activation, between two affine maps (book sec. 10.1)."""
     hidden = 4 * width if hidden is None else hidden
-    layers = [nn.Linear(width, hidden), activation(), nn.Linear(hidden, width)]
+    layers = [Affine(width, hidden), activation(), Affine(hidden, width)]
     return nn.Sequential(*layers, *([nn.Dropout(dropout)] if dropout else []))
 
 
@@ -57,8 +58,9 @@ class Block(nn.Module):
         mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
         cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        x = self.arrange(x, self.norms[0], lambda h: self.attention(h, mask, cache))
-        return self.arrange(x, self.norms[1], self.dense)
+        first, second = self.norms
+        x = self.arrange(x, first, lambda h: self.attention(h, mask, cache))
+        return self.arrange(x, second, self.dense)
 
 
 class DecoderBlock(nn.Module):
@@ -98,6 +100,7 @@ class DecoderBlock(nn.Module):
         cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """The same, with the keys and values of the other sequence worked out before."""
-        x = self.arrange(x, self.norms[0], lambda h: self.attention(h, mask, cache))
-        x = self.arrange(x, self.norms[1], lambda h: self.cross.ask(h, offered, memory_mask))
-        return self.arrange(x, self.norms[2], self.dense)
+        first, second, third = self.norms
+        x = self.arrange(x, first, lambda h: self.attention(h, mask, cache))
+        x = self.arrange(x, second, lambda h: self.cross.ask(h, offered, memory_mask))
+        return self.arrange(x, third, self.dense)

@@ -1,6 +1,5 @@
 """Tokens as vectors, with or without the place at which they stand (book sec. 10.1.1)."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -36,6 +35,5 @@ class PositionalEmbedding(nn.Module):
         end, places = start + tokens.shape[1], self.places.num_embeddings
         if end > places:
             raise ValueError(f"there are embeddings for {places} places; got tokens up to place {end}")
-        place: Tensor = self.places(torch.arange(start, end, device=tokens.device))
-        embedded: Tensor = self.tokens(tokens) + place
+        embedded: Tensor = self.tokens(tokens) + self.places.weight[start:end]
         return embedded

@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 from parnassus.attention.block import Block, feed_forward
 from parnassus.attention.cache import Cache
 from parnassus.attention.embedding import PositionalEmbedding, TokenEmbedding
+from parnassus.attention.one_row import affine
 from parnassus.attention.rotary import Rotary
 from parnassus.attention.self_attention import SelfAttention
 from parnassus.text.reading import State
@@ -78,8 +79,7 @@ class LanguageModel(nn.Module):
         return Cache(tuple(layer.remember(batch, self.window) for layer in layers))
 
     def _logits(self, x: Tensor) -> Tensor:
-        logits: Tensor = nn.functional.linear(self.norm(x), self.embedding.tokens.weight)
-        return logits
+        return affine(self.norm(x), self.embedding.tokens.weight)
 
 
 def gpt(

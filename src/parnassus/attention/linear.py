@@ -14,8 +14,11 @@ from parnassus.attention.self_attention import SelfAttention, join_heads
 
 Features: TypeAlias = Callable[[Tensor], Tensor]
 """φ: queries or keys (…, time, width) as features (…, time, features)."""
-GROUP = 16
-"""Chunks whose sums one product adds up; the sums of the groups are added up in the same way."""
+GROUP = {"cpu": 16, "cuda": 128}
+"""Chunks whose sums one product adds up; the sums of the groups are added up in the same way, by passes of their own.
+
+A GPU has arithmetic to spare but waits for memory, so it takes the larger groups.
+"""
 
 
 def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -23,7 +26,7 @@ def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Not as (eˣ − 1) + 1, which in single precision is 0 below x = −17.
     """
-    if not x.requires_grad:
+    if not (x.requires_grad and torch.is_grad_enabled()):
         return _EluFeatures.forward(x)
     features: Tensor = _EluFeatures.apply(x)  # type: ignore[no-untyped-call]  # torch has no type for it
     return features
@@ -139,7 +142,8 @@ def recall(
         known = pad(known, (0, sums.shape[-1] - out - 1))
         before, after = (before + known.unsqueeze(-3)).to(q.dtype), after + known
     near = (q @ k.mT).tril_()
-    mixed = torch.baddbmm(*(x.flatten(0, -3) for x in (near @ v, q, before))).view(v.shape)
+    close, q, before = (x.flatten(0, -3) for x in (near @ v, q, before))
+    mixed = close.baddbmm_(q, before).view(v.shape)  # in place, or it would be copied first
     values, total, _ = mixed.split([out, 1, mixed.shape[-1] - out - 1], -1)
     return _divided(values, total).flatten(-3, -2)[..., :time, :], Sums(after[..., :out], after[..., out])
 
@@ -229,13 +233,11 @@ def mask_of_keys(mask: Bool[Tensor, "*batch queries keys"] | None) -> Bool[Tenso
 
 
 def with_ones(x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch wider"]:
-    """One more column, of ones, then zeros until a row has whole 16 bytes: a GPU multiplies such rows far faster.
+    """One more column, of ones, and more of them until a row has whole 16 bytes: a GPU multiplies such rows far faster.
 
-    Padded and then written to: a GPU would take several times as long to concatenate.
+    Padded: a GPU would take several times as long to concatenate.
     """
-    wider = pad(x, (0, 1 + _spare(x)))
-    wider[..., x.shape[-1]] = 1.0
-    return wider
+    return pad(x, (0, 1 + _spare(x)), value=1.0)
 
 
 def with_column(x: Float[Tensor, "*batch width"], column: Float[Tensor, "*#batch 1"]) -> Float[Tensor, "*batch wider"]:
@@ -244,7 +246,7 @@ def with_column(x: Float[Tensor, "*batch width"], column: Float[Tensor, "*#batch
 
 
 def _spare(x: Tensor) -> int:
-    """Columns of zeros after one more."""
+    """Columns after one more."""
     return -(x.shape[-1] + 1) % (16 // x.element_size())
 
 
@@ -271,11 +273,12 @@ def _before(sums: Float[Tensor, "*batch chunks numbers"]) -> Float[Tensor, "*bat
     chunks = sums.shape[-2]
     if chunks == 1:
         return torch.zeros_like(sums)
-    grouped = _in_chunks(sums, min(chunks, GROUP))
+    group = GROUP.get(sums.device.type, 16)
+    grouped = _in_chunks(sums, min(chunks, group))
     earlier = sums.new_ones(grouped.shape[-2], grouped.shape[-2]).tril(-1)
     within = earlier @ grouped
-    if chunks > GROUP:
-        within = within + _before(within[..., -1, :] + grouped[..., -1, :]).unsqueeze(-2)
+    if chunks > group:
+        within += _before(within[..., -1, :] + grouped[..., -1, :]).unsqueeze(-2)
     return within.flatten(-3, -2)[..., :chunks, :]
 
 

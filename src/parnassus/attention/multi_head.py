@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from parnassus.attention.dot_product import attend, attention_weights
+from parnassus.attention.one_row import Affine
 from parnassus.attention.self_attention import join_heads, split_heads
 
 
@@ -57,10 +58,10 @@ class MultiHeadAttention(nn.Module):
         if not 0 <= dropout < 1:
             raise ValueError(f"a share to drop must satisfy 0 ≤ dropout < 1; got dropout={dropout}")
         self.heads, self.scale, self.dropout = heads, scale, dropout
-        self.query = nn.Linear(widths.query, heads * key_width, bias=bias)
-        self.key = nn.Linear(widths.key, heads * key_width, bias=bias)
-        self.value = nn.Linear(widths.value, heads * value_width, bias=bias)
-        self.answer = nn.Linear(heads * value_width, widths.output, bias=bias)
+        self.query = Affine(widths.query, heads * key_width, bias=bias)
+        self.key = Affine(widths.key, heads * key_width, bias=bias)
+        self.value = Affine(widths.value, heads * value_width, bias=bias)
+        self.answer = Affine(heads * value_width, widths.output, bias=bias)
 
     def forward(
         self,

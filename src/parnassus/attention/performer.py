@@ -100,8 +100,11 @@ class _Looked(torch.autograd.Function):
         level = level if d_total is None else level + d_total.unsqueeze(-1)
         d_scores = (with_column(d_answer, level) @ with_ones(value).mT).mul_(weights)
         d_query = d_scores @ key if ctx.needs_input_grad[0] else None
-        d_key = d_scores.mT @ query if ctx.needs_input_grad[1] else None
-        return d_query, d_key, weights.mT @ d_answer, d_scores.sum(-2), None
+        if ctx.needs_input_grad[1]:
+            summed = d_scores.mT @ with_ones(query)
+            d_key, d_height = summed[..., : key.shape[-1]], summed[..., key.shape[-1]]
+            return d_query, d_key, weights.mT @ d_answer, d_height, None
+        return d_query, None, weights.mT @ d_answer, d_scores.sum(-2), None
 
 
 def causal_performer_attention(

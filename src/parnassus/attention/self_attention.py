@@ -8,6 +8,7 @@ from parnassus.attention.cache import KeyValues, Memory
 from parnassus.attention.dot_product import attend, attention_weights
 from parnassus.attention.head_positions import HeadPositions
 from parnassus.attention.masks import causal_mask
+from parnassus.attention.one_row import Affine
 
 
 def split_heads(x: Float[Tensor, "batch time width"], heads: int) -> Float[Tensor, "batch {heads} time part"]:
@@ -46,8 +47,8 @@ class SelfAttention(nn.Module):
             raise ValueError(f"a share to drop must satisfy 0 ≤ dropout < 1; got dropout={dropout}")
         self.heads, self.causal, self.dropout = heads, causal, dropout
         self.positions = positions
-        self.ask = nn.Linear(width, 3 * width, bias=bias)
-        self.answer = nn.Linear(width, width, bias=bias)
+        self.ask = Affine(width, 3 * width, bias=bias)
+        self.answer = Affine(width, width, bias=bias)
 
     def forward(
         self,
@@ -76,7 +77,9 @@ class SelfAttention(nn.Module):
         Float[Tensor, "batch heads time part"],
     ]:
         """Queries, keys and values of each head, queries and keys turned by their places."""
-        query, key, value = (split_heads(part, self.heads) for part in self.ask(x).chunk(3, -1))
+        batch, time, width = x.shape
+        parts = self.ask(x).view(batch, time, 3, self.heads, width // self.heads).unbind(2)
+        query, key, value = (part.transpose(1, 2) for part in parts)
         if self.positions is not None:
             query, key = self.positions.turn(query, start), self.positions.turn(key, start)
         return query, key, value

@@ -7,13 +7,14 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear
+from torch.nn.functional import cross_entropy
 
 from parnassus.attention.block import Arrangement, DecoderBlock, feed_forward, pre_norm
 from parnassus.attention.cache import Cache
 from parnassus.attention.embedding import PositionalEmbedding
 from parnassus.attention.encoder import Encoder, encoder, last_norm, of_length_one
 from parnassus.attention.multi_head import Offered, cross_attention
+from parnassus.attention.one_row import affine
 from parnassus.attention.self_attention import SelfAttention
 from parnassus.text.reading import State
 
@@ -111,7 +112,7 @@ class Transformer(nn.Module):
         return x
 
     def _logits(self, x: Tensor) -> Tensor:
-        return linear(self.norm(x), self.embedding.tokens.weight)
+        return affine(self.norm(x), self.embedding.tokens.weight)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ def evaluate_runs(players: list[Player], *, episodes: int, seed: int, as_json: b
     """Let the agents of every run play, and print what they reach: a table, or JSON."""
     if episodes < 1:
         raise RunError(f"--episodes must be at least 1; got {episodes}")
-    found = [evaluated(player, player.returns(episodes, seed=seed)) for player in players]
+    returns = [player.returns(episodes, seed=seed) for player in players]
+    found = [evaluated([player], [own]) for player, own in zip(players, returns, strict=True)]
+    found += [evaluated([players[i] for i in group], [returns[i] for i in group]) for group in alike(players)]
     if as_json:
         print(json.dumps([asdict(each) for each in found], indent=2, ensure_ascii=False, allow_nan=False))
         return 0
@@ -44,19 +46,35 @@ def evaluate_runs(players: list[Player], *, episodes: int, seed: int, as_json: b
     console.print(as_table(found))
     how = "actions drawn as in training" if players[0].drawn else "the best action always"
     console.print(
-        f"\n{episodes} {'episode' if episodes == 1 else 'episodes'} a learner, {how}; IQM is the mean of the middle "
-        "half of the learners, with its 95 % interval over learners drawn again.",
+        f"\n{episodes} {'episode' if episodes == 1 else 'episodes'} a learner, {how}. A learner counts by its mean: "
+        "spread is the deviation of these, IQM the mean of their middle half, 95 % its interval over learners drawn "
+        "again.",
         style="dim",
     )
     return 0
 
 
-def evaluated(player: Player, returns: Float[Tensor, "learners episodes"]) -> Evaluation:
+def alike(players: list[Player]) -> list[list[int]]:
+    """Groups of runs, by their places, that differ in nothing but their seed: together they are one experiment."""
+    groups: list[list[int]] = []
+    for place, player in enumerate(players):
+        for group in groups:
+            seeds = {players[other].seed for other in group}
+            if players[group[0]].experiment == player.experiment and player.seed not in seeds:
+                group.append(place)
+                break
+        else:
+            groups.append([place])
+    return [group for group in groups if len(group) > 1]
+
+
+def evaluated(players: list[Player], found: list[Float[Tensor, "learners episodes"]]) -> Evaluation:
     """A learner counts by the mean of its episodes, so that seeds are compared, not lucky episodes."""
-    means, env = returns.mean(1), player.experiment.env
+    returns, env = torch.cat(found), players[0].experiment.env
+    means = returns.mean(1)
     several, goal = len(means) > 1, GOALS.get(env)
     return Evaluation(
-        run=player.name,
+        run=" + ".join(player.name for player in players),
         env=env,
         learners=len(means),
         episodes=returns.shape[1],
@@ -72,20 +90,18 @@ def evaluated(player: Player, returns: Float[Tensor, "learners episodes"]) -> Ev
 
 
 def as_table(found: list[Evaluation]) -> Table:
-    """A line for each run."""
+    """Two lines for each run: its name and numbers, and where it acts."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("run", "environment", "learners", "mean", "spread", "IQM", "95 %", "solved"):
-        left = name in ("run", "environment")
-        table.add_column(name, justify="left" if left else "right", no_wrap=not left, overflow="fold")
+    for name in ("run", "learners", "mean", "spread", "IQM", "95 %", "solved"):
+        table.add_column(name, justify="left" if name == "run" else "right", no_wrap=name != "run", overflow="fold")
     for each in found:
         table.add_row(
-            escape(each.run),
-            escape(each.env),
+            f"{escape(each.run)}\n[dim]{escape(each.env)}[/]",
             str(each.learners),
-            f"{each.mean:.1f}",
-            "—" if each.spread is None else f"{each.spread:.1f}",
-            f"{each.interquartile_mean:.1f}",
-            "—" if each.interval is None else "{:.1f} to {:.1f}".format(*each.interval),
+            f"{each.mean:.4g}",
+            "—" if each.spread is None else f"{each.spread:.3g}",
+            f"{each.interquartile_mean:.4g}",
+            "—" if each.interval is None else "{:.4g} to {:.4g}".format(*each.interval),
             "—" if each.solved is None else f"{each.solved} of {each.learners}",
         )
     return table

@@ -10,7 +10,7 @@ import tyro
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.cli.explained import Explained, say
+from parnassus.cli.explained import Explained, counted, say
 from parnassus.cli.places import RUNS
 from parnassus.cli.predictor import Predictor, find_predictor
 from parnassus.cli.rows import Features, drawn, open_features
@@ -88,6 +88,8 @@ def explained_rows(settings: Settings) -> Explained:
     output = chosen_output(settings.output, names, answers)
     model = Counted(predictor.model, output)
     plain = settings.value == "interventional"
+    if not plain and len(others) < 2:
+        raise RunError(f"--value conditional needs a background of at least two rows; got {len(others)}")
     of_trees = by_trees(predictor, x, others, answers[:, output], output) if plain else None
     unknown = Interventional if plain else ConditionalGaussian
     parts = of_trees or worked_out(unknown(model, others.to(kind)), x.to(kind), settings)
@@ -98,7 +100,9 @@ def explained_rows(settings: Settings) -> Explained:
         output=names[output] if names else f"output {output}" if answers.shape[1] > 1 else "",
         parts=parts,
         said=answers[:, output],
-        base_is=f"{len(others)} rows of the background" if plain else f"a Gaussian fitted to {len(others)} rows",
+        base_is=f"{counted(len(others), 'row')} of the background"
+        if plain
+        else f"a Gaussian fitted to {counted(len(others), 'row')}",
         model_rows=model.rows,
         closed=of_trees is not None,
         wished=settings.error,
@@ -135,7 +139,7 @@ def worked_out(value: ValueFunction, x: Float[Tensor, "rows features"], settings
         )
     generator = torch.Generator().manual_seed(settings.seed)
     affordable = settings.budget is None and every * rows <= AT_ONCE
-    if settings.error is None or affordable:
+    if settings.error is None:
         enough = max(8 * value.players, min(2 * value.players + 2048, AT_ONCE // rows))
         return explain(value, x, settings.budget or (every if affordable else enough), generator=generator)
     most = settings.budget or min(every, 4 * AT_ONCE)
@@ -167,7 +171,8 @@ def asked(
             raise
         except Exception as error:
             problem = problem or f"{type(error).__name__}: {' '.join(str(error).split())}"
-    raise RunError(f"{predictor.name} fails when it is asked about {len(x)} rows of {x.shape[1]} features: {problem}")
+    asked_about = f"{counted(len(x), 'row')} of {counted(x.shape[1], 'feature')}"
+    raise RunError(f"{predictor.name} fails when it is asked about {asked_about}: {problem}")
 
 
 def output_names(predictor: Predictor, features: Features, count: int) -> tuple[str, ...]:

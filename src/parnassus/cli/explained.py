@@ -103,7 +103,7 @@ def of_one(explained: Explained, top: int) -> Table:
         table.add_row(escape(name), value, f"{part:+.4g}", doubt, _bar(part, longest))
     if order[top:]:
         rest = float(parts[order[top:]].sum())
-        table.add_row(f"[dim]{len(order) - top} others[/]", "", f"{rest:+.4g}", "", "")
+        table.add_row(f"[dim]{counted(len(order) - top, 'other')}[/]", "", f"{rest:+.4g}", "", "")
     return table
 
 
@@ -127,17 +127,23 @@ def small_print(explained: Explained, console: Console) -> None:
     how = (
         "exact, by the closed form of trees"
         if explained.closed
-        else f"exact, from all {found.coalitions:,} coalitions of {players} features"
+        else f"exact, from all {found.coalitions:,} coalitions of {counted(players, 'feature')}"
         if explained.exact
         else f"{found.coalitions:,} coalitions of {players} features asked, largest standard error {error:.2g}"
     )
-    if explained.wished is not None and error > explained.wished:
-        how += f", not below {explained.wished:g}: raise --budget"
+    if explained.wished is not None and not explained.exact:
+        met = error <= explained.wished
+        how += f", below {explained.wished:g} as wished" if met else f", not below {explained.wished:g}: raise --budget"
     console.print(
         f"\n{how}; {explained.model_rows:,} rows went through the model; "
         f"the parts sum to the prediction within {explained.gap:.1g}",
         markup=False,
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """1 row, 2,000 rows."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def picture(explained: Explained, top: int) -> "Figure":
@@ -176,6 +182,8 @@ def as_data(explained: Explained) -> dict[str, object]:
     ]
     return {
         "model": explained.predictor,
+        "wished": explained.wished,
+        "largest_error": largest_error(found),
         "data": explained.features.about,
         "output": explained.output,
         "exact": explained.exact,

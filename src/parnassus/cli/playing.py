@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Shaped
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from parnassus.reinforcement.environments import Environments
 from parnassus.reinforcement.evaluation import episode_returns
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import find_run
+from parnassus.runs.folder import RunFolder, find_run
 from parnassus.train.devices import choose_device
 from parnassus.train.trained import Trained
 
@@ -52,6 +52,12 @@ class Player:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def seed(self) -> int:
+        """Of its training."""
+        options = RunFolder(self.folder).read_json("run.json")["options"]
+        return int(cast("dict[str, int]", options)["seed"])
 
     @torch.no_grad()
     def __call__(self, x: Float[Tensor, "learners batch features"]) -> Shaped[Tensor, "learners batch *action"]:

@@ -107,6 +107,10 @@ def _features(table: Table, predictor: Predictor, targets: tuple[str, ...]) -> l
 
 
 def _demand_count(predictor: Predictor, found: int, where: str) -> None:
+    if predictor.features is not None and found < predictor.features:
+        raise DataError(
+            f"{predictor.name} takes {predictor.features} features, and {where} has only {found} columns for them"
+        )
     if predictor.features not in (None, found):
         raise DataError(
             f"{predictor.name} takes {predictor.features} features, and {where} has {found}; "

@@ -14,6 +14,7 @@ from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
 from parnassus.cli.places import RUNS
 from parnassus.report.formulas import Formula
+from parnassus.report.numbers import number
 from parnassus.runs.errors import Interrupted, RunError
 from parnassus.runs.folder import RunFolder, find_run
 from parnassus.runs.metrics import read_metrics
@@ -119,7 +120,7 @@ def say(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
         band = recipe.expected.get(name)
         limits, about = (str(band), band.about) if band is not None else ("", "")
         verdict = "" if band is None or not limits or not judged else _verdict(holds=band.holds(value))
-        table.add_row(name.replace("_", " "), f"{value:.5g}", limits + verdict, escape(about))
+        table.add_row(name.replace("_", " "), number(value, 5), limits + verdict, escape(about))
     console = Console(highlight=False)
     console.print(table)
     console.print(f"report: {folder.path / 'report.html'}", soft_wrap=True)

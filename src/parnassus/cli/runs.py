@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from parnassus.report.numbers import number
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run, run_folders
 from parnassus.runs.metrics import read_metrics
@@ -17,7 +18,7 @@ from parnassus.runs.metrics import read_metrics
 console = Console(highlight=False)
 
 
-def show_runs(action: str, names: list[str], *, metric: str, root: Path) -> int:
+def show_runs(action: str, names: list[str], *, metric: str, note: str, root: Path) -> int:
     """One of list, compare, open, keep."""
     if action == "list":
         return list_runs(root)
@@ -26,7 +27,7 @@ def show_runs(action: str, names: list[str], *, metric: str, root: Path) -> int:
     if action == "open":
         return open_report(find_run(root, names[0] if names else "last"))
     if action == "keep":
-        return keep(find_run(root, names[0] if names else "last"))
+        return keep(find_run(root, names[0] if names else "last"), note)
     raise RunError(f"runs takes list, compare, open or keep; got {action!r}")
 
 
@@ -41,7 +42,7 @@ def list_runs(root: Path) -> int:
         about, result = folder.read_json("run.json"), folder.read_json("result.json")
         facts = f"{folder.status:<11}  {about.get('profile')!s:<7}  {result.get('seconds', '')!s:>7}"
         console.print(f"{folder.path.name:<{width}}  {facts}".rstrip(), markup=False, soft_wrap=True)
-        shown = " · ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in _numbers(result).items())
+        shown = " · ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in _numbers(result).items())
         if shown:
             console.print(Padding(Text(shown, style="dim"), (0, 0, 0, 2)))
     return 0
@@ -79,14 +80,15 @@ def open_report(folder: RunFolder) -> int:
     return 0
 
 
-def keep(folder: RunFolder, results: Path = Path("results")) -> int:
+def keep(folder: RunFolder, note: str = "", results: Path = Path("results")) -> int:
     """Write what a finished run measured to results/RUN.json: its numbers, command, seed, machine and versions."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
     if not result:
         raise RunError(f"{folder.path.name} has no result to keep: it is {folder.status}")
     results.mkdir(exist_ok=True)
     path = results / f"{folder.path.name}.json"
-    path.write_text(json.dumps({**about, **result}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    kept = {**about, **result, **({"note": note} if note else {})}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     console.print(f"kept: {path}", soft_wrap=True)
     return 0
 

@@ -145,6 +145,7 @@ def runs(
     /,
     *,
     metric: str = "loss",
+    note: str = "",
     folder: Path = RUNS,
 ) -> int:
     """List runs, compare two or more of them in a table and a plot, open a report, or keep a result.
@@ -153,11 +154,12 @@ def runs(
         action: list, compare, open (the report in a browser) or keep (the result in results/)
         names: runs to compare, open or keep; an unambiguous beginning will do, and `last`
         metric: the curve that compare plots
+        note: what a reader of a kept result must know beside it
         folder: where the runs are
     """
     from parnassus.cli.runs import show_runs
 
-    return show_runs(action, list(names), metric=metric, root=folder)
+    return show_runs(action, list(names), metric=metric, note=note, root=folder)
 
 
 def resume(name: Positional[str], /, *, folder: Path = RUNS, device: str | None = None) -> int:

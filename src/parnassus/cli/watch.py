@@ -12,7 +12,7 @@ from torch import Tensor
 
 from parnassus.cli.playing import Player
 from parnassus.reinforcement.environments import SIMULATED, BrokenEnvironmentError, Environments, Gymnasium
-from parnassus.reinforcement.environments.gymnasium import made
+from parnassus.reinforcement.environments.copies import made
 from parnassus.runs.errors import RunError
 
 if TYPE_CHECKING:
@@ -109,25 +109,38 @@ def drawn_here(player: Player) -> Stage:
 
 def filmed(player: Player) -> Stage:
     """One of gymnasium's, which draws itself: at its start and after every step."""
-    env = player.experiment.env
-    worlds, world = Gymnasium(env, 1, device=player.device), made(env, pictures=True)
-    from gymnasium.error import Error
     from gymnasium.wrappers import RenderCollection
 
+    env = player.experiment.env
+    cameras: list[RenderCollection[object, object]] = []
+
+    def make(name: str) -> "gymnasium.Env[Any, Any]":
+        cameras.append(RenderCollection(drawing(name), reset_clean=False))
+        return cast("gymnasium.Env[Any, Any]", cameras[0])
+
+    def picture(_seen: Tensor, _action: Tensor | None) -> "Picture":
+        frames = cast("list[Picture]", cameras[0].render())
+        return np.asarray(frames[0], dtype=np.uint8)  # a second one begins the next episode
+
+    worlds = Gymnasium(env, 1, device=player.device, make=make)
+    return Stage(worlds, picture, 1 / float(cameras[0].metadata.get("render_fps", 30)))
+
+
+def drawing(name: str) -> "gymnasium.Env[Any, Any]":
+    """A world of gymnasium that draws itself, or a sentence."""
+    from gymnasium.error import Error
+
+    try:
+        world = made(name, pictures=True)
+    except BrokenEnvironmentError as error:
+        raise BrokenEnvironmentError(f"{name} has no pictures to make a film of: {error}") from None
     try:
         world.reset()
         if not isinstance(world.render(), np.ndarray):
-            raise BrokenEnvironmentError(f"{env} has no pictures to make a film of")
+            raise BrokenEnvironmentError(f"{name} has no pictures to make a film of")
     except (Error, NotImplementedError, ImportError) as error:
-        raise BrokenEnvironmentError(f"{env} cannot draw itself: {str(error).splitlines()[0]}") from None
-    camera: RenderCollection[object, object] = RenderCollection(world, reset_clean=False)
-    worlds.worlds = [cast("gymnasium.Env[Any, Any]", camera)]
-
-    def picture(_seen: Tensor, _action: Tensor | None) -> "Picture":
-        frames = cast("list[Picture]", camera.render())
-        return np.asarray(frames[0], dtype=np.uint8)  # a second one begins the next episode
-
-    return Stage(worlds, picture, 1 / float(world.metadata.get("render_fps", 30)))
+        raise BrokenEnvironmentError(f"{name} cannot draw itself: {str(error).splitlines()[0]}") from None
+    return world
 
 
 def shown(scenes: Iterable[Scene], ends: list[Scene], *, seconds: float) -> "Iterator[tuple[Picture, int]]":

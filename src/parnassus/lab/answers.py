@@ -8,9 +8,10 @@ from nicegui import ui
 from parnassus.lab.charts import chart, curves
 from parnassus.lab.components import PlaneView, Range
 from parnassus.lab.graphs import graph_svg
-from parnassus.lab.tags import button, live, maths, number, tag, words
+from parnassus.lab.tags import button, live, maths, tag, words
 from parnassus.report.formulas import formula_html
 from parnassus.report.ink import PALETTE
+from parnassus.report.numbers import number
 
 MANY = 24
 """From so many bars on, they stand upright in a chart."""

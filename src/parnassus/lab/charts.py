@@ -78,6 +78,7 @@ def curves(
             "scale": True,
             "axisLabel": {":formatter": NUMBER},
             "nameTextStyle": {"align": "left"},
+            "axisLine": {"onZero": False},
             "splitLine": {"lineStyle": {"color": GREY}},
         },
         "series": series,

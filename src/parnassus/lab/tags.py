@@ -51,12 +51,5 @@ def live(name: str, text: str = "", classes: str = "") -> ui.label:
     return label
 
 
-def number(value: object) -> str:
-    """A number as a person would write it, anything else as it is."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return "—" if value is None else str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
 def words(name: str) -> str:
     return name.replace("_", " ")

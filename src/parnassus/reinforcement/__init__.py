@@ -10,7 +10,7 @@ from parnassus.reinforcement.collector import Collector, Experience
 from parnassus.reinforcement.conjugate_gradient import conjugate_gradient
 from parnassus.reinforcement.decision import MarkovDecisionProcess
 from parnassus.reinforcement.double_q import double_q_learning
-from parnassus.reinforcement.dqn import explored, hold, q_loss
+from parnassus.reinforcement.dqn import explored, exploring, hold, q_loss, q_slope
 from parnassus.reinforcement.draws import draw
 from parnassus.reinforcement.environments import BrokenEnvironmentError, Environments, environments
 from parnassus.reinforcement.evaluation import episode_returns, interquartile_mean
@@ -19,6 +19,7 @@ from parnassus.reinforcement.exploration import epsilon_greedy, trembling
 from parnassus.reinforcement.grid_world import GridWorld
 from parnassus.reinforcement.judged import Judged, judged
 from parnassus.reinforcement.laws import Choice, Spread
+from parnassus.reinforcement.lean_adam import LeanAdam
 from parnassus.reinforcement.markov_reward import MarkovRewardProcess, solve_bellman
 from parnassus.reinforcement.moments import Moments, RewardScale
 from parnassus.reinforcement.n_step import learn_n_steps
@@ -48,6 +49,7 @@ from parnassus.reinforcement.rectified import RectifiedMLP
 from parnassus.reinforcement.replay import Remembered, Replay
 from parnassus.reinforcement.returns import discounted_returns
 from parnassus.reinforcement.rollout import Rollout, rollout
+from parnassus.reinforcement.solved import UntilSolved
 from parnassus.reinforcement.stacked import StackedLinear, StackedMLP, clip_each
 from parnassus.reinforcement.step_sizes import constant, shrinking
 from parnassus.reinforcement.surrogate import clipped_surrogate, policy_ratio
@@ -86,6 +88,7 @@ __all__ = [
     "Experience",
     "GridWorld",
     "Judged",
+    "LeanAdam",
     "Learned",
     "MarkovDecisionProcess",
     "MarkovRewardProcess",
@@ -104,6 +107,7 @@ __all__ = [
     "StackedMLP",
     "Trajectories",
     "Transitions",
+    "UntilSolved",
     "a2c_loss",
     "best_next",
     "bootstrap_interval",
@@ -127,6 +131,7 @@ __all__ = [
     "expected_next",
     "expected_return",
     "explored",
+    "exploring",
     "finite_horizon",
     "fisher_product",
     "generalised_advantages",
@@ -147,6 +152,7 @@ __all__ = [
     "policy_ratio",
     "ppo_loss",
     "q_loss",
+    "q_slope",
     "q_targets",
     "quietest_baseline",
     "reinforce",

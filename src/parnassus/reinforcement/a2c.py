@@ -1,8 +1,8 @@
 """A2C: an actor led by what its critic had not expected, a step at a time (book sec. 18.5; Mnih et al. 2016)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -33,16 +33,9 @@ TUNED = {
 """For other environments, after what is known to work there."""
 
 
-class A2CLoss(NamedTuple):
-    """The loss, and what it is made of, for each learner."""
-
-    total: Float[Tensor, " learners"]
-    gain: Float[Tensor, " learners"]
-    value_error: Float[Tensor, " learners"]
-    entropy: Float[Tensor, " learners"]
-
-
-def a2c_loss(model: ActorCritic, batch: Judged, *, value_weight: float = 0.5, entropy_weight: float = 0.0) -> A2CLoss:
+def a2c_loss(
+    model: ActorCritic, batch: Judged, *, value_weight: float = 0.5, entropy_weight: float = 0.0
+) -> Float[Tensor, " learners"]:
     """−E[Â log π(a|s)] + c_v E (v(s) − R)² − c_H E H(π), with Â and R taken as given (book eqs. 18.11-18.12).
 
     With λ = 0 they are δ = r + γ v(s') − v(s) and R = v + δ, and the two slopes are the book's: −E[δ ∇log π] for the
@@ -50,7 +43,21 @@ def a2c_loss(model: ActorCritic, batch: Judged, *, value_weight: float = 0.5, en
     ones are needed.
     """
     law, values = model(batch.observations)
-    gain = (batch.advantages * law.log_prob(batch.actions)).mean(1)
-    value_error = (values - batch.returns).square().mean(1)
-    entropy = law.entropy().mean(1)
-    return A2CLoss(-gain + value_weight * value_error - entropy_weight * entropy, gain, value_error, entropy)
+    gain = batch.advantages * law.log_prob(batch.actions)
+    loss: Tensor = (value_weight * (values - batch.returns).square() - gain).mean(1)
+    return loss - entropy_weight * law.entropy().mean(1) if entropy_weight else loss
+
+
+def a2c_backward(model: ActorCritic, batch: Judged, *, value_weight: float = 0.5, entropy_weight: float = 0.0) -> None:
+    """Add the gradient of `a2c_loss` to the parameters', from slopes written down here and not found by autograd.
+
+    ∂L/∂log π = −Â/n,   ∂L/∂v = 2c_v (v − R)/n,   ∂L/∂H = −c_H/n   for each of n rows
+    """
+    law, values = model(batch.observations)
+    rows = values.shape[1]
+    ends = [law.log_prob(batch.actions), values]
+    slopes = [batch.advantages / -rows, (values.detach() - batch.returns) * (2 * value_weight / rows)]
+    if entropy_weight:
+        ends.append(law.entropy())
+        slopes.append(torch.full_like(slopes[0], -entropy_weight / rows))
+    torch.autograd.backward(ends, slopes)

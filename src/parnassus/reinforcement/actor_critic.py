@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.reinforcement.both_heads import both_heads
 from parnassus.reinforcement.environments.interface import Actions, Continuous
 from parnassus.reinforcement.laws import ActionLaw, Choice, Spread
 from parnassus.reinforcement.moments import Moments
@@ -44,7 +45,7 @@ class ActorCritic(nn.Module):
         x = self._normal(x)
         for layer in self.hidden:
             x = cast("StackedLinear", layer).some(x, slice(None, self.learners)).tanh()
-        return self._law(x)
+        return self._law(self.choose(x))
 
     def values(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch"]:
         """v(s) alone."""
@@ -55,18 +56,13 @@ class ActorCritic(nn.Module):
         return value.squeeze(-1)
 
     def forward(self, x: Float[Tensor, "learners batch features"]) -> tuple[ActionLaw, Float[Tensor, "learners batch"]]:
-        """π(·|s) and v(s)."""
-        x = self._normal(x)
-        x = torch.cat([x, x])
-        for layer in self.hidden:
-            x = layer(x).tanh()
-        actor, critic = x.chunk(2)
-        value: Tensor = self.judge(critic)
-        return self._law(actor), value.squeeze(-1)
+        """π(·|s) and v(s), for learning: slopes of the slopes are those of `law` and `values` alone."""
+        hidden = [cast("StackedLinear", layer) for layer in self.hidden]
+        answer, value = both_heads(self._normal(x), hidden, self.choose, self.judge)
+        return self._law(answer), value.squeeze(-1)
 
     def _normal(self, x: Tensor) -> Tensor:
         return x if self.seen is None else self.seen(x)
 
-    def _law(self, x: Tensor) -> ActionLaw:
-        answer: Tensor = self.choose(x)
+    def _law(self, answer: Tensor) -> ActionLaw:
         return Choice(answer) if self.log_std is None else Spread(answer, self.log_std)

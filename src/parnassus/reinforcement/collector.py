@@ -40,15 +40,20 @@ class Collector:
             raise ValueError(f"{environments.copies} copies cannot be shared by {learners} learners alike")
         self.environments, self.learners = environments, learners
         self.observation = self._apart(environments.reset())
-        self.score = torch.zeros(self.observation.shape[:2], device=self.observation.device)
+        self.score = torch.zeros(environments.copies, device=self.observation.device)
         self.returns: list[list[float]] = [[] for _ in range(learners)]
         self.steps = self.episodes = 0
 
     @property
     def recent_returns(self) -> list[float]:
         """For each learner the mean over its last hundred episodes; of those without one the score so far."""
-        now = self.score.mean(1).tolist()
+        now = self._apart(self.score).mean(1).tolist()
         return [sum(own) / len(own) if own else now[index] for index, own in enumerate(self.returns)]
+
+    @property
+    def progress(self) -> dict[str, float]:
+        """The same under names for a run's curves, counted from 1."""
+        return {f"return/{index}": mean for index, mean in enumerate(self.recent_returns, 1)}
 
     @torch.no_grad()
     def collect(
@@ -58,12 +63,13 @@ class Collector:
         seen: list[tuple[Tensor, ...]] = []
         for _ in range(steps):
             action = act(self.observation)
-            observation, *rest = self.environments.step(action.flatten(0, 1))
-            reward, terminated, truncated, led_to = (self._apart(part) for part in rest)
-            seen.append((self.observation, action, reward, terminated, truncated, led_to))
+            observation, reward, terminated, truncated, led_to = self.environments.step(action.flatten(0, 1))
+            seen.append((reward, terminated, truncated, led_to, self.observation, action))
             self.observation = self._apart(observation)
             self._count(reward, terminated | truncated)
-        return Experience(*(torch.stack(column) for column in zip(*seen, strict=True)))
+        *found, observations, actions = (torch.stack(column) for column in zip(*seen, strict=True))
+        reward, terminated, truncated, led_to = (self._apart(part, axis=1) for part in found)
+        return Experience(observations, actions, reward, terminated, truncated, led_to)
 
     def state_dict(self) -> dict[str, object]:
         return {
@@ -82,15 +88,18 @@ class Collector:
         self.steps, self.episodes = cast("list[int]", state["counts"])
 
     def _count(self, reward: Tensor, over: Tensor) -> None:
-        self.steps += over.shape[1]
+        copies = len(over) // self.learners
+        self.steps += copies
         self.score = self.score + reward
         if bool(over.any()):
-            for learner, copy in over.nonzero().tolist():
-                self.returns[learner] = [*self.returns[learner], float(self.score[learner, copy])][-RECENT:]
+            for copy in over.nonzero().flatten().tolist():
+                own = self.returns[copy // copies]
+                own.append(float(self.score[copy]))
+                del own[:-RECENT]
                 self.episodes += 1
             self.score = self.score.masked_fill(over, 0.0)
 
-    def _apart(self, x: Tensor) -> Tensor:
+    def _apart(self, x: Tensor, axis: int = 0) -> Tensor:
         """Learners and their copies on axes of their own."""
-        parts: Tensor = x.unflatten(0, (self.learners, -1))
+        parts: Tensor = x.unflatten(axis, (self.learners, -1))
         return parts

@@ -74,12 +74,12 @@ def interquartile_mean(scores: Float[Tensor, "*shape"]) -> Float[Tensor, ""]:
 
 
 def summary(returns: Float[Tensor, "learners episodes"], goal: float | None) -> dict[str, float]:
-    """What learners reached: the mean, the mean of the middle half, the worst learner, and how many met the goal."""
+    """What learners reached: the mean, that of the middle half of them, the worst, and the share that met the goal."""
     means = returns.mean(1)
     met = float((means >= goal).double().mean()) if goal is not None else 0.0
     return {
         "return_mean": float(means.mean()),
-        "return_iqm": float(interquartile_mean(returns)),
+        "return_iqm": float(interquartile_mean(means)),
         "return_worst": float(means.min()),
         "solved": met,
     }

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.reinforcement.rectified import RectifiedMLP
+from parnassus.reinforcement.rectified import RectifiedMLP, Trace
 
 
 class QNetwork(nn.Module):
@@ -20,6 +21,14 @@ class QNetwork(nn.Module):
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
         q: Tensor = self.q(x)
         return q
+
+    def traced(self, x: Float[Tensor, "learners batch features"]) -> Trace:
+        """The same, with what `pull_back` needs of it."""
+        return self.q.traced(x)
+
+    def pull_back(self, trace: Trace, slope: Float[Tensor, "learners batch actions"]) -> None:
+        """The gradient of a loss into every parameter's `grad`, from `slope`, ∂L/∂Q."""
+        self.q.pull_back(trace, slope)
 
 
 class DuelingQNetwork(nn.Module):
@@ -37,6 +46,19 @@ class DuelingQNetwork(nn.Module):
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
         parts: Tensor = self.parts(x)
         return dueling(parts[..., :1], parts[..., 1:])
+
+    def traced(self, x: Float[Tensor, "learners batch features"]) -> Trace:
+        """The same, with what `pull_back` needs of it."""
+        parts, shown = self.parts.traced(x)
+        return Trace(dueling(parts[..., :1], parts[..., 1:]), shown)
+
+    def pull_back(self, trace: Trace, slope: Float[Tensor, "learners batch actions"]) -> None:
+        """The gradient of a loss into every parameter's `grad`, from `slope`, ∂L/∂Q.
+
+        ∂L/∂V = Σ_a ∂L/∂Q_a,   ∂L/∂A_a = ∂L/∂Q_a − mean_a' ∂L/∂Q_a'
+        """
+        of_value, of_advantage = slope.sum(-1, keepdim=True), slope - slope.mean(-1, keepdim=True)
+        self.parts.pull_back(trace, torch.cat([of_value, of_advantage], -1))
 
 
 def dueling(

@@ -9,13 +9,24 @@ from torch import Tensor
 
 from parnassus.reinforcement.transitions import Transitions
 
+TOGETHER = 1024
+"""Rows that are drawn together where they can be: a network's answers about them still lie near the processor."""
+
 
 class Remembered(NamedTuple):
-    """A batch from memory: the transitions, how much each counts, and where they lie."""
+    """What was drawn from memory: transitions, how much each counts, and where they lie."""
 
     transitions: Transitions
     weights: Float[Tensor, "learners rows"] | None
     places: Int[Tensor, "learners rows"]
+
+    def batches(self, rows: int) -> "Iterator[Remembered]":
+        """So many rows at a time."""
+        places = self.places.split(rows, 1)
+        weights = [None] * len(places) if self.weights is None else self.weights.split(rows, 1)
+        parts = zip(*(part.split(rows, 1) for part in self.transitions), strict=True)
+        for own, weight, place in zip(parts, weights, places, strict=True):
+            yield Remembered(Transitions(*own), weight, place)
 
 
 class Replay:
@@ -51,16 +62,16 @@ class Replay:
         self.written += rows.shape[1]
 
     def draw(self, rows: int, batches: int, *, progress: float = 1.0) -> Iterator[Remembered]:
-        """Batches of so many rows, all transitions alike, with replacement; how far learning is does not matter.
+        """So many batches, all transitions alike, with replacement; how far learning is does not matter.
 
-        Nothing depends on what is learned on the way, so all are gathered together.
+        Nothing depends on what is learned on the way, so several batches come together, and can be judged together.
         """
         del progress
         self._demand_some()
-        places = torch.randint(len(self), (batches, self.learners, rows), device=self.table.device)
+        places = torch.randint(len(self), (self.learners, batches * rows), device=self.table.device)
         learner = torch.arange(self.learners, device=self.table.device)[:, None]
-        for where, found in zip(places, self.table[learner, places], strict=True):
-            yield Remembered(self._read(found), None, where)
+        for some in places.split(rows * max(1, TOGETHER // rows), 1):
+            yield Remembered(self._read(self.table[learner, some]), None, some)
 
     def learned(self, batch: Remembered, errors: Float[Tensor, "learners rows"]) -> None:
         """What was learned about a batch; here all transitions stay alike."""

@@ -64,10 +64,23 @@ def clip_each(parameters: Sequence[nn.Parameter], most: float, *, learners: int)
 
     Stacks hold one or several layers of each learner, layer by layer.
     """
-    slopes = [p.grad.unflatten(0, (-1, learners)) for p in parameters if p.grad is not None]
-    norms = torch.stack([slope.square().sum([axis for axis in range(slope.ndim) if axis != 1]) for slope in slopes])
-    before = norms.sum(0).sqrt()
-    share = (most / (before + 1e-6)).clamp(max=1.0)
-    for slope in slopes:
-        slope.mul_(share.view(-1, *[1] * (slope.ndim - 2)))
+    slopes = [p.grad for p in parameters if p.grad is not None]
+    before = _norms(slopes, learners)
+    if before.is_cpu and not bool((before > most).any()):
+        return before
+    share = (most / (before + 1e-6)).clamp_(max=1.0)[:, None]
+    torch._foreach_mul_([_by_learner(slope, learners) for slope in slopes], [share] * len(slopes))
     return before
+
+
+def _norms(slopes: list[Tensor], learners: int) -> Float[Tensor, " learners"]:
+    if learners == 1:
+        alone: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(slopes)), keepdim=True)
+        return alone
+    rows = [layer for slope in slopes for layer in _by_learner(slope, learners).unbind()]
+    norms: Tensor = torch.linalg.vector_norm(torch.cat(rows, 1), dim=1)
+    return norms
+
+
+def _by_learner(slope: Tensor, learners: int) -> Float[Tensor, "layers learners numbers"]:
+    return slope.view(-1, learners, slope[0].numel())

@@ -3,6 +3,7 @@
 With ρ = π_new(a|s)/π_old(a|s), E[ρ A] has the value and the slope of the return at π_new = π_old.
 """
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -24,4 +25,6 @@ def clipped_surrogate(
     """
     if not clip > 0:
         raise ValueError(f"the clip must be positive; got clip={clip}")
-    return (ratio * advantage).minimum(ratio.clamp(1 - clip, 1 + clip) * advantage)
+    highest = torch.where(advantage > 0, 1 + clip, torch.inf)
+    lowest = torch.where(advantage < 0, 1 - clip, -torch.inf)
+    return advantage * ratio.clamp(lowest, highest)

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, plain, subplots
+from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, as_array, plain, subplots
 from parnassus.report.plots import show_image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -50,7 +51,7 @@ def waterfall(
     ax.plot([base, base], [-0.5, 0], color=FAINT, linewidth=0.8)
     ax.set_yticks(range(len(shown)), [name for name, _, _ in shown])
     ax.use_sticky_edges = False  # bars would cling to the frame, and their numbers to the names
-    ax.margins(x=0.14)
+    ax.margins(x=0.17)
     ax.set(ylim=(-1.1, len(shown) + 0.1), xlabel=x_label)
     ax.grid(visible=False, axis="y")
     return figure
@@ -83,7 +84,7 @@ def swarm(parts: object, features: object, names: Sequence[str], *, most: int = 
     for row, feature in enumerate(order):
         ranks = values[:, feature].argsort().argsort() / max(1, len(values) - 1)
         dots = ax.scatter(
-            numbers[:, feature], row + _spread(numbers[:, feature]), c=ranks, cmap=SEQUENTIAL, s=9, linewidths=0
+            numbers[:, feature], row + _spread(numbers[:, feature]), c=ranks, cmap=low_to_high(), s=9, linewidths=0
         )
     ax.axvline(0, color=FAINT, linewidth=1)
     ax.set_yticks(range(len(order)), [names[feature] for feature in order])
@@ -102,11 +103,18 @@ def dependence(
     """The part of one feature against its value, coloured by another: where colours part, the two act together."""
     figure, axes = subplots(size=(6.0, 4.0))
     ax = axes[0, 0]
-    dots = ax.scatter(as_array(feature), as_array(part), c=as_array(other), cmap=SEQUENTIAL, s=14, linewidths=0)
+    dots = ax.scatter(as_array(feature), as_array(part), c=as_array(other), cmap=low_to_high(), s=14, linewidths=0)
     ax.axhline(0, color=FAINT, linewidth=1)
     ax.set(xlabel=name, ylabel=y_label)
     figure.colorbar(dots, ax=ax, label=other_name).outline.set_visible(False)
     return figure
+
+
+def low_to_high() -> "Colormap":
+    """From blue to orange: dots stand on the page itself, and all of them show on white and on black."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("low to high", [PALETTE[0], PALETTE[3], PALETTE[1]])
 
 
 def over_images(images: object, parts: object, titles: Sequence[str]) -> "Figure":

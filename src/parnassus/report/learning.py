@@ -22,7 +22,7 @@ def learning_curves(
     figure, axes = subplots(size=(7.2, 3.8))
     ax = axes[0, 0]
     for steps, returns in curves.values():
-        ax.plot(steps, returns, color=PALETTE[0], linewidth=0.9, alpha=0.45)
+        ax.plot(steps, returns, "." if len(steps) == 1 else "-", color=PALETTE[5], linewidth=1.0, alpha=0.8)
     lengths = {len(steps) for steps, _ in curves.values()}
     if len(curves) > 1 and len(lengths) == 1:
         steps = next(iter(curves.values()))[0]
@@ -46,7 +46,7 @@ def divergences(
     figure, axes = subplots(size=(7.2, 3.2))
     ax = axes[0, 0]
     for steps, spent in curves.values():
-        ax.plot(steps, spent, ".", color=PALETTE[0], markersize=4, alpha=0.5)
+        ax.plot(steps, spent, ".", color=PALETTE[5], markersize=4, alpha=0.7)
     ax.axhline(threshold, color=PALETTE[1], linewidth=1.4, label=f"threshold {threshold:g}")
     ax.set(xlabel=x_label, ylabel=y_label)
     ax.set_ylim(0, 1.25 * threshold)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from parnassus.report.formulas import Formula, formula_html
 from parnassus.report.ink import save_figure
+from parnassus.report.numbers import number
 from parnassus.report.plots import curves
 
 
@@ -93,15 +94,6 @@ def inline_svg(svg: str, prefix: str) -> str:
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = re.sub(r"<style>svg\{.*?</style>", "", svg, count=1, flags=re.DOTALL)  # the page sets the ink
     return re.sub(r'<svg ([^>]*?)width="([\d.]+)pt" height="[\d.]+pt"', r'<svg \1style="width:\2pt"', svg, count=1)
-
-
-def number(value: object) -> str:
-    """A number as a person would write it."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int) or (abs(value) < 1e15 and value == int(value)):
-        return f"{int(value):,}"
-    return f"{value:.4g}"
 
 
 def heading(title: str) -> tuple[str, str]:

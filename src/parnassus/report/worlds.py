@@ -12,7 +12,7 @@ from parnassus.report.ink import FAINT, INK, PALETTE
 Place: TypeAlias = tuple[float, float]
 
 WIDE, HIGH = 480, 320  # pixels
-FINE = 2  # drawn so much larger first, for smooth edges
+FINE = 4  # drawn so much larger first, for smooth edges
 BLUE, ORANGE, GREEN = PALETTE[:3]
 
 

@@ -28,6 +28,7 @@ from parnassus.shapley.masking import (
 )
 from parnassus.shapley.model import ModelError, as_model
 from parnassus.shapley.orders import by_balanced_orders, by_orders
+from parnassus.shapley.portions import in_parts
 from parnassus.shapley.sampling import explain_by, explain_by_until
 from parnassus.shapley.stopping import until
 from parnassus.shapley.strata import by_sizes
@@ -82,6 +83,7 @@ __all__ = [
     "game_of",
     "gradient_times_input",
     "hopeful_game",
+    "in_parts",
     "integrated_gradients",
     "interactions",
     "interventional",

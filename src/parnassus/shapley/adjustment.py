@@ -27,6 +27,8 @@ LINEAR, JITTER = 100.0, 1e-6
 
 WORTH_IT = 0.8
 """The variance must be promised to fall to this share of what it was: the least of several promises is too good."""
+UNDERSTATED = 1.0, 2.0
+"""Squared errors are made larger, if anything, and not beyond what is ever found where there are enough pairs."""
 
 
 def adjusted(
@@ -40,7 +42,8 @@ def adjusted(
     g is learned from the pairs themselves, and knows those too well. So a pair that was asked with chance p stands for
     itself, where g was told, and for 1/p − 1 pairs that were not asked, where g errs as it does on a pair left out of
     the learning: v − g counts p of the first and 1 − p of the second, and standard errors come from the second alone.
-    Where that promises little, as for games without rhyme or reason, or would cost more than asking, it is `regressed`.
+    These are made larger by as much as they are `understated`. Where learning promises little, as for games without
+    rhyme or reason, or would cost more than asking, it is `regressed`.
     """
     plain = regressed(asked, worth, nobody, everybody)
     players = asked.coalitions.shape[-1]
@@ -56,9 +59,13 @@ def adjusted(
     doubts = [float(some.errors(learned(some, odd[few], rough, most).left_out).square().sum()) for rough in ROUGHNESS]
     if not min(doubts) < WORTH_IT * float(plain.errors[few].square().sum()):
         return plain
-    found = learned(pairs, odd, ROUGHNESS[doubts.index(min(doubts))], most)
+    roughness = ROUGHNESS[doubts.index(min(doubts))]
+    found = learned(pairs, odd, roughness, most)
     rest = pairs.chance * found.told + (1 - pairs.chance) * pairs.free * found.left_out
-    return Estimate(found.values + rest @ pairs.pull + equal[..., None], pairs.errors(found.left_out))
+    each_set = zip(some.centred, some.pull, strict=True) if several else [(pairs.centred, pairs.pull)]
+    more = [understated(Pairs(z, pull, pairs.size, pairs.chance), roughness, most) for z, pull in each_set]
+    errors = (sum(more) / len(more)) ** 0.5 * pairs.errors(found.left_out)
+    return Estimate(found.values + rest @ pairs.pull + equal[..., None], errors)
 
 
 class Learned(NamedTuple):
@@ -74,27 +81,72 @@ def learned(pairs: Pairs, odd: Float[Tensor, "*games pairs"], roughness: float, 
 
     Left out, a pair is missed by a_T / (K⁻¹)_TT. Pairs beyond the first `most` are only foretold.
     """
-    players = pairs.centred.shape[-1]
-    rho = exp(-roughness / players)
-    present = pairs.centred + pairs.size[:, None] / players
-    known, line = present[..., :most, :], pairs.centred[..., :most, :]
-    apart = pairs.size[:, None] + pairs.size[:most] - 2 * present @ known.mT  # |S Δ T|
-    powers = rho ** torch.arange(players + 1).to(odd)
-    antisymmetric = powers - powers.flip(0)
-    ends = antisymmetric.flip(0)[pairs.size.long()] / antisymmetric[0].sqrt()
-    kernel = antisymmetric[apart.round().long()] - ends[:, None] * ends[:most]  # given that g(all) = g(∅)
-    kernel = kernel + LINEAR * pairs.centred @ line.mT
-    count = known.shape[-2]
-    own = kernel[..., :count, :] + JITTER * torch.eye(count).to(odd)
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(own))
+    kernel = covariance(pairs, roughness, most)
+    inverse, precision = inverted(kernel)
+    count = kernel.shape[-1]
     weights = odd[..., :count] @ inverse
     told = odd - weights @ kernel.mT
-    precision = inverse.diagonal(dim1=-2, dim2=-1)
     alone = weights / (precision if precision.ndim == 1 else precision[..., None, :])
-    having, lacking = product_values(players, rho).to(odd)[:, pairs.size[:most].long()]
-    each = 2 * (having[:, None] * known + lacking[:, None] * (1 - known))
-    each = each - each.mean(-1, keepdim=True) + LINEAR * line
-    return Learned(weights @ each, told, torch.cat([alone, told[..., count:]], -1))
+    values = weights @ covariance_with_values(pairs, roughness)[..., :count, :]
+    return Learned(values, told, torch.cat([alone, told[..., count:]], -1))
+
+
+def understated(pairs: Pairs, roughness: float, most: int) -> float:
+    """How much larger squared errors of `adjusted` are than it says, if games are what it takes them for.
+
+    All that it does is linear in worths, φ̂ = odd · L, so for a Gaussian process both are known: E(φ̂ − φ)² =
+    LᵀKL − 2 Lᵀc + Var φ, where c = Cov(odd, φ), and the mean of what is said. Neighbours are missed together: an
+    estimate that adds squares does not see it (as in k-fold cross-validation, Bengio and Grandvalet 2004).
+    """
+    count, players = pairs.centred.shape
+    kernel, with_values = covariance(pairs, roughness, count), covariance_with_values(pairs, roughness)
+    known = kernel[:, :most]
+    inverse, precision = inverted(known)
+    below = torch.zeros(max(0, count - most), count).to(kernel)  # pairs that are not learned from
+    told = torch.eye(count).to(kernel) - torch.cat([inverse @ known.mT, below])
+    left_out = torch.cat([torch.cat([inverse / precision, below[:, :most]]), told[:, most:]], 1)
+    rest = pairs.chance * told + (1 - pairs.chance) * pairs.free * left_out
+    weights = torch.cat([inverse @ with_values[:most], below.new_zeros(len(below), players)]) + rest @ pairs.pull
+    having, lacking = values_by_size(players, roughness).to(kernel)
+    in_truth = (weights * (kernel @ weights - 2 * with_values)).sum() + (having[1:] - lacking[:-1]).sum()
+    doubt = (1 - pairs.chance) * pairs.free * (left_out * (kernel @ left_out)).sum(0)
+    return float((in_truth / (doubt @ pairs.pull.square()).sum()).clamp(*UNDERSTATED))
+
+
+def covariance(pairs: Pairs, roughness: float, most: int) -> Float[Tensor, "*sets pairs known"]:
+    """Of the odd parts of a game at all pairs and the first `most`, given that g(all) = g(∅); a line is left free."""
+    players = pairs.centred.shape[-1]
+    present = pairs.centred + pairs.size[:, None] / players
+    apart = pairs.size[:, None] + pairs.size[:most] - 2 * present @ present[..., :most, :].mT  # |S Δ T|
+    powers = exp(-roughness / players) ** torch.arange(players + 1).to(present)
+    antisymmetric = powers - powers.flip(0)
+    ends = antisymmetric.flip(0)[pairs.size.long()] / antisymmetric[0].sqrt()
+    kernel = antisymmetric[apart.round().long()] - ends[:, None] * ends[:most]
+    return kernel + LINEAR * pairs.centred @ pairs.centred[..., :most, :].mT
+
+
+def inverted(
+    kernel: Float[Tensor, "*sets pairs known"],
+) -> tuple[Float[Tensor, "*sets known known"], Float[Tensor, "*sets known"]]:
+    """The inverse for the pairs that are known, and its diagonal."""
+    count = kernel.shape[-1]
+    own = kernel[..., :count, :] + JITTER * torch.eye(count).to(kernel)
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(own))
+    return inverse, inverse.diagonal(dim1=-2, dim2=-1)
+
+
+def covariance_with_values(pairs: Pairs, roughness: float) -> Float[Tensor, "*sets pairs players"]:
+    """Cov(odd, φ): the Shapley values of k(·, T) − k(·, not T) for each pair T."""
+    having, lacking = values_by_size(pairs.centred.shape[-1], roughness).to(pairs.centred)[:, pairs.size.long()]
+    return torch.where(pairs.centred > 0, having[:, None], lacking[:, None])
+
+
+def values_by_size(players: int, roughness: float) -> Float[Tensor, "2 sizes"]:
+    """The same for those in T and those not, by the size of T from 0 to M."""
+    size = torch.arange(players + 1).double()
+    twice = 2 * product_values(players, exp(-roughness / players))
+    mean = (size * twice[0] + (players - size) * twice[1]) / players
+    return twice - mean + LINEAR * (torch.tensor([[1.0], [0.0]]) - size / players)
 
 
 def product_values(players: int, rho: float) -> Float[Tensor, "2 sizes"]:

@@ -10,13 +10,15 @@ from torch import Tensor
 from parnassus.shapley.adjustment import adjusted
 from parnassus.shapley.coalitions import Asked, drawn_sets
 from parnassus.shapley.game import MOST, members
-from parnassus.shapley.kernel_shap import Solver
+from parnassus.shapley.kernel_shap import Pairs, Solver
 from parnassus.shapley.masking import MeanOfGames, ValueFunction, as_mean
 from parnassus.shapley.model import ModelError
-from parnassus.shapley.values import Estimate, shapley_values
+from parnassus.shapley.values import Estimate, shapley_values, widened
 
 NUMBERS = 2**22
 """Worths that are kept at once, of every output: rows and background rows are taken in portions of that size."""
+COMPANY, TINY = 0.02, 1e-6
+"""By how much an answer may change with the rows that are asked at the same time, as a share or at all: by rounding."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,11 @@ def explain_exactly(value: ValueFunction, x: Float[Tensor, "rows features"]) -> 
             f"{value.players} features have 2^{value.players} coalitions; use explain, or group them: at most {MOST}"
         )
     demand_steady(value, x)
-    worth = value(x, members(value.players)).to(x.device)
+    rows = x.split(max(1, 8 * NUMBERS >> value.players))
+    return beneath([_exactly(value(some, members(value.players)).to(x.device)) for some in rows])
+
+
+def _exactly(worth: Float[Tensor, "rows outputs coalitions"]) -> Attribution:
     values = shapley_values(worth - worth[..., :1])
     return Attribution(worth[..., 0], values, torch.zeros_like(values), worth.shape[-1])
 
@@ -99,12 +105,22 @@ def attributed(
         own = Asked(asked.coalitions[some], asked.chance)
         estimates.append(solve(own, games[some, :, 1:-1], games[some, :, 0], games[some, :, -1]))
     found = Estimate(*(torch.cat(each) for each in zip(*estimates, strict=True)))
+    errors = summed(found.errors, Asked(asked.coalitions[0], asked.chance), games) / sets
     return Attribution(
         worth[..., 0].mean(0).to(device),
         found.values.mean(0).unflatten(0, (rows, outputs)).to(device),
-        (found.errors.square().sum(0).sqrt() / sets).unflatten(0, (rows, outputs)).to(device),
+        errors.unflatten(0, (rows, outputs)).to(device),
         count,
     )
+
+
+def summed(errors: Float[Tensor, "sets games players"], first: Asked, like: Tensor) -> Float[Tensor, "games players"]:
+    """The error of a sum of independent values; the errors of each set are as free as those of the first are."""
+    square = errors.square().sum(0)
+    if errors.shape[-1] < 2 or not bool(square.isfinite().all()):
+        return square.sqrt()
+    as_many = square.square() / errors.pow(4).sum(0).clamp(min=1e-300)  # sets, if all have errors of one size
+    return widened(square.sqrt(), as_many.clamp(min=1.0) * Pairs.of(first, like).freedom())
 
 
 def with_ends(coalitions: Bool[Tensor, "*sets count players"]) -> Bool[Tensor, "*sets more players"]:
@@ -133,11 +149,18 @@ def mean_of(parts: Sequence[Attribution], shares: Sequence[float]) -> Attributio
 
 
 def demand_steady(value: ValueFunction, x: Float[Tensor, "rows features"]) -> None:
-    """Refuse a model that answers one question in two ways: no parts sum to both."""
+    """Refuse a model that answers one question in two ways, or otherwise in company: no parts sum to both."""
     everything = torch.ones(1, value.players, dtype=torch.bool)
     first, second = value(x[:1], everything), value(x[:1], everything)
     if not torch.equal(first, second):
         raise ModelError(
             f"the model is not deterministic: asked twice about one row it said {first.flatten()[0]:.6g} and "
             f"{second.flatten()[0]:.6g}; fix its seed, or average it"
+        )
+    again, nobody = value(x[:1], torch.cat([everything, ~everything])).split(1, -1)
+    wrong = (again - first).abs() > TINY + COMPANY * torch.maximum(first.abs(), nobody.abs())
+    if bool(wrong.any()):
+        raise ModelError(
+            "the model's answer to a row depends on the rows that it is asked with: alone it said "
+            f"{first[wrong][0]:.6g}, in company {again[wrong][0]:.6g}; it must answer each by itself, as in evaluation"
         )

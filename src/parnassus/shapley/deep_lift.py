@@ -9,7 +9,7 @@ so that backpropagation yields multipliers of x_j − b_j which sum to f(x) − 
 depend on how the function is written: two networks that say the same of every input may be explained differently.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import torch
@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 from parnassus.shapley.attribution import Attribution
 from parnassus.shapley.gradients import closed, demand_no_jump
 from parnassus.shapley.model import ModelError, answer_rows
+from parnassus.shapley.portions import tensors_in
 from parnassus.shapley.slopes import TOGETHER, Slopes, demand_inputs, evaluating, pulled_back
 
 Function: TypeAlias = Callable[..., Tensor]
@@ -71,7 +72,8 @@ def deep_lift(
     slopes, others = Slopes(model), len(background)
     base, prediction = slopes.answers(background).mean(0).expand(len(x), -1), slopes.answers(x)
     parts = x.new_zeros(len(x), prediction.shape[1], x[0].numel(), dtype=torch.float64)
-    for some in torch.arange(len(x) * others, device=x.device).split(max(1, TOGETHER // parts[0].numel())):
+    portion = max(1, min(TOGETHER // parts[0].numel(), slopes.at_once(x, 2 * len(x) * others) // 2))
+    for some in torch.arange(len(x) * others, device=x.device).split(portion):
         high, low = x[some // others], background[some % others]
         step = (high - low).flatten(1).double()
         parts.index_add_(0, some // others, multipliers(slopes, high, low) * step[:, None] / others)
@@ -158,12 +160,3 @@ def with_slope(value: Tensor, value_low: Tensor, slope: Tensor, through: Tensor)
     """These values, of input and baseline, with this slope of the former."""
     line = slope * through
     return torch.cat([value.detach() + (line - line.detach()), value_low.detach()])
-
-
-def tensors_in(arguments: object) -> Iterator[Tensor]:
-    """All tensors among arguments and in lists of them."""
-    if isinstance(arguments, Tensor):
-        yield arguments
-    elif isinstance(arguments, list | tuple):
-        for each in arguments:
-            yield from tensors_in(each)

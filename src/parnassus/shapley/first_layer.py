@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from parnassus.shapley.masking import Interventional, MeanOfGames, checked_groups, portions, together, with_groups
+from parnassus.shapley.masking import Interventional, MeanOfGames, checked_groups, in_blocks, with_groups
 from parnassus.shapley.model import as_model
+from parnassus.shapley.portions import portions, together
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,10 @@ class LinearFirst:
         self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"]
     ) -> Float[Tensor, "rows outputs count"]:
         known, rows, rest = self.known(coalitions), self.checked(x), as_model(self.rest)
-        worths, most = [], together(rows) // 4  # hidden layers are wider than inputs
-        for part in known.split(max(1, most // self.others)):
+        worths, most = [], self.at_once(len(rows) * len(known) * self.others)
+        if self.others > most:
+            return in_blocks(self, rows, coalitions, most)
+        for part in known.split(most // self.others):
             behind = self.behind(part[:, None], self.background.to(rows))  # Q, of every coalition and other row
             answers = []
             for row, _ in portions(len(rows), behind.shape[:2].numel(), most):
@@ -72,17 +75,25 @@ class LinearFirst:
     ) -> Float[Tensor, "others rows outputs count"]:
         others, count, _ = coalitions.shape
         known, rows, rest = self.known(coalitions.flatten(0, 1)), self.checked(x), as_model(self.rest)
-        worths, most = [], together(rows) // 4
+        worths, most = [], self.at_once(len(rows) * len(known))
         for part, background in _with_owner(known, self.background.to(rows), count, most):
             behind = self.behind(part, background)
             answers = []
-            for row, _ in portions(len(rows), len(part), most):
-                scaled = rows[row, :, None] * self.first.weight.mT  # W_j x_j
+            for row, _ in portions(len(rows), max(len(part), min(most, self.first.in_features)), most):
+                scaled = rows[row, :, None] * self.first.weight.mT  # W_j x_j: as many numbers as so many inputs have
                 hidden = torch.baddbmm(behind[None], part.expand(len(scaled), *part.shape), scaled)
                 answers.append(rest(hidden.flatten(0, 1)).double().unflatten(0, (-1, len(part))))
             worths.append(torch.cat(answers))
         found: Tensor = torch.cat(worths, 1).unflatten(1, (others, count))
         return found.permute(1, 0, 3, 2)
+
+    def at_once(self, count: int) -> int:
+        """How many of `count` inputs the layers behind are asked about at once: fewer, for the first is wide."""
+        weight, rest = self.first.weight, as_model(self.rest)
+        first = self.background[:1].to(weight)
+        hidden, size = self.behind(torch.zeros_like(first), first), max(weight.shape) * weight.element_size()
+        most = together(lambda n: rest(hidden.expand(n, -1).clone()), count, size=size, device=weight.device)
+        return max(1, most // 4)
 
     def behind(
         self, known: Float[Tensor, "*#asked features"], background: Float[Tensor, "*#asked features"]

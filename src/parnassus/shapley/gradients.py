@@ -47,8 +47,11 @@ def integrated_gradients(
     """φ_j = E_b (x_j − b_j) ∫₀¹ ∂_j f(b + α (x − b)) dα over the baselines b (Sundararajan et al. 2017).
 
     With many baselines it is the expectation that expected gradients draw from. Lines are cut into pieces until none
-    misses more than `tolerance` of what the model says, or `most` gradients have been asked for on a line. `errors` say
-    how far the integrals may be off, `coalitions` at how many inputs of a row the model was asked for gradients.
+    misses more than `tolerance` of what the model says; where `most` gradients will not do for that, what is left of
+    them is spaced evenly. So a smooth network, or one of up to most/20 kinks on a line, is integrated to many digits
+    (1e-9 from 50 gradients, 5e-6 from 270 across ten kinks); one of hundreds, as convolutions have, as by evenly spaced
+    gradients, with an error of about 0.7/most. `errors` say how far the integrals may be off, `coalitions` at how many
+    inputs of a row the model was asked for gradients.
     """
     demand_inputs(x, background)
     if tolerance <= 0 or most < 1:

@@ -9,10 +9,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from parnassus.shapley.coalitions import Asked, drawn_coalitions, shapley_kernel
-from parnassus.shapley.values import Estimate
+from parnassus.shapley.values import Estimate, widened
 
 SMALL = 1e-6
 """Directions whose share of the regression's weight is less are not seen by it: all players at once, for one."""
+MANY = 1024
+"""Pairs from which errors are as good as known."""
 
 
 @runtime_checkable
@@ -97,6 +99,21 @@ class Pairs(NamedTuple):
             return left_out.new_full((*left_out.shape[:-1], self.pull.shape[-1]), inf)
         return (((1 - self.chance) * self.free * left_out.square()) @ self.pull.square()).sqrt()
 
+    def freedom(self) -> Float[Tensor, " players"]:
+        """Degrees of freedom of each error: a χ² with as many has the mean and the variance of its square.
+
+        For Σ_i a_i e_i² with e = (I − H) ε, H = centred · pull, that is (Σ_i a_i (1 − h_i))² / Σ_ik a_i a_k R_ik R_ki,
+        R = I − H (Bell and McCaffrey 2002). Of many pairs only R_ii counts. Infinite where nothing is left to chance.
+        """
+        own: Tensor = 1 - torch.linalg.vecdot(self.pull, self.centred).clamp(max=0.95)
+        weight = (1 - self.chance)[:, None] * self.pull.square() / own[:, None]
+        mean, twice = (weight * own[:, None]).sum(0), (weight * own[:, None]).square().sum(0)
+        if len(own) <= MANY:
+            hat = self.centred @ self.pull.mT
+            twice = twice + (weight * ((hat * hat.mT).fill_diagonal_(0) @ weight)).sum(0)
+        freedom: Tensor = torch.where(mean > 0, mean.square() / twice.clamp(min=1e-300), inf)
+        return freedom
+
 
 def kernel_shap(
     worth: Callable[[Bool[Tensor, "count players"]], Float[Tensor, "*games count"]],
@@ -108,12 +125,17 @@ def kernel_shap(
 ) -> Estimate:
     """Shapley values and their standard errors from about `budget` coalitions; exact once it reaches 2^M − 2.
 
+    Errors that rest on few pairs are `widened`.
+
     `worth` gives v of many coalitions at once, of one game or of several that share them.
     """
     ends = worth(torch.tensor([[False] * players, [True] * players]))
     asked = drawn_coalitions(players, budget, generator=generator)
     inner = worth(asked.coalitions) if len(asked.coalitions) else ends[..., :0]
-    return solve(asked, inner, ends[..., 0], ends[..., 1])
+    found = solve(asked, inner, ends[..., 0], ends[..., 1])
+    if players < 2:
+        return found
+    return Estimate(found.values, widened(found.errors, Pairs.of(asked, inner).freedom()))
 
 
 def limiting_inverse(players: int) -> Float[Tensor, "players players"]:

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from parnassus.shapley.model import HasProbabilities, Model, ModelError, as_model
+from parnassus.shapley.model import Model, ModelError, as_model
 
 
 @runtime_checkable
@@ -215,7 +215,7 @@ def _joined(trees: Sequence[Nodes]) -> _Joined:
 def _values(estimator: HasTree) -> Float[Tensor, "nodes outputs"]:
     """Of a regression a number for each target; of a classification the share of each class."""
     given = torch.tensor(estimator.tree_.value)  # (nodes, targets, classes)
-    if not isinstance(estimator, HasProbabilities):
+    if not hasattr(estimator, "predict_proba"):
         return given[:, :, 0]
     if given.shape[1] > 1:
         raise ModelError(

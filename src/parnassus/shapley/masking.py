@@ -1,6 +1,5 @@
 """What a prediction is worth when only some features are known: the game that explains it (book secs. 17.0, 17.3)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -11,11 +10,7 @@ from torch import Tensor
 from parnassus.probability.conditioning import condition
 from parnassus.probability.gaussian import Gaussian, eigen_root
 from parnassus.shapley.model import Model
-
-TOGETHER = 2**14
-"""Inputs that a model is asked about at once: what fits a processor's cache; an accelerator is asked about more."""
-WIDEST = 2**24
-"""Numbers in them."""
+from parnassus.shapley.portions import at_once, in_parts, portions
 
 
 @runtime_checkable
@@ -85,6 +80,15 @@ def as_mean(value: ValueFunction) -> MeanOfGames:
     return value if isinstance(value, MeanOfGames) else OneGame(value)
 
 
+def in_blocks(
+    value: MeanOfGames, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"], most: int
+) -> Float[Tensor, "rows outputs count"]:
+    """The mean over a background from its means over `most` rows at a time."""
+    blocks = [value.of(slice(start, start + most)) for start in range(0, value.others, most)]
+    worths = sum(block.others * block(x, coalitions) for block in blocks)
+    return torch.as_tensor(worths) / value.others
+
+
 @dataclass(frozen=True)
 class Interventional:
     """v(S) = E_b f(x_S, b_∖S): what is not known comes from the background, whatever is known (book sec. 17.3).
@@ -118,8 +122,11 @@ class Interventional:
         self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"]
     ) -> Float[Tensor, "rows outputs count"]:
         rows = self.checked(x)
+        most = at_once(self.model, self.background, len(rows) * len(coalitions) * self.others)
+        if self.others > most:
+            return in_blocks(self, rows, coalitions, most)
         parts = []
-        for row, part in portions(len(rows), len(coalitions), max(1, together(rows) // self.others)):
+        for row, part in portions(len(rows), len(coalitions), most // self.others):
             mixed = torch.where(self.known(coalitions[part])[:, None], rows[row, None, None], self.background)
             answers = self.model(mixed.flatten(0, 2)).double()
             parts.append(answers.unflatten(0, (-1, self.others)).mean(1))
@@ -132,7 +139,7 @@ class Interventional:
         asked, rows = coalitions.flatten(0, 1), self.checked(x)
         behind = torch.arange(self.others, device=rows.device).repeat_interleave(coalitions.shape[1])
         parts = []
-        for row, part in portions(len(rows), len(asked), together(rows)):
+        for row, part in portions(len(rows), len(asked), at_once(self.model, self.background, len(rows) * len(asked))):
             mixed = torch.where(self.known(asked[part]), rows[row, None], self.background[behind[part]])
             parts.append(self.model(mixed.flatten(0, 1)).double())
         worths: Tensor = torch.cat(parts).view(len(rows), self.others, coalitions.shape[1], -1)
@@ -183,17 +190,27 @@ class ConditionalGaussian:
         self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count features"]
     ) -> Float[Tensor, "rows outputs count"]:
         joint = Gaussian(self.background.mean(0), torch.cov(self.background.mT).reshape(self.players, self.players))
-        worths = []
-        for known in coalitions.to(x.device):
-            guess = x.expand(self.draws, *x.shape).clone()
-            seen = known.nonzero()[:, 0].tolist()
-            if len(seen) < self.players:
-                rest = condition(joint, x[:, known], observed=seen) if seen else joint
-                root = eigen_root(rest.covariance)
-                noise = torch.randn(self.draws // 2, 1, len(root), generator=torch.Generator().manual_seed(0)).to(x)
-                guess[..., ~known] = rest.mean + torch.cat([noise, -noise]) @ root.mT
-            worths.append(self.model(guess.flatten(0, 1)).double().unflatten(0, (self.draws, -1)).mean(0))
-        return torch.stack(worths, -1)
+        most = at_once(self.model, x, len(x) * self.draws)
+        model = in_parts(self.model, most)
+        blocks = []
+        for rows in x.split(max(1, most // self.draws)):
+            guesses = (self.guesses(joint, rows, known) for known in coalitions.to(x.device))
+            worths = [model(guess.flatten(0, 1)).double().unflatten(0, (self.draws, -1)).mean(0) for guess in guesses]
+            blocks.append(torch.stack(worths, -1))
+        return torch.cat(blocks)
+
+    def guesses(
+        self, joint: Gaussian, x: Float[Tensor, "rows features"], known: Bool[Tensor, " features"]
+    ) -> Float[Tensor, "draws rows features"]:
+        """Rows with what is not known drawn from what it may be, given what is."""
+        guess = x.expand(self.draws, *x.shape).clone()
+        seen = known.nonzero()[:, 0].tolist()
+        if len(seen) < self.players:
+            rest = condition(joint, x[:, known], observed=seen) if seen else joint
+            root = eigen_root(rest.covariance)
+            noise = torch.randn(self.draws // 2, 1, len(root), generator=torch.Generator().manual_seed(0)).to(x)
+            guess[..., ~known] = rest.mean + torch.cat([noise, -noise]) @ root.mT
+        return guess
 
 
 def checked_groups(groups: Bool[Tensor, "players features"], features: int) -> None:
@@ -210,17 +227,3 @@ def with_groups(
 ) -> Bool[Tensor, "count features"]:
     """Which features are known when these groups are."""
     return coalitions if groups is None else coalitions[:, groups.long().argmax(0).to(coalitions.device)]
-
-
-def together(x: Tensor) -> int:
-    """How many inputs to ask about at once, where these are: fewer if they are wide, as images are."""
-    most = min(TOGETHER, max(1, WIDEST // x.shape[-1]))
-    return most if x.device.type == "cpu" else 64 * most
-
-
-def portions(rows: int, count: int, most: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of rows and of what is asked of each, together at most about `most`: several rows, or parts of one."""
-    several = max(1, most // max(1, count))
-    for row in range(0, rows, several):
-        for start in range(0, count, most):
-            yield slice(row, row + several), slice(start, start + most)

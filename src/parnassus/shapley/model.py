@@ -1,28 +1,15 @@
 """Anything that predicts, as one function of tensors: modules, estimators of scikit-learn, plain functions."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 Model: TypeAlias = Callable[[Float[Tensor, "rows features"]], Float[Tensor, "rows outputs"]]
 """Many inputs in, one row of outputs for each."""
-
-
-@runtime_checkable
-class HasProbabilities(Protocol):
-    """A classifier as scikit-learn has them."""
-
-    def predict_proba(self, x: object) -> object: ...
-
-
-@runtime_checkable
-class HasPredictions(Protocol):
-    """An estimator as scikit-learn has them."""
-
-    def predict(self, x: object) -> object: ...
 
 
 def as_model(predictor: object) -> Model:
@@ -35,10 +22,10 @@ def as_model(predictor: object) -> Model:
 
 def function_of(predictor: object) -> Callable[..., object]:
     """An estimator's probabilities, or else its predictions; a function itself."""
-    if isinstance(predictor, HasProbabilities):
-        return predictor.predict_proba
-    if isinstance(predictor, HasPredictions):
-        return predictor.predict
+    for name in ("predict_proba", "predict"):
+        method: object = getattr(predictor, name, None)  # a pipeline's class has one that the pipeline may lack
+        if callable(method):
+            return method
     if callable(predictor):
         return predictor
     raise TypeError(f"a model is a module, an estimator or a function of many rows; got {type(predictor).__name__}")
@@ -89,7 +76,7 @@ def _answered(answer: object, x: Tensor) -> Float[Tensor, "rows outputs"]:
 
 def answer_rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
     """One row for each input; a NaN is refused, for it would be in every value."""
-    given = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)
+    given = answer if isinstance(answer, Tensor) else _numbers(answer)
     if given.ndim not in (1, 2) or len(given) != count:
         raise ModelError(
             f"a model must give a number or a row of them for each input; got {tuple(given.shape)} for {count}"
@@ -97,10 +84,20 @@ def answer_rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
     if not bool(given.isfinite().all()):
         bad = int((~given.isfinite().reshape(count, -1).all(1)).nonzero()[0, 0])
         raise ModelError(
-            f"the model returned {given[bad].tolist()} for a masked input: it must answer mixtures of rows"
+            f"the model returned {given[bad].tolist()}: it must give finite numbers, for mixtures of rows too"
         )
     rows = given[:, None] if given.ndim == 1 else given
     return rows if rows.is_floating_point() else rows.double()
+
+
+def _numbers(answer: object) -> Tensor:
+    """An array or list as a tensor; words get a sentence."""
+    words = np.asarray(answer)
+    if words.dtype.kind in "US" and words.size:
+        raise ModelError(
+            f"the model answers with words such as {str(words.flat[0])!r}; give numbers: predict_proba, a score"
+        )
+    return torch.as_tensor(answer)
 
 
 class ModelError(RuntimeError):

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.shapley.game import Worth
-from parnassus.shapley.values import Estimate
+from parnassus.shapley.values import Estimate, widened
 
 
 def random_orders(players: int, count: int, generator: torch.Generator | None = None) -> Int[Tensor, "count players"]:
@@ -56,7 +56,7 @@ def by_orders(
         return equal_shares(ends, players)
     orders = random_orders(players, _affordable(players, budget, mirrored=mirrored), generator)
     added = _averaged(worth, ends, orders, mirrored=mirrored)
-    return Estimate(added.mean(-2), added.std(-2) / len(orders) ** 0.5)
+    return Estimate(added.mean(-2), widened(added.std(-2) / len(orders) ** 0.5, len(orders) - 1))
 
 
 def by_balanced_orders(
@@ -79,14 +79,14 @@ def by_balanced_orders(
     count = len(orders)
     squares, rest = divmod(count, players)
     if squares < 2:
-        return Estimate(added.mean(-2), added.std(-2) / count**0.5)
+        return Estimate(added.mean(-2), widened(added.std(-2) / count**0.5, count - 1))
     places = orders.argsort(-1)[: squares * players].to(added.device)
     inside = added[..., : squares * players, :].unflatten(-2, (squares, players))
     by_place = inside.gather(-2, places.unflatten(0, (squares, players)).argsort(-2).expand(inside.shape))
     within = by_place.var(-3).mean(-2)
     between = (by_place.mean(-3).var(-2) * (players - 1) / players - within / squares).clamp(min=0.0)
     variance = count * within + rest * (players - rest) / (players - 1) * between
-    return Estimate(added.mean(-2), variance.sqrt() / count)
+    return Estimate(added.mean(-2), widened(variance.sqrt() / count, players * (squares - 1)))
 
 
 def ends_of(worth: Worth, players: int) -> Float[Tensor, "*games 2"]:

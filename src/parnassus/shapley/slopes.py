@@ -9,6 +9,7 @@ from jaxtyping import Float, Num
 from torch import Tensor, nn
 
 from parnassus.shapley.model import ModelError, answer_rows, placed
+from parnassus.shapley.portions import at_once
 
 TOGETHER = 2**22
 """Numbers that the gradients of one call may have: inputs × outputs × features."""
@@ -23,18 +24,27 @@ class Slopes:
 
     model: Callable[[Tensor], Tensor]
 
-    @torch.no_grad()
     def answers(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs"]:
         """f(z) of many inputs."""
-        with evaluating(self.model):
-            return answer_rows(self.model(self.at_weights(z)), len(z)).to(z.device, torch.float64)
+        parts = [self._answered(some).to(z.device, torch.float64) for some in z.split(self.at_once(z, len(z)))]
+        return torch.cat(parts)
 
     def __call__(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs features"]:
         """∂f_o/∂z_j of many inputs, by one backward pass for each output."""
+        return torch.cat([self._pulled_back(some) for some in z.split(self.at_once(z, len(z)))])
+
+    def at_once(self, z: Float[Tensor, "inputs *shape"], count: int) -> int:
+        """How many of `count` inputs like the first of z to ask about at once; their gradients need as much again."""
+        return max(1, at_once(self._answered, z, count) // 2)
+
+    def _answered(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs"]:
+        with torch.no_grad(), evaluating(self.model):
+            return answer_rows(self.model(self.at_weights(z)), len(z))
+
+    def _pulled_back(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs features"]:
         with torch.enable_grad(), evaluating(self.model):
             inputs = self.at_weights(z).detach().requires_grad_()
-            answers = answer_rows(self.model(inputs), len(z))
-            return pulled_back(answers, inputs).to(z.device)
+            return pulled_back(answer_rows(self.model(inputs), len(z)), inputs).to(z.device)
 
     def at_weights(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count *shape"]:
         """Where the module has its weights, and of their precision."""

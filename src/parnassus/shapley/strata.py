@@ -15,7 +15,7 @@ from torch import Tensor
 
 from parnassus.shapley.game import Worth
 from parnassus.shapley.orders import ends_of, equal_shares
-from parnassus.shapley.values import Estimate
+from parnassus.shapley.values import Estimate, widened
 
 Allocation: TypeAlias = Callable[[Float[Tensor, " sizes"]], Float[Tensor, " sizes"]]
 """Shares of the budget, from the standard deviation at each size."""
@@ -69,8 +69,11 @@ def by_sizes(
             samples[index] = torch.cat([samples[index], added_around(worth, size, more)], -2)
     certain = _first_and_last(worth, ends, players)
     values = (certain + sum(each.mean(-2) for each in samples)) / players
-    squares = sum(each.var(-2) / each.shape[-2] for each in samples)
-    return Estimate(equal_shares(ends, players).values + values, torch.as_tensor(squares).sqrt() / players)
+    squares = torch.stack([each.var(-2) / each.shape[-2] for each in samples])
+    rest = torch.stack([square.square() / (each.shape[-2] - 1) for square, each in zip(squares, samples, strict=True)])
+    freedom = squares.sum(0).square() / rest.sum(0).clamp(min=1e-300)  # Welch and Satterthwaite's
+    errors = squares.sum(0).sqrt() / players
+    return Estimate(equal_shares(ends, players).values + values, widened(errors, freedom))
 
 
 def smoothed(variance: Float[Tensor, " sizes"]) -> Float[Tensor, " sizes"]:

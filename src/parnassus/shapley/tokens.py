@@ -15,8 +15,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from parnassus.shapley.masking import TOGETHER, checked_groups, with_groups
+from parnassus.shapley.masking import checked_groups, with_groups
 from parnassus.shapley.model import ModelError, answer_rows, as_model, function_of
+from parnassus.shapley.portions import together
 
 Token = TypeVar("Token", str, int)
 Ask: TypeAlias = Callable[[list[list[Token]]], Float[Tensor, "count outputs"]]
@@ -66,10 +67,14 @@ class MaskedText(Generic[Token]):
     def __call__(
         self, x: Float[Tensor, "rows players"], coalitions: Bool[Tensor, "count players"]
     ) -> Float[Tensor, "rows outputs count"]:
-        worths = []
+        worths, whole = [], list(self.tokens)
+        size = sum(len(token) if isinstance(token, str) else 8 for token in whole)
+        most = together(
+            lambda n: self.ask([whole] * n), len(x) * len(coalitions), size=size, device=torch.device("cpu")
+        )
         for present in (x > 0).cpu():
             known = with_groups(coalitions.cpu() & present, self.groups)
-            parts = [self.ask([self.text(row) for row in part.tolist()]) for part in known.split(TOGETHER)]
+            parts = [self.ask([self.text(row) for row in part.tolist()]) for part in known.split(most)]
             worths.append(torch.cat(parts).double().mT)
         return torch.stack(worths).to(x.device)
 

@@ -5,8 +5,10 @@ from itertools import permutations
 from math import comb, factorial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scipy.special import ndtr, stdtrit
 from torch import Tensor
 
 from parnassus.shapley.game import dividends, members, players_of, sizes, with_each
@@ -81,10 +83,23 @@ def by_all_orders(worth: Float[Tensor, " coalitions"]) -> ByOrder:
 
 
 class Estimate(NamedTuple):
-    """A mean over samples and its standard error."""
+    """A mean over samples and its standard error, `widened` where that is learned from few."""
 
     values: Float[Tensor, "*games players"]
     errors: Float[Tensor, "*games players"]
+
+
+def widened(
+    errors: Float[Tensor, "*games players"], freedom: Float[Tensor, "*#games #players"] | int
+) -> Float[Tensor, "*games players"]:
+    """Standard errors ± 2 of which hold the truth 19 times in 20, though learned from few samples (Student 1908).
+
+    `freedom` is how many squares an error rests on, beyond those that the values took: 2 of Gauss's are t of Student's,
+    P(|T| < t) = P(|Z| < 2), and errors grow by t/2: sevenfold with one degree of freedom, by 1 % with a hundred.
+    """
+    degrees = torch.as_tensor(freedom, dtype=torch.float64).clamp(min=1.0)
+    student = torch.from_numpy(np.asarray(stdtrit(degrees.cpu().numpy(), ndtr(2.0))))
+    return errors * (student / 2).to(errors)
 
 
 def broken_axioms(

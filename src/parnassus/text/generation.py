@@ -92,17 +92,19 @@ class _Reading:
 
     def __init__(self, reader: Reader, tokens: Int[Tensor, "batch time"]) -> None:
         self.reader, self.window = reader, reader.window
-        self.seen = tokens if self.window is None else tokens[:, -self.window :]
-        self.count = self.seen.shape[1]  # of tokens that the state holds
-        self.logits, self.state = reader.read(self.seen)
+        seen = tokens if self.window is None else tokens[:, -self.window :]
+        self.seen = [seen]  # in pieces, joined when the window is full
+        self.count = seen.shape[1]  # of tokens that the state holds
+        self.logits, self.state = reader.read(seen)
 
     def on(self, token: Int[Tensor, " batch"]) -> None:
         """Read one more token."""
         state: State | None = self.state
         new = token[:, None]
         if self.window is not None:
-            self.seen = torch.cat([self.seen, new], 1)[:, -self.window :]
+            self.seen.append(new)
             if self.count == self.window:
-                new, state, self.count = self.seen[:, -max(1, self.window // 2) :], None, 0
+                new = torch.cat(self.seen, 1)[:, -max(1, self.window // 2) :]
+                self.seen, state, self.count = [new], None, 0
         self.count += new.shape[1]
         self.logits, self.state = self.reader.read(new, state)

@@ -44,7 +44,7 @@ class Trained:
         weights = self.folder.path / "weights.safetensors"
         name = self.folder.path.name
         if not weights.exists():
-            raise RunError(f"{name} has no weights yet: it is {self.folder.status}; parnassus resume {name}")
+            raise RunError(f"{name} has no weights yet: its status is {self.folder.status}; parnassus resume {name}")
         model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
         try:
             model.load_state_dict(load_weights(weights))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from parnassus.reinforcement.environments import SIMULATED, CartPole, Continuous, MountainCar, Simulated
-from parnassus.reinforcement.environments.gymnasium import made
+from parnassus.reinforcement.environments.copies import made
 
 pytest.importorskip("gymnasium")
 

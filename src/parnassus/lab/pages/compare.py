@@ -9,7 +9,8 @@ from parnassus.lab.charts import chart, curves
 from parnassus.lab.components import Range
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library, RunFacts
-from parnassus.lab.tags import link, number, tag, words
+from parnassus.lab.tags import link, tag, words
+from parnassus.report.numbers import number
 from parnassus.runs import RunError, RunFolder, read_metrics
 
 

@@ -14,8 +14,9 @@ from parnassus.lab.frame import copyable, frame, problem, say
 from parnassus.lab.jobs import Job
 from parnassus.lab.library import Library
 from parnassus.lab.subjects import subject_of
-from parnassus.lab.tags import button, link, live, maths, number, tag, words
+from parnassus.lab.tags import button, link, live, maths, tag, words
 from parnassus.lab.uploads import KINDS, LARGEST
+from parnassus.report.numbers import number
 from parnassus.report.page import heading
 from parnassus.runs import RunError
 

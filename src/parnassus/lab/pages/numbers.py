@@ -4,7 +4,8 @@ import ast
 
 from parnassus.atlas.reading import Entry
 from parnassus.lab.library import RunFacts
-from parnassus.lab.tags import maths, number, tag, words
+from parnassus.lab.tags import maths, tag, words
+from parnassus.report.numbers import number
 
 
 def number_card(entry: Entry | None, name: str, value: float, *, judged: bool) -> None:

@@ -13,7 +13,8 @@ from parnassus.lab.pages.curves import LiveCurves
 from parnassus.lab.pages.experiment import folder_of
 from parnassus.lab.pages.numbers import as_is, number_card
 from parnassus.lab.pages.story import figure_source, story_item
-from parnassus.lab.tags import button, facts, link, live, number, tag, words
+from parnassus.lab.tags import button, facts, link, live, tag, words
+from parnassus.report.numbers import number
 from parnassus.report.page import heading
 from parnassus.runs import RunError, RunFolder, Status
 from parnassus.runs.progress import clock

@@ -8,7 +8,8 @@ from parnassus.lab.addresses import compare_address, run_address
 from parnassus.lab.frame import frame, say
 from parnassus.lab.library import Library, RunFacts
 from parnassus.lab.pages.run import SIGNS
-from parnassus.lab.tags import button, link, number, tag, words
+from parnassus.lab.tags import button, link, tag, words
+from parnassus.report.numbers import number
 from parnassus.runs import RunError
 
 COLUMNS = [

@@ -6,7 +6,8 @@ from pathlib import Path
 from nicegui import ui
 
 from parnassus.lab.addresses import file_address
-from parnassus.lab.tags import link, maths, number, tag, words
+from parnassus.lab.tags import link, maths, tag, words
+from parnassus.report.numbers import number
 from parnassus.report.page import columns
 from parnassus.runs import RunFolder
 

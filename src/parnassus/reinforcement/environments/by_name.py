@@ -19,8 +19,13 @@ SIMULATED: dict[str, Physics] = {
 """Those that are written in tensors too, and need no other package."""
 
 
-def environments(name: str, copies: int, *, device: torch.device | str = "cpu", gym: bool = False) -> Environments:
-    """Copies of the environment `name`: in tensors where there is such a one, else, or if `gym`, gymnasium's."""
+def environments(
+    name: str, copies: int, *, device: torch.device | str = "cpu", gym: bool = False, workers: int = 0
+) -> Environments:
+    """Copies of the environment `name`: in tensors where there is such a one, else, or if `gym`, gymnasium's.
+
+    Those of gymnasium can be shared by `workers`, processes of their own; tensors need none.
+    """
     if name in SIMULATED and not gym:
         return Simulated(SIMULATED[name], copies, device=device)
-    return Gymnasium(name, copies, device=device)
+    return Gymnasium(name, copies, device=device, workers=workers)

@@ -6,25 +6,23 @@ Several learners, each with its own weights and its own copies of the environmen
 from dataclasses import dataclass, replace
 from functools import partial
 
-import torch
-from torch import Tensor
 from torch.optim import RMSprop
 
-from parnassus.reinforcement.a2c import TUNED, Settings, a2c_loss
+from parnassus.reinforcement.a2c import TUNED, Settings, a2c_backward
 from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.agent import Actor
 from parnassus.reinforcement.collector import Collector
-from parnassus.reinforcement.environments import Environments, environments
 from parnassus.reinforcement.experiments import ppo
 from parnassus.reinforcement.judged import judged
 from parnassus.reinforcement.moments import RewardScale
 from parnassus.reinforcement.stacked import clip_each
-from parnassus.reinforcement.tuned import settled
+from parnassus.reinforcement.tuned import settled, whole_updates
 from parnassus.train import Run, at_least, reported
 
 covers = ("B18.1-1", "B18.5-1")
 expected = {
     "return_mean": at_least(400.0, "mean return of 100 episodes a learner, the best action always"),
-    "return_iqm": at_least(450.0, "mean of the middle half of all these episodes"),
+    "return_iqm": at_least(450.0, "mean of the middle half of the learners"),
     "return_worst": reported("mean return of the worst learner"),
     "solved": reported("share of the learners whose mean is at least 475"),
     "steps_a_second": reported("steps of all learners together, a second, learning included"),
@@ -33,9 +31,10 @@ profiles = {"smoke": {"budget": 512, "learners": 2, "episodes": 2}, "gpu": {"cop
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Actor):
     env: str = "CartPole-v1"  # any environment of gymnasium; the classic ones are also written in tensors
     gym: bool = False  # use gymnasium's even where there is one in tensors
+    workers: int = 0  # processes that share gymnasium's copies; 0 for this one alone
     learners: int = 5  # seeds that learn side by side
     episodes: int = 100  # of each learner, to judge it in the end
     budget: int | None = None  # steps of each learner; this and what follows as tuned for the environment unless told
@@ -47,17 +46,9 @@ class Experiment:
     entropy: float | None = None  # weight of the policy's entropy
     normalised: bool | None = None  # bring observations and rewards to one scale
 
-    def worlds(self, copies: int, device: torch.device | str = "cpu") -> Environments:
-        return environments(self.env, copies, device=device, gym=self.gym)
-
     def model(self) -> ActorCritic:
         world, told = self.worlds(1), self.settings
         return ActorCritic(world.features, world.actions, learners=self.learners, normalised=told.normalised)
-
-    def act(self, model: ActorCritic, x: Tensor, *, drawn: bool = False) -> Tensor:
-        """What the learners do in states x: the likeliest action, or one drawn from the policy."""
-        law = model.law(x)
-        return law.draw() if drawn else law.best()
 
     @property
     def settings(self) -> Settings:
@@ -73,7 +64,7 @@ class Experiment:
         if scale is not None:
             run.keep("scale", scale)
 
-        updates = max(1, told.budget // (told.copies * told.horizon))
+        updates = whole_updates(told.budget, told.copies, told.horizon)
         for update, _ in run.steps(updates):
             optimizer.param_groups[0]["lr"] = (1 - update / updates) * told.lr
             experience = collector.collect(lambda x: self.act(model, x, drawn=True), told.horizon)
@@ -82,11 +73,11 @@ class Experiment:
                 experience = replace(experience, rewards=scale.rescaled(experience.rewards, over))
             seen = judged(model, experience, discount=told.discount, decay=told.decay)
             optimizer.zero_grad(set_to_none=True)
-            a2c_loss(model, seen, entropy_weight=told.entropy).total.sum().backward()
+            a2c_backward(model, seen, entropy_weight=told.entropy)
             clip_each(list(model.parameters()), 0.5, learners=self.learners)
             optimizer.step()
             if model.seen is not None:
                 model.seen.update(seen.observations)
             if update % max(1, updates // 200) == 0 or update == updates - 1:
-                run.record(collector.steps, **{f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)})
+                run.record(collector.steps, **collector.progress)
         return ppo.judge(run, self, model, told, collector.steps)

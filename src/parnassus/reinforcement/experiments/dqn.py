@@ -1,20 +1,23 @@
 """DQN learns to act: a network, a memory, and a held copy that says what to aim at (book sec. 18.3).
 
 Several learners, each with its own weights, memory and copies of the environment, learn side by side in one process.
+What acts in the end is the moving mean of each learner's weights: a single late step cannot spoil it.
 """
 
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
+from torch.optim import Optimizer
 
 from parnassus.reinforcement.collector import Collector
-from parnassus.reinforcement.dqn import TUNED, Settings, explored, finitely_many, hold, q_loss
+from parnassus.reinforcement.dqn import TUNED, Settings, explored, exploring, finitely_many, hold, q_slope
 from parnassus.reinforcement.environments import Environments, environments
 from parnassus.reinforcement.experiments import ppo
+from parnassus.reinforcement.lean_adam import LeanAdam
 from parnassus.reinforcement.prioritised import PrioritisedReplay
 from parnassus.reinforcement.q_network import DuelingQNetwork, QNetwork
 from parnassus.reinforcement.replay import Remembered, Replay
@@ -24,10 +27,12 @@ from parnassus.reinforcement.transitions import NSteps
 from parnassus.reinforcement.tuned import settled
 from parnassus.train import Run, at_least, reported
 
+Network: TypeAlias = QNetwork | DuelingQNetwork
+
 covers = ("B18.1-1", "B18.3-1", "B18.3-3")
 expected = {
-    "return_mean": at_least(380.0, "mean return of 100 episodes a learner, the best action always"),
-    "return_iqm": at_least(420.0, "mean of the middle half of all these episodes"),
+    "return_mean": at_least(460.0, "mean return of 100 episodes a learner, the best action always"),
+    "return_iqm": at_least(490.0, "mean of the middle half of all these episodes"),
     "return_worst": reported("mean return of the worst learner"),
     "solved": reported("share of the learners whose mean is at least 475"),
     "steps_a_second": reported("steps of all learners together, a second, learning included"),
@@ -47,7 +52,6 @@ class Experiment:
     double: bool = True  # the network chooses the next action, the held one judges it
     dueling: bool = False  # values of states and advantages of actions in parts of their own
     prioritised: bool = False  # come back most often to what was most wrong
-    n_steps: int = 3  # rewards before the held network is asked
     budget: int | None = None  # steps of each learner; this and what follows as tuned for the environment unless told
     copies: int | None = None  # of the environment, for each learner
     every: int | None = None  # steps between times of learning
@@ -64,17 +68,20 @@ class Experiment:
     norm: float | None = None  # gradients are shortened to it
     width: int | None = None  # of the two hidden layers
     falling: bool | None = None  # let the learning rate fall to 0
+    n_steps: int | None = None  # rewards before the held network is asked
+    share: float | None = None  # of the way to the network that the held one goes
+    mean: float | None = None  # the same for the mean of the weights that acts in the end
 
     def worlds(self, copies: int, device: torch.device | str = "cpu") -> Environments:
         return environments(self.env, copies, device=device, gym=self.gym)
 
-    def model(self) -> QNetwork | DuelingQNetwork:
+    def model(self) -> Network:
         world = self.worlds(1)
         kind = DuelingQNetwork if self.dueling else QNetwork
         count, hidden = finitely_many(world.actions, self.env), (self.settings.width,) * 2
         return kind(world.features, count, hidden=hidden, learners=self.learners)
 
-    def act(self, model: QNetwork | DuelingQNetwork, x: Tensor, *, drawn: bool = False) -> Tensor:
+    def act(self, model: Network, x: Tensor, *, drawn: bool = False) -> Tensor:
         """What the learners do in states x: the best action, or what they did while they explored in the end."""
         return explored(model(x), self.settings.epsilon if drawn else 0.0)
 
@@ -87,46 +94,59 @@ class Experiment:
     def settings(self) -> Settings:
         return settled(TUNED.get(self.env, Settings()), self)
 
+    @torch.no_grad()
+    def learn(self, drawn: Remembered, model: Network, held: Network, optimizer: Optimizer, memory: Replay) -> None:
+        """A step of descent for each batch of what was drawn; the held network is asked about all of it at once."""
+        told, parameters = self.settings, list(model.parameters())
+        later = held(drawn.transitions.led_to).split(told.batch, 1)
+        for batch, ahead in zip(drawn.batches(told.batch), later, strict=True):
+            trace = model.traced(batch.transitions.observations)
+            slope, errors = q_slope(trace.said, batch, self.targets(batch, ahead, model), border=told.border)
+            model.pull_back(trace, slope)
+            clip_each(parameters, told.norm, learners=self.learners)
+            optimizer.step()
+            memory.learned(batch, errors)
+
+    def targets(self, batch: Remembered, ahead: Tensor, model: Network) -> Tensor:
+        """What the action values should become; `ahead` are those of the held network where the transitions led."""
+        seen = batch.transitions
+        if not self.double:
+            return q_targets(seen.rewards, ahead, seen.terminated, discount=seen.discounts)
+        return double_q_targets(seen.rewards, model(seen.led_to), ahead, seen.terminated, discount=seen.discounts)
+
     def __call__(self, run: Run) -> dict[str, float]:
         told = self.settings
         model = run.build(self.model)
-        held = deepcopy(model).requires_grad_(False).to(run.device)
-        model, optimizer = run.prepare(model, partial(Adam, lr=told.lr, fused=True))
+        held, mean = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
+        model, optimizer = run.prepare(model, partial(LeanAdam, lr=told.lr))
         collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
         memory = self.memory(collector.environments.features, run.device)
-        over = NSteps(self.n_steps, discount=told.discount)
+        over = NSteps(told.n_steps, discount=told.discount)
         run.keep("held", held)
+        run.keep("mean", mean)
         run.keep("collector", collector)
         run.keep("memory", memory)
         run.keep("waiting", over)
 
-        def targets(batch: Remembered) -> Tensor:
-            seen, ahead = batch.transitions, held(batch.transitions.led_to)
-            if not self.double:
-                return q_targets(seen.rewards, ahead, seen.terminated, discount=seen.discounts)
-            with torch.no_grad():
-                choosing = model(seen.led_to)
-            return double_q_targets(seen.rewards, choosing, ahead, seen.terminated, discount=seen.discounts)
-
+        count = finitely_many(collector.environments.actions, self.env)
         horizon = max(1, told.every // told.copies)
         times = max(1, told.budget // (told.copies * horizon))
         for time, _ in run.steps(times):
             optimizer.param_groups[0]["lr"] = told.lr * (1 - time / times if told.falling else 1)
             before = collector.steps
-            experience = collector.collect(lambda x: explored(model(x), told.epsilon_at(collector.steps)), horizon)
+            falling = torch.tensor([told.epsilon_at(before + step * told.copies) for step in range(horizon)])
+            epsilons = falling.view(-1, 1, 1).expand(-1, self.learners, told.copies).to(run.device)
+            experience = collector.collect(exploring(model, count, epsilons), horizon)
             fresh = over(experience)
             if fresh is not None:
                 memory.add(fresh)
             if collector.steps // told.held > before // told.held:
-                hold(held, model)
+                hold(held, model, told.share)
             if collector.steps >= told.starts and len(memory):
-                for batch in memory.draw(told.batch, told.updates, progress=time / times):
-                    loss = q_loss(model(batch.transitions.observations), batch, targets(batch), border=told.border)
-                    optimizer.zero_grad(set_to_none=True)
-                    loss.total.sum().backward()
-                    clip_each(list(model.parameters()), told.norm, learners=self.learners)
-                    optimizer.step()
-                    memory.learned(batch, loss.errors)
+                for drawn in memory.draw(told.batch, told.updates, progress=time / times):
+                    self.learn(drawn, model, held, optimizer, memory)
+            hold(mean, model, max(told.mean, 1 / (time + 1)))
             if time % max(1, times // 200) == 0 or time == times - 1:
-                run.record(collector.steps, **{f"return/{i}": mean for i, mean in enumerate(collector.recent_returns)})
+                run.record(collector.steps, **collector.progress)
+        hold(model, mean)
         return ppo.judge(run, self, model, told, collector.steps)

@@ -12,7 +12,7 @@ from torch.optim import Adam
 
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.actor_vector import ActorVector
-from parnassus.reinforcement.environments import Environments, environments
+from parnassus.reinforcement.agent import Actor
 from parnassus.reinforcement.evaluation import episode_returns
 from parnassus.reinforcement.judged import by_learner, by_step
 from parnassus.reinforcement.whole_episodes import (
@@ -41,9 +41,10 @@ MEASURED = 5  # updates between two measurements of the variance
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Actor):
     env: str = "CartPole-v1"  # any environment of gymnasium; the classic ones are also written in tensors
     gym: bool = False  # use gymnasium's even where there is one in tensors
+    workers: int = 0  # processes that share gymnasium's copies; 0 for this one alone
     learners: int = 6  # seeds that learn side by side, the first half of them without a baseline
     episodes: int = 100  # of each learner, to judge it in the end
     updates: int = 60  # steps of ascent
@@ -54,17 +55,9 @@ class Experiment:
     batch: int = 256  # states the critic sees at a step
     discount: float = 0.99  # what a reward a step later counts
 
-    def worlds(self, copies: int, device: torch.device | str = "cpu") -> Environments:
-        return environments(self.env, copies, device=device, gym=self.gym)
-
     def model(self) -> ActorCritic:
         world = self.worlds(1)
         return ActorCritic(world.features, world.actions, learners=self.learners)
-
-    def act(self, model: ActorCritic, x: Tensor, *, drawn: bool = False) -> Tensor:
-        """What the learners do in states x: the likeliest action, or one drawn from the policy."""
-        law = model.law(x)
-        return law.draw() if drawn else law.best()
 
     @property
     def without(self) -> int:
@@ -96,11 +89,11 @@ class Experiment:
             for _ in range(self.critic_steps):
                 states, returned = critic_rows(seen, self.batch, discount=self.discount)
                 run.update(optimizer, (model.values(states) - returned).square().mean(1).sum())
-            run.record(update, **{f"return/{i}": mean for i, mean in enumerate(seen.scores.mean(1).tolist())})
+            run.record(update, **{f"return/{i}": mean for i, mean in enumerate(seen.scores.mean(1).tolist(), 1)})
 
         judging = self.worlds(self.learners * self.episodes, run.device)
         returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
-        played = torch.tensor([run.curve(f"return/{i}")[1] for i in range(self.learners)])
+        played = torch.tensor([run.curve(f"return/{i + 1}")[1] for i in range(self.learners)])
         shares = torch.tensor([run.curve(f"share/{i}")[1] for i in range(self.learners)])
         self.draw(run, played, shares)
         run.table(

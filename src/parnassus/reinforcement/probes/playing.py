@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Shaped
@@ -12,8 +12,9 @@ from torch import Tensor
 from parnassus.atlas.marks import probe
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.environments import SIMULATED, Continuous
-from parnassus.reinforcement.experiments.ppo import Experiment
+from parnassus.reinforcement.evaluation import Learners
 from parnassus.reinforcement.laws import ActionLaw, Choice, Spread
+from parnassus.reinforcement.returns import discounted_returns
 from parnassus.report.worlds import DRAWINGS
 from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Real, Whole
 from parnassus.train.trained import Trained
@@ -24,6 +25,7 @@ ACTIONS = {
     "CartPole-v1": ("push left", "push right"),
     "MountainCar-v0": ("push left", "nothing", "push right"),
 }
+ENDS = {"Acrobot-v1": "the tip was up", "CartPole-v1": "the pole fell", "MountainCar-v0": "the car was up"}
 SPEEDS = {"Acrobot-v1": (2, 4.0), "CartPole-v1": (3, 2.0), "MountainCar-v0": (1, 0.04), "Pendulum-v1": (1, 6.0)}
 """Which part of a state a kick changes, and by how much at most."""
 
@@ -48,16 +50,24 @@ class Episode:
     rewards: Float[Tensor, " steps"]
     terminated: bool
 
+    def followed(self, discount: float) -> Float[Tensor, " steps"]:
+        """What really came after every state; where the episode was cut off, the critic has the last word."""
+        ended = torch.zeros(len(self.rewards), 1, dtype=torch.bool)
+        ended[-1] = self.terminated
+        returns = discounted_returns(self.rewards[:, None], ended, discount=discount, after=self.values[-1:])
+        return returns[:, 0]
+
 
 def _learners(trained: Trained) -> int:
-    return cast("Experiment", trained.experiment).learners
+    return cast("Learners", trained.experiment).learners
 
 
 def _player(trained: Trained) -> Callable[[Asked], Episode]:
     """Plays episodes, and remembers the last few: a hand that scrubs through one asks for it again and again."""
-    experiment = cast("Experiment", trained.experiment)
+    experiment = cast("Learners", trained.experiment)
     if experiment.env not in SIMULATED:
-        raise ValueError(f"only worlds written in tensors can be kicked: {', '.join(SIMULATED)}; not {experiment.env}")
+        known = ", ".join(SIMULATED)
+        raise ValueError(f"{experiment.env} cannot be stopped and kicked, only {known}; parnassus watch films it")
     return lru_cache(maxsize=16)(partial(_played, cast("ActorCritic", trained.model), experiment.env))
 
 
@@ -65,8 +75,8 @@ def _player(trained: Trained) -> Callable[[Asked], Episode]:
 @torch.no_grad()
 def policy_playing(
     trained: Trained,
-    step: Annotated[int, Whole("step", 0, LONGEST)] = 0,
-    kick: Annotated[float, Real("a kick, as a share of the hardest", -1.0, 1.0)] = 0.0,
+    step: Annotated[int, Whole("step", 0, LONGEST)] = 42,
+    kick: Annotated[float, Real("a kick, as a share of the hardest", -1.0, 1.0)] = 0.4,
     *,
     when: Annotated[int, Whole("step of the kick", 0, LONGEST - 1)] = 40,
     learner: Annotated[int, Whole("learner", 1, _learners)] = 1,
@@ -74,11 +84,12 @@ def policy_playing(
 ) -> list[Answer]:
     """A trained policy plays: its picture, what it would do, and what it thinks the state is worth (book sec. 18.5).
 
-    Go through the steps, and see how it leans to one action and back. Then kick: a hard kick lowers the value at once,
-    and it rises again while the policy catches itself. Find the kick that it does not survive, and see whether the
-    critic knew: far from what it saw in training it may be content while the pole falls.
+    Go through the steps after the kick: the policy leans to one action until it has caught itself. Then kick harder,
+    until it does not, and see whether the critic knew: far from what it saw in training it may be content while the
+    pole falls. Without a kick, compare its values with what really followed.
     """
-    env = cast("Experiment", trained.experiment).env
+    experiment = cast("Learners", trained.experiment)
+    env = experiment.env
     episode = trained.once(_player)(Asked(learner - 1, seed, kick, when))
     steps, now = len(episode.rewards), min(step, len(episode.rewards))
     numbers: dict[str, float | str] = {
@@ -87,19 +98,12 @@ def policy_playing(
         "entropy of the policy here": float(episode.law.entropy()[now]),
         "return so far": float(episode.rewards[:now].sum()),
         "return in the end": float(episode.rewards.sum()),
-        "how it ended": "by itself" if episode.terminated else "not within these steps",
+        "how it ended": ENDS[env] if episode.terminated else "not within these steps",
     }
     return [
         Images("The world", _picture(env, episode, now), [f"step {now}"], about=PICTURE),
         _would_do(env, episode, now),
-        Curves(
-            "What the critic thinks",
-            {"value": (_axis(steps), episode.values.tolist())},
-            x_label="step",
-            y_label="value",
-            marked=float(now),
-            about="In the units of its training: where rewards were brought to one scale, in these.",
-        ),
+        _worth(experiment, cast("ActorCritic", trained.model), episode, now),
         Numbers("Here", numbers),
     ]
 
@@ -149,6 +153,19 @@ def _picture(env: str, episode: Episode, now: int) -> Tensor:
     before = float(episode.actions[now - 1].reshape(-1)[0]) if now else None
     pixels = torch.tensor(DRAWINGS[env](episode.seen[now].tolist(), before))
     return pixels.permute(2, 0, 1)[None].float() / 255
+
+
+def _worth(experiment: Learners, model: ActorCritic, episode: Episode, now: int) -> Curves:
+    """What the critic says of every state, and beside it, where the units are the same, what came."""
+    steps = len(episode.rewards)
+    lines = {"value": (_axis(steps), episode.values.tolist())}
+    if model.seen is None:
+        told: Any = getattr(experiment, "settings", experiment)  # some are tuned for their environment
+        lines["what followed, discounted"] = (_axis(steps - 1), episode.followed(told.discount).tolist())
+        about = "What followed is counted to the end; where there is none, the critic's last word stands for the rest."
+    else:
+        about = "In the units of its training, where rewards were brought to one scale."
+    return Curves("What the critic thinks", lines, x_label="step", y_label="value", marked=float(now), about=about)
 
 
 def _would_do(env: str, episode: Episode, now: int) -> Answer:

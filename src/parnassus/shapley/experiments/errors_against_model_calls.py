@@ -41,7 +41,8 @@ expected = {
     "balanced_over_orders": at_most(0.8, "error of orders in balance over that of random ones"),
     "sizes_over_orders": at_most(0.8, "error of samples size by size over that of random orders"),
     "slope_of_orders": between(-0.6, -0.4, "exponent of the error of random orders in the budget"),
-    "covered": between(0.9, 0.99, "share of values within 1.96 standard errors, over all ways and budgets"),
+    "covered": between(0.93, 0.97, "share of values within 1.96 standard errors, over all ways and budgets"),
+    "least_covered": at_least(0.85, "the same of the worst: mirrored orders of which there are three pairs"),
     "missed_over_wished": at_most(1.0, "error of values over the one at which sampling was told to stop"),
 }
 profiles: dict[str, dict[str, object]] = {
@@ -94,9 +95,8 @@ class Experiment:
         stops = self.stops(table, exact)
         run.table("stopping", stops, STOPPING)
         ratio = {name: line[SHOWN] / errors["random orders"][SHOWN] for name, line in errors.items()}
-        within = torch.cat(
-            [(each.off.abs() <= 1.96 * each.said).double().flatten() for line in known.values() for each in line]
-        )
+        afforded = [each for line in known.values() for each in line if not each.off.isnan().any()]
+        within = [(each.off.abs() <= 1.96 * each.said).double() for each in afforded]
         with torch.no_grad():
             guessed = network(test.to(run.device))[:, 0].cpu()
         return {
@@ -109,7 +109,8 @@ class Experiment:
             "balanced_over_orders": ratio["balanced orders"],
             "sizes_over_orders": ratio["size by size"],
             "slope_of_orders": slope([float(each) for each in BUDGETS], errors["random orders"]),
-            "covered": float(within.mean()),
+            "covered": float(torch.cat([each.flatten() for each in within]).mean()),
+            "least_covered": min(float(each.mean()) for each in within),
             "missed_over_wished": max(float(row["missed"]) / float(row["wished"]) for row in stops),
         }
 
@@ -189,11 +190,12 @@ ERRORS = (
 )
 CALIBRATION = (
     "A dot is a value: what the way says of its error, and by how much it misses in truth, over all repetitions. On "
-    "the line they agree; below it the way is too modest, as balanced orders are."
+    "the line they agree; below it the way is too modest, as balanced orders are. So are all at the smallest budgets, "
+    "on the right: an error that is learned from two or three samples is a guess itself, and is made larger."
 )
 COVERAGE = (
-    "Share of values that lie within 1.96 standard errors of what is right; 0.95 is hoped for. An error that is "
-    "learned from two or three samples is a guess itself, hence less at small budgets; some ways need more."
+    "Share of values that lie within 1.96 standard errors of what is right; 0.95 is hoped for. Errors that are learned "
+    "from few samples are widened as Student's t asks, so that this holds at small budgets too; some ways need more."
 )
 STOPPING = "Balanced orders in growing rounds, until no standard error is above the wished one."
 

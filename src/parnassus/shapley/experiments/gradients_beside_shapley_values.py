@@ -30,7 +30,7 @@ expected = {
     "not_additive": at_most(1e-6, "largest gap between a prediction and the sum of its parts"),
     "missed_at_the_input": at_least(0.25, "what gradient × input misses of the change from the background, as a share"),
     "missed_by_even_spacing": at_most(2e-3, "what many evenly spaced gradients miss of the change, as a share"),
-    "missed_by_cut_lines": at_most(5e-3, "the same for at most as many on lines that are cut at kinks"),
+    "missed_by_cut_lines": at_most(1e-3, "the same for at most as many on lines that are cut at kinks"),
     "like_shapley_integrated": at_least(0.98, "correlation of integrated gradients with Shapley values of tiles"),
     "like_shapley_deep_lift": at_least(0.95, "the same for DeepLIFT"),
     "like_shapley_at_the_input": between(0.8, 0.95, "the same for gradient × input"),
@@ -187,8 +187,10 @@ class Experiment:
                 log_y=True,
             ),
             "How far the sum of the parts is from what it should be, before the rest is shared out. The gradients of a "
-            "network with ReLUs and maxima jump, here at hundreds of places on a line. Evenly spaced, they give a "
-            "rough answer soonest; lines cut at kinks become exact, but need dozens of gradients for each of them.",
+            "network with ReLUs and maxima jump, here at hundreds of places on a line. To cut lines at kinks takes "
+            "some twenty gradients for each: with fewer, what is left is spaced evenly, so that the two stay close. On "
+            "a network with a dozen kinks, or a smooth one, cut lines are exact to many digits where even spacing has "
+            "three.",
         )
         return {name: each[-1] for name, each in gaps.items()}
 

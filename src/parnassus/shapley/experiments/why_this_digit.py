@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from parnassus.data import DataError, Dataset, open_data
@@ -15,6 +15,7 @@ from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, subplots
 from parnassus.report.attributions import maps_of_classes
 from parnassus.shapley.attribution import Attribution, explain
+from parnassus.shapley.deletion import deletion_curve
 from parnassus.shapley.masking import Interventional
 from parnassus.shapley.superpixels import blurred, masked_images, painted, superpixels, tiles
 from parnassus.train import Run, at_least, at_most, descend, reported
@@ -152,10 +153,10 @@ class Experiment:
         of_named = parts.values[torch.arange(len(named)), named]
         random = [torch.rand_like(of_named) for _ in range(self.orders)]
         curves = {
-            "largest parts first": deleted(likely, images, named, of_named),
-            "most ink first": deleted(likely, images, named, ink),
+            "largest parts first": deletion_curve(likely, images.flatten(1), named, of_named).mean(0),
+            "most ink first": deletion_curve(likely, images.flatten(1), named, ink).mean(0),
         }
-        chance = torch.stack([deleted(likely, images, named, each) for each in random])
+        chance = torch.stack([deletion_curve(likely, images.flatten(1), named, each).mean(0) for each in random])
         run.figure(
             "tiles go one by one",
             draw_deletion(curves, chance),
@@ -189,19 +190,6 @@ def some_doubtful(network: Classifier, images: Tensor, count: int) -> Tensor:
     ranked = images[(best[:, 0] - best[:, 1]).argsort()]
     step = max(1, (len(ranked) - SHOWN) // max(1, count - SHOWN))
     return torch.cat([ranked[:SHOWN], ranked[SHOWN::step]])[:count]
-
-
-def deleted(
-    game: Interventional,
-    images: Float[Tensor, "rows channels height width"],
-    named: Int[Tensor, " rows"],
-    scores: Float[Tensor, "rows players"],
-) -> Float[Tensor, " steps"]:
-    """The mean output of the named class with 0, 1, 2, … tiles gone, those with the highest scores first."""
-    ranks = scores.argsort(1, descending=True).argsort(1)
-    left = ranks[:, None] >= torch.arange(game.players + 1, device=ranks.device)[:, None]
-    each = [game(images[row : row + 1].flatten(1), left[row])[0, named[row]] for row in range(len(images))]
-    return torch.stack(each).mean(0)
 
 
 def draw_deletion(curves: dict[str, Tensor], chance: Tensor) -> "Figure":

@@ -1,0 +1,91 @@
+"""One row shared out among the cores, against torch's own product."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from parnassus.attention import Affine, affine, gpt
+from parnassus.attention.one_row import LARGE, SHARES
+
+
+@pytest.fixture(params=[2, 3])
+def cores(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize("out", [LARGE // 64, LARGE // 64 + 1, 10])
+@pytest.mark.parametrize("shape", [(64,), (1, 64), (1, 1, 64), (2, 3, 64), (0, 64)])
+def test_it_is_the_linear_map(out: int, shape: tuple[int, ...]) -> None:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=source, dtype=torch.float64)
+    weight = torch.randn(out, 64, generator=source, dtype=torch.float64)
+    bias = torch.randn(out, generator=source, dtype=torch.float64)
+    torch.testing.assert_close(affine(x, weight, bias), x @ weight.mT + bias)
+    torch.testing.assert_close(affine(x, weight), x @ weight.mT)
+    torch.testing.assert_close(affine(x, weight.mT.contiguous().mT, bias), x @ weight.mT + bias)
+
+
+@pytest.mark.usefixtures("cores")
+def test_fewer_outputs_than_shares_are_left_to_one_core() -> None:
+    x, weight = torch.randn(1, LARGE).double(), torch.randn(2, LARGE).double()
+    torch.testing.assert_close(affine(x, weight, torch.ones(2).double()), x @ weight.mT + 1)
+
+
+@pytest.mark.usefixtures("cores")
+def test_it_keeps_to_the_precision_that_autocast_sets() -> None:
+    layer, row = Affine(64, LARGE // 64), torch.randn(1, 64)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert layer(row).dtype == torch.bfloat16
+        torch.testing.assert_close(layer(row), linear(row, layer.weight, layer.bias), atol=0.02, rtol=0.02)
+
+
+@pytest.mark.usefixtures("cores")
+def test_gradients_are_those_of_the_linear_map() -> None:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 64, generator=source, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(LARGE // 64, 64, generator=source, dtype=torch.float64, requires_grad=True)
+    ours = torch.autograd.grad(affine(x, weight).square().sum(), (x, weight))
+    theirs = torch.autograd.grad((x @ weight.mT).square().sum(), (x, weight))
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_every_core_gets_as_many_rows(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[tuple[int, ...]] = []
+    product = torch.bmm
+
+    def watched(row: Tensor, shares: Tensor) -> Tensor:
+        shapes.append(tuple(shares.shape))
+        return product(row, shares)
+
+    monkeypatch.setattr(torch, "bmm", watched)
+    affine(torch.randn(64), torch.randn(LARGE // 64 + 1, 64))
+    affine(torch.randn(2, 64), torch.randn(LARGE // 64, 64))  # two rows: BLAS shares them out itself
+    assert shapes == [(SHARES * cores, 64, (LARGE // 64 + 1) // (SHARES * cores))]
+
+
+@pytest.mark.usefixtures("cores")
+def test_a_large_model_that_reads_on_says_what_it_says_at_once() -> None:
+    torch.manual_seed(0)
+    model = gpt(11, 6, width=256, heads=2, depth=1).double().eval()
+    assert max(weight.numel() for weight in model.parameters()) >= LARGE
+    tokens = torch.randint(11, (1, 6))
+    _, cache = model.read(tokens[:, :3])
+    told = [model.read(tokens[:, place : place + 1], cache)[0] for place in range(3, 6)]
+    torch.testing.assert_close(torch.stack(told, 1), model(tokens)[:, 3:].detach())
+
+
+@pytest.mark.usefixtures("cores")
+def test_the_layer_is_torchs_with_the_same_weights() -> None:
+    torch.manual_seed(0)
+    layer, theirs = Affine(64, LARGE // 32), torch.nn.Linear(64, LARGE // 32)
+    theirs.load_state_dict(layer.state_dict())
+    row = torch.randn(1, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(row), theirs(row))

@@ -1,0 +1,57 @@
+"""Adam without detours takes the steps of PyTorch's, bit for bit, and goes on from its state."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import Adam
+
+from parnassus.reinforcement.lean_adam import LeanAdam
+
+
+def parameters() -> list[nn.Parameter]:
+    torch.manual_seed(0)
+    return [nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(5))]
+
+
+def moved(optimizer: Adam, theta: list[nn.Parameter], steps: range) -> None:
+    for step in steps:
+        torch.manual_seed(step)
+        optimizer.param_groups[0]["lr"] = 0.1 / (1 + step)
+        for parameter in theta:
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+
+
+def test_its_steps_are_those_of_fused_adam() -> None:
+    theta, other = parameters(), parameters()
+    lean, plain = LeanAdam(theta, 0.1, eps=1e-5), Adam(other, 0.1, eps=1e-5, fused=True)
+    moved(lean, theta, range(4))
+    moved(plain, other, range(4))
+    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
+    again = LeanAdam(other, 0.1, eps=1e-5)
+    again.load_state_dict(plain.state_dict())
+    moved(lean, theta, range(4, 8))
+    moved(again, other, range(4, 8))
+    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
+
+
+def test_a_state_loaded_later_counts() -> None:
+    theta, other = parameters(), parameters()
+    lean, once = LeanAdam(theta, 0.1), LeanAdam(other, 0.1)
+    moved(lean, theta, range(3))
+    moved(once, other, range(2))
+    lean.load_state_dict(deepcopy(once.state_dict()))
+    with torch.no_grad():
+        for mine, theirs in zip(theta, other, strict=True):
+            mine.copy_(theirs)
+    moved(lean, theta, range(2, 5))
+    moved(once, other, range(2, 5))
+    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
+
+
+def test_two_groups_are_refused() -> None:
+    first, second = parameters()
+    with pytest.raises(ValueError, match="got 2 groups"):
+        LeanAdam([{"params": [first]}, {"params": [second]}])
