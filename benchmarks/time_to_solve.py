@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 ENV, GOAL, EPISODES, SEEDS = "CartPole-v1", 475.0, 100, 5
 LIMITS = {"gymnasium's environments": 3.0, "tensor environments": 10.0}
-SOON = Experiment(ENV, learners=1, until_solved=True, epochs=1, discount=0.99, decay=0.98, normalised=True)
+SOON = Experiment(ENV, learners=1, until_solved=True, horizon=32, epochs=1, discount=0.99, decay=0.98, normalised=True)
 OURS = {
     "gymnasium's environments": replace(SOON, gym=True, budget=300_000, copies=32, batch=128, lr=3e-3),
     "tensor environments": replace(SOON, budget=400_000, copies=96, batch=384, lr=4e-3),
