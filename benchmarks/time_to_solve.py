@@ -82,7 +82,7 @@ def ours(experiment: Experiment, seed: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         options = Options(device="cpu", quiet=True, threads=1, seed=seed)
         run = Plain(start(Recipe("ppo", "PPO", experiment, {}), options, Path(folder)), options)
-        at_its_best, exploring = experiment(run), run.curve("return/0")[1]
+        at_its_best, exploring = experiment(run), run.curve("return/1")[1]
         run.close()
     return at_its_best["solved"] == 1 and exploring[-1] >= GOAL
 

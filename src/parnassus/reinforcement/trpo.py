@@ -35,7 +35,7 @@ class Settings:
     epochs: int = 20
     lr: float = 1e-3
     discount: float = 0.98
-    decay: float = 0.95
+    decay: float = 0.98
 
 
 TUNED = {
