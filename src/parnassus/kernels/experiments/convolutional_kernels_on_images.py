@@ -136,8 +136,10 @@ class Experiment:
         run.note(
             "what to see",
             "An infinitely wide convolutional network that ends in all its places side by side compares each place "
-            f"with itself only, and gains little over a dense one. Moved by a pixel, {flat.moved:.0%} of the images "
-            f"are still named rightly; with a mean over all places at the end, {pooled.moved:.0%}.",
+            f"with itself only: of the unseen images it names {flat.accuracy[-1]:.0%} rightly, and {flat.moved:.0%} "
+            "when they are moved by a pixel. With a mean over all places at the end every place meets every other: "
+            f"{pooled.accuracy[-1]:.0%} and {pooled.moved:.0%}, after {pooled.sizes[-1]:,} training images in place of "
+            f"{flat.sizes[-1]:,}.",
         )
         rows: list[dict[str, str | float]] = [
             {
@@ -256,7 +258,8 @@ def draw_accuracy(found: dict[str, dict[str, Found]]) -> "Figure":
 
 
 def draw_steps_aside(networks: dict[str, Network], images: Tensor) -> "Figure":
-    steps = range(min(5, images.shape[-1]))
+    stride = max(1, images.shape[-1] // 8)
+    steps = range(0, min(5 * stride, images.shape[-1]), stride)
     figure, axes = subplots(size=(7.0, 4.2))
     ax = axes[0, 0]
     for colour, (name, network) in zip(PALETTE, networks.items(), strict=False):
