@@ -2,9 +2,9 @@
 
 Both sides explain the same rows of the same model with the same 100 rows of background and take turns in one process:
 65,536 coalitions, 6.5 million inputs a row. The models are a network 16-64-64-1 in float32, whose answers are nearly
-all of our time, and a forest of ten trees. Of the network we use that it begins with a linear layer, of the forest its
-leaves, and ask it nothing. Beside it stands the time of the plain way, which takes any function of many rows. The CPU
-seconds, of all threads, tell more than those of the clock where others use the machine.
+all of our time, and a forest of ten trees. Of the network we use that it begins and ends with a linear layer, of the
+forest its leaves, and ask it nothing. Beside it stands the time of the plain way, which takes any function of many
+rows. The CPU seconds, of all threads, tell more than those of the clock where others use the machine.
 Run it with: python benchmarks/exact_shapley.py (the bench environment has shap)
 """
 

@@ -3,13 +3,22 @@
 import pytest
 import torch
 
-from parnassus.shapley.game import dividends, game, game_of, members, players_of, sizes, unanimity, with_each
+from parnassus.shapley.game import are_all, dividends, game, game_of, members, players_of, sizes, unanimity, with_each
 
 
 def test_members_and_sizes_tell_the_same() -> None:
     assert members(3)[5].tolist() == [True, False, True]
     assert torch.equal(members(5).sum(1), sizes(5))
     assert members(0).shape == (1, 0)
+
+
+def test_all_coalitions_are_told_from_others() -> None:
+    every = members(4)
+    assert are_all(every)
+    assert are_all(members(0))
+    for other in (every.flip(0), ~every, every[:-1], every[:, :3], torch.cat([every[:8], every[:8]])):
+        assert not are_all(other)
+    assert not are_all(torch.zeros(4, 300, dtype=torch.bool))
 
 
 def test_a_function_and_a_mapping_give_one_table() -> None:

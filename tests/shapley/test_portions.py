@@ -13,6 +13,7 @@ from parnassus.shapley.convergence import explain_until
 from parnassus.shapley.deep_lift import deep_lift
 from parnassus.shapley.deletion import deletion_curve
 from parnassus.shapley.first_layer import LinearFirst, interventional
+from parnassus.shapley.game import members
 from parnassus.shapley.gradients import expected_gradients, gradient_times_input, integrated_gradients
 from parnassus.shapley.masking import ConditionalGaussian, Interventional
 from parnassus.shapley.model import as_model
@@ -126,6 +127,10 @@ def test_layers_behind_the_first_are_asked_about_a_few(monkeypatch: pytest.Monke
     monkeypatch.setattr(portions, "BYTES", 4 * AT_MOST * 50 * 8 * portions.UNSEEN)
     found, each = value(x, known), value.each(x, known.expand(others, 30, 8))
     assert 2 < rest.most <= AT_MOST
+    rest.most = 0
+    every = value(x, members(8))
+    assert 0 < rest.most <= AT_MOST
+    assert torch.allclose(every, plain(x, members(8)), atol=1e-12)
     assert torch.allclose(found, plain(x, known), atol=1e-12)
     assert torch.allclose(each, plain.each(x, known.expand(others, 30, 8)), atol=1e-12)
 

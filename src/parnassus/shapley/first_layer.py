@@ -3,19 +3,27 @@
     W h_x(S) + c = Σ_{j∈S} W_j x_j + Σ_{j∉S} W_j b_j + c = P_x(S) + Q_b(S)
 
 P does not know the background and Q not the row: each is found once for all that share it, and mixed inputs are never
-written down. The layers behind get the sum.
+written down. The layers behind get the sum. Where all coalitions are asked it is shared between players instead: the
+layer is a sum over some of them and the others, and what the first few give is a table that serves all the others do.
+If the network ends with a linear layer too, that is asked about means alone: E_b (V z_b + d) = V E_b z_b + d.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeGuard
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from parnassus.shapley.game import are_all
 from parnassus.shapley.masking import Interventional, MeanOfGames, checked_groups, in_blocks, with_groups
-from parnassus.shapley.model import as_model
+from parnassus.shapley.model import answer_rows, as_model, in_evaluation
 from parnassus.shapley.portions import portions, together
+
+TABLE = 16
+"""Coalitions of the first players that are in a table at least: of a larger background fewer rows are taken at once."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,11 @@ class LinearFirst:
     def __call__(
         self, x: Float[Tensor, "rows features"], coalitions: Bool[Tensor, "count players"]
     ) -> Float[Tensor, "rows outputs count"]:
-        known, rows, rest = self.known(coalitions), self.checked(x), as_model(self.rest)
+        known, rows, mean = self.known(coalitions), self.checked(x), averaged(self.rest)
         worths, most = [], self.at_once(len(rows) * len(known) * self.others)
+        if len(known) * self.others > most and are_all(coalitions):
+            few = max(1, most // TABLE)
+            return self.every(rows, known, most) if self.others <= few else in_blocks(self, rows, coalitions, few)
         if self.others > most:
             return in_blocks(self, rows, coalitions, most)
         for part in known.split(most // self.others):
@@ -64,10 +75,28 @@ class LinearFirst:
             answers = []
             for row, _ in portions(len(rows), behind.shape[:2].numel(), most):
                 before = (part * rows[row, None]) @ self.first.weight.mT  # P, of every row and coalition
-                asked = (before[:, :, None] + behind).flatten(0, 2)
-                answers.append(rest(asked).double().unflatten(0, (-1, len(part), self.others)).mean(2))
+                asked = before[:, :, None] + behind
+                answers.append(mean(asked.flatten(0, 1)).unflatten(0, (-1, len(part))))
             worths.append(torch.cat(answers))
         return torch.cat(worths, 1).mT
+
+    def every(
+        self, rows: Float[Tensor, "rows features"], known: Float[Tensor, "count features"], most: int
+    ) -> Float[Tensor, "rows outputs count"]:
+        """Worths of all coalitions in order, where the first players, with features F, are as many as fit in a table:
+
+        W h_x(S) + c = (W_F h_F(S ∩ F) + c) + W_∖F h_∖F(S ∖ F).
+        """
+        count = 1 << (most // self.others).bit_length() - 1  # coalitions of the first players
+        F, background, mean = known[count - 1], self.background.to(rows), averaged(self.rest)
+        early, worths = known[:count, None], list[Tensor]()
+        asked = rows.new_empty(count, self.others, self.first.out_features)  # one for all: a new one costs as a layer
+        for row in rows:
+            table = self.first(early * row + (F - early) * background)
+            mixed = (late * row + (1 - F - late) * background for late in known[::count])
+            worths.extend(mean(torch.add(table, other @ self.first.weight.mT, out=asked)) for other in mixed)
+        found: Tensor = torch.cat(worths).unflatten(0, (len(rows), len(known)))
+        return found.mT
 
     @torch.no_grad()
     def each(
@@ -88,12 +117,11 @@ class LinearFirst:
         return found.permute(1, 0, 3, 2)
 
     def at_once(self, count: int) -> int:
-        """How many of `count` inputs the layers behind are asked about at once: fewer, for the first is wide."""
+        """How many of `count` inputs the layers behind are asked about at once: what these are sums of needs room."""
         weight, rest = self.first.weight, as_model(self.rest)
         first = self.background[:1].to(weight)
-        hidden, size = self.behind(torch.zeros_like(first), first), max(weight.shape) * weight.element_size()
-        most = together(lambda n: rest(hidden.expand(n, -1).clone()), count, size=size, device=weight.device)
-        return max(1, most // 4)
+        hidden, size = self.behind(torch.zeros_like(first), first), 4 * max(weight.shape) * weight.element_size()
+        return together(lambda n: rest(hidden.expand(n, -1).clone()), count, size=size, device=weight.device)
 
     def behind(
         self, known: Float[Tensor, "*#asked features"], background: Float[Tensor, "*#asked features"]
@@ -127,16 +155,50 @@ def interventional(
     weights = next(predictor.parameters(), None)
     there = background if weights is None else background.to(weights)
     layers = list(_unfolded(predictor))
-    if type(layers[0]) is nn.Linear and not layers[0]._forward_pre_hooks and not layers[0]._forward_hooks:
-        rest = nn.Sequential(*layers[1:])
+    first = layers[0]
+    if _surely_linear(first):
+        rest = nn.Sequential(*_in_place(layers))
         rest.training = predictor.training  # asked as in evaluation, and left as it was
-        return LinearFirst(layers[0], rest, there, groups)
+        return LinearFirst(first, rest, there, groups)
     return Interventional(as_model(predictor), there, groups)
+
+
+def averaged(
+    rest: nn.Module,
+) -> Callable[[Float[Tensor, "count others hidden"]], Float[Tensor, "count outputs"]]:
+    """E_b rest(z_b) in float64: a linear layer at the end is asked about the mean."""
+    *inner, last = _unfolded(rest)
+    if not _surely_linear(last):
+        model = as_model(rest)
+        return lambda z: model(z.flatten(0, 1)).double().unflatten(0, z.shape[:2]).mean(1)
+    ask, bias = in_evaluation(nn.Sequential(*inner)), last.bias
+    V, d = last.weight.double(), None if bias is None else bias.double()
+
+    def mean(z: Tensor) -> Tensor:
+        mean_hidden = ask(z.flatten(0, 1)).unflatten(0, (-1, z.shape[1])).mean(1)
+        return answer_rows(nn.functional.linear(mean_hidden.double(), V, d), len(z))
+
+    return mean
+
+
+def _hooked(module: nn.Module) -> bool:
+    return bool(module._forward_pre_hooks or module._forward_hooks)
+
+
+def _surely_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
+    return type(layer) is nn.Linear and not _hooked(layer)
+
+
+def _in_place(layers: list[nn.Module]) -> Iterator[nn.Module]:
+    """All layers but the first; what a linear one gives is nobody else's, and a ReLU behind it may write over it."""
+    for before, layer in pairwise(layers):
+        may = type(layer) is nn.ReLU and not _hooked(layer) and _surely_linear(before)
+        yield nn.ReLU(inplace=True) if may else layer
 
 
 def _unfolded(module: nn.Module) -> Iterator[nn.Module]:
     """Layers of a sequence, of sequences in it too; anything else is one layer."""
-    if type(module) is not nn.Sequential or not len(module):
+    if type(module) is not nn.Sequential or not len(module) or _hooked(module):
         yield module
         return
     for layer in module:

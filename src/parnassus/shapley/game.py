@@ -34,6 +34,13 @@ def members(players: int) -> Bool[Tensor, "coalitions players"]:
     return (torch.arange(2**players)[:, None] >> torch.arange(players)) & 1 == 1
 
 
+def are_all(coalitions: Bool[Tensor, "count players"]) -> bool:
+    """Whether these are all 2^M coalitions in order."""
+    count, players = coalitions.shape
+    there = players <= MOST and count == 2**players
+    return there and torch.equal(coalitions, members(players).to(coalitions.device))
+
+
 def sizes(players: int) -> Int[Tensor, " coalitions"]:
     """|S| of every coalition."""
     size = torch.zeros(1, dtype=torch.long)

@@ -32,6 +32,12 @@ def function_of(predictor: object) -> Callable[..., object]:
 
 
 def _asked_module(module: nn.Module) -> Model:
+    ask = in_evaluation(module)
+    return lambda x: _answered(ask(x), x)
+
+
+def in_evaluation(module: nn.Module) -> Callable[[Tensor], Tensor]:
+    """A module asked where its weights are, without gradients and as in evaluation, and left as it was."""
     parameter = next(module.parameters(), None)
 
     @torch.no_grad()
@@ -40,11 +46,11 @@ def _asked_module(module: nn.Module) -> Model:
         for part in learning:
             part.training = False
         try:
-            answer = module(x if parameter is None else placed(x, parameter))
+            answer: Tensor = module(x if parameter is None else placed(x, parameter))
         finally:
             for part in learning:
                 part.training = True
-        return _answered(answer, x)
+        return answer
 
     return ask
 
