@@ -15,6 +15,7 @@ from parnassus.data.seeds import mix
 from parnassus.runs import Interrupted, NotFiniteError, RunError, RunFolder
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options, Run, at_least, between, descend
+from parnassus.train.devices import Precision
 from parnassus.train.execute import Recipe, execute, start
 
 QUIET = Options(quiet=True, device="cpu")
@@ -220,6 +221,19 @@ def test_autocast_reaches_the_loss(tmp_path: Path) -> None:
     list(descend(run, model, optimizer, Split(torch.ones(4, 3)).batches(2, 3)))
     run.close()
     assert seen == [torch.bfloat16] * 3
+
+
+@pytest.mark.parametrize(("precision", "products", "rounded"), [("tf32", "high", True), ("float32", "highest", False)])
+def test_only_tf32_lets_products_and_convolutions_be_rounded(
+    tmp_path: Path, precision: Precision, products: str, rounded: bool
+) -> None:
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    try:
+        Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, precision=precision)).close()
+        assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == (products, rounded)
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def test_an_unknown_device_gets_a_sentence(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run
 from parnassus.shapley.model import Model, as_model
-from parnassus.train.devices import choose_device
+from parnassus.train.devices import choose_device, set_precision
 from parnassus.train.trained import Trained
 
 PICKLES = (".pkl", ".pickle", ".joblib")
@@ -42,6 +42,7 @@ class Predictor:
 
 def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
     """The predictor that `spec` names: a run in `root`, `package.module:name` or `file.py:name`."""
+    set_precision("float32")  # parts must sum to what the model says of a row alone
     if spec.lower().endswith(PICKLES):
         raise RunError(
             f"{spec} is not loaded: a pickle may run anything; load it in a file of yours, "

@@ -16,6 +16,7 @@ NUMBER = (
 )
 """How the axis writes a number: 0.01 and 1,000, but 1e-10."""
 GREY = "rgba(128,136,146,.35)"
+MARK = "rgba(128,136,146,1)"  # of no line's colour
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
@@ -41,7 +42,7 @@ def curves(
             "data": [{"xAxis": marked}],
             "symbol": "none",
             "animation": False,
-            "lineStyle": {"color": PALETTE[1], "type": "dashed", "width": 1.5},
+            "lineStyle": {"color": MARK, "type": "dashed", "width": 1.5},
             "label": {"show": False},
         }
     return {

@@ -45,5 +45,9 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
 
 
 def set_precision(precision: Precision) -> None:
-    """Let float32 matrix products run on tensor cores for "tf32"; keep them exact otherwise."""
+    """Let float32 products and convolutions run on tensor cores for "tf32"; keep them exact otherwise.
+
+    torch alone would round the factors of convolutions to 10 bits, and answers would depend on the size of a batch.
+    """
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"

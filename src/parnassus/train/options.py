@@ -16,7 +16,7 @@ class Options:
 
     seed: int = 0  # everything random follows from it
     device: str = "auto"  # auto, cpu, cuda, cuda:N, mps
-    precision: Precision = "float32"  # of matrix products: float32, tf32 or bf16 (autocast)
+    precision: Precision = "float32"  # of products and convolutions: float32, tf32 or bf16 (autocast)
     threads: int | None = None  # CPU threads; unless told, one for a small model and all cores for a large one
     parallel: Mode = "ddp"  # under torchrun: copy the model (ddp) or shard it (fsdp)
     compile: bool = False  # compile the loss with torch.compile
