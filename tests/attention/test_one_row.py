@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from parnassus.attention import Affine, affine, gpt
-from parnassus.attention.one_row import LARGE, SHARES
+from parnassus.attention.one_row import CACHED, LARGE, SHARES
 
 
 @pytest.fixture(params=[2, 3])
@@ -20,7 +20,7 @@ def cores(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("cores")
-@pytest.mark.parametrize("out", [LARGE // 64, LARGE // 64 + 1, 10])
+@pytest.mark.parametrize("out", [CACHED // 64 + 16, CACHED // 64 + 1, LARGE // 64, LARGE // 64 + 1, 10])
 @pytest.mark.parametrize("shape", [(64,), (1, 64), (1, 1, 64), (2, 3, 64), (0, 64)])
 def test_it_is_the_linear_map(out: int, shape: tuple[int, ...]) -> None:
     source = torch.Generator().manual_seed(0)
@@ -34,7 +34,7 @@ def test_it_is_the_linear_map(out: int, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.usefixtures("cores")
 def test_fewer_outputs_than_shares_are_left_to_one_core() -> None:
-    x, weight = torch.randn(1, LARGE).double(), torch.randn(2, LARGE).double()
+    x, weight = torch.randn(1, CACHED).double(), torch.randn(2, CACHED).double()
     torch.testing.assert_close(affine(x, weight, torch.ones(2).double()), x @ weight.mT + 1)
 
 
@@ -65,9 +65,17 @@ def test_every_core_gets_as_many_rows(cores: int, monkeypatch: pytest.MonkeyPatc
         return product(row, shares)
 
     monkeypatch.setattr(torch, "bmm", watched)
-    affine(torch.randn(64), torch.randn(LARGE // 64 + 1, 64))
-    affine(torch.randn(2, 64), torch.randn(LARGE // 64, 64))  # two rows: BLAS shares them out itself
-    assert shapes == [(SHARES * cores, 64, (LARGE // 64 + 1) // (SHARES * cores))]
+    affine(torch.randn(64), torch.randn(CACHED // 64 + 1, 64))
+    affine(torch.randn(64), torch.randn(CACHED // 64, 64))  # products that the cache holds: no shares
+    affine(torch.randn(2, 64), torch.randn(CACHED // 64 + 1, 64))  # two rows: BLAS shares them out itself
+    assert shapes == [(SHARES * cores, 64, (CACHED // 64 + 1) // (SHARES * cores))]
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_not_rounded_at_every_product(dtype: torch.dtype) -> None:
+    x, weight = torch.full((1, 512), 1.01).to(dtype), torch.full((LARGE // 512, 512), 1.01).to(dtype)
+    assert torch.equal(affine(x, weight), linear(x, weight))
 
 
 @pytest.mark.usefixtures("cores")
