@@ -8,13 +8,10 @@ Run it with: python benchmarks/generation.py (the bench environment has transfor
 """
 
 import argparse
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
-
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command parnassus has it: threads that wait give way
 
 import torch
 from torch import Tensor

@@ -1,6 +1,7 @@
 """One row shared out among the cores, against torch's own product."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -69,6 +70,33 @@ def test_every_core_gets_as_many_rows(cores: int, monkeypatch: pytest.MonkeyPatc
     affine(torch.randn(64), torch.randn(CACHED // 64, 64))  # products that the cache holds: no shares
     affine(torch.randn(2, 64), torch.randn(CACHED // 64 + 1, 64))  # two rows: BLAS shares them out itself
     assert shapes == [(SHARES * cores, 64, (CACHED // 64 + 1) // (SHARES * cores))]
+
+
+@pytest.mark.usefixtures("cores")
+def test_what_was_found_stays_when_the_next_row_comes() -> None:
+    rows, weight = torch.randn(3, 64), torch.randn(LARGE // 64, 64)
+    found = [affine(row, weight) for row in rows]
+    torch.testing.assert_close(torch.stack(found), rows @ weight.mT)
+
+
+@pytest.mark.usefixtures("cores")
+def test_threads_do_not_write_over_each_other() -> None:
+    rows, weight = torch.randn(64, 512).double(), torch.randn(LARGE // 512, 512).double()
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda row: affine(row, weight), rows))
+    torch.testing.assert_close(torch.stack(found), rows @ weight.mT)
+
+
+@pytest.mark.usefixtures("cores")
+def test_modes_may_follow_each_other_and_functions_be_mapped() -> None:
+    rows, weight = torch.randn(3, 64), torch.randn(LARGE // 64, 64)
+    with torch.inference_mode():
+        first = affine(rows[0], weight)
+    with torch.no_grad():
+        second = affine(rows[1], weight.requires_grad_())
+    torch.testing.assert_close(torch.stack([first.clone(), second]), rows[:2] @ weight.detach().mT)
+    mapped = torch.func.vmap(lambda row: affine(row, weight.detach()))(rows)
+    torch.testing.assert_close(mapped, rows @ weight.detach().mT)
 
 
 @pytest.mark.usefixtures("cores")

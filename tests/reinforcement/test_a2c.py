@@ -1,12 +1,14 @@
 """A2C's loss: the book's two gradients, learner by learner."""
 
+from dataclasses import replace
+
 import torch
 
 from parnassus.reinforcement.a2c import TUNED, Settings, a2c_backward, a2c_loss
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.environments import CartPole, Continuous, Discrete, Simulated
-from parnassus.reinforcement.judged import Judged, judged
+from parnassus.reinforcement.judged import Judged, judged, visited
 from parnassus.reinforcement.tuned import settled
 
 
@@ -80,3 +82,23 @@ def test_actions_may_be_vectors() -> None:
 def test_settings_suit_the_environment() -> None:
     assert settled(TUNED["Pendulum-v1"], object()).discount == 0.9
     assert Settings().horizon == 5
+
+
+def test_states_judged_already_need_not_be_asked_about_again() -> None:
+    """One pass over all states visited gives both the advantages and, from its first rows, the gradient."""
+    torch.manual_seed(0)
+    model = ActorCritic(4, Discrete(2), learners=2).double()
+    collector = Collector(Simulated(CartPole(longest=12), 6), learners=2)
+    collector.observation = collector.observation.double()
+    experience = collector.collect(lambda x: model.law(x.double()).draw(), 20)
+    experience = replace(experience, observations=experience.observations.double(), led_to=experience.led_to.double())
+    assert bool(experience.truncated[:-1].any())
+    trace = model.traced(visited(experience))
+    batch = judged(model, experience, trace, discount=0.9, decay=0.7)
+    again = judged(model, experience, discount=0.9, decay=0.7)
+    assert all(torch.equal(one, other) for one, other in zip(batch, again, strict=True))
+    a2c_loss(model, batch, entropy_weight=0.2).sum().backward()
+    wanted = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    a2c_backward(model, batch, trace, entropy_weight=0.2)
+    for p, other in zip(model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(p.grad, other, atol=1e-12, rtol=0)

@@ -1,5 +1,7 @@
 """An actor and a critic: together what they are apart, and independent of each other and of other learners."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -21,6 +23,16 @@ def test_together_is_apart(normalised: bool) -> None:
     assert torch.allclose(law.logits, alone.logits, atol=1e-6)
     assert torch.allclose(values, model.values(x), atol=1e-6)
     assert values.shape == (3, 7)
+
+
+def test_weights_may_be_exchanged() -> None:
+    model, other = (ActorCritic(4, Discrete(2), learners=3) for _ in range(2))
+    x = torch.randn(3, 7, 4)
+    called = torch.func.functional_call(model, dict(other.named_parameters()), x)
+    assert torch.equal(called[0].logits, other(x)[0].logits)
+    assert torch.equal(called[1], other(x)[1])
+    model.load_state_dict(deepcopy(other.state_dict()), assign=True)
+    assert torch.equal(model.values(x), other.values(x))
 
 
 def test_the_actor_begins_undecided() -> None:

@@ -1,5 +1,7 @@
 """Two tables learn the same truth, and are not too high on average."""
 
+from functools import partial
+
 import torch
 
 from parnassus.reinforcement.decision import MarkovDecisionProcess
@@ -8,19 +10,16 @@ from parnassus.reinforcement.grid_world import GridWorld
 from parnassus.reinforcement.planning import policy_iteration
 from parnassus.reinforcement.step_sizes import constant, shrinking
 from parnassus.reinforcement.tabular import best_next, learn
+from parnassus.reinforcement.walks import Walks
 
 
 def test_a_corridor_without_chance_is_learned_exactly() -> None:
     world = GridWorld("S.G", living=-1.0, slip=0.0, pays={"G": 0.0})
-    learned = double_q_learning(
-        world.process,
-        world.start,
-        steps=800,
-        epsilon=1.0,
-        step_size=constant(0.5),
-        learners=4,
-        generator=torch.Generator().manual_seed(0),
+    source = torch.Generator().manual_seed(0)
+    walks = Walks(
+        world.process, world.start, steps=800, epsilon=1.0, step_size=constant(0.5), learners=4, generator=source
     )
+    learned = double_q_learning(walks)
     best = policy_iteration(world.process).q
     torch.testing.assert_close(learned.q, best.expand(4, -1, -1), atol=1e-4, rtol=0)
 
@@ -36,11 +35,8 @@ def test_the_largest_of_noisy_zeros() -> None:
     process = MarkovDecisionProcess(transition, reward, 1.0, terminal, torch.ones(4, 8, dtype=torch.bool))
     start = torch.tensor([1.0, 0, 0, 0]).double()
     source = torch.Generator().manual_seed(0)
-    single = learn(
-        process, best_next, start, steps=200, epsilon=1.0, step_size=shrinking(), learners=400, generator=source
-    ).q
-    double = double_q_learning(
-        process, start, steps=200, epsilon=1.0, step_size=shrinking(), learners=400, generator=source
-    ).q
+    walks = partial(Walks, process, start, steps=200, epsilon=1.0, step_size=shrinking(), learners=400)
+    single = learn(walks(generator=source), best_next).q
+    double = double_q_learning(walks(generator=source)).q
     assert float(single[:, 0].mean()) > 0.2
     assert abs(float(double[:, 0].mean())) < 0.05

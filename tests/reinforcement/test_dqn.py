@@ -155,3 +155,16 @@ def test_a_run_that_dies_ends_in_the_same_bits(
     for name in ("metrics.csv", "weights.safetensors"):
         assert (folder.path / name).read_bytes() == (whole.path / name).read_bytes()
     assert resumed["return_mean"] == numbers["return_mean"]
+
+
+def test_nobody_is_asked_where_all_explore() -> None:
+    asked: list[int] = []
+
+    def q(x: torch.Tensor) -> torch.Tensor:
+        asked.append(len(x))
+        return torch.zeros(*x.shape[:2], 3)
+
+    act = exploring(q, 3, torch.tensor([1.0, 0.0, 1.0])[:, None, None].expand(3, 2, 5))
+    for wanted in (0, 1, 1):
+        act(torch.zeros(2, 5, 4))
+        assert len(asked) == wanted

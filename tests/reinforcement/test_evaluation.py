@@ -1,11 +1,12 @@
 """Returns of whole episodes, and means of their middle."""
 
+import gymnasium
 import pytest
 import torch
 from scipy.stats import trim_mean
 
 from parnassus.reinforcement.environments import CartPole, MountainCar, Simulated
-from parnassus.reinforcement.evaluation import episode_returns, interquartile_mean, summary
+from parnassus.reinforcement.evaluation import GOALS, episode_returns, goal_of, interquartile_mean, summary
 
 
 def test_only_the_first_episode_of_a_copy_counts() -> None:
@@ -29,3 +30,14 @@ def test_the_middle_half() -> None:
 def test_what_learners_reached() -> None:
     found = summary(torch.tensor([[500.0, 500.0], [100.0, 300.0]]), 475.0)
     assert (found["return_mean"], found["return_worst"], found["solved"]) == (350.0, 200.0, 0.5)
+    assert summary(torch.tensor([[500.0]]), None)["solved"] == 0.0
+
+
+@pytest.mark.parametrize("name", [*GOALS, "MountainCarContinuous-v0", "FrozenLake-v1", "Blackjack-v1"])
+def test_a_goal_is_what_gymnasium_says(name: str) -> None:
+    assert goal_of(name) == gymnasium.spec(name).reward_threshold
+
+
+def test_goals_of_other_names() -> None:
+    assert goal_of("gymnasium.envs.toy_text:FrozenLake8x8-v1") == 0.85
+    assert goal_of("Nowhere-v0") is None

@@ -8,6 +8,7 @@ from torch import nn
 from torch.optim import Adam
 
 from parnassus.reinforcement.lean_adam import LeanAdam
+from parnassus.reinforcement.stacked import clip_each
 
 
 def parameters() -> list[nn.Parameter]:
@@ -55,3 +56,33 @@ def test_two_groups_are_refused() -> None:
     first, second = parameters()
     with pytest.raises(ValueError, match="got 2 groups"):
         LeanAdam([{"params": [first]}, {"params": [second]}])
+
+
+def test_what_is_almost_nothing_becomes_nothing() -> None:
+    """A gradient that stays 0 leaves no tiny mean behind, and the weights are PyTorch's all the same."""
+    theta, other = parameters(), parameters()
+    lean, plain = LeanAdam(theta, 0.1), Adam(other, 0.1, fused=True)
+    for step in range(1_025):
+        for mine, theirs in zip(theta, other, strict=True):
+            mine.grad, theirs.grad = (torch.full_like(each, float(step == 0)) for each in (mine, theirs))
+        lean.step()
+        plain.step()
+    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
+    assert all(0 < float(plain.state[own]["exp_avg"].max()) < 1e-38 for own in other)
+    assert not any(bool(lean.state[own]["exp_avg"].any()) for own in theta)
+
+
+def test_gradients_are_shortened_before() -> None:
+    theta, other = parameters(), parameters()
+    lean, plain = LeanAdam(theta, 0.1, most=0.5), Adam(other, 0.1, fused=True)
+    for each in (theta, other):
+        torch.manual_seed(1)
+        for own in each:
+            own.grad = torch.randn_like(own)
+    norms = clip_each(other, 0.5, learners=1)
+    assert float(norms) > 0.5
+    lean.step()
+    plain.step()
+    for mine, theirs in zip(theta, other, strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-7, rtol=0)
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=0)

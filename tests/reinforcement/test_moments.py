@@ -2,7 +2,8 @@
 
 import torch
 
-from parnassus.reinforcement.moments import Moments, RewardScale
+from parnassus.reinforcement.collector import Experience
+from parnassus.reinforcement.moments import Moments, RewardScale, at_scale
 
 
 def test_batches_add_up() -> None:
@@ -40,3 +41,16 @@ def test_rewards_are_scaled_by_the_spread_of_returns() -> None:
     spread = torch.stack(returns).transpose(0, 1).flatten(1).std(1, unbiased=False)
     assert torch.allclose(parts[-1][:, 0], rewards[300:, 0] / spread[0], rtol=1e-4)
     assert torch.allclose(parts[-1][:, 1], rewards[300:, 1] / spread[1], rtol=1e-4)
+
+
+def test_an_episode_is_over_by_its_end_or_its_limit() -> None:
+    torch.manual_seed(0)
+    seen, rewards = torch.randn(60, 1, 2, 3), torch.randn(60, 1, 2)
+    terminated, truncated = (torch.rand(60, 1, 2) < 0.1 for _ in range(2))
+    actions = torch.zeros(60, 1, 2, dtype=torch.int64)
+    experience = Experience(seen, actions, rewards, terminated, truncated, seen)
+    assert at_scale(None, experience) is experience
+    scaled = at_scale(RewardScale(1, 2, 0.9), experience)
+    torch.testing.assert_close(scaled.rewards, RewardScale(1, 2, 0.9).rescaled(rewards, terminated | truncated))
+    assert scaled.observations is seen
+    assert not torch.equal(scaled.rewards, RewardScale(1, 2, 0.9).rescaled(rewards, terminated))

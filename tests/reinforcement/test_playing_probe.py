@@ -7,13 +7,19 @@ import pytest
 import torch
 
 from parnassus.reinforcement.actor_critic import ActorCritic
-from parnassus.reinforcement.environments import CartPole, Simulated
-from parnassus.reinforcement.experiments.a2c import Experiment
+from parnassus.reinforcement.environments import SIMULATED, CartPole, Simulated
+from parnassus.reinforcement.experiments import a2c, dqn
 from parnassus.reinforcement.probes.playing import LONGEST, policy_playing
 from parnassus.report.worlds import HIGH, WIDE
 from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Whole, answer, controls_of
 from parnassus.train.trained import Trained
 
+JUDGES: dict[str, dict[str, object]] = {
+    "plain": {},
+    "dueling": {"dueling": True, "learners": 3},
+    "drawn alike": {"learners": 1, "epsilon": 1.0},
+    "acrobot": {"env": "Acrobot-v1", "learners": 2, "epsilon": 0.0},
+}
 SWINGING = {"env": "Pendulum-v1", "horizon": 64, "batch": 64, "learners": 1}
 
 
@@ -25,6 +31,12 @@ def pole(trained_run: Callable[..., Trained]) -> Trained:
 def touched(trained: Trained, **values: object) -> tuple[Images, Answer, Curves, Numbers]:
     picture, doing, curve, numbers = answer(policy_playing, trained, controls_of(policy_playing, trained), values)
     return cast("Images", picture), doing, cast("Curves", curve), cast("Numbers", numbers)
+
+
+def touched_judge(trained: Trained, **values: object) -> tuple[Bars, Bars, Curves, Numbers]:
+    """The same of a run of DQN, whose network judges actions; without the picture."""
+    _, doing, worth, curve, numbers = answer(policy_playing, trained, controls_of(policy_playing, trained), values)
+    return cast("Bars", doing), cast("Bars", worth), cast("Curves", curve), cast("Numbers", numbers)
 
 
 def test_it_plays_as_the_trained_policy_does_in_its_world(pole: Trained) -> None:
@@ -65,14 +77,15 @@ def test_a_kick_is_felt_from_its_step_on(pole: Trained) -> None:
     assert touched(pole, kick=1.0, when=3)[3].values["how it ended"] == "the pole fell"
 
 
-def test_what_followed_is_what_the_rewards_add_up_to(trained_run: Callable[[str], Trained]) -> None:
+@pytest.mark.parametrize("name", ["a2c", "dqn"])  # which learn from rewards as they come
+def test_what_followed_is_what_the_rewards_add_up_to(name: str, trained_run: Callable[[str], Trained]) -> None:
     """A reward of 1 a step up to the fall: (1 − γⁿ) / (1 − γ) with n steps left; and nothing after it."""
-    agent = trained_run("a2c")  # which learns from rewards as they come
-    _, _, curve, numbers = touched(agent, kick=1.0, when=3)
-    found = curve.lines["what followed, discounted"][1]
-    discount = cast("Experiment", agent.experiment).settings.discount
+    agent = trained_run(name)
+    *_, curve, numbers = answer(policy_playing, agent, controls_of(policy_playing, agent), {"kick": 1.0, "when": 3})
+    found = cast("Curves", curve).lines["what followed, discounted"][1]
+    discount = cast("a2c.Experiment | dqn.Experiment", agent.experiment).settings.discount
     steps = len(found)
-    assert numbers.values["return in the end"] == steps < LONGEST
+    assert cast("Numbers", numbers).values["return in the end"] == steps < LONGEST
     assert found == pytest.approx([(1 - discount ** (steps - t)) / (1 - discount) for t in range(steps)], rel=1e-5)
 
 
@@ -89,3 +102,39 @@ def test_a_torque_has_a_density(trained_run: Callable[..., Trained]) -> None:
     assert 0 < float(torch.trapezoid(density, torques)) <= 1
     assert -2 <= cast("float", doing.marked) <= 2
     assert numbers.values["how it ended"] == "not within these steps"
+
+
+@pytest.mark.parametrize("kind", JUDGES)
+def test_the_values_of_actions_stand_beside_the_play(kind: str, trained_run: Callable[..., Trained]) -> None:
+    """Every step takes the action with the largest Q of the learner asked for, from the state that led there."""
+    judge = trained_run("dqn", **JUDGES[kind])
+    experiment = cast("dqn.Experiment", judge.experiment)
+    learners, epsilon, physics = experiment.learners, experiment.settings.epsilon, SIMULATED[experiment.env]
+    count = physics.actions.count
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(5)
+        state = physics.start(1, torch.device("cpu"))
+        for step in range(8):
+            doing, worth, curve, numbers = touched_judge(judge, step=step, kick=0.0, learner=learners, seed=5)
+            q = judge.model(physics.observe(state).float().expand(learners, 1, -1))[-1, 0]
+            assert worth.values.tolist() == pytest.approx(q.tolist(), abs=1e-5)
+            assert doing.marked == worth.marked == int(q.argmax())
+            chances = [epsilon / count + (1 - epsilon) * (action == worth.marked) for action in range(count)]
+            assert doing.values.tolist() == pytest.approx(chances, abs=1e-6)
+            assert curve.lines["value"][1][step] == pytest.approx(float(q.max()), abs=1e-5)
+            first, second = q.sort(descending=True).values[:2].tolist()
+            assert numbers.values["best action ahead of the next by"] == pytest.approx(first - second, abs=1e-5)
+            state = physics.move(state, q.argmax()[None]).state
+    assert len(worth.names) == len(doing.names) == count
+    control = controls_of(policy_playing, judge)["learner"]
+    assert isinstance(control, Whole)
+    assert control.high == learners
+
+
+def test_learners_judge_each_for_itself_and_feel_a_kick(trained_run: Callable[..., Trained]) -> None:
+    judge = trained_run("dqn", dueling=True, learners=3)
+    said = [touched_judge(judge, step=2, learner=learner)[1].values for learner in (1, 2, 3)]
+    assert all(float((said[i] - said[j]).abs().max()) > 1e-4 for i, j in ((0, 1), (0, 2), (1, 2)))
+    calm, kicked = (touched_judge(judge, kick=kick, when=3)[2].lines["value"][1] for kick in (0.0, 1.0))
+    assert calm[:3] == pytest.approx(kicked[:3], abs=1e-6)
+    assert abs(calm[3] - kicked[3]) > 1e-4

@@ -15,11 +15,9 @@ from parnassus.reinforcement.policy_gradient import (
 )
 from parnassus.reinforcement.trajectories import trajectories
 
+from .cat_logits import logits
+
 START = torch.tensor([0.0, 0.0, 0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
-
-
-def logits(seed: int = 0) -> torch.Tensor:
-    return torch.randn(6, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_a_softmax_over_what_is_allowed() -> None:

@@ -1,5 +1,7 @@
 """Networks of action values: every learner its own, and the two parts of a dueling one."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -28,6 +30,15 @@ def test_the_gradient_written_out_is_autograds(kind: type[QNetwork] | type[Dueli
     torch.testing.assert_close(trace.said, model(x))
     model.pull_back(trace, slope)
     torch.testing.assert_close([parameter.grad for parameter in model.parameters()], list(known))
+
+
+@pytest.mark.parametrize("kind", [QNetwork, DuelingQNetwork])
+def test_weights_may_be_exchanged(kind: type[QNetwork] | type[DuelingQNetwork]) -> None:
+    model, other = (kind(4, 3, hidden=(8, 8), learners=2) for _ in range(2))
+    x = torch.randn(2, 5, 4)
+    assert torch.equal(torch.func.functional_call(model, dict(other.named_parameters()), x), other(x))
+    model.load_state_dict(deepcopy(other.state_dict()), assign=True)
+    assert torch.equal(model(x), other(x))
 
 
 def test_the_mean_over_the_actions_is_the_value() -> None:

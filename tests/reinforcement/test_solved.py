@@ -12,7 +12,7 @@ from parnassus.reinforcement.collector import RECENT, Collector
 from parnassus.reinforcement.environments import CartPole, Environments, Simulated
 from parnassus.reinforcement.evaluation import GOALS, Learners
 from parnassus.reinforcement.experiments import ppo
-from parnassus.reinforcement.solved import UntilSolved, at_goal, goal_of
+from parnassus.reinforcement.solved import UntilSolved, at_goal
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options
 from parnassus.train.execute import Recipe, execute, start
@@ -100,9 +100,9 @@ def test_whole_episodes_are_played_only_when_it_is_worth_it() -> None:
 
 
 def test_an_environment_without_a_goal() -> None:
-    assert goal_of("CartPole-v1") == 475.0
-    with pytest.raises(ValueError, match=r"what counts as solved is known of Acrobot-v1.*; got Taxi-v3"):
-        UntilSolved(Players(env="Taxi-v3"))
+    assert UntilSolved(Players()).goal == 475.0
+    with pytest.raises(ValueError, match="gymnasium does not say at which return Pendulum-v1 counts as solved"):
+        UntilSolved(Players(env="Pendulum-v1"))
 
 
 def test_a_run_stops_as_soon_as_it_is_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,3 +44,13 @@ def test_gradients_are_shortened_for_each_learner_by_itself() -> None:
 def test_a_network_needs_two_sizes() -> None:
     with pytest.raises(ValueError, match=r"an input and an output and learners; got \[4\]"):
         StackedMLP(1, [4])
+
+
+def test_the_gradient_of_one_learner_is_shortened_or_left() -> None:
+    stack = [nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.zeros(1, 4))]
+    stack[0].grad, stack[1].grad = torch.full((2, 3), 3.0), torch.full((1, 4), 4.0)
+    assert float(clip_each(stack, 20.0, learners=1)) == pytest.approx(118**0.5)
+    assert bool((stack[1].grad == 4).all())
+    assert clip_each(stack, 1.0, learners=1).tolist() == pytest.approx([118**0.5])
+    assert stack[0].grad[0, 0].item() == pytest.approx(3 / 118**0.5, abs=1e-6)
+    assert stack[1].grad[0, 0].item() == pytest.approx(4 / 118**0.5, abs=1e-6)

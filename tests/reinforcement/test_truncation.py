@@ -5,6 +5,7 @@ And what is reported counts the episode alone: never more than its limit of step
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -42,33 +43,20 @@ class Forever:
         return Move(state, torch.ones(len(state), dtype=torch.float64), torch.zeros(len(state), dtype=torch.bool))
 
 
+LIVES: dict[str, Any] = {
+    "env": "Forever",
+    "learners": 2,
+    "episodes": 2,
+    "budget": 4_000,
+    "copies": 4,
+    "lr": 0.01,
+    "discount": DISCOUNT,
+}
+BATCHES: dict[str, Any] = {"horizon": 20, "batch": 40, "epochs": 4}
 AGENTS: dict[str, a2c.Experiment | ppo.Experiment | trpo.Experiment] = {
-    "a2c": a2c.Experiment("Forever", learners=2, episodes=2, budget=4_000, horizon=5, copies=4, lr=0.01, discount=0.9),
-    "ppo": ppo.Experiment(
-        "Forever",
-        learners=2,
-        episodes=2,
-        budget=4_000,
-        horizon=20,
-        copies=4,
-        batch=40,
-        epochs=4,
-        lr=0.01,
-        discount=0.9,
-        normalised=False,
-    ),
-    "trpo": trpo.Experiment(
-        "Forever",
-        learners=2,
-        episodes=2,
-        budget=4_000,
-        horizon=20,
-        copies=4,
-        batch=40,
-        epochs=4,
-        lr=0.01,
-        discount=0.9,
-    ),
+    "a2c": a2c.Experiment(**LIVES, horizon=5),
+    "ppo": ppo.Experiment(**LIVES, **BATCHES, normalised=False),
+    "trpo": trpo.Experiment(**LIVES, **BATCHES),
 }
 
 

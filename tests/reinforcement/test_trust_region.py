@@ -13,11 +13,9 @@ from parnassus.reinforcement.trust_region import (
     trust_region_step,
 )
 
+from .cat_logits import logits
+
 START = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2, 0.0], dtype=torch.float64)
-
-
-def logits(seed: int = 0) -> torch.Tensor:
-    return torch.randn(6, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_the_surrogate_touches_the_return() -> None:

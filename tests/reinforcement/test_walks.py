@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from parnassus.reinforcement.cat import cat_decisions
+from parnassus.reinforcement.step_sizes import constant, shrinking
 from parnassus.reinforcement.walks import Learned, Walks, episode_starts
 
 
@@ -18,7 +19,7 @@ def test_returns_are_cut_at_the_ends() -> None:
 
 def test_an_end_leads_to_a_start() -> None:
     process, start = cat_decisions(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
-    walks = Walks(process, start, steps=1, learners=3, generator=None)
+    walks = Walks(process, start, steps=1, epsilon=0.0, step_size=constant(1.0), learners=3)
     relaxed, stroke, asleep = 3, 2, 5
     reward, over, state = walks.step(0, torch.full((3,), relaxed), torch.full((3,), stroke))
     assert reward.tolist() == [2, 2, 2]
@@ -36,3 +37,18 @@ def test_what_cannot_work_gets_a_sentence() -> None:
         episode_starts(process, asleep.flip(0), steps=1, learners=0)
     with pytest.raises(ValueError, match="probabilities must sum to one"):
         episode_starts(process, asleep.flip(0) / 2, steps=1, learners=1)
+
+
+def test_learners_act_greedily_but_for_epsilon_and_nudge_what_they_visit() -> None:
+    process, start = cat_decisions(), torch.tensor([0.0, 0, 0, 1, 0, 0]).double()
+    walks = Walks(process, start, steps=1, epsilon=0.2, step_size=shrinking(1.0), learners=2)
+    q, visits, relaxed = walks.table(), walks.table(), torch.tensor([3, 3])
+    q[0, 3, 2] = 1.0
+    policy = walks.policy(walks.looked_up(q, relaxed), relaxed)
+    torch.testing.assert_close(policy, torch.tensor([[0.0, 0.1, 0.9], [0.0, 0.5, 0.5]]).double())  # one cannot wait
+    entry = (walks.row, relaxed, torch.tensor([1, 2]))
+    for target in (torch.tensor([3.0, 6.0]).double(), torch.tensor([5.0, 0.0]).double()):
+        walks.nudge(q, visits, entry, target)
+    assert q[entry].tolist() == [4.0, 3.0]  # α_n = 1/n: the mean of what was seen
+    assert visits.sum() == 4
+    assert float(q[0, 3, 2]) == 1.0

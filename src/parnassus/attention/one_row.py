@@ -1,14 +1,19 @@
 """One row times a large matrix, on all cores: what writing token by token waits for."""
 
+from threading import local
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn.functional import linear
 
 LARGE = 1 << 17
 """Weights from which the work is worth sharing: to wake a core takes some microseconds."""
 CACHED = 1 << 20
 """Weights whose products with the row stay in the cache until they are summed."""
+ROOMS = 8
+"""Sizes of matrices for whose products a thread keeps room; a transformer has four."""
 SHARES = 4
 """Shares for each core: the core that is done first need not wait long for the others."""
 
@@ -26,8 +31,36 @@ def affine(
     if not _to_share(x, weight):
         return linear(x, weight, bias)
     row = x.reshape(-1)
-    product = (weight * row).sum(1) if weight.numel() <= CACHED else _by_shares(row, weight)
+    product = _by_terms(row, weight) if weight.numel() <= CACHED else _by_shares(row, weight)
     return (product if bias is None else product + bias).view(*x.shape[:-1], -1)
+
+
+class _Rooms(local):
+    """Every thread's own rooms for products: new memory at every product would cost as much again.
+
+    One for each size, so that a core finds its own half where it left it.
+    """
+
+    def __init__(self) -> None:
+        self.rooms: dict[tuple[int, torch.dtype], Tensor] = {}
+
+    def like(self, weight: Tensor) -> Tensor:
+        size = weight.numel(), weight.dtype
+        room = self.rooms.get(size)
+        if room is None:
+            if len(self.rooms) == ROOMS:
+                self.rooms.clear()
+            with torch.inference_mode(False):  # to be written to in any mode
+                room = self.rooms[size] = torch.empty(size[0], dtype=size[1])
+        return room.view_as(weight)
+
+
+_rooms = _Rooms()
+
+
+def _by_terms(row: Float[Tensor, " width"], weight: Float[Tensor, "out width"]) -> Float[Tensor, " out"]:
+    """The product Σ_j W_ij x_j, all terms first."""
+    return torch.mul(weight, row, out=_rooms.like(weight)).sum(1)
 
 
 def _by_shares(row: Float[Tensor, " width"], weight: Float[Tensor, "out width"]) -> Float[Tensor, " out"]:
@@ -42,11 +75,14 @@ def _by_shares(row: Float[Tensor, " width"], weight: Float[Tensor, "out width"])
 def _to_share(x: Tensor, weight: Tensor) -> bool:
     """Whether x is one row and asks for no gradient, the matrix is large, and there are cores to share it.
 
-    Half precision is left to BLAS, which sums in single precision: here every product would be rounded.
+    Half precision is left to BLAS, which sums in single precision: here every product would be rounded. Compilers and
+    torch.func have ways of their own.
     """
     if weight.numel() < LARGE or not weight.is_cpu or x.numel() != weight.shape[1] or not weight.is_contiguous():
         return False
     if weight.dtype.itemsize < 4 or torch.is_autocast_enabled("cpu") or torch.get_num_threads() == 1:
+        return False
+    if torch.compiler.is_compiling() or is_functorch_wrapped_tensor(x) or is_functorch_wrapped_tensor(weight):
         return False
     return not (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from parnassus.cli.playing import Player
 from parnassus.reinforcement.bootstrap import bootstrap_interval
-from parnassus.reinforcement.evaluation import GOALS, interquartile_mean
+from parnassus.reinforcement.evaluation import goal_of, interquartile_mean
 from parnassus.runs.errors import RunError
 
 
@@ -72,7 +72,7 @@ def evaluated(players: list[Player], found: list[Float[Tensor, "learners episode
     """A learner counts by the mean of its episodes, so that seeds are compared, not lucky episodes."""
     returns, env = torch.cat(found), players[0].experiment.env
     means = returns.mean(1)
-    several, goal = len(means) > 1, GOALS.get(env)
+    several, goal = len(means) > 1, goal_of(env)
     return Evaluation(
         run=" + ".join(player.name for player in players),
         env=env,

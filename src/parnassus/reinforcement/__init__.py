@@ -66,7 +66,7 @@ from parnassus.reinforcement.trust_region import (
     surrogate_return,
     trust_region_step,
 )
-from parnassus.reinforcement.walks import Learned
+from parnassus.reinforcement.walks import Learned, Walks
 from parnassus.reinforcement.whole_episodes import (
     Episodes,
     reinforce_objective,
@@ -108,6 +108,7 @@ __all__ = [
     "Trajectories",
     "Transitions",
     "UntilSolved",
+    "Walks",
     "a2c_loss",
     "best_next",
     "bootstrap_interval",

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.both_heads import Trace
 from parnassus.reinforcement.judged import Judged
 
 
@@ -48,16 +49,22 @@ def a2c_loss(
     return loss - entropy_weight * law.entropy().mean(1) if entropy_weight else loss
 
 
-def a2c_backward(model: ActorCritic, batch: Judged, *, value_weight: float = 0.5, entropy_weight: float = 0.0) -> None:
-    """Add the gradient of `a2c_loss` to the parameters', from slopes written down here and not found by autograd.
+@torch.no_grad()
+def a2c_backward(
+    model: ActorCritic,
+    batch: Judged,
+    trace: Trace | None = None,
+    *,
+    value_weight: float = 0.5,
+    entropy_weight: float = 0.0,
+) -> None:
+    """The gradient of `a2c_loss` into the parameters' `grad`, from slopes written down here and not found by autograd.
 
-    ∂L/∂log π = −Â/n,   ∂L/∂v = 2c_v (v − R)/n,   ∂L/∂H = −c_H/n   for each of n rows
+        ∂L/∂log π = −Â/n,   ∂L/∂v = 2c_v (v − R)/n,   ∂L/∂H = −c_H/n   for each of n rows
+
+    `trace` is what the model says of these states, and perhaps of others after them, where it was asked already.
     """
-    law, values = model(batch.observations)
-    rows = values.shape[1]
-    ends = [law.log_prob(batch.actions), values]
-    slopes = [batch.advantages / -rows, (values.detach() - batch.returns) * (2 * value_weight / rows)]
-    if entropy_weight:
-        ends.append(law.entropy())
-        slopes.append(torch.full_like(slopes[0], -entropy_weight / rows))
-    torch.autograd.backward(ends, slopes)
+    trace = model.traced(batch.observations) if trace is None else trace
+    rows = batch.returns.shape[1]
+    of_value = (trace.value[:, :rows, 0] - batch.returns).mul_(2 * value_weight / rows)
+    model.pull_back(trace, batch.actions, batch.advantages / -rows, of_value, -entropy_weight / rows)

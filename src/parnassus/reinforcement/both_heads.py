@@ -1,69 +1,112 @@
-"""Actor and critic in one pass, whose whole gradient is one step of autograd (book sec. 18.5).
+"""Actor and critic in one pass, with their whole gradient written out (book sec. 18.5).
 
 Where networks are small and updates many, the time is spent between the products; this leaves little but them.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from parnassus.reinforcement.stacked import StackedLinear
+from parnassus.reinforcement.stacked import written
+
+
+class Trace(NamedTuple):
+    """What actors and critics said, and what each layer was shown: the input, twice, then hidden layers' answers."""
+
+    answer: Float[Tensor, "learners batch actions"]
+    value: Float[Tensor, "learners batch 1"]
+    shown: list[Float[Tensor, "both batch inputs"]]
 
 
 def both_heads(
-    x: Float[Tensor, "learners batch features"],
-    hidden: Sequence[StackedLinear],
-    actor: StackedLinear,
-    critic: StackedLinear,
+    x: Float[Tensor, "learners batch features"], weights: Sequence[Tensor], biases: Sequence[Tensor]
 ) -> tuple[Float[Tensor, "learners batch actions"], Float[Tensor, "learners batch 1"]]:
     """h_k = tanh(h_{k−1} W_k + b_k) for the actors and, after them in the stacks, the critics; then the head of each.
 
-    It can be differentiated once, with respect to the parameters; x is taken as given.
+    The heads' weights and biases come last, the actors' before the critics'. It can be differentiated once, with
+    respect to the parameters; x is taken as given.
     """
-    layers = [*hidden, actor, critic]
-    weights, biases = [layer.weight for layer in layers], [layer.bias for layer in layers]
     if not torch.is_grad_enabled():
-        *_, answer, value = _passed(x, weights, biases)
-        return answer, value
+        return traced(x, weights, biases)[:2]
     return cast("tuple[Tensor, Tensor]", _BothHeads.apply(x, *weights, *biases))  # type: ignore[no-untyped-call]
 
 
-def _passed(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> list[Tensor]:
-    """The input, twice; what every hidden layer says of it; then what the actors say, and the critics."""
-    seen = [torch.cat([x, x])]
+def traced(x: Float[Tensor, "learners batch features"], weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Trace:
+    """The same, with what `pull_back` needs of it."""
+    shown = [torch.cat([x, x])]
     for weight, bias in zip(weights[:-2], biases[:-2], strict=True):
-        twice = torch.baddbmm(bias, seen[-1], weight).mul_(2)
-        seen.append(twice.sigmoid_().mul_(2).sub_(1))  # tanh x = 2σ(2x) − 1: a third of the time of torch's tanh
-    heads = zip(biases[-2:], seen[-1].chunk(2), weights[-2:], strict=True)
-    return [*seen, *(torch.baddbmm(*head) for head in heads)]
+        twice = torch.baddbmm(bias, shown[-1], weight).mul_(2)
+        shown.append(twice.sigmoid_().mul_(2).sub_(1))  # tanh x = 2σ(2x) − 1: a third of the time of torch's tanh
+    ours, theirs = shown[-1].chunk(2)
+    answer, value = torch.baddbmm(biases[-2], ours, weights[-2]), torch.baddbmm(biases[-1], theirs, weights[-1])
+    return Trace(answer, value, shown)
+
+
+@torch.no_grad()
+def pull_back(
+    trace: Trace,
+    weights: Sequence[nn.Parameter],
+    biases: Sequence[nn.Parameter],
+    of_answer: Float[Tensor, "learners some actions"],
+    of_value: Float[Tensor, "learners some 1"],
+) -> None:
+    """The gradient of a loss L into every parameter's `grad`, from its slopes ∂L/∂answer and ∂L/∂value.
+
+    Where these are of fewer rows than were asked about, they are those of the first.
+    """
+    rows = of_value.shape[1]
+    shown = [own if own.shape[1] == rows else own[:, :rows] for own in trace.shown]
+    grads = [written(own) for own in weights], [written(own) for own in biases]
+    _pulled(shown, weights, [of_answer, of_value], *grads)
+
+
+def _pulled(
+    shown: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    slopes: Sequence[Tensor],
+    of_weights: Sequence[Tensor | None],
+    of_biases: Sequence[Tensor | None],
+) -> tuple[list[Tensor], list[Tensor]]:
+    """∂L/∂W_k = h_{k−1}ᵀ g_k,  ∂L/∂b_k = Σ_rows g_k,  g_{k−1} = (g_k W_kᵀ) ⊙ (1 − h_{k−1}²), from the heads back.
+
+    They are written where there is a place for them.
+    """
+    found: list[tuple[Tensor, Tensor]] = []
+    last = torch.empty_like(shown[-1])
+    for k, slope, seen, part in zip((-1, -2), slopes[::-1], shown[-1].chunk(2)[::-1], last.chunk(2)[::-1], strict=True):
+        found.append(_products(seen, slope, of_weights[k], of_biases[k]))
+        torch.bmm(slope, weights[k].mT, out=part)
+    for layer in reversed(range(len(shown) - 1)):
+        seen = shown[layer + 1]
+        last.addcmul_(last * seen, seen, value=-1)
+        found.append(_products(shown[layer], last, of_weights[layer], of_biases[layer]))
+        if layer:
+            last = torch.bmm(last, weights[layer].mT)
+    return [weight for weight, _ in found[::-1]], [bias for _, bias in found[::-1]]
+
+
+def _products(seen: Tensor, slope: Tensor, of_weight: Tensor | None, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    return torch.bmm(seen.mT, slope, out=of_weight), torch.sum(slope, 1, keepdim=True, out=of_bias)
 
 
 class _BothHeads(torch.autograd.Function):
-    """∂L/∂W_k = h_{k−1}ᵀ g_k,  ∂L/∂b_k = Σ_rows g_k,  g_{k−1} = (g_k W_kᵀ) ⊙ (1 − h_{k−1}²), from the heads back."""
+    """The pass, and `_pulled` for autograd."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor]:
         count = len(parameters) // 2
-        *seen, answer, value = _passed(x, parameters[:count], parameters[count:])
-        ctx.save_for_backward(*seen, *parameters[:count])
+        answer, value, shown = traced(x, parameters[:count], parameters[count:])
+        ctx.save_for_backward(*shown, *parameters[:count])
         return answer, value
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, of_answer: Tensor, of_value: Tensor) -> tuple[Tensor | None, ...]:
         depth = (len(ctx.saved_tensors) - 1) // 2
-        seen, weights = ctx.saved_tensors[:depth], ctx.saved_tensors[depth:]
-        slopes, last = [of_answer, of_value], torch.empty_like(seen[-1])
-        for slope, weight, part in zip(slopes, weights[-2:], last.chunk(2), strict=True):
-            torch.bmm(slope, weight.mT, out=part)
-        of_weights = [torch.bmm(h.mT, slope) for h, slope in zip(seen[-1].chunk(2), slopes, strict=True)]
-        for layer in reversed(range(depth - 1)):
-            last.mul_(seen[layer + 1].square().neg_().add_(1))
-            slopes.insert(0, last)
-            of_weights.insert(0, torch.bmm(seen[layer].mT, last))
-            if layer:
-                last = torch.bmm(last, weights[layer].mT)
-        return None, *of_weights, *(slope.sum(1, keepdim=True) for slope in slopes)
+        shown, weights = ctx.saved_tensors[:depth], ctx.saved_tensors[depth:]
+        nowhere = [None] * len(weights)
+        of_weights, of_biases = _pulled(shown, weights, [of_answer, of_value], nowhere, nowhere)
+        return None, *of_weights, *of_biases

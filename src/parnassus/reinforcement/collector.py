@@ -66,10 +66,10 @@ class Collector:
             observation, reward, terminated, truncated, led_to = self.environments.step(action.flatten(0, 1))
             seen.append((reward, terminated, truncated, led_to, self.observation, action))
             self.observation = self._apart(observation)
-            self._count(reward, terminated | truncated)
         *found, observations, actions = (torch.stack(column) for column in zip(*seen, strict=True))
-        reward, terminated, truncated, led_to = (self._apart(part, axis=1) for part in found)
-        return Experience(observations, actions, reward, terminated, truncated, led_to)
+        reward, terminated, truncated, led_to = found
+        self._count(reward, terminated | truncated)
+        return Experience(observations, actions, *(self._apart(part, axis=1) for part in found))
 
     def state_dict(self) -> dict[str, object]:
         return {
@@ -87,19 +87,20 @@ class Collector:
         self.returns = [list(own) for own in cast("list[list[float]]", state["returns"])]
         self.steps, self.episodes = cast("list[int]", state["counts"])
 
-    def _count(self, reward: Tensor, over: Tensor) -> None:
-        copies = len(over) // self.learners
-        self.steps += copies
-        self.score = self.score + reward
-        if bool(over.any()):
-            for copy in over.nonzero().flatten().tolist():
+    def _count(self, rewards: Float[Tensor, "steps envs"], over: Bool[Tensor, "steps envs"]) -> None:
+        copies, counted = over.shape[1] // self.learners, 0
+        self.steps += len(rewards) * copies
+        ends = over.any(1).nonzero().flatten().tolist() if bool(over.any()) else []
+        for step in ends:
+            self.score = self.score + rewards[counted : step + 1].sum(0)
+            for copy in over[step].nonzero().flatten().tolist():
                 own = self.returns[copy // copies]
                 own.append(float(self.score[copy]))
                 del own[:-RECENT]
                 self.episodes += 1
-            self.score = self.score.masked_fill(over, 0.0)
+            self.score, counted = self.score.masked_fill(over[step], 0.0), step + 1
+        self.score = self.score + rewards[counted:].sum(0)
 
     def _apart(self, x: Tensor, axis: int = 0) -> Tensor:
         """Learners and their copies on axes of their own."""
-        parts: Tensor = x.unflatten(axis, (self.learners, -1))
-        return parts
+        return x.view(*x.shape[:axis], self.learners, -1, *x.shape[axis + 1 :])

@@ -26,7 +26,7 @@ class Settings:
     capacity: int = 100_000
     starts: int = 1_000  # steps before anything is learned
     held: int = 10  # steps for which the other network is held
-    lr: float = 1e-3
+    lr: float = 2.3e-3
     discount: float = 0.99
     exploring: float = 0.16  # share of the budget over which ε falls from 1 …
     epsilon: float = 0.04  # … to this
@@ -36,7 +36,7 @@ class Settings:
     falling: bool = False  # the learning rate falls to 0
     n_steps: int = 5  # rewards before the held network is asked
     share: float = 1.0  # of the way to the network that the held one goes
-    mean: float = 0.05  # the same for the mean that acts in the end
+    mean: float = 0.1  # the same for the mean that acts in the end
 
     def epsilon_at(self, step: int) -> float:
         """ε falls on a straight line, then stays."""
@@ -52,7 +52,7 @@ TUNED = {
     "LunarLander-v3": _OFTEN,
     "MountainCar-v0": Settings(
         budget=120_000, copies=1, every=16, updates=8, batch=128, capacity=10_000, held=600, lr=4e-3, discount=0.98,
-        exploring=0.2, epsilon=0.07, border=1.0, width=256, n_steps=3, mean=1.0,
+        exploring=0.2, border=1.0, falling=True, mean=0.003,
     ),
 }  # fmt: skip
 """For other environments, after what is known to work there."""
@@ -93,11 +93,11 @@ def q_slope(
 
     ∂L/∂Q(s, a) = −w clip(target − Q(s, a), −border, border) / rows  for the action taken, else 0
     """
-    actions = batch.transitions.actions
-    errors = targets - taken(q, actions)
+    actions = batch.transitions.actions.unsqueeze(-1)
+    errors = targets.unsqueeze(-1) - q.gather(-1, actions)
     each = errors.clamp(-border, border).mul_(-1 / errors.shape[1])
-    each = each if batch.weights is None else batch.weights * each
-    return torch.zeros_like(q).scatter_(-1, actions.unsqueeze(-1), each.unsqueeze(-1)), errors
+    each = each if batch.weights is None else batch.weights.unsqueeze(-1) * each
+    return torch.zeros_like(q).scatter_(-1, actions, each), errors.squeeze(-1)
 
 
 def explored(q: Float[Tensor, "*states actions"], epsilon: float) -> Int[Tensor, "*states"]:
@@ -112,13 +112,19 @@ def exploring(
     actions: int,
     epsilons: Float[Tensor, "steps learners copies"],
 ) -> Callable[[Float[Tensor, "learners copies features"]], Int[Tensor, "learners copies"]]:
-    """The same step after step, ε that of the step; when to explore, and how, is drawn for all steps beforehand."""
+    """The same step after step, ε that of the step; when to explore, and how, is drawn for all steps beforehand.
+
+    Where all copies explore, nobody is asked what is best.
+    """
     anyhow = torch.randint(actions, epsilons.shape, device=epsilons.device)
-    plan = iter(zip(torch.rand_like(epsilons) < epsilons, anyhow, strict=True))
+    explore = torch.rand_like(epsilons) < epsilons
+    all_do, some_do = explore.flatten(1).all(1).tolist(), explore.flatten(1).any(1).tolist()
+    plan = iter(zip(explore, anyhow, all_do, some_do, strict=True))
 
     def act(x: Tensor) -> Tensor:
-        explore, any_action = next(plan)
-        return torch.where(explore, any_action, q(x).argmax(-1))
+        here, any_action, everywhere, somewhere = next(plan)
+        best = any_action if everywhere else q(x).argmax(-1)
+        return torch.where(here, any_action, best) if somewhere else best
 
     return act
 

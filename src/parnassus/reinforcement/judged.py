@@ -8,6 +8,7 @@ from torch import Tensor
 
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.advantage import generalised_advantages
+from parnassus.reinforcement.both_heads import Trace
 from parnassus.reinforcement.collector import Experience
 
 
@@ -30,23 +31,38 @@ class Judged(NamedTuple):
 
 
 @torch.no_grad()
-def judged(model: ActorCritic, experience: Experience, *, discount: float, decay: float) -> Judged:
+def judged(
+    model: ActorCritic, experience: Experience, trace: Trace | None = None, *, discount: float, decay: float
+) -> Judged:
     """Advantages by the critic, over each episode; at a truncation it is asked what was still to come.
 
-    The critic is asked about all states at once, and about where each step led: the next state, or the last of an
-    episode, which no action followed.
+    `trace` is what the model says of `visited(experience)`, where it was asked already.
     """
-    steps = len(experience.rewards)
-    seen = by_learner(experience.observations)
-    law, values = model(seen)
-    now, next_values = by_step(values, steps), by_step(model.values(by_learner(experience.led_to)), steps)
-    ends = experience.terminated.flatten(1), experience.truncated.flatten(1)
+    steps, x = len(experience.rewards), visited(experience)
+    trace = model.traced(x) if trace is None else trace
+    values = by_step(trace.value.squeeze(-1), steps + 1)
+    now, next_values = values[:-1], values[1:]
+    cut = experience.truncated.flatten(1)
+    if not cut.is_cpu or bool(cut[:-1].any()):  # what was seen next is then of another episode
+        ahead = by_step(model.values(by_learner(experience.led_to)), steps)
+        next_values = torch.where(cut, ahead, next_values)
     advantages = generalised_advantages(
-        experience.rewards.flatten(1), now, next_values, *ends, discount=discount, decay=decay
-    )
+        experience.rewards.flatten(1), now, next_values, experience.terminated.flatten(1), cut,
+        discount=discount, decay=decay,
+    )  # fmt: skip
     gained, worth = (by_learner(part.view_as(experience.rewards)) for part in (advantages, advantages + now))
-    actions = by_learner(experience.actions)
-    return Judged(seen, actions, law.log_prob(actions), gained, worth)
+    actions, rows = by_learner(experience.actions), gained.shape[1]
+    law, _ = model.said(trace, rows)
+    return Judged(x[:, :rows], actions, law.log_prob(actions), gained, worth)
+
+
+def visited(experience: Experience) -> Float[Tensor, "learners rows features"]:
+    """All states in which an action was chosen, then those where the last ones led.
+
+    Where a step led, the next one began: only at the end of an episode not, and there it matters to nobody, unless the
+    episode was truncated.
+    """
+    return by_learner(torch.cat([experience.observations, experience.led_to[-1:]]))
 
 
 def by_learner(x: Shaped[Tensor, "steps learners copies *rest"]) -> Shaped[Tensor, "learners rows *rest"]:

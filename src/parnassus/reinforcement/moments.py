@@ -1,8 +1,12 @@
 """Running means and variances of what is seen, by which observations and rewards are brought to one scale."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+from parnassus.reinforcement.collector import Experience
 
 LARGEST = 10.0
 """Normalised numbers are cut off here: what was never seen before must not throw the network."""
@@ -76,3 +80,11 @@ class RewardScale(Moments):
             .view(rewards.shape[1], rewards.shape[0], -1)
             .transpose(0, 1)
         )
+
+
+def at_scale(scale: RewardScale | None, experience: Experience) -> Experience:
+    """The same experience with its rewards taken in and rescaled; without a scale, as it came."""
+    if scale is None:
+        return experience
+    over = experience.terminated | experience.truncated
+    return replace(experience, rewards=scale.rescaled(experience.rewards, over))

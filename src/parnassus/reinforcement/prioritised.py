@@ -42,13 +42,12 @@ class PrioritisedReplay(Replay):
     def draw(self, rows: int, batches: int, *, progress: float = 1.0) -> Iterator[Remembered]:
         """Batches one after the other, each by the priorities of that moment; `progress` says how far learning is."""
         self._demand_some()
-        learner = torch.arange(self.learners, device=self.table.device)[:, None]
         beta = self.correction + (1 - self.correction) * min(1.0, progress)
         for _ in range(batches):
             places, chances = drawn_in_proportion(self.priorities[:, : len(self)], rows)
             weights = (len(self) * chances) ** -beta
             weights = (weights / weights.amax(1, keepdim=True)).float()
-            yield Remembered(self._read(self.table[learner, places]), weights, places)
+            yield Remembered(self._read(places), weights, places)
 
     def learned(self, batch: Remembered, errors: Float[Tensor, "learners rows"]) -> None:
         """The errors of a batch become its priorities."""

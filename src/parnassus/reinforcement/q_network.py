@@ -19,8 +19,7 @@ class QNetwork(nn.Module):
         self.q = RectifiedMLP(learners, [features, *hidden, actions])
 
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
-        q: Tensor = self.q(x)
-        return q
+        return self.q.traced(x).said
 
     def traced(self, x: Float[Tensor, "learners batch features"]) -> Trace:
         """The same, with what `pull_back` needs of it."""
@@ -44,8 +43,7 @@ class DuelingQNetwork(nn.Module):
         self.parts = RectifiedMLP(learners, [features, *hidden, 1 + actions])
 
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
-        parts: Tensor = self.parts(x)
-        return dueling(parts[..., :1], parts[..., 1:])
+        return self.traced(x).said
 
     def traced(self, x: Float[Tensor, "learners batch features"]) -> Trace:
         """The same, with what `pull_back` needs of it."""

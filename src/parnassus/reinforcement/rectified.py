@@ -11,7 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.reinforcement.stacked import StackedLinear, StackedMLP
+from parnassus.reinforcement.stacked import StackedLinear, StackedMLP, written
+
+FEW = 16
+"""Rows from which on the last layer's weights, of few columns, are worth laying along these: half the time of reading
+them across."""
 
 
 class Trace(NamedTuple):
@@ -32,7 +36,11 @@ class RectifiedMLP(StackedMLP):
         for layer, inputs in zip(self.layers, sizes[:-1], strict=True):
             for parameter in layer.parameters():
                 nn.init.uniform_(parameter, -1 / sqrt(inputs), 1 / sqrt(inputs))
-        self._by_layer = [(layer.weight, layer.bias) for layer in cast("Iterable[StackedLinear]", self.layers)]
+        self._at_hand = tuple(cast("Iterable[StackedLinear]", self.layers))
+
+    @property
+    def _by_layer(self) -> list[tuple[nn.Parameter, nn.Parameter]]:
+        return [(layer.weight, layer.bias) for layer in self._at_hand]
 
     def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
         return self.traced(x).said
@@ -43,7 +51,7 @@ class RectifiedMLP(StackedMLP):
         shown = [x]
         for inner, offset in hidden:
             shown.append(torch.baddbmm(offset, shown[-1], inner).relu_())
-        thin = weight.mT.contiguous().mT  # of few columns: read along them it takes half the time
+        thin = weight.mT.contiguous().mT if x.shape[1] > FEW else weight  # of few columns: see there
         return Trace(torch.baddbmm(bias, shown[-1], thin), shown)
 
     @torch.no_grad()
@@ -56,17 +64,10 @@ class RectifiedMLP(StackedMLP):
         for weight, bias in reversed(self._by_layer):
             seen = shown.pop()
             if thin:
-                _grad(weight).copy_(torch.bmm(slope.mT, seen).mT)  # (gᵀ h)ᵀ: the faster way where g has few columns
+                written(weight).copy_(torch.bmm(slope.mT, seen).mT)  # (gᵀ h)ᵀ: the faster way where g has few columns
             else:
-                torch.bmm(seen.mT, slope, out=_grad(weight))
-            torch.sum(slope, 1, keepdim=True, out=_grad(bias))
+                torch.bmm(seen.mT, slope, out=written(weight))
+            torch.sum(slope, 1, keepdim=True, out=written(bias))
             if shown:
                 slope = torch.bmm(slope, weight.mT).mul_(seen.sign())  # h ≥ 0: its sign is [h > 0]
             thin = False
-
-
-def _grad(parameter: nn.Parameter) -> Tensor:
-    """Where a gradient is written: the same place every time."""
-    if parameter.grad is None:
-        parameter.grad = torch.empty_like(parameter)
-    return parameter.grad

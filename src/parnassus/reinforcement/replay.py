@@ -69,9 +69,8 @@ class Replay:
         del progress
         self._demand_some()
         places = torch.randint(len(self), (self.learners, batches * rows), device=self.table.device)
-        learner = torch.arange(self.learners, device=self.table.device)[:, None]
         for some in places.split(rows * max(1, TOGETHER // rows), 1):
-            yield Remembered(self._read(self.table[learner, some]), None, some)
+            yield Remembered(self._read(some), None, some)
 
     def learned(self, batch: Remembered, errors: Float[Tensor, "learners rows"]) -> None:
         """What was learned about a batch; here all transitions stay alike."""
@@ -88,7 +87,11 @@ class Replay:
     def _write(self, places: Tensor, rows: Tensor) -> None:
         self.table[:, places] = rows
 
-    def _read(self, rows: Tensor) -> Transitions:
+    def _read(self, places: Int[Tensor, "learners rows"]) -> Transitions:
+        if self.learners == 1:  # a third of the time
+            rows = self.table[0].index_select(0, places[0]).unsqueeze(0)
+        else:
+            rows = self.table[torch.arange(self.learners, device=places.device)[:, None], places]
         seen, led_to, rest = rows.split([self.features, self.features, 4], -1)
         action, reward, discount, terminated = rest.unbind(-1)
         return Transitions(seen, action.long(), reward, discount, led_to, terminated > 0)

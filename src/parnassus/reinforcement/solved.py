@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.reinforcement.collector import RECENT, Collector
-from parnassus.reinforcement.evaluation import GOALS, Learners, episode_returns
+from parnassus.reinforcement.evaluation import Learners, episode_returns, goal_of
 
 
 class UntilSolved:
@@ -20,8 +20,12 @@ class UntilSolved:
     """
 
     def __init__(self, experiment: Learners, device: torch.device | str = "cpu") -> None:
-        self.goal = goal_of(experiment.env)
-        self.experiment, self.device = experiment, device
+        goal = goal_of(experiment.env)
+        if goal is None:
+            raise ValueError(
+                f"gymnasium does not say at which return {experiment.env} counts as solved: learn for a budget instead"
+            )
+        self.goal, self.experiment, self.device = goal, experiment, device
         self.returns: Float[Tensor, "learners episodes"] | None = None
 
     def reached(self, collector: Collector, model: Any) -> bool:  # of the kind that the experiment's `act` takes
@@ -53,10 +57,3 @@ class UntilSolved:
 def at_goal(collector: Collector, goal: float) -> bool:
     """Whether every learner has had its hundred episodes, and the last hundred return `goal` or more in the mean."""
     return min(map(len, collector.returns)) >= RECENT and min(collector.recent_returns) >= goal
-
-
-def goal_of(name: str) -> float:
-    """The mean return at which the environment of this name counts as solved."""
-    if name not in GOALS:
-        raise ValueError(f"what counts as solved is known of {', '.join(GOALS)}; got {name}")
-    return GOALS[name]

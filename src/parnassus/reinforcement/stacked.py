@@ -59,6 +59,13 @@ class StackedMLP(nn.Module):
         return y
 
 
+def written(parameter: nn.Parameter) -> Tensor:
+    """Where a gradient is written: the same place every time."""
+    if parameter.grad is None:
+        parameter.grad = torch.empty_like(parameter)
+    return parameter.grad
+
+
 def clip_each(parameters: Sequence[nn.Parameter], most: float, *, learners: int) -> Float[Tensor, " learners"]:
     """Shorten each learner's gradient to the norm `most` where it is longer; the norms as they were.
 
@@ -66,6 +73,11 @@ def clip_each(parameters: Sequence[nn.Parameter], most: float, *, learners: int)
     """
     slopes = [p.grad for p in parameters if p.grad is not None]
     before = _norms(slopes, learners)
+    if learners == 1 and before.is_cpu:
+        norm = float(before)
+        if norm > most:
+            torch._foreach_mul_(slopes, most / (norm + 1e-6))
+        return before
     if before.is_cpu and not bool((before > most).any()):
         return before
     share = (most / (before + 1e-6)).clamp_(max=1.0)[:, None]
@@ -75,8 +87,9 @@ def clip_each(parameters: Sequence[nn.Parameter], most: float, *, learners: int)
 
 def _norms(slopes: list[Tensor], learners: int) -> Float[Tensor, " learners"]:
     if learners == 1:
-        alone: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(slopes)), keepdim=True)
-        return alone
+        alone: Tensor = slopes[0] if len(slopes) == 1 else torch.stack(torch._foreach_norm(slopes))
+        norm: Tensor = torch.linalg.vector_norm(alone)
+        return norm.view(1)
     rows = [layer for slope in slopes for layer in _by_learner(slope, learners).unbind()]
     norms: Tensor = torch.linalg.vector_norm(torch.cat(rows, 1), dim=1)
     return norms

@@ -11,10 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.reinforcement.decision import MarkovDecisionProcess
 from parnassus.reinforcement.draws import draw
-from parnassus.reinforcement.exploration import epsilon_greedy
-from parnassus.reinforcement.step_sizes import StepSize
 from parnassus.reinforcement.walks import Learned, Walks
 
 
@@ -45,34 +42,21 @@ def expected_next(ahead: Ahead) -> Float[Tensor, " learners"]:
     return (ahead.policy * torch.where(ahead.policy > 0, ahead.q, 0)).sum(-1)
 
 
-def learn(
-    process: MarkovDecisionProcess,
-    worth: Worth,
-    start: Float[Tensor, " states"],
-    *,
-    steps: int,
-    epsilon: float,
-    step_size: StepSize,
-    learners: int = 1,
-    generator: torch.Generator | None = None,
-) -> Learned:
+def learn(walks: Walks, worth: Worth) -> Learned:
     """ε-greedy walks that nudge the table after every step, episodes one after the other (book eq. 18.6).
 
         Q(s, a) ← Q(s, a) + α (r + γ worth(s') − Q(s, a)),   worth 0 at a terminal state
 
     The table begins at 0. Its learners are independent.
     """
-    walks = Walks(process, start, steps=steps, learners=learners, generator=generator)
-    row, q, visits, state = walks.row, walks.table(), walks.table(), walks.starts[0]
-    action = draw(epsilon_greedy(walks.looked_up(q, state), epsilon, process.allowed[state]), generator)
-    for step in range(steps):
+    q, visits, state = walks.table(), walks.table(), walks.starts[0]
+    action = draw(walks.policy(walks.looked_up(q, state), state), walks.generator)
+    for step in range(walks.steps):
         reward, over, state_next = walks.step(step, state, action)
         q_next = walks.looked_up(q, state_next)
-        policy = epsilon_greedy(q_next, epsilon, process.allowed[state_next])
-        action_next = draw(policy, generator)
+        policy = walks.policy(q_next, state_next)
+        action_next = draw(policy, walks.generator)
         ahead = worth(Ahead(q_next, policy, action_next)).masked_fill(over, 0)
-        entry = (row, state, action)
-        visits[entry] += 1
-        q[entry] += step_size(visits[entry]) * (reward + process.discount * ahead - q[entry])
+        walks.nudge(q, visits, (walks.row, state, action), reward + walks.process.discount * ahead)
         state, action = state_next, action_next
     return walks.learned(q)

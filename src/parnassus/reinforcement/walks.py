@@ -9,6 +9,8 @@ from torch import Tensor
 from parnassus.probability.simplex import require_distribution
 from parnassus.reinforcement.decision import MarkovDecisionProcess
 from parnassus.reinforcement.draws import draw
+from parnassus.reinforcement.exploration import epsilon_greedy
+from parnassus.reinforcement.step_sizes import StepSize
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ def episode_starts(
 
 
 class Walks:
-    """Where all learners are, where they start again, and a record of what happened to them."""
+    """How learners of tables go, ε-greedily, where they start again, and a record of what happened to them.
+
+    One walk serves one learning: it holds the chance of its own steps, and is used up by them.
+    """
 
     def __init__(
         self,
@@ -55,10 +60,13 @@ class Walks:
         start: Float[Tensor, " states"],
         *,
         steps: int,
-        learners: int,
-        generator: torch.Generator | None,
+        epsilon: float,
+        step_size: StepSize,
+        learners: int = 1,
+        generator: torch.Generator | None = None,
     ) -> None:
-        self.process, self.generator = process, generator
+        self.process, self.steps, self.learners, self.generator = process, steps, learners, generator
+        self.epsilon, self.step_size = epsilon, step_size
         self.row = torch.arange(learners, device=start.device)
         self.starts = episode_starts(process, start, steps=steps, learners=learners, generator=generator)
         self.rewards = torch.zeros(steps, learners, dtype=start.dtype, device=start.device)
@@ -66,7 +74,7 @@ class Walks:
 
     def table(self) -> Float[Tensor, "learners states actions"]:
         """Zeros: for what is not allowed too, which is never looked at."""
-        return self.rewards.new_zeros(len(self.row), self.process.states, self.process.actions)
+        return self.rewards.new_zeros(self.learners, self.process.states, self.process.actions)
 
     def step(
         self, step: int, state: Int[Tensor, " learners"], action: Int[Tensor, " learners"]
@@ -82,6 +90,19 @@ class Walks:
     ) -> Float[Tensor, "learners actions"]:
         """Q(s, ·) of each learner's state; −∞ for actions that are not there."""
         return q[self.row, state].masked_fill(~self.process.allowed[state], -torch.inf)
+
+    def policy(
+        self, values: Float[Tensor, "learners actions"], state: Int[Tensor, " learners"]
+    ) -> Float[Tensor, "learners actions"]:
+        """The law by which each learner acts in its state: ε-greedy in what it looked up there."""
+        return epsilon_greedy(values, self.epsilon, self.process.allowed[state])
+
+    def nudge(
+        self, q: Tensor, visits: Tensor, entry: tuple[Int[Tensor, " learners"], ...], target: Float[Tensor, " learners"]
+    ) -> None:
+        """Q ← Q + α (target − Q) at one entry of each learner, α by how often it was visited."""
+        visits[entry] += 1
+        q[entry] += self.step_size(visits[entry]) * (target - q[entry])
 
     def learned(self, q: Float[Tensor, "learners states actions"]) -> Learned:
         return Learned(q, self.rewards, self.ended)

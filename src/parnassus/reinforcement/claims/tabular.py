@@ -17,6 +17,7 @@ from parnassus.reinforcement.step_sizes import constant, shrinking
 from parnassus.reinforcement.sweeps import sweeping_q_learning
 from parnassus.reinforcement.tabular import best_next, drawn_next, expected_next, learn
 from parnassus.reinforcement.targets import half_squared_error, q_targets, taken
+from parnassus.reinforcement.walks import Walks
 
 AWAKE = torch.tensor([0.2] * 5 + [0.0], dtype=torch.float64)
 
@@ -74,8 +75,8 @@ def a_walk_learns_the_same_values() -> Evidence:
     """ε-greedy walks, which see rare states rarely, come to prefer talking too; the end stays 0 (book eq. 18.6)."""
     process = cat_decisions(0.9)
     exact = policy_iteration(process).q
-    walk = partial(learn, process, best_next, AWAKE, epsilon=0.5, step_size=shrinking(0.6), learners=400)
-    tables = [walk(steps=steps, generator=source()).q for steps in (100, 400, 1_600)]
+    walks = partial(Walks, process, AWAKE, epsilon=0.5, step_size=shrinking(0.6), learners=400)
+    tables = [learn(walks(steps=steps, generator=source()), best_next).q for steps in (100, 400, 1_600)]
     errors = torch.stack([misses(process, q, exact) for q in tables])
     return all_of(
         falls=at_most(errors[1:] / errors[:-1], 0.75),
@@ -92,8 +93,10 @@ def sarsa_learns_the_policy_that_acts() -> Evidence:
     process = world.process
     followed = process.q_values(process.values_of(process.uniform_policy()))
     best = policy_iteration(process).q
-    walk = partial(learn, process, start=world.start, epsilon=1.0, steps=800, step_size=shrinking(0.6), learners=100)
-    sarsa, expected, greedy = (walk(worth, generator=source()).q for worth in (drawn_next, expected_next, best_next))
+    walks = partial(Walks, process, world.start, epsilon=1.0, steps=800, step_size=shrinking(0.6), learners=100)
+    sarsa, expected, greedy = (
+        learn(walks(generator=source()), worth).q for worth in (drawn_next, expected_next, best_next)
+    )
     there = ~process.terminal
     return all_of(
         sarsa=close(sarsa.mean(0)[there], followed[there], atol=0.03),
@@ -144,10 +147,9 @@ def lucky_draws(actions: int) -> tuple[MarkovDecisionProcess, Tensor]:
 def two_tables_are_not_fooled_by_luck() -> Evidence:
     """Among ten bad choices the luckiest looks good: Q-learning goes there, double Q-learning less."""
     process, start = lucky_draws(10)
-    single, double = (
-        learner(steps=400, epsilon=0.1, step_size=constant(0.1), learners=400, generator=source())
-        for learner in (partial(learn, process, best_next, start), partial(double_q_learning, process, start))
-    )
+    walks = partial(Walks, process, start, steps=400, epsilon=0.1, step_size=constant(0.1), learners=400)
+    single = learn(walks(generator=source()), best_next)
+    double = double_q_learning(walks(generator=source()))
     went = [float((each.rewards != 0).sum() / each.ended.sum()) for each in (single, double)]
     return all_of(
         not_worth_it=close(policy_iteration(process).q[0, 1], -0.1, atol=1e-12),

@@ -3,28 +3,26 @@
 Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-
-from torch.optim import RMSprop
 
 from parnassus.reinforcement.a2c import TUNED, Settings, a2c_backward
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.agent import Actor
 from parnassus.reinforcement.collector import Collector
 from parnassus.reinforcement.experiments import ppo
-from parnassus.reinforcement.judged import judged
-from parnassus.reinforcement.moments import RewardScale
-from parnassus.reinforcement.stacked import clip_each
+from parnassus.reinforcement.judged import judged, visited
+from parnassus.reinforcement.lean_rmsprop import LeanRMSprop
+from parnassus.reinforcement.moments import RewardScale, at_scale
 from parnassus.reinforcement.tuned import settled, whole_updates
 from parnassus.train import Run, at_least, reported
 
 covers = ("B18.1-1", "B18.5-1")
 expected = {
-    "return_mean": at_least(400.0, "mean return of 100 episodes a learner, the best action always"),
+    "return_mean": at_least(400.0, "mean return of whole episodes, the best action always"),
     "return_iqm": at_least(450.0, "mean of the middle half of the learners"),
     "return_worst": reported("mean return of the worst learner"),
-    "solved": reported("share of the learners whose mean is at least 475"),
+    "solved": reported("share of the learners whose mean gymnasium calls solved; 0 where it names no goal"),
     "steps_a_second": reported("steps of all learners together, a second, learning included"),
 }
 profiles = {"smoke": {"budget": 512, "learners": 2, "episodes": 2}, "gpu": {"copies": 512, "budget": 10_000_000}}
@@ -47,19 +45,20 @@ class Experiment(Actor):
     normalised: bool | None = None  # bring observations and rewards to one scale
 
     def model(self) -> ActorCritic:
-        world, told = self.worlds(1), self.settings
-        return ActorCritic(world.features, world.actions, learners=self.learners, normalised=told.normalised)
+        return self.actor_critic(normalised=self.settings.normalised)
 
     @property
     def settings(self) -> Settings:
         return settled(TUNED.get(self.env, Settings()), self)
 
     def __call__(self, run: Run) -> dict[str, float]:
+        self.demand_one_process(run.world)
         told = self.settings
         collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
         model = run.build(self.model)
         scale = RewardScale(self.learners, told.copies, told.discount).to(run.device) if told.normalised else None
-        model, optimizer = run.prepare(model, partial(RMSprop, lr=told.lr, alpha=0.99, eps=1e-5, foreach=True))
+        descent = partial(LeanRMSprop, lr=told.lr, alpha=0.99, eps=1e-5, most=0.5, learners=self.learners)
+        model, optimizer = run.prepare(model, descent)
         run.keep("collector", collector)
         if scale is not None:
             run.keep("scale", scale)
@@ -67,14 +66,10 @@ class Experiment(Actor):
         updates = whole_updates(told.budget, told.copies, told.horizon)
         for update, _ in run.steps(updates):
             optimizer.param_groups[0]["lr"] = (1 - update / updates) * told.lr
-            experience = collector.collect(lambda x: self.act(model, x, drawn=True), told.horizon)
-            if scale is not None:
-                over = experience.terminated | experience.truncated
-                experience = replace(experience, rewards=scale.rescaled(experience.rewards, over))
-            seen = judged(model, experience, discount=told.discount, decay=told.decay)
-            optimizer.zero_grad(set_to_none=True)
-            a2c_backward(model, seen, entropy_weight=told.entropy)
-            clip_each(list(model.parameters()), 0.5, learners=self.learners)
+            experience = at_scale(scale, collector.collect(lambda x: self.act(model, x, drawn=True), told.horizon))
+            trace = model.traced(visited(experience))
+            seen = judged(model, experience, trace, discount=told.discount, decay=told.decay)
+            a2c_backward(model, seen, trace, entropy_weight=told.entropy)
             optimizer.step()
             if model.seen is not None:
                 model.seen.update(seen.observations)

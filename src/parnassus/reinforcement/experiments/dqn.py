@@ -4,6 +4,7 @@ Several learners, each with its own weights, memory and copies of the environmen
 What acts in the end is the moving mean of each learner's weights: a single late step cannot spoil it.
 """
 
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,6 @@ from parnassus.reinforcement.lean_adam import LeanAdam
 from parnassus.reinforcement.prioritised import PrioritisedReplay
 from parnassus.reinforcement.q_network import DuelingQNetwork, QNetwork
 from parnassus.reinforcement.replay import Remembered, Replay
-from parnassus.reinforcement.stacked import clip_each
 from parnassus.reinforcement.targets import double_q_targets, q_targets
 from parnassus.reinforcement.transitions import NSteps
 from parnassus.reinforcement.tuned import settled
@@ -31,10 +31,10 @@ Network: TypeAlias = QNetwork | DuelingQNetwork
 
 covers = ("B18.1-1", "B18.3-1", "B18.3-3")
 expected = {
-    "return_mean": at_least(460.0, "mean return of 100 episodes a learner, the best action always"),
+    "return_mean": at_least(440.0, "mean return of whole episodes, the best action always"),
     "return_iqm": at_least(490.0, "mean of the middle half of the learners"),
     "return_worst": reported("mean return of the worst learner"),
-    "solved": reported("share of the learners whose mean is at least 475"),
+    "solved": reported("share of the learners whose mean gymnasium calls solved; 0 where it names no goal"),
     "steps_a_second": reported("steps of all learners together, a second, learning included"),
 }
 profiles = {
@@ -95,28 +95,35 @@ class Experiment(Agent):
     @torch.no_grad()
     def learn(self, drawn: Remembered, model: Network, held: Network, optimizer: Optimizer, memory: Replay) -> None:
         """A step of descent for each batch of what was drawn; the held network is asked about all of it at once."""
-        told, parameters = self.settings, list(model.parameters())
-        later = held(drawn.transitions.led_to).split(told.batch, 1)
-        for batch, ahead in zip(drawn.batches(told.batch), later, strict=True):
+        told, ahead = self.settings, held(drawn.transitions.led_to)
+        batches = list(drawn.batches(told.batch))
+        for batch, targets in zip(batches, self.targets(drawn, batches, ahead, model), strict=True):
             trace = model.traced(batch.transitions.observations)
-            slope, errors = q_slope(trace.said, batch, self.targets(batch, ahead, model), border=told.border)
+            slope, errors = q_slope(trace.said, batch, targets, border=told.border)
             model.pull_back(trace, slope)
-            clip_each(parameters, told.norm, learners=self.learners)
             optimizer.step()
             memory.learned(batch, errors)
 
-    def targets(self, batch: Remembered, ahead: Tensor, model: Network) -> Tensor:
-        """What the action values should become; `ahead` are those of the held network where the transitions led."""
-        seen = batch.transitions
+    def targets(self, drawn: Remembered, batches: list[Remembered], ahead: Tensor, model: Network) -> Iterator[Tensor]:
+        """What the action values of each batch should become; `ahead` are the held network's where transitions led.
+
+        For all batches at once, unless the network that learns has a say: then when it is a batch's turn.
+        """
+        seen, rows = drawn.transitions, batches[0].places.shape[1]
         if not self.double:
-            return q_targets(seen.rewards, ahead, seen.terminated, discount=seen.discounts)
-        return double_q_targets(seen.rewards, model(seen.led_to), ahead, seen.terminated, discount=seen.discounts)
+            yield from q_targets(seen.rewards, ahead, seen.terminated, discount=seen.discounts).split(rows, 1)
+            return
+        for batch, judging in zip(batches, ahead.split(rows, 1), strict=True):
+            seen = batch.transitions
+            yield double_q_targets(seen.rewards, model(seen.led_to), judging, seen.terminated, discount=seen.discounts)
 
     def __call__(self, run: Run) -> dict[str, float]:
+        self.demand_one_process(run.world)
         told = self.settings
         model = run.build(self.model)
         held, mean = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
-        model, optimizer = run.prepare(model, partial(LeanAdam, lr=told.lr))
+        descent = partial(LeanAdam, lr=told.lr, most=told.norm, learners=self.learners)
+        model, optimizer = run.prepare(model, descent)
         collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
         memory = self.memory(collector.environments.features, run.device)
         over = NSteps(told.n_steps, discount=told.discount)

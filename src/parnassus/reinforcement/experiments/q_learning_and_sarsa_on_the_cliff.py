@@ -12,7 +12,7 @@ from parnassus.reinforcement.grid_world import CLIFF, GridWorld
 from parnassus.reinforcement.planning import policy_iteration
 from parnassus.reinforcement.step_sizes import constant
 from parnassus.reinforcement.tabular import Worth, best_next, drawn_next, expected_next, learn
-from parnassus.reinforcement.walks import Learned
+from parnassus.reinforcement.walks import Learned, Walks
 from parnassus.report import FAINT, curves, subplots
 from parnassus.report.grids import draw_grid
 from parnassus.report.plots import moving_mean
@@ -54,14 +54,16 @@ class Experiment:
         }
         found = {
             name: learn(
-                world.process,
+                Walks(
+                    world.process,
+                    world.start,
+                    steps=self.steps,
+                    epsilon=self.epsilon,
+                    step_size=constant(self.rate),
+                    learners=self.learners,
+                    generator=torch.Generator().manual_seed(run.seed),
+                ),
                 worth,
-                world.start,
-                steps=self.steps,
-                epsilon=self.epsilon,
-                step_size=constant(self.rate),
-                learners=self.learners,
-                generator=torch.Generator().manual_seed(run.seed),
             )
             for name, worth in WAYS.items()
         }

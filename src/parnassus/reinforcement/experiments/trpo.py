@@ -22,10 +22,10 @@ from parnassus.train import Run, at_least, at_most, reported
 
 covers = ("B18.1-1", "B18.5-1", "B18.5-2")
 expected = {
-    "return_mean": at_least(400.0, "mean return of 100 episodes a learner, the best action always"),
+    "return_mean": at_least(400.0, "mean return of whole episodes, the best action always"),
     "return_iqm": at_least(450.0, "mean of the middle half of the learners"),
     "return_worst": reported("mean return of the worst learner"),
-    "solved": reported("share of the learners whose mean is at least 475"),
+    "solved": reported("share of the learners whose mean gymnasium calls solved; 0 where it names no goal"),
     "largest_kl": at_most(0.01, "divergence of the new policy from the old, the largest of all steps"),
     "moved": at_least(0.9, "share of the updates in which a step was found"),
     "steps_a_second": reported("steps of all learners together, a second, learning included"),
@@ -56,14 +56,14 @@ class Experiment(Actor):
     decay: float | None = None  # λ of the advantages
 
     def model(self) -> ActorCritic:
-        world = self.worlds(1)
-        return ActorCritic(world.features, world.actions, learners=self.learners)
+        return self.actor_critic()
 
     @property
     def settings(self) -> Settings:
         return settled(TUNED.get(self.env, Settings()), self)
 
     def __call__(self, run: Run) -> dict[str, float]:
+        self.demand_one_process(run.world)
         told = self.settings
         collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=told.lr, fused=True))

@@ -1,0 +1,53 @@
+"""Agents under torchrun are refused with a sentence: their processes would learn apart."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parnassus.atlas.index import Atlas
+from parnassus.cli.run import with_profile
+from parnassus.reinforcement.agent import Agent
+from parnassus.runs.folder import RunFolder
+from parnassus.train import Options, Run
+
+MODULES = {
+    entry.name: importlib.import_module(entry.module)
+    for entry in Atlas().experiments.values()
+    if entry.room == "reinforcement"
+}
+AGENTS = [name for name, module in MODULES.items() if issubclass(module.Experiment, Agent)]
+
+
+def test_the_agents_are_known() -> None:
+    assert {"a2c", "dqn", "ppo", "reinforce", "trpo"} <= set(AGENTS)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_learns_in_one_process_alone(name: str, tmp_path: Path) -> None:
+    run = Run(RunFolder.create(tmp_path, name, {}), Options(device="cpu", quiet=True))
+    run.world = 4
+    with pytest.raises(ValueError, match=r"one process, not in 4: .* torchrun, .*--workers, .*--copies, .*cuda"):
+        with_profile(MODULES[name], "smoke")(run)
+    run.close()
+
+
+@pytest.mark.parametrize("mode", ["ddp", "fsdp"])
+def test_torchrun_ends_with_the_sentence_and_leaves_nothing(mode: str, tmp_path: Path) -> None:
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "parnassus", "run", "ppo"]
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--parallel", mode, "--folder", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, *words, *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode != 0
+    assert "parnassus: agents learn in one process, not in 2: instead of torchrun" in done.stderr
+    assert "Traceback" not in done.stderr.split("parnassus: agents")[0]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,52 @@
+"""What a report says of a goal is true of its environment, and CartPole's bands judge CartPole alone."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parnassus.atlas.index import Atlas
+from parnassus.cli.main import dispatch
+from parnassus.lab.library import Library
+from parnassus.lab.pages.numbers import as_is
+from parnassus.reinforcement.experiments import ppo
+from parnassus.train.trained import Trained
+
+REACHED = {"return_mean": 500.0, "return_iqm": 500.0, "return_worst": 500.0, "solved": 1.0, "steps_a_second": 1.0}
+SHORT = {"horizon": 64, "batch": 64, "learners": 1}
+GOALS = {"CartPole-v1": ["475"], "Acrobot-v1": ["-100"], "Pendulum-v1": []}
+
+
+@pytest.mark.parametrize("env", GOALS)
+def test_a_report_tells_the_goal_of_its_own_environment(env: str, trained_run: Callable[..., Trained]) -> None:
+    folder, goal = trained_run("ppo", env=env, **SHORT).folder.path, GOALS[env]
+    told = "".join(f" Dashed: {each}, the mean return at which gymnasium counts it as solved." for each in goal)
+    caption = json.loads((folder / "story.json").read_text())["figure learning"]["caption"]
+    assert caption == f"1 learner on {env}, exploring.{told}"
+    drawn = (folder / "figures" / "learning.svg").read_text()
+    assert re.findall(r">(475|-[0-9.]+)</text>", drawn) == goal  # numbers at the axes have a true minus
+
+
+@pytest.mark.parametrize("name", ["a2c", "dqn", "ppo", "reinforce", "trpo"])
+def test_what_a_number_is_holds_in_every_environment(name: str) -> None:
+    told = " ".join(band.about for band in Atlas().experiment(name).expected.values())
+    assert "475" not in told
+    assert "CartPole" not in told
+    assert "100 episodes" not in told
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Acrobot-v1"])
+def test_bands_judge_the_environment_they_were_measured_in(
+    env: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ppo.Experiment, "__call__", lambda *_: REACHED)
+    flags = ["--device", "cpu", "--quiet", "--folder", str(tmp_path), "--name", "mine"]
+    assert dispatch(["run", "ppo", "--env", env, *flags]) == 0
+    judged, report = env == "CartPole-v1", (tmp_path / "mine" / "report.html").read_text()
+    assert ("✓" in capsys.readouterr().out) == judged
+    assert ("they do not judge this run" in report) != judged
+    library = Library(tmp_path)
+    assert as_is(library.atlas.experiment("ppo"), library.runs()[0]) == judged
+    library.close()
