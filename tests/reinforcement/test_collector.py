@@ -28,6 +28,15 @@ def test_scores_of_episodes_and_learners_apart() -> None:
     assert collector.episodes == int((seen.terminated | seen.truncated).sum())
 
 
+def test_a_part_of_an_episode_is_no_return() -> None:
+    collector = Collector(Simulated(CartPole(longest=30), 2), learners=2)
+    still = torch.tensor([0.0, 0.0, 1.0, 0.6])
+    for steps, told in ((29, 0), (1, 2)):
+        collector.collect(lambda x: (x @ still > 0).long(), steps)
+        assert len(collector.progress) == told
+    assert collector.recent_returns == [30.0, 30.0]
+
+
 def test_it_goes_on_in_the_middle_of_episodes() -> None:
     torch.manual_seed(0)
     first, second = (Collector(Simulated(CartPole(), 4), learners=2) for _ in range(2))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import nan
 from typing import cast
 
 import torch
@@ -46,13 +47,14 @@ class Collector:
 
     @property
     def recent_returns(self) -> list[float]:
-        """For each learner the mean over its last hundred episodes; of those without one the score so far."""
-        now = self._apart(self.score).mean(1).tolist()
-        return [sum(own) / len(own) if own else now[index] for index, own in enumerate(self.returns)]
+        """For each learner the mean over its last hundred episodes; not a number before its first has ended."""
+        return [sum(own) / len(own) if own else nan for own in self.returns]
 
     @property
     def progress(self) -> dict[str, float]:
-        """The same under names for a run's curves, counted from 1."""
+        """The same under names for a run's curves, counted from 1; nothing until every learner has ended an episode."""
+        if not all(self.returns):
+            return {}
         return {f"return/{index}": mean for index, mean in enumerate(self.recent_returns, 1)}
 
     @torch.no_grad()

@@ -112,7 +112,8 @@ def judge(
         returns = episode_returns(judging, lambda x: experiment.act(model, x), learners)
     dashed = "" if goal is None else f" Dashed: {goal:g}, the mean return at which gymnasium counts it as solved."
     who = "1 learner" if learners == 1 else f"{learners} learners"
-    run.figure("learning", learning_curves(curves, goal=goal), f"{who} on {experiment.env}, exploring.{dashed}")
+    if curves["learner 1"][0]:  # not where the budget ended before an episode did
+        run.figure("learning", learning_curves(curves, goal=goal), f"{who} on {experiment.env}, exploring.{dashed}")
     numbers = [{"setting": name, "value": value} for name, value in asdict(told).items()]
     run.table("numbers", numbers, "What was told, and for the rest what suits the environment.")
     run.table("learners", learners_table(returns), f"{experiment.episodes} episodes each, the best action always.")
