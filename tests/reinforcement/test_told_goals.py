@@ -15,7 +15,7 @@ from parnassus.reinforcement.experiments import ppo
 from parnassus.train.trained import Trained
 
 REACHED = {"return_mean": 500.0, "return_iqm": 500.0, "return_worst": 500.0, "solved": 1.0, "steps_a_second": 1.0}
-SHORT = {"horizon": 64, "batch": 64, "learners": 1}
+SHORT = {"copies": 1, "horizon": 512, "batch": 64, "learners": 1}  # 1,024 steps: at least one episode ends
 GOALS = {"CartPole-v1": ["475"], "Acrobot-v1": ["-100"], "Pendulum-v1": []}
 
 
@@ -27,6 +27,11 @@ def test_a_report_tells_the_goal_of_its_own_environment(env: str, trained_run: C
     assert caption == f"1 learner on {env}, exploring.{told}"
     drawn = (folder / "figures" / "learning.svg").read_text()
     assert re.findall(r">(475|-[0-9.]+)</text>", drawn) == goal  # numbers at the axes have a true minus
+
+
+def test_no_curve_is_drawn_where_no_episode_has_ended(trained_run: Callable[..., Trained]) -> None:
+    folder = trained_run("ppo", env="Acrobot-v1", copies=16, horizon=64, batch=64, learners=1).folder.path
+    assert "figure learning" not in json.loads((folder / "story.json").read_text())
 
 
 @pytest.mark.parametrize("name", ["a2c", "dqn", "ppo", "reinforce", "trpo"])
