@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from markupsafe import escape
 from PIL import Image
-from torch import nn
+from torch import Tensor, nn
 
 from parnassus.cli.main import dispatch, main
 from parnassus.cli.sample import Draw, draw_samples
@@ -116,10 +118,11 @@ def test_wrong_flags_get_code_2(trained: Path, capsys: pytest.CaptureFixture[str
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_model_that_draws_at_once_has_no_film(
+def test_a_model_that_draws_at_once_has_no_film_and_pictures_are_not_compiled(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert refused(monkeypatch, capsys, str(trained.parent / "vae"), "--film").startswith("there is no film to make")
+    assert refused(monkeypatch, capsys, str(trained), "--compile").startswith("there is nothing to compile")
 
 
 def test_a_changed_byte_of_the_weights_is_told_wherever_it_is(
@@ -175,6 +178,17 @@ def test_text_is_streamed_and_kept(writing: Path, tmp_path: Path, capsys: pytest
     assert not list(tmp_path.glob("*.npy"))
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler here: apt-get install g++")
+def test_compiled_it_writes_the_same(writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--prompt", "the cat", "--length", "40", "--temperature", "0.01")  # beyond the window of 32
+    plain = wrote(writing, tmp_path / "plain", capsys, *flags)
+    words = ["-m", "parnassus", "sample", str(writing), "--out", str(tmp_path / "compiled"), "--device", "cpu"]
+    compiled = subprocess.run(  # the checks of types that tests have are nothing for a compiler
+        [sys.executable, *words, *flags, "--compile"], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert compiled.stdout == plain
+
+
 def test_what_was_written_before_an_interruption_is_kept(
     writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,6 +232,7 @@ def test_a_prompt_beyond_the_window_is_read_from_its_end(
         (("--top-k", "0"), "at least one token must be left; got count=0"),
         (("--top-p", "1.5"), "the mass must lie above 0 and not above 1; got mass=1.5"),
         (("--film",), "there is no film to make: this model writes text"),
+        (("--compile",), "torch.compile does not work here, write without --compile; it says: no compiler"),
     ],
 )
 def test_what_cannot_be_written_is_said_in_a_sentence(
@@ -227,6 +242,10 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
     flags: tuple[str, ...],
     sentence: str,
 ) -> None:
+    def broken(*_: object) -> Tensor:
+        raise torch._dynamo.exc.TorchDynamoException("no compiler")
+
+    monkeypatch.setattr(torch, "compile", lambda _: broken)
     assert refused(monkeypatch, capsys, str(writing), *flags).startswith(sentence)
     assert not (writing / "samples").exists()
 

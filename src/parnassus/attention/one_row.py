@@ -28,6 +28,9 @@ def affine(
     times as fast. Products too many for the cache would have to go to memory and back; there the rows of W are shared
     out, each share a matrix of a batch.
     """
+    if torch.compiler.is_compiling() and weight.is_cpu and x.numel() == weight.shape[1] and not torch.is_grad_enabled():
+        product = (weight * x.reshape(-1)).sum(1)  # terms and sums in one pass over the weights
+        return (product if bias is None else product + bias).view(*x.shape[:-1], -1)
     if not _to_share(x, weight):
         return linear(x, weight, bias)
     row = x.reshape(-1)

@@ -42,6 +42,13 @@ class Writer(Protocol):
     def write(self, model: "nn.Module", /) -> Iterable[str]: ...
 
 
+@runtime_checkable
+class Joins(Protocol):
+    """A model whose operations torch.compile can join, so that writing on takes less time."""
+
+    def join_operations(self) -> None: ...
+
+
 @dataclass(frozen=True)
 class Draw:
     """How to draw, whatever the model."""
@@ -50,6 +57,7 @@ class Draw:
     device: str = "auto"  # where to compute
     out: Path | None = None  # where to write NAME.npy and its picture, or NAME.txt; unless told RUN/samples/seed-N
     film: bool = False  # also write NAME.gif, how the samples come out of the noise, where they come step by step
+    compile: bool = False  # let torch.compile join the operations of a language model: slow to begin, then faster
     export: Path | None = None  # draw nothing: write weights and config.json for other programs into this folder
 
 
@@ -105,6 +113,8 @@ def write_text(trained: Trained, how: Writer, draw: Draw, path: Path) -> Path:
     if draw.film:
         raise RunError("there is no film to make: this model writes text")
     model = trained.model.to(choose_device(draw.device))
+    if draw.compile:
+        join_operations(model)
     torch.manual_seed(draw.seed)
     pieces: list[str] = []
     try:
@@ -112,6 +122,9 @@ def write_text(trained: Trained, how: Writer, draw: Draw, path: Path) -> Path:
             for piece in how.write(model):
                 pieces.append(piece)
                 print(piece, end="", flush=True)
+    except torch._dynamo.exc.TorchDynamoException as error:
+        reason = str(error).strip().splitlines()[0]
+        raise RunError(f"torch.compile does not work here, write without --compile; it says: {reason}") from None
     finally:  # also what was written before somebody had read enough
         text = "".join(pieces)
         if text and not text.endswith("\n"):
@@ -123,6 +136,15 @@ def write_text(trained: Trained, how: Writer, draw: Draw, path: Path) -> Path:
     return path
 
 
+def join_operations(model: "nn.Module") -> None:
+    """Compile whatever of the model can be; a sentence where nothing can."""
+    joining = [part for part in model.modules() if isinstance(part, Joins)]
+    if not joining:
+        raise RunError("there is nothing to compile: this model is not one that torch.compile makes faster here")
+    for part in joining:
+        part.join_operations()
+
+
 def draw_pictures(trained: Trained, how: Drawer, draw: Draw, path: Path) -> Path:
     """Draw, and write an array and pictures of it, maybe a film."""
     import numpy as np
@@ -131,6 +153,8 @@ def draw_pictures(trained: Trained, how: Drawer, draw: Draw, path: Path) -> Path
     from parnassus.report import image_grid, save_figure, save_film, scatter
     from parnassus.train.devices import choose_device
 
+    if draw.compile:
+        raise RunError("there is nothing to compile: this model writes no text")
     if getattr(how, "count", 1) < 1:
         raise RunError(f"count must be at least 1; got {getattr(how, 'count', 1)}")
     stepwise: Stepwise | None = getattr(how, "path", None)
