@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable
 from dataclasses import astuple
-from math import inf, nan
+from math import inf, isfinite, nan
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from parnassus.atlas import (
     at_least,
     at_most,
     close,
+    exponent,
     raises,
     rate,
     rejects,
@@ -125,6 +126,19 @@ def test_rate_is_the_exponent_of_a_power_law() -> None:
     assert rate(x, 7 * x**-0.5, -0.5, atol=1e-12).holds
     assert not rate(x, 7 * x**-0.5, -0.6, atol=0.09).holds
     assert rate(x, x**2, 2.0, atol=1e-9).measured == "exponent 2"
+
+
+def test_exponent_is_the_slope_of_the_logarithms() -> None:
+    x, y = [1, 2, 3, 5], [2.0, 0.5, 7.0, 1.0]
+    assert exponent(x, y) == pytest.approx(np.polyfit(np.log(x), np.log(y), 1)[0], rel=1e-12)
+    assert exponent(torch.tensor([1.0, 100.0]), (3.0, 30.0)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [([], []), ([2.0], [3.0]), ([2, 2], [1, 3]), ([1, 2], [1.0, -1.0]), ([1, 2], [0, 1])]
+)
+def test_what_has_no_exponent_is_not_finite(x: list[float], y: list[float]) -> None:
+    assert not isfinite(exponent(x, y))
 
 
 @pytest.mark.parametrize("y", [[1.0, 0.0], [1.0, -1.0], [1.0, nan], [1.0], [[1.0], [2.0]]])

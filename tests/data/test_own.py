@@ -65,7 +65,7 @@ def test_what_is_no_text_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text(" \n")
     with pytest.raises(DataError, match="is empty"):
         text_file(tmp_path / "empty.txt")
-    with pytest.raises(DataError, match="there is no text file at"):
+    with pytest.raises(DataError, match="is a folder, and no text file"):
         text_file(tmp_path)
 
 

@@ -73,8 +73,9 @@ def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
         ("a,b\n1,2\n3,nan\n", "line 3: the target is nan"),
         ("a,b\n1,2\n3,\n", "line 3: the target is empty"),
         ("1,2,3\n4,5\n6,7,8\n", "line 2: 2 columns, and 3 above it"),
-        ("a,b\n1,2\n", "has 1 rows of data: at least two are needed"),
-        ("", "has 0 rows of data"),
+        ("a,b\n1,2\n", "has one row of data: a set to learn from and be judged on needs two at least"),
+        ("a,b\n", "has no rows of data"),
+        ("", "has no rows of data"),
         ("1\n2\n3\n", "has one column only"),
     ],
 )
@@ -176,3 +177,12 @@ def test_a_table_is_read_as_it_stands(tmp_path: Path) -> None:
     assert read.numbers([2, 1]).tolist() == [[0.1, 1700000001], [0.2, 1700000002]]
     with pytest.raises(DataError, match="line 2, column 'who': Ann is not a finite number"):
         read.numbers([0])
+
+
+@pytest.mark.parametrize("text", ["a,b,c\n1,2,x\n", "1,2,x\n"])
+def test_one_row_is_a_table(tmp_path: Path, text: str) -> None:
+    read = Table.read(table(tmp_path, text))
+    assert (read.width, len(read.rows)) == (3, 1)
+    assert read.numbers([0, 1]).tolist() == [[1, 2]]
+    labels, classes = read.target(2)
+    assert (labels.tolist(), classes) == ([0], ("x",))

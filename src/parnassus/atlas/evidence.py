@@ -1,6 +1,6 @@
 """Evidence: what was measured, what was predicted, and whether the two stand in the claimed relation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, Union
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Numbers: TypeAlias = Union[float, "NDArray[np.generic]", "Tensor"]
+Row: TypeAlias = Union[Sequence[float], "NDArray[np.generic]", "Tensor"]
 KEPT = 200  # numbers of a larger array that stay for a figure, evenly spread, and the one that decides
 
 
@@ -124,6 +125,17 @@ def at_least(measured: Numbers, bound: Numbers) -> Evidence:
     return _bounded(_array(measured), "≥", _array(bound), sign=-1.0)
 
 
+def exponent(x: Row, y: Row) -> float:
+    """The r of y ∝ xʳ, as the least-squares slope of log y against log x; through two points, exactly.
+
+    Where a number is not positive, or there are no two places x, there is no such r: the result is not finite.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_x, log_y = np.log(_array(x)), np.log(_array(y))
+        log_x = log_x - log_x.sum() / log_x.size
+        return float(np.divide(log_x @ log_y, log_x @ log_x))
+
+
 def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
     """The exponent r of y ∝ xʳ, as the least-squares slope of log y against log x."""
     base, power = _array(x), _array(y)
@@ -131,10 +143,8 @@ def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
         raise ValueError(f"rate needs two or more places x, with a y for each; got {base.shape} and {power.shape}")
     if not (np.all(base > 0) and np.all(power > 0)):
         raise ValueError(f"rate needs positive numbers; the least are x = {base.min():g}, y = {power.min():g}")
-    log_x, log_y = np.log(base), np.log(power)
-    centre = float(np.exp(log_x.mean())), float(np.exp(log_y.mean()))
-    log_x = log_x - log_x.mean()
-    slope = float(log_x @ log_y / (log_x @ log_x))
+    slope = exponent(base, power)
+    centre = float(np.exp(np.log(base).mean())), float(np.exp(np.log(power).mean()))
     evidence = close(slope, predicted, atol=atol)
     kept = _kept(base.size)
     law = PowerLaw(_floats(base, kept), _floats(power, kept), slope, float(predicted), float(atol), centre)
@@ -215,7 +225,7 @@ def _floats(numbers: "NDArray[np.float64]", kept: "NDArray[np.intp]") -> tuple[f
     return tuple(numbers.flat[kept].tolist())
 
 
-def _array(numbers: Numbers) -> "NDArray[np.float64]":
+def _array(numbers: Numbers | Row) -> "NDArray[np.float64]":
     if hasattr(numbers, "detach"):
         numbers = numbers.detach().cpu().numpy()
     array = np.asarray(numbers)

@@ -6,7 +6,7 @@ from parnassus.data.folder import data_folder
 from parnassus.data.image_folder import image_folder
 from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.mnist_mini import mnist_mini
-from parnassus.data.own import open_data, open_images, open_text
+from parnassus.data.own import open_data, open_images, open_sounds, open_text
 from parnassus.data.pairs import open_pairs
 from parnassus.data.partition import standardised
 from parnassus.data.phrases import german_phrases
@@ -18,6 +18,7 @@ from parnassus.data.splits import Batches, Dataset, Split
 from parnassus.data.status import DataStatus, data_status
 from parnassus.data.tables import array_file, csv_file
 from parnassus.data.texts import Text, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
+from parnassus.data.vowels import vowels
 
 __all__ = [
     "Batches",
@@ -56,6 +57,7 @@ __all__ = [
     "open_images",
     "open_pairs",
     "open_points",
+    "open_sounds",
     "open_text",
     "pydoc_text",
     "read_wav",
@@ -64,6 +66,7 @@ __all__ = [
     "standardised",
     "text_file",
     "tiny_shakespeare",
+    "vowels",
     "wav_folder",
     "wine",
 ]

@@ -12,9 +12,11 @@ from parnassus.data.errors import DataError
 from parnassus.data.image_folder import image_folder
 from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.mnist_mini import mnist_mini
+from parnassus.data.sound import SoundDataset, spoken_digits, wav_folder
 from parnassus.data.splits import Dataset, Split
 from parnassus.data.tables import array_file, csv_file
 from parnassus.data.texts import Text, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
+from parnassus.data.vowels import vowels
 
 Loaded = TypeVar("Loaded")
 
@@ -49,6 +51,12 @@ def open_text(spec: str | Path) -> Text:
     """A text by name (`pydoc`, `tiny_shakespeare`, `moby_dick`, `names`), or your own UTF-8 file."""
     loader = _known(spec, TEXTS)
     return text_file(_existing(spec, TEXTS, "a text file")) if loader is None else loader()
+
+
+def open_sounds(spec: str | Path) -> SoundDataset:
+    """Recordings by name (`vowels`, `spoken_digits`), or your own folder with a folder of WAV files for each class."""
+    loader = _known(spec, SOUNDS)
+    return wav_folder(_existing(spec, SOUNDS, "a folder of WAV files")) if loader is None else loader()
 
 
 def toy_dataset(name: str, generator: Callable[..., Split], *, train: int = 2_000, test: int = 500) -> Dataset:
@@ -98,6 +106,7 @@ DATASETS: Mapping[str, Callable[[], Dataset]] = {
     "linnerud": linnerud,
     **{name: partial(toy_dataset, name, generator) for name, generator in TOYS.items()},
 }
+SOUNDS: Mapping[str, Callable[[], SoundDataset]] = {"vowels": vowels, "spoken_digits": spoken_digits}
 TEXTS: Mapping[str, Callable[[], Text]] = {
     "pydoc": pydoc_text,
     "tiny_shakespeare": tiny_shakespeare,

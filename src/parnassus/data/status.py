@@ -28,6 +28,7 @@ EMBEDDED = {
     "mnist_mini": "the package",
     "pydoc": "Python's standard library",
     "toy worlds": "generated",
+    "vowels": "generated",
 }
 
 

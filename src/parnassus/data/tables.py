@@ -34,6 +34,8 @@ def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, 
     else is a quantity.
     """
     table = Table.read(path)
+    if len(table.rows) < 2:
+        raise DataError(f"{path} has one row of data: a set to learn from and be judged on needs two at least.")
     column = table.width - 1 if target is None else table.place(target)
     features = [place for place in range(table.width) if place != column]
     if not features:
@@ -56,7 +58,7 @@ def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, 
 class Table:
     """A CSV file as it stands: the cells of every row, with its line in the file, under the names of the columns.
 
-    Without names in the first line `columns` is empty.
+    Without names in the first line `columns` is empty. One row is enough: it may be what is to be explained.
     """
 
     path: Path
@@ -132,8 +134,8 @@ def _rows(path: Path) -> tuple[list[str], list[Row]]:
     reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=first.count))
     rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
     header = rows.pop(0)[1] if rows and not any(_is_number(cell) for cell in rows[0][1]) else []
-    if len(rows) < 2:
-        raise DataError(f"{path} has {len(rows)} rows of data: at least two are needed.")
+    if not rows:
+        raise DataError(f"{path} has no rows of data.")
     width = len(header or rows[0][1])
     for line, cells in rows:
         if len(cells) != width:

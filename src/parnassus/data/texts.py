@@ -63,9 +63,10 @@ def names() -> Text:
 
 def text_file(path: Path | str, *, test: float = 0.1) -> Text:
     """Your own UTF-8 text, plain or gzipped; its last part is the test."""
+    if not Path(path).is_file():
+        what = "is a folder, and no text file" if Path(path).is_dir() and str(path) else "is no text file"
+        raise DataError(f"{str(path)!r} {what}.")
     path = Path(path)
-    if not path.is_file():
-        raise DataError(f"there is no text file at {path}.")
     return cut(path.name.removesuffix(".gz").removesuffix(".txt"), read_text(path), test=test)
 
 

@@ -1,25 +1,23 @@
 """A bar of a melody is lost and found again from both sides, beside a model that reads forwards (book sec. 10.1.2)."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.bert import MaskedLanguageModel
 from parnassus.attention.encoder import encoder
 from parnassus.attention.gpt import LanguageModel, gpt
 from parnassus.data import Split
+from parnassus.music.experiments.finding_home import learn
 from parnassus.music.form import BAR, HIGHEST, LOWEST, PLAN, modulating_pieces, sections
 from parnassus.music.inpainting import fill_in_turn, vary
 from parnassus.music.keys import Key
-from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.text.choosing import chooser, greedy
 from parnassus.text.generation import written
-from parnassus.train import Run, SideBySide, at_least, at_most, between, descend, reported
+from parnassus.train import Run, SideBySide, at_least, at_most, between, reported
 
 covers = ("B10.1.2-5",)
 expected = {
@@ -64,14 +62,8 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         train, _ = modulating_pieces(self.pieces, bars=self.bars, seed=2 * run.seed)
         test, home = modulating_pieces(self.test, bars=self.bars, seed=2 * run.seed + 1)
-        models = run.build(self.model)
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.lr))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False)
-        run.keep("warming", warming)
         batches = Split(as_tokens(train).to(run.device)).batches(self.batch, self.steps)
-        for step, loss in descend(run, models, optimizer, batches):
-            warming.step()
-            run.log(step, loss=loss / len(models))
+        models = learn(run, run.build(self.model), batches, steps=self.steps, lr=self.lr)
 
         tokens, masked, forwards = as_tokens(test).to(run.device), models.one("both_sides"), models.one("forwards")
         if not isinstance(masked, MaskedLanguageModel) or not isinstance(forwards, LanguageModel):

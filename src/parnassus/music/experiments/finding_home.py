@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from jaxtyping import Int
@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from parnassus.attention.gpt import LanguageModel, gpt
 from parnassus.attention.maps import attention_maps
 from parnassus.attention.music_transformer import music_transformer
-from parnassus.data import Split
+from parnassus.data import Batches, Split
 from parnassus.music.form import BAR, HIGHEST, LOWEST, PLAN, form_entropy, modulating_pieces, sections
 from parnassus.music.keys import KEYS, Key, key_scores
 from parnassus.optim import Adam
@@ -26,6 +26,8 @@ from parnassus.train import Run, SideBySide, at_least, at_most, descend, reporte
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Model = TypeVar("Model", bound=nn.Module)
 
 covers = ("B10.1-10", "B10.1.2-4", "B10.1.2-15")
 expected = {
@@ -70,14 +72,8 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         train, _ = modulating_pieces(self.pieces, bars=self.bars, seed=2 * run.seed)
         test, home = modulating_pieces(self.test, bars=self.bars, seed=2 * run.seed + 1)
-        models = run.build(self.model)
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.lr))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False)
-        run.keep("warming", warming)
         batches = Split(as_tokens(train).to(run.device)).batches(self.batch, self.steps)
-        for step, loss in descend(run, models, optimizer, batches):
-            warming.step()
-            run.log(step, loss=loss / len(NAMES))
+        models = learn(run, run.build(self.model), batches, steps=self.steps, lr=self.lr)
 
         tokens = as_tokens(test).to(run.device)
         third = 1 + tokens.shape[1] * 3 // 4
@@ -128,6 +124,18 @@ class Experiment:
             "Where attention by distances looks, the mean of its heads in each layer: a row is a note, a column what "
             "it looks at; lines part the four sections.",
         )
+
+
+def learn(run: Run, models: SideBySide[Model], batches: Batches[Tensor], *, steps: int, lr: float) -> SideBySide[Model]:
+    """All models by Adam, whose rate rises to `lr` within a tenth of the steps and falls to 0."""
+    count = len(models)  # asked now: what torchrun wraps has no length
+    models, optimizer = run.prepare(models, partial(Adam, lr=lr))
+    warming = OneCycleLR(optimizer, lr, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False)
+    run.keep("warming", warming)
+    for step, loss in descend(run, models, optimizer, batches):
+        warming.step()
+        run.log(step, loss=loss / count)
+    return models
 
 
 def as_tokens(pieces: Int[Tensor, "count time"]) -> Int[Tensor, "count time_and_one"]:

@@ -1,0 +1,93 @@
+"""Vowels: their pitch, their formants, their seeds."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from parnassus.data import DataError, data_status, open_sounds, vowels
+from parnassus.data.vowels import FORMANTS, PITCH, RATE, WORDS, filtered, pulses, resonances, spoken_vowels
+
+
+def test_the_set_has_all_words_and_speakers() -> None:
+    data = vowels(60, 30)
+    assert (data.name, data.classes, len(data.train), len(data.test)) == ("vowels", WORDS, 60, 30)
+    assert torch.bincount(data.train.labels).tolist() == [6] * 10
+    assert set(data.train.speakers) == {"man", "woman", "child"}
+    assert all(wave.dtype == torch.float32 and float(wave.abs().max()) <= 1 for wave in data.train.waves)
+    lengths = torch.tensor([len(wave) for wave in data.train.waves]) / data.train.rate
+    assert 0.15 <= float(lengths.min()) < 0.25
+    assert 0.35 < float(lengths.max()) <= 0.45
+
+
+def test_the_same_seed_gives_the_same_voices() -> None:
+    first, again, other = spoken_vowels(3, seed=1), spoken_vowels(3, seed=1), spoken_vowels(3, seed=2)
+    assert all(torch.equal(one, two) for one, two in zip(first.waves, again.waves, strict=True))
+    assert len(first.waves[0]) != len(other.waves[0])
+    data = vowels(5, 5)
+    assert not torch.equal(data.train.waves[0][:500], data.test.waves[0][:500])
+
+
+def test_every_table_has_a_number_for_each_word() -> None:
+    assert torch.tensor(PITCH).shape == (3, len(WORDS))
+    assert torch.tensor(FORMANTS).shape == (3, 3, len(WORDS))
+    assert bool((torch.tensor(FORMANTS).diff(dim=1) > 0).all())  # the second formant lies above the first
+
+
+def test_pulses_keep_their_pitch_and_their_weight() -> None:
+    train = pulses(torch.full((1, 8_000), 123.4 / RATE))
+    assert float(train.sum()) == pytest.approx(123, abs=1)
+    where = (train[0] * torch.arange(8_000)).cumsum(0)
+    whole = train[0].cumsum(0)
+    first, last = (float(where[int((whole < count - 0.5).sum())]) for count in (1, 100))
+    middles = (last - first) / 99  # mean place of pulses 2 … 100
+    assert middles == pytest.approx(RATE / 123.4 * 51, rel=0.01)
+
+
+def test_resonances_peak_at_the_formants() -> None:
+    formants = torch.tensor([[700.0, 1_800.0, 2_900.0], [400.0, 1_000.0, 2_300.0]])
+    turn = -2 * torch.pi * torch.arange(4_001) / 8_000  # a bin a hertz
+    loud = resonances(formants, torch.polar(torch.ones(4_001), turn)).abs()
+    peak = (loud[:, 1:-1] > loud[:, :-2]) & (loud[:, 1:-1] > loud[:, 2:])
+    for row, wanted in zip(peak, formants, strict=True):
+        torch.testing.assert_close(row.nonzero()[:, 0].float() + 1, wanted, atol=30, rtol=0)
+
+
+def test_filtering_by_spectra_is_the_recursion() -> None:
+    """y_n = (1 − b − c) x_n + b y_{n−1} + c y_{n−2} for each resonance; then voice and lips."""
+    formants = torch.tensor([[500.0, 1_500.0, 2_500.0]])
+    source = torch.zeros(1, 600)
+    source[0, 3] = source[0, 590] = 1  # the end rings on, and must not come round to the beginning
+    wanted = source[0].double()
+    for formant, bandwidth in zip(formants[0].double(), (60.0, 90.0, 150.0), strict=True):
+        radius = torch.tensor(-torch.pi * bandwidth / RATE, dtype=torch.float64).exp()
+        b, c = 2 * radius * (2 * torch.pi * formant / RATE).cos(), -(radius**2)
+        wanted = recursion(wanted, float(1 - b - c), float(b), float(c))
+    wanted = recursion(wanted, 1.0, 1.8, -0.81)
+    wanted = wanted - torch.nn.functional.pad(wanted[:-1], (1, 0))
+    torch.testing.assert_close(filtered(source, formants)[0].double(), wanted, atol=1e-5, rtol=0)
+
+
+def recursion(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
+    y = [0.0, 0.0]
+    for value in x.tolist():
+        y.append(a * value + b * y[-1] + c * y[-2])
+    return torch.tensor(y[2:], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("train", "test"), [(0, 5), (5, 0)])
+def test_no_vowel_is_refused(train: int, test: int) -> None:
+    with pytest.raises(ValueError, match="a vowel to learn from and one to test with"):
+        vowels(train, test)
+
+
+def test_sounds_are_opened_by_name_or_path(tmp_path: Path) -> None:
+    data = open_sounds("vowels")
+    assert (data.name, len(data.train), len(data.test)) == ("vowels", 2_000, 500)
+    assert {row.name: row.present for row in data_status()}["vowels"]
+    with pytest.raises(DataError, match="there is no data called vowel: did you mean vowels"):
+        open_sounds("vowel")
+    with pytest.raises(DataError, match=r"nothing at .*: give the path of a folder of WAV files, or one of vowels"):
+        open_sounds(tmp_path / "none")
+    with pytest.raises(DataError, match="a folder for each class"):
+        open_sounds(tmp_path)
