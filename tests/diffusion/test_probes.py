@@ -7,7 +7,8 @@ import torch
 
 from parnassus.data import open_data, standardised
 from parnassus.diffusion import DDPM, ddim, even_grid
-from parnassus.diffusion.experiments.diffusion_on_digits import draw_images, visible
+from parnassus.diffusion.drawing import draw_images
+from parnassus.diffusion.experiments.diffusion_on_digits import visible
 from parnassus.diffusion.probes.denoising import follow_the_noise, watch_the_denoising
 from parnassus.touch import Control, Film, Numbers, Path, Pick, Whole, answer, controls_of
 from parnassus.train.trained import Trained

@@ -15,6 +15,7 @@ from parnassus.flows import (
     bits_per_dimension,
     dequantise,
     grey_levels,
+    independent_bits,
     quantise,
 )
 
@@ -102,6 +103,14 @@ def test_codes_decode_to_their_pictures_and_draws_are_pictures() -> None:
     drawn = model.sample(50, temperature=3.0)
     torch.testing.assert_close(drawn, quantise(drawn, levels=17))
     assert model.sample(50, temperature=0.01).unique().numel() <= 2  # all in the middle
+
+
+def test_pixels_told_by_themselves_cost_what_their_counts_say() -> None:
+    seen = torch.tensor([[0.0, 1.0], [0.0, 0.5], [1.0, 1.0]])  # with one more each: 3, 1, 2 of 6 and 1, 2, 3 of 6
+    unseen = torch.tensor([[0.0, 0.5], [0.5, 1.0]])
+    bits = (log(6 / 3) + log(6 / 2) + log(6 / 1) + log(6 / 3)) / log(2)
+    assert independent_bits(seen, unseen, levels=3) == pytest.approx(bits / 4)
+    assert independent_bits(seen[:0], unseen, levels=4) == pytest.approx(2.0)  # nothing seen: all values alike
 
 
 def test_a_nan_is_never_averaged_away() -> None:

@@ -93,6 +93,20 @@ def test_terms_and_weights_estimate_one_bound() -> None:
     assert abs(float(terms.negative_elbo.mean() - weights.mean())) < 4 * error
 
 
+@torch.no_grad()
+def test_a_weight_of_the_rates_counts_them_so_often() -> None:
+    model, x = small(), torch.rand(5, 6).round()
+    losses = []
+    for beta in (0.0, 1.0, 3.0):
+        torch.manual_seed(0)
+        losses.append(model.loss(x, beta))
+    torch.manual_seed(0)
+    terms = model.terms(x)
+    torch.testing.assert_close(losses[0], terms.distortion.mean())
+    torch.testing.assert_close(losses[1], terms.negative_elbo.mean())
+    torch.testing.assert_close(losses[2] - losses[0], 3 * terms.rates.sum(0).mean())
+
+
 def test_every_parameter_learns() -> None:
     model = small()
     model.loss(torch.rand(5, 6)).backward()

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from parnassus.data import load_digits
-from parnassus.latent.experiments.rate_distortion_curve import Sweep
 from parnassus.latent.experiments.vae_latent_map import Both
 from parnassus.latent.probes.rate_distortion import rate_against_reconstruction
 from parnassus.latent.probes.traversal import traverse_a_code
@@ -15,6 +14,7 @@ from parnassus.latent.probes.vae_map import latent_plane
 from parnassus.latent.vae import VAE
 from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Pick, Point, Whole, answer, controls_of
 from parnassus.touch.asking import ProbeFunction
+from parnassus.train import SideBySide
 from parnassus.train.trained import Trained
 
 
@@ -90,17 +90,17 @@ def test_the_bill_is_that_of_the_chosen_network(swept: Trained) -> None:
     assert isinstance(images, Images)
     assert isinstance(bars, Bars)
     assert isinstance(curves, Curves)
-    model = swept.model
-    assert isinstance(model, Sweep)
+    assert isinstance(swept.model, SideBySide)
+    vae = swept.model.one("0")
     torch.testing.assert_close(images.images[0], load_digits().test.x[1])
     assert set(images.images[1].unique().tolist()) <= {0.0, 1.0}
-    terms = model.vae(0).terms(images.images[1:2].expand(2_000, -1, -1, -1))
+    terms = vae.terms(images.images[1:2].expand(2_000, -1, -1, -1))
     rate, distortion, together = bars.values.tolist()
     assert rate == pytest.approx(float(terms.rate[0]), rel=1e-4)
     assert distortion == pytest.approx(float(terms.distortion.mean()), rel=0.05)
     assert together == pytest.approx(rate + distortion)
     assert curves.marked == pytest.approx(rate)
-    torch.testing.assert_close(images.images[2:3], model.vae(0).reconstruct(images.images[1:2]))
+    torch.testing.assert_close(images.images[2:3], vae.reconstruct(images.images[1:2]))
 
 
 def test_the_same_question_gets_the_same_answer(swept: Trained) -> None:

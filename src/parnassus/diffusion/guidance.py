@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.diffusion.process import Denoiser, spread
+from parnassus.diffusion.process import Denoiser, spread, x0_from_noise
 from parnassus.diffusion.schedules import Schedule
 
 
@@ -102,6 +102,18 @@ def classifier_guided(
 def drop_labels(label: Int[Tensor, " batch"], null: int, rate: float) -> Int[Tensor, " batch"]:
     """Replace each label by the `null` label with probability `rate`, so that one network learns both roles."""
     return label.masked_fill(torch.rand(label.shape, device=label.device) < rate, null)
+
+
+def watched(denoiser: Denoiser, schedule: Schedule) -> tuple[Denoiser, list[Tensor]]:
+    """The same denoiser, and a list that grows by its guess x̂_0 with each call."""
+    guesses: list[Tensor] = []
+
+    def noise(x: Tensor, t: Tensor) -> Tensor:
+        found = denoiser(x, t)
+        guesses.append(x0_from_noise(schedule, x, t, found))
+        return found
+
+    return noise, guesses
 
 
 def clipped(denoiser: Denoiser, schedule: Schedule, low: float = -1.0, high: float = 1.0) -> Denoiser:

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.diffusion.process import Denoiser
-from parnassus.diffusion.samplers import checked_grid, ddim, last_state, moments
+from parnassus.diffusion.samplers import ddim, ddim_factors, kept_steps, last_state
 from parnassus.diffusion.schedules import Schedule
 
 
@@ -27,20 +27,15 @@ def encode_path(
     """
     if corrections < 0:
         raise ValueError(f"corrections must be 0 or more; got corrections={corrections}")
-    kept = schedule.keep(checked_grid(grid, schedule))
-    after, before = kept.alpha_bar, kept.alpha_bar_before
-    scale = (after / before).sqrt()
-    of_noise = ((1 - after).sqrt() - scale * (1 - before).sqrt()).tolist()
-    of_x = scale.tolist()
-    times = moments(grid, schedule, x0)
+    kept, times = kept_steps(grid, schedule, x0)
+    of_x, of_noise = ddim_factors(kept.alpha_bar_before, kept.alpha_bar)
     x = x0
     yield x
     for index in range(len(kept)):
         noise = denoiser(x, times[max(index - 1, 0)])  # clean data have no step of their own
-        later = of_x[index] * x + of_noise[index] * noise
         for _ in range(corrections):
-            later = of_x[index] * x + of_noise[index] * denoiser(later, times[index])
-        x = later
+            noise = denoiser(of_x[index] * x + of_noise[index] * noise, times[index])
+        x = of_x[index] * x + of_noise[index] * noise
         yield x
 
 

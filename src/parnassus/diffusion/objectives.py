@@ -28,6 +28,20 @@ def simple(
     return (denoiser(diffuse(schedule, x0, t, noise), t) - noise).square().flatten(1).sum(1)
 
 
+def error_by_step(
+    denoiser: Denoiser,
+    schedule: Schedule,
+    x0: Float[Tensor, "batch *event"],
+    steps: Int[Tensor, " steps"] | None = None,
+) -> Float[Tensor, " steps"]:
+    """E‖ε_θ(x_t; t) − ε‖² a coordinate at each of the steps (all by default), over these examples and fresh noise."""
+    errors = []
+    for step in range(len(schedule)) if steps is None else steps.tolist():
+        t = torch.full((len(x0),), step, device=x0.device)
+        errors.append(simple(denoiser, schedule, x0, t, torch.randn_like(x0)).mean() / x0[0].numel())
+    return torch.stack(errors)
+
+
 def weighted(weight: Weight) -> Objective:
     """weight(t) ‖ε_θ(x_t; t) − ε‖²; with `noise_weight` the denoising-matching KL (book eq. 13.76)."""
 

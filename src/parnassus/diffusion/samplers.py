@@ -69,17 +69,14 @@ def ddim_path(
     where s is the kept step before t, and ᾱ_s = 1 before the first: the path ends in x̂_0. `start` is the state at the
     last kept step. σ = eta · √Σ_q of the kept chain: 0 is deterministic, 1 is DDPM.
     """
-    kept = schedule.keep(checked_grid(grid, schedule))
-    after, before = kept.alpha_bar, kept.alpha_bar_before
+    kept, times = kept_steps(grid, schedule, start)
     variance = ddim_variance(kept, eta=eta)
-    of_x = (before / after).sqrt()
-    of_noise = ((1 - before - variance).clamp(min=0).sqrt() - of_x * (1 - after).sqrt()).tolist()
-    scale, std = of_x.tolist(), variance.sqrt().tolist()
-    times = moments(grid, schedule, start)
+    of_x, of_noise = ddim_factors(kept.alpha_bar, kept.alpha_bar_before, variance)
+    std = variance.sqrt().tolist()
     x = start
     yield x
     for index in reversed(range(len(kept))):
-        x = scale[index] * x + of_noise[index] * denoiser(x, times[index])
+        x = of_x[index] * x + of_noise[index] * denoiser(x, times[index])
         if std[index] > 0:
             x = x + std[index] * torch.randn_like(x)
         yield x
@@ -95,6 +92,18 @@ def ddim(
 ) -> Float[Tensor, "count *event"]:
     """x_0 through the steps of `grid` only, a function of `start` alone where eta is 0 (book eq. 13.78)."""
     return last_state(ddim_path(denoiser, schedule, start, grid=grid, eta=eta))
+
+
+def ddim_factors(
+    alpha_bar: Float[Tensor, " steps"], aim: Float[Tensor, " steps"], variance: Float[Tensor, " steps"] | float = 0.0
+) -> tuple[list[float], list[float]]:
+    """Factors a and b of the steps x_s = a x_t + b ε(x_t, t) + σ z from ᾱ_t to the `aim` ᾱ_s (book eq. 13.78).
+
+    a = √(ᾱ_s / ᾱ_t),   b = √(1 − ᾱ_s − σ²) − a √(1 − ᾱ_t)
+    """
+    of_x = (aim / alpha_bar).sqrt()
+    of_noise = (1 - aim - variance).clamp(min=0).sqrt() - of_x * (1 - alpha_bar).sqrt()
+    return of_x.tolist(), of_noise.tolist()
 
 
 def ddim_variance(schedule: Schedule, *, eta: float = 1.0) -> Float[Tensor, " steps"]:
@@ -163,6 +172,13 @@ def moments(
     """The steps of the grid, each for all examples of `like` at once: views of one small tensor on its device."""
     steps = checked_grid(grid, schedule).to(like.device, non_blocking=True)
     return steps[:, None].expand(-1, len(like))
+
+
+def kept_steps(
+    grid: Int[Tensor, " kept"] | None, schedule: Schedule, like: Float[Tensor, "count *event"]
+) -> tuple[Schedule, Int[Tensor, "kept count"]]:
+    """The schedule of the steps of the grid alone, and its moments."""
+    return schedule.keep(checked_grid(grid, schedule)), moments(grid, schedule, like)
 
 
 def last_state(path: Iterator[Float[Tensor, "count *event"]]) -> Float[Tensor, "count *event"]:

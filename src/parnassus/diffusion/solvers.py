@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.diffusion.process import Denoiser
-from parnassus.diffusion.samplers import checked_grid, last_state, moments
+from parnassus.diffusion.samplers import kept_steps, last_state
 from parnassus.diffusion.schedules import Schedule
 
 
@@ -30,9 +30,8 @@ def heun_path(
 
     The last step, where no noise is left to be asked for, is DDIM's. n kept steps take 2n − 1 calls of the denoiser.
     """
-    kept = schedule.keep(checked_grid(grid, schedule))
+    kept, times = kept_steps(grid, schedule, start)
     angle = torch.atan2((1 - kept.alpha_bar).sqrt(), kept.alpha_bar.sqrt()).tolist()
-    times = moments(grid, schedule, start)
 
     def velocity(x: Tensor, index: int) -> Tensor:
         return (denoiser(x, times[index]) - sin(angle[index]) * x) / cos(angle[index])
@@ -73,10 +72,9 @@ def dpm_path(
     where λ = log(√ᾱ / √(1 − ᾱ)), h = λ_s − λ_t, and h′, x̂_0′ belong to the step before. The first step and the last,
     with D = x̂_0, are DDIM's. n kept steps take n calls of the denoiser.
     """
-    kept = schedule.keep(checked_grid(grid, schedule))
+    kept, times = kept_steps(grid, schedule, start)
     signal, level = kept.alpha_bar.sqrt().tolist(), (1 - kept.alpha_bar).sqrt().tolist()
     log_ratio = (kept.snr.log() / 2).tolist()  # λ
-    times = moments(grid, schedule, start)
     x, guess_before = start, start
     yield x
     for index in reversed(range(len(kept))):

@@ -19,7 +19,15 @@ from parnassus.flows.contraction import (
     spectral_norm,
 )
 from parnassus.flows.coupling import AffineCoupling, AlternatingCouplings, real_nvp, silenced
-from parnassus.flows.dequantisation import Dequantised, Logit, bits_per_dimension, dequantise, grey_levels, quantise
+from parnassus.flows.dequantisation import (
+    Dequantised,
+    Logit,
+    bits_per_dimension,
+    dequantise,
+    grey_levels,
+    independent_bits,
+    quantise,
+)
 from parnassus.flows.distribution import FlowDistribution
 from parnassus.flows.flow import Chain, Flow, GaussianBase, Inverted, Invertible
 from parnassus.flows.gated_pixelcnn import GatedStack, gated_pixelcnn
@@ -121,6 +129,7 @@ __all__ = [
     "glow_step",
     "grey_levels",
     "image_flow",
+    "independent_bits",
     "inverse_autoregressive_flow",
     "jacobian_trace",
     "lipschitz_swish",

@@ -125,8 +125,10 @@ class LadderVAE(nn.Module):
         decoded: Distribution = self.decoder(steps[0].z)
         return LadderTerms(-decoded.log_prob(x), torch.stack(rates))
 
-    def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
-        return self.terms(x).negative_elbo.mean()
+    def loss(self, x: Float[Tensor, "batch *event"], beta: Float[Tensor, ""] | float = 1.0) -> Float[Tensor, ""]:
+        """−ELBO, or with the rates at a weight β: below 1 while they warm up (Sønderby et al. 2016)."""
+        terms = self.terms(x)
+        return (terms.distortion + beta * terms.rates.sum(0)).mean()
 
     def log_weights(self, x: Float[Tensor, "batch *event"], samples: int) -> Float[Tensor, "samples batch"]:
         """The logarithms of p(x, z) / q(z|x) for ways down z ~ q(z|x); see `parnassus.latent.likelihood`."""

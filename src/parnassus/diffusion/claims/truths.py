@@ -1,5 +1,7 @@
 """Data with known answers, and points over which a mean is exact: what the claims of this room measure against."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,6 +16,14 @@ SIGNS = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype
 def two_modes(schedule: Schedule) -> MixtureOracle:
     """½ N(−2, ¼) + ½ N(2, ¼)."""
     return MixtureOracle(schedule, torch.tensor([[-2.0], [2.0]]).double(), torch.tensor([0.5, 0.5]).double())
+
+
+def distances(
+    sampler: Callable[..., Tensor], oracle: MixtureOracle, start: Tensor, grids: Iterable[Tensor], end: Tensor
+) -> Tensor:
+    """How far from `end` the sampler comes to rest over each of the grids, RMS."""
+    drawn = (sampler(oracle, oracle.schedule, start, grid=grid) for grid in grids)
+    return torch.stack([(x - end).square().mean().sqrt() for x in drawn])
 
 
 def second_moment_points(covariance: Tensor) -> Tensor:

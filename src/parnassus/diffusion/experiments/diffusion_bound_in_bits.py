@@ -14,12 +14,13 @@ from parnassus.data import Dataset, Split, open_data
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.denoisers import ResidualMLP
 from parnassus.diffusion.elbo import ElboTerms, elbo_terms, pixel_decoder
-from parnassus.diffusion.experiments.diffusion_on_digits import centred
+from parnassus.diffusion.experiments.diffusion_on_digits import centred, visible
 from parnassus.diffusion.learned_variance import hybrid, learned_elbo_terms, optimal_variance
-from parnassus.diffusion.objectives import bound_weight, simple, weighted
+from parnassus.diffusion.objectives import bound_weight, error_by_step, simple, weighted
 from parnassus.diffusion.predictions import VELOCITY, AsNoise
 from parnassus.diffusion.process import forward_variance, posterior_variance
 from parnassus.diffusion.schedules import Schedule, linear_schedule
+from parnassus.flows.dequantisation import independent_bits
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.report.formulas import with_scripts
@@ -74,7 +75,7 @@ class Experiment:
         x = data.test.x[: self.count]
         with torch.no_grad():
             bills = self.bills(models, share, schedule, x)
-        alone = independent_bits(data.train.x, data.test.x, self.levels)
+        alone = independent_bits(visible(data.train.x), visible(data.test.x), levels=self.levels)
         self.explain(run, bills, alone)
         bits = {name: float(terms.bits_per_dimension.mean()) for name, terms in bills.items()}
         return {
@@ -102,7 +103,7 @@ class Experiment:
         decoder = pixel_decoder(float((1 - schedule.alpha[0]).sqrt()), self.levels)
         bills = {}
         for name in ("simple", "velocity", "bound"):
-            errors = error_by_step(models[name].denoiser, schedule, x)
+            errors = error_by_step(models[name].denoiser, schedule, x).double().cpu()
             measured = optimal_variance(schedule, errors)
             tables = {"Σ_q": posterior_variance(schedule), "1 − α": forward_variance(schedule), "measured": measured}
             for kind, table in tables.items():
@@ -183,24 +184,6 @@ def on_levels(data: Dataset, levels: int) -> Dataset:
         return Split(((split.x + 1) / 2 * (levels - 1)).round() / (levels - 1) * 2 - 1, split.y)
 
     return replace(data, train=rounded(data.train), test=rounded(data.test))
-
-
-def error_by_step(denoiser: nn.Module, schedule: Schedule, x: Tensor) -> Tensor:
-    """E‖ε_θ − ε‖² a coordinate at every step, on these images."""
-    errors = []
-    for step in range(len(schedule)):
-        t = torch.full((len(x),), step, device=x.device)
-        errors.append(simple(denoiser, schedule, x, t, torch.randn_like(x)).mean() / x[0].numel())
-    return torch.stack(errors).double().cpu()
-
-
-def independent_bits(train: Tensor, unseen: Tensor, levels: int) -> float:
-    """Bits a pixel when every pixel is told by itself, with the frequencies of the training images, each begun at 1."""
-    values, asked = (((x + 1) / 2 * (levels - 1)).round().long().flatten(1) for x in (train, unseen))
-    counts = torch.zeros(values.shape[1], levels, device=values.device)
-    counts.scatter_add_(1, values.mT, torch.ones_like(values.mT, dtype=counts.dtype))
-    chance = (counts + 1) / (counts + 1).sum(1, keepdim=True)
-    return float(-chance.log2().gather(1, asked.mT).mean())
 
 
 def bits(nats: Tensor, terms: ElboTerms) -> Tensor:

@@ -1,6 +1,6 @@
 """Class-conditional diffusion draws the handwritten digits you ask for (book secs. 13.2, 13.3)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -16,12 +16,11 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from parnassus.data import DataError, Dataset, Split, open_data
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.denoisers import ResidualMLP
+from parnassus.diffusion.drawing import PATHS, draw_images, drowned
 from parnassus.diffusion.guidance import clipped
-from parnassus.diffusion.objectives import simple
-from parnassus.diffusion.process import Denoiser, diffuse
-from parnassus.diffusion.samplers import ddim, ddim_path, even_grid, last_state
-from parnassus.diffusion.schedules import Schedule, cosine_schedule
-from parnassus.diffusion.solvers import dpm_path, heun_path
+from parnassus.diffusion.objectives import error_by_step
+from parnassus.diffusion.samplers import ddim_path, even_grid, last_state
+from parnassus.diffusion.schedules import cosine_schedule
 from parnassus.report import curves, image_grid
 from parnassus.train import Run, at_least, descend, reported
 
@@ -42,9 +41,6 @@ profiles = {
     "smoke": {"steps": 10, "width": 32, "chain": 20, "draws": 5, "count": 60},
     "gpu": {"data": "mnist", "steps": 30_000, "batch": 512, "width": 1_536, "blocks": 6, "chain": 1_000, "lr": 5e-4},
 }
-
-PART = 1_000
-"""Images drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -156,15 +152,6 @@ class Sample:
             raise ValueError(f"count must be at least 1; got {self.count}")
 
 
-PATHS: dict[str, Callable[..., Iterator[Tensor]]] = {
-    "ddim": ddim_path,
-    "ddpm": partial(ddim_path, eta=1.0),
-    "heun": heun_path,
-    "dpm": dpm_path,
-}
-"""What `--sampler` may be. Over a part of the steps DDPM is DDIM with all the noise (η = 1)."""
-
-
 def learn(run: Run, model: DDPM, split: Split, *, steps: int, batch: int, lr: float) -> DDPM:
     """The moving average of the model over its training, which draws better than where training ends."""
     average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
@@ -182,27 +169,15 @@ def learn(run: Run, model: DDPM, split: Split, *, steps: int, batch: int, lr: fl
     return trained
 
 
-def draw_images(model: DDPM, label: Tensor, *, guidance: float, steps: int) -> Tensor:
-    """New images of these classes, pixels in [−1, 1], by DDIM with every guess x̂_0 kept in that range.
-
-    Of a model without classes as many as there are labels.
-    """
-    grid = even_grid(len(model.schedule), min(steps, len(model.schedule)))
-
-    def sampler(denoiser: Denoiser, schedule: Schedule, start: Tensor) -> Tensor:
-        return ddim(clipped(denoiser, schedule), schedule, start, grid=grid)
-
-    parts = [
-        model.sample(len(part), part if model.classes else None, scale=guidance, sampler=sampler)
-        for part in label.split(PART)
-    ]
-    return torch.cat(parts)
-
-
 def centred(data: Dataset) -> Dataset:
-    """Pixels from [0, 1] to [−1, 1], as diffusion wants them."""
+    """Images by class, with pixels in [−1, 1], as diffusion wants them."""
     if not data.classes or len(data.shape) != 3:
         raise DataError(f"{data.name} must be images by class; its examples have shape {data.shape}, no classes named.")
+    return signed(data)
+
+
+def signed(data: Dataset) -> Dataset:
+    """Pixels from [0, 1] to [−1, 1], of images with classes or without."""
     train, test = (Split(2 * split.x - 1, split.y) for split in (data.train, data.test))
     return replace(data, train=train, test=test)
 
@@ -237,32 +212,34 @@ def distance(images: Tensor, real: Tensor) -> Tensor:
 
 
 def show_samples(run: Run, data: Dataset, samples: Tensor) -> None:
-    columns = len(data.classes)
-    grid = image_grid(visible(samples[: 8 * columns]), columns=columns, titles=data.classes)
-    run.figure("samples", grid, "Drawn from noise: each column was asked to be of the class above it.")
-    drawn = samples[:columns]
-    nearest = data.train.x[torch.cdist(drawn.flatten(1), data.train.x.flatten(1)).argmin(1)]
-    pairs = image_grid(visible(torch.cat([drawn, nearest])), columns=columns, row_labels=("drawn", "nearest real"))
+    columns = len(data.classes) if 2 <= len(data.classes) <= 12 else 10
+    by_class = columns == len(data.classes)
+    grid = image_grid(visible(samples[: 8 * columns]), columns=columns, titles=data.classes if by_class else None)
+    asked = " Each column was asked to be of the class above it." if by_class else ""
+    run.figure("samples", grid, f"Drawn from noise.{asked}")
+    show_nearest(run, samples[:columns], data.train.x)
+
+
+def show_nearest(run: Run, drawn: Tensor, known: Tensor) -> None:
+    nearest = known[torch.cdist(drawn.flatten(1), known.flatten(1)).argmin(1)]
+    pairs = image_grid(visible(torch.cat([drawn, nearest])), columns=len(drawn), row_labels=("drawn", "nearest real"))
     run.figure("nearest", pairs, "Drawn images above the training images most like them: alike, not copied.")
 
 
 @torch.no_grad()
 def show_chain(run: Run, data: Dataset, model: DDPM, guidance: float) -> None:
     """The chain in both directions: data drowned in noise, noise turned into data."""
-    last = len(model.schedule) - 1
-    moments = torch.linspace(0, 1, 9).square().mul(last).round().long()  # cosine noise: most happens early
     rows = min(5, len(data.classes))
     clean = torch.stack([data.test.x[data.test.y == kind][0] for kind in range(rows)])
     noise = torch.randn_like(clean)
-    drowned = [diffuse(model.schedule, clean, torch.full((rows,), int(t), device=run.device), noise) for t in moments]
-    strip = torch.stack([clean, *drowned], 1).flatten(0, 1)
-    titles = ["x₀", *(f"t = {int(t) + 1}" for t in moments)]
+    steps, states = drowned(model.schedule, clean, noise, count=10)
+    titles = ["x₀", *(f"t = {t + 1}" for t in steps)]
     caption = "The forward chain drowns a digit in noise; what is left of it at step t is √ᾱ_t x₀ (book fig. 13.4)."
-    run.figure("noising", image_grid(visible(strip), columns=10, titles=titles), caption)
+    run.figure("noising", image_grid(visible(states.flatten(0, 1)), columns=10, titles=titles), caption)
 
     label = torch.arange(rows, device=run.device)
-    denoiser = clipped(model.conditioned(label, guidance), model.schedule)
-    path = list(ddim_path(denoiser, model.schedule, noise, grid=even_grid(last + 1, min(last + 1, 45))))
+    denoiser, chain = clipped(model.conditioned(label, guidance), model.schedule), len(model.schedule)
+    path = list(ddim_path(denoiser, model.schedule, noise, grid=even_grid(chain, min(chain, 45))))
     kept = torch.linspace(0, len(path) - 1, 10).long().tolist()
     strip = torch.stack([path[index] for index in kept], 1).flatten(0, 1)
     caption = "The way back, ten states of it: from the same noise to a digit of the class that was asked for."
@@ -275,13 +252,8 @@ def show_chain(run: Run, data: Dataset, model: DDPM, guidance: float) -> None:
 @torch.no_grad()
 def show_loss_by_step(run: Run, x: Tensor, model: DDPM) -> None:
     steps = torch.linspace(0, len(model.schedule) - 1, 30).long()
-    losses = []
-    for step in steps.tolist():
-        t = torch.full((len(x),), step, device=run.device)
-        losses.append(simple(model.denoiser, model.schedule, x, t, torch.randn_like(x)).mean() / x[0].numel())
-    figure = curves(
-        {"loss": (steps + 1, torch.stack(losses))}, x_label="step t", y_label="E‖ε_θ − ε‖² a pixel", log_y=True
-    )
+    losses = error_by_step(model.denoiser, model.schedule, x, steps)
+    figure = curves({"loss": (steps + 1, losses)}, x_label="step t", y_label="E‖ε_θ − ε‖² a pixel", log_y=True)
     run.figure(
         "loss_by_step", figure, "Noise is hardest to find where there is least of it (test images, no class given)."
     )

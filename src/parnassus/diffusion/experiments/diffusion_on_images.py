@@ -1,7 +1,7 @@
 """Diffusion learns images, with a U-Net or a transformer: yours, digits, photographs (book secs. 13.2, 13.3)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, cast
 
@@ -13,11 +13,11 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from parnassus.convolution.feature_network import FeatureNetwork, Features, sample_quality
 from parnassus.data import Batches, Dataset, Split, open_images
 from parnassus.diffusion.ddpm import DDPM
+from parnassus.diffusion.drawing import draw_images, drowned
 from parnassus.diffusion.experiments.diffusion_on_digits import Sample as DigitsSample
-from parnassus.diffusion.experiments.diffusion_on_digits import distance, draw_images, visible
-from parnassus.diffusion.guidance import clipped
-from parnassus.diffusion.objectives import simple
-from parnassus.diffusion.process import diffuse, x0_from_noise
+from parnassus.diffusion.experiments.diffusion_on_digits import distance, show_samples, signed, visible
+from parnassus.diffusion.guidance import clipped, watched
+from parnassus.diffusion.objectives import error_by_step
 from parnassus.diffusion.samplers import ddim_path, even_grid
 from parnassus.diffusion.schedules import cosine_schedule
 from parnassus.diffusion.transformer import DiffusionTransformer
@@ -92,7 +92,7 @@ class Experiment:
         return DDPM(denoiser, size, schedule=cosine_schedule(self.chain), classes=classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_pictures(self.data, self.size).to(run.device)
+        data = signed(open_images(self.data, self.size)).to(run.device)
         model = run.build(self.model, shape=data.shape, classes=len(data.classes))
         if run.device.type == "cuda":
             model.schedule = model.schedule.to(run.device)  # no copy from the host at each step
@@ -188,13 +188,6 @@ class Sample(DigitsSample):
     count: int = 64  # how many
 
 
-def open_pictures(name: str, size: int | None) -> Dataset:
-    """Images with pixels in [−1, 1], by class or without."""
-    data = open_images(name, size)
-    train, test = (Split(2 * split.x - 1, split.y) for split in (data.train, data.test))
-    return replace(data, train=train, test=test)
-
-
 def batches(data: Dataset, size: int, steps: int) -> Batches[Tensor] | Batches[tuple[Tensor, Tensor]]:
     """Batches of images with their classes where there are any; photographs are mirrored at random."""
     colour = data.shape[0] == 3
@@ -225,52 +218,30 @@ def named(features: Features, wished: Tensor) -> float:
     return float((features.log_probs.argmax(1) == wished).double().mean())
 
 
-def show_samples(run: Run, data: Dataset, samples: Tensor) -> None:
-    columns = len(data.classes) if 2 <= len(data.classes) <= 12 else 10
-    by_class = columns == len(data.classes)
-    grid = image_grid(visible(samples[: 8 * columns]), columns=columns, titles=data.classes if by_class else None)
-    asked = " Each column was asked to be of the class above it." if by_class else ""
-    run.figure("samples", grid, f"Drawn from noise.{asked}")
-    drawn = samples[:columns]
-    nearest = data.train.x[torch.cdist(drawn.flatten(1), data.train.x.flatten(1)).argmin(1)]
-    pairs = image_grid(visible(torch.cat([drawn, nearest])), columns=columns, row_labels=("drawn", "nearest real"))
-    run.figure("nearest", pairs, "Drawn images above the training images most like them: alike, not copied.")
-
-
 @torch.no_grad()
 def show_chain(run: Run, data: Dataset, model: DDPM, *, count: int) -> None:
     """The chain as the book draws it, and both ways through it in pictures (book fig. 13.4)."""
-    last = len(model.schedule) - 1
-    moments = torch.linspace(0, 1, count - 1).square().mul(last).round().long()  # cosine noise: most happens early
     clean = data.test.x[:4]
     noise = torch.randn_like(clean)
-    drowned = [
-        diffuse(model.schedule, clean, torch.full_like(clean[:, 0, 0, 0], int(t)).long(), noise) for t in moments
-    ]
-    states = torch.stack([clean, *drowned], 1)
+    steps, states = drowned(model.schedule, clean, noise, count=count)
     chosen = [0, count // 3, count // 2, 3 * count // 4, count - 1]
     figure = chain_of_images(
         visible(states[0, chosen]),
-        names=["x_0", *(f"x_{{{int(moments[index - 1]) + 1}}}" for index in chosen[1:])],
+        names=["x_0", *(f"x_{{{steps[index - 1] + 1}}}" for index in chosen[1:])],
         forward="forward, fixed: q(x_t | x_{t−1}) adds a little noise",
         backward="backward, learned: p_θ(x_{t−1} | x_t) takes a little away",
     )
     run.figure(
         "diffusion_model", figure, "A diffusion model: a chain from data to noise, and the way back (book fig. 13.4)."
     )
-    titles = ["x₀", *(f"t = {int(t) + 1}" for t in moments)]
+    titles = ["x₀", *(f"t = {t + 1}" for t in steps)]
     strip = image_grid(visible(states.flatten(0, 1)), columns=count, titles=titles)
     run.figure("noising", strip, "Images drowned in noise; what is left of one at step t is √ᾱ_t x₀ (book fig. 13.4).")
 
     label = torch.arange(4, device=run.device) % model.classes if model.classes else None
-    denoiser, guesses = clipped(model.conditioned(label), model.schedule), []
-
-    def watched(x: Tensor, t: Tensor) -> Tensor:
-        found = denoiser(x, t)
-        guesses.append(x0_from_noise(model.schedule, x, t, found))
-        return found
-
-    path = list(ddim_path(watched, model.schedule, noise, grid=even_grid(last + 1, min(last + 1, 40))))
+    denoiser, guesses = watched(clipped(model.conditioned(label), model.schedule), model.schedule)
+    chain = len(model.schedule)
+    path = list(ddim_path(denoiser, model.schedule, noise, grid=even_grid(chain, min(chain, 40))))
     kept = torch.linspace(0, len(guesses) - 1, count).long().tolist()
     rows = torch.stack([torch.stack([states[index][:2] for index in kept], 1) for states in (path[1:], guesses)], 1)
     names = ["state x_t", "guess of x₀"] * 2
@@ -287,11 +258,7 @@ def show_loss_by_step(run: Run, data: Dataset, model: DDPM) -> float:
     for name, split in (("unseen images", data.test), ("training images", data.train)):
         x = split.x[:500]
         denoiser = model.conditioned(split.y[:500] if split.y is not None and model.classes else None)
-        losses = []
-        for step in steps.tolist():
-            t = torch.full((len(x),), step, device=run.device)
-            losses.append(simple(denoiser, model.schedule, x, t, torch.randn_like(x)).mean() / x[0].numel())
-        lines[name] = (steps + 1, torch.stack(losses))
+        lines[name] = (steps + 1, error_by_step(denoiser, model.schedule, x, steps))
     figure = curves(lines, x_label="step t", y_label="E‖ε_θ − ε‖² a pixel", log_y=True)
     caption = "Noise is hardest to find where there is least of it. A gap between the lines would be learning by heart."
     run.figure("loss_by_step", figure, caption)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.diffusion.brownian import ito_sum, refine, stratonovich_sum, wiener
 from parnassus.diffusion.euler_maruyama import euler_maruyama, euler_maruyama_path
 from parnassus.diffusion.ornstein_uhlenbeck import OrnsteinUhlenbeck
@@ -157,7 +158,5 @@ def orders(
 
 
 def slope(x: list[float], y: list[float]) -> float:
-    """The power of x that y follows, by least squares of the logarithms."""
-    base, power = torch.tensor(x).log(), torch.tensor(y).clamp(min=1e-12).log()
-    base = base - base.mean()
-    return float(base @ power / (base @ base))
+    """The power of x that y follows; an error of exactly 0 counts as one that rounding would leave."""
+    return exponent(x, [max(error, 1e-12) for error in y])

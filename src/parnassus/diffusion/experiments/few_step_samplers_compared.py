@@ -9,7 +9,8 @@ from torch import Tensor
 from parnassus.data import Dataset, Split, open_data
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.denoisers import ResidualMLP
-from parnassus.diffusion.experiments.diffusion_on_digits import PATHS, accuracy, centred, classifier, learn, visible
+from parnassus.diffusion.drawing import PATHS
+from parnassus.diffusion.experiments.diffusion_on_digits import accuracy, centred, classifier, learn, visible
 from parnassus.diffusion.guidance import clipped
 from parnassus.diffusion.process import Denoiser
 from parnassus.diffusion.samplers import even_grid, last_state

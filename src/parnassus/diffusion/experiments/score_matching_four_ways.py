@@ -116,7 +116,7 @@ class Experiment:
             f"Noise: RMS distance of the gradient of {self.batch} points from its mean, that of the explicit way as 1. "
             "Told the truth at each point, nothing is left to chance where the fit is good; the others stay noisy.",
         )
-        ratio = self.show_cost(run)
+        ratio = self.show_cost(run, ways)
         final = {f"error_{name}": error(fields[name], targets[name], places[name]) for name in WAYS}
         return {
             **final,
@@ -155,16 +155,12 @@ class Experiment:
             "learned the blurred density, whose score is shorter.",
         )
 
-    def show_cost(self, run: Run) -> float:
+    def show_cost(self, run: Run, ways: dict[str, Callable[[Score, Tensor], Tensor]]) -> float:
         """The time of a training step against the dimension, with the exact trace and with one probe."""
         lines: dict[str, tuple[list[int], list[float]]] = {}
-        ways: dict[str, Callable[[Score, Tensor], Tensor]] = {
-            "implicit, exact trace": implicit_matching,
-            "sliced, one probe": lambda score, x: sliced_matching(score, x, random_signs(x)[0]),
-            "denoising": lambda score, x: denoising_matching(score, x, torch.randn_like(x), std=self.noise),
-        }
-        for name, matching in ways.items():
-            seconds = [step_seconds(Matched(plain_score(d, self.width), matching), d) for d in self.dimensions]
+        names = {"implicit": "implicit, exact trace", "sliced": "sliced, one probe", "denoising": "denoising"}
+        for way, name in names.items():
+            seconds = [step_seconds(Matched(plain_score(d, self.width), ways[way]), d) for d in self.dimensions]
             lines[name] = list(self.dimensions), [1e3 * value for value in seconds]
         figure = curves(lines, x_label="dimensions", y_label="milliseconds a step", log_x=True, log_y=True)
         run.figure(

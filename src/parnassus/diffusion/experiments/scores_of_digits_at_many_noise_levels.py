@@ -12,7 +12,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from parnassus.data import DataError, Dataset, Split, open_data
 from parnassus.diffusion.annealed_langevin import annealed_langevin_path
 from parnassus.diffusion.denoisers import ResidualMLP
-from parnassus.diffusion.experiments.diffusion_on_digits import accuracy, classifier, distance, visible
+from parnassus.diffusion.experiments.diffusion_on_digits import accuracy, classifier, distance, show_nearest, visible
 from parnassus.diffusion.noise_levels import geometric_levels
 from parnassus.diffusion.score_matching import matching_at_levels
 from parnassus.diffusion.score_model import ScoreModel
@@ -97,10 +97,7 @@ class Experiment:
 
     def show_samples(self, run: Run, samples: Tensor, known: Tensor) -> None:
         run.figure("samples", image_grid(visible(samples[:64]), columns=16), "Drawn from noise by annealed steps.")
-        drawn = samples[:12]
-        nearest = known[torch.cdist(drawn.flatten(1), known.flatten(1)).argmin(1)]
-        pairs = image_grid(visible(torch.cat([drawn, nearest])), columns=12, row_labels=("drawn", "nearest real"))
-        run.figure("nearest", pairs, "Drawn images above the training images most like them: alike, not copied.")
+        show_nearest(run, samples[:12], known)
 
     def show_annealing(self, run: Run, model: ScoreModel) -> None:
         """Six samples at some of the levels, each divided by what makes the blurred images have unit variance."""

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import partial
-from math import log
 
 import torch
 from torch import Tensor, nn
 
+from parnassus.atlas import exponent
 from parnassus.diffusion.annealed_langevin import annealed_langevin_path
 from parnassus.diffusion.experiments.score_matching_four_ways import Matched, draw_field
 from parnassus.diffusion.langevin import langevin_path
@@ -87,8 +87,8 @@ class Experiment:
             "Implicit score matching on the circle itself: across the curve the field may pull as hard as it likes, "
             "and the loss falls without end.",
         )  # fmt: skip
-        exponent = log(found[-1] / found[0]) / log(SIGMAS[-1] / SIGMAS[0])
-        return {"circle_exponent": exponent, "circle_implicit_loss": min(bottomless)}
+        ends = (SIGMAS[0], SIGMAS[-1]), (found[0], found[-1])
+        return {"circle_exponent": exponent(*ends), "circle_implicit_loss": min(bottomless)}
 
     def empty(self, run: Run, uneven: RoundMixture) -> dict[str, float]:
         """A score learned from points of two far modes, and its error where there are none."""

@@ -10,9 +10,8 @@ from parnassus.data import Dataset, open_data, standardised
 from parnassus.diffusion.ddpm import DDPM
 from parnassus.diffusion.experiments import diffusion_on_digits, diffusion_on_moons
 from parnassus.diffusion.experiments.diffusion_on_digits import visible
-from parnassus.diffusion.guidance import clipped, guided_at_once
+from parnassus.diffusion.guidance import clipped, guided_at_once, watched
 from parnassus.diffusion.oracles import MixtureOracle
-from parnassus.diffusion.process import x0_from_noise
 from parnassus.diffusion.samplers import ddim_path, even_grid
 from parnassus.diffusion.schedules import Schedule
 from parnassus.touch import Answer, Film, Numbers, Path, Pick, Plane, Point, Real, Whole
@@ -51,17 +50,11 @@ def watch_the_denoising(
     """
     model = trained.once(_model)
     label = torch.full((SAMPLES,), kind)
-    denoiser = clipped(guided_at_once(model.denoiser, label, guidance, null=model.classes), model.schedule)
-    guesses = []
-
-    def watched(x: Tensor, t: Tensor) -> Tensor:
-        noise = denoiser(x, t)
-        guesses.append(x0_from_noise(model.schedule, x, t, noise))
-        return noise
-
+    guide = guided_at_once(model.denoiser, label, guidance, null=model.classes)
+    denoiser, guesses = watched(clipped(guide, model.schedule), model.schedule)
     grid = even_grid(len(model.schedule), steps)
     start = torch.randn(SAMPLES, *model.shape, generator=torch.Generator().manual_seed(seed))
-    states = list(ddim_path(watched, model.schedule, start, grid=grid))
+    states = list(ddim_path(denoiser, model.schedule, start, grid=grid))
     captions = _moments(model.schedule, grid)
     return [
         Film("From noise to an image", visible(torch.stack(states)), captions, about="The state x_t of the chain."),

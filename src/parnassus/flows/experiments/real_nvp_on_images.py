@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import DataError, Dataset, Split, open_data
-from parnassus.flows.dequantisation import Dequantised, dequantise, grey_levels, quantise
+from parnassus.data import DataError, Dataset, Split, open_images
+from parnassus.flows.dequantisation import Dequantised, dequantise, grey_levels, independent_bits, quantise
 from parnassus.flows.image_flow import glow_step, image_flow, real_nvp_step
 from parnassus.flows.multiscale import Multiscale
 from parnassus.latent.walks import great_circle
@@ -87,7 +87,7 @@ class Experiment:
 
         model.eval()
         dimensions, unseen = prod(data.shape), data.test.x
-        test, independent = mean_bits(model, unseen), independent_bits(data, levels)
+        test, independent = mean_bits(model, unseen), independent_bits(data.train.x, unseen, levels=levels)
         radius, round_trip = there_and_back(model, unseen[:500])
         show_draws(run, model, data, self.samples)
         show_walks(run, model, unseen)
@@ -121,9 +121,9 @@ class Sample:
 
 def whole_greys(name: str, size: int | None, levels: int | None, *, scales: int) -> tuple[Dataset, int]:
     """The images named, with whole grey values and sides that can be halved, and how many values there are."""
-    data = open_data(name, size=None if size is None else (size, size))
-    if len(data.shape) != 3 or data.shape[0] not in (1, 3):
-        raise DataError(f"{name} has no images: one of its examples has shape {data.shape}")
+    data = open_images(name, size)
+    if data.shape[0] not in (1, 3):
+        raise DataError(f"images must have 1 or 3 channels to be drawn; those of {name} have {data.shape[0]}")
     if data.shape[1] % 2**scales or data.shape[2] % 2**scales:
         raise DataError(
             f"height and width must be multiples of {2**scales} for {scales} scales; got {data.shape[1]} and "
@@ -142,15 +142,6 @@ def mean_bits(model: Dequantised, images: Tensor) -> float:
     total = sum(float(model.bits(part).sum()) for part in images.split(500))
     model.train(was_training)
     return total / len(images)
-
-
-def independent_bits(data: Dataset, levels: int) -> float:
-    """Bits a dimension of unseen images if each place has its own law: counts on the training images, and one more."""
-    steps = [(split.x.flatten(1) * (levels - 1)).round().long() for split in (data.train, data.test)]
-    counts = torch.ones(steps[0].shape[1], levels, device=data.train.x.device)
-    counts.scatter_add_(1, steps[0].mT, torch.ones_like(steps[0].mT, dtype=counts.dtype))
-    law = (counts / counts.sum(1, keepdim=True)).log2()
-    return -float(law.gather(1, steps[1].mT).mean())
 
 
 @torch.no_grad()

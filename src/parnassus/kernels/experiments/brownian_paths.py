@@ -4,11 +4,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from scipy.stats import ks_2samp
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.kernels import Brownian, GaussianProcess, brownian_paths
 from parnassus.report import INK, PALETTE, curves, subplots
 from parnassus.train import Run, at_least, between, reported
@@ -57,7 +57,6 @@ class Experiment:
         p_value = float(ks_2samp(by_root[:, -1].cpu().numpy(), by_sums[:, -1].cpu().numpy()).pvalue)
         last = {name: float(paths[:, -1].var()) / self.end for name, paths in both.items()}
         variance = (by_root.var(0) + by_sums.var(0)) / 2
-        exponent = float(np.polyfit(times.log().cpu(), variance.log().cpu(), 1)[0])
         run.note(
             "what to see",
             f"Every y(t) is normal with mean 0, but no two moments have the same law: the process is not stationary. "
@@ -66,7 +65,7 @@ class Experiment:
         )
         return {
             "variance_over_time": last["by Cholesky root"],
-            "growth_exponent": exponent,
+            "growth_exponent": exponent(times, variance),
             "same_law": p_value,
             "root_over_sums": root_seconds / sums_seconds,
         }

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.kernels import RBF, Brownian, GaussianProcess, Kernel, Linear, OrnsteinUhlenbeck
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.train import Run, between
@@ -69,7 +69,7 @@ class Experiment:
             [{"kernel": name, "jitter": f"{paths.jitter:.1g}"} for name, paths in drawn.items()],
             "What was added to each diagonal: of smooth kernels the matrix on a fine grid is singular to rounding.",
         )
-        exponents = {name: float(np.polyfit(steps.log(), move.log(), 1)[0]) for name, move in moves.items()}
+        exponents = {name: exponent(steps, move) for name, move in moves.items()}
         run.note(
             "what to see",
             "Over a small step h the paths of the RBF kernel move by a power "

@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.kernels import NNGP, Erf, GaussianProcess, ReLU, fully_connected
 from parnassus.probability import normal_density
 from parnassus.report import FAINT, INK, PALETTE, curves, network_diagram, subplots
@@ -79,7 +80,6 @@ class Experiment:
         )
         covariance = {width: float(z.prod(1).mean()) for width, z in outputs.items()}
         distances = {width: float(stats.kstest(z[:, 0].numpy(), "norm").statistic) for width, z in outputs.items()}
-        slope = float(np.polyfit(np.log(widths), np.log(excess), 1)[0])
         run.table(
             "by width",
             [
@@ -96,7 +96,7 @@ class Experiment:
         return {
             "covariance_gap": max(abs(found - float(limit[0, 1])) for found in covariance.values()),
             "kurtosis_times_width": float(np.mean(np.array(excess) * np.array(widths))),
-            "kurtosis_exponent": slope,
+            "kurtosis_exponent": exponent(widths, excess),
             "distance_at_1": distances[1],
             "distance_at_1024": distances[1024],
         }

@@ -20,7 +20,7 @@ from parnassus.latent.ladder_vae import Belief, LadderVAE, precision_weighted, r
 from parnassus.latent.likelihood import importance_likelihood
 from parnassus.layers import mlp
 from parnassus.report import curves, image_grid
-from parnassus.train import Run, at_least, at_most, reported
+from parnassus.train import Run, SideBySide, at_least, at_most, reported
 
 covers = ("B6.4-3", "B6.4-4", "B6.3-5")
 expected = {
@@ -45,20 +45,6 @@ profiles = {
 NARROW = -4.0  # log σ² with which readings begin
 
 
-class Pair(nn.ModuleDict):
-    """A ladder and a plain hierarchy of the same networks, trained side by side."""
-
-    def one(self, name: str) -> LadderVAE:
-        model = self[name]
-        assert isinstance(model, LadderVAE)
-        return model
-
-    def loss(self, x: Tensor, beta: float) -> Tensor:
-        """Both distortions, and the rates at the weight β."""
-        terms = [self.one(name).terms(x) for name in ("ladder", "plain")]
-        return torch.stack([(each.distortion + beta * each.rates.sum(0)).mean() for each in terms]).sum()
-
-
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # images: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
@@ -70,8 +56,8 @@ class Experiment:
     lr: float = 2e-3  # Adam's learning rate
     draws: int = 100  # ways down weighed for each image to estimate its likelihood
 
-    def model(self, shape: Sequence[int]) -> Pair:
-        return Pair(
+    def model(self, shape: Sequence[int]) -> SideBySide[LadderVAE]:
+        return SideBySide(
             {"ladder": self.hierarchy(shape, precision_weighted), "plain": self.hierarchy(shape, reading_alone)}
         )
 
@@ -92,27 +78,24 @@ class Experiment:
         batches = data.train.batches(self.batch, self.steps).map(torch.bernoulli)
         for step, x in run.steps(batches):
             with run.autocast():
-                loss = model.loss(x, warm_up(step, max(1, self.steps // 2)))
+                loss = model.loss(x, torch.tensor(warm_up(step, max(1, self.steps // 2))))
             run.update(optimizer, loss)
             run.log(step, loss=loss)
             if step % max(1, self.steps // 40) == 0:
-                found = {name: rates(model.one(name), seen) for name in ("ladder", "plain")}
-                run.record(step, **{f"upper rate/{name}": each[1] for name, each in found.items()})
+                run.record(step, **{f"upper rate/{name}": rates(one, seen)[1] for name, one in model.every()})
 
         self.show(run, model, unseen)
-        final = {name: rates(model.one(name), unseen) for name in ("ladder", "plain")}
-        likelihood = {
-            name: importance_likelihood(model.one(name), unseen, samples=self.draws) for name in ("ladder", "plain")
-        }
+        final = {name: rates(one, unseen) for name, one in model.every()}
+        likelihood = {name: importance_likelihood(one, unseen, samples=self.draws) for name, one in model.every()}
         rows: list[dict[str, str | float]] = [
             {
                 "": name,
                 "upper rate": final[name][1],
                 "lower rate": final[name][0],
-                "distortion": distortion(model.one(name), unseen),
+                "distortion": distortion(one, unseen),
                 "−log p(x)": likelihood[name].nll,
             }
-            for name in ("ladder", "plain")
+            for name, one in model.every()
         ]
         run.table("levels", rows, "Unseen images, in nats: −ELBO is the sum of distortion and both rates.")
         return {
@@ -129,8 +112,8 @@ class Experiment:
         }
 
     @torch.no_grad()
-    def show(self, run: Run, model: Pair, unseen: Tensor) -> None:
-        lines = {name: run.curve(f"upper rate/{name}") for name in ("ladder", "plain")}
+    def show(self, run: Run, model: SideBySide[LadderVAE], unseen: Tensor) -> None:
+        lines = {name: run.curve(f"upper rate/{name}") for name, _ in model.every()}
         run.figure("upper level", curves(lines, x_label="step", y_label="upper rate (nats)"), UPPER)
         x, ladder = unseen[:10], model.one("ladder")
         levels = torch.cat([x, *(ladder.reconstruct(x, kept=kept) for kept in (0, 1, 2))])
@@ -147,7 +130,7 @@ class Experiment:
 class Sample:
     count: int = 64  # how many
 
-    def __call__(self, model: Pair) -> Tensor:
+    def __call__(self, model: SideBySide[LadderVAE]) -> Tensor:
         return model.one("ladder").sample(self.count)
 
 

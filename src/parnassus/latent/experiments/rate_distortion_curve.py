@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import DataError, open_data
@@ -20,7 +20,7 @@ from parnassus.latent.dense import flat_decoder, flat_encoder
 from parnassus.latent.objectives import NegativeELBO
 from parnassus.latent.vae import VAE
 from parnassus.report import FAINT, INK, PALETTE, image_grid, subplots
-from parnassus.train import Run, at_least, at_most, between, descend, reported
+from parnassus.train import Run, SideBySide, at_least, at_most, between, descend, reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,22 +46,6 @@ profiles = {
 }
 
 
-class Sweep(nn.ModuleList):
-    """One VAE for each β; Adam treats every number by itself, so training them together is training each alone."""
-
-    def __init__(self, models: Sequence[VAE], betas: Sequence[float]) -> None:
-        super().__init__(models)
-        self.betas = tuple(betas)
-
-    def vae(self, place: int) -> VAE:
-        model = self[place]
-        assert isinstance(model, VAE)
-        return model
-
-    def loss(self, x: Tensor) -> Tensor:
-        return torch.stack([self.vae(place).loss(x) for place in range(len(self))]).sum()
-
-
 @dataclass(frozen=True)
 class Experiment:
     data: str = "digits"  # images: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
@@ -72,8 +56,9 @@ class Experiment:
     width: int = 128  # hidden units
     lr: float = 3e-3  # Adam's learning rate
 
-    def model(self, shape: Sequence[int]) -> Sweep:
-        return Sweep([self.one(shape, beta) for beta in self.betas], self.betas)
+    def model(self, shape: Sequence[int]) -> SideBySide[VAE]:
+        """One network for each β, by its place among them: a name may hold no point."""
+        return SideBySide({str(place): self.one(shape, beta) for place, beta in enumerate(self.betas)})
 
     def one(self, shape: Sequence[int], beta: float) -> VAE:
         encoder = flat_encoder(shape, 2 * self.latent, width=self.width)
@@ -91,13 +76,14 @@ class Experiment:
         for step, loss in descend(run, model, optimizer, batches):
             run.log(step, loss=loss / len(self.betas))
 
-        rows, seen_rows = ([measure(model.vae(place), x) for place in range(len(self.betas))] for x in (unseen, seen))
-        mean, log_variance = moments(model.vae(self.betas.index(1.0)), unseen)
+        vaes = [vae for _, vae in model.every()]
+        rows, seen_rows = ([measure(vae, x) for vae in vaes] for x in (unseen, seen))
+        mean, log_variance = moments(vaes[self.betas.index(1.0)], unseen)
         information = code_information(mean, log_variance, draws=20)
         run.figure("plane", draw_plane(self.betas, rows), PLANE)
         run.figure("bill", draw_bill(self.betas, rows), BILL)
-        run.figure("copies", draw_copies(model, unseen[:10]), COPIES)
-        run.table("sweep", table(self.betas, rows, model, unseen), "Unseen images, in nats; I(X, Z) is at most log n.")
+        run.figure("copies", draw_copies(self.betas, vaes, unseen[:10]), COPIES)
+        run.table("sweep", table(self.betas, rows, vaes, unseen), "Unseen images, in nats; I(X, Z) is at most log n.")
         run.note("two identities", explain(information, rows[self.betas.index(1.0)], len(unseen)))
         rates, distortions = zip(*rows, strict=True)
         falls = torch.tensor(rates).diff() < 0
@@ -122,10 +108,10 @@ class Sample:
     beta: int = 5  # which of the networks draws, counted from 1 in order of β
     count: int = 64  # how many
 
-    def __call__(self, model: Sweep) -> Tensor:
+    def __call__(self, model: SideBySide[VAE]) -> Tensor:
         if not 1 <= self.beta <= len(model):
             raise DataError(f"there are networks 1 to {len(model)}; got beta={self.beta}")
-        vae = model.vae(self.beta - 1)
+        vae = model.one(str(self.beta - 1))
         return vae.decode(vae.prior().sample((self.count,)))
 
 
@@ -187,19 +173,19 @@ def draw_bill(betas: Sequence[float], rows: Sequence[tuple[float, float]]) -> "F
 
 
 @torch.no_grad()
-def draw_copies(model: Sweep, x: Tensor) -> "Figure":
-    copies = [model.vae(place).reconstruct(x) for place in range(len(model))]
-    names = ["image", *(f"β = {beta:g}" for beta in model.betas)]
+def draw_copies(betas: Sequence[float], vaes: Sequence[VAE], x: Tensor) -> "Figure":
+    copies = [vae.reconstruct(x) for vae in vaes]
+    names = ["image", *(f"β = {beta:g}" for beta in betas)]
     return image_grid(torch.cat([x, *copies]), columns=len(x), row_labels=names)
 
 
 def table(
-    betas: Sequence[float], rows: Sequence[tuple[float, float]], model: Sweep, x: Tensor
+    betas: Sequence[float], rows: Sequence[tuple[float, float]], vaes: Sequence[VAE], x: Tensor
 ) -> list[dict[str, str | float]]:
     """Each network with its information and the units that it uses."""
     found: list[dict[str, str | float]] = []
-    for place, (beta, (rate, distortion)) in enumerate(zip(betas, rows, strict=True)):
-        mean, log_variance = moments(model.vae(place), x)
+    for beta, (rate, distortion), vae in zip(betas, rows, vaes, strict=True):
+        mean, log_variance = moments(vae, x)
         information = code_information(mean, log_variance)
         found.append(
             {

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import Dataset, open_images
 from parnassus.latent import maps
 from parnassus.latent.aggregate import second_moments
 from parnassus.latent.autoencoder import Autoencoder
@@ -68,9 +68,7 @@ class Experiment:
         return Both(vae, Autoencoder(flat_encoder(shape, 2, width=self.width, layers=2), rebuild))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data, size=None if self.size is None else (self.size, self.size)).to(run.device)
-        if len(data.shape) != 3:
-            raise DataError(f"{data.name} has no images: one of its examples has shape {data.shape}")
+        data = open_images(self.data, self.size).to(run.device)
         train = data.train.take(self.examples)
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.lr))
         for step, loss in descend(run, model, optimizer, train.batches(self.batch, self.steps)):

@@ -9,23 +9,29 @@ from torch import Tensor
 from parnassus.atlas.marks import probe
 from parnassus.data import open_data
 from parnassus.latent.experiments import rate_distortion_curve
+from parnassus.latent.vae import VAE
 from parnassus.touch import Answer, Bars, Curves, Images, Pick, Whole
+from parnassus.train import SideBySide
 from parnassus.train.trained import Trained
 
 DRAWS = 50  # codes a number is the mean of
 ABOUT = "The copy is decoded from the middle of the code; draws show how much the code leaves open."
 
 
-def _sweep(trained: Trained) -> rate_distortion_curve.Sweep:
-    return cast("rate_distortion_curve.Sweep", trained.model)
+def _vaes(trained: Trained) -> list[VAE]:
+    return [vae for _, vae in cast("SideBySide[VAE]", trained.model).every()]
+
+
+def _experiment(trained: Trained) -> rate_distortion_curve.Experiment:
+    return cast("rate_distortion_curve.Experiment", trained.experiment)
 
 
 def _names(trained: Trained) -> Sequence[str]:
-    return [f"β = {beta:g}" for beta in trained.once(_sweep).betas]
+    return [f"β = {beta:g}" for beta in _experiment(trained).betas]
 
 
 def _grey(trained: Trained) -> Tensor:
-    return open_data(cast("rate_distortion_curve.Experiment", trained.experiment).data).test.x[:500]
+    return open_data(_experiment(trained).data).test.x[:500]
 
 
 def _unseen(trained: Trained) -> Tensor:
@@ -40,10 +46,9 @@ def _examples(trained: Trained) -> int:
 @torch.no_grad()
 def _curve(trained: Trained) -> tuple[list[float], list[float]]:
     """Rate and distortion of every network, the mean of all unseen images."""
-    sweep = trained.once(_sweep)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        rows = [rate_distortion_curve.measure(sweep.vae(place), trained.once(_unseen)) for place in range(len(sweep))]
+        rows = [rate_distortion_curve.measure(vae, trained.once(_unseen)) for vae in trained.once(_vaes)]
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
@@ -59,13 +64,13 @@ def rate_against_reconstruction(
     Begin at the smallest β, where the code is long and the copy faithful, and make the rate dearer until the copy is
     the same for every image. The bill, rate and distortion together, is least near β = 1.
     """
-    sweep = trained.once(_sweep)
+    vaes = trained.once(_vaes)
     grey, image = (trained.once(each)[example - 1 : example] for each in (_grey, _unseen))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(example)
         many = image.expand(DRAWS, *image.shape[1:])
-        terms = [sweep.vae(place).terms(many) for place in range(len(sweep))]
-        vae = sweep.vae(beta)
+        terms = [each.terms(many) for each in vaes]
+        vae = vaes[beta]
         drawn = vae.decode(vae.posterior(image).sample((3,))[:, 0])
     rates = [float(each.rate.mean()) for each in terms]
     distortions = [float(each.distortion.mean()) for each in terms]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
+from parnassus.atlas import exponent
 from parnassus.data import Split, load_digits
 from parnassus.layers import Moments, moments, normalise, relu, require_labels
 from parnassus.losses import cross_entropy
@@ -73,7 +74,7 @@ class Experiment:
             "Small batches also mean fewer passes over the data, with and without normalisation alike.",
         )
         spread = self.scatter(run, train.x)
-        slope = exponent(torch.tensor(SIZES), spread["mean"])
+        slope = exponent(SIZES, spread["mean"])
         law = torch.tensor(SIZES).rsqrt()
         lines = {"1/√|B|": law, **spread}
         run.figure(
@@ -203,10 +204,3 @@ def predict(own: Weights, x: Tensor, train: Tensor, norm: Norm) -> Tensor:
 
 def rest(y: Tensor | None, start: int) -> Tensor:
     return require_labels(y, 10)[start:]
-
-
-def exponent(x: Tensor, y: Tensor) -> float:
-    """The least-squares slope of log y against log x."""
-    log_x = x.double().log()
-    log_x = log_x - log_x.mean()
-    return float(log_x @ y.double().log() / (log_x @ log_x))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.layers import (
     Decomposition,
     decompose,
@@ -86,7 +87,7 @@ class Experiment:
         return {
             "rank_of_w": float(rank_bounds(w, generator=source).at_most),
             "w_with_two_terms": two.error,
-            "w_exponent": slope(sweep, two.errors[-len(sweep) :]),
+            "w_exponent": exponent(sweep, two.errors[-len(sweep) :]),
             "strassen": float(errors["2×2 matrix product, 4×4×4"][6]),
             "six_products": float(errors["2×2 matrix product, 4×4×4"][5]),
             "share_of_rank_2": float((signs > 0).double().mean()),
@@ -122,12 +123,6 @@ def hyperdeterminant(t: Tensor) -> Tensor:
     mixed = torch.linalg.det(first + second) - torch.linalg.det(first) - torch.linalg.det(second)
     discriminant: Tensor = mixed.square() - 4 * torch.linalg.det(first) * torch.linalg.det(second)
     return discriminant
-
-
-def slope(x: Tensor, y: Tensor) -> float:
-    """The power of x that y follows."""
-    log_x, log_y = x.log() - x.log().mean(), y.log()
-    return float(log_x @ log_y / (log_x @ log_x))
 
 
 def draw_errors(errors: Mapping[str, Tensor]) -> "Figure":

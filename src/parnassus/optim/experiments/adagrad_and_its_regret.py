@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.func import grad
 
+from parnassus.atlas import exponent
 from parnassus.optim import (
     AdaGradRun,
     Problem,
@@ -75,8 +76,8 @@ class Experiment:
             **proof,
             "distance_over_rate": followed.diameter(smooth.minimiser) / followed.rate,
             "smooth_regret_over_bound": float(whole[-1]) / bound,
-            "smooth_exponent": power(t[late:], mean["quadratic"][late:]),
-            "stochastic_exponent": power(torch.tensor(sizes, dtype=torch.float64), errors),
+            "smooth_exponent": exponent(t[[late, -1]], mean["quadratic"][[late, -1]]),
+            "stochastic_exponent": exponent((sizes[0], sizes[-1]), errors[[0, -1]]),
         }
         run.note(
             "what to see",
@@ -146,8 +147,3 @@ class Experiment:
 
 def problem_regret(problem: Problem, way: AdaGradRun) -> Tensor:
     return problem.excess(way.path[:-1]).cumsum(0)
-
-
-def power(x: Tensor, y: Tensor) -> float:
-    """The exponent of a power law through the two ends."""
-    return float((y[-1] / y[0]).log() / (x[-1] / x[0]).log())

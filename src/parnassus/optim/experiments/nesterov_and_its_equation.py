@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.optim import (
     accelerated_bound,
     accelerated_worst,
@@ -139,7 +140,7 @@ class Experiment:
             "Left: in the limit of small rates zigzags vanish and descent follows dw/ds = −∇f; Nesterov's method "
             "follows an equation of second order, which swings. Right: at time tη descent is off by O(η).",
         )
-        return {"flow_exponent": slope(rates, error)}
+        return {"flow_exponent": exponent(rates[[0, -1]], error[[0, -1]])}
 
     def equation(self, run: Run) -> dict[str, float]:
         figure, axes = subplots(1, 2, size=(10.0, 3.8))
@@ -169,7 +170,7 @@ class Experiment:
             "they do not. Right: the distance falls like √γ.",
         )
         return {
-            "equation_exponent": slope(gammas, distance),
+            "equation_exponent": exponent(gammas[[0, -1]], distance[[0, -1]]),
             "equation_factor": float((distance / gammas.sqrt())[-1]),
         }
 
@@ -224,8 +225,3 @@ def iterates(gamma: float, until: float = 20.0) -> Tensor:
 def distance_to_equation(gamma: float) -> Tensor:
     phi = iterates(gamma)
     return (phi - bowl_solution(sqrt(gamma) * torch.arange(len(phi), dtype=torch.float64))).abs().max()
-
-
-def slope(x: Tensor, y: Tensor) -> float:
-    """The exponent of a power law through the two ends."""
-    return float((y[-1] / y[0]).log() / (x[-1] / x[0]).log())

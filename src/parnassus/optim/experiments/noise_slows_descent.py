@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.optim import averaged_bound, averaged_descent, averaging_rate, biased_coin, coin_slope
 from parnassus.report import INK, PALETTE, subplots
 from parnassus.train import Run, between
@@ -56,7 +57,7 @@ class Experiment:
             "η/(2 − η), dashed, however long one waits.",
         )
         return {
-            "exponent": float((error[-1] / error[0]).log() / (t[-1] / t[0]).log()),
+            "exponent": exponent(t[[0, -1]], error[[0, -1]]),
             "error_over_bound": float((error / bound).max()),
             "floor_over_theory": max(floors, key=lambda ratio: abs(ratio - 1)),
         }

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.func import grad
 
+from parnassus.atlas import exponent
 from parnassus.optim import (
     gradient_descent,
     per_sample_gradients,
@@ -216,9 +217,3 @@ class Experiment:
                 theta = theta - rate * (residual[..., None] * x[batch]).mean(1)
                 path.append(theta)
         return torch.stack(path)
-
-
-def exponent(x: Tensor, y: Tensor) -> float:
-    """The r of y ∝ xʳ, by least squares."""
-    centred = x.log() - x.log().mean()
-    return float(centred @ y.log() / (centred @ centred))

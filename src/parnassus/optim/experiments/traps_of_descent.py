@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
+from parnassus.atlas import exponent
 from parnassus.optim import (
     flat_floor,
     gradient_descent,
@@ -133,7 +134,7 @@ class Experiment:
         )
         tenth = int((steps - 0.01).abs().argmin())
         return {
-            "tangent_exponent": float((error[tenth] / error[4]).log() / (steps[tenth] / steps[4]).log()),
+            "tangent_exponent": exponent(steps[[4, tenth]], error[[4, tenth]]),
             "tangent_factor": float(error[tenth] / steps[tenth].square()),
         }
 

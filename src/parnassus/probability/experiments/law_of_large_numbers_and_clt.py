@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Cauchy
 
+from parnassus.atlas import exponent
 from parnassus.probability import coin_sum_distance, kolmogorov_distance, normal_density, running_means, scaled_sums
 from parnassus.report import FAINT, INK, PALETTE, subplots
 from parnassus.train import Run, at_least, at_most, between
@@ -85,8 +86,8 @@ class Experiment:
         exact = [coin_sum_distance(n) for n in COUNTS[1:]]
         late = means["exponential − 1"][0, self.steps // 2 :]
         slopes = {
-            "coin": slope(COUNTS[1:], exact),
-            "exponential": slope(COUNTS[:4], distances["exponential − 1"][:4]),
+            "coin": exponent(COUNTS[1:], exact),
+            "exponential": exponent(COUNTS[:4], distances["exponential − 1"][:4]),
         }
         run.note(
             "what to see",
@@ -104,11 +105,6 @@ class Experiment:
 
     def sums_of(self, draw: Callable[[Tensor], Tensor], count: int) -> Tensor:
         return scaled_sums(draw(torch.rand(self.sums, count, dtype=torch.float64)))
-
-
-def slope(x: tuple[int, ...], y: list[float]) -> float:
-    """The power of x that y follows, by least squares on logarithms."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def means_figure(means: dict[str, Tensor]) -> "Figure":
