@@ -109,6 +109,12 @@ def test_what_does_not_fit_is_told() -> None:
         model().read(text(2), state)
     with pytest.raises(TypeError, match=r"reads on from a Cache; got State"):
         model().read(text(2), State())
+    with pytest.raises(ValueError, match="there is nothing to read: at least one token is needed"):
+        model().read(text(0))
+    with pytest.raises(ValueError, match="at least one block; got none"):
+        rotary_gpt(TOKENS, WINDOW, width=WIDTH, heads=HEADS, depth=0)
+    with pytest.raises(ValueError, match=f"width must be a multiple of heads; got width={WIDTH}, heads=0"):
+        rotary_gpt(TOKENS, WINDOW, width=WIDTH, heads=0)
     seeing = Block(SelfAttention(WIDTH, HEADS), feed_forward(WIDTH), norm=lambda: nn.LayerNorm(WIDTH))
     with pytest.raises(ValueError, match=r"must not see what it predicts: every block must be causal"):
         LanguageModel(TokenEmbedding(TOKENS, WIDTH), [seeing], window=WINDOW)

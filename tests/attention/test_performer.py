@@ -133,6 +133,23 @@ def test_it_reads_on_as_it_reads_at_once() -> None:
     assert memory.count == 9
 
 
+def test_what_is_hidden_stays_hidden_while_it_reads_on() -> None:
+    torch.manual_seed(0)
+    layer = PerformerAttention(8, 2, features=32, causal=True).double()
+    x, seen = torch.randn(3, 9, 8).double(), torch.rand(3, 1, 9) < 0.7
+    memory = layer.remember(3, 9)
+    parts = [layer(x[:, a:b], seen[..., a:b], memory) for a, b in ((0, 4), (4, 5), (5, 9))]
+    torch.testing.assert_close(torch.cat(parts, 1), layer(x, seen))
+
+
+def test_nothing_to_look_at_gives_nothing() -> None:
+    q, k, v, directions = inputs()
+    answer = performer_attention(q, k[..., :0, :], v[..., :0, :], directions)
+    torch.testing.assert_close(answer, torch.zeros_like(q))
+    for causal in (False, True):
+        assert PerformerAttention(8, 2, features=4, causal=causal)(torch.zeros(2, 0, 8)).shape == (2, 0, 8)
+
+
 def test_redrawing_changes_the_directions_and_nothing_learned() -> None:
     torch.manual_seed(0)
     layer = PerformerAttention(8, 2, features=32, draw=orthogonal_directions)

@@ -67,7 +67,7 @@ def test_translating_leaves_the_mode_as_it_was() -> None:
 
 def test_wrong_input_gets_a_sentence() -> None:
     model = small()
-    with pytest.raises(ValueError, match="embeddings for 12 places; got tokens up to place 31"):
+    with pytest.raises(ValueError, match="a sentence may have 11 tokens; got one of 30"):
         model.translate(["a " * 30])
     plain = WordTokeniser.fit("a b")
     with pytest.raises(ValueError, match="special tokens must begin with"):

@@ -8,6 +8,7 @@ from parnassus.attention.writer import Writer
 from parnassus.text.byte_pairs import BytePairTokeniser
 from parnassus.text.characters import CharacterTokeniser
 from parnassus.text.choosing import chooser, greedy
+from parnassus.text.words import WordTokeniser
 
 
 def writer(alphabet: str = "\nabc", window: int = 8) -> Writer:
@@ -44,6 +45,15 @@ def test_bytes_become_characters_when_they_are_whole() -> None:
     ids = iter(tokeniser.encode("é→x").tolist())
     pieces = list(model.write("a", lambda _: torch.tensor([next(ids)]), 6))
     assert [piece for piece in pieces if piece] == ["é", "→", "x"]
+
+
+def test_words_are_parted_from_the_prompt_as_people_do() -> None:
+    tokeniser = WordTokeniser.fit("the cat ( sat")
+    torch.manual_seed(0)
+    model = Writer(rotary_gpt(tokeniser.vocabulary, 16, width=8, heads=2, depth=1), tokeniser)
+    cat = tokeniser.encode("cat")
+    for prompt, piece in {"the": " cat", "a dog": " cat", "the ": "cat", "the (": "cat", "": "cat"}.items():
+        assert "".join(model.write(prompt, lambda _: cat, 1)) == piece
 
 
 def test_what_cannot_be_written_is_told() -> None:

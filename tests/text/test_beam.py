@@ -1,6 +1,7 @@
 """Beam search between greedy decoding and trying everything."""
 
 from dataclasses import replace
+from math import nan
 
 import pytest
 import torch
@@ -72,8 +73,9 @@ def test_a_longer_answer_wins_under_a_penalty() -> None:
 def test_what_cannot_work_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="width and length must be at least 1; got width=0, length=4"):
         beam_search(MODEL, PROMPTS, width=0, length=4)
-    with pytest.raises(ValueError, match="the length penalty must not be negative; got penalty=-1"):
-        beam_search(MODEL, PROMPTS, width=1, length=4, penalty=-1.0)
+    for penalty in (-1.0, nan, 1e3):
+        with pytest.raises(ValueError, match=rf"the length penalty must lie in \[0, 10\]; got penalty={penalty}"):
+            beam_search(MODEL, PROMPTS, width=1, length=4, penalty=penalty)
     with pytest.raises(ValueError, match="a prompt needs at least one token"):
         beam_search(MODEL, PROMPTS[:, :0], width=1, length=4)
     narrow = replace(MODEL, window=5)

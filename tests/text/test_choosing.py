@@ -66,7 +66,7 @@ def test_temperature_zero_is_greedy() -> None:
 def test_what_cannot_work_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="temperature must be positive and finite; got temperature=-1"):
         chooser(temperature=-1.0)
-    with pytest.raises(ValueError, match="at least one token must be left; got count=0"):
-        chooser(top_k=0)
-    with pytest.raises(ValueError, match=r"must lie above 0 and not above 1; got mass=1\.5"):
+    with pytest.raises(ValueError, match=r"at least one token must be left \(top-k\); got 0"):
+        chooser(temperature=0.0, top_k=0)  # also where nothing would be cut
+    with pytest.raises(ValueError, match=r"above 0 and not above 1; got 1\.5"):
         chooser(top_p=1.5)

@@ -98,8 +98,11 @@ def test_what_cannot_work_gets_a_sentence() -> None:
         generate(MODEL, torch.zeros(1, 0, dtype=torch.int64), greedy, length=1)
     with pytest.raises(ValueError, match="must not be negative; got length=-1"):
         generate(MODEL, torch.zeros(1, 1, dtype=torch.int64), greedy, length=-1)
-    with pytest.raises(ValueError, match="every prompt needs at least one token to read on from; got 2 prompts"):
+    with pytest.raises(ValueError, match="every prompt needs at least one token to read on from; got an empty one"):
         complete(MODEL, [TOKENS[:2], TOKENS[:0]], greedy, length=1)
+    with pytest.raises(ValueError, match="must not be negative; got length=-1"):
+        complete(MODEL, [TOKENS[:2]], greedy, length=-1)
+    assert complete(MODEL, [], greedy, length=1) == []
     with pytest.raises(TypeError, match="n-grams read on from LastTokens; got Held"):
         MODEL.read(TOKENS[None], Held(TOKENS[None]))
     assert isinstance(LastTokens(TOKENS[None]), State)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from parnassus.text import (
     BytePairTokeniser,
@@ -42,6 +43,12 @@ def test_token_by_token_is_the_text_of_all(tokeniser: Tokeniser) -> None:
     assert "".join(pieces) == whole
     assert len(pieces) > 5
     assert not any("�" in piece for piece in pieces)
+
+
+def test_what_comes_after_a_token_is_parted_from_it(tokeniser: Tokeniser) -> None:
+    first, *rest = tokeniser.encode(TEXT).tolist()
+    before, whole = tokeniser.decode(torch.tensor([first])), tokeniser.decode(tokeniser.encode(TEXT))
+    assert before + "".join(as_it_comes(tokeniser, rest, first)) == whole
 
 
 def test_half_a_character_comes_out_at_the_end() -> None:

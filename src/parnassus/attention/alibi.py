@@ -4,7 +4,9 @@ from math import log2
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
+
+from parnassus.attention.head_positions import Unturned
 
 
 def alibi_slopes(heads: int) -> Float[Tensor, " {heads}"]:
@@ -32,7 +34,7 @@ def alibi_bias(
     return -slopes[:, None, None] * distance
 
 
-class Alibi(nn.Module):
+class Alibi(Unturned):
     """softmax(q_m · k_n / √d − slope |m − n|): positions for heads with nothing to learn and no longest sequence.
 
     The law of softmax makes −slope (m − n) and +slope n the same for a causal head.
@@ -43,14 +45,6 @@ class Alibi(nn.Module):
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.register_buffer("slopes", alibi_slopes(heads), persistent=False)
-
-    def turn(
-        self,
-        x: Float[Tensor, "batch heads time width"],
-        start: int,  # noqa: ARG002 - as HeadPositions has it
-    ) -> Float[Tensor, "batch heads time width"]:
-        """As they are: the bias says it all."""
-        return x
 
     def bias(
         self, query: Float[Tensor, "batch heads queries width"], keys: int

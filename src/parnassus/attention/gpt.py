@@ -25,6 +25,8 @@ class LanguageModel(nn.Module):
 
     def __init__(self, embedding: TokenEmbedding | PositionalEmbedding, blocks: list[Block], *, window: int) -> None:
         super().__init__()
+        if not blocks:
+            raise ValueError("a language model must have at least one block; got none")
         if not all(block.attention.causal for block in blocks):
             raise ValueError("a language model must not see what it predicts: every block must be causal")
         self.embedding, self.blocks, self.window = embedding, nn.ModuleList(blocks), window
@@ -72,6 +74,8 @@ class LanguageModel(nn.Module):
         """Logits of the token after these; only the new tokens are computed."""
         if state is not None and not isinstance(state, Cache):
             raise TypeError(f"a language model reads on from a Cache; got {type(state).__name__}")
+        if tokens.shape[1] == 0:
+            raise ValueError("there is nothing to read: at least one token is needed to say what comes after it")
         cache = self.empty_cache(len(tokens)) if state is None else state
         hidden = self.hidden if self._joined is None else self._joined
         return self._logits(hidden(tokens, cache)[:, -1]), cache
@@ -111,7 +115,7 @@ def rotary_gpt(
     vocabulary: int, window: int, *, width: int = 128, heads: int = 4, depth: int = 4, dropout: float = 0.0
 ) -> LanguageModel:
     """The shape of today: rotary places, RMS norms, no biases in attention."""
-    turning = Rotary(width // heads, window)  # one for all blocks
+    turning = Rotary(width // max(heads, 1), window)  # one for all blocks; SelfAttention refuses 0 heads
     blocks = [
         Block(
             SelfAttention(width, heads, causal=True, positions=turning, dropout=dropout, bias=False),

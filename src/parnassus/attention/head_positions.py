@@ -3,7 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def additive_map(
@@ -34,3 +34,14 @@ class HeadPositions(Protocol):
     ) -> Float[Tensor, "*batch heads queries keys"] | None:
         """What is added to the scores before the softmax, scale included."""
         ...
+
+
+class Unturned(nn.Module):
+    """Positions that are a bias alone: queries and keys stay as they are."""
+
+    def turn(
+        self,
+        x: Float[Tensor, "batch heads time width"],
+        start: int,  # noqa: ARG002 - as HeadPositions has it
+    ) -> Float[Tensor, "batch heads time width"]:
+        return x

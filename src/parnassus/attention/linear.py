@@ -78,7 +78,7 @@ def linear_attention(
 
     Z has an index i: each query is divided by its own sum. `visible` is False at keys that nobody sees: padding.
     """
-    return mix(features(query), _shown(features(key), visible), _shown(value, visible))
+    return mix(features(query), shown(features(key), visible), shown(value, visible))
 
 
 def causal_linear_attention(
@@ -91,7 +91,7 @@ def causal_linear_attention(
     chunk: int = 64,
 ) -> Float[Tensor, "*batch time out"]:
     """The same where a query sees itself and what came before: sums up to i in place of sums over all j."""
-    return recall(features(query), _shown(features(key), visible), _shown(value, visible), chunk=chunk)[0]
+    return recall(features(query), shown(features(key), visible), shown(value, visible), chunk=chunk)[0]
 
 
 def mix(
@@ -159,8 +159,48 @@ class RunningSums:
             return RunningSums()
         return RunningSums(Sums(self.sums.values[index], self.sums.normaliser[index]), self.count)
 
+    def recall(
+        self,
+        asked: Float[Tensor, "*batch time features"],
+        offered: Float[Tensor, "*batch time features"],
+        value: Float[Tensor, "*batch time out"],
+        *,
+        chunk: int = 64,
+    ) -> Float[Tensor, "*batch time out"]:
+        """What new tokens find in these sums and in each other; they are remembered too."""
+        mixed, self.sums = recall(asked, offered, value, self.sums, chunk=chunk)
+        self.count += value.shape[-2]
+        return mixed
 
-class LinearSelfAttention(SelfAttention):
+
+class FeatureAttention(SelfAttention):
+    """Self-attention with weights ∝ ⟨φ(q), φ(k)⟩ for the φ of `lifted`: its memory is sums (Diehl sec. 4.1)."""
+
+    def lifted(self, x: Float[Tensor, "*batch time part"]) -> Float[Tensor, "*batch time features"]:
+        """φ of queries or keys."""
+        raise NotImplementedError
+
+    def remember(self, batch: int, room: int) -> RunningSums:  # noqa: ARG002 - as SelfAttention has it
+        """Nothing yet; whatever comes, it takes no more room than one matrix a head."""
+        return RunningSums()
+
+    def sums(self, cache: Memory | None) -> RunningSums | None:
+        """The memory that was handed in; TypeError where it is none to read on from."""
+        if cache is not None and not (isinstance(cache, RunningSums) and self.causal):
+            raise TypeError(f"causal linear attention reads on from RunningSums; got {type(cache).__name__}")
+        return cache
+
+    def weights(
+        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None
+    ) -> Float[Tensor, "batch heads time time"]:
+        """The weights that the linear form never holds; a causal layer sees no future."""
+        query, key, _ = self.project(x)
+        seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device)
+        seen = seen.tril() if self.causal else seen
+        return kernel_weights(query, key, self.lifted, seen if mask is None else seen & mask.unsqueeze(-3))
+
+
+class LinearSelfAttention(FeatureAttention):
     """Self-attention with weights ∝ ⟨φ(q), φ(k)⟩: a transformer that is a recurrent network (Diehl sec. 4.1).
 
     Trained in parallel, read on with a state that does not grow (Katharopoulos et al. 2020). Only whole keys can be
@@ -186,41 +226,15 @@ class LinearSelfAttention(SelfAttention):
         mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
         cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        if cache is not None and not (isinstance(cache, RunningSums) and self.causal):
-            raise TypeError(f"causal linear attention reads on from RunningSums; got {type(cache).__name__}")
+        sums, visible = self.sums(cache) or RunningSums(), mask_of_keys(mask)
         query, key, value = self.project(x)
-        visible = mask_of_keys(mask)
-        asked, offered, value = self.features(query), _shown(self.features(key), visible), _shown(value, visible)
-        if not self.causal:
-            mixed = mix(asked, offered, value)
-        else:
-            mixed, sums = recall(asked, offered, value, None if cache is None else cache.sums, chunk=self.chunk)
-            if cache is not None:
-                cache.sums, cache.count = sums, cache.count + x.shape[1]
+        asked, offered, value = self.lifted(query), shown(self.lifted(key), visible), shown(value, visible)
+        mixed = sums.recall(asked, offered, value, chunk=self.chunk) if self.causal else mix(asked, offered, value)
         answer: Tensor = self.answer(join_heads(mixed))
         return answer
 
-    def remember(self, batch: int, room: int) -> RunningSums:  # noqa: ARG002 - as SelfAttention has it
-        """Nothing yet; whatever comes, it takes no more room than one matrix a head."""
-        return RunningSums()
-
-    def weights(
-        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None
-    ) -> Float[Tensor, "batch heads time time"]:
-        return weights_by_features(self, x, self.features, mask)
-
-
-def weights_by_features(
-    layer: SelfAttention,
-    x: Float[Tensor, "batch time width"],
-    features: Features,
-    mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
-) -> Float[Tensor, "batch heads time time"]:
-    """The weights of the heads when ⟨φ(q), φ(k)⟩ stands for the exponential; a causal layer sees no future."""
-    query, key, _ = layer.project(x)
-    seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device)
-    seen = seen.tril() if layer.causal else seen
-    return kernel_weights(query, key, features, seen if mask is None else seen & mask.unsqueeze(-3))
+    def lifted(self, x: Float[Tensor, "*batch time part"]) -> Float[Tensor, "*batch time features"]:
+        return self.features(x)
 
 
 def mask_of_keys(mask: Bool[Tensor, "*batch queries keys"] | None) -> Bool[Tensor, "*batch 1 keys"] | None:
@@ -250,7 +264,9 @@ def _spare(x: Tensor) -> int:
     return -(x.shape[-1] + 1) % (16 // x.element_size())
 
 
-def _shown(x: Tensor, visible: Tensor | None) -> Tensor:
+def shown(
+    x: Float[Tensor, "*batch keys width"], visible: Bool[Tensor, "*mask_batch keys"] | None
+) -> Float[Tensor, "*batch keys width"]:
     """With 0 at the keys that nobody sees: a NaN in padding must not come through."""
     return x if visible is None else x.masked_fill(~visible.unsqueeze(-1), 0.0)
 

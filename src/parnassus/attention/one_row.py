@@ -30,11 +30,10 @@ def affine(
     """
     if torch.compiler.is_compiling() and weight.is_cpu and x.numel() == weight.shape[1] and not torch.is_grad_enabled():
         product = (weight * x.reshape(-1)).sum(1)  # terms and sums in one pass over the weights
-        return (product if bias is None else product + bias).view(*x.shape[:-1], -1)
-    if not _to_share(x, weight):
+    elif _to_share(x, weight):
+        product = (_by_terms if weight.numel() <= CACHED else _by_shares)(x.reshape(-1), weight)
+    else:
         return linear(x, weight, bias)
-    row = x.reshape(-1)
-    product = _by_terms(row, weight) if weight.numel() <= CACHED else _by_shares(row, weight)
     return (product if bias is None else product + bias).view(*x.shape[:-1], -1)
 
 

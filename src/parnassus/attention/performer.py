@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from parnassus.attention.cache import Memory
 from parnassus.attention.head_positions import HeadPositions
-from parnassus.attention.linear import RunningSums, mask_of_keys, recall, weights_by_features, with_column, with_ones
+from parnassus.attention.linear import FeatureAttention, mask_of_keys, recall, shown, with_column, with_ones
 from parnassus.attention.random_features import orthogonal_directions, positive_features
 from parnassus.attention.self_attention import SelfAttention, join_heads
 
@@ -38,6 +38,8 @@ def performer_attention(
     overflow and no sum can vanish; ‖q_i‖² and k cancel. `visible` is False at keys that nobody sees; where no key is
     seen the answer is 0. `scale` is 1/√width unless told.
     """
+    if key.shape[-2] == 0:
+        return query.new_zeros(*query.shape[:-1], value.shape[-1])
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     at_once = max(1, LARGE // (key.shape[-2] * len(directions)))
     if visible is None and query.is_cpu and query.shape[:-2].numel() > at_once:
@@ -122,6 +124,8 @@ def causal_performer_attention(
     Of each feature the largest key is divided out, and given back to the queries: nothing overflows. Queries whose
     keys are all e⁸⁰ times smaller than what comes later would underflow in single precision, and get 0.
     """
+    if key.shape[-2] == 0:
+        return torch.zeros_like(value)
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     turned = directions * scale**0.5
     scores = (key @ turned.mT).sub_(scale / 2 * key.square().sum(-1, keepdim=True))
@@ -136,7 +140,7 @@ def causal_performer_attention(
     return recall(asked, offered, value, chunk=chunk)[0]
 
 
-class PerformerAttention(SelfAttention):
+class PerformerAttention(FeatureAttention):
     """Self-attention whose weights are those of softmax on average, in linear time (Diehl sec. 4.1).
 
     All heads share the `features` directions. They are no parameters: draw new ones now and then with `redraw`, so that
@@ -186,35 +190,19 @@ class PerformerAttention(SelfAttention):
         mask: Bool[Tensor, "*mask_batch _time keys"] | None = None,
         cache: Memory | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        if cache is not None and not (isinstance(cache, RunningSums) and self.causal):
-            raise TypeError(f"a causal Performer reads on from RunningSums; got {type(cache).__name__}")
-        query, key, value = self.project(x, 0 if cache is None else cache.count)
+        sums, visible = self.sums(cache), mask_of_keys(mask)
+        query, key, value = self.project(x, 0 if sums is None else sums.count)
         if self.positions is not None and self.positions.bias(query, key.shape[2]) is not None:
             raise ValueError("random features know no bias on the scores; use positions that turn, such as Rotary")
-        if isinstance(cache, RunningSums):
-            mixed = self._read_on(query, key, value, cache)
+        if sums is not None:
+            asked = (query * query.shape[-1] ** -0.25 @ self.directions.mT).softmax(-1)
+            mixed = sums.recall(asked, shown(self.lifted(key), visible), shown(value, visible))
         else:
             attend = causal_performer_attention if self.causal else performer_attention
-            mixed = attend(query, key, value, self.directions, visible=mask_of_keys(mask))
+            mixed = attend(query, key, value, self.directions, visible=visible)
         answer: Tensor = self.answer(join_heads(mixed))
         return answer
 
-    def remember(self, batch: int, room: int) -> RunningSums:  # noqa: ARG002 - as SelfAttention has it
-        """Nothing yet; whatever comes, it takes no more room than one matrix a head."""
-        return RunningSums()
-
-    def weights(
-        self, x: Float[Tensor, "batch time width"], mask: Bool[Tensor, "*mask_batch _time keys"] | None = None
-    ) -> Float[Tensor, "batch heads time time"]:
-        """ψ(q_i)ᵀψ(k_j), divided by its sum over j: what the linear form never holds."""
-        return weights_by_features(self, x, self._lifted, mask)
-
-    def _lifted(self, x: Tensor) -> Tensor:
+    def lifted(self, x: Float[Tensor, "*batch time part"]) -> Float[Tensor, "*batch time features"]:
         """ψ(d^{−1/4} x): the scale 1/√d of the scores, half of it on each side."""
         return positive_features(x * x.shape[-1] ** -0.25, self.directions)
-
-    def _read_on(self, query: Tensor, key: Tensor, value: Tensor, cache: RunningSums) -> Tensor:
-        asked = (query * query.shape[-1] ** -0.25 @ self.directions.mT).softmax(-1)
-        mixed, sums = recall(asked, self._lifted(key), value, cache.sums)
-        cache.sums, cache.count = sums, cache.count + query.shape[2]
-        return mixed

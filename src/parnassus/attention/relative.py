@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.attention.head_positions import Unturned
+
 
 def skew(by_distance: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, "*batch queries keys"]:
     """From columns by distance, the longest first and 0 last, to columns by key; the queries are the last of the keys.
@@ -45,7 +47,7 @@ def explicit_relative_scores(
     return torch.einsum("...hqd,hqkd->...hqk", query, pairs).masked_fill(distance < 0, 0.0)
 
 
-class RelativePositions(nn.Module):
+class RelativePositions(Unturned):
     """softmax((Q Kᵀ + S_rel) / √d): scores that know the distance m − n and nothing else of places (book sec. 10.1).
 
     For causal heads; each has `reach` vectors of its own, for the distances 0 … reach − 1 and beyond.
@@ -56,14 +58,6 @@ class RelativePositions(nn.Module):
         if min(heads, width, reach) < 1:
             raise ValueError(f"heads, width and reach must be at least 1; got {heads=}, {width=}, {reach=}")
         self.table = nn.Parameter(torch.randn(heads, reach, width) * width**-0.5)
-
-    def turn(
-        self,
-        x: Float[Tensor, "batch heads time width"],
-        start: int,  # noqa: ARG002 - as HeadPositions has it
-    ) -> Float[Tensor, "batch heads time width"]:
-        """As they are: the bias says it all."""
-        return x
 
     def bias(
         self, query: Float[Tensor, "batch heads queries width"], keys: int

@@ -40,6 +40,8 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if not blocks:
+            raise ValueError("a decoder must have at least one block; got none")
         if not all(block.attention.causal for block in blocks):
             raise ValueError("a decoder must not see what it predicts: every block must be causal")
         if not 0 <= smoothing < 1:

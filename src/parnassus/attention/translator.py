@@ -42,6 +42,8 @@ class Translator(nn.Module):
         if not sentences:
             return []
         source = encoded(self.source, sentences).to(self.model.embedding.tokens.weight.device)
+        if source.shape[1] > self.model.window:
+            raise ValueError(f"a sentence may have {self.model.window - 1} tokens; got one of {source.shape[1] - 1}")
         begin = torch.full((len(sentences), 1), BEGIN, device=source.device)
         length = min(self.model.window - 1, 2 * source.shape[1] + 8)  # no translation is much longer than its source
         training = self.training

@@ -61,5 +61,7 @@ class Writer(nn.Module):
         """The text of `length` more tokens, piece by piece as they come."""
         if length < 1:
             raise ValueError(f"length must be at least 1 token; got length={length}")
-        written = generate(self.model, self.tokens(prompt)[None], choose, length)
-        return as_it_comes(self.tokeniser, (int(token) for token in written))
+        tokens = self.tokens(prompt)
+        written = generate(self.model, tokens[None], choose, length)
+        after = int(tokens[-1]) if prompt[-1:].strip() else None  # nothing parts a text from no prompt, or from a space
+        return as_it_comes(self.tokeniser, (int(token) for token in written), after)

@@ -88,10 +88,8 @@ def sample(arguments: list[str]) -> int:
         print(f"exported: {export(trained, given.draw.export)}")
         return 0
     path = draw_samples(trained, given.sample, given.draw)
-    if isinstance(given.sample, Writer):
-        print(f"text: {path}.txt", file=sys.stderr)  # the text itself is all that goes to standard output
-        return 0
-    print(f"samples: {path}.npy\npicture: {path}.png" + (f"\nfilm:    {path}.gif" if given.draw.film else ""))
+    if not isinstance(given.sample, Writer):
+        print(f"samples: {path}.npy\npicture: {path}.png" + (f"\nfilm:    {path}.gif" if given.draw.film else ""))
     return 0
 
 
@@ -133,6 +131,7 @@ def write_text(trained: Trained, how: Writer, draw: Draw, path: Path) -> Path:
         if text:
             path.parent.mkdir(parents=True, exist_ok=True)
             Path(f"{path}.txt").write_text(text, encoding="utf-8")
+            print(f"text: {path}.txt", file=sys.stderr)  # the text itself is all that goes to standard output
     return path
 
 

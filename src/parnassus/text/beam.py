@@ -102,8 +102,8 @@ def beam_search(
     everything. The search ends when no open beginning can still beat the `width` best that ended.
     """
     demand_room(reader, prompt, width=width, length=length)
-    if penalty < 0:
-        raise ValueError(f"the length penalty must not be negative; got penalty={penalty}")
+    if not 0 <= penalty <= 10:  # a larger one lets L^α overflow
+        raise ValueError(f"the length penalty must lie in [0, 10]; got penalty={penalty}")
     logits, state = reader.read(prompt)
     batch, vocabulary = logits.shape
     open_log_prob = logits.new_zeros(batch, 1)

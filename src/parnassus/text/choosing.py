@@ -30,7 +30,7 @@ def cooled(logits: Float[Tensor, "*batch vocabulary"], temperature: float) -> Fl
 def likeliest(logits: Float[Tensor, "*batch vocabulary"], count: int) -> Float[Tensor, "*batch vocabulary"]:
     """Only the `count` likeliest tokens, exactly so many: of equal ones the first (Fan et al. 2018)."""
     if count < 1:
-        raise ValueError(f"at least one token must be left; got count={count}")
+        raise ValueError(f"at least one token must be left (top-k); got {count}")
     ranked = logits.argsort(dim=-1, descending=True, stable=True)
     return logits.scatter(-1, ranked[..., count:], -inf)
 
@@ -38,7 +38,7 @@ def likeliest(logits: Float[Tensor, "*batch vocabulary"], count: int) -> Float[T
 def nucleus(logits: Float[Tensor, "*batch vocabulary"], mass: float) -> Float[Tensor, "*batch vocabulary"]:
     """The fewest likeliest tokens that together have at least the probability `mass` (Holtzman et al. 2020)."""
     if not 0 < mass <= 1:
-        raise ValueError(f"the mass must lie above 0 and not above 1; got mass={mass}")
+        raise ValueError(f"a nucleus (top-p) has a probability above 0 and not above 1; got {mass}")
     if mass == 1:
         return logits
     probabilities, ranked = logits.softmax(-1).sort(dim=-1, descending=True, stable=True)
@@ -62,10 +62,10 @@ def chooser(
     generator: torch.Generator | None = None,
 ) -> Choose:
     """A draw after cooling, among the `top_k` likeliest, of those the nucleus of `top_p`; temperature 0 is greedy."""
+    law = cut_law(temperature=temperature or 1.0, top_k=top_k, top_p=top_p)
+    law(torch.zeros(1, 2))  # a bad setting should be told now, not at the first token
     if temperature == 0:
         return greedy
-    law = cut_law(temperature=temperature, top_k=top_k, top_p=top_p)
-    law(torch.zeros(1, 2))  # a bad setting should be told now, not at the first token
     return lambda logits: draw(law(logits), generator)
 
 

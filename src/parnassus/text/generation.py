@@ -46,11 +46,13 @@ def complete(
     Rows do not know each other, so no filler is needed: while a long prompt is still being read, its row takes its
     next token from the prompt, and not from `choose`.
     """
-    shortest = min((len(prompt) for prompt in prompts), default=0)
+    if not prompts:
+        return []
+    shortest = min(map(len, prompts))
     if shortest == 0:
-        raise ValueError(
-            f"every prompt needs at least one token to read on from; got {len(prompts)} prompts, one empty"
-        )
+        raise ValueError("every prompt needs at least one token to read on from; got an empty one")
+    if length < 0:
+        raise ValueError(f"the length must not be negative; got length={length}")
     rows = [prompt.tolist() for prompt in prompts]
     goals = [len(prompt) + length for prompt in prompts]
     stopped: set[int] = set()

@@ -1,6 +1,7 @@
 """What a tokeniser must do, whatever its tokens are; how it is kept in a file, and how tokens are read as they come."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -73,13 +74,21 @@ def load_tokeniser(path: Path) -> Known:
     return tokeniser_from_facts(facts)
 
 
-def as_it_comes(tokeniser: Tokeniser, tokens: Iterable[int]) -> Iterator[str]:
+def tell_unknown(tokeniser: Tokeniser, text: str) -> None:
+    """Say on standard error which words of a text a tokeniser of words has no number for."""
+    unknown = tokeniser.unknown(text) if isinstance(tokeniser, WordTokeniser) else []
+    if unknown:
+        sys.stderr.write(f"words it has never seen: {', '.join(unknown)}\n")
+
+
+def as_it_comes(tokeniser: Tokeniser, tokens: Iterable[int], after: int | None = None) -> Iterator[str]:
     """The text of tokens that come one by one; joined, it is the text of all of them.
 
-    A character of several bytes is held back until it is whole.
+    A character of several bytes is held back until it is whole. Where a token stands before them, `after` it there may
+    be a space to begin with.
     """
-    tail: list[int] = []  # the last token that was told, and those since
-    told = 0  # characters of the tail that are out already
+    tail = [] if after is None else [after]  # the last token that was told, and those since
+    told = len(tokeniser.decode(torch.tensor(tail, dtype=torch.int64)))  # characters of the tail that are out already
     for token in tokens:
         tail.append(token)
         text = tokeniser.decode(torch.tensor(tail, dtype=torch.int64))

@@ -86,6 +86,11 @@ class WordTokeniser:
         written = [token for token in checked_ids(tokens, self.vocabulary) if token >= shift or token == unknown]
         return join_words([UNKNOWN if token == unknown else self.words[token - shift] for token in written])
 
+    def unknown(self, text: str) -> list[str]:
+        """The words that it has no number for, each once."""
+        ids = self._vocabulary.ids
+        return [word for word in dict.fromkeys(split_words(text)) if word not in ids]
+
     @cached_property
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(self.special, self.words)

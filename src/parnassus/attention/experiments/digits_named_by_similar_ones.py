@@ -81,7 +81,7 @@ class Experiment:
         run.figure(
             "confusion",
             confusion(wanted.cpu(), named["gaussian"].argmax(1).cpu(), data.classes),
-            "The Gaussian kernel.",
+            "Unseen digits and what the Gaussian kernel names them.",
         )
         right = {name: 1 - share_wrong(votes, wanted) for name, votes in named.items()}
         others = {"nearest": best.with_width(1e-6 * best.width), "wide": best.with_width(20 * best.width)}

@@ -28,7 +28,7 @@ from parnassus.report.ink import SEQUENTIAL
 from parnassus.text.byte_pairs import BytePairTokeniser
 from parnassus.text.characters import CharacterTokeniser
 from parnassus.text.choosing import chooser
-from parnassus.text.tokeniser import Tokeniser, tokeniser_facts, tokeniser_from_facts
+from parnassus.text.tokeniser import Tokeniser, tell_unknown, tokeniser_facts, tokeniser_from_facts
 from parnassus.text.visible import visible
 from parnassus.text.words import WordTokeniser
 from parnassus.train import Run, at_most, descend, reported
@@ -88,6 +88,8 @@ class Experiment:
         return Writer(model, tokeniser)
 
     def __call__(self, run: Run) -> dict[str, float]:
+        if self.unseen < 1:
+            raise ValueError(f"some unseen text must be used; got unseen={self.unseen}")
         text = open_text(self.text)
         unseen = text.test[: self.unseen]
         tokeniser = self.tokeniser(text.train, text.train + unseen)
@@ -156,11 +158,14 @@ class Sample:
     def write(self, model: Writer) -> Iterator[str]:
         choose = chooser(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p)
         prompt = sys.stdin.read().rstrip("\n") if self.prompt == "-" else self.prompt
+        tell_unknown(model.tokeniser, prompt)
         return chain([prompt] if prompt else [], model.write(prompt, choose, self.length))
 
 
 def windows(tokens: Int[Tensor, " time"], window: int, *, size: int, steps: int) -> Batches[Tensor]:
     """Batches of `size` parts of a text, each of window + 1 tokens; all places where one can begin come in turn."""
+    if window < 1:
+        raise ValueError(f"a window must hold at least one token; got window={window}")
     if len(tokens) <= window:
         raise DataError(
             f"the text is too short: it has {len(tokens)} tokens to learn from, and a window of {window} needs "
@@ -220,7 +225,7 @@ def next_line(text: str) -> str:
 @torch.no_grad()
 def show_reading(run: Run, writer: Writer, passage: Int[Tensor, " time"]) -> None:
     """How surprised it is by an unseen line, and where its heads look meanwhile."""
-    tokens = passage[: min(SHOWN, writer.model.window)]
+    tokens = passage[: min(SHOWN, writer.model.window + 1)]
     names = [writer.tokeniser.decode(token[None].cpu()) for token in tokens]
     surprise = writer.model.nll(tokens[None])[0].cpu() / log(2)
     run.figure(
@@ -231,7 +236,7 @@ def show_reading(run: Run, writer: Writer, passage: Int[Tensor, " time"]) -> Non
     )
     run.figure(
         "attention",
-        draw_maps(list(attention_maps(writer, tokens[None]).values())),
+        draw_maps(list(attention_maps(writer, tokens[None, :-1]).values())),
         "Where each head of each block looks while that text is read. A row is a place in the text, columns what it "
         "looks at: nothing lies above the diagonal, for that is the future.",
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.attention.kernel_regression import NadarayaWatson
 from parnassus.attention.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
 from parnassus.data import DataError, Split, open_data
@@ -126,8 +127,6 @@ class Experiment:
                 measured.append((fit.predict(inside) - truth(inside)).square().mean())
             errors[count] = float(torch.stack(measured).mean())
         n, error = (torch.tensor(list(numbers), dtype=torch.float64) for numbers in (errors, errors.values()))
-        log_n, log_error = n.log() - n.log().mean(), error.log()
-        slope = float(log_n @ log_error / (log_n @ log_n))
         guide = error[0] * (n / n[0]) ** -0.8
         run.figure(
             "consistency",
@@ -141,7 +140,7 @@ class Experiment:
             f"Noise of deviation 1, width n^{{−1/5}}, the mean of {self.repeats} draws: the fit tends to the truth "
             "(Mack and Silverman 1982).",
         )
-        return {"slope": slope} | {f"error_{count}": error for count, error in errors.items()}
+        return {"slope": exponent(n, error)} | {f"error_{count}": error for count, error in errors.items()}
 
 
 def truth(x: Tensor) -> Tensor:

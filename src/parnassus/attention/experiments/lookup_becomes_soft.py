@@ -159,7 +159,7 @@ def draw_simplex() -> "Figure":
     strengths = torch.cat([torch.zeros(1), torch.logspace(-2, 2, 200)])
     for start, colour in zip(STARTS, PALETTE, strict=False):
         path = softmax(strengths[:, None] * torch.tensor(start)) @ CORNERS
-        name = "x = (" + ", ".join(f"{number:g}" for number in start) + ")"
+        name = "x = (" + ", ".join(f"{number:g}".replace("-", "−") for number in start) + ")"
         ax.plot(path[:, 0], path[:, 1], color=colour, label=name)
         for strength in (1.0, 3.0, 10.0):
             spot = softmax(strength * torch.tensor(start)) @ CORNERS
@@ -171,8 +171,7 @@ def draw_simplex() -> "Figure":
         ax.annotate(name, corner, xytext=shift, textcoords="offset points")
     ax.set_aspect("equal")
     ax.set_axis_off()
-    ax.set_title("dots: λ = 1, 3, 10")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="dots: λ = 1, 3, 10", alignment="left")
     return figure
 
 

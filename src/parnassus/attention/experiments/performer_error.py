@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from parnassus.atlas import exponent
 from parnassus.attention import (
     Block,
     PerformerAttention,
@@ -80,7 +81,8 @@ class Experiment:
             "error of the output",
             curves(errors, x_label="random features", y_label="relative error", log_x=True, log_y=True),
             "How far Performer attention is from softmax attention on random queries and keys, at equal numbers of "
-            "features. All fall as 1/√k; directions at right angles and paired signs each take something off.",
+            "features. All fall as 1/√k, and directions at right angles take something off. Paired signs hardly do: "
+            "a direction then has half the variance or less, but as many features make half as many directions.",
         )
 
         data = open_data(self.data).to(run.device)
@@ -111,14 +113,14 @@ class Experiment:
             "what to see",
             f"With softmax an unseen picture costs {exact.loss:.3f} nats; with {self.counts[0]} features in its place "
             f"{best[0].loss:.3f}, with {self.counts[-1]} {best[-1].loss:.3f}. Trained weights make large scores, and "
-            "the variance of the estimate grows with e^‖q+k‖²: a trained model asks for more features than random "
+            "the variance of the estimate grows with e^{‖q+k‖²}: a trained model asks for more features than random "
             f"queries do. It is cheaper to let it learn on: {self.further} steps with {self.features} features, drawn "
             f"anew at each step, bring {before.accuracy:.1%} of the pictures named right up to {after.accuracy:.1%}. "
             "One draw of the directions is better than another, so each share is a mean over draws.",
         )
         mean = {name: torch.tensor(values) for name, (_, values) in errors.items()}
         return {
-            "error_exponent": slope(*errors["independent"]),
+            "error_exponent": exponent(*errors["independent"]),
             "cosh_ratio": float((mean["independent, paired"] / mean["independent"]).mean()),
             "orthogonal_ratio": float((mean["orthogonal"] / mean["independent"]).mean()),
             "softmax_loss": exact.loss,
@@ -229,16 +231,9 @@ def seconds(kind: Callable[[Tensor, Tensor, Tensor], Tensor], inputs: list[Tenso
     return time.perf_counter() - began
 
 
-def slope(x: tuple[int, ...], y: list[float]) -> float:
-    """Of log y against log x, by least squares."""
-    logs = torch.tensor([x, y], dtype=torch.float64).log()
-    across, up = logs - logs.mean(1, keepdim=True)
-    return float(across @ up / (across @ across))
-
-
 def long_slope(x: tuple[int, ...], y: list[float]) -> float:
     """The slope over the longest three: at short lengths the calls themselves take most of the time."""
-    return slope(x[-3:], y[-3:])
+    return exponent(x[-3:], y[-3:])
 
 
 def draw_swapped(counts: tuple[int, ...], swapped: dict[str, list[Evaluation]], exact: Evaluation) -> "Figure":

@@ -67,7 +67,8 @@ class Experiment:
         run.figure(
             "words",
             bars(
-                right | {f"{name}, longer": share for name, share in further.items()},
+                {name.replace("_", " "): share for name, share in right.items()}
+                | {f"{name.replace('_', ' ')}, longer": share for name, share in further.items()},
                 x_label="share of words translated rightly",
             ),
             f"Unseen sentences of {self.longest} words, and of {self.longest * 3 // 2}, longer than any in training.",

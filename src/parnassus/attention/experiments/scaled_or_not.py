@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import Node
 from torch.utils.flop_counter import FlopCounterMode
 
+from parnassus.atlas import exponent
 from parnassus.attention import SelfAttention, attend, attention, attention_entropy, attention_weights, length_mask
 from parnassus.attention.self_attention import join_heads
 from parnassus.report import FAINT, PALETTE, subplots
@@ -110,9 +111,9 @@ class Experiment:
         )
         long = len(lengths) // 2
         return {
-            "time_exponent": exponent(lengths[long:], seconds[0, long:]),
-            "memory_exponent": exponent(lengths[long:], numbers[0, long:]),
-            "fused_memory_exponent": exponent(lengths, numbers[1]),
+            "time_exponent": growth(lengths[long:], seconds[0, long:]),
+            "memory_exponent": growth(lengths[long:], numbers[0, long:]),
+            "fused_memory_exponent": growth(lengths, numbers[1]),
         }
 
     def race(self, run: Run) -> dict[str, float]:
@@ -147,8 +148,8 @@ class Experiment:
             "Longest chain of operations, and multiplications in all.",
         )  # fmt: skip
         return {
-            "attention_chain_exponent": exponent(lengths, chains[0]),
-            "recurrent_chain_exponent": exponent(lengths, chains[1]),
+            "attention_chain_exponent": growth(lengths, chains[0]),
+            "recurrent_chain_exponent": growth(lengths, chains[1]),
             "recurrent_over_attention": ratio,
         }
 
@@ -180,11 +181,9 @@ def jacobian_size(weights: Tensor) -> Tensor:
     return (square.sum(-1) - 2 * (weights * square).sum(-1) + square.sum(-1).square()).clamp(min=0).sqrt()
 
 
-def exponent(lengths: list[int], values: Tensor) -> float:
-    """The slope of log values against log lengths; 0 where a single length leaves none."""
-    if len(lengths) < 2:
-        return 0.0
-    return float(np.polyfit(np.log(lengths), values.double().log().numpy(), 1)[0])
+def growth(lengths: list[int], values: Tensor) -> float:
+    """The exponent of values against lengths; 0 where a single length leaves none."""
+    return exponent(lengths, values) if len(lengths) > 1 else 0.0
 
 
 def quickest(action: Callable[[], object], repeats: int, device: torch.device) -> float:

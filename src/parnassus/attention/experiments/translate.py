@@ -26,7 +26,7 @@ from parnassus.optim import Adam, clip_gradients
 from parnassus.report.words import alignment
 from parnassus.text import BytePairTokeniser, Tokeniser, WordTokeniser, tokeniser_facts, tokeniser_from_facts
 from parnassus.text.bleu import bleu, signature
-from parnassus.text.words import split_words
+from parnassus.text.tokeniser import tell_unknown
 from parnassus.train import Run, at_least, descend, reported
 
 covers = ("B10.1.1-1", "B10.1.1-6", "B10.1.1-7", "B10.1.1-8")
@@ -88,6 +88,10 @@ class Experiment:
         return Translator(model, *tokenisers)
 
     def __call__(self, run: Run) -> dict[str, float]:
+        if min(self.examples, self.judged) < 1:
+            raise ValueError(
+                f"examples and judged must be at least 1; got examples={self.examples}, judged={self.judged}"
+            )
         pairs = open_pairs(self.pairs)
         pairs = replace(pairs, train=pairs.train[: self.examples])
         source, target = (self.tokeniser([pair[side] for pair in pairs.train]) for side in range(2))
@@ -183,10 +187,9 @@ class Sample:
     def write(self, model: Translator) -> Iterator[str]:
         for line in [self.sentence] if self.sentence else sys.stdin:
             if not line.strip():
+                yield "\n"  # so that lines out stand beside lines in
                 continue
-            unknown = unknown_words(model.source, line)
-            if unknown:
-                sys.stderr.write(f"words it has never seen: {', '.join(unknown)}\n")
+            tell_unknown(model.source, line)
             yield model.translate([line.strip()], width=self.beam, penalty=self.penalty)[0] + "\n"
 
 
@@ -246,14 +249,6 @@ def share_exact(written: Sequence[str], wanted: Sequence[str]) -> float:
 def bag(line: str) -> str:
     """Its words in the order of the alphabet."""
     return " ".join(sorted(line.strip(".?!").split()))
-
-
-def unknown_words(tokeniser: Tokeniser, line: str) -> list[str]:
-    """Words that a tokeniser of words has no number for."""
-    if not isinstance(tokeniser, WordTokeniser):
-        return []
-    known = set(tokeniser.words)
-    return [word for word in split_words(line) if word not in known]
 
 
 def show_translations(run: Run, pairs: Sequence[tuple[str, str]], written: Sequence[str]) -> None:

@@ -52,6 +52,11 @@ class Experiment:
     widths: tuple[int, ...] = (1, 2, 4, 8, 16)  # of the beam
 
     def __call__(self, run: Run) -> dict[str, float]:
+        if self.prompts < 1 or self.length < RUN:
+            raise ValueError(
+                f"one prompt and {RUN} characters after it are the least; "
+                f"got prompts={self.prompts}, length={self.length}"
+            )
         text = open_text(self.text)
         tokeniser = CharacterTokeniser.fit(text.train + text.test)
         train, test = tokeniser.encode(text.train), tokeniser.encode(text.test)
