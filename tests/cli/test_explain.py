@@ -57,6 +57,13 @@ dice = lambda x: [random.random() for _ in x]
 nothing = lambda x: np.full(len(x), math.nan)
 picky = lambda x: 1 / 0
 one = lambda x: np.ones(3)
+silent = lambda x: None
+
+def tired(x):
+    if len(x) > 2:
+        raise ZeroDivisionError("no more")
+    return np.zeros(len(x))
+
 number = 17
 """
 
@@ -225,6 +232,22 @@ def test_what_is_guessed_from_what_is_known_has_another_base(place: Path, capsys
     assert "the mean over a Gaussian fitted to 40 rows" in capsys.readouterr().out
 
 
+def test_guesses_have_errors_though_all_coalitions_were_asked(
+    place: Path, told: Callable[..., Told], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--model", "models.py:wide", "--data", "my.csv", "--row", "2", "--value", "conditional"]
+    few, many = told(*flags), told(*flags, "--error", "0.005")
+    assert (few["exact"], few["coalitions"]) == (False, 8)
+    assert 0.005 >= cast("float", many["largest_error"]) > 0
+    assert cast("int", many["model_rows"]) > cast("int", few["model_rows"])
+    for name, part in parts(few).items():
+        assert part == pytest.approx(parts(many)[name], abs=4 * cast("float", few["largest_error"]))
+    assert dispatch(["explain", *flags, "--error", "1e-9"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "8 coalitions of 3 features asked and the unknown guessed" in out
+    assert "not below 1e-09;" in out
+
+
 def test_another_file_as_background(place: Path, told: Callable[..., Told]) -> None:
     (place / "others.csv").write_text("height,age,weight,state\n0,0,0,ill\n0,0,0,well\n", encoding="utf-8")
     found = told("--model", "models.py:linear", "--data", "my.csv", "--row", "1", "--background", "others.csv")
@@ -293,13 +316,26 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
             ("--data", "short.csv"),
             "models.py:pipeline takes 3 features, and short.csv has only 1",
         ),
-        ("models.py:one", (), "a model must give a number or a row of them for each input; got (3,) for 1"),
+        ("models.py:one", (), "a model must give a number or a row of them for each input; got shape (3,) for 1 input"),
         ("models.py:linear", ("--data", "absent.csv"), "there is no file absent.csv"),
         ("models.py:linear", ("--data", "diabetis"), "there is no data called diabetis: did you mean diabetes"),
         ("models.py:linear", ("--row", "0"), "there is no row 0: my.csv has rows 1 to 40"),
         ("models.py:linear", ("--row", "39-41"), "there is no row 39-41: my.csv has rows 1 to 40"),
         ("models.py:linear", ("--row", "last"), "--row takes a number such as 17, several such as 1,2,5-9, or all"),
+        ("models.py:linear", ("--row", "9-7"), "several such as 1,2,5-9, or all; got '9-7'"),
         ("models.py:linear", ("--target", "age"), "my.csv, line 2, column 'state': "),
+        ("models.py:linear", ("--target", "age"), "must be numbers: name columns that are no features with --target"),
+        (
+            "models.py:tired",
+            (),
+            "models.py:tired fails when it is asked about 40 rows of 3 features: ZeroDivisionError",
+        ),
+        (
+            "models.py:linear",
+            ("--background", "2", "--value", "conditional"),
+            "cannot guess from 2 rows of the background: what was seen cannot happen",
+        ),
+        ("models.py:silent", (), "a model must give numbers; got NoneType"),
         ("models.py:linear", ("--target", "size"), "my.csv has no column 'size'; its columns are height, age, weight"),
         ("models.py:estimator", ("--data", "short.csv"), "short.csv has no column 'weight', which models.py:estimator"),
         ("models.py:estimator", ("--data", "bare.csv"), "models.py:estimator takes 2 features, and bare.csv has 3"),

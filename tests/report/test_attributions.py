@@ -5,8 +5,9 @@ import pytest
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from matplotlib.text import Annotation
 
-from parnassus.report.attributions import dependence, maps_of_classes, over_images, swarm, waterfall
+from parnassus.report.attributions import dependence, maps_of_classes, over_images, signed, swarm, waterfall
 
 
 def bars(ax: Axes) -> list[Rectangle]:
@@ -26,6 +27,26 @@ def test_small_parts_become_one_bar() -> None:
     (ax,) = waterfall(0.0, np.arange(1.0, 21.0), [str(n) for n in range(20)], errors=np.ones(20), most=5).axes
     assert ax.get_yticklabels()[0].get_text() == "15 others"
     assert sum(bar.get_width() for bar in bars(ax)) == pytest.approx(210.0)
+
+
+def test_numbers_stand_beyond_their_whiskers_and_unknown_errors_are_told() -> None:
+    (ax,) = waterfall(0.0, [1.0, -2.0, 4.0], ["a", "b", "c"], errors=[0.5, np.inf, 3.0]).axes
+    places = {text.get_text(): text.xy[0] for text in ax.texts if isinstance(text, Annotation)}
+    assert (places["+1"], places["+4"]) == (1.5, 6.0)
+    assert places["-2 ± ∞"] == -1.0
+
+
+def test_rounding_is_nothing_and_large_numbers_are_written_out() -> None:
+    assert [signed(part, 5.0) for part in (0.1, -2.0, 5e-13, 0.0)] == ["+0.1", "-2", "0", "0"]
+    assert signed(-12_345.6, 1e5) == "-12,346"
+
+
+def test_equal_values_have_one_colour_in_a_swarm() -> None:
+    features = np.stack([np.arange(6.0), [0.0, 1.0, 0.0, 1.0, 1.0, 0.0], np.full(6, 3.0)], 1)
+    ax = swarm(np.tile([3.0, 2.0, 1.0], (6, 1)), features, ["many", "two", "one"]).axes[0]
+    ranks = [np.asarray(dots.get_array()).tolist() for dots in ax.collections]
+    assert ranks == [[0.5] * 6, [0, 1, 0, 1, 1, 0], pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])]
+    assert {dots.get_clim() for dots in ax.collections} == {(0.0, 1.0)}
 
 
 def test_a_swarm_has_a_dot_for_each_row_and_the_weightiest_on_top() -> None:

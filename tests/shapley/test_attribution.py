@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from parnassus.shapley import attribution
-from parnassus.shapley.attribution import explain, explain_exactly
+from parnassus.shapley.attribution import explain, explain_exactly, of_repeats
 from parnassus.shapley.kernel_shap import regressed
 from parnassus.shapley.masking import Interventional, OneGame
 from parnassus.shapley.model import ModelError, as_model
@@ -111,3 +111,8 @@ def test_models_and_sizes_that_will_not_do_get_a_sentence() -> None:
         explain(Interventional(curved, normals(4, 9)), normals(1, 9), 1)
     with pytest.raises(ValueError, match="at most 24"):
         explain_exactly(Interventional(curved, normals(2, 30)), normals(1, 30))
+
+
+def test_one_attribution_shows_no_spread() -> None:
+    with pytest.raises(ValueError, match="two attributions at least; got 1"):
+        of_repeats([explain_exactly(Interventional(lambda x: x.sum(1, keepdim=True), torch.eye(2)), torch.ones(1, 2))])

@@ -229,6 +229,8 @@ def test_inputs_that_will_not_do_get_a_sentence() -> None:
 def test_models_that_will_not_do_get_a_sentence() -> None:
     with pytest.raises(ModelError, match="no gradients"):
         integrated_gradients(lambda z: z.detach().sum(1), ONES, ZEROS)
+    with pytest.raises(ModelError, match="computes outside torch"):
+        integrated_gradients(lambda z: torch.from_numpy(z.numpy().sum(1)), ONES, ZEROS)
     with pytest.raises(ModelError, match="output 0 by feature 1 is nan"):
         gradient_times_input(lambda z: z[:, 0] + (z[:, 1] * 0).sqrt() * 0, ONES, ZEROS)
     with pytest.raises(ModelError, match="number or a row of them"):

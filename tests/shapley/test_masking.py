@@ -4,7 +4,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from parnassus.probability.conditioning import condition
+from parnassus.probability.gaussian import Gaussian
 from parnassus.shapley import portions
+from parnassus.shapley.attribution import Attribution, explain_exactly, of_repeats
 from parnassus.shapley.game import members
 from parnassus.shapley.masking import (
     ConditionalGaussian,
@@ -14,6 +17,8 @@ from parnassus.shapley.masking import (
     mean_imputed,
     with_groups,
 )
+from parnassus.shapley.model import Model
+from parnassus.shapley.values import shapley_values
 
 
 def normals(*shape: int, seed: int = 0) -> Tensor:
@@ -79,6 +84,30 @@ def test_a_gaussian_guess_follows_what_is_known() -> None:
     known = torch.tensor([[True, False], [False, False], [True, True]])
     worth = ConditionalGaussian(lambda z: z[:, 1:], background, draws=64)(x, known)[0, 0]
     assert worth.tolist() == pytest.approx([6.0, float(background[:, 1].mean()), -1.0], abs=0.02)
+
+
+def test_the_errors_of_guesses_show_in_repeats() -> None:
+    """Of a sum of squares worths are known: E z² is the square of the mean and the variance, given what is known."""
+    x, every = BACKGROUND[:2], members(3)
+    joint = Gaussian(BACKGROUND.mean(0), torch.cov(BACKGROUND.mT))
+    worth = torch.zeros(2, len(every), dtype=torch.float64)
+    for place, known in enumerate(every):
+        seen = known.nonzero()[:, 0].tolist()
+        rest = condition(joint, x[:, known], observed=seen) if 0 < len(seen) < 3 else joint
+        guessed = (rest.mean.square() + rest.covariance.diagonal()).sum(-1) if len(seen) < 3 else torch.zeros(2)
+        worth[:, place] = x[:, known].square().sum(1) + guessed
+    truth = shapley_values(worth - worth[:, :1])
+
+    def repeated(model: Model) -> Attribution:
+        return of_repeats([explain_exactly(ConditionalGaussian(model, BACKGROUND, 64, seed), x) for seed in range(8)])
+
+    found = repeated(lambda z: z.square().sum(1, keepdim=True))
+    off = (found.values[:, 0] - truth).abs()
+    assert bool((off < 3 * found.errors[:, 0]).all())
+    assert bool((found.errors > 0.003).all())
+    assert float(off.square().mean().sqrt()) > 0.2 * float(found.errors.square().mean().sqrt())
+    assert torch.allclose(found.prediction[:, 0], x.square().sum(1))
+    assert float(repeated(lambda z: z.sum(1, keepdim=True)).errors.max()) < 1e-12
 
 
 def test_wrong_input_gets_a_sentence() -> None:

@@ -1,11 +1,15 @@
 """What counts as a model: modules, estimators, functions of arrays and of tensors."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from parnassus.shapley.model import ModelError, as_model
+from parnassus.shapley.attribution import explain, explain_exactly
+from parnassus.shapley.first_layer import interventional
+from parnassus.shapley.model import ModelError, as_model, as_rows
 
 X = torch.randn(7, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
@@ -71,6 +75,28 @@ def test_ids_stay_whole_numbers_and_answers_are_none() -> None:
     assert as_model(lambda x: x.sum(1))(ids).is_floating_point()
 
 
+def test_numbers_may_come_one_by_one() -> None:
+    said = as_model(lambda x: np.array([Fraction(1, 2)] * len(x), dtype=object))(X)
+    assert torch.equal(said, torch.full((7, 1), 0.5, dtype=X.dtype))
+
+
+def test_rows_may_be_arrays_and_one_row_alone_gets_a_sentence() -> None:
+    assert as_rows(X) is X
+    assert torch.equal(as_rows(X.numpy()), X)
+    assert as_rows(np.ones((2, 3), dtype=int)).dtype == torch.float64
+    value = interventional(Sums(), X.numpy())
+    assert torch.equal(explain_exactly(value, X[:2].numpy()).values, explain_exactly(value, X[:2]).values)
+    few, same = (explain(value, rows, 4, generator=torch.Generator().manual_seed(0)) for rows in (X, X.numpy()))
+    assert torch.equal(few.values, same.values)
+
+
+def test_what_is_no_table_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"got shape \(3,\); for one row x give x\[None\]"):
+        as_rows(X[0])
+    with pytest.raises(ValueError, match=r"rows of features are needed; got shape \(0, 3\)"):
+        as_rows(X[:0])
+
+
 def test_wrong_models_get_a_sentence() -> None:
     with pytest.raises(TypeError, match="a module, an estimator or a function"):
         as_model(3.0)
@@ -78,6 +104,14 @@ def test_wrong_models_get_a_sentence() -> None:
         as_model(lambda x: x[:2])(X)
     with pytest.raises(ModelError, match="words such as 'ill'; give numbers"):
         as_model(lambda x: np.array(["ill"] * len(x)))(X)
+    with pytest.raises(ModelError, match="words such as 'ill'; give numbers"):
+        as_model(lambda x: np.array(["ill"] * len(x), dtype=object))(X)  # as classifiers of such labels give them
+    with pytest.raises(ModelError, match="must give numbers; got NoneType"):
+        as_model(lambda _: None)(X)
+    with pytest.raises(ModelError, match="must give numbers; got complex"):
+        as_model(lambda x: np.full(len(x), 1j))(X)
+    with pytest.raises(ModelError, match=r"for each input; got shape \(7, 0\) for 7 inputs"):
+        as_model(lambda x: x[:, :0])(X)
     with pytest.raises(ModelError, match="returned nan"):
         as_model(lambda x: x[:, 0].log().sqrt())(X)
 

@@ -157,7 +157,7 @@ def test_what_is_no_sum_of_trees_gets_a_sentence() -> None:
         explain_trees(two, X, BACKGROUND)
     tree = DecisionTreeRegressor(**SEED).fit(TRAINING, TARGET)
     assert isinstance(tree, HasTree)
-    with pytest.raises(ValueError, match=r"rows of the same features; got x \(7, 5\), background \(0, 5\)"):
+    with pytest.raises(ValueError, match=r"rows of features are needed; got shape \(0, 5\)"):
         explain_trees(tree, X, BACKGROUND[:0])
     with pytest.raises(ValueError, match="4 features"):
         explain_trees(tree, X[:, :4], BACKGROUND[:, :4])
@@ -165,5 +165,5 @@ def test_what_is_no_sum_of_trees_gets_a_sentence() -> None:
     assert torch.allclose(
         explain_trees(weightless, X, BACKGROUND).prediction[:, 0], torch.tensor(weightless.predict(X))
     )
-    with pytest.raises(ValueError, match="must be rows"):
+    with pytest.raises(ValueError, match="rows of features are needed"):
         explain_trees_by_cover(tree, X[:0])

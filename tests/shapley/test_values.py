@@ -1,5 +1,6 @@
 """Shapley's value and its relatives, against their definitions written out."""
 
+from collections.abc import Callable
 from itertools import combinations, permutations
 from math import comb
 
@@ -127,3 +128,9 @@ def test_means_of_three_are_covered() -> None:
     drawn = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     errors = widened(drawn.std(1, keepdim=True) / 3**0.5, 2)[:, 0]
     assert float((drawn.mean(1).abs() <= 2 * errors).double().mean()) == pytest.approx(0.9545, abs=0.005)
+
+
+@pytest.mark.parametrize("value", [shapley_values, banzhaf_values, interactions])
+def test_worths_may_be_whole_numbers(value: Callable[[Tensor], Tensor]) -> None:
+    whole = torch.tensor([0, 1, 2, 6, 3, 3, 7, 10])
+    assert torch.equal(value(whole), value(whole.double()))

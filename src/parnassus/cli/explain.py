@@ -1,7 +1,7 @@
 """`parnassus explain`: what each feature contributed to a prediction, with its error, in a table and a picture."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,16 +16,19 @@ from parnassus.cli.predictor import Predictor, find_predictor
 from parnassus.cli.rows import Features, drawn, open_features
 from parnassus.cli.seeds import demand_a_seed
 from parnassus.runs.errors import RunError
-from parnassus.shapley.attribution import Attribution, explain
+from parnassus.shapley.attribution import Attribution, explain, of_repeats
 from parnassus.shapley.convergence import explain_until
 from parnassus.shapley.masking import ConditionalGaussian, Interventional, ValueFunction
 from parnassus.shapley.model import Model, ModelError
+from parnassus.shapley.stopping import largest_error
 from parnassus.shapley.trees import explain_trees
 
 AT_ONCE = 2**14
 """Coalitions that are asked without being told to: all of one row with 14 features."""
 SAMPLE = 50
 """Rows explained where none is named."""
+GUESSES, REPEATS, AT_MOST = 32, 8, 64
+"""Of what is not known, for each coalition; and how often all is done anew, at least and for a wished error."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Settings:
     target: tuple[str, ...] = ()  # columns that are no features; unless told, the last, if the model does not take it
     output: str | None = None  # a class by its name, or an output by its number from 0; unless told, what is predicted
     background: str = "100"  # what stands in for unknown features: so many rows of the data, or those of another file
-    value: Literal["interventional", "conditional"] = "interventional"  # the unknown comes as it is, or is guessed
+    value: Literal["interventional", "conditional"] = "interventional"  # the unknown is another row's, or guessed
     budget: int | None = None  # coalitions to ask about; unless told, some 2000, all for one row of up to 14 features
     error: float | None = None  # go on until every standard error is below this, or the budget is spent
     top: int = 12  # features to show; the others are summed
@@ -54,15 +57,20 @@ class Settings:
 
 @dataclass
 class Counted:
-    """One output of a model, and how many rows it has been asked about."""
+    """One output of a model, and how many rows it has been asked about; if it fails on the way, that is told."""
 
-    model: Model
+    predictor: Predictor
     output: int
     rows: int = 0
 
     def __call__(self, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows 1"]:
         self.rows += len(x)
-        return self.model(x)[:, self.output, None]
+        try:
+            return self.predictor.model(x)[:, self.output, None]
+        except ModelError:
+            raise
+        except Exception as error:
+            raise failed(self.predictor, x, error) from error
 
 
 def explain_rows(arguments: list[str]) -> int:
@@ -86,18 +94,21 @@ def explained_rows(settings: Settings) -> Explained:
     answers, kind = asked(predictor, x, others)
     names = output_names(predictor, features, answers.shape[1])
     output = chosen_output(settings.output, names, answers)
-    model = Counted(predictor.model, output)
+    model = Counted(predictor, output)
     plain = settings.value == "interventional"
     if not plain and len(others) < 2:
         raise RunError(f"--value conditional needs a background of at least two rows; got {len(others)}")
     of_trees = by_trees(predictor, x, others, answers[:, output], output) if plain else None
-    unknown = Interventional if plain else ConditionalGaussian
-    parts = of_trees or worked_out(unknown(model, others.to(kind)), x.to(kind), settings)
+    x, others = x.to(kind), others.to(kind)
+    if plain:
+        parts = of_trees or worked_out(Interventional(model, others), x, settings)
+    else:
+        parts = guessed(model, others, x, settings)
     return Explained(
         predictor=predictor.name,
         features=features,
         numbers=numbers,
-        output=names[output] if names else f"output {output}" if answers.shape[1] > 1 else "",
+        output=told_output(output, answers.shape[1], names, predictor),
         parts=parts,
         said=answers[:, output],
         base_is=f"{counted(len(others), 'row')} of the background"
@@ -105,6 +116,7 @@ def explained_rows(settings: Settings) -> Explained:
         else f"a Gaussian fitted to {counted(len(others), 'row')}",
         model_rows=model.rows,
         closed=of_trees is not None,
+        guessed=not plain,
         wished=settings.error,
     )
 
@@ -129,7 +141,9 @@ def by_trees(
     return one if same else None  # a boosted classifier sums log-odds and says probabilities
 
 
-def worked_out(value: ValueFunction, x: Float[Tensor, "rows features"], settings: Settings) -> Attribution:
+def worked_out(
+    value: ValueFunction, x: Float[Tensor, "rows features"], settings: Settings, at_once: int = AT_ONCE
+) -> Attribution:
     """Shapley values of all rows from the same coalitions: as many as told, or as the wished error needs."""
     rows, every = len(x), 2**value.players
     if settings.budget is not None and settings.budget < min(every, 2 * value.players):
@@ -138,17 +152,43 @@ def worked_out(value: ValueFunction, x: Float[Tensor, "rows features"], settings
             f"got {settings.budget}"
         )
     generator = torch.Generator().manual_seed(settings.seed)
-    affordable = settings.budget is None and every * rows <= AT_ONCE
+    affordable = settings.budget is None and every * rows <= at_once
     if settings.error is None:
-        enough = max(8 * value.players, min(2 * value.players + 2048, AT_ONCE // rows))
+        enough = max(8 * value.players, min(2 * value.players + 2048, at_once // rows))
         return explain(value, x, settings.budget or (every if affordable else enough), generator=generator)
-    most = settings.budget or min(every, 4 * AT_ONCE)
+    most = settings.budget or min(every, 4 * at_once)
     return explain_until(value, x, settings.error, most=most, generator=generator)
+
+
+def guessed(
+    model: Model, others: Float[Tensor, "others features"], x: Float[Tensor, "rows features"], settings: Settings
+) -> Attribution:
+    """The same where what is not known is guessed: all is done anew until its spread shows errors as small as wished.
+
+    All coalitions may have been asked, and guesses of what they are worth still differ.
+    """
+    found: list[Attribution] = []
+    seeds = torch.randint(2**62, (AT_MOST,), generator=torch.Generator().manual_seed(settings.seed)).tolist()
+    while len(found) < REPEATS or (
+        settings.error is not None and len(found) < AT_MOST and largest_error(of_repeats(found)) > settings.error
+    ):
+        seed = seeds[len(found)]
+        value = ConditionalGaussian(model, others, GUESSES, seed)
+        try:
+            found.append(worked_out(value, x, replace(settings, error=None, seed=seed), AT_ONCE // REPEATS))
+        except ValueError as error:
+            raise RunError(
+                f"--value conditional cannot guess from {counted(len(others), 'row')} of the background: {error}; give "
+                "more rows than features, without features that are constant or sums of others"
+            ) from error
+    return of_repeats(found)
 
 
 def background(settings: Settings, predictor: Predictor, features: Features) -> Float[Tensor, "others features"]:
     """So many rows of the data by lot, or the rows of another file."""
     if settings.background.isdecimal():
+        if len(features.others) == 1:
+            raise RunError(f"{features.about} has one row, which cannot stand in for itself: give --background a file")
         return drawn(features.others, int(settings.background), seed=settings.seed)
     others = open_features(settings.background, predictor, settings.target).rows
     if others.shape[1] != len(features.columns):
@@ -162,7 +202,7 @@ def asked(
     predictor: Predictor, x: Float[Tensor, "rows features"], others: Float[Tensor, "others features"]
 ) -> tuple[Float[Tensor, "rows outputs"], torch.dtype]:
     """What the model says of the rows, and in which precision it can be asked; a model that fails is told plainly."""
-    problem = ""
+    problems: list[Exception] = []
     for kind in (torch.float64, torch.float32):  # a function around a network may take only the second
         try:
             predictor.model(others[:1].to(kind))
@@ -170,9 +210,15 @@ def asked(
         except ModelError:
             raise
         except Exception as error:
-            problem = problem or f"{type(error).__name__}: {' '.join(str(error).split())}"
+            problems.append(error)
+    raise failed(predictor, x, problems[0])
+
+
+def failed(predictor: Predictor, x: Float[Tensor, "rows features"], error: Exception) -> RunError:
+    """What a model said when it could not answer."""
     asked_about = f"{counted(len(x), 'row')} of {counted(x.shape[1], 'feature')}"
-    raise RunError(f"{predictor.name} fails when it is asked about {asked_about}: {problem}")
+    said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return RunError(f"{predictor.name} fails when it is asked about {asked_about}: {said}")
 
 
 def output_names(predictor: Predictor, features: Features, count: int) -> tuple[str, ...]:
@@ -181,6 +227,13 @@ def output_names(predictor: Predictor, features: Features, count: int) -> tuple[
         if len(names) == count > 1:
             return names
     return ()
+
+
+def told_output(output: int, count: int, names: tuple[str, ...], predictor: Predictor) -> str:
+    """An output by its name; by its number too where the name is the data's, whose order the model may not share."""
+    if not names:
+        return f"output {output}" if count > 1 else ""
+    return names[output] if names == predictor.outputs else f"{names[output]} (output {output})"
 
 
 def chosen_output(wish: str | None, names: tuple[str, ...], answers: Float[Tensor, "rows outputs"]) -> int:

@@ -12,6 +12,8 @@ from rich.table import Table
 from torch import Tensor
 
 from parnassus.cli.rows import Features
+from parnassus.report.attributions import signed
+from parnassus.report.numbers import number
 from parnassus.shapley.attribution import Attribution
 from parnassus.shapley.stopping import largest_error
 
@@ -36,11 +38,13 @@ class Explained:
     model_rows: int
     closed: bool
     """Whether the parts came from a closed form, which asks nothing."""
+    guessed: bool
+    """Whether worths of coalitions are means over guesses of what is not known, and so have errors of their own."""
     wished: float | None
 
     @property
     def exact(self) -> bool:
-        return self.closed or bool(self.parts.coalitions >= 2 ** self.parts.values.shape[-1])
+        return self.closed or (not self.guessed and self.parts.coalitions >= 2 ** self.parts.values.shape[-1])
 
     @property
     def gap(self) -> float:
@@ -83,9 +87,9 @@ def headline(explained: Explained, console: Console) -> None:
     truth = f"; the data say {features.truths[place]}" if features.truths and features.truths[place] else ""
     base, said = float(explained.parts.base[0, 0]), float(explained.said[0])
     console.print(
-        f"{features.about}, row {numbers[0]}{line}: {explained.predictor} says {said:.4g}{what}{truth}\n"
-        f"base {base:.4g}, the mean over {explained.base_is}; "
-        f"the features add {said - base:+.4g}:\n",
+        f"{features.about}, row {numbers[0]}{line}: {explained.predictor} says {number(said)}{what}{truth}\n"
+        f"base {number(base)}, the mean over {explained.base_is}; "
+        f"the features add {signed(said - base, said)}:\n",
         markup=False,
     )
 
@@ -96,14 +100,15 @@ def of_one(explained: Explained, top: int) -> Table:
     table = _table("feature", "value", "part", "" if explained.exact else "± error")
     order = parts.abs().argsort(descending=True).tolist()
     longest = float(parts.abs().max()) or 1.0
+    largest = max(longest, float(explained.parts.base[0, 0].abs()))
     for place in order[:top]:
         part, name = float(parts[place]), explained.features.columns[place]
         doubt = "" if explained.exact else f"± {float(errors[place]):.2g}"
-        value = f"{float(explained.x[0, place]):.5g}"
-        table.add_row(escape(name), value, f"{part:+.4g}", doubt, _bar(part, longest))
+        value = number(float(explained.x[0, place]), 5)
+        table.add_row(escape(name), value, signed(part, largest), doubt, _bar(part, longest))
     if order[top:]:
         rest = float(parts[order[top:]].sum())
-        table.add_row(f"[dim]{counted(len(order) - top, 'other')}[/]", "", f"{rest:+.4g}", "", "")
+        table.add_row(f"[dim]{counted(len(order) - top, 'other')}[/]", "", signed(rest, largest), "", "")
     return table
 
 
@@ -115,7 +120,7 @@ def of_many(explained: Explained, top: int) -> Table:
     for place in importance.argsort(descending=True).tolist()[:top]:
         low, high, mean = float(parts[:, place].min()), float(parts[:, place].max()), float(importance[place])
         name = escape(explained.features.columns[place])
-        table.add_row(name, f"{mean:.4g}", f"{low:+.3g}", f"{high:+.3g}", _bar(mean, longest))
+        table.add_row(name, number(mean), signed(low, longest, 3), signed(high, longest, 3), _bar(mean, longest))
     return table
 
 
@@ -129,14 +134,16 @@ def small_print(explained: Explained, console: Console) -> None:
         if explained.closed
         else f"exact, from all {found.coalitions:,} coalitions of {counted(players, 'feature')}"
         if explained.exact
-        else f"{found.coalitions:,} coalitions of {players} features asked, largest standard error {error:.2g}"
+        else f"{found.coalitions:,} coalitions of {counted(players, 'feature')} asked"
+        f"{' and the unknown guessed' * explained.guessed}, largest standard error {error:.2g}"
     )
     if explained.wished is not None and not explained.exact:
         met = error <= explained.wished
-        how += f", below {explained.wished:g} as wished" if met else f", not below {explained.wished:g}: raise --budget"
+        how += f", below {explained.wished:g} as wished" if met else f", not below {explained.wished:g}"
+        how += "" if met or explained.guessed else ": raise --budget"
     console.print(
         f"\n{how}; {explained.model_rows:,} rows went through the model; "
-        f"the parts sum to the prediction within {explained.gap:.1g}",
+        f"the parts sum to the prediction{f' within {explained.gap:.1g}' if explained.gap else ''}",
         markup=False,
     )
 
@@ -154,7 +161,7 @@ def picture(explained: Explained, top: int) -> "Figure":
     label = f"answer for {explained.output}" if explained.output else "prediction"
     if len(x) > 1:
         return swarm(found.values[:, 0], x, columns, most=top, x_label=f"part of the {label}")
-    names = [f"{name} = {value:.4g}" for name, value in zip(columns, x[0].tolist(), strict=True)]
+    names = [f"{name} = {number(value)}" for name, value in zip(columns, x[0].tolist(), strict=True)]
     errors = None if explained.exact else found.errors[0, 0]
     return waterfall(float(found.base[0, 0]), found.values[0, 0], names, errors=errors, most=top, x_label=label)
 

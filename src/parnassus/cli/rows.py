@@ -36,11 +36,10 @@ class Features:
         found: list[int] = []
         for part in spec.split(","):
             first, dash, last = part.strip().partition("-")
-            if not first.isdecimal() or (dash and not last.isdecimal()):
+            if not first.isdecimal() or (dash and not (last.isdecimal() and int(first) <= int(last))):
                 raise RunError(f"--row takes a number such as 17, several such as 1,2,5-9, or all; got {spec!r}")
             numbers = range(int(first), int(last or first) + 1)
-            wrong = [number for number in (numbers[:1], numbers[-1:]) if number and not 1 <= number[0] <= len(self)]
-            if wrong or not numbers:
+            if not 1 <= numbers[0] <= numbers[-1] <= len(self):
                 raise RunError(f"there is no row {part.strip()}: {self.about} has rows 1 to {len(self)}")
             found.extend(numbers)
         return list(dict.fromkeys(found))
@@ -83,7 +82,11 @@ def _truths(split: Split, classes: tuple[str, ...]) -> tuple[str, ...]:
 
 def _from_table(table: Table, predictor: Predictor, targets: tuple[str, ...]) -> Features:
     places = _features(table, predictor, targets)
-    rows = table.numbers(places)
+    try:
+        rows = table.numbers(places)
+    except DataError as error:
+        hint = "" if predictor.columns else ": name columns that are no features with --target"
+        raise DataError(f"{str(error).rstrip('.')}, and features must be numbers{hint}") from None
     columns = tuple(table.columns[place] if table.columns else f"column {place + 1}" for place in places)
     rest = [place for place in range(table.width) if place not in places]
     truths = tuple(cells[rest[0]] for _, cells in table.rows) if len(rest) == 1 else ()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, as_array, plain, subplots
+from parnassus.report.numbers import number
 from parnassus.report.plots import show_image
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MORE, LESS = PALETTE[1], PALETTE[0]
 """Colours of parts that add and parts that take away."""
+ROUNDING = 1e-12
+"""Share of the largest number in a sum below which a part is nothing but its rounding."""
 
 
 def waterfall(
@@ -31,23 +34,25 @@ def waterfall(
     shown = largest_parts(as_array(parts), names, None if errors is None else as_array(errors), most)
     figure, axes = subplots(size=(7.2, 1.1 + 0.36 * len(shown)))
     ax = axes[0, 0]
-    reached = base
+    reached, largest = base, max(abs(base), *(abs(part) for _, part, _ in shown))
     for row, (_, part, doubt) in enumerate(shown):
+        known, side = np.isfinite(doubt), 1 if part > 0 else -1
         ax.barh(row, part, left=reached, color=MORE if part > 0 else LESS, height=0.7)
-        ax.errorbar(reached + part, row, xerr=doubt or None, color=INK, linewidth=1, capsize=2 if doubt else 0)
         reached += part
+        if doubt and known:
+            ax.errorbar(reached, row, xerr=doubt, color=INK, linewidth=1, capsize=2)
         ax.plot([reached, reached], [row, row + 1], color=FAINT, linewidth=0.8)
         ax.annotate(
-            f"{part:+.3g}",
-            (reached, row),
-            xytext=(5 if part > 0 else -5, 0),
+            signed(part, largest, 3) + ("" if known else " ± ∞"),
+            (reached + side * doubt if known else reached, row),
+            xytext=(5 * side, 0),
             textcoords="offset points",
             ha="left" if part > 0 else "right",
             va="center",
             fontsize=8.5,
         )
     for value, where in ((base, -0.75), (reached, len(shown) - 0.25)):
-        ax.annotate(f"{value:.4g}", (value, where), ha="center", va="center", fontsize=9, fontweight="bold")
+        ax.annotate(number(value), (value, where), ha="center", va="center", fontsize=9, fontweight="bold")
     ax.plot([base, base], [-0.5, 0], color=FAINT, linewidth=0.8)
     ax.set_yticks(range(len(shown)), [name for name, _, _ in shown])
     ax.use_sticky_edges = False  # bars would cling to the frame, and their numbers to the names
@@ -55,6 +60,13 @@ def waterfall(
     ax.set(ylim=(-1.1, len(shown) + 0.1), xlabel=x_label)
     ax.grid(visible=False, axis="y")
     return figure
+
+
+def signed(part: float, largest: float, digits: int = 4) -> str:
+    """A part with its sign, as people write it; what is but the rounding of the `largest` number in its sum is 0."""
+    if abs(part) <= ROUNDING * abs(largest):
+        return "0"
+    return "+" * (part > 0) + number(part, digits)
 
 
 def largest_parts(
@@ -82,10 +94,8 @@ def swarm(parts: object, features: object, names: Sequence[str], *, most: int = 
     figure, axes = subplots(size=(7.2, 1.2 + 0.42 * len(order)))
     ax = axes[0, 0]
     for row, feature in enumerate(order):
-        ranks = values[:, feature].argsort().argsort() / max(1, len(values) - 1)
-        dots = ax.scatter(
-            numbers[:, feature], row + _spread(numbers[:, feature]), c=ranks, cmap=low_to_high(), s=9, linewidths=0
-        )
+        part, ranks = numbers[:, feature], _ranks(values[:, feature])
+        dots = ax.scatter(part, row + _spread(part), c=ranks, cmap=low_to_high(), vmin=0.0, vmax=1.0, s=9, linewidths=0)
     ax.axvline(0, color=FAINT, linewidth=1)
     ax.set_yticks(range(len(order)), [names[feature] for feature in order])
     ax.set_xlabel(x_label)
@@ -198,6 +208,12 @@ def _finish(figure: "Figure", axes: "NDArray[Any]", beside: "NDArray[Any]", numb
     bar.outline.set_visible(False)
     bar.set_label("part", fontsize=9)
     bar.ax.tick_params(labelsize=8)
+
+
+def _ranks(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """From 0 for the lowest value to 1 for the highest, equal ones alike; a half where all are."""
+    different, ranks = np.unique(values, return_inverse=True)
+    return ranks / (len(different) - 1) if len(different) > 1 else np.full(len(values), 0.5)
 
 
 def _spread(values: "NDArray[np.float64]") -> "NDArray[np.float64]":

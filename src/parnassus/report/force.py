@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parnassus.report.attributions import LESS, MORE, largest_parts
+from parnassus.report.attributions import LESS, MORE, ROUNDING, largest_parts, signed
 from parnassus.report.ink import FAINT, INK, as_array, plain, subplots
+from parnassus.report.numbers import number
 from parnassus.report.words import inches
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def force(base: float, parts: object, names: Sequence[str], *, most: int = 10, x
     ax.plot([base, base], [0, 1.2], color=FAINT, linewidth=1, linestyle=(0, (3, 2)))
     near = abs(base - whole) * scale < 0.5
     aside = {"ha": ("left" if base >= whole else "right") if near else "center", "va": "bottom"}
-    ax.text(base, 1.25, f" base {base:.4g} ", **aside, fontsize=NAME)
+    ax.text(base, 1.25, f" base {number(base)} ", **aside, fontsize=NAME)
     ax.plot([whole, whole], [0, 1.75], color=INK, linewidth=1.2)
-    ax.text(whole, 1.8, f"{whole:.4g}", ha="center", va="bottom", fontsize=10, fontweight="bold")
+    ax.text(whole, 1.8, number(whole), ha="center", va="bottom", fontsize=10, fontweight="bold")
     for sign, words, colour in ((1, "raises →", MORE), (-1, "← lowers", LESS)):
         if any(piece.sign == sign for piece in pieces):
             where = whole - sign * 0.4 / scale
@@ -90,10 +91,11 @@ class _Piece:
 def _pieces(whole: float, shown: "list[tuple[str, float, float]]") -> list[_Piece]:
     """Parts that add end at the whole, one behind the other; those that take away begin there."""
     found, reached = [], {1: whole, -1: whole}
+    largest = max(abs(whole), *(abs(part) for _, part, _ in shown))
     for name, part, _ in shown:
-        if part:
+        if abs(part) > ROUNDING * largest:
             sign = 1 if part > 0 else -1
-            found.append(_Piece(f"{name} ({part:+.3g})", reached[sign] - part, reached[sign], sign))
+            found.append(_Piece(f"{name} ({signed(part, largest, 3)})", reached[sign] - part, reached[sign], sign))
             reached[sign] -= part
     return found
 

@@ -1,7 +1,7 @@
 """Shapley values: what each player of a game, and each feature of a prediction, is worth."""
 
 from parnassus.shapley.adjustment import adjusted
-from parnassus.shapley.attribution import Attribution, explain, explain_exactly
+from parnassus.shapley.attribution import Attribution, explain, explain_exactly, of_repeats
 from parnassus.shapley.coalitions import drawn_coalitions, drawn_sets, every_coalition, shapley_kernel
 from parnassus.shapley.convergence import explain_until
 from parnassus.shapley.deep_lift import deep_lift
@@ -98,6 +98,7 @@ __all__ = [
     "mean_imputed",
     "members",
     "of_images",
+    "of_repeats",
     "painted",
     "pixel_groups",
     "regressed",

@@ -12,7 +12,7 @@ from parnassus.shapley.coalitions import Asked, drawn_sets
 from parnassus.shapley.game import MOST, members
 from parnassus.shapley.kernel_shap import Pairs, Solver
 from parnassus.shapley.masking import MeanOfGames, ValueFunction, as_mean
-from parnassus.shapley.model import ModelError
+from parnassus.shapley.model import ModelError, Rows, as_rows
 from parnassus.shapley.values import Estimate, shapley_values, widened
 
 NUMBERS = 2**22
@@ -41,12 +41,13 @@ class Attribution:
         return self.values.abs().mean(0)
 
 
-def explain_exactly(value: ValueFunction, x: Float[Tensor, "rows features"]) -> Attribution:
+def explain_exactly(value: ValueFunction, x: Rows) -> Attribution:
     """Shapley values of every row by all 2^M coalitions; M up to about 20 (book eq. 17.3)."""
     if value.players > MOST:
         raise ValueError(
             f"{value.players} features have 2^{value.players} coalitions; use explain, or group them: at most {MOST}"
         )
+    x = as_rows(x)
     demand_steady(value, x)
     rows = x.split(max(1, 8 * NUMBERS >> value.players))
     return beneath([_exactly(value(some, members(value.players)).to(x.device)) for some in rows])
@@ -59,7 +60,7 @@ def _exactly(worth: Float[Tensor, "rows outputs coalitions"]) -> Attribution:
 
 def explain(
     value: ValueFunction,
-    x: Float[Tensor, "rows features"],
+    x: Rows,
     budget: int,
     *,
     solve: Solver = adjusted,
@@ -72,6 +73,7 @@ def explain(
     """
     if value.players <= MOST and budget >= 2**value.players:
         return explain_exactly(value, x)
+    x = as_rows(x)
     demand_steady(value, x)
     games = as_mean(value)
     together = max(1, NUMBERS // (max(2, budget) * value.players))
@@ -146,6 +148,18 @@ def mean_of(parts: Sequence[Attribution], shares: Sequence[float]) -> Attributio
         torch.stack([share * part.errors for part, share in pairs]).square().sum(0).sqrt(),
         max(part.coalitions for part in parts),
     )
+
+
+def of_repeats(repeats: Sequence[Attribution]) -> Attribution:
+    """The mean of independent estimates of the same attribution, and the standard errors that their spread shows.
+
+    These are of all that is left to chance in each: which coalitions were asked, and how their worths were guessed.
+    """
+    if len(repeats) < 2:
+        raise ValueError(f"a spread is seen between two attributions at least; got {len(repeats)}")
+    base, values = (torch.stack(each) for each in zip(*((one.base, one.values) for one in repeats), strict=True))
+    errors = widened(values.std(0) / len(repeats) ** 0.5, len(repeats) - 1)
+    return Attribution(base.mean(0), values.mean(0), errors, max(one.coalitions for one in repeats))
 
 
 def demand_steady(value: ValueFunction, x: Float[Tensor, "rows features"]) -> None:

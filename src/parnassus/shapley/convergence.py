@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.shapley.adjustment import adjusted
@@ -20,12 +19,13 @@ from parnassus.shapley.coalitions import Asked, drawn_sets
 from parnassus.shapley.game import MOST
 from parnassus.shapley.kernel_shap import Solver
 from parnassus.shapley.masking import MeanOfGames, ValueFunction, as_mean
+from parnassus.shapley.model import Rows, as_rows
 from parnassus.shapley.stopping import Judged, largest_error, until
 
 
 def explain_until(
     value: ValueFunction,
-    x: Float[Tensor, "rows features"],
+    x: Rows,
     error: float,
     *,
     most: int,
@@ -42,6 +42,7 @@ def explain_until(
     all_of_them = 2**value.players
     if value.players <= MOST and all_of_them <= 4 * value.players:
         return explain_exactly(value, x)
+    x = as_rows(x)
     demand_steady(value, x)
     games, rows = as_mean(value), []
     for some in x.split(max(1, 8 * NUMBERS // (games.others * most))):

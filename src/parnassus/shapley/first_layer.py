@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from parnassus.shapley.game import are_all
 from parnassus.shapley.masking import Interventional, MeanOfGames, checked_groups, in_blocks, with_groups
-from parnassus.shapley.model import answer_rows, as_model, in_evaluation
+from parnassus.shapley.model import Rows, answer_rows, as_model, as_rows, in_evaluation
 from parnassus.shapley.portions import portions, together
 
 TABLE = 16
@@ -143,13 +143,14 @@ class LinearFirst:
 
 def interventional(
     predictor: object,
-    background: Float[Tensor, "others features"],
+    background: Rows,
     groups: Bool[Tensor, "players features"] | None = None,
 ) -> Interventional | LinearFirst:
     """The interventional worths of anything that predicts, found the quickest way: where the module is, and in parts.
 
     A `nn.Sequential` that begins with a `nn.Linear` has that layer shared; other predictors are asked about mixed rows.
     """
+    background = as_rows(background)
     if not isinstance(predictor, nn.Module):
         return Interventional(as_model(predictor), background, groups)
     weights = next(predictor.parameters(), None)

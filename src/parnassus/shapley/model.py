@@ -1,15 +1,27 @@
 """Anything that predicts, as one function of tensors: modules, estimators of scikit-learn, plain functions."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Num
 from torch import Tensor, nn
 
 Model: TypeAlias = Callable[[Float[Tensor, "rows features"]], Float[Tensor, "rows outputs"]]
 """Many inputs in, one row of outputs for each."""
+Rows: TypeAlias = Float[Tensor, "rows features"] | Num[np.ndarray, "rows features"]
+"""A table of features, as a tensor or as an array."""
+
+
+def as_rows(table: object) -> Float[Tensor, "rows features"]:
+    """Rows as a tensor; one alone, that is no table, gets a sentence."""
+    rows = table if isinstance(table, Tensor) else torch.as_tensor(np.asarray(table))
+    if rows.ndim != 2 or not len(rows):
+        alone = "; for one row x give x[None]" if rows.ndim == 1 else ""
+        raise ValueError(f"rows of features are needed; got shape {tuple(rows.shape)}{alone}")
+    return rows if rows.is_floating_point() else rows.double()
 
 
 def as_model(predictor: object) -> Model:
@@ -83,9 +95,10 @@ def _answered(answer: object, x: Tensor) -> Float[Tensor, "rows outputs"]:
 def answer_rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
     """One row for each input; a NaN is refused, for it would be in every value."""
     given = answer if isinstance(answer, Tensor) else _numbers(answer)
-    if given.ndim not in (1, 2) or len(given) != count:
+    if given.ndim not in (1, 2) or len(given) != count or 0 in given.shape[1:]:
         raise ModelError(
-            f"a model must give a number or a row of them for each input; got {tuple(given.shape)} for {count}"
+            "a model must give a number or a row of them for each input; "
+            f"got shape {tuple(given.shape)} for {count} input{'s' * (count != 1)}"
         )
     if not bool(given.isfinite().all()):
         bad = int((~given.isfinite().reshape(count, -1).all(1)).nonzero()[0, 0])
@@ -97,13 +110,16 @@ def answer_rows(answer: object, count: int) -> Float[Tensor, "rows outputs"]:
 
 
 def _numbers(answer: object) -> Tensor:
-    """An array or list as a tensor; words get a sentence."""
-    words = np.asarray(answer)
-    if words.dtype.kind in "US" and words.size:
-        raise ModelError(
-            f"the model answers with words such as {str(words.flat[0])!r}; give numbers: predict_proba, a score"
-        )
-    return torch.as_tensor(answer)
+    """An array or list as a tensor; words, and what is no number either, get a sentence."""
+    given = np.asarray(answer)
+    if given.dtype.kind in "biuf":
+        return torch.as_tensor(given)
+    first = given.flat[0] if given.size else None
+    if isinstance(first, str | bytes):
+        raise ModelError(f"the model answers with words such as {str(first)!r}; give numbers: predict_proba, a score")
+    if not isinstance(first, Real):
+        raise ModelError(f"a model must give numbers; got {type(first).__name__}")
+    return torch.as_tensor(given.astype(np.float64))  # numbers of Python, one by one
 
 
 class ModelError(RuntimeError):

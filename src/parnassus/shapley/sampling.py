@@ -3,12 +3,11 @@
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from parnassus.shapley.attribution import Attribution, demand_steady, explain_exactly
 from parnassus.shapley.game import MOST, Worth, members
 from parnassus.shapley.masking import ValueFunction
+from parnassus.shapley.model import Rows, as_rows
 from parnassus.shapley.stopping import Remembered, until
 from parnassus.shapley.values import Estimate, shapley_values
 
@@ -25,7 +24,7 @@ class Estimator(Protocol):
 def explain_by(
     estimator: Estimator,
     value: ValueFunction,
-    x: Float[Tensor, "rows features"],
+    x: Rows,
     budget: int,
     *,
     generator: torch.Generator | None = None,
@@ -36,6 +35,7 @@ def explain_by(
     """
     if value.players <= MOST and budget >= 2**value.players:
         return explain_exactly(value, x)
+    x = as_rows(x)
     demand_steady(value, x)
     worth = Remembered(lambda coalitions: value(x, coalitions))
     return _attributed(worth, estimator(worth, value.players, budget, generator=generator), value.players)
@@ -44,7 +44,7 @@ def explain_by(
 def explain_by_until(
     estimator: Estimator,
     value: ValueFunction,
-    x: Float[Tensor, "rows features"],
+    x: Rows,
     error: float,
     *,
     first: int,
@@ -56,6 +56,7 @@ def explain_by_until(
     Every round keeps the samples of those before; one that may ask about all 2^M coalitions does, and is exact. Whether
     the wish was met is told by the errors.
     """
+    x = as_rows(x)
     demand_steady(value, x)
     worth = Remembered(lambda coalitions: value(x, coalitions))
     seed = int(torch.randint(2**62, (), generator=generator))

@@ -13,6 +13,10 @@ from parnassus.shapley.portions import at_once
 
 TOGETHER = 2**22
 """Numbers that the gradients of one call may have: inputs × outputs × features."""
+NO_GRADIENTS = (
+    "the model's answers have no gradients: it computes outside torch, detaches them or forbids them; "
+    "use explain, which only asks"
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,13 @@ class Slopes:
     def _pulled_back(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs features"]:
         with torch.enable_grad(), evaluating(self.model):
             inputs = self.at_weights(z).detach().requires_grad_()
-            return pulled_back(answer_rows(self.model(inputs), len(z)), inputs).to(z.device)
+            try:
+                answer = self.model(inputs)
+            except RuntimeError as error:
+                if "requires grad" in str(error):  # it made an array of its input
+                    raise ModelError(NO_GRADIENTS) from error
+                raise
+            return pulled_back(answer_rows(answer, len(z)), inputs).to(z.device)
 
     def at_weights(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count *shape"]:
         """Where the module has its weights, and of their precision."""
@@ -61,10 +71,7 @@ def pulled_back(
 ) -> Float[Tensor, "count outputs features"]:
     """The gradient of every output; that of an output which does not ask the input is 0."""
     if not answers.requires_grad:
-        raise ModelError(
-            "the model's answers have no gradients: it computes outside torch, detaches them or forbids them; "
-            "use explain, which only asks"
-        )
+        raise ModelError(NO_GRADIENTS)
     last = answers.shape[1] - 1
     each = [
         torch.autograd.grad(answers[:, output].sum(), inputs, retain_graph=output < last, allow_unused=True)[0]

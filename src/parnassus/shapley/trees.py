@@ -14,12 +14,13 @@ from math import ceil, factorial
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Num
 from torch import Tensor
 
 from parnassus.shapley.attribution import Attribution
 from parnassus.shapley.game import members
 from parnassus.shapley.leaves import leaves_of, offset_of
+from parnassus.shapley.model import Rows, as_rows
 
 TOGETHER, PAIRS = 2**18, 2**19
 """Leaves × rows that are looked at at once, and leaves × rows × background."""
@@ -30,13 +31,16 @@ MOST = 10
 
 
 def explain_trees(
-    estimator: object, x: Float[Tensor, "rows features"], background: Float[Tensor, "others features"]
+    estimator: object,
+    x: Rows,
+    background: Float[Tensor, "others features"] | Num[np.ndarray, "others features"],
 ) -> Attribution:
     """Interventional Shapley values, v(S) = E_b f(x_S, b_∖S), of a model that is a sum of trees (book sec. 17.3).
 
     Of a classifier the outputs are its probabilities; of a boosted classifier the log-odds, for those are the sum.
     """
-    if x.shape[1] != background.shape[1] or not len(x) or not len(background):
+    x, background = as_rows(x), as_rows(background)
+    if x.shape[1] != background.shape[1]:
         raise ValueError(
             f"rows and background must be rows of the same features; got x {tuple(x.shape)}, "
             f"background {tuple(background.shape)}"
@@ -52,18 +56,17 @@ def explain_trees(
     return _attributed(base, values)
 
 
-def explain_trees_by_cover(estimator: object, x: Float[Tensor, "rows features"]) -> Attribution:
+def explain_trees_by_cover(estimator: object, x: Rows) -> Attribution:
     """Path-dependent Shapley values: where a feature is not known, a tree is followed both ways, as training rows were.
 
     v(S) weighs a leaf by the share of them at each turn that asks for an unknown feature, and needs no background. It
     is neither the interventional nor the conditional expectation, but what is often shown (Lundberg et al. 2018).
     """
+    x = as_rows(x)
     leaves = leaves_of(estimator).to(x.device)
-    if not len(x) or not bool((leaves.cover > 0).all()):
-        raise ValueError(
-            f"there must be rows, and training rows of some weight in every leaf; got {len(x)} rows, "
-            f"{int((leaves.cover <= 0).any(1).sum())} leaves without weight"
-        )
+    if not bool((leaves.cover > 0).all()):
+        without = int((leaves.cover <= 0).any(1).sum())
+        raise ValueError(f"there must be training rows of some weight in every leaf; {without} leaves have none")
     base = offset_of(leaves, estimator, x[:SOME])
     values = x.new_zeros(leaves.value.shape[1], x.shape[1], len(x), dtype=torch.float64)
     for block in leaves.blocks(TOGETHER // (len(x) * max(1, leaves.feature.shape[1]))):

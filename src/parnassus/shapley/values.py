@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from scipy.special import ndtr, stdtrit
 from torch import Tensor
 
@@ -19,12 +19,18 @@ def subset_weights(players: int) -> Float[Tensor, " sizes"]:
     return torch.tensor([1 / (players * comb(players - 1, size)) for size in range(players)], dtype=torch.float64)
 
 
-def shapley_values(worth: Float[Tensor, "*games coalitions"]) -> Float[Tensor, "*games players"]:
+def as_real(worth: Num[Tensor, "*games coalitions"]) -> Float[Tensor, "*games coalitions"]:
+    """Worths that may be whole numbers, as reals: in whole numbers all weights would be 0."""
+    return worth if worth.is_floating_point() else worth.double()
+
+
+def shapley_values(worth: Num[Tensor, "*games coalitions"]) -> Float[Tensor, "*games players"]:
     """φ_i = (1/M) Σ_{S∌i} [v(S ∪ i) − v(S)] / C(M − 1, |S|) (book eq. 17.3).
 
     With w(s) the weight of a coalition of s players and w(−1) = w(M) = 0, it is Σ_{S∋i} [w(|S| − 1) + w(|S|)] v(S) −
     Σ_S w(|S|) v(S): each worth is read twice, not M times.
     """
+    worth = as_real(worth)
     players = players_of(worth)
     if players == 0:
         return worth[..., :0]
@@ -34,18 +40,19 @@ def shapley_values(worth: Float[Tensor, "*games coalitions"]) -> Float[Tensor, "
     return with_each((joining + staying) * worth) - (worth @ staying)[..., None]
 
 
-def banzhaf_values(worth: Float[Tensor, "*games coalitions"]) -> Float[Tensor, "*games players"]:
+def banzhaf_values(worth: Num[Tensor, "*games coalitions"]) -> Float[Tensor, "*games players"]:
     """β_i = 2^{1−M} Σ_{S∌i} [v(S ∪ i) − v(S)]: coalitions count alike, parts sum to anything (Banzhaf 1965)."""
-    players = players_of(worth)
-    weight = 0.5 ** (players - 1)
+    worth = as_real(worth)
+    weight = 0.5 ** (players_of(worth) - 1)
     return weight * (2 * with_each(worth) - worth.sum(-1, keepdim=True))
 
 
-def interactions(worth: Float[Tensor, "*games coalitions"]) -> Float[Tensor, "*games players players"]:
+def interactions(worth: Num[Tensor, "*games coalitions"]) -> Float[Tensor, "*games players players"]:
     """I_ij = Σ_{T⊇{i,j}} m(T) / (|T| − 1): what two have together beyond what each has (Grabisch and Roubens 1999).
 
     m(T) are the dividends. On the diagonal is φ_i = Σ_{T∋i} m(T) / |T|, Shapley's value, found another way.
     """
+    worth = as_real(worth)
     players = players_of(worth)
     m, size = dividends(worth), sizes(players).to(worth)
     is_in = members(players).to(worth)

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.atlas import exponent
 from parnassus.data import Split
 from parnassus.layers import mlp, tanh
 from parnassus.losses import mean_squared_error
@@ -214,11 +216,9 @@ def rms(off: Tensor) -> float:
 
 
 def slope(x: list[float], y: list[float]) -> float:
-    """The exponent r of y ∝ xʳ where y is known."""
-    log_x, log_y = (torch.tensor(each, dtype=torch.float64).log() for each in (x, y))
-    log_x, log_y = log_x[log_y.isfinite()], log_y[log_y.isfinite()]
-    log_x = log_x - log_x.mean()
-    return float(log_x @ log_y / log_x.square().sum())
+    """The exponent r of y ∝ xʳ where y is known, and not exactly 0."""
+    known = [(calls, error) for calls, error in zip(x, y, strict=True) if 0 < error < inf]
+    return exponent([calls for calls, _ in known], [error for _, error in known])
 
 
 def draw_errors(found: Mapping[str, list[Missed]]) -> "Figure":
