@@ -28,7 +28,7 @@ LIMIT = 2.0
 ZOO = ppo.Experiment(
     gym=True, learners=1, episodes=1, horizon=32, batch=256, epochs=20, discount=0.98, decay=0.8, normalised=False
 )
-"""rl-zoo's settings of PPO, which ours are not; of A2C they are the same."""
+"""rl-zoo's settings of PPO, which ours are not; of A2C they differ only in that ours bring numbers to one scale."""
 
 
 def ours(experiment: Experiment) -> float:
@@ -67,7 +67,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     steps = given.steps
-    plain = a2c.Experiment(gym=True, learners=1, episodes=1, budget=steps)
+    plain = a2c.Experiment(gym=True, learners=1, episodes=1, budget=steps, normalised=False)
     races: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
         "PPO": (lambda: theirs_ppo(steps), lambda: ours(replace(ZOO, budget=steps))),
         "A2C": (lambda: theirs_a2c(steps), lambda: ours(plain)),

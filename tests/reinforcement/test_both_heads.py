@@ -3,34 +3,39 @@
 import torch
 
 from parnassus.reinforcement.actor_critic import ActorCritic
+from parnassus.reinforcement.both_heads import pull_back
 from parnassus.reinforcement.environments.interface import Discrete
 from parnassus.reinforcement.laws import Choice
+from parnassus.reinforcement.stacked import Layer
+
+
+def layers(model: ActorCritic) -> list[Layer]:
+    """Hidden ones, then the heads, as they are registered."""
+    parameters = list(model.parameters())
+    return list(zip(parameters[::2], parameters[1::2], strict=True))
 
 
 def test_it_says_what_both_say_alone() -> None:
+    """And the gradient written out is the one that autograd finds, of all rows and of the first ones."""
     torch.manual_seed(0)
     model, x = ActorCritic(4, Discrete(3), hidden=(16, 16, 8), learners=2).double(), torch.randn(2, 30, 4).double()
-    weights = torch.randn(2, 30, 3).double(), torch.randn(2, 30).double()
-
-    law, values = model(x)
-    alone, judged = model.law(x), model.values(x)
-    assert isinstance(law, Choice)
-    assert isinstance(alone, Choice)
-    found = torch.autograd.grad((law.logits * weights[0]).sum() + (values * weights[1]).sum(), list(model.parameters()))
-    wanted = torch.autograd.grad(
-        (alone.logits * weights[0]).sum() + (judged * weights[1]).sum(), list(model.parameters())
-    )
-    torch.testing.assert_close(law.logits, alone.logits, atol=1e-13, rtol=0)
-    torch.testing.assert_close(values, judged, atol=1e-13, rtol=0)
-    for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-12, rtol=0)
-    with torch.no_grad():
-        assert torch.equal(model(x)[1], values)
+    for rows in (30, 20):
+        of_answer, of_value = torch.randn(2, rows, 3).double(), torch.randn(2, rows).double()
+        law, values = model(x)
+        assert isinstance(law, Choice)
+        loss = (law.logits[:, :rows] * of_answer).sum() + (values[:, :rows] * of_value).sum()
+        wanted = torch.autograd.grad(loss, list(model.parameters()))
+        trace = model.traced(x)
+        torch.testing.assert_close(trace.answer, law.logits.detach(), atol=1e-13, rtol=0)
+        torch.testing.assert_close(trace.value[..., 0], values.detach(), atol=1e-13, rtol=0)
+        for _ in range(2):  # written anew, not added
+            pull_back(trace, layers(model), of_answer, of_value[..., None])
+        torch.testing.assert_close([own.grad for own in model.parameters()], list(wanted), atol=1e-12, rtol=0)
 
 
 def test_the_actor_alone_learns_where_the_critic_is_left_out() -> None:
     model, x = ActorCritic(4, Discrete(3)), torch.randn(1, 5, 4)
-    model(x)[0].logits.sum().backward()
+    pull_back(model.traced(x), layers(model), torch.ones(1, 5, 3), torch.zeros(1, 5, 1))
     first = model.hidden[0].weight.grad
     assert isinstance(first, torch.Tensor)
     assert bool((first[0] != 0).any())
@@ -42,5 +47,5 @@ def test_a_small_input_keeps_its_slope() -> None:
     model = ActorCritic(1, Discrete(2), hidden=(4,))
     x = torch.linspace(-1e-3, 1e-3, 101).view(1, -1, 1)
     with torch.no_grad():
-        off = (model(x)[1] - model.values(x)).abs().max()
+        off = (model.traced(x).value[..., 0] - model.values(x)).abs().max()
     assert float(off) < 1e-6

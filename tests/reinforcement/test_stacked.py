@@ -20,11 +20,6 @@ def test_each_learner_has_a_network_of_its_own() -> None:
     assert not torch.allclose(first[0], first[1])
 
 
-def test_some_of_a_stack() -> None:
-    layer, x = StackedLinear(4, 3, 2), torch.randn(4, 6, 3)
-    assert torch.allclose(layer.some(x[1:3], slice(1, 3)), layer(x)[1:3])
-
-
 def test_weights_begin_orthogonal() -> None:
     weight = StackedLinear(2, 6, 6, gain=2.0).weight[1]
     assert torch.allclose(weight @ weight.mT, 4 * torch.eye(6), atol=1e-5)

@@ -54,7 +54,7 @@ LIVES: dict[str, Any] = {
 }
 BATCHES: dict[str, Any] = {"horizon": 20, "batch": 40, "epochs": 4}
 AGENTS: dict[str, a2c.Experiment | ppo.Experiment | trpo.Experiment] = {
-    "a2c": a2c.Experiment(**LIVES, horizon=5),
+    "a2c": a2c.Experiment(**LIVES, horizon=5, normalised=False),
     "ppo": ppo.Experiment(**LIVES, **BATCHES, normalised=False),
     "trpo": trpo.Experiment(**LIVES, **BATCHES),
 }

@@ -98,7 +98,7 @@ def evaluate(
     """Say what the agents of trained runs return: mean, spread and interquartile mean over their seeds.
 
     Args:
-        names: the runs; an unambiguous beginning will do, and `last`
+        names: the runs; an unambiguous beginning will do, and `last`, which it is unless told
         episodes: of each learner
         drawn: draw actions as in training, instead of taking the best
         seed: another seed, other episodes

@@ -1,5 +1,6 @@
 """`parnassus watch RUN`: let a trained agent play, and write what it does as a film."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor
 from parnassus.cli.playing import Player
 from parnassus.reinforcement.environments import SIMULATED, BrokenEnvironmentError, Environments, Gymnasium
 from parnassus.reinforcement.environments.copies import made
+from parnassus.reinforcement.environments.interface import endless
 from parnassus.runs.errors import RunError
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 MOST = 10  # episodes of a film
 JUDGED = 20  # episodes of every learner, to find the best
 FASTEST = 25.0  # pictures a second; of more than these only some are kept
-WIDEST = 480  # pixels
+WIDEST, NARROWEST = 480, 240  # pixels; on less the line above a picture has no room
 REST = 1_000  # milliseconds for which the last picture of an episode stays
 SECONDS_A_STEP = {"Acrobot-v1": 1 / 15, "CartPole-v1": 1 / 50, "MountainCar-v0": 1 / 30, "Pendulum-v1": 1 / 30}
 
@@ -65,7 +67,8 @@ def watch(player: Player, *, episodes: int, learner: int | None, seed: int, out:
     ends: list[Scene] = []
     path.parent.mkdir(parents=True, exist_ok=True)
     write_gif(shown(played(player, stage, chosen, episodes), ends, seconds=stage.seconds), path)
-    print(f"{player.name}, {player.experiment.env}: learner {chosen + 1} of {learners}")
+    best = ", the best of them" if learner is None and learners > 1 else ""
+    print(f"{player.name}, {player.experiment.env}: learner {chosen + 1} of {learners}{best}")
     for end in ends:
         print(f"episode {end.episode}: return {end.score:.6g} in {end.step} {'step' if end.step == 1 else 'steps'}")
     if episodes > 1:
@@ -92,6 +95,8 @@ def played(player: Player, stage: Stage, learner: int, episodes: int) -> Iterato
         yield Scene(stage.picture(led_to[0], action[0]), episode, step, score, over)
         if over:
             episode, step, score = episode + 1, 0, 0.0
+        elif step == stage.worlds.longest:
+            raise endless(step)
 
 
 def drawn_here(player: Player) -> Stage:
@@ -130,10 +135,11 @@ def drawing(name: str) -> "gymnasium.Env[Any, Any]":
     """A world of gymnasium that draws itself, or a sentence."""
     from gymnasium.error import Error
 
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures without a window: pygame complains if it finds none
     try:
         world = made(name, pictures=True)
     except BrokenEnvironmentError as error:
-        raise BrokenEnvironmentError(f"{name} has no pictures to make a film of: {error}") from None
+        raise BrokenEnvironmentError(f"there are no pictures to make a film of: {error}") from None
     try:
         world.reset()
         if not isinstance(world.render(), np.ndarray):
@@ -160,8 +166,8 @@ def titled(scene: Scene) -> "Picture":
 
     picture = Image.fromarray(scene.picture)
     picture.thumbnail((WIDEST, WIDEST))
-    page = Image.new("RGB", (picture.width, picture.height + 22), "white")
-    page.paste(picture, (0, 22))
+    page = Image.new("RGB", (max(NARROWEST, picture.width), picture.height + 22), "white")
+    page.paste(picture, ((page.width - picture.width) // 2, 22))
     words = f"episode {scene.episode}   step {scene.step}   return {scene.score:.1f}"
     ImageDraw.Draw(page).text((8, 5), words, fill="#2b2e33", font_size=12)
     return np.asarray(page)

@@ -22,7 +22,7 @@ class Settings:
     discount: float = 0.99
     decay: float = 1.0
     entropy: float = 0.0
-    normalised: bool = False
+    normalised: bool = True
 
 
 TUNED = {

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from parnassus.reinforcement.both_heads import Trace, both_heads, pull_back, traced
+from parnassus.reinforcement.both_heads import Trace, pull_back, traced
 from parnassus.reinforcement.environments.interface import Actions, Continuous
 from parnassus.reinforcement.law_slopes import law_slopes
 from parnassus.reinforcement.laws import ActionLaw, Choice, Spread
 from parnassus.reinforcement.moments import Moments
-from parnassus.reinforcement.stacked import StackedLinear, written
+from parnassus.reinforcement.stacked import Layer, StackedLinear, written
 
 
 class ActorCritic(nn.Module):
@@ -51,14 +51,14 @@ class ActorCritic(nn.Module):
         return self._through(self._normal(x), 1).squeeze(-1)
 
     def forward(self, x: Float[Tensor, "learners batch features"]) -> tuple[ActionLaw, Float[Tensor, "learners batch"]]:
-        """π(·|s) and v(s), for learning: slopes of the slopes are those of `law` and `values` alone."""
-        answer, value = both_heads(self._normal(x), self._weights, self._biases)
-        return self._law(answer), value.squeeze(-1)
+        """π(·|s) and v(s)."""
+        x = self._normal(x)
+        return self._law(self._through(x, 0)), self._through(x, 1).squeeze(-1)
 
     @torch.no_grad()
     def traced(self, x: Float[Tensor, "learners batch features"]) -> Trace:
-        """The same, with what `pull_back` needs of it."""
-        return traced(self._normal(x), self._weights, self._biases)
+        """The same in one pass, with what `pull_back` needs of it."""
+        return traced(self._normal(x), self._by_layer)
 
     def said(self, trace: Trace, rows: int) -> tuple[ActionLaw, Float[Tensor, "learners rows"]]:
         """π(·|s) and v(s) in the first states of a trace."""
@@ -76,17 +76,13 @@ class ActorCritic(nn.Module):
         """The gradient of a loss into every parameter's `grad`, from ∂L/∂log π(a|s), ∂L/∂v(s) and ∂L/∂H(s)."""
         law, _ = self.said(trace, of_value.shape[1])
         slopes = law_slopes(law, actions, of_log_prob, of_entropy)
-        pull_back(trace, self._weights, self._biases, slopes.answer, of_value.unsqueeze(-1))
+        pull_back(trace, self._by_layer, slopes.answer, of_value.unsqueeze(-1))
         if self.log_std is not None and slopes.log_std is not None:
             torch.sum(slopes.log_std, 1, keepdim=True, out=written(self.log_std))
 
     @property
-    def _weights(self) -> list[nn.Parameter]:
-        return [layer.weight for layer in self._at_hand]
-
-    @property
-    def _biases(self) -> list[nn.Parameter]:
-        return [layer.bias for layer in self._at_hand]
+    def _by_layer(self) -> list[Layer]:
+        return [(layer.weight, layer.bias) for layer in self._at_hand]
 
     def _through(self, x: Tensor, which: int) -> Tensor:
         """The actors' networks alone, or the critics': the first half of every stack, or the second."""

@@ -8,7 +8,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from parnassus.reinforcement.environments.copies import made
-from parnassus.reinforcement.environments.interface import BrokenEnvironmentError, Environments
+from parnassus.reinforcement.environments.interface import BrokenEnvironmentError, Environments, endless
 
 GOALS: dict[str, float | None] = {
     "Acrobot-v1": -100.0,
@@ -70,6 +70,8 @@ def episode_returns(
         playing &= ~(terminated | truncated)
         if not bool(playing.any()):
             break
+    else:
+        raise endless(environments.longest)
     returns: Tensor = total.unflatten(0, (learners, -1))
     return returns
 

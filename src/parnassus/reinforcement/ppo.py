@@ -31,7 +31,7 @@ class Settings:
 
 TUNED = {
     "Acrobot-v1": Settings(500_000, 16, 256, 256, 10, 1e-3, 0.2, 0.99, 0.94, 0.0, True),
-    "LunarLander-v3": Settings(1_000_000, 16, 1_024, 1_024, 10, 1e-3, 0.2, 0.999, 0.98, 0.01, False),
+    "LunarLander-v3": Settings(1_000_000, 16, 256, 256, 5, 1e-3, 0.2, 0.999, 0.98, 0.0, True),
     "MountainCar-v0": Settings(1_000_000, 16, 16, 64, 4, 3e-4, 0.2, 0.99, 0.98, 0.0, True),
     "Pendulum-v1": Settings(200_000, 16, 128, 256, 20, 1e-3, 0.2, 0.9, 0.95, 0.0, False),
 }

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.reinforcement.stacked import StackedLinear, StackedMLP, written
+from parnassus.reinforcement.stacked import Layer, StackedLinear, StackedMLP, pull_through, written
 
 FEW = 16
 """Rows from which on the last layer's weights, of few columns, are worth laying along these: half the time of reading
@@ -39,7 +39,7 @@ class RectifiedMLP(StackedMLP):
         self._at_hand = tuple(cast("Iterable[StackedLinear]", self.layers))
 
     @property
-    def _by_layer(self) -> list[tuple[nn.Parameter, nn.Parameter]]:
+    def _by_layer(self) -> list[Layer]:
         return [(layer.weight, layer.bias) for layer in self._at_hand]
 
     def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
@@ -56,18 +56,14 @@ class RectifiedMLP(StackedMLP):
 
     @torch.no_grad()
     def pull_back(self, trace: Trace, slope: Float[Tensor, "learners batch outputs"]) -> None:
-        """The gradient of a loss L into every parameter's `grad`, from `slope`, ∂L/∂ what was said.
+        """The gradient of a loss L into every parameter's `grad`, from `slope`, ∂L/∂ what was said."""
+        *hidden, (weight, bias) = self._by_layer
+        written(weight).copy_(torch.bmm(slope.mT, trace.shown[-1]).mT)  # (gᵀ h)ᵀ: faster where g has few columns
+        torch.sum(slope, 1, keepdim=True, out=written(bias))
+        if hidden:
+            pull_through(hidden, trace.shown, torch.bmm(slope, weight.mT), _before_relu)
 
-        ∂L/∂W_k = h_{k−1}ᵀ g_k,  ∂L/∂b_k = Σ_rows g_k,  g_{k−1} = (g_k W_kᵀ) ⊙ [h_{k−1} > 0]
-        """
-        shown, thin = list(trace.shown), True
-        for weight, bias in reversed(self._by_layer):
-            seen = shown.pop()
-            if thin:
-                written(weight).copy_(torch.bmm(slope.mT, seen).mT)  # (gᵀ h)ᵀ: the faster way where g has few columns
-            else:
-                torch.bmm(seen.mT, slope, out=written(weight))
-            torch.sum(slope, 1, keepdim=True, out=written(bias))
-            if shown:
-                slope = torch.bmm(slope, weight.mT).mul_(seen.sign())  # h ≥ 0: its sign is [h > 0]
-            thin = False
+
+def _before_relu(slope: Tensor, said: Tensor) -> Tensor:
+    """∂L/∂z from ∂L/∂h, where h = max(0, z): times [h > 0], the sign of h, which is never below 0."""
+    return slope.mul_(said.sign())

@@ -3,10 +3,14 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import sqrt
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+Layer: TypeAlias = tuple[nn.Parameter, nn.Parameter]
+"""Weight and bias of a stacked layer."""
 
 
 class StackedLinear(nn.Module):
@@ -24,10 +28,6 @@ class StackedLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
         return torch.baddbmm(self.bias, x, self.weight)
-
-    def some(self, x: Float[Tensor, "some batch inputs"], which: slice) -> Float[Tensor, "some batch outputs"]:
-        """The same for some of the stack alone."""
-        return torch.baddbmm(self.bias[which], x, self.weight[which])
 
 
 class StackedMLP(nn.Module):
@@ -64,6 +64,34 @@ def written(parameter: nn.Parameter) -> Tensor:
     if parameter.grad is None:
         parameter.grad = torch.empty_like(parameter)
     return parameter.grad
+
+
+def write_slopes(
+    layer: Layer, shown: Float[Tensor, "learners batch inputs"], slope: Float[Tensor, "learners batch outputs"]
+) -> None:
+    """∂L/∂W = hᵀ g and ∂L/∂b = Σ_rows g of a layer that was shown h, from g, ∂L/∂ what it said."""
+    weight, bias = layer
+    torch.bmm(shown.mT, slope, out=written(weight))
+    torch.sum(slope, 1, keepdim=True, out=written(bias))
+
+
+def pull_through(
+    layers: Sequence[Layer],
+    shown: Sequence[Float[Tensor, "learners batch _"]],
+    slope: Float[Tensor, "learners batch outputs"],
+    before: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    """The same for hidden layers, the last one first, from `slope`, ∂L/∂h of the last; it may be written over.
+
+        g_k = before(∂L/∂h_k, h_k),   ∂L/∂h_{k−1} = g_k W_kᵀ
+
+    `shown` are the input and all hidden answers, h_0 … h_n; `before` goes back through the activation.
+    """
+    for k in range(len(layers) - 1, -1, -1):
+        slope = before(slope, shown[k + 1])
+        write_slopes(layers[k], shown[k], slope)
+        if k:
+            slope = torch.bmm(slope, layers[k][0].mT)
 
 
 def clip_each(parameters: Sequence[nn.Parameter], most: float, *, learners: int) -> Float[Tensor, " learners"]:

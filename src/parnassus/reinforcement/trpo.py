@@ -33,9 +33,9 @@ class Settings:
     products: int = 15
     batch: int = 256
     epochs: int = 20
-    lr: float = 1e-3
+    lr: float = 2e-3
     discount: float = 0.98
-    decay: float = 0.98
+    decay: float = 0.9
 
 
 TUNED = {

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from parnassus.reinforcement.actor_critic import ActorCritic
 from parnassus.reinforcement.actor_vector import ActorVector
-from parnassus.reinforcement.environments.interface import Environments
+from parnassus.reinforcement.environments.interface import Environments, endless
 from parnassus.reinforcement.judged import by_learner
 from parnassus.reinforcement.returns import discounted_returns
 
@@ -50,12 +50,16 @@ def whole_episodes(
     observation = environments.reset()
     live = torch.ones(environments.copies, dtype=torch.bool, device=observation.device)
     seen: list[tuple[Tensor, ...]] = []
-    while bool(live.any()):
+    for _ in range(environments.longest):
         here = observation.unflatten(0, (learners, -1))
         action = act(here)
         observation, reward, terminated, truncated, _ = environments.step(action.flatten(0, 1))
         seen.append((here, action, reward.unflatten(0, (learners, -1)), live.unflatten(0, (learners, -1))))
         live = live & ~(terminated | truncated)
+        if not bool(live.any()):
+            break
+    else:
+        raise endless(environments.longest)
     return Episodes(*(torch.stack(column) for column in zip(*seen, strict=True)))
 
 

@@ -16,8 +16,8 @@ from parnassus.reinforcement.environments.workers import Workers
 if TYPE_CHECKING:
     import gymnasium
 
-ENDLESS = 2**31
-"""Steps of an episode where gymnasium sets no limit."""
+ENDLESS = 20_000
+"""Steps after which an episode counts as endless where gymnasium sets no limit."""
 
 FORGOTTEN = 1_000
 """Steps that no episode in hand needs, after which they are forgotten."""

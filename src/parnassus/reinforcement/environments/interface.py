@@ -12,6 +12,14 @@ class BrokenEnvironmentError(RuntimeError):
     """An environment that cannot be used, or broke while in use, in a sentence."""
 
 
+def endless(steps: int) -> BrokenEnvironmentError:
+    """What to raise where a whole episode is wanted, and after so many steps there is none."""
+    return BrokenEnvironmentError(
+        f"an episode is not over after {steps:,} steps: an environment that may go on for ever needs a limit of time, "
+        "max_episode_steps where it is registered"
+    )
+
+
 @dataclass(frozen=True)
 class Discrete:
     """Actions 0 … count − 1."""

@@ -59,7 +59,7 @@ class Experiment(Agent):
     updates: int | None = None  # batches learned from each time
     batch: int | None = None  # transitions of a batch
     capacity: int | None = None  # transitions remembered
-    starts: int | None = None  # steps before anything is learned
+    starts: int | None = None  # steps before anything is learned; may be 0
     held: int | None = None  # steps for which the other network is held
     lr: float | None = None  # Adam's learning rate
     discount: float | None = None  # what a reward a step later counts
@@ -154,4 +154,4 @@ class Experiment(Agent):
             if time % max(1, times // 200) == 0 or time == times - 1:
                 run.record(collector.steps, **collector.progress)
         hold(model, mean)
-        return ppo.judge(run, self, model, told, collector.steps)
+        return ppo.judge(run, self, model, collector.steps)

@@ -3,9 +3,8 @@
 Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -93,15 +92,15 @@ class Experiment(Actor):
             if solved:
                 break
         if until is None:
-            return judge(run, self, model, told, collector.steps)
+            return judge(run, self, model, collector.steps)
         run.note("solved", until.story(collector.steps, run.seconds))
-        return judge(run, self, model, told, collector.steps, returns=until.returns)
+        return judge(run, self, model, collector.steps, returns=until.returns)
 
 
 def judge(
-    run: Run, experiment: Learners, model: nn.Module, told: Any, steps: int, *, returns: Tensor | None = None
+    run: Run, experiment: Learners, model: nn.Module, steps: int, *, returns: Tensor | None = None
 ) -> dict[str, float]:
-    """How the learners came on, and what they reach in whole episodes at their best; `told` are the settings used.
+    """How the learners came on, and what they reach in whole episodes at their best.
 
     `returns` are those of these episodes, where they were played already.
     """
@@ -114,7 +113,5 @@ def judge(
     who = "1 learner" if learners == 1 else f"{learners} learners"
     if curves["learner 1"][0]:  # not where the budget ended before an episode did
         run.figure("learning", learning_curves(curves, goal=goal), f"{who} on {experiment.env}, exploring.{dashed}")
-    numbers = [{"setting": name, "value": value} for name, value in asdict(told).items()]
-    run.table("numbers", numbers, "What was told, and for the rest what suits the environment.")
     run.table("learners", learners_table(returns), f"{experiment.episodes} episodes each, the best action always.")
     return {**summary(returns, goal), "steps_a_second": steps * learners / spent}

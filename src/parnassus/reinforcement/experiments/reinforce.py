@@ -5,6 +5,7 @@ Learners of both kinds go side by side in one process. All have a critic; only o
 
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +36,7 @@ expected = {
     "area_without": reported("the same without"),
     "variance_share": at_most(0.3, "variance of the gradient with the baseline, as a share of that without; median"),
 }
-profiles = {"smoke": {"updates": 2, "copies": 2, "learners": 2, "episodes": 2}, "gpu": {"copies": 64, "updates": 500}}
+profiles = {"smoke": {"updates": 2, "copies": 2, "learners": 2, "episodes": 2}, "gpu": {"copies": 64, "updates": 120}}
 
 MEASURED = 5  # updates between two measurements of the variance
 
@@ -83,7 +84,7 @@ class Experiment(Actor):
             theta.grad = actor.slope(reinforce_objective(model, seen, weights).mean(1).sum())
             if update % MEASURED == 0:
                 shares = self.shares(model, seen, values)
-                run.record(update, **{f"share/{i}": share for i, share in enumerate(shares.tolist())})
+                run.record(update, **{f"share/{i}": own for i, own in enumerate(shares.tolist(), 1) if isfinite(own)})
             ascent.step()
             actor.write(theta.detach())
             for _ in range(self.critic_steps):
@@ -94,7 +95,7 @@ class Experiment(Actor):
         judging = self.worlds(self.learners * self.episodes, run.device)
         returns = episode_returns(judging, lambda x: self.act(model, x), self.learners)
         played = torch.tensor([run.curve(f"return/{i + 1}")[1] for i in range(self.learners)])
-        shares = torch.tensor([run.curve(f"share/{i}")[1] for i in range(self.learners)])
+        shares = self.measured(run)
         self.draw(run, played, shares)
         run.table(
             "learners",
@@ -108,16 +109,27 @@ class Experiment(Actor):
             "return_without": float(without.mean()),
             "area_with": float(quiet.mean()),
             "area_without": float(early.mean()),
-            "variance_share": float(shares.median()),
+            "variance_share": float(shares.nanmedian().nan_to_num(1.0)),  # of no variance, nothing was taken
         }
 
     def shares(self, model: ActorCritic, seen: Episodes, values: Tensor) -> Tensor:
-        """What the baseline leaves of the variance of the gradient: the same policy, the same episodes."""
+        """What the baseline leaves of the variance of the gradient: the same policy, the same episodes.
+
+        Not a number where all episodes are alike: there is no variance that it could lessen.
+        """
         left, all_of_it = (
             slope_variance(model, seen, reinforce_weights(seen, baseline, discount=self.discount))
             for baseline in (values, 0.0)
         )
-        return left / all_of_it
+        return torch.where(all_of_it > 0, left / all_of_it, torch.nan)
+
+    def measured(self, run: Run) -> Tensor:
+        """The shares of each learner at every measurement, as they were recorded."""
+        found = torch.full((self.learners, len(range(0, self.updates, MEASURED))), torch.nan)
+        for learner, own in enumerate(found):
+            updates, shares = run.curve(f"share/{learner + 1}")
+            own[torch.tensor(updates, dtype=torch.int64) // MEASURED] = torch.tensor(shares)
+        return found
 
     def draw(self, run: Run, played: Tensor, shares: Tensor) -> None:
         kinds = dict(zip(("without", "with a baseline"), played.chunk(2), strict=True))
@@ -132,11 +144,13 @@ class Experiment(Actor):
             ),
             f"{self.env}, actions drawn: the mean of the learners of each kind, and how far they differ.",
         )
+        if bool(shares.isnan().all()):
+            return
         kinds = dict(zip(("learned without", "learned with a baseline"), shares.chunk(2), strict=True))
         run.figure(
             "variance",
             curves(
-                {name: (updates[::MEASURED], own.median(0).values) for name, own in kinds.items()},
+                {name: (updates[::MEASURED], own.nanmedian(0).values) for name, own in kinds.items()},
                 x_label="updates",
                 y_label="variance with the baseline / without",
                 log_y=True,

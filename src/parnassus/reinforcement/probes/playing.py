@@ -105,7 +105,7 @@ def policy_playing(
         **_sureness(episode, now),
         "return so far": float(episode.rewards[:now].sum()),
         "return in the end": float(episode.rewards.sum()),
-        "how it ended": ENDS[env] if episode.terminated else "not within these steps",
+        "how it ended": _end(env, episode),
     }
     return [
         Images("The world", _picture(env, episode, now), [f"step {now}"], about=PICTURE),
@@ -214,6 +214,12 @@ def _would_do(env: str, episode: Episode, now: int) -> Answer:
         y_label="density",
         marked=float(episode.actions[now]),
     )
+
+
+def _end(env: str, episode: Episode) -> str:
+    if episode.terminated:
+        return ENDS[env]
+    return "its time was up" if len(episode.rewards) == SIMULATED[env].longest else "not within these steps"
 
 
 def _action_values(env: str, episode: Episode, now: int) -> list[Answer]:
