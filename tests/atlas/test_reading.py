@@ -13,7 +13,7 @@ import pytest
 import parnassus.atlas
 from parnassus.atlas import Correction, Evidence
 from parnassus.atlas.catalogue import rows
-from parnassus.atlas.reading import Entry, Mark, experiments, heads, marks, names_in
+from parnassus.atlas.reading import Entry, Mark, Setting, experiments, heads, marks, names_in
 
 MARKS = marks()
 IDS = {row.id for row in rows()}
@@ -126,6 +126,24 @@ def test_a_file_is_read_without_being_imported(tmp_path: Path) -> None:
         ("sizes", "(1, 2)", "of the layers"),
         ("bare", "0.5", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "about", "least"),
+    [
+        ("int", "12", "steps of descent", 1),
+        ("int", "12", "blocks that learn x + 0.1 sin x", 1),
+        ("int", "0", "processes", 0),
+        ("int", "4", "processes; 0 for this one alone", 0),
+        ("int", "-3", "the first exponent", -3),
+        ("int | None", "None", "unless told, all", 1),
+        ("tuple[int, ...]", "(8, 4)", "of the layers", 1),
+        ("tuple[int, ...]", "()", "of the layers", 1),
+        ("float", "0.5", "rate", None),
+    ],
+)
+def test_the_least_of_a_whole_number(annotation: str, default: str, about: str, least: int | None) -> None:
+    assert Setting("x", annotation, default, about).least == least
 
 
 @pytest.mark.parametrize("where", ["claims.py", "claims/some.py"])

@@ -46,6 +46,7 @@ def test_a_run_prints_its_numbers_and_where_its_report_is(parnassus: Command, tm
     [
         (["--device", "abacus"], "device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'"),
         (["--threads", "0"], "threads must be positive; got 0"),
+        (["--hidden", "0"], "--hidden must be at least 1; got 0 ("),
         (["--name", "a/b"], "name must be the plain name of a folder; got 'a/b'"),
         (["--name", ".."], "name must be the plain name of a folder; got '..'"),
         (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),

@@ -45,11 +45,11 @@ def test_the_machine_has_the_options_that_a_page_offers() -> None:
 
 def other(field: Field, draw: random.Random) -> Value:
     """A value that the field does not hold by itself, of every size and sign that it takes."""
-    small, large = draw.choice((-1, 1)) * 10.0 ** draw.randint(-12, 3) * draw.random(), draw.randint(-9999, 99999)
+    small, least = draw.choice((-1, 1)) * 10.0 ** draw.randint(-12, 3) * draw.random(), field.least or 0
     draws: dict[Kind, Callable[[], Value]] = {
-        "whole": lambda: large,
+        "whole": lambda: draw.randint(least, 99999),
         "real": lambda: draw.choice((small, -1e-05, 3.0, 1e22, 0.1 + 0.2)),
-        "wholes": lambda: tuple(draw.randint(-5, 10**6) for _ in range(draw.randint(1, 6))),
+        "wholes": lambda: tuple(draw.randint(least, 10**6) for _ in range(draw.randint(1, 6))),
         "reals": lambda: (-1e-05, small, *(draw.random() for _ in range(draw.randint(0, 4)))),
         "switch": lambda: not field.default,
         "maybe": lambda: draw.choice((True, False)),
@@ -134,6 +134,13 @@ MAYBE = Field("threads", "whole", None, "threads", optional=True)
 )
 def test_what_is_typed_is_read(kind: Kind, typed: object, value: Value) -> None:
     assert Field("x", kind, 1, "", choices=("a", "b")).read(typed) == value
+
+
+@pytest.mark.parametrize(("kind", "typed"), [("whole", "0"), ("wholes", "3 0")])
+def test_less_than_the_least_is_refused(kind: Kind, typed: str) -> None:
+    assert Field("x", kind, 1, "", least=0).read(typed) in (0, (3, 0))
+    with pytest.raises(ValueError, match="x must be at least 1; got 0"):
+        Field("x", kind, 1, "", least=1).read(typed)
 
 
 @pytest.mark.parametrize(

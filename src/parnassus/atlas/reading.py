@@ -18,6 +18,9 @@ FUNCTION = re.compile(
     re.MULTILINE,
 )
 """A function: its head, its docstring if it has one, its body; but not one whose body is `...` behind its head."""
+WHOLE = re.compile(r"\bint\b")
+ZERO = re.compile(r"\b0\b(?!\.\d)")
+"""A help that says what 0 means, or that one counts from it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,15 @@ class Setting:
     annotation: str
     default: str
     help: str
+
+    @property
+    def least(self) -> int | None:
+        """The least whole number it takes: 1, or less where the default is or the help speaks of 0; None of others."""
+        if not WHOLE.search(self.annotation):
+            return None
+        default = ast.literal_eval(self.default)
+        known: tuple[int, ...] = default if isinstance(default, tuple) else (1 if default is None else default,)
+        return min((0 if ZERO.search(self.help) else 1, *known))
 
 
 @dataclass(frozen=True)

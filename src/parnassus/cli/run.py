@@ -49,6 +49,7 @@ def run(arguments: list[str]) -> int:
     preset = with_profile(module, launch.profile)
     recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
     demand_sense(options, launch)
+    demand_counts(entry, experiment)
     folder = start(recipe, options, launch.folder, name=launch.name)
     try:
         return carry_out(recipe, options, folder)
@@ -99,6 +100,16 @@ def demand_sense(options: Options, launch: Launch) -> None:
         raise RunError(f"name must be the plain name of a folder; got {launch.name!r}: choose the place with --folder")
 
 
+def demand_counts(entry: Entry, experiment: Experiment) -> None:
+    """Refuse numbers of things that are none, and fewer: what fails for want of them fails far from here."""
+    for setting in entry.settings:
+        given = getattr(experiment, setting.name)
+        for value in given if isinstance(given, tuple) else (given,):
+            if setting.least is not None and value is not None and value < setting.least:
+                flag = f"--{setting.name.replace('_', '-')}"
+                raise RunError(f"{flag} must be at least {setting.least}; got {value} ({setting.help})")
+
+
 def nothing_done(folder: RunFolder) -> bool:
     """Whether a run stopped before it had anything worth keeping."""
     return not (folder.path / "checkpoint.safetensors").exists() and not read_metrics(folder.path / "metrics.csv")
@@ -114,15 +125,18 @@ def say(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("measured", no_wrap=True)
     table.add_column("", justify="right")
-    table.add_column("expected" if judged else "laptop profile", no_wrap=True)
+    table.add_column("expected" if judged else "", no_wrap=True)
     table.add_column("", style="dim")
     for name, value in numbers.items():
         band = recipe.expected.get(name)
-        limits, about = (str(band), band.about) if band is not None else ("", "")
-        verdict = "" if band is None or not limits or not judged else _verdict(holds=band.holds(value))
+        limits = str(band) if band is not None and judged else ""
+        about = band.about if band is not None else ""
+        verdict = _verdict(holds=band.holds(value)) if band is not None and limits else ""
         table.add_row(name.replace("_", " "), number(value, 5), limits + verdict, escape(about))
     console = Console(highlight=False)
     console.print(table)
+    if not judged:
+        console.print("Expected bands hold for the laptop profile with its own settings: none is shown.", style="dim")
     console.print(f"report: {folder.path / 'report.html'}", soft_wrap=True)
 
 

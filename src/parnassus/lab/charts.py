@@ -17,6 +17,7 @@ NUMBER = (
 """How the axis writes a number: 0.01 and 1,000, but 1e-10."""
 GREY = "rgba(128,136,146,.35)"
 MARK = "rgba(128,136,146,1)"  # of no line's colour
+FEW = 20  # whole places on an axis that can all be named; of more, where the first and the last lie is no matter
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
@@ -45,6 +46,8 @@ def curves(
             "lineStyle": {"color": MARK, "type": "dashed", "width": 1.5},
             "label": {"show": False},
         }
+    places = {place for x, _ in lines.values() for place in x}
+    few = len(places) <= FEW and all(place == int(place) for place in places)
     return {
         "animation": False,
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
@@ -67,8 +70,10 @@ def curves(
             "name": lowered(x_label),
             "nameLocation": "middle",
             "nameGap": 24,
+            "min": "dataMin",
             "max": "dataMax",
-            "axisLabel": {"hideOverlap": True, "showMaxLabel": False},
+            **({"minInterval": 1} if few else {}),
+            "axisLabel": {"hideOverlap": True, "showMinLabel": few, "showMaxLabel": few},
             "splitLine": {"show": False},
             "axisLine": {"lineStyle": {"color": GREY}},
         },

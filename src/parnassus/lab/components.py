@@ -24,6 +24,7 @@ class Range(ui.element):
     def _moved(self, event: events.GenericEventArguments) -> None:
         if isinstance(event.args, int | float) and not isinstance(event.args, bool) and isfinite(event.args):
             self.value = min(self.high, max(self.low, event.args))
+            self.props["value"] = self.value  # drawn anew with the page around it, it stays where it was put
             self._tell(self.value)
 
     def set(self, value: float) -> None:

@@ -27,6 +27,7 @@ class Field:
     help: str
     choices: tuple[str, ...] = ()
     optional: bool = False  # may be left empty
+    least: int | None = None  # of whole numbers
 
     @property
     def label(self) -> str:
@@ -72,6 +73,8 @@ class Field:
             raise ValueError(f"{self.label} must be {what}, such as {self._example}; got “{text[:30]}”") from None
         if not isfinite(number):
             raise ValueError(f"{self.label} must be finite; got {text}")
+        if self.least is not None and number < self.least:
+            raise ValueError(f"{self.label} must be at least {self.least}; got {text}")
         return number
 
     @property
@@ -129,7 +132,7 @@ def _field(setting: Setting, known: Mapping[str, Collection[str]]) -> Field | No
         "tuple[float, ...]": "reals",
     }
     if base in kinds:
-        return Field(setting.name, kinds[base], default, setting.help, optional=optional)
+        return Field(setting.name, kinds[base], default, setting.help, optional=optional, least=setting.least)
     choices = _choices(setting, base, known)
     return Field(setting.name, "choice", default, setting.help, choices, optional) if choices else None
 

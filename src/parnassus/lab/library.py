@@ -31,6 +31,7 @@ class RunFacts:
     started: str
     seconds: float | None
     settings: Mapping[str, object]
+    used: Mapping[str, object]  # the same, with what was taken for those left open
     options: Mapping[str, object]
     result: Mapping[str, float]
 
@@ -143,6 +144,7 @@ def _facts(folder: RunFolder) -> RunFacts:
         started=str(about.get("started", "")),
         seconds=_real(seconds),
         settings=_mapping(about.get("settings")),
+        used=_mapping(about.get("used", about.get("settings"))),
         options=_mapping(about.get("options")),
         result={name: real for name, value in _mapping(numbers).items() if (real := _real(value)) is not None},
     )

@@ -4,16 +4,18 @@ Every function takes tensors or arrays and returns a matplotlib Figure in the ho
 """
 
 from collections.abc import Mapping, Sequence
-from math import ceil, sqrt
+from math import ceil, floor, log10, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parnassus.report.formulas import with_scripts
 from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, colours, plain, subplots
+from parnassus.report.numbers import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -104,9 +106,12 @@ def curves(
     for name, x in (marks or {}).items():
         ax.axvline(x, color=FAINT, linestyle="--", linewidth=1)
         ax.annotate(
-            name, (x, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), textcoords="offset points", va="top"
-        )
+            name, (x, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points", ha="center"
+        )  # above the frame, where no line passes
     ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    for axis, logarithmic in ((ax.xaxis, log_x), (ax.yaxis, log_y)):
+        if logarithmic:
+            plain_ticks(axis)
     if not log_x and all(np.all(as_array(x) == np.round(as_array(x))) for x, _ in lines.values()):
         ax.xaxis.get_major_locator().set_params(integer=True)
     if len(lines) > 4:
@@ -114,6 +119,15 @@ def curves(
     elif len(lines) > 1:
         ax.legend()
     return figure
+
+
+def plain_ticks(axis: "Axis") -> None:
+    """Where a logarithmic axis has no two powers of ten, write plain numbers, and of many only those with 2 and 5."""
+    low, high = sorted(axis.get_view_interval())
+    if floor(log10(high)) - ceil(log10(low)) < 1:
+        named = "25" if high > 5 * low else "123456789"
+        axis.set_major_formatter(lambda value, _: number(value, 6))
+        axis.set_minor_formatter(lambda value, _: number(value, 6) if f"{value:e}"[0] in named else "")
 
 
 def jagged(values: "NDArray[np.float64]") -> bool:

@@ -38,6 +38,14 @@ class Experiment(Protocol):
     def __call__(self, run: Run) -> Mapping[str, float]: ...
 
 
+@runtime_checkable
+class Settles(Protocol):
+    """An experiment that knows what suits where a setting was left open, None: its own dataclass of settings."""
+
+    @property
+    def settings(self) -> Experiment: ...
+
+
 @dataclass(frozen=True)
 class Recipe:
     """An experiment with what its file says about it."""
@@ -54,6 +62,13 @@ class Recipe:
     def settings(self) -> dict[str, object]:
         return asdict(self.experiment)
 
+    @property
+    def used(self) -> dict[str, object]:
+        """The same, with what the experiment takes for those that were left open."""
+        told = self.settings
+        found = asdict(self.experiment.settings) if isinstance(self.experiment, Settles) else {}
+        return {name: found.get(name) if value is None else value for name, value in told.items()}
+
 
 def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = None) -> RunFolder:
     """A new folder for this run; under torchrun the first process makes it and tells the others."""
@@ -65,6 +80,7 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
             "title": recipe.title,
             "profile": recipe.profile,
             "settings": recipe.settings,
+            **({} if recipe.used == recipe.settings else {"used": recipe.used}),
             "options": asdict(options),
             "command": command_line(),
             "started": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -143,7 +159,8 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
     for name, value in (numbers if isinstance(numbers, dict) else {}).items():
         band = recipe.expected.get(name)
         holds = band.holds(value) if band is not None and str(band) and judged else None
-        figures.append(Figure(name, value, str(band or ""), holds, band.about if band is not None else ""))
+        limits = str(band) if band is not None and judged else ""
+        figures.append(Figure(name, value, limits, holds, band.about if band is not None else ""))
     remark = (
         ""
         if judged
@@ -157,7 +174,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         remark=remark,
         story=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
-        settings=recipe.settings,
+        settings=recipe.used,
         facts=_facts(about, result),
         commands={
             "The same run": str(about["command"]),

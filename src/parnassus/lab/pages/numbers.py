@@ -10,8 +10,8 @@ from parnassus.report.numbers import number
 
 def number_card(entry: Entry | None, name: str, value: float, *, judged: bool) -> None:
     band = entry.expected.get(name) if entry is not None else None
-    limits = str(band) if band is not None else ""
-    holds = band.holds(value) if band is not None and limits and judged else None
+    limits = str(band) if band is not None and judged else ""
+    holds = band.holds(value) if band is not None and limits else None
     with tag("div", classes="number" + ("" if holds is None else " good" if holds else " bad")):
         tag("div", words(name), "name")
         tag("div", number(value), "value")
@@ -19,8 +19,6 @@ def number_card(entry: Entry | None, name: str, value: float, *, judged: bool) -
             with tag("div", classes="band"):
                 tag("span", f"expected {limits} ")
                 tag("span", "✓ inside" if holds else "✗ outside", "good-text" if holds else "bad-text")
-        elif limits:
-            tag("div", f"band {limits}", "band")
         if band is not None and band.about:
             maths(band.about, "div", "about")
 

@@ -15,6 +15,7 @@ from parnassus.lab.library import Library
 from parnassus.lab.subjects import SUBJECTS, subject_of
 from parnassus.lab.tags import button, link, live, maths, tag
 from parnassus.report.ink import PALETTE
+from parnassus.report.numbers import number
 from parnassus.report.page import heading
 
 
@@ -143,12 +144,12 @@ class Touch:
 
         def moved(place: float) -> None:
             value = min(spec["high"], max(spec["low"], 10**place if log else place))
-            shown.text = f"{int(value)}" if whole else f"{value:.3g}"
+            shown.text = number(int(value) if whole else value, 3)
             self._set(name, int(value) if whole else float(value))
 
         with tag("div", classes="name"):
             tag("span", spec["about"], id=f"about-{name}")
-            shown = live("output", f"{spec['start']}" if whole else f"{spec['start']:.3g}")
+            shown = live("output", number(spec["start"], 3))
         slider = Range(low, high, start, moved, step=1 if whole else (high - low) / 200)
         slider.props["aria-labelledby"] = f"about-{name}"
 

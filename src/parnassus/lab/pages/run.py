@@ -79,7 +79,7 @@ class RunPage:
         with tag("div", classes="two"):
             with tag("section"):
                 tag("h2", "Settings")
-                facts((words(name), number(value)) for name, value in self.facts.settings.items())
+                facts((words(name), number(value)) for name, value in self.facts.used.items())
             with tag("section"):
                 tag("h2", "This run")
                 facts(_about_run(about, self.facts))
