@@ -78,4 +78,4 @@ def test_a_run_goes_on_where_nothing_can_be_measured(
     recorded = [name for name in read_metrics(folder.path / "metrics.csv") if name.startswith("share/")]
     assert recorded == ([] if ways == 1 else ["share/1", "share/2"])
     assert (numbers["variance_share"] == 1) == (ways == 1)
-    assert (folder.path / "figures" / "variance.svg").exists() == (ways == 2)
+    assert (folder.path / "figures" / "share.svg").exists() == (ways == 2)

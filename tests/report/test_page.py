@@ -168,6 +168,7 @@ def test_metrics_of_a_family_share_a_chart(tmp_path: Path) -> None:
     assert len(charts) == 3
     assert ">test loss<" in charts[0]
     assert sorted(path.stem for path in tmp_path.glob("*.svg")) == ["metric-accuracy", "metric-elbo", "metric-loss"]
+    assert metric_charts(metrics, tmp_path, told=["loss", "samples"]) == charts[1:]
 
 
 @pytest.mark.parametrize(("low", "scale"), [(0.001, "log"), (0.0, "linear"), (-1.0, "linear")])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parnassus.report.ink import FAINT, INK, PALETTE, as_array, subplots
+from parnassus.report.plots import whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +31,7 @@ def learning_curves(
     if goal is not None:
         ax.axhline(goal, color=FAINT, linestyle="--", linewidth=1.2, label=f"{goal:g}")
     ax.set(xlabel=x_label, ylabel=y_label)
+    whole_ticks(ax.xaxis)
     if ax.get_legend_handles_labels()[1]:
         ax.legend()
     return figure
@@ -50,6 +52,7 @@ def divergences(
     ax.axhline(threshold, color=PALETTE[1], linewidth=1.4, label=f"threshold {threshold:g}")
     ax.set(xlabel=x_label, ylabel=y_label)
     ax.set_ylim(0, 1.25 * threshold)
+    whole_ticks(ax.xaxis)
     ax.legend(loc="upper right")
     return figure
 

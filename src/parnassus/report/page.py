@@ -1,7 +1,7 @@
 """The run's page: one HTML file that needs nothing else, light or dark as the reader's screen is."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,7 +59,9 @@ def render(page: Page, figures: Path) -> str:
         else item
         for index, item in enumerate(page.story)
     ]
-    charts = [inline_svg(svg, f"m{index}") for index, svg in enumerate(metric_charts(page.metrics, figures))]
+    told = [str(item["name"]) for item in page.story if item["kind"] == "figure"]
+    charts = metric_charts(page.metrics, figures, told)
+    charts = [inline_svg(svg, f"m{index}") for index, svg in enumerate(charts)]
     return environment.get_template("run.html").render(page=page, story=drawn, charts=charts)
 
 
@@ -74,10 +76,14 @@ def families(
     return found
 
 
-def metric_charts(metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path) -> list[str]:
-    """One chart for each family of metrics, drawn into `folder`."""
+def metric_charts(
+    metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path, told: Collection[str] = ()
+) -> list[str]:
+    """One chart for each family of metrics, drawn into `folder`; none for those that a figure has `told` of."""
     charts = []
     for family, lines in families(metrics).items():
+        if family in told:
+            continue
         positive = all(value > 0 for _, values in lines.values() for value in values)
         log_y = family.endswith("loss") and positive
         figure = curves(lines, x_label="step", y_label=words(family), log_y=log_y, smooth=True)

@@ -113,12 +113,20 @@ def curves(
         if logarithmic:
             plain_ticks(axis)
     if not log_x and all(np.all(as_array(x) == np.round(as_array(x))) for x, _ in lines.values()):
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        whole_ticks(ax.xaxis)
     if len(lines) > 4:
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # many names would cover the lines
     elif len(lines) > 1:
         ax.legend()
     return figure
+
+
+def whole_ticks(axis: "Axis") -> None:
+    """Ticks at whole numbers only, thousands apart: steps, places, counts."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
 
 
 def plain_ticks(axis: "Axis") -> None:

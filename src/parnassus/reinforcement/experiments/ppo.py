@@ -112,6 +112,6 @@ def judge(
     dashed = "" if goal is None else f" Dashed: {goal:g}, the mean return at which gymnasium counts it as solved."
     who = "1 learner" if learners == 1 else f"{learners} learners"
     if curves["learner 1"][0]:  # not where the budget ended before an episode did
-        run.figure("learning", learning_curves(curves, goal=goal), f"{who} on {experiment.env}, exploring.{dashed}")
+        run.figure("return", learning_curves(curves, goal=goal), f"{who} on {experiment.env}, exploring.{dashed}")
     run.table("learners", learners_table(returns), f"{experiment.episodes} episodes each, the best action always.")
     return {**summary(returns, goal), "steps_a_second": steps * learners / spent}

@@ -135,7 +135,7 @@ class Experiment(Actor):
         kinds = dict(zip(("without", "with a baseline"), played.chunk(2), strict=True))
         updates = torch.arange(self.updates)
         run.figure(
-            "learning",
+            "return",
             curves(
                 {name: (updates, own.mean(0)) for name, own in kinds.items()},
                 x_label="updates",
@@ -148,7 +148,7 @@ class Experiment(Actor):
             return
         kinds = dict(zip(("learned without", "learned with a baseline"), shares.chunk(2), strict=True))
         run.figure(
-            "variance",
+            "share",
             curves(
                 {name: (updates[::MEASURED], own.nanmedian(0).values) for name, own in kinds.items()},
                 x_label="updates",

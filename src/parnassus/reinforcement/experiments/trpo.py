@@ -85,7 +85,7 @@ class Experiment(Actor):
         divergence = {f"learner {i + 1}": run.curve(f"kl/{i + 1}") for i in range(self.learners)}
         kls = torch.tensor([kl for _, own in divergence.values() for kl in own])
         run.figure(
-            "divergence",
+            "kl",
             divergences(divergence, threshold=told.threshold),
             "KL(old ‖ new), the mean over the states seen, at every update. At 0 no step kept its promise.",
         )
