@@ -7,7 +7,7 @@ from html import escape
 SCRIPTS = re.compile(
     r"([_^])\{([^{}]*)\}"  # p_{σ_t}
     r"|(?<![A-Za-z]{2})(?<!_)([_^])([A-Za-z0-9]+|[α-ωΑ-Ω*+−])"  # x_t, Σ_yx, but not __init__
-    r"|(?<=[A-Za-z]{2})(_)([A-Za-z])(?![A-Za-z0-9_])"  # softmax_i, but not snake_case
+    r"|(?<=[A-Za-z]{2})(_)([A-Za-zα-ωΑ-Ω])(?![A-Za-z0-9_])"  # softmax_i, max_θ, but not snake_case
 )
 
 
