@@ -117,7 +117,10 @@ def test_a_wrong_value_gets_a_sentence_and_starts_nothing(page: Any, lab: Lab) -
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator(".problem").wait_for()
     keep(page, "wrong-value")
-    page.get_by_label("epochs", exact=True).fill("-3")  # a number, but of no use: the run itself says so
+    page.get_by_label("epochs", exact=True).fill("-3")
+    wait_for(page, "epochs must be at least 1; got -3")
+    page.get_by_label("epochs", exact=True).fill("3")
+    page.get_by_label("rate", exact=True).fill("-1")  # a number, but of no use: the run itself says so
     page.get_by_role("button", name="Run", exact=True).click()
     wait_for(page, "It did not start")
     assert len(run_folders(lab.root)) == before

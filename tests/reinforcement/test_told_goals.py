@@ -23,15 +23,15 @@ GOALS = {"CartPole-v1": ["475"], "Acrobot-v1": ["-100"], "Pendulum-v1": []}
 def test_a_report_tells_the_goal_of_its_own_environment(env: str, trained_run: Callable[..., Trained]) -> None:
     folder, goal = trained_run("ppo", env=env, **SHORT).folder.path, GOALS[env]
     told = "".join(f" Dashed: {each}, the mean return at which gymnasium counts it as solved." for each in goal)
-    caption = json.loads((folder / "story.json").read_text())["figure learning"]["caption"]
+    caption = json.loads((folder / "story.json").read_text())["figure return"]["caption"]
     assert caption == f"1 learner on {env}, exploring.{told}"
-    drawn = (folder / "figures" / "learning.svg").read_text()
+    drawn = (folder / "figures" / "return.svg").read_text()
     assert re.findall(r">(475|-[0-9.]+)</text>", drawn) == goal  # numbers at the axes have a true minus
 
 
 def test_no_curve_is_drawn_where_no_episode_has_ended(trained_run: Callable[..., Trained]) -> None:
     folder = trained_run("ppo", env="Acrobot-v1", copies=16, horizon=64, batch=64, learners=1).folder.path
-    assert "figure learning" not in json.loads((folder / "story.json").read_text())
+    assert "figure return" not in json.loads((folder / "story.json").read_text())
 
 
 @pytest.mark.parametrize("name", ["a2c", "dqn", "ppo", "reinforce", "trpo"])
