@@ -7,8 +7,6 @@ from torch import Tensor, nn
 from parnassus.attention import Block, LanguageModel, PositionalEmbedding, causal_mask, feed_forward
 from parnassus.attention.linear import (
     GROUP,
-    LinearSelfAttention,
-    RunningSums,
     causal_linear_attention,
     elu_features,
     kernel_weights,
@@ -17,6 +15,7 @@ from parnassus.attention.linear import (
     with_column,
     with_ones,
 )
+from parnassus.attention.linear_self_attention import LinearSelfAttention, RunningSums
 
 
 def tokens(*shape: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.attention import attention
-from parnassus.attention.linear import RunningSums
+from parnassus.attention.linear_self_attention import RunningSums
 from parnassus.attention.linformer import LinformerSelfAttention, linformer_attention
 
 

@@ -38,17 +38,15 @@ from parnassus.attention.kernel_regression import NadarayaWatson, mean_shift
 from parnassus.attention.lean import LeanBlock, NeighbourMixing
 from parnassus.attention.learned_kernel import LearnedKernel
 from parnassus.attention.linear import (
-    LinearSelfAttention,
-    RunningSums,
     Sums,
     causal_linear_attention,
     elu_features,
     kernel_weights,
     linear_attention,
-    mask_of_keys,
     mix,
     recall,
 )
+from parnassus.attention.linear_self_attention import LinearSelfAttention, RunningSums, mask_of_keys
 from parnassus.attention.linformer import LinformerSelfAttention, linformer_attention
 from parnassus.attention.lookup import average_pooling, best_of, hard_lookup, linear_lookup, pool, soft_lookup
 from parnassus.attention.maps import attention_distance, attention_entropy, attention_maps

@@ -10,7 +10,8 @@ from torch.autograd.function import once_differentiable
 
 from parnassus.attention.cache import Memory
 from parnassus.attention.head_positions import HeadPositions
-from parnassus.attention.linear import FeatureAttention, mask_of_keys, recall, shown, with_column, with_ones
+from parnassus.attention.linear import recall, shown, with_column, with_ones
+from parnassus.attention.linear_self_attention import FeatureAttention, mask_of_keys
 from parnassus.attention.random_features import orthogonal_directions, positive_features
 from parnassus.attention.self_attention import SelfAttention, join_heads
 

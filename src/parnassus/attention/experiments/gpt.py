@@ -88,8 +88,6 @@ class Experiment:
         return Writer(model, tokeniser)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.unseen < 1:
-            raise ValueError(f"some unseen text must be used; got unseen={self.unseen}")
         text = open_text(self.text)
         unseen = text.test[: self.unseen]
         tokeniser = self.tokeniser(text.train, text.train + unseen)
