@@ -1,6 +1,7 @@
 # make demo    train a guided diffusion model on handwritten digits and write its report
 # make test    linters, types and the whole test suite
 # make coverage  the same tests, and which lines they reach (half as long again)
+# make slow    the tests that take more than two seconds each
 # make parity  our parts against independent libraries, in an environment of its own
 # make bench   races against those libraries
 # make pictures  the screenshots of the lab in docs/, taken by its browser tests
@@ -8,17 +9,19 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test coverage lint parity bench pictures clean
+.PHONY: demo test slow coverage lint parity bench pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
 
 test: lint
-	.venv/bin/pytest -n 2 --dist loadgroup -m "not alone"
-	.venv/bin/pytest -m alone
+	.venv/bin/pytest -n 2 --dist loadgroup -m "not slow" --durations 10
 
 coverage: .venv/ready
-	.venv/bin/pytest -n 2 --dist loadgroup -m "not alone" --cov --cov-report=term:skip-covered
+	.venv/bin/pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
+
+slow: .venv/ready
+	.venv/bin/pytest -n 2 --dist loadgroup -m slow
 
 lint: .venv/ready
 	.venv/bin/ruff check .
@@ -30,6 +33,7 @@ parity: .venv-bench/ready
 	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
 
 bench: .venv-bench/ready .venv-tangents/ready
+	.venv-bench/bin/python benchmarks/startup.py
 	.venv-bench/bin/python benchmarks/overhead.py
 	.venv-bench/bin/python benchmarks/optimisers.py
 	.venv-bench/bin/python benchmarks/autodiff_step.py

@@ -1,12 +1,13 @@
-"""Bands: what a good run gives, shown beside what this one gave."""
+"""Bands: the ranges in which the results of an experiment are expected, and the verdict on a run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
 
 @dataclass(frozen=True)
 class Band:
-    """An interval in which a measured figure is expected, and what the figure is."""
+    """An interval in which a result is expected, and what the result is."""
 
     low: float
     high: float
@@ -39,6 +40,48 @@ def between(low: float, high: float, about: str = "") -> Band:
     return Band(low, high, about)
 
 
-def reported(about: str) -> Band:
-    """A figure of which nothing is expected."""
+def no_band(about: str) -> Band:
+    """A result of which nothing is expected."""
     return Band(-inf, inf, about)
+
+
+@dataclass(frozen=True)
+class MeasuredValue:
+    """A result of a run beside its band."""
+
+    name: str
+    value: float
+    band: str = ""  # the range, as text; empty where nothing is expected
+    holds: bool | None = None  # None where nothing is expected
+    about: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return "" if self.holds is None else "✓ inside" if self.holds else "✗ outside"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The results of a run, each judged by its band where the bands apply."""
+
+    values: tuple[MeasuredValue, ...]
+    applies: bool
+
+    @property
+    def remark(self) -> str:
+        """How to read results without bands."""
+        if self.applies:
+            return ""
+        return (
+            "The expected ranges apply to the laptop profile with its default settings, so none is shown for this run."
+        )
+
+
+def judge(expected: Mapping[str, Band], results: Mapping[str, float], *, applies: bool) -> Verdict:
+    """The verdict on a run; its bands apply to the laptop profile with its default settings."""
+    values = []
+    for name, value in results.items():
+        band = expected.get(name, no_band(""))
+        limits = str(band) if applies else ""
+        values.append(MeasuredValue(name, value, limits, band.holds(value) if limits else None, band.about))
+    return Verdict(tuple(values), applies)

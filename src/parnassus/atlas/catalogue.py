@@ -1,6 +1,7 @@
 """The rows: every item of the sources, in our words, with the symbols that implement it."""
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ SOURCES = {"B": "book", "D": "Diehl", "C": "Diehl", "Z": "Zhao"}
 
 
 @dataclass(frozen=True)
-class Row:
+class AtlasRow:
     """One item: what it is, where it stands, what implements it."""
 
     id: str
@@ -21,6 +22,7 @@ class Row:
     formula: str = ""
     symbols: tuple[str, ...] = ()
     note: str = ""
+    no_code: str = ""  # why there is nothing to implement
 
     @property
     def chapter(self) -> str:
@@ -35,10 +37,13 @@ class RowError(ValueError):
 ROWS = Path(__file__).with_name("rows")
 
 
-def rows(folder: Path = ROWS) -> list[Row]:
-    """All rows, in the order of the sources: the book, Diehl's notes, Zhao's notes."""
-    found = [row for path in sorted(folder.glob("*.toml")) for row in _read(path)]
-    return sorted(found, key=lambda row: (list(SOURCES).index(row.id[0]), *_numbers(row.id)))
+def row_files(folder: Path = ROWS) -> list[Path]:
+    return sorted(folder.glob("*.toml"))
+
+
+def sort_rows(rows: Iterable[AtlasRow]) -> list[AtlasRow]:
+    """Rows in the order of the sources: the book, Diehl's notes, Zhao's notes."""
+    return sorted(rows, key=lambda row: (list(SOURCES).index(row.id[0]), *_numbers(row.id)))
 
 
 def part_of(part: str, whole_id: str) -> bool:
@@ -46,12 +51,13 @@ def part_of(part: str, whole_id: str) -> bool:
     return whole_id == part or whole_id.startswith((f"{part}.", f"{part}-"))
 
 
-def _read(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[AtlasRow]:
+    """The rows of a file, as they stand there."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("row", [])
     found = []
     for entry in entries:
         try:
-            row = Row(**{**entry, "symbols": tuple(entry.get("symbols", ()))})
+            row = AtlasRow(**{**entry, "symbols": tuple(entry.get("symbols", ()))})
         except TypeError as error:
             raise RowError(f"{path.name}, {entry.get('id', 'a row without id')}: {error}") from None
         if row.kind not in KINDS:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Numbers: TypeAlias = Union[float, "NDArray[np.generic]", "Tensor"]
-Row: TypeAlias = Union[Sequence[float], "NDArray[np.generic]", "Tensor"]
+Vector: TypeAlias = Union[Sequence[float], "NDArray[np.generic]", "Tensor"]
 KEPT = 200  # numbers of a larger array that stay for a figure, evenly spread, and the one that decides
 
 
@@ -115,17 +115,17 @@ def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: flo
     )
 
 
-def at_most(measured: Numbers, bound: Numbers) -> Evidence:
+def less_equal(measured: Numbers, bound: Numbers) -> Evidence:
     """Elementwise measured ≤ bound; shows the element that comes nearest to breaking it."""
-    return _bounded(_array(measured), "≤", _array(bound), sign=1.0)
+    return _compare_bound(_array(measured), "≤", _array(bound), sign=1.0)
 
 
-def at_least(measured: Numbers, bound: Numbers) -> Evidence:
+def greater_equal(measured: Numbers, bound: Numbers) -> Evidence:
     """Elementwise measured ≥ bound; shows the element that comes nearest to breaking it."""
-    return _bounded(_array(measured), "≥", _array(bound), sign=-1.0)
+    return _compare_bound(_array(measured), "≥", _array(bound), sign=-1.0)
 
 
-def exponent(x: Row, y: Row) -> float:
+def exponent(x: Vector, y: Vector) -> float:
     """The r of y ∝ xʳ, as the least-squares slope of log y against log x; through two points, exactly.
 
     Where a number is not positive, or there are no two places x, there is no such r: the result is not finite.
@@ -146,7 +146,7 @@ def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
     slope = exponent(base, power)
     centre = float(np.exp(np.log(base).mean())), float(np.exp(np.log(power).mean()))
     evidence = close(slope, predicted, atol=atol)
-    kept = _kept(base.size)
+    kept = _kept_indices(base.size)
     law = PowerLaw(_floats(base, kept), _floats(power, kept), slope, float(predicted), float(atol), centre)
     return Evidence(
         f"exponent {evidence.measured}", evidence.relation, evidence.predicted, evidence.holds, compared=law
@@ -190,7 +190,9 @@ def all_of(**parts: Evidence) -> Evidence:
     return Evidence(shown, ":", "; ".join(f"{name}: {part}" for name, part in named), not failed, named)
 
 
-def _bounded(measured: "NDArray[np.float64]", relation: str, bound: "NDArray[np.float64]", sign: float) -> Evidence:
+def _compare_bound(
+    measured: "NDArray[np.float64]", relation: str, bound: "NDArray[np.float64]", sign: float
+) -> Evidence:
     left, right = np.broadcast_arrays(measured, bound)
     if left.size == 0:
         raise ValueError("a bound needs at least one number; got an empty array")
@@ -204,18 +206,18 @@ def _bounded(measured: "NDArray[np.float64]", relation: str, bound: "NDArray[np.
 def _agreement(
     measured: "NDArray[np.float64]", predicted: "NDArray[np.float64]", tolerance: "NDArray[np.float64]", worst: int
 ) -> Agreement:
-    kept = _kept(measured.size, worst)
+    kept = _kept_indices(measured.size, worst)
     numbers = _floats(measured, kept), _floats(predicted, kept), _floats(tolerance, kept)
     return Agreement(*numbers, tuple(kept.tolist()), int(np.searchsorted(kept, worst)), measured.size)
 
 
 def _bound(measured: "NDArray[np.float64]", bound: "NDArray[np.float64]", worst: int, *, upper: bool) -> Bound:
-    kept = _kept(measured.size, worst)
+    kept = _kept_indices(measured.size, worst)
     numbers = _floats(measured, kept), _floats(bound, kept)
     return Bound(*numbers, upper, tuple(kept.tolist()), int(np.searchsorted(kept, worst)), measured.size)
 
 
-def _kept(count: int, *also: int) -> "NDArray[np.intp]":
+def _kept_indices(count: int, *also: int) -> "NDArray[np.intp]":
     """At most `KEPT` places of `count`, evenly spread, the ends among them; `also` these."""
     spread = np.linspace(0, count - 1, min(count, KEPT)).round().astype(np.intp)
     return np.union1d(spread, np.array(also, dtype=np.intp))
@@ -225,7 +227,7 @@ def _floats(numbers: "NDArray[np.float64]", kept: "NDArray[np.intp]") -> tuple[f
     return tuple(numbers.flat[kept].tolist())
 
 
-def _array(numbers: Numbers | Row) -> "NDArray[np.float64]":
+def _array(numbers: Numbers | Vector) -> "NDArray[np.float64]":
     if hasattr(numbers, "detach"):
         numbers = numbers.detach().cpu().numpy()
     array = np.asarray(numbers)

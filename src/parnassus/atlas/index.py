@@ -1,23 +1,33 @@
 """The atlas: ids, symbols, claims, errata and experiments joined, and how to find one by part of its name."""
 
-import difflib
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from parnassus.atlas.catalogue import Row, part_of, rows
-from parnassus.atlas.evidence import Correction, Evidence
-from parnassus.atlas.reading import Entry, Mark, Probe, experiments, marks, probes
+from parnassus.atlas import reading, store
+from parnassus.atlas.catalogue import AtlasRow, part_of, read_rows, row_files, sort_rows
+from parnassus.atlas.reading import Command, Entry, Mark, Probe
+from parnassus.atlas.rooms import Room, read_room, room_files
+from parnassus.errors import UserError
+
+if TYPE_CHECKING:
+    from parnassus.atlas.evidence import Correction, Evidence
 
 
-class UnknownError(Exception):
+class UnknownError(UserError):
     """No such name or id; the message offers the nearest ones."""
+
+
+class AmbiguousError(UnknownError):
+    """The beginning of several names; the message lists them."""
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """How much of a chapter is built."""
+    """How much of a chapter is implemented."""
 
     name: str
     rows: int
@@ -26,26 +36,44 @@ class Chapter:
     errata: int
     experiments: int
     empty: tuple[str, ...]
+    no_code: int  # rows with nothing to implement
 
 
 class Atlas:
-    """What the project knows about itself; reads files when it is first asked."""
+    """What the project declares about itself; each kind is loaded when it is first needed."""
 
     @cached_property
-    def rows(self) -> dict[str, Row]:
-        return {row.id: row for row in rows()}
+    def rows(self) -> dict[str, AtlasRow]:
+        plain = store.load("rows", row_files, _plain_rows)
+        rows = [AtlasRow(**{**each, "symbols": tuple(each["symbols"])}) for each in plain]
+        return {row.id: row for row in sort_rows(rows)}
 
     @cached_property
     def marks(self) -> list[Mark]:
-        return marks()
+        plain = store.load("marks", reading.mark_files, _plain_marks)
+        return [Mark(**{**each, "ids": tuple(each["ids"])}) for each in plain]
 
     @cached_property
     def experiments(self) -> dict[str, Entry]:
-        return {entry.name: entry for entry in experiments()}
+        plain = store.load("experiments", reading.experiment_files, _plain_experiments)
+        return {each["name"]: reading.entry_from_plain(each) for each in plain}
 
     @cached_property
     def probes(self) -> dict[str, Probe]:
-        return {probe.name: probe for probe in probes()}
+        plain = store.load("probes", reading.probe_files, _plain_probes)
+        return {each["name"]: Probe(**{**each, "experiments": tuple(each["experiments"])}) for each in plain}
+
+    @cached_property
+    def commands(self) -> dict[str, Command]:
+        plain = store.load("commands", reading.command_files, _plain_commands)
+        return {each["verb"]: Command(**each) for each in plain}
+
+    @cached_property
+    def subjects(self) -> dict[str, Room]:
+        """The rooms as they declare themselves, in the order of the sources."""
+        plain = store.load("rooms", room_files, _plain_rooms)
+        rooms = sorted((Room(**each) for each in plain), key=lambda room: room.order)
+        return {room.name: room for room in rooms}
 
     @cached_property
     def rooms(self) -> list[str]:
@@ -61,7 +89,7 @@ class Atlas:
         if len(found) == 1:
             return found[0]
         if found:
-            raise UnknownError(f"{name!r} could be any of {', '.join(entry.name for entry in found)}")
+            raise AmbiguousError(f"{name!r} could be any of {', '.join(entry.name for entry in found)}")
         raise UnknownError(f"there is no experiment {name!r}{nearest(name, self.experiments)}; see: parnassus list")
 
     def marks_of(self, part: str) -> list[Mark]:
@@ -73,7 +101,7 @@ class Atlas:
         ]
         if not found and part not in self.rooms and not any(part_of(part, whole_id) for whole_id in self.rows):
             names = [*self.rooms, *self.rows, *(mark.name for mark in self.marks)]
-            raise UnknownError(f"{part!r} is no id, no part of one, no room and no claim{nearest(part, names)}")
+            raise UnknownError(f"{part!r} is not an id, a part of one, a subject or a claim{nearest(part, names)}")
         return found
 
     def experiments_of(self, row_id: str) -> list[Entry]:
@@ -84,12 +112,12 @@ class Atlas:
 
     def chapters(self) -> list[Chapter]:
         """Coverage, chapter by chapter."""
-        groups: dict[str, list[Row]] = {}
+        groups: dict[str, list[AtlasRow]] = {}
         for row in self.rows.values():
             groups.setdefault(row.chapter, []).append(row)
         return [self._chapter(name, group) for name, group in groups.items()]
 
-    def _chapter(self, name: str, group: list[Row]) -> Chapter:
+    def _chapter(self, name: str, group: list[AtlasRow]) -> Chapter:
         ids = {row.id for row in group}
         here = [mark for mark in self.marks if ids & set(mark.ids)]
         return Chapter(
@@ -99,19 +127,50 @@ class Atlas:
             claims=sum(mark.kind == "claim" for mark in here),
             errata=sum(mark.kind == "erratum" for mark in here),
             experiments=sum(bool(ids & set(entry.covers)) for entry in self.experiments.values()),
-            empty=tuple(row.id for row in group if not row.symbols),
+            empty=tuple(row.id for row in group if not row.symbols and not row.no_code),
+            no_code=sum(bool(row.no_code) for row in group),
         )
 
 
-def read_atlas() -> Atlas:
-    """An atlas that has read all its files."""
-    atlas = Atlas()
-    atlas.rows, atlas.marks, atlas.experiments, atlas.probes  # noqa: B018 - asked for, so that they are read
-    return atlas
+def _plain_rows(path: Path) -> list[store.Plain]:
+    return [reading.vars_of(row) for row in read_rows(path)]
 
 
-def examine(mark: Mark) -> Evidence | Correction:
+def _plain_marks(path: Path) -> list[store.Plain]:
+    return [reading.vars_of(mark) for mark in reading.read_marks(path)]
+
+
+def _plain_experiments(path: Path) -> list[store.Plain]:
+    return [reading.entry_as_plain(reading.read_experiment(path))]
+
+
+def _plain_probes(path: Path) -> list[store.Plain]:
+    return [reading.vars_of(probe) for probe in reading.read_probes(path)]
+
+
+def _plain_commands(path: Path) -> list[store.Plain]:
+    return [reading.vars_of(command) for command in reading.read_commands(path)]
+
+
+def _plain_rooms(path: Path) -> list[store.Plain]:
+    return [reading.vars_of(read_room(path))]
+
+
+INDEXED = (
+    ("rows", row_files, _plain_rows),
+    ("marks", reading.mark_files, _plain_marks),
+    ("experiments", reading.experiment_files, _plain_experiments),
+    ("probes", reading.probe_files, _plain_probes),
+    ("commands", reading.command_files, _plain_commands),
+    ("rooms", room_files, _plain_rooms),
+)
+"""All that the index of a wheel holds."""
+
+
+def examine(mark: Mark) -> "Evidence | Correction":
     """Import a claim or an erratum and run it."""
+    from parnassus.atlas.evidence import Correction, Evidence
+
     outcome = getattr(importlib.import_module(mark.module), mark.name)()
     if not isinstance(outcome, Evidence | Correction):
         raise TypeError(f"{mark.module}.{mark.name} must return Evidence or Correction; got {type(outcome).__name__}")
@@ -134,6 +193,8 @@ def resolve(symbol: str) -> object:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """(did you mean …?) with up to three names like `name`; nothing when none is."""
+    import difflib
+
     known = list(dict.fromkeys(names))
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name in each][:3]
     return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -1,26 +1,19 @@
-"""Finding claims, errata, experiments and probes by reading the files: nothing is imported, so it is quick."""
+"""Read claims, errata, experiments, probes and commands from their files; nothing is imported."""
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
-from parnassus.atlas.bands import Band, at_least, at_most, between, reported
+from parnassus.atlas.bands import Band, at_least, at_most, between, no_band
+from parnassus.atlas.settings import PACKAGE, Setting
 
-PACKAGE = Path(__file__).parent.parent
-FUNCTION = re.compile(
-    r"^(?P<indent> *)def (?s:(?:(?!: \.\.\.).)*?):\n"
-    r"(?:(?P=indent) {4}r?(?P<quotes>\"{3}|'{3})(?s:.*?)(?P=quotes)\n)?"
-    r"(?P<body>(?:(?P=indent) {4}.*\n|\n)*)",
-    re.MULTILINE,
-)
-"""A function: its head, its docstring if it has one, its body; but not one whose body is `...` behind its head."""
-WHOLE = re.compile(r"\bint\b")
-ZERO = re.compile(r"\b0\b(?!\.\d)")
-"""A help that says what 0 means, or that one counts from it."""
+RUN_VERBS = {"Sample": "sample", "Predict": "predict", "Evaluate": "evaluate"}
+"""The dataclasses beside `Experiment` that an experiment may declare, and the verb for its runs that each serves."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +27,7 @@ class Mark:
     statement: str
     printed: str = ""
     right: str = ""
+    slow: bool = False
 
     @property
     def room(self) -> str:
@@ -42,36 +36,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class Probe:
-    """A function marked `@probe`: something a person can touch."""
+    """A function marked `@probe`: an interactive view."""
 
     name: str
     module: str
     title: str
     text: str
-    experiments: tuple[str, ...]  # whose runs it is about; () when it needs none
+    experiments: tuple[str, ...]  # whose runs it shows; () when it needs none
 
     @property
     def room(self) -> str:
         return self.module.split(".")[1]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A field of an experiment: a flag of the command line, a field of the form."""
-
-    name: str
-    annotation: str
-    default: str
-    help: str
-
-    @property
-    def least(self) -> int | None:
-        """The least whole number it takes: 1, or less where the default is or the help speaks of 0; None of others."""
-        if not WHOLE.search(self.annotation):
-            return None
-        default = ast.literal_eval(self.default)
-        known: tuple[int, ...] = default if isinstance(default, tuple) else (1 if default is None else default,)
-        return min((0 if ZERO.search(self.help) else 1, *known))
 
 
 @dataclass(frozen=True)
@@ -86,7 +61,7 @@ class Entry:
     expected: Mapping[str, Band]
     presets: Mapping[str, Mapping[str, Any]]  # what each profile changes
     settings: tuple[Setting, ...]
-    generative: bool
+    verbs: tuple[str, ...] = ()  # what can be done with a trained run: sample, predict, evaluate
 
     @property
     def room(self) -> str:
@@ -97,110 +72,131 @@ class Entry:
         """The profiles beside `laptop`, which changes nothing."""
         return tuple(self.presets)
 
-
-def marks(package: Path = PACKAGE) -> list[Mark]:
-    """Every claim and erratum of every room, in the order they are written."""
-    files = sorted([*package.glob("*/claims.py"), *package.glob("*/claims/*.py")])
-    found: list[Mark] = []
-    for path in files:
-        with _naming(path):
-            found += _marks(path, package)
-    return found
+    @cached_property
+    def defaults(self) -> dict[str, object]:
+        """The settings of the laptop profile."""
+        return {setting.name: setting.default_value for setting in self.settings}
 
 
-def experiments(package: Path = PACKAGE) -> list[Entry]:
-    """Every experiment of every room."""
-    found: list[Entry] = []
-    for path in sorted(package.glob("*/experiments/*.py")):
-        if path.stem != "__init__":
-            with _naming(path):
-                found.append(_entry(path, package))
-    return found
+@dataclass(frozen=True)
+class Command:
+    """A verb of the command line that belongs to a room."""
+
+    verb: str
+    module: str
+    help: str
+
+    @property
+    def room(self) -> str:
+        return self.module.split(".")[1]
 
 
-def probes(package: Path = PACKAGE) -> list[Probe]:
-    """Every probe of every room."""
+def mark_files(package: Path = PACKAGE) -> list[Path]:
+    return sorted([*package.glob("*/claims.py"), *package.glob("*/claims/*.py")])
+
+
+def experiment_files(package: Path = PACKAGE) -> list[Path]:
+    return sorted(path for path in package.glob("*/experiments/*.py") if path.stem != "__init__")
+
+
+def probe_files(package: Path = PACKAGE) -> list[Path]:
+    return sorted([*package.glob("*/probes.py"), *package.glob("*/probes/*.py")])
+
+
+def command_files(package: Path = PACKAGE) -> list[Path]:
+    return sorted([*package.glob("*/commands.py"), *package.glob("*/commands/__init__.py")])
+
+
+def read_marks(path: Path) -> list[Mark]:
+    """The claims and errata of a file, in the order they are written."""
     found = []
-    for path in sorted([*package.glob("*/probes.py"), *package.glob("*/probes/*.py")]):
-        with _naming(path):
-            found += _probes(path, package)
-    return found
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Files are read, never run: what cannot be read so is told with the name of its file."""
-    try:
-        yield
-    except (ValueError, SyntaxError) as error:
-        raise ValueError(f"{path} must say its rows, bands and profiles in plain values: {error}") from None
-
-
-def _probes(path: Path, package: Path) -> list[Probe]:
-    found = []
-    for node, decorator in _decorated(path, "probe"):
-        title, _, text = (ast.get_docstring(node) or "").partition("\n")
-        names = tuple(ast.literal_eval(argument) for argument in decorator.args)
-        found.append(Probe(node.name, _module(path, package), title.strip(), text.strip(), names))
-    return found
-
-
-def _marks(path: Path, package: Path) -> list[Mark]:
-    found = []
-    for node, decorator in _decorated(path, "claim", "erratum"):
+    for node, decorator in _decorated_functions(path, "claim", "erratum"):
         words = {keyword.arg: ast.literal_eval(keyword.value) for keyword in decorator.keywords}
         found.append(
             Mark(
                 kind="claim" if _name(decorator) == "claim" else "erratum",
                 name=node.name,
-                module=_module(path, package),
+                module=_module(path),
                 ids=tuple(ast.literal_eval(argument) for argument in decorator.args),
                 statement=(ast.get_docstring(node) or "").strip(),
                 printed=words.get("printed", ""),
                 right=words.get("right", ""),
+                slow=words.get("slow", False),
             )
         )
     return found
 
 
-def _decorated(path: Path, *names: str) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
-    """The functions of a file that are decorated with `@name(…)`, and that decoration."""
-    for node in ast.parse(heads(path)).body:
-        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else []:
-            if isinstance(node, ast.FunctionDef) and isinstance(decorator, ast.Call) and _name(decorator) in names:
-                yield node, decorator
+def read_probes(path: Path) -> list[Probe]:
+    """The probes of a file."""
+    found = []
+    for node, decorator in _decorated_functions(path, "probe"):
+        title, _, text = (ast.get_docstring(node) or "").partition("\n")
+        names = tuple(ast.literal_eval(argument) for argument in decorator.args)
+        found.append(Probe(node.name, _module(path), title.strip(), text.strip(), names))
+    return found
 
 
-def heads(path: Path) -> str:
-    """A file without the bodies of its functions: most of the time that reading takes, and nothing we look for."""
+def read_experiment(path: Path) -> Entry:
+    """The experiment of a file."""
+    with _parse_file(path) as (tree, source):
+        values = _assignments(tree)
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        imports = [alias for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+        declared = {*classes, *(alias.asname or alias.name for alias in imports)}
+        title, _, text = (ast.get_docstring(tree) or "").partition("\n")
+        return Entry(
+            name=path.stem,
+            module=_module(path),
+            title=title.strip(),
+            text=text.strip("\n"),
+            covers=tuple(ast.literal_eval(values["covers"])) if "covers" in values else (),
+            expected=_bands(values.get("expected")),
+            presets=ast.literal_eval(values["profiles"]) if "profiles" in values else {},
+            settings=_fields(classes.get("Experiment"), source),
+            verbs=tuple(verb for name, verb in RUN_VERBS.items() if name in declared),
+        )
+
+
+def read_commands(path: Path) -> list[Command]:
+    """The verbs that a room's `commands` file declares as `COMMANDS = {"verb": "one line of help"}`."""
+    with _parse_file(path) as (tree, _):
+        values = _assignments(tree)
+        declared = ast.literal_eval(values["COMMANDS"]) if "COMMANDS" in values else {}
+        return [Command(verb, _module(path), line) for verb, line in declared.items()]
+
+
+def read_settings(path: Path, name: str) -> tuple[Setting, ...]:
+    """The fields of the dataclass `name` in a file, with their trailing comments as help."""
+    with _parse_file(path) as (tree, source):
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        return _fields(classes.get(name), source)
+
+
+@contextmanager
+def _parse_file(path: Path) -> Iterator[tuple[ast.Module, str]]:
+    """The syntax tree and the source of a file; an error about either names the file."""
     source = path.read_text(encoding="utf-8")
-    return FUNCTION.sub(lambda found: f"{found[0].removesuffix(found['body'])}{found['indent']}    ...\n", source)
+    try:
+        yield ast.parse(source), source
+    except (ValueError, SyntaxError) as error:
+        raise ValueError(f"{path} must declare its rows, bands and profiles in plain values: {error}") from None
+
+
+def _decorated_functions(path: Path, *names: str) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
+    """The functions of a file that are decorated with `@name(…)`, and that decoration."""
+    with _parse_file(path) as (tree, _):
+        for node in tree.body:
+            for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else []:
+                if isinstance(node, ast.FunctionDef) and isinstance(decorator, ast.Call) and _name(decorator) in names:
+                    yield node, decorator
 
 
 def _name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _entry(path: Path, package: Path) -> Entry:
-    source = heads(path)
-    tree = ast.parse(source)
-    values = _assigned(tree)
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    title, _, text = (ast.get_docstring(tree) or "").partition("\n")
-    return Entry(
-        name=path.stem,
-        module=_module(path, package),
-        title=title.strip(),
-        text=text.strip("\n"),
-        covers=tuple(ast.literal_eval(values["covers"])) if "covers" in values else (),
-        expected=_bands(values.get("expected")),
-        presets=ast.literal_eval(values["profiles"]) if "profiles" in values else {},
-        settings=_settings(classes.get("Experiment"), source.splitlines()),
-        generative="Sample" in classes,
-    )
-
-
-def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
+def _assignments(tree: ast.Module) -> dict[str, ast.expr]:
     """What a file assigns to its names, with or without an annotation."""
     found: dict[str, ast.expr] = {}
     for node in tree.body:
@@ -212,11 +208,16 @@ def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-def _settings(node: ast.ClassDef | None, lines: list[str]) -> tuple[Setting, ...]:
+def _fields(node: ast.ClassDef | None, source: str) -> tuple[Setting, ...]:
+    """The annotated fields of a class but its class variables; the comment behind a field is its help."""
+    lines = source.splitlines()
     found = []
     for field in node.body if node is not None else []:
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            _, _, comment = lines[(field.end_lineno or field.lineno) - 1].partition("  # ")
+            if ast.unparse(field.annotation).startswith("ClassVar"):
+                continue
+            rest = lines[(field.end_lineno or field.lineno) - 1].encode()[field.end_col_offset or 0 :].decode()
+            _, _, comment = rest.partition("#")
             default = "" if field.value is None else ast.unparse(field.value)
             found.append(Setting(field.target.id, ast.unparse(field.annotation), default, comment.strip()))
     return tuple(found)
@@ -228,7 +229,7 @@ def _bands(node: ast.expr | None) -> dict[str, Band]:
         "at_most": at_most,
         "at_least": at_least,
         "between": between,
-        "reported": reported,
+        "no_band": no_band,
     }
     found: dict[str, Band] = {}
     for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
@@ -237,20 +238,50 @@ def _bands(node: ast.expr | None) -> dict[str, Band]:
     return found
 
 
-def settings(path: Path, name: str) -> tuple[Setting, ...]:
-    """The fields of the dataclass `name` in a file, with their trailing comments."""
-    source = heads(path)
-    classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
-    return _settings(classes.get(name), source.splitlines())
+def _module(path: Path) -> str:
+    """The dotted name of a file: its folders from the room on, which is the one that holds claims, experiments, …"""
+    parts = [part for part in path.with_suffix("").parts if part != "__init__"]
+    kinds = ("claims", "experiments", "probes", "commands")
+    start = max(index for index, part in enumerate(parts) if part in kinds) - 1
+    return ".".join(("parnassus", *parts[start:]))
 
 
-def names_in(path: Path, *tables: str) -> list[str]:
-    """The keys of the dictionaries that a file assigns to these names."""
-    values = _assigned(ast.parse(heads(path)))
-    keys = [key for table in tables if isinstance(node := values.get(table), ast.Dict) for key in node.keys]
-    return [ast.literal_eval(key) for key in keys if key is not None]
+def entry_as_plain(entry: Entry) -> dict[str, Any]:
+    """An experiment as JSON can hold it; settings and bands stay short lists."""
+    return {
+        **vars_of(entry),
+        "expected": {
+            name: [_finite(band.low), _finite(band.high), band.about] for name, band in entry.expected.items()
+        },
+        "settings": [[each.name, each.annotation, each.default, each.help] for each in entry.settings],
+    }
 
 
-def _module(path: Path, package: Path) -> str:
-    parts = path.relative_to(package).with_suffix("").parts
-    return ".".join(("parnassus", *(part for part in parts if part != "__init__")))
+def entry_from_plain(plain: Mapping[str, Any]) -> Entry:
+    return Entry(
+        **{
+            **plain,
+            "covers": tuple(plain["covers"]),
+            "verbs": tuple(plain["verbs"]),
+            "presets": {profile: _tuples(values) for profile, values in plain["presets"].items()},
+            "settings": tuple(Setting(*each) for each in plain["settings"]),
+            "expected": {
+                name: Band(-inf if low is None else low, inf if high is None else high, about)
+                for name, (low, high, about) in plain["expected"].items()
+            },
+        }
+    )
+
+
+def vars_of(declared: object) -> dict[str, Any]:
+    """The fields of a dataclass; what was worked out since is left out."""
+    fields: Mapping[str, object] = type(declared).__dataclass_fields__  # type: ignore[attr-defined]
+    return {name: getattr(declared, name) for name in fields}
+
+
+def _finite(bound: float) -> float | None:
+    return None if bound in (-inf, inf) else bound
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""`parnassus check`: run claims and errata and show measured against predicted."""
+"""`parnassus check`: run claims and errata and show measured beside predicted values."""
 
 import time
 
@@ -20,17 +20,17 @@ def check_claims(parts: list[str], *, only_failed: bool) -> int:
     if not chosen:
         console.print(f"nothing to check under {', '.join(parts)} yet")
         return 0
-    import torch  # a wrong id is told before this takes its time
+    import torch  # imported after unknown ids were refused
 
     torch.set_num_threads(1)  # claims are small
     failures, began = 0, time.perf_counter()
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("", "id", "statement", "measured against predicted"):
+    for title in ("", "id", "statement", "measured and predicted"):
         table.add_column(title, overflow="fold")
     with console.status("") as status:
         for count, mark in enumerate(chosen, start=1):
             status.update(f"{count}/{len(chosen)}  {mark.room}: {mark.name.replace('_', ' ')}")
-            holds, shown = judge(mark)
+            holds, shown = run_claim(mark)
             failures += not holds
             if not (holds and only_failed):
                 sign = "[green]✓[/]" if holds else "[red]✗[/]"
@@ -41,11 +41,11 @@ def check_claims(parts: list[str], *, only_failed: bool) -> int:
     return 1 if failures else 0
 
 
-def judge(mark: Mark) -> tuple[bool, str]:
+def run_claim(mark: Mark) -> tuple[bool, str]:
     """Whether a claim or erratum holds, and the numbers that show it."""
     try:
         outcome = examine(mark)
-    except Exception as error:  # a claim that crashes does not hold; the others still run
+    except Exception as error:  # a claim that raises does not hold; the others still run
         return False, f"{type(error).__name__}: {error}"
     if isinstance(outcome, Correction):
         shown = f"printed: {_lines(outcome.printed)}\nright: {_lines(outcome.corrected)}"

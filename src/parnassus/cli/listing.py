@@ -1,4 +1,4 @@
-"""`parnassus list`, `show` and `atlas`: answers from reading the files, without torch."""
+"""`parnassus list`, `show` and `atlas`: answers from the index, without torch."""
 
 import json
 from dataclasses import asdict
@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parnassus.atlas.catalogue import Row, part_of
-from parnassus.atlas.index import Atlas, UnknownError, nearest
+from parnassus.atlas.catalogue import AtlasRow, part_of
+from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, nearest
 from parnassus.atlas.reading import Entry, Mark
 
 console = Console(highlight=False)
@@ -23,7 +23,7 @@ def list_experiments(room: str | None) -> int:
     entries = [entry for entry in atlas.experiments.values() if room in (None, entry.room)]
     if not entries:
         rooms = ", ".join(sorted({entry.room for entry in atlas.experiments.values()}))
-        raise UnknownError(f"no room {room!r} has experiments; those that have: {rooms}")
+        raise UnknownError(f"no subject {room!r} has experiments; those that have: {rooms}")
     for place, group in groupby(entries, key=lambda entry: entry.room):
         console.print(f"\n[bold]{place}[/]" if room is None else f"[bold]{place}[/]")
         table = Table.grid(padding=(0, 2))
@@ -31,7 +31,7 @@ def list_experiments(room: str | None) -> int:
         for entry in group:
             table.add_row(entry.name, escape(entry.title))
         console.print(Padding(table, (0, 0, 0, 2)))
-    console.print("\nrun one: parnassus run NAME (any unambiguous beginning of a name will do)", style="dim")
+    console.print("\nrun one: parnassus run NAME (a prefix that fits one name is enough)", style="dim")
     return 0
 
 
@@ -50,17 +50,17 @@ def show_anything(name: str) -> int:
     else:
         try:
             _show_experiment(atlas, atlas.experiment(name))
-        except UnknownError as error:
-            if "could be" in str(error):
-                raise
+        except AmbiguousError:
+            raise
+        except UnknownError:
             symbols = [symbol.split(".")[-1] for row in atlas.rows.values() for symbol in row.symbols]
             near = nearest(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
-            raise UnknownError(f"{name!r} is no id, experiment, room or symbol{near}") from None
+            raise UnknownError(f"{name!r} is not an id, an experiment, a subject or a symbol{near}") from None
     return 0
 
 
 def _is_called(symbol: str, name: str) -> bool:
-    """parnassus.latent.pca.PCA is called PCA, pca.PCA, and so on."""
+    """parnassus.latent.linear.pca.PCA is called PCA, pca.PCA, and so on."""
     return f".{symbol}".endswith(f".{name}")
 
 
@@ -79,7 +79,7 @@ def show_atlas(part: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _as_json(atlas: Atlas, row: Row) -> dict[str, object]:
+def _as_json(atlas: Atlas, row: AtlasRow) -> dict[str, object]:
     marked = atlas.claims_of(row.id)
     return {
         **asdict(row),
@@ -90,7 +90,7 @@ def _as_json(atlas: Atlas, row: Row) -> dict[str, object]:
 
 
 def _print_chapters(atlas: Atlas) -> None:
-    table = _table("chapter", *["rows", "implemented", "claims", "errata", "experiments"], "rows still empty")
+    table = _table("chapter", *["rows", "implemented", "claims", "errata", "experiments"], "not implemented yet")
     for column in table.columns[1:6]:
         column.justify = "right"
     chapters = atlas.chapters()
@@ -102,17 +102,29 @@ def _print_chapters(atlas: Atlas) -> None:
         )
     console.print(table)
     total, built = sum(chapter.rows for chapter in chapters), sum(chapter.implemented for chapter in chapters)
-    console.print(f"\n{built} of {total} rows implemented; the rows of a chapter: parnassus atlas B4", style="dim")
+    no_code = sum(chapter.no_code for chapter in chapters)
+    console.print(
+        f"\n{built} of {total} rows implemented, {no_code} have nothing to implement; "
+        "the rows of a chapter: parnassus atlas B4",
+        style="dim",
+    )
 
 
-def _print_rows(atlas: Atlas, rows: list[Row]) -> None:
-    table = _table("id", "what it is", "what is built")
+def _print_rows(atlas: Atlas, rows: list[AtlasRow]) -> None:
+    table = _table("id", "what it is", "implementation")
     for row in rows:
-        built = [_symbol(symbol, console.width // 2 - 7) for symbol in row.symbols] or ["[dim]nothing yet[/]"]
+        built = [_symbol(symbol, console.width // 2 - 7) for symbol in row.symbols] or [
+            f"[dim]{row.no_code or 'nothing yet'}[/]"
+        ]
         built += _counts(atlas.claims_of(row.id))
         built += [f"[dim]run[/] {entry.name}" for entry in atlas.experiments_of(row.id)]
         table.add_row(row.id, f"{escape(row.title)}\n[dim]{row.source}[/]", "\n".join(built))
     console.print(table)
+
+
+def _reason(row: AtlasRow) -> str:
+    """Why a row has no symbols."""
+    return f"nothing to implement: {row.no_code}" if row.no_code else "not implemented yet"
 
 
 def _symbol(symbol: str, width: int) -> str:
@@ -129,7 +141,7 @@ def _counts(marked: list[Mark]) -> list[str]:
     return [", ".join(counts)] if counts else []
 
 
-def _show_row(atlas: Atlas, row: Row) -> None:
+def _show_row(atlas: Atlas, row: AtlasRow) -> None:
     console.print(f"[bold]{row.id}  {escape(row.title)}[/]")
     console.print(f"[dim]{row.kind} in {row.subject}, {row.source}[/]\n\n{escape(row.about)}")
     if row.formula:
@@ -137,7 +149,9 @@ def _show_row(atlas: Atlas, row: Row) -> None:
         _print_indented(escape(row.formula), 4)
     if row.note:
         console.print(f"\n[dim]note:[/] {escape(row.note)}")
-    console.print("\n[dim]implemented by[/]", "".join(f"\n  {symbol}" for symbol in row.symbols) or "nothing yet")
+    console.print(
+        "\n[dim]implemented by[/]", "".join(f"\n  {symbol}" for symbol in row.symbols) or row.no_code or "nothing yet"
+    )
     _print_marks(atlas.claims_of(row.id), f"parnassus check {row.id}")
     for entry in atlas.experiments_of(row.id):
         console.print(f"\n[dim]run it:[/] parnassus run {entry.name}   [dim]{escape(entry.title)}[/]")
@@ -156,7 +170,7 @@ def _print_marks(marked: list[Mark], command: str) -> None:
 
 
 def _print_indented(text: str, indent: int, *, first: int | None = None) -> None:
-    """Wrapped text, `indent` columns in; the first line may hang `first` columns in."""
+    """Print wrapped text indented by `indent` columns, its first line by `first`."""
     lines = Text.from_markup(text).wrap(console, max(20, console.width - indent))
     for number, line in enumerate(lines):
         console.print(Padding(line, (0, 0, 0, indent if number or first is None else first)))
@@ -166,7 +180,7 @@ def _show_room(atlas: Atlas, room: str) -> None:
     marked = [mark for mark in atlas.marks if mark.room == room]
     here = [row for row in atlas.rows.values() if row.subject == room]
     built = sum(bool(row.symbols) for row in here)
-    console.print(f"[bold]{room}[/]: {built} of {len(here)} rows built, {len(marked)} claims and errata")
+    console.print(f"[bold]{room}[/]: {built} of {len(here)} rows implemented, {len(marked)} claims and errata")
     if any(entry.room == room for entry in atlas.experiments.values()):
         console.print("")
         list_experiments(room)
@@ -189,14 +203,14 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
     console.print("")
     console.print(table)
     if entry.expected:
-        table = _table("a good run gives", "", "what it is")
+        table = _table("result", "expected", "what it is")
         for name, band in entry.expected.items():
             table.add_row(name.replace("_", " "), str(band), escape(band.about))
         console.print("")
         console.print(table)
     console.print(f"\n[dim]run it:[/] parnassus run {entry.name} --profile {'|'.join(('laptop', *entry.profiles))}")
-    if entry.generative:
-        console.print("[dim]then draw from it:[/] parnassus sample last")
+    for verb in entry.verbs:
+        console.print(f"[dim]then use it:[/] parnassus {verb} last")
 
 
 def _table(*columns: str) -> Table:

@@ -10,29 +10,30 @@ from typing import Any, Literal, cast
 
 import tyro
 
+from parnassus.atlas.bands import judge
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Entry
-from parnassus.cli.places import RUNS
+from parnassus.atlas.reading import Entry, read_settings
+from parnassus.atlas.settings import PACKAGE
+from parnassus.report.formatting import format_number
 from parnassus.report.formulas import Formula
-from parnassus.report.numbers import number
 from parnassus.runs.errors import Interrupted, RunError
-from parnassus.runs.folder import RunFolder, find_run
+from parnassus.runs.folder import RUNS, RunFolder, find_run
 from parnassus.runs.metrics import read_metrics
 from parnassus.train.devices import choose_device
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
 from parnassus.train.options import Options
-from parnassus.train.trained import experiment_from
+from parnassus.train.trained import entry_of, experiment_from
 
 Profile = Literal["smoke", "laptop", "gpu"]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """Which preset, and where the run is kept."""
+    """Which preset to use, and where to store the run."""
 
-    profile: Profile = "laptop"  # a preset of the experiment's flags: smoke takes seconds, gpu wants one
-    name: str | None = None  # name of the run's folder; by default experiment and time
-    folder: Path = RUNS  # where runs are kept
+    profile: Profile = "laptop"  # preset of the settings: smoke takes seconds, gpu needs a GPU
+    name: str | None = None  # name of the run's folder; by default the experiment's name and the time
+    folder: Path = RUNS  # where the runs are
 
 
 def run(arguments: list[str]) -> int:
@@ -48,11 +49,11 @@ def run(arguments: list[str]) -> int:
     experiment, options, launch = parse(entry, module, arguments[1:])
     preset = with_profile(module, launch.profile)
     recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
-    demand_sense(options, launch)
-    demand_counts(entry, experiment)
+    check_options(options, launch)
+    check_settings(entry, experiment)
     folder = start(recipe, options, launch.folder, name=launch.name)
     try:
-        return carry_out(recipe, options, folder)
+        return execute_and_print(recipe, options, folder)
     except Exception:
         if nothing_done(folder):
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -60,88 +61,82 @@ def run(arguments: list[str]) -> int:
 
 
 def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
-    """Go on where the run in a folder stopped."""
+    """Resume the run in a folder."""
     folder = find_run(root, name)
     about = folder.read_json("run.json")
     atlas = Atlas()
-    entry = atlas.experiment(str(about["experiment"]))
+    entry = entry_of(about)
     module = importlib.import_module(entry.module)
     experiment = experiment_from(module, about)
     profile = cast("Profile", about.get("profile", "laptop"))
     as_is = experiment == with_profile(module, profile)
     recipe = recipe_of(atlas, entry, module, experiment, profile, as_is=as_is)
     options = options_from(about)
-    return carry_out(recipe, replace(options, device=device) if device else options, folder)
+    return execute_and_print(recipe, replace(options, device=device) if device else options, folder)
 
 
-def carry_out(recipe: Recipe, options: Options, folder: RunFolder) -> int:
-    """Execute, then say what came out."""
+def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> int:
+    """Execute the experiment, then print its results."""
     try:
         numbers = execute(recipe, options, folder)
     except Interrupted:
         print(
-            f"\nstopped; everything up to here is saved. Go on with: parnassus resume {folder.path.name}",
+            f"\nstopped; everything so far is saved. Resume with: parnassus resume {folder.path.name}",
             file=sys.stderr,
         )
         return 130
     from parnassus.train.parallel import world_from_environment
 
     if world_from_environment().rank == 0:
-        say(recipe, numbers, folder)
+        print_results(recipe, numbers, folder)
     return 0
 
 
-def demand_sense(options: Options, launch: Launch) -> None:
-    """Refuse flags that cannot work, before there is a folder."""
+def check_options(options: Options, launch: Launch) -> None:
+    """Refuse invalid options before the folder is created."""
     choose_device(options.device)
-    if options.threads is not None and options.threads < 1:
-        raise RunError(f"threads must be positive; got {options.threads}")
+    for setting in read_settings(PACKAGE / "train" / "options.py", "Options"):
+        violation = setting.violation(getattr(options, setting.name))
+        if violation is not None:
+            raise RunError(f"{setting.flag} {violation} ({setting.help})")
     if launch.name is not None and (launch.name != Path(launch.name).name or launch.name.startswith(".")):
-        raise RunError(f"name must be the plain name of a folder; got {launch.name!r}: choose the place with --folder")
+        raise RunError(f"--name must be a plain folder name; got {launch.name!r}: choose the location with --folder")
 
 
-def demand_counts(entry: Entry, experiment: Experiment) -> None:
-    """Refuse numbers of things that are none, and fewer: what fails for want of them fails far from here."""
+def check_settings(entry: Entry, experiment: Experiment) -> None:
+    """Refuse values outside the limits of their types before the folder is created."""
     for setting in entry.settings:
-        given = getattr(experiment, setting.name)
-        for value in given if isinstance(given, tuple) else (given,):
-            if setting.least is not None and value is not None and value < setting.least:
-                flag = f"--{setting.name.replace('_', '-')}"
-                raise RunError(f"{flag} must be at least {setting.least}; got {value} ({setting.help})")
+        violation = setting.violation(getattr(experiment, setting.name))
+        if violation is not None:
+            raise RunError(f"{setting.flag} {violation} ({setting.help})")
 
 
 def nothing_done(folder: RunFolder) -> bool:
-    """Whether a run stopped before it had anything worth keeping."""
+    """Whether a run stopped before it had saved or logged anything."""
     return not (folder.path / "checkpoint.safetensors").exists() and not read_metrics(folder.path / "metrics.csv")
 
 
-def say(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
-    """The numbers beside their bands, and where the report is."""
+def print_results(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
+    """Print the results beside their bands, and where the report is."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    judged = recipe.profile == "laptop" and recipe.as_is
+    verdict = judge(recipe.expected, numbers, applies=recipe.bands_apply)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("measured", no_wrap=True)
     table.add_column("", justify="right")
-    table.add_column("expected" if judged else "", no_wrap=True)
+    table.add_column("expected" if verdict.applies else "", no_wrap=True)
     table.add_column("", style="dim")
-    for name, value in numbers.items():
-        band = recipe.expected.get(name)
-        limits = str(band) if band is not None and judged else ""
-        about = band.about if band is not None else ""
-        verdict = _verdict(holds=band.holds(value)) if band is not None and limits else ""
-        table.add_row(name.replace("_", " "), number(value, 5), limits + verdict, escape(about))
+    for each in verdict.values:
+        colour = "green" if each.holds else "red"
+        expected = each.band and f"{each.band} [{colour}]{each.verdict}[/]"
+        table.add_row(each.name.replace("_", " "), format_number(each.value, 5), expected, escape(each.about))
     console = Console(highlight=False)
     console.print(table)
-    if not judged:
-        console.print("Expected bands hold for the laptop profile with its own settings: none is shown.", style="dim")
+    if verdict.remark:
+        console.print(verdict.remark, style="dim")
     console.print(f"report: {folder.path / 'report.html'}", soft_wrap=True)
-
-
-def _verdict(*, holds: bool) -> str:
-    return " [green]✓[/]" if holds else " [red]✗ outside[/]"
 
 
 def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Experiment, Options, Launch]:

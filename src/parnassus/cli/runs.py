@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parnassus.report.numbers import number
+from parnassus.report.formatting import format_number
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run, run_folders
 from parnassus.runs.metrics import read_metrics
@@ -42,7 +42,9 @@ def list_runs(root: Path) -> int:
         about, result = folder.read_json("run.json"), folder.read_json("result.json")
         facts = f"{folder.status:<11}  {about.get('profile')!s:<7}  {result.get('seconds', '')!s:>7}"
         console.print(f"{folder.path.name:<{width}}  {facts}".rstrip(), markup=False, soft_wrap=True)
-        shown = " · ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in _numbers(result).items())
+        shown = " · ".join(
+            f"{name.replace('_', ' ')} {format_number(value)}" for name, value in _numbers(result).items()
+        )
         if shown:
             console.print(Padding(Text(shown, style="dim"), (0, 0, 0, 2)))
     return 0

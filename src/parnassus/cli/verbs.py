@@ -1,4 +1,4 @@
-"""The verbs with few flags: list, show, check, watch, evaluate, atlas, runs …; the others parse for themselves."""
+"""The verbs with fixed flags: list, show, check, atlas, runs, resume, lab, doctor; the others parse their own."""
 
 import sys
 from collections.abc import Callable
@@ -10,14 +10,16 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from parnassus.cli.places import RUNS
+from parnassus.atlas.index import Atlas
+from parnassus.atlas.reading import Command
+from parnassus.runs.folder import RUNS
 
 
 def list_(room: Positional[str | None] = None, /) -> int:
-    """List the experiments: what `parnassus run` can run.
+    """List the experiments that `parnassus run` can run.
 
     Args:
-        room: only those of this room
+        room: only the experiments of this subject
     """
     from parnassus.cli.listing import list_experiments
 
@@ -25,10 +27,10 @@ def list_(room: Positional[str | None] = None, /) -> int:
 
 
 def show(name: Positional[str], /) -> int:
-    """Show an id, an experiment, a room or a symbol: what it is, where it stands, how to run it.
+    """Describe an id of the sources, an experiment, a subject or a symbol.
 
     Args:
-        name: B4.3-4, B4.3, autoencoder_on_fashion, latent, PCA …
+        name: for example B4.3-4, B4.3, vae, latent or PCA
     """
     from parnassus.cli.listing import show_anything
 
@@ -41,86 +43,26 @@ def run() -> int:
 
 
 def sample() -> int:
-    """Draw from a trained generative run: parnassus sample RUN [flags]; RUN may be `last`."""
+    """Draw samples from a trained generative run, or generate text: parnassus sample RUN [flags]."""
     raise AssertionError("handled by dispatch")
 
 
-def explain() -> int:
-    """Say what each feature contributed to a prediction: parnassus explain --model RUN --data my.csv --row 17."""
+def predict() -> int:
+    """Apply a trained run to new input: parnassus predict RUN photo.jpg folder/ [flags]."""
     raise AssertionError("handled by dispatch")
 
 
-def watch(
-    name: Positional[str],
-    /,
-    *,
-    episodes: int = 1,
-    learner: int | None = None,
-    drawn: bool = False,
-    seed: int = 0,
-    out: Path | None = None,
-    device: str = "cpu",
-    folder: Path = RUNS,
-) -> int:
-    """Let the agent of a trained run play, and write a film of it; says what every episode returned.
-
-    Args:
-        name: the run; an unambiguous beginning will do, and `last`
-        episodes: one after the other
-        learner: which of those that learned side by side, from 1; unless told, the best
-        drawn: draw actions as in training, instead of taking the best
-        seed: another seed, other episodes
-        out: where to write the film; unless told, RUN/films/seed-N.gif
-        device: where to compute
-        folder: where the runs are
-    """
-    from parnassus.cli.playing import find_player
-    from parnassus.cli.seeds import demand_a_seed
-    from parnassus.cli.watch import watch
-
-    demand_a_seed(seed)
-    player = find_player(name, folder, device=device, drawn=drawn)
-    path = out or player.folder / "films" / f"seed-{seed}"
-    return watch(player, episodes=episodes, learner=learner, seed=seed, out=path)
-
-
-def evaluate(
-    names: Positional[tuple[str, ...]] = (),
-    /,
-    *,
-    episodes: int = 100,
-    drawn: bool = False,
-    seed: int = 0,
-    device: str = "auto",
-    folder: Path = RUNS,
-    json: bool = False,
-) -> int:
-    """Say what the agents of trained runs return: mean, spread and interquartile mean over their seeds.
-
-    Args:
-        names: the runs; an unambiguous beginning will do, and `last`, which it is unless told
-        episodes: of each learner
-        drawn: draw actions as in training, instead of taking the best
-        seed: another seed, other episodes
-        device: where to compute
-        folder: where the runs are
-        json: print JSON and nothing else
-    """
-    from parnassus.cli.evaluate import evaluate_runs
-    from parnassus.cli.playing import find_player
-    from parnassus.cli.seeds import demand_a_seed
-
-    demand_a_seed(seed)
-    players = [find_player(name, folder, device=device, drawn=drawn) for name in names or ("last",)]
-    return evaluate_runs(players, episodes=episodes, seed=seed, as_json=json)
+def evaluate() -> int:
+    """Measure trained runs on other data, or over episodes: parnassus evaluate RUN [RUN ...] [flags]."""
+    raise AssertionError("handled by dispatch")
 
 
 def check(ids: Positional[tuple[str, ...]] = (), /, *, failed: bool = False) -> int:
-    """Check claims and errata by running them; all of them without ids. Exit code 1 when one does not hold.
+    """Run claims and errata, all by default; the exit code is 1 if one does not hold.
 
     Args:
-        ids: ids or parts of ids (B4.3-4, B4, D1), rooms (latent) or names of claims
-        failed: show only what does not hold
+        ids: ids or parts of ids (B4.3-4, B4, D1), subjects (latent) or names of claims
+        failed: show only claims that do not hold
     """
     from parnassus.cli.check import check_claims
 
@@ -128,7 +70,7 @@ def check(ids: Positional[tuple[str, ...]] = (), /, *, failed: bool = False) -> 
 
 
 def atlas(part: Positional[str | None] = None, /, *, json: bool = False) -> int:
-    """Show how much of the sources is built, per chapter; with an id or a part of one, its rows.
+    """Show how much of the sources is implemented: by chapter, or the rows of one part.
 
     Args:
         part: a chapter or section, such as B13 or B13.2
@@ -148,13 +90,13 @@ def runs(
     note: str = "",
     folder: Path = RUNS,
 ) -> int:
-    """List runs, compare two or more of them in a table and a plot, open a report, or keep a result.
+    """List runs, compare them in a table and a plot, open a report, or keep a result.
 
     Args:
         action: list, compare, open (the report in a browser) or keep (the result in results/)
-        names: runs to compare, open or keep; an unambiguous beginning will do, and `last`
-        metric: the curve that compare plots
-        note: what a reader of a kept result must know beside it
+        names: runs to compare, open or keep: a prefix that fits one run, or `last`
+        metric: the metric that compare plots
+        note: remark to store with a kept result
         folder: where the runs are
     """
     from parnassus.cli.runs import show_runs
@@ -163,12 +105,12 @@ def runs(
 
 
 def resume(name: Positional[str], /, *, folder: Path = RUNS, device: str | None = None) -> int:
-    """Go on with an interrupted run, to the same weights as if nothing had happened.
+    """Resume an interrupted run; the weights are bit for bit those of an uninterrupted one.
 
     Args:
-        name: the run; an unambiguous beginning will do, and `last`
+        name: the run: a prefix that fits one run, or `last`
         folder: where the runs are
-        device: compute here instead of where it started
+        device: compute here instead of on the device it started on
     """
     from parnassus.cli.run import resume_run
 
@@ -176,11 +118,11 @@ def resume(name: Positional[str], /, *, folder: Path = RUNS, device: str | None 
 
 
 def lab(*, host: str | None = None, port: int | None = None, folder: Path = RUNS, browser: bool = True) -> int:
-    """Open the lab: a page on this machine over the same runs, where models can be touched.
+    """Open the lab: a web page on this machine with runs, claims and interactive probes.
 
     Args:
-        host: listen on this address instead of loopback, for other machines; they need the token that is printed
-        port: listen here; the first free one from 8700 on unless told
+        host: listen on this address instead of loopback; other machines need the token that is printed
+        port: port to listen on; by default the first free one from 8700
         folder: where the runs are
         browser: open a browser
     """
@@ -190,7 +132,7 @@ def lab(*, host: str | None = None, port: int | None = None, folder: Path = RUNS
 
 
 def doctor() -> int:
-    """Say what is installed, which devices and data are there, what is missing and how to get it."""
+    """Report installed versions, devices and data, and how to get what is missing."""
     from parnassus.cli.doctor import examine_machine
 
     return examine_machine()
@@ -205,35 +147,45 @@ VERBS: dict[str, Callable[..., int]] = {
     "runs": runs,
     "resume": resume,
     "sample": sample,
-    "explain": explain,
-    "watch": watch,
+    "predict": predict,
     "evaluate": evaluate,
     "lab": lab,
     "doctor": doctor,
 }
 
 
+def parse(arguments: list[str], description: str) -> int:
+    """Let tyro find the verb and its flags."""
+    if arguments not in ([], ["-h"], ["--help"]):
+        return _call(VERBS, arguments, description)
+    verbs = {**VERBS, **{verb: _help_stub(command) for verb, command in Atlas().commands.items()}}
+    page = _Page()
+    try:
+        with redirect_stdout(page):
+            return _call(verbs, ["--help"], description)
+    finally:  # the list of all verbs in one line is wider than a screen; they stand below it, one by one
+        print(page.getvalue().replace("{" + ",".join(verbs) + "}", "VERB [flags]"), end="")
+
+
 class _Page(StringIO):
-    """What is printed, kept; whoever prints may use colours if the person sees them."""
+    """Printed text, kept; it may have colours if standard output may."""
 
     def isatty(self) -> bool:
         return sys.__stdout__ is not None and sys.__stdout__.isatty()
 
 
-def parse(arguments: list[str], description: str) -> int:
-    """Let tyro find the verb and its flags."""
-    if arguments not in ([], ["-h"], ["--help"]):
-        return _parsed(arguments, description)
-    page = _Page()
-    try:
-        with redirect_stdout(page):
-            return _parsed(["--help"], description)
-    finally:  # all verbs in one word are wider than a screen, and they stand below
-        print(page.getvalue().replace("{" + ",".join(VERBS) + "}", "VERB [flags]"), end="")
+def _help_stub(command: Command) -> Callable[[], int]:
+    """A verb of a room for the help page; `dispatch` calls the room itself."""
+
+    def verb() -> int:
+        raise AssertionError("handled by dispatch")
+
+    verb.__doc__ = command.help
+    return verb
 
 
-def _parsed(arguments: list[str], description: str) -> int:
+def _call(verbs: dict[str, Callable[..., int]], arguments: list[str], description: str) -> int:
     code: int = tyro.extras.subcommand_cli_from_dict(
-        VERBS, prog="parnassus", description=description, args=arguments, sort_subcommands=False
+        verbs, prog="parnassus", description=description, args=arguments, sort_subcommands=False
     )
     return code

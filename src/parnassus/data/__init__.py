@@ -1,18 +1,18 @@
-"""Where tensors come from: embedded sets, toy generators, verified downloads, your own files."""
+"""Data sets: embedded ones, toy generators, verified downloads, and files of the user."""
 
+from parnassus.data.chorales_and_captions import Chorales, Translations, jsb_chorales, multi30k
 from parnassus.data.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, sample_images, wine
 from parnassus.data.errors import DataError
 from parnassus.data.folder import data_folder
 from parnassus.data.image_folder import image_folder
 from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
+from parnassus.data.loading import open_data, open_images, open_sounds, open_text
 from parnassus.data.mnist_mini import mnist_mini
-from parnassus.data.own import open_data, open_images, open_sounds, open_text
-from parnassus.data.pairs import open_pairs
-from parnassus.data.partition import standardised
+from parnassus.data.partition import standardise_features
 from parnassus.data.phrases import german_phrases
-from parnassus.data.plane import FreshPoints, open_points
+from parnassus.data.plane_points import FreshPoints, open_points
 from parnassus.data.regression_task import RegressionTask
-from parnassus.data.sequences import Chorales, Translations, jsb_chorales, multi30k
+from parnassus.data.sentence_pairs import open_pairs
 from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
 from parnassus.data.splits import Batches, Dataset, Split
 from parnassus.data.status import DataStatus, data_status
@@ -63,7 +63,7 @@ __all__ = [
     "read_wav",
     "sample_images",
     "spoken_digits",
-    "standardised",
+    "standardise_features",
     "text_file",
     "tiny_shakespeare",
     "vowels",

@@ -1,4 +1,4 @@
-"""The exact law of the two moons, against which a model of their density can be held.
+"""The exact density of the two moons, as a reference for density models.
 
 A point of `moons` lies on one of two half circles, evenly along the arc, blurred by N(0, noise² I):
 
@@ -36,7 +36,7 @@ def moons_log_prob(points: Float[Tensor, "count 2"], *, noise: float = 0.05) -> 
 
 
 def moons_entropy(*, noise: float = 0.05) -> float:
-    """−∫ p log p of the moons, in nats: the least mean NLL that any model can have.
+    """−∫ p log p of the moons, in nats: the lowest mean NLL of any model.
 
     The trapezium rule on a grid of half a standard deviation, which converges exponentially for a density this smooth.
     """

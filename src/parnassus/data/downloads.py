@@ -33,7 +33,7 @@ Verify = Callable[[Path], object]
 
 
 def fetch(source: Source, *, verify: Verify | None = None) -> Path:
-    """The file's path in the data directory; where it is missing, the first mirror that has it gives it.
+    """The file's path in the data directory; a missing file is downloaded from the first mirror that has it.
 
     `verify` raises DataError when the structure is wrong: it stands in where there is no checksum.
     """
@@ -48,11 +48,11 @@ def fetch(source: Source, *, verify: Verify | None = None) -> Path:
             troubles.append(f"{urlsplit(url).netloc}: {str(error).rstrip('.')}")
         except (OSError, HTTPException) as error:
             troubles.append(f"{urlsplit(url).netloc}: {_reason(error)}")
-    raise DataError(f"{source.name} could not be downloaded ({'; '.join(troubles)}): put it at {target} by hand.")
+    raise DataError(f"{source.name} could not be downloaded ({'; '.join(troubles)}): place it at {target} manually.")
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the wrapping that urllib puts around it."""
+    """The cause of an error, without urllib's wrapping."""
     inner = getattr(error, "reason", error) if not isinstance(error, HTTPError) else error
     return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
 
@@ -66,7 +66,7 @@ def _fetch_from(url: str, source: Source, target: Path, verify: Verify | None) -
     )
     try:
         cache.fetch(target.name, downloader=transfer)
-    except ValueError as error:  # pooch's word for a checksum that differs; it has deleted the file
+    except ValueError as error:  # raised by pooch for a wrong checksum; the file is deleted
         if transfer.resumed:  # the older half may be the damaged one
             return _fetch_from(url, source, target, verify)
         raise DataError(f"checksum of {source.name}: expected {source.checksum}, got {transfer.checksum}") from error
@@ -92,7 +92,7 @@ class Transfer:
 
         with suppress(FileNotFoundError):
             self.part.replace(self.mine)
-        if self.expected is None:  # without a checksum nothing would tell that two halves do not fit
+        if self.expected is None:  # without a checksum, halves that do not fit would go unnoticed
             self.mine.unlink(missing_ok=True)
         try:
             self._receive(url)
@@ -139,7 +139,7 @@ class Transfer:
 
 
 def _open(url: str, *, start: int) -> HTTPResponse:
-    """The response to a GET from byte `start` on. Only http and https are spoken: no file:, ftp: or data: address."""
+    """The response to a GET from byte `start` on. Only http and https are accepted."""
     opener = OpenerDirector()
     handlers = (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPRedirectHandler)
     for handler in (*handlers, HTTPDefaultErrorHandler, HTTPErrorProcessor, UnknownHandler):
@@ -155,7 +155,7 @@ def _open(url: str, *, start: int) -> HTTPResponse:
 
 @contextmanager
 def _progress(name: str, total: int | None, have: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while a person watches, nothing otherwise."""
+    """A progress bar on standard error in a terminal, nothing otherwise."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

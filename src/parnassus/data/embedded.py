@@ -1,4 +1,4 @@
-"""Data that comes with the installation: scikit-learn's small sets, and nothing to download."""
+"""Data sets that come with scikit-learn; nothing is downloaded."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,16 +8,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.data.partition import divided
+from parnassus.data.partition import hold_out
 from parnassus.data.splits import Dataset
 
 
 def load_digits() -> Dataset:
-    """1,797 handwritten digits of 8×8 pixels in [0, 1]; 1,437 train and 360 test rows, alike in classes."""
+    """1,797 handwritten digits of 8×8 pixels in [0, 1]; 1,437 train and 360 test rows, stratified by class."""
     from sklearn import datasets
 
     bunch = datasets.load_digits()
-    return divided(
+    return hold_out(
         torch.tensor(bunch.images, dtype=torch.float32)[:, None] / 16,
         torch.tensor(bunch.target, dtype=torch.int64),
         name="digits",
@@ -50,7 +50,7 @@ def breast_cancer() -> Dataset:
 
 
 def diabetes(*, scaled: bool = True) -> Dataset:
-    """442 patients, 10 measurements, and how far the disease went a year later; 354 train, 88 test rows.
+    """442 patients, 10 measurements, and the progression of the disease after a year; 354 train, 88 test rows.
 
     The measurements are centred and of length 1; not `scaled`, they are in years, kg/m², mmHg, mg/dl.
     """
@@ -83,13 +83,13 @@ def _classification(name: str, bunch: Mapping[str, object], about: str, target: 
     x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.int64)
     classes = _words(bunch, "target_names")
     columns, test = _words(bunch, "feature_names"), round(len(x) / 5)
-    return divided(x, y, name=name, test=test, classes=classes, about=about, columns=columns, target=target)
+    return hold_out(x, y, name=name, test=test, classes=classes, about=about, columns=columns, target=target)
 
 
 def _regression(name: str, bunch: Mapping[str, object], about: str, target: str) -> Dataset:
     x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.float32)
     columns, test = _words(bunch, "feature_names"), round(len(x) / 5)
-    return divided(x, y.reshape(len(x), -1), name=name, test=test, about=about, columns=columns, target=target)
+    return hold_out(x, y.reshape(len(x), -1), name=name, test=test, about=about, columns=columns, target=target)
 
 
 def _words(bunch: Mapping[str, object], key: str) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
-"""The one error that data raises when a file, a name or a download is not what it should be."""
+"""The error of a file, a name or a download that is not what it should be."""
+
+from parnassus.errors import UserError
 
 
-class DataError(Exception):
-    """One clear sentence for the person at the keyboard: what is wrong, and what to do about it."""
+class DataError(UserError):
+    """Data cannot be read; the message says what is wrong and what to do."""

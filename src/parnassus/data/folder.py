@@ -1,4 +1,4 @@
-"""The data directory: where downloads are kept, and where files that a person put there are found."""
+"""The data directory: downloads, and files that the user placed there."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ VARIABLE = "PARNASSUS_DATA"
 
 
 def data_folder() -> Path:
-    """The folder that PARNASSUS_DATA names, or else the platform's cache folder for parnassus."""
+    """The folder $PARNASSUS_DATA; by default the platform's cache folder for parnassus."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named).expanduser()

@@ -15,13 +15,13 @@ BYTES = 0x08  # the only element type the MNIST family uses
 
 
 def encode_idx(array: UInt8[Tensor, "..."]) -> bytes:
-    """An array of bytes in idx form, which says its own shape."""
+    """An array of bytes in idx form, which stores its shape."""
     header = bytes([0, 0, BYTES, array.ndim]) + np.array(array.shape, dtype=">u4").tobytes()
     return header + array.contiguous().numpy().tobytes()
 
 
 def decode_idx(content: bytes, name: str) -> UInt8[Tensor, "..."]:
-    """The array in `content`, all of it; `name` is for the sentence when it is damaged."""
+    """The array in `content`, all of it; `name` appears in error messages."""
     array, rest = split_idx(content, name)
     if rest:
         raise DataError(f"{name} holds {len(rest)} bytes after its array: it is not a plain idx file.")
@@ -38,7 +38,7 @@ def split_idx(content: bytes, name: str) -> tuple[UInt8[Tensor, "..."], bytes]:
     shape = [int(size) for size in np.frombuffer(content[4:start], dtype=">u4")]
     size = int(np.prod(shape, dtype=np.int64))
     if len(content) < start + size:
-        raise DataError(f"{name} is cut off: {shape} needs {size} bytes, and {len(content) - start} are there.")
+        raise DataError(f"{name} is cut off: {shape} needs {size} bytes, but has {len(content) - start}.")
     array = np.frombuffer(content, dtype=np.uint8, count=size, offset=start).reshape(shape)
     return torch.from_numpy(array.copy()), content[start + size :]
 
@@ -54,6 +54,6 @@ def read_gzipped(path: Path) -> bytes:
         content = path.read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is not a whole gzip file ({error}): delete it and get it again.") from error
+        raise DataError(f"{path} is not a complete gzip file ({error}): delete it and download it again.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -1,5 +1,6 @@
-"""Your own pictures: a folder for each class, or one folder of pictures without classes."""
+"""Image folders of the user: one folder per class, or one folder of images without classes."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.data.errors import DataError
-from parnassus.data.partition import divided
+from parnassus.data.partition import hold_out
 from parnassus.data.splits import Dataset, Split
 
 TRAIN_NAMES = ("train", "training")
@@ -19,7 +20,7 @@ GREY_MODES = ("1", "L", "LA", "I;16", "I")
 def image_folder(
     folder: Path | str, *, size: tuple[int, int] | None = None, test: float = 0.2, seed: int = 0
 ) -> Dataset:
-    """Pictures in [0, 1]; one channel when all are grey, three otherwise.
+    """Images in [0, 1]; one channel if all are grey, three otherwise.
 
     A folder below `folder` is a class; folders called train and test hold classes of their own and keep that split,
     otherwise the share `test` of every class is held out. Pictures must have one size, or `size` = (height, width)
@@ -30,41 +31,47 @@ def image_folder(
     train_folder, test_folder = (_first(below, names) for names in (TRAIN_NAMES, TEST_NAMES))
     if train_folder is not None and test_folder is not None:
         return _given_split(folder.name, train_folder, test_folder, size)
-    paths, labels, classes = _labelled(folder)
+    paths, labels, classes = _list_labelled_files(folder)
     x = _stack(paths, size)
-    return divided(x, labels, name=folder.name, test=round(test * len(x)), classes=classes, seed=seed)
+    return hold_out(x, labels, name=folder.name, test=round(test * len(x)), classes=classes, seed=seed)
 
 
-def read_image(path: Path, *, size: tuple[int, int] | None = None) -> Float[Tensor, "channels height width"]:
-    """A picture in [0, 1], grey as one channel and anything else as red, green, blue."""
+def read_image(
+    path: Path | BytesIO, *, size: tuple[int, int] | None = None, channels: int | None = None
+) -> Float[Tensor, "channels height width"]:
+    """An image in [0, 1] with 1 channel (grey) or 3 (RGB); by default as it is stored."""
     from PIL import Image, UnidentifiedImageError
 
+    if channels not in (None, 1, 3):
+        raise DataError(f"an image file can be read with 1 or 3 channels; got channels={channels}")
     try:
         with Image.open(path) as image:
-            deep = image.mode.startswith("I")  # 16 bits a pixel, which Pillow would clip at 255
-            picture = image if deep else image.convert("L" if image.mode in GREY_MODES else "RGB")
+            deep = image.mode.startswith("I")  # 16 bits per pixel, which Pillow would clip at 255
+            is_grey = image.mode in GREY_MODES if channels is None else channels == 1
+            picture = image if deep else image.convert("L" if is_grey else "RGB")
             if size is not None:
                 picture = picture.resize((size[1], size[0]), Image.Resampling.LANCZOS)
             pixels = np.array(picture, dtype=np.float32) / (65535 if deep else 255)
     except UnidentifiedImageError as error:
-        raise DataError(f"{path} is not a picture that Pillow knows: move it out of the folder.") from error
+        raise DataError(f"{path} is not an image that Pillow can read: remove it from the folder.") from error
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path} is a damaged picture ({error}).") from error
-    return torch.from_numpy(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1).copy())
+        raise DataError(f"{path} is a damaged image ({error}).") from error
+    loaded = torch.from_numpy(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1).copy())
+    return loaded.expand(channels or len(loaded), -1, -1)
 
 
 def _given_split(name: str, train_folder: Path, test_folder: Path, size: tuple[int, int] | None) -> Dataset:
-    train_paths, train_labels, classes = _labelled(train_folder)
-    test_paths, test_labels, test_classes = _labelled(test_folder)
+    train_paths, train_labels, classes = _list_labelled_files(train_folder)
+    test_paths, test_labels, test_classes = _list_labelled_files(test_folder)
     if classes != test_classes:
         odd = sorted(set(classes) ^ set(test_classes))
-        raise DataError(f"{train_folder} and {test_folder} must hold the same classes; only one has {', '.join(odd)}.")
+        raise DataError(f"{train_folder} and {test_folder} must have the same classes; only one has {', '.join(odd)}.")
     x = _stack(train_paths + test_paths, size)
     train, test = x[: len(train_paths)], x[len(train_paths) :]
     return Dataset(name, Split(train, train_labels), Split(test, test_labels), classes)
 
 
-def _labelled(folder: Path) -> tuple[list[Path], Tensor | None, tuple[str, ...]]:
+def _list_labelled_files(folder: Path) -> tuple[list[Path], Tensor | None, tuple[str, ...]]:
     """The files of a folder with the number of the folder each lies in, or without, if they lie in `folder` itself."""
     classes = _folders(folder)
     if not classes:
@@ -79,8 +86,8 @@ def _stack(paths: list[Path], size: tuple[int, int] | None) -> Float[Tensor, "co
         if picture.shape[1:] != pictures[0].shape[1:]:
             first, other = ("×".join(map(str, one.shape[1:])) for one in (pictures[0], picture))
             raise DataError(
-                f"pictures must have one size: {paths[0]} has {first} pixels and {path} {other}; "
-                f"size=(height, width) makes them alike."
+                f"images must have one size: {paths[0]} has {first} pixels and {path} {other}; "
+                f"size=(height, width) resizes them."
             )
     channels = max(len(picture) for picture in pictures)
     return torch.stack([picture.expand(channels, -1, -1) for picture in pictures])
@@ -93,7 +100,7 @@ def _folders(folder: Path) -> list[Path]:
 def _files(folder: Path) -> list[Path]:
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     if not files:
-        raise DataError(f"{folder} is empty: a folder of pictures needs at least one.")
+        raise DataError(f"{folder} is empty: an image folder needs at least one image.")
     return files
 
 

@@ -1,4 +1,4 @@
-"""Images that are downloaded once: MNIST, Fashion-MNIST, CIFAR-10; and the membranes of the U-Net paper.
+"""Image data sets: MNIST, Fashion-MNIST and CIFAR-10 are downloaded once; the membranes of the U-Net paper are not.
 
 Files that a person put into the data directory are taken as they are when their structure is right.
 """
@@ -40,19 +40,19 @@ MEMBRANE = "membrane/train.tar"
 
 
 def mnist() -> Dataset:
-    """70,000 handwritten digits of 28×28 pixels, 60,000 of them to train on."""
+    """70,000 handwritten digits of 28×28 pixels, 60,000 of them for training."""
     about = "MNIST (Y. LeCun, C. Cortes, C. J. C. Burges)"
     return _idx_dataset("mnist", MNIST, MNIST_FOLDERS, tuple("0123456789"), about)
 
 
 def fashion_mnist() -> Dataset:
-    """70,000 pieces of clothing of 28×28 pixels, 60,000 of them to train on."""
+    """70,000 pieces of clothing of 28×28 pixels, 60,000 of them for training."""
     about = "Fashion-MNIST (H. Xiao, K. Rasul, R. Vollgraf 2017)"
     return _idx_dataset("fashion_mnist", FASHION_MNIST, FASHION_FOLDERS, CLOTHES, about)
 
 
 def cifar10() -> Dataset:
-    """60,000 colour photographs of 32×32 pixels in 10 classes, 50,000 of them to train on."""
+    """60,000 colour photographs of 32×32 pixels in 10 classes, 50,000 of them for training."""
     folder = cifar_folder()
     if folder is None:
         own = find_file(CIFAR10.place)
@@ -67,7 +67,7 @@ def cifar10() -> Dataset:
 
 
 def cifar_folder() -> Path | None:
-    """The folder of the six binary batches, where it is there."""
+    """The folder of the six binary batches, if it exists."""
     folders = [data_folder() / name for name in CIFAR_FOLDERS]
     return next((folder for folder in folders if (folder / "test_batch.bin").is_file()), None)
 
@@ -111,9 +111,9 @@ def labelled_images(images: Path, labels: Path) -> Split:
             f"{images} and {labels} must hold images and labels; their shapes are {[*x.shape]}, {[*y.shape]}."
         )
     if len(x) != len(y):
-        raise DataError(f"{images} holds {len(x)} images and {labels} {len(y)} labels: they do not belong together.")
+        raise DataError(f"{images} holds {len(x)} images and {labels} {len(y)} labels: they do not match.")
     if len(y) and int(y.max()) > 9:
-        raise DataError(f"{labels} holds the label {int(y.max())}, and there are only the classes 0 to 9.")
+        raise DataError(f"{labels} holds the label {int(y.max())}, but the classes are 0 to 9.")
     return Split(x[:, None].float().div_(255), y.long())
 
 
@@ -127,7 +127,7 @@ def _cifar_batch(path: Path) -> tuple[Int[Tensor, " rows"], UInt8[Tensor, "rows 
         raise DataError(f"{path} is missing: delete its folder to download CIFAR-10 again.")
     content = np.fromfile(path, dtype=np.uint8)
     if len(content) == 0 or len(content) % CIFAR_RECORD:
-        raise DataError(f"{path} has {len(content)} bytes, not a whole number of records of {CIFAR_RECORD} bytes.")
+        raise DataError(f"{path} has {len(content)} bytes, which is not a multiple of {CIFAR_RECORD} bytes.")
     records = torch.from_numpy(content).view(-1, CIFAR_RECORD)
     labels = records[:, 0].long()
     if int(labels.max()) > 9:

@@ -1,4 +1,4 @@
-"""Cutting one pile of examples into train and test, the same way every time."""
+"""Deterministic splits of examples into train and test."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from torch import Tensor
 from parnassus.data.splits import Dataset, Split, permutation
 
 
-def stratified(labels: Int[Tensor, " rows"], test: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Row numbers of train and test, where each class gives its share of the `test` rows, in file order.
+def stratified_split(labels: Int[Tensor, " rows"], test: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Row numbers of train and test, stratified by class, in file order.
 
     Shares are rounded by largest remainder, so exactly `test` rows are drawn.
     """
@@ -29,7 +29,7 @@ def stratified(labels: Int[Tensor, " rows"], test: int, seed: int = 0) -> tuple[
     return (~chosen).nonzero()[:, 0], chosen.nonzero()[:, 0]
 
 
-def divided(
+def hold_out(
     x: Tensor,
     y: Tensor | None,
     *,
@@ -41,16 +41,16 @@ def divided(
     target: str = "",
     seed: int = 0,
 ) -> Dataset:
-    """A dataset with `test` rows held out: by class where y holds whole numbers, evenly at random otherwise."""
+    """A dataset with `test` rows held out: stratified where y holds class labels, at random otherwise."""
     labelled = y is not None and not y.is_floating_point() and y.ndim == 1
     groups = y if y is not None and labelled else torch.zeros(len(x), dtype=torch.long)
-    train_rows, test_rows = stratified(groups, test, seed)
+    train_rows, test_rows = stratified_split(groups, test, seed)
     train, held_out = (Split(x[rows], None if y is None else y[rows]) for rows in (train_rows, test_rows))
     return Dataset(name, train, held_out, classes, about, columns, target)
 
 
-def standardised(dataset: Dataset) -> Dataset:
-    """Every feature of x with mean 0 and variance 1 over the training rows; a constant one becomes 0."""
+def standardise_features(dataset: Dataset) -> Dataset:
+    """Scale every feature to mean 0 and variance 1 over the training rows; constant features become 0."""
     mean, std = dataset.train.x.mean(0), dataset.train.x.std(0, correction=0)
     std = torch.where(std > 0, std, 1.0)
     train, test = (replace(split, x=(split.x - mean) / std) for split in (dataset.train, dataset.test))

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 import torch
 
+from parnassus.data.chorales_and_captions import Translations
 from parnassus.data.seeds import mix
-from parnassus.data.sequences import Translations
 
 Item = TypeVar("Item")
 

@@ -1,4 +1,4 @@
-"""Any data with targets as a regression: inputs of one scale, targets of mean 0, classes as one-hot columns."""
+"""Any data with targets as a regression: inputs scaled alike, targets of mean 0, classes as one-hot columns."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.data.errors import DataError
-from parnassus.data.partition import standardised
+from parnassus.data.partition import standardise_features
 from parnassus.data.splits import Dataset
 
 
 @dataclass(frozen=True)
 class RegressionTask:
-    """Training rows x with targets t, and unseen rows with their truth.
+    """Training rows x with targets t, and held-out rows with theirs.
 
     Pictures have mean 0 and length 1 each; columns of tables are standardised and divided by the root of their number.
     Targets are one-hot rows minus their mean, or standardised numbers.
@@ -32,13 +32,11 @@ class RegressionTask:
     def of(cls, data: Dataset, train: int, test: int, *, kind: torch.dtype, device: torch.device) -> "RegressionTask":
         """The first `train` and `test` examples of the two parts, in this precision on this device."""
         if data.train.y is None or data.test.y is None or not len(data.test):
-            raise DataError(
-                f"{data.name} has nothing to predict: a target for each example is needed, and a test part."
-            )
+            raise DataError(f"{data.name} has no targets or no test part, which a regression needs.")
         if len(data.shape) == 3:
             parts = [_pictures(split.x.to(device, kind)) for split in (data.train.take(train), data.test.take(test))]
         else:
-            scaled = standardised(data)
+            scaled = standardise_features(data)
             parts = [
                 split.x.to(device, kind).flatten(1) / scaled.train.x[0].numel() ** 0.5
                 for split in (scaled.train.take(train), scaled.test.take(test))
@@ -56,14 +54,14 @@ class RegressionTask:
         return "share named rightly" if self.classes else "share of variance explained, R²"
 
     def score(self, predicted: Float[Tensor, "m outputs"]) -> float:
-        """The share of the unseen whose largest output is their class; of numbers, R²."""
+        """The accuracy on the held-out examples; R² for numeric targets."""
         if self.classes:
             return float(((predicted + self.offset).argmax(1) == self.truth).double().mean())
         return 1 - float((predicted - self.truth).square().sum() / (self.truth - self.truth.mean(0)).square().sum())
 
 
 def _pictures(x: Tensor) -> Tensor:
-    """Each picture with mean 0 and length 1."""
+    """Scale each image to mean 0 and norm 1."""
     rows = x.flatten(1)
     rows = rows - rows.mean(1, keepdim=True)
     length: Tensor = rows.norm(dim=1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Seeds from several numbers, so that neighbouring seeds, epochs and steps land far apart."""
+"""Seeds from several integers, so that neighbouring seeds, epochs and steps give unrelated streams."""
 
 _MASK = (1 << 64) - 1
 

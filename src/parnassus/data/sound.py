@@ -1,4 +1,4 @@
-"""Recordings: WAV files as waves in [−1, 1], spoken digits, and a folder of your own."""
+"""Recordings: WAV files as waves in [−1, 1], spoken digits, and folders of the user."""
 
 import io
 import re
@@ -15,7 +15,7 @@ from torch import Tensor
 from parnassus.data.downloads import fetch
 from parnassus.data.errors import DataError
 from parnassus.data.folder import find_file
-from parnassus.data.partition import stratified
+from parnassus.data.partition import stratified_split
 from parnassus.data.sources import SPOKEN_DIGITS
 from parnassus.data.unpack import opened_tar
 
@@ -24,7 +24,7 @@ SPOKEN = re.compile(r"(?:^|/)([0-9])_([a-z]+)_([0-9]+)\.wav$")
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Waves of unequal length at one rate; the class and the speaker of each, where they are known."""
+    """Waves of unequal length at one rate; the class and the speaker of each, if known."""
 
     waves: list[Float[Tensor, "_"]]
     labels: Int[Tensor, " count"]
@@ -43,7 +43,7 @@ class Recordings:
 
 @dataclass(frozen=True, eq=False)
 class SoundDataset:
-    """Recordings to train on and to test with, and the names of the classes."""
+    """Training and test recordings, and the names of the classes."""
 
     name: str
     train: Recordings
@@ -61,7 +61,7 @@ def spoken_digits() -> SoundDataset:
 
 
 def wav_folder(folder: Path | str, *, test: float = 0.2, seed: int = 0) -> SoundDataset:
-    """Your own recordings: a folder for each class, with WAV files of one rate in it; channels become their mean."""
+    """A folder per class with WAV files of one rate; channels are averaged."""
     folder = Path(folder)
     paths = sorted(path for path in folder.glob("*/*") if path.suffix.lower() == ".wav")
     if not paths:
@@ -69,16 +69,16 @@ def wav_folder(folder: Path | str, *, test: float = 0.2, seed: int = 0) -> Sound
     waves, rates = zip(*(read_wav(path) for path in paths), strict=True)
     for path, rate in zip(paths, rates, strict=True):
         if rate != rates[0]:
-            raise DataError(f"{path} has {rate} samples a second and {paths[0]} {rates[0]}: they must be alike.")
+            raise DataError(f"{path} has {rate} samples per second and {paths[0]} {rates[0]}: they must agree.")
     classes = tuple(sorted({path.parent.name for path in paths}))
     labels = torch.tensor([classes.index(path.parent.name) for path in paths])
     recordings = Recordings([one.mean(0) for one in waves], labels, [""] * len(paths), rates[0])
-    train_rows, test_rows = stratified(labels, round(test * len(paths)), seed)
+    train_rows, test_rows = stratified_split(labels, round(test * len(paths)), seed)
     return SoundDataset(folder.name, recordings.take(train_rows.tolist()), recordings.take(test_rows.tolist()), classes)
 
 
 def read_wav(path: Path) -> tuple[Float[Tensor, "channels time"], int]:
-    """A PCM WAV file of 8, 16, 24 or 32 bits as a wave in [−1, 1) and its samples a second."""
+    """A PCM WAV file of 8, 16, 24 or 32 bits as a wave in [−1, 1) and its samples per second."""
     try:
         return decode_wav(path.read_bytes(), str(path))
     except OSError as error:
@@ -86,7 +86,7 @@ def read_wav(path: Path) -> tuple[Float[Tensor, "channels time"], int]:
 
 
 def decode_wav(content: bytes, name: str) -> tuple[Float[Tensor, "channels time"], int]:
-    """The wave in the bytes of a WAV file; `name` is for the sentence when they are damaged."""
+    """The wave in the bytes of a WAV file; `name` appears in error messages."""
     try:
         with wave.open(io.BytesIO(content)) as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()

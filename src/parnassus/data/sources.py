@@ -1,4 +1,4 @@
-"""Where each file of the public data sets can be had, and the checksum that tells whether it arrived whole.
+"""Addresses of the files of the public data sets, with their checksums.
 
 Checksums are the ones others publish: those of MNIST, Fashion-MNIST, CIFAR-10 and tiny Shakespeare stand in TensorFlow
 Datasets, those of Multi30k (German and English) and of the names in public projects that pin these files. Where nobody

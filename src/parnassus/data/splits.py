@@ -21,7 +21,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 class Batches(Generic[Batch]):
-    """`steps` batches of `size` rows out of `rows`; every epoch is a fresh permutation.
+    """`steps` batches of `size` rows out of `rows`; every epoch is a new permutation.
 
     `select` turns row numbers into a batch. A size beyond the data means all rows. Full batches only, unless `partial`
     keeps the short one that ends an epoch.
@@ -55,7 +55,7 @@ class Batches(Generic[Batch]):
         return (self.at(step) for step in range(self.steps))
 
     def at(self, step: int, seed: int = 0, rank: int = 0, world: int = 1) -> Batch:
-        """The batch of a step; of `world` processes each gets its contiguous share, in order of rank."""
+        """The batch of a step; of `world` processes each gets a contiguous part, in order of rank."""
         if step < 0:
             raise ValueError(f"step must not be negative; got step={step}")
         epoch, index = divmod(step, self.epoch)
@@ -101,7 +101,7 @@ class Batches(Generic[Batch]):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Examples `x`, one a row, and what is to be predicted of each, `y`, where there is such a thing."""
+    """Examples `x`, one per row, and their targets `y`, if any."""
 
     x: Shaped[Tensor, "rows ..."]
     y: Tensor | None = None
@@ -151,7 +151,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named train and test split, the names of its classes, and a word about where it comes from.
+    """A named train and test split, the names of its classes, and its origin.
 
     A table also keeps the names of its feature columns and of the column that is to be predicted.
     """

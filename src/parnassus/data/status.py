@@ -1,4 +1,4 @@
-"""What data is here, and how to get what is not: for `parnassus doctor`."""
+"""Which data sets are present, and how to get the others, for `parnassus doctor`."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -33,7 +33,7 @@ EMBEDDED = {
 
 
 class DataStatus(NamedTuple):
-    """One data set: whether it is here, where it is or would be, and what to do when it is not."""
+    """One data set: whether it is here, where it is or would be, and how to get it."""
 
     name: str
     present: bool
@@ -42,24 +42,24 @@ class DataStatus(NamedTuple):
 
 
 def data_status() -> list[DataStatus]:
-    """All data sets, those that came with the installation first. Nothing is downloaded or read."""
+    """All data sets, the embedded ones first; nothing is downloaded or read."""
     embedded = [DataStatus(name, True, where, "") for name, where in EMBEDDED.items()]
     remote = [
-        _downloaded("mnist", MNIST.values(), MNIST_FOLDERS),
-        _downloaded("fashion_mnist", FASHION_MNIST.values(), FASHION_FOLDERS),
+        _download_status("mnist", MNIST.values(), MNIST_FOLDERS),
+        _download_status("fashion_mnist", FASHION_MNIST.values(), FASHION_FOLDERS),
         _cifar(),
-        _downloaded("tiny_shakespeare", [TINY_SHAKESPEARE]),
-        _downloaded("moby_dick", [MOBY_DICK]),
-        _downloaded("names", [NAMES]),
-        _downloaded("jsb_chorales", [JSB_CHORALES]),
-        _downloaded("multi30k", MULTI30K.values()),
-        _downloaded("spoken_digits", [SPOKEN_DIGITS]),
+        _download_status("tiny_shakespeare", [TINY_SHAKESPEARE]),
+        _download_status("moby_dick", [MOBY_DICK]),
+        _download_status("names", [NAMES]),
+        _download_status("jsb_chorales", [JSB_CHORALES]),
+        _download_status("multi30k", MULTI30K.values()),
+        _download_status("spoken_digits", [SPOKEN_DIGITS]),
         _membrane(),
     ]
     return embedded + remote
 
 
-def _downloaded(name: str, sources: Iterable[Source], folders: tuple[str, ...] = ()) -> DataStatus:
+def _download_status(name: str, sources: Iterable[Source], folders: tuple[str, ...] = ()) -> DataStatus:
     sources = list(sources)
     present = all(_is_here(source, folders) for source in sources)
     place = data_folder() / sources[0].place

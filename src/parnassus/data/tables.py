@@ -1,4 +1,4 @@
-"""Your own numbers: CSV tables and NumPy's .npy and .npz files."""
+"""Tables of the user: CSV files and NumPy's .npy and .npz files."""
 
 import csv
 import math
@@ -17,10 +17,10 @@ from torch import Tensor
 
 from parnassus.data.errors import DataError
 from parnassus.data.idx import read_gzipped
-from parnassus.data.partition import divided
+from parnassus.data.partition import hold_out
 from parnassus.data.splits import Dataset, Split
 
-MOST_CLASSES = 20  # a column of more different whole numbers is a quantity, not a class
+MOST_CLASSES = 20  # a column with more distinct integers is a quantity, not a class
 MOST_NAMES = 10_000
 
 Value = TypeVar("Value", str, int)
@@ -28,21 +28,21 @@ Row = tuple[int, list[str]]  # its line in the file, its cells
 
 
 def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, seed: int = 0) -> Dataset:
-    """A table of numbers; the column `target`, or else the last one, is what is to be predicted.
+    """A table of numbers; the column `target`, or else the last one, is the target.
 
     The first line may name the columns. Words and up to 20 different whole numbers in the target are classes, anything
     else is a quantity.
     """
     table = Table.read(path)
     if len(table.rows) < 2:
-        raise DataError(f"{path} has one row of data: a set to learn from and be judged on needs two at least.")
+        raise DataError(f"{path} has one row of data; at least two are needed, for training and testing.")
     column = table.width - 1 if target is None else table.place(target)
     features = [place for place in range(table.width) if place != column]
     if not features:
         raise DataError(f"{path} has one column only: features and a target are needed.")
     x = table.numbers(features).float()
     y, classes = table.target(column)
-    return divided(
+    return hold_out(
         x,
         y,
         name=table.path.stem,
@@ -83,7 +83,7 @@ class Table:
         return self.columns.index(name)
 
     def numbers(self, places: Sequence[int]) -> Float[Tensor, "rows columns"]:
-        """These columns in double precision; a cell that is no finite number is told with its line."""
+        """These columns in double precision; a cell that is not a finite number is reported with its line."""
         for line, cells in self.rows:
             for place in places:
                 if not (_is_number(cells[place]) and math.isfinite(float(cells[place]))):
@@ -94,16 +94,16 @@ class Table:
         return torch.tensor([[float(cells[place]) for place in places] for _, cells in self.rows], dtype=torch.float64)
 
     def target(self, place: int) -> tuple[Tensor, tuple[str, ...]]:
-        """What a column says as something to predict: numbers of classes with their names, or a quantity without."""
+        """A column as a target: class indices with the names of the classes, or a quantity without names."""
         cells = [(line, row[place]) for line, row in self.rows]
         for line, cell in cells:
             if not cell or (_is_number(cell) and not math.isfinite(float(cell))):
                 raise DataError(f"{self.path}, line {line}: the target is {cell or 'empty'}.")
         if not all(_is_number(cell) for _, cell in cells):
-            return _numbered([cell for _, cell in cells])
+            return _class_indices([cell for _, cell in cells])
         values = [float(cell) for _, cell in cells]
         if len(set(values)) <= MOST_CLASSES and all(value.is_integer() for value in values):
-            return _numbered([int(value) for value in values])
+            return _class_indices([int(value) for value in values])
         return torch.tensor(values, dtype=torch.float32)[:, None], ()
 
 
@@ -117,7 +117,7 @@ def array_file(path: Path | str, *, test: float = 0.2, seed: int = 0) -> Dataset
     if "x" in arrays:
         split = _split(arrays, "x", "y", path)
         classes = _class_names(split)
-        return divided(split.x, split.y, name=path.stem, test=round(test * len(split)), classes=classes, seed=seed)
+        return hold_out(split.x, split.y, name=path.stem, test=round(test * len(split)), classes=classes, seed=seed)
     if {"x_train", "x_test"} <= arrays.keys():
         train, held_out = (_split(arrays, f"x_{part}", f"y_{part}", path) for part in ("train", "test"))
         return Dataset(path.stem, train, held_out, _class_names(train))
@@ -129,7 +129,7 @@ def _rows(path: Path) -> tuple[list[str], list[Row]]:
     try:
         text = read_gzipped(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text: byte {error.start} is none of it.") from error
+        raise DataError(f"{path} is not UTF-8 text: byte {error.start} is invalid.") from error
     first = text.split("\n", maxsplit=1)[0]
     reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=first.count))
     rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
@@ -139,12 +139,12 @@ def _rows(path: Path) -> tuple[list[str], list[Row]]:
     width = len(header or rows[0][1])
     for line, cells in rows:
         if len(cells) != width:
-            raise DataError(f"{path}, line {line}: {len(cells)} columns, and {width} above it.")
+            raise DataError(f"{path}, line {line}: {len(cells)} columns, but {width} above.")
     return header, rows
 
 
-def _numbered(values: Sequence[Value]) -> tuple[Int[Tensor, " rows"], tuple[str, ...]]:
-    """Each value's number among the different ones, sorted, and their names."""
+def _class_indices(values: Sequence[Value]) -> tuple[Int[Tensor, " rows"], tuple[str, ...]]:
+    """The index of each value among the sorted distinct values, and their names."""
     number = {value: number for number, value in enumerate(sorted(set(values)))}
     return torch.tensor([number[value] for value in values]), tuple(str(value) for value in number)
 
@@ -165,7 +165,7 @@ def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     except ValueError as error:
         raise DataError(f"{path} holds Python objects or is damaged: save plain arrays of numbers.") from error
     except (OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} is not a whole NumPy file ({error}).") from error
+        raise DataError(f"{path} is not a complete NumPy file ({error}).") from error
 
 
 def _split(arrays: dict[str, NDArray[np.generic]], x_name: str, y_name: str, path: Path) -> Split:
@@ -180,7 +180,7 @@ def _split(arrays: dict[str, NDArray[np.generic]], x_name: str, y_name: str, pat
     if y is not None and len(y) != len(x):
         raise DataError(f"{path}: {x_name} has {len(x)} rows and {y_name} {len(y)}.")
     if y is not None and y.dtype.kind != "f" and y.ndim == 1 and int(y.min()) < 0:
-        raise DataError(f"{path}: whole numbers in {y_name} are classes and count from 0; one is {int(y.min())}.")
+        raise DataError(f"{path}: integers in {y_name} are class indices from 0; one is {int(y.min())}.")
     return Split(_examples(x), None if y is None else _targets(y))
 
 

@@ -1,4 +1,4 @@
-"""Texts as strings: some that Python itself carries, some that are downloaded once, and your own."""
+"""Texts as strings: Python's own documentation, texts that are downloaded once, and files of the user."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PROSE_SHARE = 0.9  # letters, spaces, commas and stops among a paragraph's chara
 
 @dataclass(frozen=True)
 class Text:
-    """A text cut in two: the beginning to learn from, the end to be tested on."""
+    """A text in two parts: the beginning for training, the end for testing."""
 
     name: str
     train: str
@@ -29,7 +29,7 @@ class Text:
 
 
 def pydoc_text() -> Text:
-    """The English prose of Python's own help topics; 90 % to train on. Which words depends on the Python version."""
+    """The English prose of Python's own help topics; 90 % for training. Which words depends on the Python version."""
     from pydoc_data.topics import topics
 
     paragraphs = [paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n")]
@@ -39,13 +39,13 @@ def pydoc_text() -> Text:
 
 
 def tiny_shakespeare() -> Text:
-    """1,115,394 characters of Shakespeare's plays; the first 90 % to train on."""
+    """1,115,394 characters of Shakespeare's plays; the first 90 % for training."""
     text = _local_or_fetched(TINY_SHAKESPEARE)
     return cut("tiny_shakespeare", text, about="Tiny Shakespeare (A. Karpathy), public domain")
 
 
 def moby_dick() -> Text:
-    """Moby Dick; or, The Whale, from its first chapter to its epilogue; the first 90 % to train on."""
+    """Moby Dick; or, The Whale, from its first chapter to its epilogue; the first 90 % for training."""
     text = _local_or_fetched(MOBY_DICK, verify=lambda path: book_body(read_text(path), MOBY_DICK.name))
     return cut(
         "moby_dick", book_body(text, MOBY_DICK.name), about="H. Melville 1851, Project Gutenberg 2701, public domain"
@@ -62,7 +62,7 @@ def names() -> Text:
 
 
 def text_file(path: Path | str, *, test: float = 0.1) -> Text:
-    """Your own UTF-8 text, plain or gzipped; its last part is the test."""
+    """A UTF-8 text file, plain or gzipped; its last part is for testing."""
     if not Path(path).is_file():
         what = "is a folder, and no text file" if Path(path).is_dir() and str(path) else "is no text file"
         raise DataError(f"{str(path)!r} {what}.")
@@ -83,9 +83,9 @@ def read_text(path: Path) -> str:
 
 
 def cut(name: str, text: str, *, test: float = 0.1, about: str = "") -> Text:
-    """The last share `test` of the characters held out."""
+    """Hold out the last fraction `test` of the characters."""
     if not 0 <= test < 1:
-        raise ValueError(f"test must be a share from 0 to below 1; got test={test}")
+        raise ValueError(f"test must be a fraction in [0, 1); got test={test}")
     end = int(len(text) * (1 - test))
     return Text(name, text[:end], text[end:], about)
 

@@ -1,4 +1,4 @@
-"""Small worlds with known laws: points in the plane, curves, waves, tiny images and truth tables.
+"""Toy data with known distributions: points in the plane, curves, waves, tiny images and truth tables.
 
 Every generator draws from its own torch.Generator, so the same arguments give the same rows whatever ran before.
 """
@@ -28,46 +28,46 @@ def boolean_table(inputs: int, function: Callable[[Int[Tensor, "rows inputs"]], 
 
 
 def moons(count: int, *, noise: float = 0.05, seed: int = 0) -> Split:
-    """Two half circles of radius 1 that reach into one another; the second hangs from (1, ½)."""
+    """Two half circles of radius 1 that interlock; the second is centred at (1, ½)."""
     source = _generator(seed)
-    label = _balanced(count, 2)
+    label = _balanced_labels(count, 2)
     angle = pi * torch.rand(count, generator=source)
     upper = torch.stack([angle.cos(), angle.sin()], dim=1)
     lower = torch.stack([1 - angle.cos(), 0.5 - angle.sin()], dim=1)
-    return Split(_blurred(torch.where(label[:, None] == 0, upper, lower), noise, source), label)
+    return Split(_add_noise(torch.where(label[:, None] == 0, upper, lower), noise, source), label)
 
 
 def rings(count: int, *, noise: float = 0.05, seed: int = 0, radii: tuple[float, ...] = (0.5, 1.0)) -> Split:
-    """Circles around the origin, one a class."""
+    """Circles around the origin, one per class."""
     source = _generator(seed)
-    label = _balanced(count, len(radii))
+    label = _balanced_labels(count, len(radii))
     radius = torch.tensor(radii)[label]
-    return Split(_blurred(_polar(radius, 2 * pi * torch.rand(count, generator=source)), noise, source), label)
+    return Split(_add_noise(_polar(radius, 2 * pi * torch.rand(count, generator=source)), noise, source), label)
 
 
 def spirals(count: int, *, noise: float = 0.02, seed: int = 0, arms: int = 2, turns: float = 1.0) -> Split:
-    """Archimedean spirals r = t, one a class, each turning `turns` times while t goes from 0 to 1."""
+    """Archimedean spirals r = t, one per class, each turning `turns` times while t goes from 0 to 1."""
     source = _generator(seed)
-    label = _balanced(count, arms)
+    label = _balanced_labels(count, arms)
     t = torch.rand(count, generator=source).sqrt()  # so that points lie nearly evenly along the arm
-    return Split(_blurred(_polar(t, 2 * pi * (turns * t + label / arms)), noise, source), label)
+    return Split(_add_noise(_polar(t, 2 * pi * (turns * t + label / arms)), noise, source), label)
 
 
 def eight_gaussians(count: int, *, noise: float = 0.1, seed: int = 0) -> Split:
     """Eight round Gaussians of standard deviation `noise`, with means evenly on the circle of radius 2."""
     source = _generator(seed)
-    label = _balanced(count, 8)
-    return Split(_blurred(_polar(torch.full((count,), 2.0), 2 * pi * label / 8), noise, source), label)
+    label = _balanced_labels(count, 8)
+    return Split(_add_noise(_polar(torch.full((count,), 2.0), 2 * pi * label / 8), noise, source), label)
 
 
 def checkerboard(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
-    """Uniform on the eight black squares of a 4×4 board over [−2, 2]²; the label says which square."""
+    """Uniform on the eight black squares of a 4×4 board over [−2, 2]²; the label is the index of the square."""
     source = _generator(seed)
-    label = _balanced(count, 8)
+    label = _balanced_labels(count, 8)
     row = label // 2
     column = 2 * (label % 2) + row % 2
     corner = torch.stack([column, row], dim=1).float() - 2
-    return Split(_blurred(corner + torch.rand(count, 2, generator=source), noise, source), label)
+    return Split(_add_noise(corner + torch.rand(count, 2, generator=source), noise, source), label)
 
 
 def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
@@ -79,11 +79,11 @@ def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
     t = 1.5 * pi * (1 + 2 * torch.rand(count, generator=source))
     height = 21 * torch.rand(count, generator=source)
     roll = torch.stack([t * t.cos(), height, t * t.sin()], dim=1)
-    return Split(_blurred(roll, noise, source), torch.stack([t, height], dim=1))
+    return Split(_add_noise(roll, noise, source), torch.stack([t, height], dim=1))
 
 
 def sines(count: int, *, noise: float = 0.0, seed: int = 0, length: int = 64) -> Split:
-    """Waves sin(2π f k / length + φ) of `length` samples, one a row with one channel last; y is (f, φ).
+    """Waves sin(2π f k / length + φ) of `length` samples, one per row with one channel last; y is (f, φ).
 
     f is uniform on [1, 4] periods a row and φ on [0, 2π).
     """
@@ -91,7 +91,7 @@ def sines(count: int, *, noise: float = 0.0, seed: int = 0, length: int = 64) ->
     frequency = 1 + 3 * torch.rand(count, 1, generator=source)
     phase = 2 * pi * torch.rand(count, 1, generator=source)
     wave = (2 * pi * frequency * torch.arange(length) / length + phase).sin()
-    return Split(_blurred(wave[..., None], noise, source), torch.cat([frequency, phase], dim=1))
+    return Split(_add_noise(wave[..., None], noise, source), torch.cat([frequency, phase], dim=1))
 
 
 def curve(
@@ -106,7 +106,7 @@ def curve(
     """Regression on one number: x uniform on [low, high], y = function(x) + noise ε with ε ~ N(0, 1)."""
     source = _generator(seed)
     x = low + (high - low) * torch.rand(count, 1, generator=source)
-    return Split(x, _blurred(function(x), noise, source))
+    return Split(x, _add_noise(function(x), noise, source))
 
 
 def linear(
@@ -117,10 +117,10 @@ def linear(
     noise: float = 0.01,
     seed: int = 0,
 ) -> Split:
-    """A linear law with normal noise: x ~ N(0, I), y = wᵀx + b + noise ε with ε ~ N(0, 1) (Zhao sec. 3)."""
+    """A linear model with Gaussian noise: x ~ N(0, I), y = wᵀx + b + noise ε with ε ~ N(0, 1) (Zhao sec. 3)."""
     source = _generator(seed)
     x = torch.randn(count, len(w), generator=source)
-    return Split(x, _blurred(x @ torch.tensor(w) + b, noise, source))
+    return Split(x, _add_noise(x @ torch.tensor(w) + b, noise, source))
 
 
 def polynomial(
@@ -130,7 +130,7 @@ def polynomial(
     noise: float = 0.1,
     seed: int = 0,
 ) -> Split:
-    """Uniform x on [−1, 1] and y = Σ_i c_i xⁱ / i! + noise ε: a noisy cubic unless told otherwise (Zhao sec. 3)."""
+    """Uniform x on [−1, 1] and y = Σ_i c_i xⁱ / i! + noise ε: by default a noisy cubic (Zhao sec. 3)."""
     powers = [c / factorial(i) for i, c in enumerate(coefficients)]
     return curve(count, lambda x: _powers(x, powers), noise=noise, seed=seed, low=-1.0, high=1.0)
 
@@ -145,9 +145,9 @@ def tiny_images(count: int, *, noise: float = 0.3, seed: int = 0) -> Split:
 
     The notes give no pixels; the prototypes are ours. The noise lets some grey values leave [0, 1].
     """
-    label = _balanced(count, len(TINY_CLASSES))
+    label = _balanced_labels(count, len(TINY_CLASSES))
     pixels = torch.tensor(TINY_PROTOTYPES).reshape(-1, 1, 2, 2)[label]
-    return Split(_blurred(pixels, noise, _generator(seed)), label)
+    return Split(_add_noise(pixels, noise, _generator(seed)), label)
 
 
 def _powers(x: Float[Tensor, "count 1"], coefficients: Sequence[float]) -> Float[Tensor, "count 1"]:
@@ -162,8 +162,8 @@ def _generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def _balanced(count: int, classes: int) -> Int[Tensor, " count"]:
-    """Labels 0, 1, …, 0, 1, …: as even as they can be, so that the first rows are an even sample too."""
+def _balanced_labels(count: int, classes: int) -> Int[Tensor, " count"]:
+    """Labels 0, 1, …, 0, 1, …: balanced, also in the first rows."""
     if count < 1:
         raise ValueError(f"count must be positive; got count={count}")
     return torch.arange(count) % classes
@@ -173,7 +173,9 @@ def _polar(radius: Float[Tensor, " count"], angle: Float[Tensor, " count"]) -> F
     return radius[:, None] * torch.stack([angle.cos(), angle.sin()], dim=1)
 
 
-def _blurred(x: Float[Tensor, "count *event"], noise: float, source: torch.Generator) -> Float[Tensor, "count *event"]:
+def _add_noise(
+    x: Float[Tensor, "count *event"], noise: float, source: torch.Generator
+) -> Float[Tensor, "count *event"]:
     if noise < 0:
         raise ValueError(f"noise must not be negative; got noise={noise}")
     return x + noise * torch.randn(x.shape, generator=source)

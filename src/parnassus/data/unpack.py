@@ -1,4 +1,4 @@
-"""Unpacking that trusts nobody: plain files and folders below the target, and nothing else."""
+"""Safe unpacking of archives: only plain files and folders below the target."""
 
 import gzip
 import lzma
@@ -30,19 +30,19 @@ def unpack_tar(archive: Path, folder: Path, *, most_bytes: int = MOST_BYTES) -> 
                 _write(tar, member, staging / place)
         for item in sorted(staging.iterdir()):
             if (folder / item.name).exists():
-                raise DataError(f"{folder / item.name} is already there: move it away to unpack {archive}.")
+                raise DataError(f"{folder / item.name} exists already: move it to unpack {archive}.")
         for item in sorted(staging.iterdir()):
             item.rename(folder / item.name)
 
 
 @contextmanager
 def opened_tar(archive: Path) -> Iterator[tarfile.TarFile]:
-    """The archive, open for reading; whatever is wrong with it inside the `with` comes out as one sentence."""
+    """The archive, open for reading; errors inside the `with` become a DataError."""
     try:
         with tarfile.open(archive) as tar:
             yield tar
     except BROKEN as error:
-        raise DataError(f"{archive} is not a whole tar archive ({error}): delete it and get it again.") from error
+        raise DataError(f"{archive} is not a complete tar archive ({error}): delete it and get it again.") from error
     except OSError as error:
         raise DataError(f"{archive} cannot be unpacked: {error.strerror or error}.") from error
 
@@ -55,7 +55,7 @@ def _safe_members(tar: tarfile.TarFile, archive: Path, most_bytes: int) -> Itera
         if not (member.isfile() or member.isdir()):
             raise DataError(f"{archive} holds {member.name!r}, which is neither a file nor a folder: not unpacked.")
         if path.is_absolute() or windows.drive or windows.root or ".." in path.parts or ".." in windows.parts:
-            raise DataError(f"{archive} holds {member.name!r}, which leads out of its folder: not unpacked.")
+            raise DataError(f"{archive} holds {member.name!r}, which points outside its folder: not unpacked.")
         total += member.size
         if total > most_bytes:
             raise DataError(f"{archive} unpacks to more than {most_bytes:,} bytes: not unpacked.")

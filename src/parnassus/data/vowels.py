@@ -1,4 +1,4 @@
-"""Vowels made of a source and a filter: pulses of the voice, and the resonances of a mouth (Fant 1960).
+"""Vowels by the source-filter model: glottal pulses and the resonances of the vocal tract (Fant 1960).
 
 Nothing is downloaded: ten vowels of American English by the mean pitch and the mean formants that Peterson & Barney
 (1952, table II) measured in men, women and children, each voice with deviations of its own.
@@ -20,7 +20,7 @@ PITCH = (
     (235, 232, 223, 210, 212, 216, 232, 231, 221, 218),
     (272, 269, 260, 251, 256, 263, 276, 274, 261, 261),
 )
-"""Pulses a second, by speaker and vowel."""
+"""Pulses per second, by speaker and vowel."""
 FORMANTS = (
     (
         (270, 390, 530, 660, 730, 570, 440, 300, 640, 490),
@@ -42,18 +42,18 @@ FORMANTS = (
 BANDWIDTHS = (60.0, 90.0, 150.0)
 """Hertz over which each resonance is strong; close to what Klatt (1980) takes."""
 RATE, SHORTEST, LONGEST = 8_000, 0.15, 0.45
-"""Samples a second, and seconds of a vowel."""
+"""Samples per second, and the duration of a vowel in seconds."""
 
 
 def vowels(train: int = 2_000, test: int = 500, *, seed: int = 0) -> SoundDataset:
-    """Ten vowels by men, women and children at 8 kHz; the test has voices of its own, drawn with another seed."""
+    """Ten vowels by men, women and children at 8 kHz; the test set has other voices, drawn with another seed."""
     if min(train, test) < 1:
         raise ValueError(f"there must be a vowel to learn from and one to test with; got train={train}, test={test}")
     return SoundDataset("vowels", spoken_vowels(train, seed=2 * seed), spoken_vowels(test, seed=2 * seed + 1), WORDS)
 
 
 def spoken_vowels(count: int, *, seed: int = 0) -> Recordings:
-    """So many vowels, each by another voice: the words in turn, all else drawn at random."""
+    """Vowels of random voices, the words in turn."""
     source = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
@@ -72,7 +72,7 @@ def spoken_vowels(count: int, *, seed: int = 0) -> Recordings:
     frequency = pitch * (1 + uniform(-0.15, 0.15) * time / length)  # voices rise and fall
     breath = uniform(0.01, 0.1) * normal(len(time))
     fade = torch.minimum(time, length - 1 - time).div(0.02 * RATE).clamp(0, 1)
-    wave = fade * filtered(pulses(frequency / RATE) + breath, formants)
+    wave = fade * vocal_tract_filter(pulses(frequency / RATE) + breath, formants)
     wave = uniform(0.2, 0.9) * wave / wave.abs().amax(1, keepdim=True)
     room = 0.003 * 10 ** uniform(0.0, 1.0) * normal(len(time))
     wave = (wave + room).clamp(-1, 1)
@@ -83,7 +83,7 @@ def spoken_vowels(count: int, *, seed: int = 0) -> Recordings:
 def pulses(frequency: Float[Tensor, "count time"]) -> Float[Tensor, "count time"]:
     """A pulse whenever a cycle is full; `frequency` is in cycles a sample, and may change.
 
-    A pulse between two samples is shared by both, so that a pitch need not be a whole number of samples.
+    A pulse between two samples is shared by both, so that a period need not be an integer number of samples.
     """
     phase = frequency.cumsum(1)
     full = phase.floor() > (phase - frequency).floor()
@@ -92,10 +92,10 @@ def pulses(frequency: Float[Tensor, "count time"]) -> Float[Tensor, "count time"
     return now + torch.nn.functional.pad(late[:, 1:], (0, 1))
 
 
-def filtered(
+def vocal_tract_filter(
     source: Float[Tensor, "count time"], formants: Float[Tensor, "count resonances"]
 ) -> Float[Tensor, "count time"]:
-    """The source heard through a mouth, X(f) = S(f) V(f) H(f), with silence behind it so that no echo comes round.
+    """The source through the vocal tract, X(f) = S(f) V(f) H(f), zero-padded against circular convolution.
 
     V = (1 − z⁻¹) / (1 − 0.9 z⁻¹)²: overtones of the voice fall by 12 dB an octave, of which lips give 6 dB back.
     """
@@ -109,7 +109,7 @@ def filtered(
 def resonances(
     formants: Float[Tensor, "count resonances"], back: Complex[Tensor, " bins"]
 ) -> Complex[Tensor, "count bins"]:
-    """H(f) = ∏_i (1 − b_i − c_i) / (1 − b_i z⁻¹ − c_i z⁻²), z = e^{2πi f/rate}; a mouth that rings at each F_i.
+    """H(f) = ∏_i (1 − b_i − c_i) / (1 − b_i z⁻¹ − c_i z⁻²), z = e^{2πi f/rate}: resonances at each F_i.
 
         r_i = e^{−π B_i/rate},   b_i = 2 r_i cos(2π F_i/rate),   c_i = −r_i²          (Klatt 1980)
 

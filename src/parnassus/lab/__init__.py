@@ -1,1 +1,1 @@
-"""The lab: a web page over the same runs, where models can be touched."""
+"""The lab: web pages over the same runs, with interactive probes."""

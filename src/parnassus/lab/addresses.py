@@ -1,8 +1,8 @@
-"""Where the pages are."""
+"""Addresses of the pages and files."""
 
 from urllib.parse import quote, urlencode
 
-from parnassus.atlas.catalogue import Row
+from parnassus.atlas.catalogue import AtlasRow
 from parnassus.atlas.reading import Mark
 
 
@@ -10,7 +10,7 @@ def subject_address(room: str) -> str:
     return f"/subjects/{quote(room, safe='')}"
 
 
-def row_address(row: Row) -> str:
+def row_address(row: AtlasRow) -> str:
     return f"{subject_address(row.subject)}#{quote(row.id, safe='')}"
 
 
@@ -40,7 +40,7 @@ def figure_address(mark: Mark) -> str:
 
 
 def chapter_of(mark: Mark) -> str:
-    """The chapter under which a claim is listed: that of its first id."""
+    """The chapter under which a claim is listed: the chapter of its first id."""
     return mark.ids[0].replace("-", ".").split(".")[0]
 
 

@@ -1,58 +1,72 @@
-"""Answers of probes on a page: one view a kind, built once and then brought up to date."""
+"""Views of the answers of probes: one class per type of answer, with a registry at the end of this file."""
 
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 from nicegui import ui
 
-from parnassus.lab.charts import chart, curves
-from parnassus.lab.components import PlaneView, Range
+from parnassus.lab.charts import add_chart, bar_rows, column_chart, line_chart
+from parnassus.lab.components import PlaneCanvas, Slider
 from parnassus.lab.graphs import graph_svg
-from parnassus.lab.tags import button, live, maths, tag, words
+from parnassus.lab.tags import button, formula_text, tag, text_element
+from parnassus.report.formatting import display_name, format_number
 from parnassus.report.formulas import formula_html
-from parnassus.report.ink import PALETTE
-from parnassus.report.numbers import number
+from parnassus.report.style import PALETTE
 
-MANY = 24
-"""From so many bars on, they stand upright in a chart."""
+MAX_ROWS = 24
+"""Largest number of bars that are shown as rows with their values; more are shown as a column chart."""
+
+
+FRAME_SECONDS = 0.08
+
+
+class AnswerView(Protocol):
+    """A view is built from an answer and updated with later ones, as long as they fit."""
+
+    def __init__(self, answer: dict[str, Any]) -> None: ...
+
+    def fits(self, answer: dict[str, Any], /) -> bool:
+        """Whether the view can show this answer without being built again."""
+
+    def update(self, answer: dict[str, Any]) -> None: ...
 
 
 class ImagesView:
-    """Pictures side by side, each with its caption."""
+    """Images side by side, each with its caption."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
-        self.count = len(answer["pictures"])
-        with tag("div", classes="pictures many" if self.count > 5 else "pictures"):
-            self.items = [self._item() for _ in range(self.count)]
+        self.count = len(answer["images"])
+        with tag("div", classes="images many" if self.count > 5 else "images"):
+            self.items = [self._add_item() for _ in range(self.count)]
         self.update(answer)
 
-    def _item(self) -> tuple[ui.element, ui.label]:
+    def _add_item(self) -> tuple[ui.element, ui.label]:
         with tag("figure"):
-            return tag("img", classes="pixels", src="", alt=""), live("figcaption")
+            return tag("img", classes="pixels", src="", alt=""), text_element("figcaption")
 
     def fits(self, answer: dict[str, Any]) -> bool:
-        return len(answer["pictures"]) == self.count
+        return len(answer["images"]) == self.count
 
     def update(self, answer: dict[str, Any]) -> None:
-        for (image, caption), source, text in zip(self.items, answer["pictures"], answer["captions"], strict=True):
+        for (image, caption), source, text in zip(self.items, answer["images"], answer["captions"], strict=True):
             image.props.update({"src": source, "alt": f"{answer['title']}: {text}"})
             caption.text = text
 
 
-class FilmView:
-    """A timeline to scrub through, and to play."""
+class AnimationView:
+    """Frames with a slider and a button that plays them."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self.answer = answer
-        with tag("div", classes="film"):
+        with tag("div", classes="animation"):
             self.image = tag("img", classes="pixels", src="", alt="")
             with tag("div", classes="row").style("flex-wrap: nowrap; gap: 1rem"):
-                self.play = button("Play", self._play, small=True)
+                self.play_button = button("Play", self._play, small=True)
                 last = len(answer["frames"]) - 1
-                self.range = Range(0, last, last, lambda _: self._show())
-                self.range.props["aria-label"] = f"{answer['title']}: frame"
-            self.caption = live("div", "", "kicker")
-        self.timer = ui.timer(0.08, self._next, active=False)
+                self.slider = Slider(0, last, last, lambda _: self._show())
+                self.slider.props["aria-label"] = f"{answer['title']}: frame"
+            self.caption = text_element("div", "", "kicker")
+        self.timer = ui.timer(FRAME_SECONDS, self._advance, active=False)
         self._show()
 
     def fits(self, answer: dict[str, Any]) -> bool:
@@ -63,96 +77,57 @@ class FilmView:
         self._show()
 
     @property
-    def place(self) -> int:
-        return int(self.range.value)
+    def index(self) -> int:
+        return int(self.slider.value)
 
     def _show(self) -> None:
-        caption = self.answer["captions"][self.place]
-        self.image.props.update({"src": self.answer["frames"][self.place], "alt": f"{self.answer['title']}: {caption}"})
-        self.caption.text = f"{self.place + 1} of {len(self.answer['frames'])}: {caption}"
+        caption = self.answer["captions"][self.index]
+        self.image.props.update({"src": self.answer["frames"][self.index], "alt": f"{self.answer['title']}: {caption}"})
+        self.caption.text = f"{self.index + 1} of {len(self.answer['frames'])}: {caption}"
 
     def _play(self) -> None:
-        if self.place == len(self.answer["frames"]) - 1:
-            self.range.set(0)
-        self._run(active=not self.timer.active)
+        if self.index == len(self.answer["frames"]) - 1:
+            self.slider.set(0)
+        self._set_playing(active=not self.timer.active)
 
-    def _next(self) -> None:
-        if self.place + 1 < len(self.answer["frames"]):
-            self.range.set(self.place + 1)
+    def _advance(self) -> None:
+        if self.index + 1 < len(self.answer["frames"]):
+            self.slider.set(self.index + 1)
         else:
-            self._run(active=False)
+            self._set_playing(active=False)
 
-    def _run(self, *, active: bool) -> None:
+    def _set_playing(self, *, active: bool) -> None:
         self.timer.active = active
-        self.play.text = "Pause" if active else "Play"
+        self.play_button.text = "Pause" if active else "Play"
 
 
 class BarsView:
-    """A number for each name: lying bars with their values, or a chart when there are many."""
+    """A value for each name: rows with horizontal bars, or a column chart where there are many."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
-        self.many = len(answer["names"]) > MANY
-        if self.many:
-            self.chart = chart(self._columns(answer), answer["title"])
+        self.is_chart = len(answer["names"]) > MAX_ROWS
+        if self.is_chart:
+            self.chart = add_chart(column_chart(answer), answer["title"])
         else:
-            self.html = ui.html(self._rows(answer), sanitize=False)
+            self.html = ui.html(bar_rows(answer), sanitize=False)
 
     def fits(self, answer: dict[str, Any]) -> bool:
-        return (len(answer["names"]) > MANY) == self.many
+        return (len(answer["names"]) > MAX_ROWS) == self.is_chart
 
     def update(self, answer: dict[str, Any]) -> None:
-        if self.many:
-            self.chart.options.update(self._columns(answer))
+        if self.is_chart:
+            self.chart.options.update(column_chart(answer))
             self.chart.update()
         else:
-            self.html.content = self._rows(answer)
-
-    @staticmethod
-    def _rows(answer: dict[str, Any]) -> str:
-        errors, truth = answer["errors"] or [0.0] * len(answer["values"]), answer["truth"]
-        ends = [abs(value) + error for value, error in zip(answer["values"], errors, strict=True)]
-        most = max([*ends, *map(abs, truth)], default=1.0) or 1.0
-        most = 1.0 if all(0 <= value <= 1 for value in [*answer["values"], *ends, *truth]) and not truth else most
-        rows = []
-        for index, (name, value) in enumerate(zip(answer["names"], answer["values"], strict=True)):
-            marked = " marked" if index == answer["marked"] else ""
-            kind, width = marked + (" less" if value < 0 else ""), 100 * abs(value) / most
-            fill = f'<span class="fill{kind}" style="display:block;width:{width:.1f}%"></span>'
-            if errors[index]:
-                low = max(0.0, 100 * (abs(value) - errors[index]) / most)
-                reach = f"left:{low:.1f}%;width:{100 * ends[index] / most - low:.1f}%"
-                fill += f'<span class="doubt" style="{reach}"></span>'
-            if truth:
-                place = max(0.0, 100 * (truth[index] if value >= 0 else -truth[index]) / most)
-                fill += f'<span class="truth" style="left:{place:.1f}%"></span>'
-            rows.append(
-                f'<span class="name{marked}">{escape(name)}</span><span class="track">{fill}</span>'
-                f'<span class="value{marked}">{value:.3f}</span>'
-            )
-        return f'<div class="hbars">{"".join(rows)}</div>'
-
-    @staticmethod
-    def _columns(answer: dict[str, Any]) -> dict[str, Any]:
-        data = [
-            {"value": value, "itemStyle": {"color": PALETTE[1] if index == answer["marked"] else PALETTE[0]}}
-            for index, value in enumerate(answer["values"])
-        ]
-        return {
-            "animation": False,
-            "grid": {"left": 8, "right": 8, "top": 12, "bottom": 8, "containLabel": True},
-            "tooltip": {"trigger": "axis", "confine": True},
-            "xAxis": {"type": "category", "data": answer["names"]},
-            "yAxis": {"type": "value"},
-            "series": [{"type": "bar", "data": data}],
-        }
+            self.html.content = bar_rows(answer)
 
 
 class CurvesView:
-    """Lines over one axis."""
+    """Lines over a common x axis."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self.names = list(answer["lines"])
-        self.chart = chart(self._options(answer), f"{answer['title']}: {', '.join(self.names)}")
+        self.chart = add_chart(self._options(answer), f"{answer['title']}: {', '.join(self.names)}")
 
     def fits(self, answer: dict[str, Any]) -> bool:
         return list(answer["lines"]) == self.names
@@ -165,12 +140,12 @@ class CurvesView:
     @staticmethod
     def _options(answer: dict[str, Any]) -> dict[str, Any]:
         lines = {name: (x, y) for name, (x, y) in answer["lines"].items()}
-        named = {"x_label": answer["x_label"], "y_label": answer["y_label"]}
-        return curves(lines, log_y=answer["log_y"], marked=answer["marked"], **named)
+        labels = {"x_label": answer["x_label"], "y_label": answer["y_label"]}
+        return line_chart(lines, log_y=answer["log_y"], marked=answer["marked"], **labels)
 
 
 class NumbersView:
-    """Numbers by name."""
+    """Values by name."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self.html = ui.html(self._list(answer), sanitize=False)
@@ -184,30 +159,31 @@ class NumbersView:
     @staticmethod
     def _list(answer: dict[str, Any]) -> str:
         pairs = (
-            f"<dt>{formula_html(words(name))}</dt><dd>{escape(number(value))}</dd>"
+            f"<dt>{formula_html(display_name(name))}</dt><dd>{escape(format_number(value))}</dd>"
             for name, value in answer["values"].items()
         )
         return f'<dl class="facts">{"".join(pairs)}</dl>'
 
 
-class PathView:
-    """The names of the ways, and the plane that shows them, unless a control of the probe does (`elsewhere`)."""
+class TrajectoriesView:
+    """A legend of the paths, and their plane, unless a control of the probe shows them (`on_control`)."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
-        self.names = list(answer["ways"])
-        self.plane: PlaneView | None = None
-        if not answer["elsewhere"]:
-            plane = {"across": answer["across"], "up": answer["up"], "points": [], "classes": [], "names": ["", ""]}
-            self.plane = PlaneView(plane, None, answer["title"])
+        self.names = list(answer["paths"])
+        self.plane: PlaneCanvas | None = None
+        if not answer["on_control"]:
+            ranges = {"x_range": answer["x_range"], "y_range": answer["y_range"]}
+            plane = {**ranges, "points": [], "classes": [], "x_label": "", "y_label": ""}
+            self.plane = PlaneCanvas(plane, None, answer["title"])
             self.plane.show(answer)
         with tag("ul", classes="row"):
-            for index, name in enumerate(answer["ways"]):
+            for index, name in enumerate(answer["paths"]):
                 with tag("li", classes="row"):
                     tag("span").style(f"width: 1.4rem; height: .25rem; background: {PALETTE[index % len(PALETTE)]}")
                     tag("span", name)
 
     def fits(self, answer: dict[str, Any]) -> bool:
-        return list(answer["ways"]) == self.names
+        return list(answer["paths"]) == self.names
 
     def update(self, answer: dict[str, Any]) -> None:
         if self.plane is not None:
@@ -215,36 +191,36 @@ class PathView:
 
 
 class GraphView:
-    """Boxes from left to right and arrows between them, as a drawing that can be told in words."""
+    """A graph from left to right as an SVG, with a description for screen readers."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
-        self.labels = [box["label"] for box in answer["boxes"]]
+        self.labels = [node["label"] for node in answer["nodes"]]
         self.html = ui.html(graph_svg(answer), sanitize=False).classes("graph")
 
     def fits(self, answer: dict[str, Any]) -> bool:
-        return [box["label"] for box in answer["boxes"]] == self.labels
+        return [node["label"] for node in answer["nodes"]] == self.labels
 
     def update(self, answer: dict[str, Any]) -> None:
         self.html.content = graph_svg(answer)
 
 
-VIEWS = {
-    "images": ImagesView,
-    "film": FilmView,
-    "bars": BarsView,
-    "curves": CurvesView,
-    "numbers": NumbersView,
-    "path": PathView,
-    "graph": GraphView,
+ANSWER_VIEWS: dict[str, type[AnswerView]] = {
+    "Images": ImagesView,
+    "Animation": AnimationView,
+    "Bars": BarsView,
+    "Curves": CurvesView,
+    "Numbers": NumbersView,
+    "Trajectories": TrajectoriesView,
+    "Graph": GraphView,
 }
 
 
 class Answers:
-    """All answers of a probe; a view that no longer fits is built again."""
+    """All answers of a probe; views are updated in place, or built again where they no longer fit."""
 
     def __init__(self) -> None:
         self.box = tag("div", role="region", aria_label="Answer", aria_live="polite")
-        self.views: list[tuple[str, Any, ui.label]] = []
+        self.views: list[tuple[str, AnswerView, ui.label]] = []
 
     def show(self, answers: list[dict[str, Any]]) -> None:
         same = [kind for kind, _, _ in self.views] == [answer["kind"] for answer in answers]
@@ -261,7 +237,7 @@ class Answers:
         with self.box:
             for answer in answers:
                 with tag("section", classes="answer"):
-                    title = live("h3", answer["title"])
-                    self.views.append((answer["kind"], VIEWS[answer["kind"]](answer), title))
+                    title = text_element("h3", answer["title"])
+                    self.views.append((answer["kind"], ANSWER_VIEWS[answer["kind"]](answer), title))
                     if answer["about"]:
-                        maths(answer["about"], "div", "about")
+                        formula_text(answer["about"], "div", "about")

@@ -1,38 +1,39 @@
-"""Charts of curves: what ECharts is told to draw. Its SVG takes the colours of the page's sheet."""
+"""Line and bar charts; the SVG of ECharts takes its colours from the style sheet of the page."""
 
 import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from nicegui import ui
 
-from parnassus.report.ink import PALETTE
+from parnassus.report.style import PALETTE
 
 INDICES = str.maketrans("0123456789ijkntx", "₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₙₜₓ")
-NUMBER = (
+TICK_FORMAT = (
     "(value) => value === 0 || (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e5)"
     " ? value.toLocaleString('en') : value.toExponential(0)"
 )
-"""How the axis writes a number: 0.01 and 1,000, but 1e-10."""
+"""JavaScript that formats a tick label: 0.01 and 1,000, but 1e-10."""
 GREY = "rgba(128,136,146,.35)"
-MARK = "rgba(128,136,146,1)"  # of no line's colour
-FEW = 20  # whole places on an axis that can all be named; of more, where the first and the last lie is no matter
+MARK = "rgba(128,136,146,1)"  # not the colour of a line
+MAX_LABELLED = 20  # integer positions on an axis up to which the first and the last are labelled
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
-def chart(options: dict[str, Any], label: str) -> ui.echart:
-    """A chart for the eye, with a label for the ear."""
-    shown = ui.echart(options, renderer="svg").classes("chart")
-    shown.props["role"] = "img"
-    shown.props["aria-label"] = label
-    return shown
+def add_chart(options: dict[str, Any], label: str) -> ui.echart:
+    """Add a chart with a label for screen readers."""
+    chart = ui.echart(options, renderer="svg").classes("chart")
+    chart.props["role"] = "img"
+    chart.props["aria-label"] = label
+    return chart
 
 
-def curves(
+def line_chart(
     lines: Series, *, x_label: str, y_label: str, log_y: bool = False, smooth: float = 0.0, marked: float | None = None
 ) -> dict[str, Any]:
-    """Lines over one axis: the wheel and two fingers zoom, the legend hides and shows."""
+    """Lines over a common x axis: the wheel and two fingers zoom, the legend hides and shows lines."""
     series = [
         line
         for index, (name, (x, y)) in enumerate(lines.items())
@@ -46,8 +47,8 @@ def curves(
             "lineStyle": {"color": MARK, "type": "dashed", "width": 1.5},
             "label": {"show": False},
         }
-    places = {place for x, _ in lines.values() for place in x}
-    few = len(places) <= FEW and all(place == int(place) for place in places)
+    positions = {position for x, _ in lines.values() for position in x}
+    is_labelled = len(positions) <= MAX_LABELLED and all(position == int(position) for position in positions)
     return {
         "animation": False,
         "textStyle": {"fontFamily": "system-ui, sans-serif"},
@@ -67,22 +68,22 @@ def curves(
         ],
         "xAxis": {
             "type": "value",
-            "name": lowered(x_label),
+            "name": subscript_indices(x_label),
             "nameLocation": "middle",
             "nameGap": 24,
             "min": "dataMin",
             "max": "dataMax",
-            **({"minInterval": 1} if few else {}),
-            "axisLabel": {"hideOverlap": True, "showMinLabel": few, "showMaxLabel": few},
+            **({"minInterval": 1} if is_labelled else {}),
+            "axisLabel": {"hideOverlap": True, "showMinLabel": is_labelled, "showMaxLabel": is_labelled},
             "splitLine": {"show": False},
             "axisLine": {"lineStyle": {"color": GREY}},
         },
         "yAxis": {
             "type": "log" if log_y else "value",
             **(_decades(series) if log_y else {}),
-            "name": lowered(y_label),
+            "name": subscript_indices(y_label),
             "scale": True,
-            "axisLabel": {":formatter": NUMBER},
+            "axisLabel": {":formatter": TICK_FORMAT},
             "nameTextStyle": {"align": "left"},
             "axisLine": {"onZero": False},
             "splitLine": {"lineStyle": {"color": GREY}},
@@ -94,12 +95,12 @@ def curves(
 def _line(
     name: str, x: Sequence[float], y: Sequence[float], colour: str, *, log_y: bool, smooth: float
 ) -> list[dict[str, Any]]:
-    """A line; smoothed, the line as it was stays behind it, faint."""
+    """A line; with smoothing, the original line is drawn faintly behind it."""
     points = [[a, b] for a, b in zip(x, y, strict=False) if isfinite(b) and (b > 0 or not log_y)]
     line = {"type": "line", "name": name, "showSymbol": len(points) < 2, "color": colour, "lineStyle": {"width": 2}}
     if smooth <= 0:
         return [{**line, "data": points}]
-    averaged = smoothed([b for _, b in points], smooth)
+    means = smooth_values([b for _, b in points], smooth)
     raw = {
         **line,
         "data": points,
@@ -107,11 +108,11 @@ def _line(
         "tooltip": {"show": False},
         "silent": True,
     }
-    return [{**line, "data": [[a, b] for (a, _), b in zip(points, averaged, strict=True)]}, raw]
+    return [{**line, "data": [[a, b] for (a, _), b in zip(points, means, strict=True)]}, raw]
 
 
 def _decades(series: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The powers of ten that hold every point; left alone, ECharts may add ten of them on either side."""
+    """The powers of ten around all points; by default, ECharts may add ten decades on either side."""
     values = [point[1] for line in series for point in line["data"]]
     if not values:
         return {}
@@ -119,15 +120,57 @@ def _decades(series: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {"min": 10.0**low, "max": 10.0 ** max(high, low + 1)}
 
 
-def lowered(text: str) -> str:
-    """λ_i with its index below the line, where there is a letter for it."""
-    return re.sub(r"_([0-9ijkntx])(?![A-Za-z0-9])", lambda found: found[1].translate(INDICES), text)
+def subscript_indices(text: str) -> str:
+    """Text with the subscript characters of Unicode for indices, where they exist: λᵢ for λ_i."""
+    return re.sub(r"_([0-9ijkntx])(?![A-Za-z0-9])", lambda match: match[1].translate(INDICES), text)
 
 
-def smoothed(values: Sequence[float], weight: float) -> list[float]:
-    """Exponential moving average without its start-up bias: m_t = w m_{t−1} + (1 − w) y_t, over 1 − wᵗ."""
-    averaged, mean = [], 0.0
+def smooth_values(values: Sequence[float], weight: float) -> list[float]:
+    """Exponential moving average with bias correction: m_t = w m_{t−1} + (1 − w) y_t, over 1 − wᵗ."""
+    means, mean = [], 0.0
     for count, value in enumerate(values, start=1):
         mean = weight * mean + (1 - weight) * value
-        averaged.append(mean / (1 - weight**count))
-    return averaged
+        means.append(mean / (1 - weight**count))
+    return means
+
+
+def bar_rows(answer: dict[str, Any]) -> str:
+    """Bars in rows with their names and values, as HTML."""
+    values, truth = answer["values"], answer["truth"]
+    errors = answer["errors"] or [0.0] * len(values)
+    ends = [abs(value) + error for value, error in zip(values, errors, strict=True)]
+    largest = max([*ends, *map(abs, truth)], default=1.0) or 1.0
+    are_fractions = all(0 <= value <= 1 for value in [*values, *ends]) and not truth
+    scale = 100 if are_fractions else 100 / largest  # percent of the row per unit
+    rows = []
+    for index, (name, value) in enumerate(zip(answer["names"], values, strict=True)):
+        marked = " marked" if index == answer["marked"] else ""
+        kind = marked + (" negative" if value < 0 else "")
+        bar = f'<span class="fill{kind}" style="display:block;width:{scale * abs(value):.1f}%"></span>'
+        if errors[index]:
+            low = max(0.0, scale * (abs(value) - errors[index]))
+            bar += f'<span class="error" style="left:{low:.1f}%;width:{scale * ends[index] - low:.1f}%"></span>'
+        if truth:
+            position = max(0.0, scale * (truth[index] if value >= 0 else -truth[index]))
+            bar += f'<span class="truth" style="left:{position:.1f}%"></span>'
+        rows.append(
+            f'<span class="name{marked}">{escape(name)}</span><span class="track">{bar}</span>'
+            f'<span class="value{marked}">{value:.3f}</span>'
+        )
+    return f'<div class="hbars">{"".join(rows)}</div>'
+
+
+def column_chart(answer: dict[str, Any]) -> dict[str, Any]:
+    """A vertical bar for each value."""
+    data = [
+        {"value": value, "itemStyle": {"color": PALETTE[1] if index == answer["marked"] else PALETTE[0]}}
+        for index, value in enumerate(answer["values"])
+    ]
+    return {
+        "animation": False,
+        "grid": {"left": 8, "right": 8, "top": 12, "bottom": 8, "containLabel": True},
+        "tooltip": {"trigger": "axis", "confine": True},
+        "xAxis": {"type": "category", "data": answer["names"]},
+        "yAxis": {"type": "value"},
+        "series": [{"type": "bar", "data": data}],
+    }

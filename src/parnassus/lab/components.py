@@ -1,4 +1,4 @@
-"""Three things that a browser does itself: a range to slide over, a pad to draw on, a plane under the pointer."""
+"""Components that run in the browser: a slider, a canvas to draw on, and planes with one or several movable points."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
@@ -6,11 +6,11 @@ from typing import Any
 
 from nicegui import events, ui
 
-from parnassus.report.ink import PALETTE
+from parnassus.report.style import PALETTE
 
 
-class Range(ui.element):
-    """A slider as browsers make it: every key and every reader knows it. `on_change` gets the number."""
+class Slider(ui.element):
+    """The browser's own slider, with its keyboard and screen-reader support; `on_change` receives the value."""
 
     def __init__(
         self, low: float, high: float, value: float, on_change: Callable[[float], None], *, step: float = 1
@@ -18,99 +18,94 @@ class Range(ui.element):
         super().__init__("input")
         self.low, self.high, self.value = low, high, value
         self.props.update({"type": "range", "min": low, "max": high, "step": step, "value": value})
-        self._tell = on_change
-        self.on("input", self._moved, js_handler="(event) => emit(Number(event.target.value))")
+        self._on_change = on_change
+        self.on("input", self._receive, js_handler="(event) => emit(Number(event.target.value))")
 
-    def _moved(self, event: events.GenericEventArguments) -> None:
+    def _receive(self, event: events.GenericEventArguments) -> None:
         if isinstance(event.args, int | float) and not isinstance(event.args, bool) and isfinite(event.args):
-            self.value = min(self.high, max(self.low, event.args))
-            self.props["value"] = self.value  # drawn anew with the page around it, it stays where it was put
-            self._tell(self.value)
+            self.set(min(self.high, max(self.low, event.args)))
 
     def set(self, value: float) -> None:
-        """Move it from here."""
+        """Change the value, in the browser too."""
         self.value = value
-        self.props["value"] = value
-        self._tell(value)
+        self.props["value"] = value  # a page that is rendered again shows the current value
+        self._on_change(value)
 
 
-class Pad(ui.element, component="pad.js"):
-    """A pad of `shape` pixels; `on_draw` gets the grey values, row by row, as the person draws."""
+class DrawingCanvas(ui.element, component="drawing_canvas.js"):
+    """A canvas of `shape` pixels; `on_draw` receives the grey values, row by row."""
 
     def __init__(
         self, shape: Sequence[int], value: Sequence[float], label: str, on_draw: Callable[[Any], None]
     ) -> None:
         super().__init__()
         self.props.update({"shape": list(shape), "value": list(value), "label": label})
-        self.on("drawn", lambda event: on_draw(_args(event)))
+        self.on("draw", lambda event: on_draw(event.args))
 
     def load(self, values: Sequence[float]) -> None:
-        """Put a picture on the pad."""
+        """Replace the drawing."""
         self.run_method("load", list(values))
 
 
-class PlaneView(ui.element, component="plane.js"):
-    """Points of a plane and a place in it; `on_move` gets the place as the pointer or an arrow key moves it.
+class PlaneCanvas(ui.element, component="plane_canvas.js"):
+    """Points of a plane and a movable point; `on_move` receives the point as the pointer or an arrow key moves it.
 
-    Without a place it is a picture only.
+    Without a movable point the canvas is an image.
     """
 
     def __init__(
         self,
         plane: Mapping[str, Any],
-        place: Sequence[float] | None,
+        point: Sequence[float] | None,
         label: str,
         on_move: Callable[[Any], None] | None = None,
     ) -> None:
         super().__init__()
-        self.props.update({"plane": dict(plane), "place": place and list(place), "label": label})
+        self.props.update({"plane": dict(plane), "point": point and list(point), "label": label})
         self.props["palette"] = list(PALETTE)
         if on_move is not None:
-            self.on("moved", lambda event: on_move(_args(event)))
+            self.on("move", lambda event: on_move(event.args))
 
     def show(self, answer: Mapping[str, Any]) -> None:
-        """Draw ways over level lines; the answer's window fills the plane, whatever numbers either counts in."""
+        """Draw trajectories over level lines; the axes of the answer are scaled to those of the plane."""
         plane = self.props["plane"]
-        (left, right), (low, high) = (_onto(answer[side], plane[side]) for side in ("across", "up"))
+        x_offset, x_scale = _axis_map(answer["x_range"], plane["x_range"])
+        y_offset, y_scale = _axis_map(answer["y_range"], plane["y_range"])
 
-        def onto(places: Sequence[Sequence[float]]) -> list[list[float]]:
-            return [[left + right * x, low + high * y] for x, y in places]
+        def scale(points: Sequence[Sequence[float]]) -> list[list[float]]:
+            return [[x_offset + x_scale * x, y_offset + y_scale * y] for x, y in points]
 
-        self.props["ways"] = {name: onto(places) for name, places in answer["ways"].items()}
-        self.props["threads"] = [onto(thread) for thread in answer["threads"]]
-        self.props["arrows"] = [onto(arrow) for arrow in answer["arrows"]]
-        self.props["dots"] = onto(answer["dots"])
+        self.props["paths"] = {name: scale(points) for name, points in answer["paths"].items()}
+        self.props["thinLines"] = [scale(line) for line in answer["thin_lines"]]
+        self.props["arrows"] = [scale(arrow) for arrow in answer["arrows"]]
+        self.props["dots"] = scale(answer["points"])
         self.props["levels"] = answer["levels"]
 
 
-class SpotsView(PlaneView, component="plane.js"):
-    """A plane on which a click adds a point, a drag moves one and a click on one removes it, up to `most`.
+class PointsCanvas(PlaneCanvas, component="plane_canvas.js"):
+    """A plane with up to `max_points` points: a click adds or removes a point, a drag moves it.
 
-    `on_change` gets all places; space does what a click does, and delete clears.
+    `on_change` receives all points. The space bar acts as a click, and the delete key removes all points.
     """
 
     def __init__(
         self,
         plane: Mapping[str, Any],
-        places: Sequence[Sequence[float]],
+        points: Sequence[Sequence[float]],
         label: str,
         on_change: Callable[[Any], None],
         *,
-        most: int,
+        max_points: int,
     ) -> None:
         super().__init__(plane, None, label, on_change)
-        self.props.update({"many": [list(place) for place in places], "most": most})
+        self.props.update({"points": [list(point) for point in points], "maxPoints": max_points})
 
-    def load(self, places: Sequence[Sequence[float]]) -> None:
-        """Put these points on the plane instead."""
-        self.run_method("load", [list(place) for place in places])
-
-
-def _onto(window: Sequence[float], side: Sequence[float]) -> tuple[float, float]:
-    """(a, b) such that a + b x carries the window's ends to the side's."""
-    scale = (side[1] - side[0]) / (window[1] - window[0])
-    return side[0] - scale * window[0], scale
+    def load(self, points: Sequence[Sequence[float]]) -> None:
+        """Replace the points."""
+        self.run_method("load", [list(point) for point in points])
 
 
-def _args(event: events.GenericEventArguments) -> Any:
-    return event.args
+def _axis_map(source: Sequence[float], target: Sequence[float]) -> tuple[float, float]:
+    """(a, b) such that a + b x maps the interval `source` to `target`."""
+    scale = (target[1] - target[0]) / (source[1] - source[0])
+    return target[0] - scale * source[0], scale

@@ -1,4 +1,4 @@
-"""The guard: who may talk to the lab, and what a page may load. It sees every request before anything else does."""
+"""Access control of the lab: checks every request before it reaches the application, and sets security headers."""
 
 import re
 import secrets
@@ -10,13 +10,13 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST = 64 * 2**20
-"""Bytes that a request may bring along."""
-LONGEST = 255
-"""Bytes of a name in an address; no file system has longer ones."""
+MAX_BYTES = 64 * 2**20
+"""Largest body of a request, in bytes."""
+MAX_NAME_BYTES = 255
+"""Longest segment of an address, in bytes; no file system has longer names."""
 COOKIE = "parnassus_lab"
 SOCKETS = "/_nicegui_ws/"
-"""Where the pages' websockets are; what NiceGUI offers there to plain requests, no page of ours needs."""
+"""The address of the websockets of the pages; plain requests to it are refused."""
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -31,22 +31,22 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Nothing from elsewhere: the lab works without a network, and cannot be made to call one."""
+"""Pages load nothing from other hosts: the lab works without a network and sends nothing to one."""
 CONTROL = re.compile("[\x00-\x1f\x7f]")
-TOO_LARGE = f"That is too large: the lab takes up to {LARGEST // 2**20} MiB."
+TOO_LARGE = f"The request is too large: the limit is {MAX_BYTES // 2**20} MiB."
 
 
 class Guard:
-    """Lets a request through when it came to one of our names, from one of our pages and, where asked, with the token.
+    """Accepts requests that are sent to an allowed host, by a page of the lab and, where required, with the token.
 
-    A page of another site can make a browser send requests here, or point its own name at this machine (DNS
-    rebinding); the first carries a foreign Origin, the second a foreign Host.
+    A page of another site can make a browser send requests to the lab, or let its own name resolve to this machine
+    (DNS rebinding); the first kind has a foreign Origin, the second a foreign Host.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str] | None, token: str | None = None) -> None:
-        """`hosts` are the values of Host that are ours, None for any; with a `token`, nobody enters without it."""
+        """`hosts` are the accepted values of Host, None for any; with a `token`, every request must carry it."""
         if hosts is None and token is None:
-            raise ValueError("a lab that answers to any name needs a token")
+            raise ValueError("a lab without allowed hosts needs a token")
         self.app, self._hosts, self._token = app, None if hosts is None else frozenset(hosts), token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,61 +54,61 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        refusal = self._foreign(scope, headers) or _unfit(scope, headers)
+        refusal = self._refuse_foreign(scope, headers) or _refuse_invalid(scope, headers)
         if refusal is not None:
             await _refuse(scope, receive, _with_headers(send), *refusal)
         elif self._token is not None and not self._has_token(headers):
             await self._ask_for_token(scope, receive, _with_headers(send))
         else:
-            await self._pass(scope, receive, _with_headers(send))
+            await self._forward(scope, receive, _with_headers(send))
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request through, unless its body turns out to be too large before the answer began."""
-        body = Body(receive)
-        begun = False
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward the request, unless its body exceeds the limit before the response has started."""
+        body = LimitedBody(receive)
+        has_started = False
 
-        async def answer(message: Message) -> None:
-            nonlocal begun
-            if not body.too_large or begun:
-                begun = True
+        async def respond(message: Message) -> None:
+            nonlocal has_started
+            if not body.too_large or has_started:
+                has_started = True
                 await send(message)
 
         try:
-            await self.app(scope, body.read, answer)
+            await self.app(scope, body.read, respond)
         except Exception:
             if not body.too_large:
                 raise
-        if body.too_large and not begun:
+        if body.too_large and not has_started:
             await _refuse(scope, receive, send, 413, TOO_LARGE)
 
-    def _foreign(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """What to say to a request that came to another name, or from another site."""
+    def _refuse_foreign(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        """Status and message for a request to another host or from another site."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts is not None and host not in self._hosts:
-            return 421, "This is the lab of another name: use the address that `parnassus lab` printed."
-        followed = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") in ("GET", "HEAD")
-        elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        if (origin is not None and origin != f"http://{host}") or (elsewhere and not followed):
-            return 403, "The lab answers to its own pages only."  # a link may lead here, a form may not
+            return 421, "Unknown host: use the address that `parnassus lab` printed."
+        is_link = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") in ("GET", "HEAD")
+        is_cross_site = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        if (origin is not None and origin != f"http://{host}") or (is_cross_site and not is_link):
+            return 403, "Requests from other sites are refused."  # links are accepted, forms are not
         return None
 
     def _has_token(self, headers: Headers) -> bool:
-        """Whether ours is among the cookies; other servers of this machine may have set strange ones."""
+        """Whether a cookie has the token; other servers of this machine may have set cookies of any form."""
         return self._is_token(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
 
-    def _is_token(self, given: str) -> bool:
-        return self._token is not None and secrets.compare_digest(given.encode(), self._token.encode())
+    def _is_token(self, value: str) -> bool:
+        return self._token is not None and secrets.compare_digest(value.encode(), self._token.encode())
 
     async def _ask_for_token(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take the token from the address once, and keep it in a cookie that other sites cannot use."""
+        """Read the token from the address once and store it in a cookie that is not sent by other sites."""
         query = parse_qsl(scope["query_string"].decode("latin-1"))
         if scope["type"] != "http" or not any(name == "token" and self._is_token(value) for name, value in query):
             await _refuse(scope, receive, send, 401, "Open the lab with the address that `parnassus lab` printed.")
             return
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        answer = RedirectResponse("/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else ""), status_code=303)
-        answer.set_cookie(COOKIE, str(self._token), httponly=True, samesite="strict")
-        await answer(scope, receive, send)
+        redirect = RedirectResponse("/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else ""), status_code=303)
+        redirect.set_cookie(COOKIE, str(self._token), httponly=True, samesite="strict")
+        await redirect(scope, receive, send)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, sentence: str) -> None:
@@ -119,34 +119,34 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, sente
     await PlainTextResponse(sentence + "\n", status_code=status)(scope, receive, send)
 
 
-def _unfit(scope: Scope, headers: Headers) -> tuple[int, str] | None:
-    """What to say to a request that nothing here could answer."""
+def _refuse_invalid(scope: Scope, headers: Headers) -> tuple[int, str] | None:
+    """Status and message for a request with an invalid method, address or length."""
     path, length = scope["path"], headers.get("content-length", "0")
     if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "POST"):
-        return 405, "The lab knows GET, HEAD and POST."
+        return 405, "The lab accepts GET, HEAD and POST."
     if scope["type"] == "http" and path.startswith(SOCKETS):
-        return 426, "The pages talk to the lab by websocket."
-    if CONTROL.search(path) or any(len(name.encode("utf-8", "replace")) > LONGEST for name in path.split("/")):
-        return 404, "Nothing here has such a name."
-    if not length.isdecimal() or len(length) > 15 or int(length) > LARGEST:
+        return 426, "This address accepts websockets only."
+    if CONTROL.search(path) or any(len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES for name in path.split("/")):
+        return 404, "The address has an invalid name."
+    if not length.isdecimal() or len(length) > 15 or int(length) > MAX_BYTES:
         return 413, TOO_LARGE
     return None
 
 
-class Body:
-    """What a request brings along; reading stops when it grows past the limit without having said so."""
+class LimitedBody:
+    """The body of a request; reading stops where it exceeds the limit."""
 
     def __init__(self, receive: Receive) -> None:
-        self._receive, self._seen = receive, 0
+        self._receive, self._size = receive, 0
 
     @property
     def too_large(self) -> bool:
-        return self._seen > LARGEST
+        return self._size > MAX_BYTES
 
     async def read(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
-            self._seen += len(message.get("body", b""))
+            self._size += len(message.get("body", b""))
         return {"type": "http.disconnect"} if self.too_large else message
 
 

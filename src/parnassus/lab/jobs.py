@@ -1,4 +1,4 @@
-"""Starting and stopping runs: the same processes that the command line starts, on their own from the first moment."""
+"""Starting and stopping runs, as independent processes of the command line."""
 
 import os
 import signal
@@ -19,79 +19,79 @@ COMMAND = Path(sys.executable).with_name("parnassus.exe" if os.name == "nt" else
 
 @dataclass
 class Job:
-    """A process that was started here: it has no folder yet, then one, or it said why not and went."""
+    """A process that was started by the lab; it creates the folder of its run, or exits with an error message."""
 
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     process: subprocess.Popen[bytes]
-    said: IO[bytes]
+    stderr: IO[bytes]
     root: Path
-    began: float = field(default_factory=time.time)
-    name: str | None = None  # of its folder, once it was found
+    started_at: float = field(default_factory=time.time)
+    name: str | None = None  # of its folder, once it exists
 
     @property
     def folder(self) -> RunFolder | None:
-        """The folder that the process holds, or held last."""
-        for found in reversed(run_folders(self.root)):
-            if found.owner == self.process.pid and (found.path / ".pid").stat().st_mtime >= self.began - 1:
-                self.name = found.path.name
-                return found
+        """The folder of the run that the process holds or held last."""
+        for folder in reversed(run_folders(self.root)):
+            if folder.owner == self.process.pid and (folder.path / ".pid").stat().st_mtime >= self.started_at - 1:
+                self.name = folder.path.name
+                return folder
         return None
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         return self.process.poll() is not None
 
     def failure(self) -> str:
-        """What the process said before it gave up, in its last sentence."""
-        self.said.seek(0)
-        lines = self.said.read()[-4000:].decode(errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("parnassus: ") if lines else f"it ended with code {self.process.returncode}"
+        """The last line of the error output of the process."""
+        self.stderr.seek(0)
+        lines = self.stderr.read()[-4000:].decode(errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("parnassus: ") if lines else f"it exited with code {self.process.returncode}"
 
 
 class Jobs:
-    """Starts runs in a folder; they outlive whoever starts them."""
+    """Starts runs in a folder; they continue after the lab has ended."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._started: list[Job] = []
 
-    def start(self, words: Sequence[str]) -> Job:
-        """Start `parnassus WORDS` in a session of its own, so that neither Ctrl-C here nor our end reaches it."""
+    def start(self, arguments: Sequence[str]) -> Job:
+        """Start `parnassus ARGUMENTS` in its own session, independent of Ctrl-C and of the end of the lab."""
         program = [str(COMMAND)] if COMMAND.exists() else [sys.executable, "-m", "parnassus"]
-        said = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - it is written to, at its end, while we read and after
-        windows = os.name == "nt"  # there: a process group of its own, without our console
-        process = subprocess.Popen(  # noqa: S603 - the words were made by us from checked values
-            [*program, *words],
+        stderr = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - the process writes to it after this call
+        is_windows = os.name == "nt"  # there: a new process group without our console
+        process = subprocess.Popen(  # noqa: S603 - the arguments come from validated values
+            [*program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=stderr,
             env={**os.environ, "PARNASSUS_RUNS": str(self.root)},
-            start_new_session=not windows,
-            creationflags=0x00000208 if windows else 0,
+            start_new_session=not is_windows,
+            creationflags=0x00000208 if is_windows else 0,
         )
-        threading.Thread(target=process.wait, daemon=True).start()  # buries it when it ends
-        job = Job(tuple(words), process, said, self.root)
+        threading.Thread(target=process.wait, daemon=True).start()  # collects its exit status
+        job = Job(tuple(arguments), process, stderr, self.root)
         self._started.append(job)
         return job
 
-    def of(self, name: str) -> Job | None:
-        """The job that last ran in the folder of this name, if it was started here."""
+    def find(self, name: str) -> Job | None:
+        """The last job in the folder with this name, None if it was not started by this lab."""
         return next((job for job in reversed(self._started) if job.name == name), None)
 
     def resume(self, folder: RunFolder) -> Job:
         if folder.status not in ("interrupted", "failed"):
             raise RunError(f"{folder.path.name} is {folder.status}: there is nothing to resume")
-        return self.start(["resume", str(folder.path.absolute())])  # a name could be a flag, or mean another run
+        return self.start(["resume", str(folder.path.absolute())])  # a name could be read as a flag or as another run
 
 
 def stop(folder: RunFolder) -> None:
-    """Ask the process that holds the folder to save and stop, as Ctrl-C would."""
+    """Send the signal to save and stop to the process of a run, as Ctrl-C does."""
     number = folder.process
     if number is None:
         raise RunError(f"{folder.path.name} is {folder.status}: there is nothing to stop")
     try:
         os.kill(number, signal.SIGTERM)
     except ProcessLookupError:
-        return  # it ended by itself in between
+        return  # it has ended meanwhile
     except PermissionError:
-        raise RunError(f"{folder.path.name} is run by somebody else: stop it where it was started") from None
+        raise RunError(f"{folder.path.name} belongs to another user: stop it where it was started") from None

@@ -1,4 +1,4 @@
-"""Which address shows which page. Names in addresses are looked up; what is not there is not found."""
+"""The addresses of all pages. Names in addresses are looked up; unknown names give status 404."""
 
 from typing import Annotated
 
@@ -6,10 +6,10 @@ from fastapi import HTTPException, Query
 from nicegui import ui
 
 from parnassus.lab.library import Library
-from parnassus.lab.pages.ascent import ascent
 from parnassus.lab.pages.claims import claims_page
 from parnassus.lab.pages.compare import compare_page
 from parnassus.lab.pages.experiment import experiment_page
+from parnassus.lab.pages.home import home_page
 from parnassus.lab.pages.probe import probe_page, probes_page
 from parnassus.lab.pages.run import run_page
 from parnassus.lab.pages.runs import runs_page
@@ -18,11 +18,11 @@ from parnassus.runs import RunError
 
 
 def add_pages(library: Library) -> None:
-    """Every page of the lab over one library."""
+    """Register every page of the lab."""
 
     @ui.page("/")
     def home() -> None:
-        ascent(library)
+        home_page(library)
 
     @ui.page("/subjects/{room}")
     def subject(room: str) -> None:
@@ -46,7 +46,7 @@ def add_pages(library: Library) -> None:
         if folder is None:
             raise HTTPException(404)
         try:
-            library.facts(folder)
+            library.summary(folder)
         except (RunError, OSError):
             raise HTTPException(404) from None
         run_page(library, folder)

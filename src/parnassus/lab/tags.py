@@ -1,4 +1,4 @@
-"""Plain HTML for the pages: elements by name, mathematics set as in the reports, text that is always text."""
+"""HTML elements for the pages: text is escaped, formulas are typeset as in the reports."""
 
 from collections.abc import Callable, Iterable
 from typing import cast
@@ -10,46 +10,42 @@ from parnassus.report.formulas import formula_html
 
 def tag(name: str, text: str | None = None, classes: str = "", **attributes: str) -> ui.element:
     """An element `<name>` with this text; `aria_label="…"` becomes the attribute aria-label."""
-    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
-    return cast("ui.element", getattr(html, name)(text, **given)).classes(classes)
+    html_attributes = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    return cast("ui.element", getattr(html, name)(text, **html_attributes)).classes(classes)
 
 
 def link(text: str, address: str, classes: str = "", **attributes: str) -> ui.element:
     return tag("a", text, classes, href=address, **attributes)
 
 
-def maths(text: str, name: str = "span", classes: str = "") -> ui.element:
-    """Text with its indices lowered and its powers raised; everything else in it is escaped."""
+def formula_text(text: str, name: str = "span", classes: str = "") -> ui.element:
+    """Text with typeset subscripts and superscripts; everything else is escaped."""
     return ui.html(formula_html(text), sanitize=False, tag=name).classes(classes)
 
 
-def drawing(svg: str, classes: str = "") -> ui.element:
-    """A picture of our own as inline SVG; decoration, so readers skip it."""
+def inline_svg(svg: str, classes: str = "") -> ui.element:
+    """A decorative SVG of the package, hidden from screen readers."""
     element = ui.html(svg, sanitize=False).classes(classes)
     element.props["aria-hidden"] = "true"
     return element
 
 
-def button(text: str, act: Callable[..., object] | None, look: str = "quiet", *, small: bool = False) -> ui.button:
-    """A button: `primary` for what the page is for, `danger` for what cannot be undone, `quiet` for the rest."""
-    made = ui.button(text, on_click=act, color=None).classes(look).props("flat no-caps")
-    return made.props("dense padding='2px 12px'") if small else made.props("padding='7px 18px'")
+def button(text: str, on_click: Callable[..., object], look: str = "quiet", *, small: bool = False) -> ui.button:
+    """A button: `primary` for the main action of the page, `danger` for what cannot be undone, or `quiet`."""
+    element = ui.button(text, on_click=on_click, color=None).classes(look).props("flat no-caps")
+    return element.props("dense padding='2px 12px'" if small else "padding='7px 18px'")
 
 
-def facts(pairs: Iterable[tuple[str, str]], classes: str = "facts") -> None:
-    """A list of names and what they are."""
+def definition_list(pairs: Iterable[tuple[str, str]], classes: str = "facts") -> None:
+    """Names with their values."""
     with tag("dl", classes=classes):
         for name, value in pairs:
             tag("dt", name)
             tag("dd", value)
 
 
-def live(name: str, text: str = "", classes: str = "") -> ui.label:
-    """An element whose text will change."""
+def text_element(name: str, text: str = "", classes: str = "") -> ui.label:
+    """An element whose text can be changed."""
     label = ui.label(text).classes(classes)
     label.tag = name
     return label
-
-
-def words(name: str) -> str:
-    return name.replace("_", " ")

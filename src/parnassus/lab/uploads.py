@@ -1,48 +1,48 @@
-"""Uploads: a person's own tables and arrays, kept beside the runs under a name that we choose."""
+"""Uploaded tables and arrays, stored beside the runs under names derived from their content."""
 
 import hashlib
 from pathlib import Path
 
 from parnassus.runs import RunError
 
-KINDS = {".csv": b"", ".tsv": b"", ".npy": b"\x93NUMPY", ".npz": b"PK"}
-"""Endings that are taken, and how such a file begins."""
-LARGEST = 32 * 2**20
+FILE_TYPES = {".csv": b"", ".tsv": b"", ".npy": b"\x93NUMPY", ".npz": b"PK"}
+"""Accepted file extensions, with the first bytes of such files."""
+MAX_BYTES = 32 * 2**20
 
 
 class Uploads:
-    """Files by their content: the same file twice is one, and no name from outside reaches the disk."""
+    """Files stored by their content: equal files are stored once, and no uploaded name becomes a path."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._names: dict[str, Path] = {}
 
     def add(self, name: str, content: bytes) -> str:
-        """Keep a file; returns the name it has from now on in lists of data."""
-        ending = Path(name.replace("\\", "/")).suffix.lower()
-        if ending not in KINDS:
-            raise RunError(f"data must be a file that ends in {', '.join(KINDS)}")
-        if len(content) > LARGEST:
-            raise RunError(f"data must be at most {LARGEST // 2**20} MiB; this has {len(content) / 2**20:.0f}")
-        if not content.startswith(KINDS[ending]) or (not KINDS[ending] and not _is_text(content)):
-            raise RunError(f"this is no {ending} file: its content is of another kind")
+        """Store a file; returns its name in lists of data sets."""
+        extension = Path(name.replace("\\", "/")).suffix.lower()
+        if extension not in FILE_TYPES:
+            raise RunError(f"data must be a file with the extension {', '.join(FILE_TYPES)}")
+        if len(content) > MAX_BYTES:
+            raise RunError(f"data must be at most {MAX_BYTES // 2**20} MiB; got {len(content) / 2**20:.0f}")
+        if not content.startswith(FILE_TYPES[extension]) or (not FILE_TYPES[extension] and not _is_text(content)):
+            raise RunError(f"data must be a {extension} file; its content has another format")
         digest = hashlib.sha256(content).hexdigest()[:12]
-        shown = f"yours: {_harmless(name)} ({digest[:4]})"
+        displayed = f"upload: {_safe_name(name)} ({digest[:4]})"
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{digest}{ending}"
+        path = self._folder / f"{digest}{extension}"
         if not path.exists():
             new = path.with_name(f".{path.name}.new")
             new.write_bytes(content)
             new.replace(path)
-        self._names[shown] = path
-        return shown
+        self._names[displayed] = path
+        return displayed
 
     @property
     def names(self) -> list[str]:
         return list(self._names)
 
     def path(self, name: str) -> Path | None:
-        """The file that a name in a list stands for."""
+        """The file for a name in the list, None for other names."""
         return self._names.get(name)
 
 
@@ -54,6 +54,6 @@ def _is_text(content: bytes) -> bool:
     return b"\0" not in content
 
 
-def _harmless(name: str) -> str:
+def _safe_name(name: str) -> str:
     kept = "".join(letter for letter in name.replace("\\", "/").split("/")[-1] if letter.isalnum() or letter in "._- ")
     return kept[:40] or "file"

@@ -1,14 +1,12 @@
-"""Figures in one style, and the page that shows a run."""
+"""Figures in one style, and the HTML report of a run."""
 
-from parnassus.report.blocks import draw_blocks
-from parnassus.report.diagrams import draw_network, network_diagram
+from parnassus.report.animations import save_animation
+from parnassus.report.block_diagrams import draw_blocks
 from parnassus.report.evidence import evidence_figure
-from parnassus.report.films import save_film
-from parnassus.report.ink import FAINT, INK, PALETTE, save_figure, subplots
+from parnassus.report.network_diagrams import draw_network, network_diagram
 from parnassus.report.plots import (
-    arrows,
-    bars,
-    confusion,
+    bar_chart,
+    confusion_matrix,
     curves,
     heatmap,
     histograms,
@@ -16,15 +14,16 @@ from parnassus.report.plots import (
     scatter,
     show_image,
     surface,
+    vector_field,
 )
+from parnassus.report.style import FAINT, INK, PALETTE, save_figure, subplots
 
 __all__ = [
     "FAINT",
     "INK",
     "PALETTE",
-    "arrows",
-    "bars",
-    "confusion",
+    "bar_chart",
+    "confusion_matrix",
     "curves",
     "draw_blocks",
     "draw_network",
@@ -33,10 +32,11 @@ __all__ = [
     "histograms",
     "image_grid",
     "network_diagram",
+    "save_animation",
     "save_figure",
-    "save_film",
     "scatter",
     "show_image",
     "subplots",
     "surface",
+    "vector_field",
 ]

@@ -1,4 +1,4 @@
-"""Formulas in plain Unicode, set as a page would show them: x_{t−1} with its index below the line."""
+"""Formulas in plain Unicode, typeset with subscripts and superscripts: x_{t−1}."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SCRIPTS = re.compile(
 
 @dataclass(frozen=True)
 class Formula:
-    """An equation with its name and its place in the sources."""
+    """An equation with its name and its reference."""
 
     title: str
     source: str
@@ -21,20 +21,20 @@ class Formula:
 
 
 def formula_html(text: str) -> str:
-    """Text as safe HTML: `_i`, `_{t−1}` lowered, `^n`, `^{−1}` raised, the rest, `snake_case` too, as it is."""
+    """Text as escaped HTML with subscripts `_i`, `_{t−1}` and superscripts `^n`, `^{−1}`; `snake_case` is unchanged."""
     before, text = "", escape(text, quote=False)
     while before != text:  # from the inside out: p_{σ_t}
-        before, text = text, SCRIPTS.sub(lambda found: "<{0}>{1}</{0}>".format(*_script(found, "sub", "sup")), text)
+        before, text = text, SCRIPTS.sub(lambda match: "<{0}>{1}</{0}>".format(*_script(match, "sub", "sup")), text)
     return text
 
 
-def with_scripts(text: str) -> str:
-    """Text with the same indices for matplotlib, which sets what stands between dollars; theirs is left alone."""
+def to_mathtext(text: str) -> str:
+    """Text with the same scripts as matplotlib's mathtext; text that contains mathtext is unchanged."""
     if "$" in text:
         return text
-    return SCRIPTS.sub(lambda found: "${}{{{}}}$".format(*_script(found, "_", "^")), text)
+    return SCRIPTS.sub(lambda match: "${}{{{}}}$".format(*_script(match, "_", "^")), text)
 
 
-def _script(found: re.Match[str], low: str, high: str) -> tuple[str, str]:
-    sign, inner = (group for group in found.groups() if group is not None)
-    return (low if sign == "_" else high), inner
+def _script(match: re.Match[str], subscript: str, superscript: str) -> tuple[str, str]:
+    sign, inner = (group for group in match.groups() if group is not None)
+    return (subscript if sign == "_" else superscript), inner

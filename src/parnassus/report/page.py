@@ -1,37 +1,27 @@
-"""The run's page: one HTML file that needs nothing else, light or dark as the reader's screen is."""
+"""The report of a run: one self-contained HTML file with a light and a dark colour scheme."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parnassus.atlas.bands import MeasuredValue
+from parnassus.report.formatting import display_name, format_number
 from parnassus.report.formulas import Formula, formula_html
-from parnassus.report.ink import save_figure
-from parnassus.report.numbers import number
 from parnassus.report.plots import curves
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number the run returned, beside what was expected of it."""
-
-    name: str
-    value: float
-    band: str = ""
-    holds: bool | None = None  # None: nothing was expected
-    about: str = ""  # what it is
+from parnassus.report.style import save_figure
 
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a report shows, ready to be laid out."""
+    """The content of a report."""
 
     title: str
     name: str
     formulas: Sequence[Formula] = ()
-    figures: Sequence[Figure] = ()
-    remark: str = ""  # how to read the bands
-    story: Sequence[Mapping[str, object]] = ()  # figures, notes and tables in the order they were made
+    values: Sequence[MeasuredValue] = ()
+    remark: str = ""  # on the expected ranges
+    story: Sequence[Mapping[str, object]] = ()  # figures, notes and tables in the order in which they were added
     metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
@@ -39,7 +29,7 @@ class Page:
 
 
 def render(page: Page, figures: Path) -> str:
-    """The page as HTML; `figures` is the folder with the SVG files that the story names."""
+    """The report as HTML; `figures` is the folder of the SVG files that the story names."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
     environment = Environment(
@@ -48,70 +38,66 @@ def render(page: Page, figures: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
-    environment.filters["words"] = words
-    environment.filters["columns"] = columns
+    environment.filters["number"] = format_number
+    environment.filters["display_name"] = display_name
+    environment.filters["columns"] = column_names
     environment.filters["formula"] = formula_html
-    environment.filters["heading"] = heading
-    drawn = [
+    environment.filters["heading"] = split_title
+    items = [
         {**item, "svg": inline_svg((figures / f"{item['name']}.svg").read_text(encoding="utf-8"), f"f{index}")}
         if item["kind"] == "figure"
         else item
         for index, item in enumerate(page.story)
     ]
-    told = [str(item["name"]) for item in page.story if item["kind"] == "figure"]
-    charts = metric_charts(page.metrics, figures, told)
+    figure_names = [str(item["name"]) for item in page.story if item["kind"] == "figure"]
+    charts = render_metric_charts(page.metrics, figures, figure_names)
     charts = [inline_svg(svg, f"m{index}") for index, svg in enumerate(charts)]
-    return environment.get_template("run.html").render(page=page, story=drawn, charts=charts)
+    return environment.get_template("run.html").render(page=page, story=items, charts=charts)
 
 
-def families(
+def group_metrics(
     metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]],
 ) -> dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]]:
-    """Metrics that share a chart: `train_loss` with `test_loss`, `accuracy/relu` with `accuracy/tanh`."""
-    found: dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]] = {}
+    """Metrics grouped by chart: `train_loss` with `test_loss`, `accuracy/relu` with `accuracy/tanh`."""
+    groups: dict[str, dict[str, tuple[Sequence[int], Sequence[float]]]] = {}
     for name, series in metrics.items():
-        family, _, line = name.rpartition("/")
-        found.setdefault(family or name.rsplit("_", 1)[-1], {})[words(line)] = series
-    return found
+        group, _, line = name.rpartition("/")
+        groups.setdefault(group or name.rsplit("_", 1)[-1], {})[display_name(line)] = series
+    return groups
 
 
-def metric_charts(
-    metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path, told: Collection[str] = ()
+def render_metric_charts(
+    metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path, figure_names: Collection[str] = ()
 ) -> list[str]:
-    """One chart for each family of metrics, drawn into `folder`; none for those that a figure has `told` of."""
+    """One chart per group of metrics as an SVG, saved in `folder`; none for groups that have a figure of their own."""
     charts = []
-    for family, lines in families(metrics).items():
-        if family in told:
+    for group, lines in group_metrics(metrics).items():
+        if group in figure_names:
             continue
         positive = all(value > 0 for _, values in lines.values() for value in values)
-        log_y = family.endswith("loss") and positive
-        figure = curves(lines, x_label="step", y_label=words(family), log_y=log_y, smooth=True)
-        path = folder / f"metric-{family.replace('/', '-')}"
+        log_y = group.endswith("loss") and positive
+        figure = curves(lines, x_label="step", y_label=display_name(group), log_y=log_y, smooth=True)
+        path = folder / f"metric-{group.replace('/', '-')}"
         save_figure(figure, path)
         charts.append(path.with_name(f"{path.name}.svg").read_text(encoding="utf-8"))
     return charts
 
 
 def inline_svg(svg: str, prefix: str) -> str:
-    """An SVG whose ids cannot meet those of another on the same page, at the width of its column."""
+    """An SVG with a prefix for its ids, which must be unique on a page, and a width that fits its column."""
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r"url\(#", f"url(#{prefix}-", svg)
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
-    svg = re.sub(r"<style>svg\{.*?</style>", "", svg, count=1, flags=re.DOTALL)  # the page sets the ink
+    svg = re.sub(r"<style>svg\{.*?</style>", "", svg, count=1, flags=re.DOTALL)  # the page defines these colours
     return re.sub(r'<svg ([^>]*?)width="([\d.]+)pt" height="[\d.]+pt"', r'<svg \1style="width:\2pt"', svg, count=1)
 
 
-def heading(title: str) -> tuple[str, str]:
-    """A docstring's first line as a headline and where it stands: `It learns (book sec. 1.4).`"""
-    found = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", title)
-    return (found[1], found[2]) if found else (title.rstrip("."), "")
+def split_title(title: str) -> tuple[str, str]:
+    """The first line of a docstring as a title and a reference: `A title (book sec. 1.4).`"""
+    match = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", title)
+    return (match[1], match[2]) if match else (title.rstrip("."), "")
 
 
-def columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Every key of any row, in the order of their first appearance."""
+def column_names(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """The keys of all rows, in the order of their first appearance."""
     return list(dict.fromkeys(key for row in rows for key in row))
-
-
-def words(name: str) -> str:
-    return name.replace("_", " ")

@@ -1,6 +1,6 @@
-"""Figures people would choose themselves: images, curves, clouds, fields and tables of numbers.
+"""Plots of images, curves, points, vector fields and matrices.
 
-Every function takes tensors or arrays and returns a matplotlib Figure in the house style.
+Every function takes tensors or arrays and returns a matplotlib Figure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parnassus.report.formulas import with_scripts
-from parnassus.report.ink import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, colours, plain, subplots
-from parnassus.report.numbers import number
+from parnassus.report.formatting import format_number
+from parnassus.report.formulas import to_mathtext
+from parnassus.report.style import DIVERGING, FAINT, INK, PALETTE, SEQUENTIAL, as_array, colours, remove_frame, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-LONG = 60  # points from which a noisy line may be smoothed
+MIN_SMOOTHED = 60  # points from which a noisy line is smoothed
 
 
 def image_grid(
@@ -30,9 +30,9 @@ def image_grid(
     row_labels: Sequence[str] | None = None,
     scale: float = 1.0,
 ) -> "Figure":
-    """Images (n, channels, height, width) with values in [0, 1], drawn large, row by row.
+    """Images (n, channels, height, width) with values in [0, 1], enlarged, row by row.
 
-    `titles` stand above the images, or above the columns when there are as many as columns.
+    There is one title per image or one per column.
     """
     pictures = as_array(images)
     if pictures.ndim != 4 or pictures.shape[1] not in (1, 3):
@@ -42,30 +42,32 @@ def image_grid(
     rows = ceil(count / columns)
     gap = max(1, height // 14)
     headroom = 0 if titles is None or len(titles) <= columns else max(2, height // 4)
-    tall, wide = height + gap + headroom, width + gap
-    mosaic = np.zeros((rows * tall, columns * wide, 4))  # transparent between the images
+    cell_height, cell_width = height + gap + headroom, width + gap
+    mosaic = np.zeros((rows * cell_height, columns * cell_width, 4))  # transparent between the images
     for index, picture in enumerate(pictures):
-        top, left = index // columns * tall + headroom, index % columns * wide
+        top, left = index // columns * cell_height + headroom, index % columns * cell_width
         mosaic[top : top + height, left : left + width, :3] = np.clip(picture.transpose(1, 2, 0), 0.0, 1.0)
         mosaic[top : top + height, left : left + width, 3] = 1.0
-    inch = scale * max(0.45, min(1.1, 9.0 / columns)) / wide
-    beside = 0.2 + 0.105 * max(map(len, row_labels)) if row_labels else 0.0
-    figure, axes = subplots(size=(columns * wide * inch + beside, rows * tall * inch + 0.3 * bool(titles)))
+    inch = scale * max(0.45, min(1.1, 9.0 / columns)) / cell_width
+    label_width = 0.2 + 0.105 * max(map(len, row_labels)) if row_labels else 0.0
+    figure, axes = subplots(
+        size=(columns * cell_width * inch + label_width, rows * cell_height * inch + 0.3 * bool(titles))
+    )
     ax = axes[0, 0]
-    plain(ax)
+    remove_frame(ax)
     ax.imshow(mosaic)
     middle = (width - 1) / 2
     if titles is not None and not headroom:
         ax.xaxis.tick_top()
-        places = [column * wide + middle for column in range(len(titles))]
-        ax.set_xticks(places, [with_scripts(title) for title in titles])
+        positions = [column * cell_width + middle for column in range(len(titles))]
+        ax.set_xticks(positions, [to_mathtext(title) for title in titles])
     elif titles is not None:
         for index, title in enumerate(titles):
-            place = index % columns * wide + middle, index // columns * tall + headroom - 1
-            ax.text(*place, title, ha="center", va="bottom", fontsize=8)
+            x, y = index % columns * cell_width + middle, index // columns * cell_height + headroom - 1
+            ax.text(x, y, title, ha="center", va="bottom", fontsize=8)
     if row_labels is not None:
-        places = [row * tall + headroom + (height - 1) / 2 for row in range(len(row_labels))]
-        ax.set_yticks(places, [with_scripts(label) for label in row_labels])
+        positions = [row * cell_height + headroom + (height - 1) / 2 for row in range(len(row_labels))]
+        ax.set_yticks(positions, [to_mathtext(label) for label in row_labels])
     ax.tick_params(length=0)
     return figure
 
@@ -87,17 +89,17 @@ def curves(
     marks: Mapping[str, float] | None = None,
     smooth: bool = False,
 ) -> "Figure":
-    """One line per name; `bands` shade (low, high) around a line, `marks` are named vertical lines.
+    """One line per name; `bands` shade (low, high) around a line, `marks` are vertical lines with labels.
 
-    With `smooth`, a long and jagged line becomes faint and its moving mean is drawn over it.
+    With `smooth`, long and noisy lines are drawn faintly, with their moving average.
     """
     figure, axes = subplots()
     ax = axes[0, 0]
     for (name, (x, y)), colour in zip(lines.items(), colours(len(lines)), strict=True):
         points, values = as_array(x), as_array(y)
-        if smooth and len(points) >= LONG and jagged(values):
+        if smooth and len(points) >= MIN_SMOOTHED and is_noisy(values):
             ax.plot(points, values, color=colour, alpha=0.3, linewidth=1)
-            mean = moving_mean(np.log(values) if log_y else values, len(points) // 40)
+            mean = moving_average(np.log(values) if log_y else values, len(points) // 40)
             values = np.exp(mean) if log_y else mean
         ax.plot(points, values, label=name, color=colour, marker="o" if len(points) < 15 else None, markersize=4)
         if bands and name in bands:
@@ -107,44 +109,44 @@ def curves(
         ax.axvline(x, color=FAINT, linestyle="--", linewidth=1)
         ax.annotate(
             name, (x, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points", ha="center"
-        )  # above the frame, where no line passes
+        )  # above the axes
     ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
     for axis, logarithmic in ((ax.xaxis, log_x), (ax.yaxis, log_y)):
         if logarithmic:
-            plain_ticks(axis)
+            label_log_ticks(axis)
     if not log_x and all(np.all(as_array(x) == np.round(as_array(x))) for x, _ in lines.values()):
-        whole_ticks(ax.xaxis)
+        set_integer_ticks(ax.xaxis)
     if len(lines) > 4:
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # many names would cover the lines
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))  # a large legend would cover the lines
     elif len(lines) > 1:
         ax.legend()
     return figure
 
 
-def whole_ticks(axis: "Axis") -> None:
-    """Ticks at whole numbers only, thousands apart: steps, places, counts."""
+def set_integer_ticks(axis: "Axis") -> None:
+    """Ticks at integers only, with separated thousands."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
 
 
-def plain_ticks(axis: "Axis") -> None:
-    """Where a logarithmic axis has no two powers of ten, write plain numbers, and of many only those with 2 and 5."""
+def label_log_ticks(axis: "Axis") -> None:
+    """Label the minor ticks of a logarithmic axis that spans less than a decade, all of them or those at 2 and 5."""
     low, high = sorted(axis.get_view_interval())
     if floor(log10(high)) - ceil(log10(low)) < 1:
-        named = "25" if high > 5 * low else "123456789"
-        axis.set_major_formatter(lambda value, _: number(value, 6))
-        axis.set_minor_formatter(lambda value, _: number(value, 6) if f"{value:e}"[0] in named else "")
+        digits = "25" if high > 5 * low else "123456789"
+        axis.set_major_formatter(lambda value, _: format_number(value, 6))
+        axis.set_minor_formatter(lambda value, _: format_number(value, 6) if f"{value:e}"[0] in digits else "")
 
 
-def jagged(values: "NDArray[np.float64]") -> bool:
-    """Whether a line turns around at more than a quarter of its points."""
+def is_noisy(values: "NDArray[np.float64]") -> bool:
+    """Whether the differences of a line change their sign at more than a quarter of its points."""
     return bool(np.mean(np.diff(np.sign(np.diff(values))) != 0) > 0.25)
 
 
-def moving_mean(values: "NDArray[np.float64]", reach: int) -> "NDArray[np.float64]":
-    """The mean of each value and its neighbours up to `reach` away, fewer near the ends: it begins at the first."""
+def moving_average(values: "NDArray[np.float64]", reach: int) -> "NDArray[np.float64]":
+    """The mean of each value and its neighbours at distances up to `reach`, in windows that shrink at the ends."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     index = np.arange(len(values))
     reaches = np.minimum(reach, index)
@@ -168,10 +170,10 @@ def scatter(
     kinds = np.zeros(len(cloud), dtype=int) if labels is None else as_array(labels).astype(int)
     size = float(np.clip(4000 / max(1, len(cloud)), 3, 30))
     for kind, colour in zip(np.unique(kinds), colours(len(np.unique(kinds))), strict=True):
-        chosen = cloud[kinds == kind]
+        selected = cloud[kinds == kind]
         name = classes[kind] if kind < len(classes) else str(kind)
         ax.scatter(
-            chosen[:, 0], chosen[:, 1], s=size, color=colour, label=name, alpha=0.75, linewidths=0, rasterized=True
+            selected[:, 0], selected[:, 1], s=size, color=colour, label=name, alpha=0.75, linewidths=0, rasterized=True
         )
     for name, (x, y) in (lines or {}).items():
         ax.plot(as_array(x), as_array(y), color=INK, label=name)
@@ -192,7 +194,7 @@ def heatmap(
     diverging: bool = False,
     annotate: bool = False,
 ) -> "Figure":
-    """A matrix as colours; `diverging` centres the scale on zero, `annotate` writes the numbers in."""
+    """A matrix as colours; `diverging` centres the scale on zero, `annotate` adds the values."""
     values = as_array(matrix)
     figure, axes = subplots(size=(5.8, 4.6))
     ax = axes[0, 0]
@@ -229,31 +231,40 @@ def heatmap(
     return figure
 
 
-def confusion(labels: object, named: object, classes: Sequence[str]) -> "Figure":
-    """How many examples of each class were given each name; rows are the truth, classes count from 0."""
+def confusion_matrix(labels: object, predicted: object, classes: Sequence[str]) -> "Figure":
+    """The number of examples of each true class (rows) with each predicted class (columns), given as indices."""
     counts = np.zeros((len(classes), len(classes)), dtype=int)
-    np.add.at(counts, (as_array(labels).astype(int), as_array(named).astype(int)), 1)
-    return heatmap(counts, row_labels=classes, column_labels=classes, x_label="named", y_label="true", annotate=True)
+    np.add.at(counts, (as_array(labels).astype(int), as_array(predicted).astype(int)), 1)
+    return heatmap(
+        counts,
+        row_labels=classes,
+        column_labels=classes,
+        x_label="predicted class",
+        y_label="true class",
+        annotate=True,
+    )
 
 
-def bars(values: Mapping[str, float], *, x_label: str = "", reference: tuple[str, float] | None = None) -> "Figure":
-    """Horizontal bars with their values written at the end; `reference` is a named vertical line."""
+def bar_chart(
+    values: Mapping[str, float], *, x_label: str = "", reference: tuple[str, float] | None = None
+) -> "Figure":
+    """Horizontal bars with their values; `reference` is a labelled vertical line."""
     figure, axes = subplots(size=(6.4, 0.8 + 0.36 * len(values)))
     ax = axes[0, 0]
-    drawn = ax.barh(list(values), list(values.values()), color=PALETTE[0], height=0.65)
-    ax.bar_label(drawn, fmt="{:.4g}", padding=3)
+    container = ax.barh(list(values), list(values.values()), color=PALETTE[0], height=0.65)
+    ax.bar_label(container, fmt="{:.4g}", padding=3)
     ax.invert_yaxis()
     ax.margins(x=0.12)
     ax.grid(visible=False, axis="y")
     ax.set_xlabel(x_label)
     if reference is not None:
         ax.axvline(reference[1], color=PALETTE[1], linestyle="--", linewidth=1.2, label=reference[0])
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)  # above: long bars reach every corner
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)  # above the axes, which the bars fill
     return figure
 
 
 def histograms(values: Mapping[str, object], *, x_label: str, bins: int = 60) -> "Figure":
-    """Densities of several samples on the same bins."""
+    """Density histograms of several samples on common bins."""
     samples = {name: as_array(sample).ravel() for name, sample in values.items()}
     edges = np.histogram_bin_edges(np.concatenate(list(samples.values())), bins=bins)
     figure, axes = subplots()
@@ -267,8 +278,8 @@ def histograms(values: Mapping[str, object], *, x_label: str, bins: int = 60) ->
     return figure
 
 
-def arrows(points: object, vectors: object, *, background: object | None = None) -> "Figure":
-    """A vector field: an arrow at each point (n, 2), over a cloud of `background` points."""
+def vector_field(points: object, vectors: object, *, background: object | None = None) -> "Figure":
+    """A vector field: an arrow at each point (n, 2), over `background` points."""
     start, arrow = as_array(points), as_array(vectors)
     figure, axes = subplots(size=(5.2, 5.0))
     ax = axes[0, 0]
@@ -283,7 +294,7 @@ def arrows(points: object, vectors: object, *, background: object | None = None)
 
 
 def surface(heights: object, *, extent: tuple[float, float, float, float], points: object | None = None) -> "Figure":
-    """A surface over the rectangle `extent` = (left, right, bottom, top); `points` (n, 3) stand on it."""
+    """A surface over the rectangle `extent` = (left, right, bottom, top), with `points` (n, 3)."""
     values = as_array(heights)
     x, y = np.meshgrid(
         np.linspace(extent[0], extent[1], values.shape[1]), np.linspace(extent[2], extent[3], values.shape[0])

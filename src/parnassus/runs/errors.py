@@ -1,7 +1,9 @@
-"""What stops a run, in one sentence for the person at the keyboard."""
+"""Errors that stop a run."""
+
+from parnassus.errors import UserError
 
 
-class RunError(Exception):
+class RunError(UserError):
     """The run cannot go on; the message says why and what to do."""
 
 

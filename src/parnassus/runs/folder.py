@@ -3,14 +3,14 @@
 run.json                 what was run: experiment, settings, seed, device, versions, command
 metrics.csv              step, metric, value: a line each
 events.out.tfevents.*    the same for TensorBoard
-checkpoint.safetensors   where to go on
+checkpoint.safetensors   state to resume from
 weights.safetensors      the trained model, when the run is done; model.json rebuilds it
 figures/                 NAME.svg and NAME.png
 story.json               figures, notes and tables in the order of the report
-progress.json            how far it is, twice a second while it trains
-log.txt                  what happened when
-error.json               why it failed, if it did
-result.json              the numbers the experiment returned; present only when it is done
+progress.json            progress, twice per second while it trains
+log.txt                  what happened, with times
+error.json               why it failed
+result.json              the results; present only when the run is finished
 report.html              everything above on one page
 """
 
@@ -29,6 +29,8 @@ from parnassus.runs.durable import replace_durably
 from parnassus.runs.errors import RunError
 from parnassus.runs.progress import Progress
 
+RUNS = Path(os.environ.get("PARNASSUS_RUNS", "runs"))
+"""Where runs are kept: the folder `runs` of the current directory, or $PARNASSUS_RUNS."""
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
@@ -74,7 +76,7 @@ class RunFolder:
 
     @property
     def owner(self) -> int | None:
-        """The process that wrote here last; it may be gone."""
+        """The process that wrote here last; it may have ended."""
         try:
             return int((self.path / ".pid").read_text())
         except (OSError, ValueError):
@@ -89,7 +91,7 @@ class RunFolder:
     def lock(self, patience: float = 1.0) -> Iterator[None]:
         """Hold the folder for one writer; the system lets go of it when the process ends, however it ends.
 
-        `patience` seconds bridge the moment in which somebody only asks for the status.
+        `patience` seconds bridge the moment in which another process reads the status.
         """
         with (self.path / ".lock").open("a") as file:
             deadline = time.monotonic() + patience
@@ -101,7 +103,7 @@ class RunFolder:
             yield
 
     def _is_held(self) -> bool:
-        """Whether a writer holds the folder; those who ask do not disturb each other."""
+        """Whether a writer holds the folder; concurrent readers do not block each other."""
         path = self.path / ".lock"
         if not path.exists():
             return False
@@ -109,7 +111,7 @@ class RunFolder:
             return not _try_lock(file.fileno(), shared=True)
 
     def delete(self) -> None:
-        """Remove the folder and everything in it, at once for whoever looks; refused while it runs."""
+        """Remove the folder in one step; refused while it runs."""
         if self._is_held():
             raise RunError(f"{self.path.name} is running: stop it first")
         gone = self.path.with_name(f".gone-{os.getpid()}-{os.urandom(4).hex()}")
@@ -129,7 +131,7 @@ class RunFolder:
 
     @property
     def progress(self) -> Progress | None:
-        """How far the run says it is; None before its first loop."""
+        """The progress of the run; None before its first loop."""
         try:
             return Progress.read(self.read_json("progress.json"))
         except RunError:
@@ -160,7 +162,7 @@ class RunFolder:
         """A file of this folder, there or not; a link that leads out of the folder is none of its files."""
         path = self.path / name
         if path.is_symlink() and path.resolve().parent != self.path.resolve():
-            raise RunError(f"{path} leads out of the run's folder")
+            raise RunError(f"{path} points outside the run's folder")
         return path
 
 
@@ -187,8 +189,8 @@ def find_run(root: Path, name: str) -> RunFolder:
     if len(found) == 1:
         return found[0]
     known = ", ".join(folder.path.name for folder in (found or folders)[-5:]) or "none"
-    problem = "fits several runs" if found else "is no run"
-    raise RunError(f"{name!r} {problem} in {root} (there: {known})")
+    problem = "fits several runs" if found else "is not a run"
+    raise RunError(f"{name!r} {problem} in {root}; the latest are: {known}")
 
 
 def _names(name: str, *, stamp: bool) -> Iterator[str]:

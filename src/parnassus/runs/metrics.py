@@ -1,4 +1,4 @@
-"""Metrics: a CSV that can be cut back to a checkpoint, and the same numbers for TensorBoard."""
+"""Metrics: a CSV file that can be truncated to a checkpoint, and the same values for TensorBoard."""
 
 import time
 from pathlib import Path
@@ -33,11 +33,11 @@ class Metrics:
         self.latest.update(values)
 
     def show(self) -> None:
-        """Let readers of the CSV see what was appended so far."""
+        """Flush the CSV, so that readers see what was appended."""
         self._file.flush()
 
     def flush(self) -> int:
-        """Bring everything to disk and say how long the CSV is."""
+        """Flush everything to disk; returns the length of the CSV."""
         self._file.flush()
         self._events.write()
         return self._file.tell()

@@ -1,4 +1,4 @@
-"""Progress: how far a loop is, how fast it goes, what is left; for the terminal and for whoever reads the folder."""
+"""Progress of a loop: its position, its speed and the time left."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from math import inf
 class Progress:
     """`done` of `total` steps of the loop called `title`, the last of them in `seconds` since `first`.
 
-    `metrics` are those of the step in hand; the curves on disk keep fewer points.
+    `metrics` are those of the last step; the curves on disk keep fewer points.
     """
 
     title: str
@@ -20,11 +20,11 @@ class Progress:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, said: Mapping[str, object]) -> "Progress | None":
-        """What progress.json says; None when it says something else."""
-        match said:
+    def read(cls, content: Mapping[str, object]) -> "Progress | None":
+        """Read the content of progress.json; None if it is something else."""
+        match content:
             case {"title": str(title), "done": int(done), "total": int(total), "first": int(first)}:
-                seconds, metrics = said.get("seconds"), said.get("metrics")
+                seconds, metrics = content.get("seconds"), content.get("metrics")
                 return cls(
                     title,
                     done,
@@ -37,7 +37,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Steps a second since the session began."""
+        """Steps per second since the session began."""
         return (self.done - self.first) / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -47,7 +47,7 @@ class Progress:
 
     @property
     def pace(self) -> str:
-        """Steps a second, and the time left (the time taken, when nothing is left)."""
+        """Steps per second, and the time left, or the time taken at the end."""
         shown = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.2f}"
         left = f"{clock(self.left)} left" if self.done < self.total else f"took {clock(self.seconds)}"
         return f"{shown} steps/s, {left}"

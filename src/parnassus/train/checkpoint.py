@@ -23,13 +23,13 @@ def save_tree(path: Path, tree: object) -> None:
 
 
 def load_tree(path: Path) -> object:
-    """Read back what `save_tree` wrote, on the CPU."""
+    """Read what `save_tree` wrote, to the CPU."""
     try:
         with safe_open(path, framework="pt") as file:
             plain = json.loads(file.metadata()["tree"])
             return _join(plain, {key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - not a dict
     except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise RunError(f"{path} is not a checkpoint of ours, or is damaged ({error})") from None
+        raise RunError(f"{path} is not a checkpoint of parnassus, or is damaged ({error})") from None
 
 
 def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
@@ -41,7 +41,7 @@ def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Read back what `save_weights` wrote, on the CPU; a byte that changed since is told."""
+    """Read what `save_weights` wrote, to the CPU; a file that changed since is refused."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
@@ -49,7 +49,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
     except (SafetensorError, RuntimeError, ValueError) as error:
         raise RunError(f"{path} is damaged: {str(error).splitlines()[0]}") from None
     if written is not None and written != str(_checksum(tensors)):
-        raise RunError(f"{path} is damaged: its numbers are not those that were written")
+        raise RunError(f"{path} is damaged: its checksum does not match")
     return tensors
 
 
@@ -61,12 +61,12 @@ def _checksum(tensors: dict[str, Tensor]) -> int:
     return total
 
 
-def demand_finite(tensors: dict[str, Tensor]) -> None:
-    """Stop, naming the first tensor that holds a NaN or an infinity."""
+def require_finite(tensors: dict[str, Tensor]) -> None:
+    """Raise a NotFiniteError that names the first tensor with a NaN or an infinity."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             bad = int((~torch.isfinite(tensor)).sum())
-            raise NotFiniteError(f"{bad} of {tensor.numel()} numbers in {name} are not finite")
+            raise NotFiniteError(f"{bad} of {tensor.numel()} values in {name} are not finite")
 
 
 def _split(tree: object, path: str, tensors: dict[str, Tensor]) -> object:

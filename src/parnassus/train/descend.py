@@ -12,7 +12,7 @@ from parnassus.train.run import Batches, Run
 
 @runtime_checkable
 class HasLoss(Protocol):
-    """A model that can say how wrong it is."""
+    """A model with a loss."""
 
     @property
     def loss(self) -> Callable[..., Tensor]: ...
@@ -21,7 +21,7 @@ class HasLoss(Protocol):
 def descend(
     run: Run, model: HasLoss, optimizer: Optimizer, batches: Batches[Tensor | tuple[Tensor, ...]]
 ) -> Generator[tuple[int, Tensor]]:
-    """Take a step down the loss for every batch; yields (step, loss), the loss detached and not yet read."""
+    """Take a gradient step for every batch; yields (step, loss), the loss detached and still on the device."""
     loss_of = torch.compile(model.loss) if run.options.compile else model.loss
     for step, batch in run.steps(batches):
         with run.autocast():

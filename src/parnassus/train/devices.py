@@ -11,7 +11,7 @@ from parnassus.runs.errors import RunError
 Precision = Literal["float32", "tf32", "bf16"]
 
 SMALL = 100_000
-"""A model with fewer weights runs on one thread: starting a second costs more than it brings."""
+"""Models with fewer weights run on one thread: a second one costs more than it saves."""
 
 
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
@@ -23,7 +23,7 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
     except RuntimeError:
         raise RunError(f"device must be auto, cpu, cuda, cuda:N or mps; got {name!r}") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise RunError(f"device {name!r} was asked for, but torch {torch.__version__} sees no CUDA device here")
+        raise RunError(f"device {name!r} is not available: torch {torch.__version__} finds no CUDA device")
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", local_rank)
     if device.type == "cuda":
@@ -31,10 +31,10 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
     return device
 
 
-def set_threads(model: nn.Module, device: torch.device, told: int | None, cores: int) -> None:
-    """`told` CPU threads; without being told, all `cores` for a large model on the CPU and one otherwise."""
+def set_threads(model: nn.Module, device: torch.device, threads: int | None, cores: int) -> None:
+    """Use `threads` CPU threads; by default all `cores` for a large model on the CPU, else one."""
     large = sum(parameter.numel() for parameter in model.parameters()) >= SMALL
-    torch.set_num_threads(told if told is not None else cores if large and device.type == "cpu" else 1)
+    torch.set_num_threads(threads if threads is not None else cores if large and device.type == "cpu" else 1)
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:

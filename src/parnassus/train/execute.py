@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from parnassus import __version__
-from parnassus.atlas.bands import Band
+from parnassus.atlas.bands import Band, judge
 from parnassus.report.formulas import Formula
-from parnassus.report.page import Figure, Page, render
+from parnassus.report.page import Page, render
 from parnassus.runs.errors import Interrupted, RunError
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import read_metrics
@@ -39,8 +39,8 @@ class Experiment(Protocol):
 
 
 @runtime_checkable
-class Settles(Protocol):
-    """An experiment that knows what suits where a setting was left open, None: its own dataclass of settings."""
+class ResolvesSettings(Protocol):
+    """An experiment that chooses values for settings left open (None): its own dataclass of settings."""
 
     @property
     def settings(self) -> Experiment: ...
@@ -59,19 +59,23 @@ class Recipe:
     as_is: bool = True  # no flag differs from the profile
 
     @property
+    def bands_apply(self) -> bool:
+        return self.profile == "laptop" and self.as_is
+
+    @property
     def settings(self) -> dict[str, object]:
         return asdict(self.experiment)
 
     @property
     def used(self) -> dict[str, object]:
-        """The same, with what the experiment takes for those that were left open."""
-        told = self.settings
-        found = asdict(self.experiment.settings) if isinstance(self.experiment, Settles) else {}
-        return {name: found.get(name) if value is None else value for name, value in told.items()}
+        """The settings, with the values that the experiment chooses for those left open."""
+        settings = self.settings
+        found = asdict(self.experiment.settings) if isinstance(self.experiment, ResolvesSettings) else {}
+        return {name: found.get(name) if value is None else value for name, value in settings.items()}
 
 
 def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = None) -> RunFolder:
-    """A new folder for this run; under torchrun the first process makes it and tells the others."""
+    """Create a folder for this run; under torchrun the first process creates it and broadcasts its path."""
     world = parallel.world_from_environment()
     path = ""
     if world.rank == 0:
@@ -90,32 +94,32 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
         path = str(RunFolder.create(runs, name or recipe.name, about, stamp=name is None).path)
     if world.size > 1:
         parallel.join(choose_device(options.device, world.local_rank))
-        path = parallel.told_by_first(path)
+        path = parallel.broadcast_from_first(path)
     return RunFolder(Path(path))
 
 
 def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
-    """Run the experiment in its folder, from its last checkpoint if it has one; returns its numbers."""
+    """Run the experiment in its folder, from its last checkpoint if there is one; returns its results."""
     if folder.status == "finished":
-        return _finished(recipe, folder)
+        return _complete_finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
-    with folder.lock(), _logged(folder):
+    with folder.lock(), _log_outcome(folder):
         numbers = _execute(recipe, options, folder)
         write_report(recipe, folder)
     return numbers
 
 
 @contextmanager
-def _logged(folder: RunFolder) -> Iterator[None]:
-    """Say in log.txt when the run begins and how it ends, and in error.json why it failed."""
+def _log_outcome(folder: RunFolder) -> Iterator[None]:
+    """Log when the run begins and how it ends in log.txt, and why it failed in error.json."""
     resumed = (folder.path / "checkpoint.safetensors").exists()
     (folder.path / "error.json").unlink(missing_ok=True)
     folder.log(f"{'resumed' if resumed else 'started'} by process {os.getpid()}")
     try:
         yield
     except Interrupted:
-        folder.log("stopped; everything up to here is saved")
+        folder.log("stopped; everything so far is saved")
         raise
     except Exception as error:
         folder.log("".join(traceback.format_exception(error)).rstrip())
@@ -124,8 +128,8 @@ def _logged(folder: RunFolder) -> Iterator[None]:
     folder.log("finished")
 
 
-def _finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
-    """What a finished run returned; only its report may still be missing, when it was killed at the very end."""
+def _complete_finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
+    """The results of a finished run; its report is written if the run was killed before that."""
     if (folder.path / "report.html").exists():
         raise RunError(f"{folder.path} is finished already: {folder.path / 'report.html'}")
     write_report(recipe, folder)
@@ -140,7 +144,7 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
             numbers = recipe.experiment(run)
         missing = set(recipe.expected) - set(numbers)
         if missing:
-            raise RunError(f"{recipe.name} expects {', '.join(sorted(missing))}, but did not return it")
+            raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, which it expects")
         return run.finish(numbers)
     except KeyboardInterrupt:
         raise Interrupted from None
@@ -154,31 +158,20 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
     """(Re)write report.html from what the folder holds."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
     numbers = result.get("result", {})
-    judged = recipe.profile == "laptop" and recipe.as_is
-    figures = []
-    for name, value in (numbers if isinstance(numbers, dict) else {}).items():
-        band = recipe.expected.get(name)
-        holds = band.holds(value) if band is not None and str(band) and judged else None
-        limits = str(band) if band is not None and judged else ""
-        figures.append(Figure(name, value, limits, holds, band.about if band is not None else ""))
-    remark = (
-        ""
-        if judged
-        else "The expected bands hold for the laptop profile with its own settings, so they do not judge this run."
-    )
+    verdict = judge(recipe.expected, numbers if isinstance(numbers, dict) else {}, applies=recipe.bands_apply)
     page = Page(
         title=recipe.title,
         name=folder.path.name,
         formulas=recipe.formulas,
-        figures=figures,
-        remark=remark,
+        values=verdict.values,
+        remark=verdict.remark,
         story=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.used,
         facts=_facts(about, result),
         commands={
-            "The same run": str(about["command"]),
-            "Compare with another": f"parnassus runs compare {folder.path.name} OTHER",
+            "Repeat this run": str(about["command"]),
+            "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
         },
     )
     folder.write_text("report.html", render(page, folder.path / "figures"))
@@ -228,7 +221,7 @@ def _facts(about: Mapping[str, object], result: Mapping[str, object]) -> dict[st
 
 @contextmanager
 def _stop_at_signals(run: Run) -> Iterator[None]:
-    """Ctrl-C and SIGTERM let the step in hand finish and save; a second one stops at once."""
+    """Finish the current step and save on Ctrl-C or SIGTERM; stop at once on a second one."""
     asked = False
 
     def handle(_number: int, _frame: FrameType | None) -> None:

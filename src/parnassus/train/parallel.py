@@ -1,6 +1,6 @@
-"""Many processes, one training: DDP or FSDP2 under `torchrun`; on a single device nothing of this is loaded.
+"""Distributed training with DDP or FSDP2 under `torchrun`; on a single device none of it is used.
 
-Both watch only `forward`, so the other verbs of a model are routed through it.
+Both intercept only `forward`, so the other methods of a model are routed through it.
 """
 
 import os
@@ -34,7 +34,7 @@ class Stateful(Protocol):
 
 
 def world_from_environment() -> World:
-    """What torchrun announces; one process alone without it."""
+    """The rank, world size and local rank set by torchrun; a single process without it."""
     rank, size, local_rank = (int(os.environ.get(name, d)) for name, d in _ANNOUNCED)
     return World(rank, size, local_rank)
 
@@ -50,10 +50,10 @@ def join(device: torch.device) -> None:
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
 
 
-def meet() -> None:
+def barrier() -> None:
     """Wait for all processes.
 
-    The last word before leaving must carry no tensor: gloo's threads let go of their tensors a moment after the call
+    The last call before leaving must carry no tensor: gloo's threads let go of their tensors a moment after the call
     returns, and one that does so while Python shuts down aborts the process.
     """
     dist.barrier()
@@ -64,8 +64,8 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
-class Routed(nn.Module):
-    """Calls any method of a module through `forward`, the one door that DDP watches."""
+class RoutesForward(nn.Module):
+    """Calls any method of a module through `forward`, the only one that DDP intercepts."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -76,18 +76,18 @@ class Routed(nn.Module):
 
 
 class Replica(nn.Module):
-    """A module under DDP that still answers to its own verbs; what is saved is the inner module."""
+    """A module under DDP that keeps its own methods; the inner module is what gets saved."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         self.inner = inner
-        self.door = [nn.parallel.DistributedDataParallel(Routed(inner))]  # in a list: no second registration
+        self.ddp = [nn.parallel.DistributedDataParallel(RoutesForward(inner))]  # in a list: no second registration
 
     def forward(self, *arguments: object) -> object:
-        return self.door[0]("forward", *arguments)
+        return self.ddp[0]("forward", *arguments)
 
     def loss(self, *arguments: object) -> object:
-        return self.door[0]("loss", *arguments)
+        return self.ddp[0]("loss", *arguments)
 
     def __getattr__(self, name: str) -> Tensor | nn.Module:
         try:
@@ -103,7 +103,7 @@ def distribute(model: nn.Module, mode: Mode) -> nn.Module:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method  # 0.5 s of imports
 
-    device = next(model.parameters()).device  # told: by itself FSDP takes a GPU wherever there is one
+    device = next(model.parameters()).device  # passed explicitly: FSDP would take a GPU wherever there is one
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for child in model.children():
         if sum(parameter.numel() for parameter in child.parameters()) > 0 and not isinstance(child, nn.ModuleList):
@@ -116,7 +116,7 @@ def distribute(model: nn.Module, mode: Mode) -> nn.Module:
 
 
 def model_state(model: nn.Module, mode: Mode | None) -> dict[str, object]:
-    """The whole model's tensors, wherever they are kept; a collective call under FSDP."""
+    """The full state of the model; a collective call under FSDP."""
     if mode == "fsdp":
         from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
@@ -154,25 +154,25 @@ def load_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str
 
 
 def inner(model: nn.Module) -> nn.Module:
-    """The module as its author wrote it."""
+    """The module without its wrapper."""
     return model.inner if isinstance(model, Replica) else model
 
 
 def mean_over_world(values: Tensor) -> Tensor:
-    """The mean of each process's values, the same on all of them."""
+    """The mean of the values over all processes."""
     dist.all_reduce(values)
     return values / dist.get_world_size()
 
 
-def anyone(flag: bool, device: torch.device) -> bool:  # noqa: FBT001 - the flag is the datum
+def any_rank(flag: bool, device: torch.device) -> bool:  # noqa: FBT001 - the flag is the datum
     """Whether `flag` is set on any process: they must save together or not at all."""
     vote = torch.tensor(float(flag), device=device)
     dist.all_reduce(vote, op=dist.ReduceOp.MAX)
     return bool(vote.item())
 
 
-def told_by_first(value: Value) -> Value:
-    """What the first process has, on every process."""
+def broadcast_from_first(value: Value) -> Value:
+    """The value of the first process, on every process."""
     box = [value]
     dist.broadcast_object_list(box, src=0)
     return box[0]

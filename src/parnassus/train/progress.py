@@ -1,4 +1,4 @@
-"""Telling how far a loop is: by the clock and not by the step, so that it costs nothing."""
+"""Progress of a loop: reported by the clock and not by the step, so that it costs nothing."""
 
 import sys
 import time
@@ -16,18 +16,18 @@ BAR = 16
 Live: TypeAlias = Callable[[], Mapping[str, float]]
 
 
-class Listener(Protocol):
-    """Hears how far a loop is, every `period` seconds and at its end (`last`)."""
+class ProgressListener(Protocol):
+    """Receives the progress of a loop every `period` seconds and at its end (`last`)."""
 
     period: float
 
-    def hear(self, progress: Progress, *, last: bool) -> None: ...
+    def show(self, progress: Progress, *, last: bool) -> None: ...
 
 
 class Ticker:
-    """Tells its listeners how far a loop is. `tick` is called every step and does something only when it is time."""
+    """Passes the progress of a loop to its listeners; `tick` is called every step and returns unless one is due."""
 
-    def __init__(self, listeners: Sequence[Listener]) -> None:
+    def __init__(self, listeners: Sequence[ProgressListener]) -> None:
         self._listeners = list(listeners)
         self._times = [float("inf")] * len(self._listeners)
         self._due = float("inf")
@@ -39,35 +39,35 @@ class Ticker:
         self._due = min(self._times, default=float("inf"))
 
     def tick(self, done: int, metrics: Live) -> None:
-        """`done` steps are behind us; `metrics()` says what they showed last, and is asked only when it is time."""
+        """Called after `done` steps; `metrics()` is evaluated only when a listener is due."""
         now = time.perf_counter()
         if now < self._due:
             return
         progress = self._progress(done, now, metrics)
         for index, listener in enumerate(self._listeners):
             if now >= self._times[index]:
-                listener.hear(progress, last=False)
+                listener.show(progress, last=False)
                 self._times[index] = now + listener.period
         self._due = min(self._times)
 
     def stop(self, done: int, metrics: Live) -> None:
         for listener in self._listeners if done > self._first else ():
-            listener.hear(self._progress(done, time.perf_counter(), metrics), last=True)
+            listener.show(self._progress(done, time.perf_counter(), metrics), last=True)
         self._due = float("inf")
 
     def _progress(self, done: int, now: float, metrics: Live) -> Progress:
         return Progress(self._title, done, self._total, self._first, now - self._began, metrics())
 
 
-class OnConsole:
-    """One line that moves on a terminal, a line now and then elsewhere."""
+class ConsoleProgress:
+    """One line that is updated in a terminal; elsewhere a line every few seconds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.period = 0.25 if console.is_terminal else 10.0
 
-    def hear(self, progress: Progress, *, last: bool) -> None:
-        shown = _shown(progress.metrics)
+    def show(self, progress: Progress, *, last: bool) -> None:
+        shown = _format_metrics(progress.metrics)
         if not self._console.is_terminal:
             self._console.print(f"{progress}  {shown}", highlight=False, soft_wrap=True)
             return
@@ -83,29 +83,29 @@ class OnConsole:
         self._console.print(line, end="\n" if last else "\r", no_wrap=True, highlight=False)
 
 
-class InFolder:
-    """progress.json and the curves so far, twice a second: whoever looks at the folder sees a run that moves."""
+class FolderProgress:
+    """progress.json and the curves so far, written twice per second."""
 
     period = 0.5
 
     def __init__(self, folder: RunFolder, metrics: Metrics) -> None:
         self._folder, self._metrics = folder, metrics
 
-    def hear(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
+    def show(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
         self._metrics.show()
         self._folder.show_progress(progress)
 
 
-class InLog:
-    """A line of log.txt now and then."""
+class LogProgress:
+    """A line of log.txt every few seconds."""
 
     period = 10.0
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
 
-    def hear(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
-        self._folder.log(f"{progress}  {_shown(progress.metrics)}")
+    def show(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
+        self._folder.log(f"{progress}  {_format_metrics(progress.metrics)}")
 
 
 def terminal() -> Console:
@@ -113,5 +113,5 @@ def terminal() -> Console:
     return Console(file=sys.stderr)
 
 
-def _shown(metrics: Mapping[str, float]) -> str:
+def _format_metrics(metrics: Mapping[str, float]) -> str:
     return "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in metrics.items())

@@ -1,4 +1,4 @@
-"""Run: device, seed, progress, log, checkpoint, figures. It knows no method; experiments own their loops."""
+"""Run: device, seed, progress, log, checkpoints and figures of an experiment, which owns its loop."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from parnassus.runs.errors import Interrupted, NotFiniteError, RunError
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import Metrics, read_metrics
 from parnassus.train import parallel
-from parnassus.train.checkpoint import demand_finite, load_tree, save_tree, save_weights
+from parnassus.train.checkpoint import load_tree, require_finite, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
 from parnassus.train.options import Options
-from parnassus.train.progress import InFolder, InLog, Listener, OnConsole, Ticker, terminal
+from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
 from parnassus.train.seeding import reseed
 from parnassus.train.story import Story
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 Batch = TypeVar("Batch", covariant=True)
 Model = TypeVar("Model", bound=nn.Module)
 POINTS = 200
-"""How many points of a curve are kept per loop: every step of a short one, each hundredth of 20,000."""
-TOGETHER = 16
-"""Under torchrun, processes agree on saving every so many steps."""
+"""Points of a curve that are recorded per loop: every step of a short one, every hundredth of 20,000."""
+SYNC_STEPS = 16
+"""Under torchrun, steps between which processes agree on saving."""
 
 
 @runtime_checkable
@@ -43,7 +43,7 @@ class Batches(Protocol[Batch]):
 
 
 class Run:
-    """One run of an experiment, in one folder, from wherever it was interrupted."""
+    """One run of an experiment in one folder; an interrupted run continues where it stopped."""
 
     def __init__(self, folder: RunFolder, options: Options) -> None:
         self.folder = folder.path
@@ -82,13 +82,13 @@ class Run:
         return self._seconds + time.monotonic() - self._began
 
     def build(self, factory: Callable[..., Model], **facts: object) -> Model:
-        """`factory(**facts)`; the facts are remembered, so that the model can be built again from the folder."""
+        """Build a model by `factory(**facts)` and store the facts, so that it can be rebuilt from the folder."""
         if self.rank == 0:
             self._files.write_json("model.json", facts)
         return factory(**facts)
 
     def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
-        """Place the model, wrap it under torchrun, then build its optimiser; restore both when resuming."""
+        """Place the model, wrap it under torchrun, then build its optimiser; both are restored when resuming."""
         set_threads(model, self.device, self.options.threads, self._cores)
         placed: nn.Module = model.to(self.device)
         if self._mode is not None:
@@ -104,20 +104,20 @@ class Run:
         return cast("Model", placed), optimizer
 
     def use_all_cores(self) -> None:
-        """For large work that is no model's: every core, unless --threads said otherwise."""
+        """Use all cores, for large computations outside a model; --threads takes precedence."""
         torch.set_num_threads(self.options.threads or self._cores)
 
     def keep(self, name: str, thing: parallel.Stateful) -> None:
         """Save `thing` with the checkpoints (a moving average, a schedule, a buffer), and restore it when resuming."""
         if name in self._kept:
-            raise ValueError(f"something is kept as {name!r} already")
+            raise ValueError(f"the name {name!r} is already in use; choose another for run.keep")
         self._kept[name] = thing
         states = cast("dict[str, dict[str, object]]", self._saved.get("kept", {}))
         if name in states:
             self._restore(lambda: thing.load_state_dict(states[name]))
 
     def steps(self, batches: Batches[Batch] | int) -> Iterator[tuple[int, Batch]]:
-        """(step, batch) for each step still to do: seeds before a step, saves and draws after it when due."""
+        """Yield (step, batch) for each remaining step; seeds before a step, saves and reports after it if due."""
         loop, self._loop = self._loop, self._loop + 1
         count = batches if isinstance(batches, int) else len(batches)
         start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
@@ -154,11 +154,11 @@ class Run:
         optimizer.step()
 
     def autocast(self) -> AbstractContextManager[object]:
-        """The context in which a loss is computed at the precision asked for."""
+        """The context in which a loss is computed at the requested precision."""
         return autocast(self.device, self.options.precision)
 
     def log(self, step: int, **metrics: Tensor | float) -> None:
-        """Record the metrics of this step if it is one of those kept; costs nothing otherwise."""
+        """Record the metrics of this step if it is one of the recorded steps; costs nothing otherwise."""
         self._seen = metrics
         if step % self._log_every == 0:
             self.record(step, **metrics)
@@ -171,45 +171,45 @@ class Run:
         if self._mode is not None:
             values = parallel.mean_over_world(values.to(self.device)).cpu()
         named = dict(zip(metrics, values.tolist(), strict=True))
-        self._demand_finite(step, named)
+        self._require_finite(step, named)
         self._latest.update(named)
         if self.metrics is not None:
             self.metrics.append(step, named)
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """The steps and values of a metric recorded so far, also before an interruption; alike on all processes."""
+        """Steps and values of a metric recorded so far, also before an interruption; the same on all processes."""
         found: tuple[list[int], list[float]] = [], []
         if self.metrics is not None:
             self.metrics.flush()
             found = read_metrics(self.metrics.path).get(name, found)
-        return found if self._mode is None else parallel.told_by_first(found)
+        return found if self._mode is None else parallel.broadcast_from_first(found)
 
     def figure(self, name: str, figure: "Figure", caption: str = "") -> None:
-        """Keep a figure as figures/NAME.svg and .png and show it in the report."""
+        """Save a figure as figures/NAME.svg and .png and show it in the report."""
         self._story.figure(name, figure, caption)
 
     def note(self, name: str, text: str) -> None:
-        """A paragraph for the report; blank lines part paragraphs."""
-        self._story.tell("note", name, text=text)
+        """Add paragraphs to the report, separated by blank lines."""
+        self._story.add("note", name, text=text)
 
     def text(self, name: str, text: str, caption: str = "") -> None:
-        """Words as they stand, line by line, for the report: what a model wrote."""
-        self._story.tell("text", name, text=text, caption=caption)
+        """Add preformatted text to the report, such as text that a model generated."""
+        self._story.add("text", name, text=text, caption=caption)
 
     def table(self, name: str, rows: Sequence[Mapping[str, str | float]], caption: str = "") -> None:
-        """A table for the report: one mapping a row, its keys the columns."""
-        self._story.tell("table", name, rows=[dict(row) for row in rows], caption=caption)
+        """Add a table to the report: one mapping per row, with the columns as keys."""
+        self._story.add("table", name, rows=[dict(row) for row in rows], caption=caption)
 
     def publish(self, model: nn.Module) -> None:
-        """Keep `model` as weights.safetensors: what others load, and `parnassus sample` uses."""
+        """Save `model` as weights.safetensors, which `parnassus sample` and other programs load."""
         state = parallel.model_state(model, self._mode)
         if self.rank == 0:
             tensors = {name: cast("Tensor", value) for name, value in state.items()}
-            demand_finite(tensors)
+            require_finite(tensors)
             save_weights(self.folder / "weights.safetensors", tensors)
 
     def checkpoint(self) -> None:
-        """Save everything needed to go on from here; a collective call under torchrun."""
+        """Save everything needed to resume from here; a collective call under torchrun."""
         prepared = [
             {
                 "model": parallel.model_state(model, self._mode),
@@ -222,7 +222,7 @@ class Run:
             return
         for index, state in enumerate(prepared):
             name = "model" if index == 0 else f"model {index + 1}"
-            demand_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
+            require_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
         tree = {
             "position": self._position,
             "seconds": self.seconds,
@@ -233,7 +233,7 @@ class Run:
         save_tree(self.folder / "checkpoint.safetensors", tree)
 
     def finish(self, result: Mapping[str, float]) -> dict[str, float]:
-        """Write the result; from now on the run counts as finished."""
+        """Write the result; the run is finished from then on."""
         numbers = {name: _number(value) for name, value in result.items()}
         if not (self.folder / "weights.safetensors").exists() and self._prepared:
             self.publish(self._prepared[0][0])
@@ -241,11 +241,11 @@ class Run:
             self.metrics.flush()  # before the result: what counts as finished must be whole
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
         if self._mode is not None:
-            parallel.meet()
+            parallel.barrier()
         return numbers
 
     def close(self) -> None:
-        """Let go of the open files."""
+        """Close the open files."""
         if self.metrics is not None:
             self.metrics.close()
 
@@ -254,15 +254,15 @@ class Run:
         self._interrupt = self._looping
         return self._looping
 
-    def _listeners(self) -> list[Listener]:
-        """Who hears how far the loops are: nobody on all processes but the first."""
+    def _listeners(self) -> list[ProgressListener]:
+        """The listeners for progress; only the first process has any."""
         if self.metrics is None:
             return []
-        listeners: list[Listener] = [InFolder(self._files, self.metrics), InLog(self._files)]
-        return listeners if self.options.quiet else [*listeners, OnConsole(terminal())]
+        listeners: list[ProgressListener] = [FolderProgress(self._files, self.metrics), LogProgress(self._files)]
+        return listeners if self.options.quiet else [*listeners, ConsoleProgress(terminal())]
 
     def _live(self) -> dict[str, float]:
-        """The metrics of the last step, and of those not logged in it what was recorded last."""
+        """The metrics of the last step; metrics not logged in it keep their last recorded value."""
         return self._latest | {name: _number(value) for name, value in self._seen.items()}
 
     def _save_due(self, step: int) -> bool:
@@ -274,25 +274,25 @@ class Run:
         )
         if self._mode is None:
             return due
-        return (step + 1) % TOGETHER == 0 and parallel.anyone(due, self.device)
+        return (step + 1) % SYNC_STEPS == 0 and parallel.any_rank(due, self.device)
 
     def _restore(self, load: Callable[[], object]) -> None:
         try:
             load()
         except (RuntimeError, KeyError, ValueError) as error:
-            reason = str(error).split("\n")
-            raise RunError(
-                f"the checkpoint in {self.folder} is of another model: {' '.join(line.strip() for line in reason[:3])}"
-            ) from None
+            reason = " ".join(line.strip() for line in str(error).split("\n")[:3])
+            raise RunError(f"the checkpoint in {self.folder} does not fit this model: {reason}") from None
 
-    def _demand_finite(self, step: int, metrics: dict[str, float]) -> None:
+    def _require_finite(self, step: int, metrics: dict[str, float]) -> None:
         bad = [name for name, value in metrics.items() if not isfinite(value)]
         if not bad:
             return
         for model, _ in self._prepared:
             for name, parameter in parallel.inner(model).named_parameters():
-                demand_finite({f"the weights {name} (step {step})": parameter.detach()})
-        raise NotFiniteError(f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights still are")
+                require_finite({f"the weights {name} (step {step})": parameter.detach()})
+        raise NotFiniteError(
+            f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights are finite"
+        )
 
 
 def _number(value: Tensor | float) -> float:

@@ -3,6 +3,7 @@
 import torch
 
 from parnassus.data.seeds import mix
+from parnassus.runs.errors import RunError
 
 
 def reseed(device: torch.device, *parts: int) -> None:
@@ -16,3 +17,9 @@ def reseed(device: torch.device, *parts: int) -> None:
         torch.cuda.default_generators[device.index or 0].manual_seed(seed)
     elif device.type != "cpu":
         torch.manual_seed(seed)
+
+
+def check_seed(seed: int) -> None:
+    """Raise a RunError for a seed that torch does not accept."""
+    if not 0 <= seed < 2**63:
+        raise RunError(f"--seed must be between 0 and 2⁶³ − 1; got {seed}")

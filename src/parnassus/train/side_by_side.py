@@ -1,4 +1,4 @@
-"""Several models in one loop: what differs between them is then not the batches, and not the noise of the machine."""
+"""Several models trained in one loop on the same batches."""
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar, cast
@@ -12,8 +12,8 @@ Model = TypeVar("Model", bound=nn.Module)
 class SideBySide(nn.ModuleDict, Generic[Model]):
     """Models by name whose losses are added up for one optimiser.
 
-    No parameter is shared, so each gradient is that of one model's own loss; an optimiser that treats every number by
-    itself, such as Adam, then trains each as if it were alone.
+    No parameter is shared, so each gradient is that of one model's own loss; an elementwise optimiser, such as
+    Adam, then trains each as if it were alone.
     """
 
     def one(self, name: str) -> Model:

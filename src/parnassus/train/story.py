@@ -1,4 +1,4 @@
-"""The story of a run: figures, notes and tables in the order they were told; the report shows them so."""
+"""The story of a run: figures, notes and tables in the order in which they were added, as the report shows them."""
 
 from typing import TYPE_CHECKING
 
@@ -9,22 +9,22 @@ if TYPE_CHECKING:
 
 
 class Story:
-    """story.json and figures/ of a folder; telling a thing again replaces it."""
+    """story.json and figures/ of a folder; an item added again replaces the earlier one."""
 
     def __init__(self, folder: RunFolder, *, silent: bool = False) -> None:
-        """`silent` on all processes but the first."""
+        """`silent` on all processes except the first."""
         self._folder, self._silent = folder, silent
         self._items = folder.read_json("story.json")
 
     def figure(self, name: str, figure: "Figure", caption: str) -> None:
         if self._silent:
             return
-        from parnassus.report.ink import save_figure  # matplotlib only when something is drawn
+        from parnassus.report.style import save_figure  # matplotlib only when something is drawn
 
         save_figure(figure, self._folder.path / "figures" / name)
-        self.tell("figure", name, caption=caption)
+        self.add("figure", name, caption=caption)
 
-    def tell(self, kind: str, name: str, **content: object) -> None:
+    def add(self, kind: str, name: str, **content: object) -> None:
         if not self._silent:
             self._folder.log(f"{kind}: {name}")
             self._items[f"{kind} {name}"] = {"kind": kind, "name": name, **content}

@@ -1,4 +1,4 @@
-"""A run looked at again: its settings, its trained model, and what was worked out from them once."""
+"""A finished run: its settings, its trained model, and values computed from them once."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -9,7 +9,9 @@ from typing import Protocol, TypeVar, cast
 
 from torch import nn
 
+from parnassus import __version__
 from parnassus.atlas.index import Atlas
+from parnassus.atlas.reading import Entry
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder
 from parnassus.train.checkpoint import load_weights
@@ -19,7 +21,7 @@ Thing = TypeVar("Thing")
 
 
 class Builder(Protocol):
-    """An experiment that can build its model again."""
+    """An experiment that can rebuild its model."""
 
     def model(self, **facts: object) -> nn.Module: ...
 
@@ -30,13 +32,12 @@ class Trained:
 
     folder: RunFolder
     experiment: Experiment
-    _worked_out: dict[Callable[..., object], object] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[Callable[..., object], object] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def open(cls, folder: RunFolder) -> "Trained":
         about = folder.read_json("run.json")
-        module = importlib.import_module(Atlas().experiment(str(about["experiment"])).module)
-        return cls(folder, experiment_from(module, about))
+        return cls(folder, experiment_from(importlib.import_module(entry_of(about).module), about))
 
     @cached_property
     def model(self) -> nn.Module:
@@ -49,26 +50,48 @@ class Trained:
         try:
             model.load_state_dict(load_weights(weights))
         except RuntimeError as error:
-            raise RunError(f"{weights} does not fit the model: {str(error).splitlines()[0]}") from None
+            made = _version(self.folder.read_json("run.json"))
+            reason = f"made by parnassus {made}, this is {__version__}" if made != __version__ else str(error)
+            raise RunError(f"{weights} does not fit the model: {reason.splitlines()[0]}") from None
         return model.eval()
 
-    def once(self, work: "Callable[[Trained], Thing]") -> Thing:
-        """`work(self)`, done when it is first asked for and remembered."""
-        if work not in self._worked_out:
-            self._worked_out[work] = work(self)
-        return cast("Thing", self._worked_out[work])
+    def compute_once(self, work: "Callable[[Trained], Thing]") -> Thing:
+        """`work(self)`, computed on first use."""
+        if work not in self._cache:
+            self._cache[work] = work(self)
+        return cast("Thing", self._cache[work])
+
+
+def entry_of(about: Mapping[str, object]) -> Entry:
+    """The experiment that a folder was made with, by its exact name."""
+    name = str(about["experiment"])
+    found = Atlas().experiments.get(name)
+    if found is None:
+        raise RunError(
+            f"the run was made by parnassus {_version(about)} with the experiment {name!r}; "
+            f"version {__version__} has none of that name"
+        )
+    return found
+
+
+def _version(about: Mapping[str, object]) -> str:
+    versions = about.get("versions")
+    return str(versions.get("parnassus", "unknown")) if isinstance(versions, dict) else "unknown"
 
 
 def experiment_from(module: ModuleType, about: Mapping[str, object]) -> Experiment:
     """The experiment with the settings a folder was started with."""
     saved = about.get("settings")
-    settings = {key: _untupled(value) for key, value in (saved if isinstance(saved, dict) else {}).items()}
+    settings = {key: _lists_to_tuples(value) for key, value in (saved if isinstance(saved, dict) else {}).items()}
     known = {each.name for each in fields(module.Experiment)}
     if set(settings) - known:
         unknown = ", ".join(sorted(set(settings) - known))
-        raise RunError(f"the run was started by another version of {about['experiment']}: it has settings {unknown}")
+        raise RunError(
+            f"the run was made by parnassus {_version(about)}, whose {about['experiment']} had the settings {unknown}; "
+            f"this is version {__version__}: run it again"
+        )
     return cast("Experiment", module.Experiment(**settings))
 
 
-def _untupled(value: object) -> object:
-    return tuple(_untupled(item) for item in value) if isinstance(value, list) else value
+def _lists_to_tuples(value: object) -> object:
+    return tuple(_lists_to_tuples(item) for item in value) if isinstance(value, list) else value

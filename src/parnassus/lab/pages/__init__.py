@@ -1,1 +1,1 @@
-"""The pages, one file each."""
+"""The pages of the lab."""

@@ -1,4 +1,4 @@
-"""An experiment: its formulas, where it stands in the sources, a form, and the command that the form stands for."""
+"""An experiment: its formulas, a form for its settings with the equivalent command, expected results, runs."""
 
 import asyncio
 import shlex
@@ -10,132 +10,134 @@ from nicegui import events, ui
 from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import probe_address, run_address, subject_address
 from parnassus.lab.forms import ANSWERS, Field, Value, command, profile_values, snippet
-from parnassus.lab.frame import copyable, frame, problem, say
+from parnassus.lab.frame import copyable_text, error_box, frame, notify
 from parnassus.lab.jobs import Job
 from parnassus.lab.library import Library
 from parnassus.lab.subjects import subject_of
-from parnassus.lab.tags import button, link, live, maths, tag, words
-from parnassus.lab.uploads import KINDS, LARGEST
-from parnassus.report.numbers import number
-from parnassus.report.page import heading
+from parnassus.lab.tags import button, formula_text, link, tag, text_element
+from parnassus.lab.uploads import FILE_TYPES, MAX_BYTES
+from parnassus.report.formatting import display_name, format_number
+from parnassus.report.page import split_title
 from parnassus.runs import RunError
 
 
 def experiment_page(library: Library, entry: Entry) -> None:
-    title, where = heading(entry.title)
+    title, reference = split_title(entry.title)
     subject = subject_of(entry.room)
-    with frame(title, "Ascent"):
+    with frame(title, "Subjects"):
         with tag("div", classes="kicker"):
             link(subject.title if subject else entry.room, subject_address(entry.room))
             tag("span", f" · {entry.name}")
         tag("h1", title)
-        tag("p", where, "where")
+        tag("p", reference, "where")
         for paragraph in entry.text.split("\n\n") if entry.text else ():
-            maths(paragraph, "p")
-        _formulas(library, entry)
+            formula_text(paragraph, "p")
+        _add_formulas(library, entry)
         Form(library, entry).show()
-        _expected(entry)
-        _earlier(library, entry)
+        _add_expected(entry)
+        _add_runs(library, entry)
 
 
-def _formulas(library: Library, entry: Entry) -> None:
-    covered = [library.atlas.rows[row] for row in entry.covers if row in library.atlas.rows]
-    shown = [row for row in covered if row.formula]
+def _add_formulas(library: Library, entry: Entry) -> None:
+    rows = [library.atlas.rows[row] for row in entry.covers if row in library.atlas.rows]
+    with_formula = [row for row in rows if row.formula]
     with tag("dl", classes="formulas"):
-        for row in shown[:6]:
+        for row in with_formula[:6]:
             with tag("dt"):
                 tag("span", row.title)
                 tag("span", f"{row.id} · {row.source}", "kicker")
-            maths(row.formula, "dd", "formula")
+            formula_text(row.formula, "dd", "formula")
 
 
-def _expected(entry: Entry) -> None:
-    tag("h2", "What a good run gives")
+def _add_expected(entry: Entry) -> None:
+    tag("h2", "Expected results")
     with tag("div", classes="scroll"), tag("table", classes="plain"), tag("tbody"):
         for name, band in entry.expected.items():
             with tag("tr"):
-                tag("td", words(name))
-                tag("td", str(band) or "reported")
-                maths(band.about, "td")
+                tag("td", display_name(name))
+                tag("td", str(band) or "no expectation")
+                formula_text(band.about, "td")
 
 
-def _earlier(library: Library, entry: Entry) -> None:
-    earlier = [run for run in library.runs() if run.experiment == entry.name][:8]
+def _add_runs(library: Library, entry: Entry) -> None:
+    runs = [run for run in library.runs() if run.experiment == entry.name][:8]
     probes = library.probes_for(entry.name)
     if probes:
-        tag("h2", "Touch a trained run")
+        tag("h2", "Probes of a trained run")
         for probe in probes:
             with tag("p"):
-                link(heading(probe.title)[0], probe_address(probe.name))
-    if earlier:
-        tag("h2", "Runs so far")
+                link(split_title(probe.title)[0], probe_address(probe.name))
+    if runs:
+        tag("h2", "Runs")
     with tag("ul"):
-        for run in earlier:
+        for run in runs:
             with tag("li"):
                 link(run.name, run_address(run.name))
-                numbers = " · ".join(f"{words(name)} {number(value)}" for name, value in list(run.result.items())[:3])
+                numbers = " · ".join(
+                    f"{display_name(name)} {format_number(value)}" for name, value in list(run.result.items())[:3]
+                )
                 tag("span", f"  {run.status}  {numbers}", "kicker")
 
 
 class Form:
-    """The settings as fields; every change is read, and either said in a sentence or put into the command."""
+    """The settings as fields; every change updates the command or shows an error message."""
 
     def __init__(self, library: Library, entry: Entry) -> None:
         self.library, self.entry = library, entry
         self.profile = "laptop"
-        self.settings, self.machine = library.fields(entry), library.machine
+        self.settings, self.option_fields = library.fields(entry), library.option_fields
         self.controls: dict[str, Any] = {}
 
     @property
     def fields(self) -> list[Field]:
-        return [*self.settings, *self.machine]
+        return [*self.settings, *self.option_fields]
 
     def show(self) -> None:
-        tag("h2", "Run it")
+        tag("h2", "Run this experiment")
         profiles = ["laptop", *self.entry.presets]
-        about = {"laptop": "laptop", "smoke": "smoke (seconds)", "gpu": "gpu (wants one)"}
+        labels = {"laptop": "laptop", "smoke": "smoke (seconds)", "gpu": "gpu (needs a GPU)"}
         with tag("div", classes="row"):
             tag("span", "Profile", "kicker", id="profile-label")
             choice = ui.toggle(
-                {name: about.get(name, name) for name in profiles}, value="laptop", on_change=self._preset
+                {name: labels.get(name, name) for name in profiles}, value="laptop", on_change=self._set_profile
             )
             choice.props('unelevated aria-labelledby="profile-label"')
         with tag("div", classes="form").style("margin-top: 1rem"):
             for field in self.settings:
-                self.controls[field.name] = self._control(field)
-        self._upload()
+                self.controls[field.name] = self._add_control(field)
+        self._add_upload()
         with tag("details", classes="more"):
-            tag("summary", "The machine: seed, device, precision, threads")
+            tag("summary", "Seed, device, precision, threads")
             with tag("div", classes="form").style("margin-top: 1rem"):
-                for field in self.machine:
-                    self.controls[field.name] = self._control(field)
-        self.notice = tag("div", role="status", aria_live="polite")
+                for field in self.option_fields:
+                    self.controls[field.name] = self._add_control(field)
+        self.errors = tag("div", role="status", aria_live="polite")
         with tag("div", classes="row").style("margin: 1rem 0"):
             self.button = button("Run", self._run, "primary")
-            self.waiting = live("span", "", "kicker")
+            self.state = text_element("span", "", "kicker")
         with tag("div", classes="two"):
             with tag("div"):
-                self.command = copyable("", "command", "The same from a terminal")
+                self.command = copyable_text("", "command", "Equivalent command")
             with tag("div"):
-                self.snippet = copyable("", "snippet", "The same in a program of yours")
-        self._changed()
+                self.snippet = copyable_text("", "snippet", "Equivalent Python program")
+        self._update()
 
-    def _control(self, field: Field) -> Any:
-        """The element for a field; it says at once what is wrong with a value."""
-        name, given = field.label, field.shown(field.default)
+    def _add_control(self, field: Field) -> Any:
+        """The element for a field, which validates its value."""
+        name, value = field.label, field.format(field.default)
         control: Any
         if field.kind == "switch":
-            control = ui.switch(name, value=bool(field.default), on_change=self._changed).tooltip(field.help)
+            control = ui.switch(name, value=bool(field.default), on_change=self._update).tooltip(field.help)
             return control
         if field.kind == "choice":
-            control = ui.select(list(self._choices(field)), label=name, value=given, on_change=self._changed)
-        elif field.kind == "maybe":
-            answers = {"": "as it chooses"} | {answer: answer for answer in ANSWERS}
-            control = ui.select(answers, label=name, value=given, on_change=self._changed)
+            control = ui.select(list(self._choices(field)), label=name, value=value, on_change=self._update)
+        elif field.kind == "optional switch":
+            answers = {"": "default"} | {answer: answer for answer in ANSWERS}
+            control = ui.select(answers, label=name, value=value, on_change=self._update)
         else:
-            check = partial(_objection, field)
-            control = ui.input(name, value=given, on_change=self._changed, validation=check)
-        if field.kind in ("whole", "real"):
+            validation = partial(_validate, field)
+            control = ui.input(name, value=value, on_change=self._update, validation=validation)
+        if field.kind in ("int", "float"):
             control.props("inputmode=decimal")
         control.props["hint"] = field.help
         control.props("outlined dense hide-bottom-space debounce=120")
@@ -144,103 +146,102 @@ class Form:
     def _choices(self, field: Field) -> tuple[str, ...]:
         return (*field.choices, *self.library.uploads.names) if field.name == "data" else field.choices
 
-    def _upload(self) -> None:
-        """A file of the person's own, for an experiment that takes data."""
+    def _add_upload(self) -> None:
+        """An upload for experiments with a setting `data`."""
         if "data" not in self.controls:
             return
         with tag("details", classes="more"):
-            tag("summary", "Use a table or an array of your own")
-            ending = ", ".join(KINDS)
-            tag("p", f"A file that ends in {ending}, up to {LARGEST // 2**20} MiB: one example a row, its class last.")
-            upload = ui.upload(label="Choose a file", auto_upload=True, max_file_size=LARGEST, on_upload=self._take)
-            upload.on(
-                "rejected",
-                lambda: say(f"It must end in {ending} and be smaller than {LARGEST // 2**20} MiB.", bad=True),
-            )
-            upload.props(f'accept="{",".join(KINDS)}" flat bordered')
+            tag("summary", "Upload a table or an array")
+            extensions, limit = ", ".join(FILE_TYPES), f"at most {MAX_BYTES // 2**20} MiB"
+            tag("p", f"{extensions}, {limit}: one example per row, with the class in the last column.")
+            upload = ui.upload(label="Choose a file", auto_upload=True, max_file_size=MAX_BYTES)
+            upload.on_upload(self._receive)
+            message = f"The file must have the extension {extensions} and {limit}."
+            upload.on("rejected", lambda: notify(message, is_error=True))
+            upload.props(f'accept="{",".join(FILE_TYPES)}" flat bordered')
 
-    async def _take(self, event: events.UploadEventArguments) -> None:
+    async def _receive(self, event: events.UploadEventArguments) -> None:
         try:
             name = self.library.uploads.add(event.file.name, await event.file.read())
         except RunError as error:
-            say(f"{error}.", bad=True)
+            notify(f"{error}.", is_error=True)
             return
         control = self.controls["data"]
         control.set_options([*control.options, name] if name not in control.options else control.options, value=name)
-        say(f"{name} is ready: it was chosen as data.")
+        notify(f"{name} is selected as data.")
 
-    def _preset(self, event: events.ValueChangeEventArguments[Any]) -> None:
-        """Fill the fields with what a profile says."""
+    def _set_profile(self, event: events.ValueChangeEventArguments[Any]) -> None:
+        """Set the fields to the values of a profile."""
         self.profile = event.value if event.value in self.entry.presets else "laptop"
         for name, value in profile_values(self.entry, self.profile, self.settings).items():
             field = next(each for each in self.settings if each.name == name)
-            self.controls[name].value = value if field.kind == "switch" else field.shown(value)
-        self._changed()
+            self.controls[name].value = value if field.kind == "switch" else field.format(value)
+        self._update()
 
     def _read(self) -> dict[str, Value]:
-        """Every value, checked; the first that is wrong says so."""
+        """All values; raises ValueError at the first invalid one."""
         values: dict[str, Value] = {}
         for field in self.fields:
-            given = self.controls[field.name].value
-            own = self.library.uploads.path(given) if field.name == "data" and isinstance(given, str) else None
-            values[field.name] = str(own) if own is not None else field.read(given)
+            value = self.controls[field.name].value
+            upload = self.library.uploads.path(value) if field.name == "data" and isinstance(value, str) else None
+            values[field.name] = str(upload) if upload is not None else field.read(value)
         return values
 
     def _presets(self) -> dict[str, Value]:
         return profile_values(self.entry, self.profile, self.settings) | {
-            each.name: each.default for each in self.machine
+            each.name: each.default for each in self.option_fields
         }
 
-    def _changed(self, *_: object) -> None:
-        """Show the command and the snippet that the form stands for now."""
+    def _update(self, *_: object) -> None:
+        """Show the command and the program that are equivalent to the form."""
         try:
             values, presets = self._read(), self._presets()
         except ValueError:
-            return  # the field itself says what is wrong
-        words_ = command(self.entry, self.profile, self.fields, values, presets)
-        self.command.text = shlex.join(["parnassus", *words_])
+            return  # the field shows the error
+        arguments = command(self.entry, self.profile, self.fields, values, presets)
+        self.command.text = shlex.join(["parnassus", *arguments])
         changed = {each.name: values[each.name] for each in self.settings if values[each.name] != each.default}
-        options = {each.name: values[each.name] for each in self.machine if values[each.name] != each.default}
+        options = {each.name: values[each.name] for each in self.option_fields if values[each.name] != each.default}
         self.snippet.text = snippet(self.entry, changed, options)
 
     async def _run(self) -> None:
-        self.notice.clear()
+        self.errors.clear()
         try:
-            words_ = command(self.entry, self.profile, self.fields, self._read(), self._presets())
+            arguments = command(self.entry, self.profile, self.fields, self._read(), self._presets())
         except ValueError as error:
-            with self.notice:
-                problem(f"{error}.", "Correct the field, then run again.")
+            with self.errors:
+                error_box(f"{error}.", "Correct this field, then start the run again.")
             return
         self.button.disable()
-        self.waiting.text = "Starting…"
+        self.state.text = "Starting…"
         try:
-            await self._follow(self.library.jobs.start(words_))
+            await self._open_run(self.library.jobs.start(arguments))
         finally:
             self.button.enable()
-            self.waiting.text = ""
+            self.state.text = ""
 
-    async def _follow(self, job: Job) -> None:
-        """Go to the page of the run when there is one; say why when there is none."""
-        name, sentence = await folder_of(job)
+    async def _open_run(self, job: Job) -> None:
+        """Open the page of the run as soon as its folder exists; show the error otherwise."""
+        name, message = await wait_for_folder(job)
         if name is not None:
             ui.navigate.to(run_address(name))
             return
-        with self.notice:
-            problem(f"It did not start: {sentence}", "Change the settings, then run again.")
+        with self.errors:
+            error_box(f"The run did not start: {message}", "Change the settings, then start it again.")
 
 
-async def folder_of(job: Job) -> tuple[str | None, str]:
-    """The name of the run that a process began, or what it said instead."""
+async def wait_for_folder(job: Job) -> tuple[str | None, str]:
+    """The name of the run that a process created, or its error message."""
     while True:
         folder = await asyncio.to_thread(lambda: job.folder)
         if folder is not None:
             return folder.path.name, ""
-        if job.over:
+        if job.is_finished:
             return None, job.failure()
         await asyncio.sleep(0.1)
 
 
-def _objection(field: Field, value: object) -> str | None:
+def _validate(field: Field, value: object) -> str | None:
     try:
         field.read(value)
     except ValueError as error:

@@ -1,29 +1,27 @@
-"""A run: its curves as they grow, its figures as they appear, its numbers, its log; stop, resume, take away."""
-
-from collections.abc import Mapping
+"""A run: progress, curves, figures, results and log; buttons to stop, resume and delete it; downloads."""
 
 from nicegui import ui
 
 from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import experiment_address, file_address, probe_address
-from parnassus.lab.frame import copyable, frame, problem, say
+from parnassus.lab.frame import error_box, frame, notify
 from parnassus.lab.jobs import stop
-from parnassus.lab.library import Library, RunFacts
-from parnassus.lab.pages.curves import LiveCurves
-from parnassus.lab.pages.experiment import folder_of
-from parnassus.lab.pages.numbers import as_is, number_card
-from parnassus.lab.pages.story import figure_source, story_item
-from parnassus.lab.tags import button, facts, link, live, tag, words
-from parnassus.report.numbers import number
-from parnassus.report.page import heading
+from parnassus.lab.library import Library
+from parnassus.lab.pages.experiment import wait_for_folder
+from parnassus.lab.pages.live_curves import LiveCurves
+from parnassus.lab.pages.result_cards import add_result_card, judge_run
+from parnassus.lab.pages.run_details import add_details, list_downloads
+from parnassus.lab.pages.story import add_story_item, figure_source
+from parnassus.lab.tags import button, link, tag, text_element
+from parnassus.report.formatting import display_name
+from parnassus.report.page import split_title
 from parnassus.runs import RunError, RunFolder, Status
 from parnassus.runs.progress import clock
 
 PERIOD = 0.95
-"""Seconds between two looks at the folder."""
-SIGNS: dict[Status, str] = {"running": "▶", "finished": "✓", "interrupted": "■", "failed": "✗"}
-TAIL = 200
-"""Lines of the log that are shown."""
+"""Seconds between two reads of the folder."""
+SYMBOLS: dict[Status, str] = {"running": "▶", "finished": "✓", "interrupted": "■", "failed": "✗"}
+MAX_LOG_LINES = 200
 
 
 def run_page(library: Library, folder: RunFolder) -> None:
@@ -31,149 +29,136 @@ def run_page(library: Library, folder: RunFolder) -> None:
 
 
 class RunPage:
-    """The page of one run; `look` reads the folder again and shows what changed since it last did."""
+    """The page of one run; `refresh` reads the folder again and shows what has changed."""
 
     def __init__(self, library: Library, folder: RunFolder) -> None:
         self.library, self.folder = library, folder
-        self.facts = library.facts(folder)
-        self.entry: Entry | None = library.atlas.experiments.get(self.facts.experiment)
+        self.summary = library.summary(folder)
+        self.entry: Entry | None = library.atlas.experiments.get(self.summary.experiment)
         self._stamps: dict[str, int] = {}
-        self._told: dict[str, ui.element | None] = {}  # what the story tells so far; of a figure, its image
+        self._items: dict[str, ui.element | None] = {}  # the displayed items of the story; for a figure, its image
         self._status: Status | None = None
 
     def show(self) -> None:
-        title, where = heading(self.facts.title or self.facts.name)
-        with frame(self.facts.name, "Runs"):
+        title, reference = split_title(self.summary.title or self.summary.name)
+        with frame(self.summary.name, "Runs"):
             with tag("div", classes="kicker"):
-                link(self.facts.experiment, experiment_address(self.facts.experiment))
-                tag("span", f" · {self.facts.name}")
+                link(self.summary.experiment, experiment_address(self.summary.experiment))
+                tag("span", f" · {self.summary.name}")
             tag("h1", title)
             with tag("div", classes="row"):
-                self.status = live("span", "", "status")
-                tag("span", where, "kicker")
-            self._progress()
+                self.status = text_element("span", "", "status")
+                tag("span", reference, "kicker")
+            self._add_progress()
             self.buttons = tag("div", classes="row").style("margin: .8rem 0")
-            self.trouble = tag("div")
-            self.numbers = tag("div", classes="grid").style("margin-top: 1rem")
-            self.remark = live("p", "", "kicker")
+            self.errors = tag("div")
+            self.results = tag("div", classes="grid").style("margin-top: 1rem")
+            self.remark = text_element("p", "", "kicker")
             self.curves = LiveCurves(self.folder)
-            tag("h2", "Figures and findings")
+            tag("h2", "Figures and tables")
             self.story = tag("div")
             with self.story:
-                self.nothing = tag("p", "Figures appear here as the run draws them.", "kicker")
-            self._rest()
-        self.timer = ui.timer(PERIOD, self.look)
-        self.look()
+                self.no_story = tag("p", "Figures appear here during the run.", "kicker")
+            self._add_details()
+        self.timer = ui.timer(PERIOD, self.refresh)
+        self.refresh()
 
-    def _progress(self) -> None:
+    def _add_progress(self) -> None:
         self.bar = ui.linear_progress(0.0, show_value=False).props('rounded size="10px" aria-label="Progress"')
-        self.bar.props("instant-feedback")  # gliding would cost the browser more than the curves do
+        self.bar.props("instant-feedback")  # without animation, which would use more processor time than the curves
         self.bar.style("margin: .8rem 0 .2rem; max-width: 46rem")
-        self.pace = live("div", "", "kicker")
+        self.rate = text_element("div", "", "kicker")
 
-    def _rest(self) -> None:
-        about = self.folder.read_json("run.json")
+    def _add_details(self) -> None:
         with tag("details", classes="more") as self.log_box:
             tag("summary", "Log")
-            self.log_text = live("pre", "", "command log")
-        with tag("div", classes="two"):
-            with tag("section"):
-                tag("h2", "Settings")
-                facts((words(name), number(value)) for name, value in self.facts.used.items())
-            with tag("section"):
-                tag("h2", "This run")
-                facts(_about_run(about, self.facts))
-            with tag("section"):
-                tag("h2", "Again, and further")
-                copyable(str(about.get("command", "")), "command", "The same run from a terminal")
-                copyable(f"parnassus resume {self.facts.name}", "resume", "Go on after an interruption")
-                link("Compare with another run", f"/runs?like={self.facts.experiment}")
-            with tag("section"):
-                tag("h2", "Take away")
-                self.takeaway = tag("ul")
+            self.log_text = text_element("pre", "", "command log")
+        self.downloads = add_details(self.folder.read_json("run.json"), self.summary)
 
-    # what the person does
+    # actions
 
     def _stop(self) -> None:
         try:
             stop(self.folder)
-            say("Asked the run to save and stop.")
+            notify("The run is saving its state and will stop.")
         except RunError as error:
-            say(f"{error}.", bad=True)
+            notify(f"{error}.", is_error=True)
 
     async def _resume(self) -> None:
         try:
             job = self.library.jobs.resume(self.folder)
         except RunError as error:
-            say(f"{error}.", bad=True)
+            notify(f"{error}.", is_error=True)
             return
-        say("Resuming…")
-        name, sentence = await folder_of(job)
+        notify("Resuming…")
+        name, message = await wait_for_folder(job)
         if name is None:
-            say(f"It did not resume: {sentence}", bad=True)
-        self.look()
+            notify(f"The run did not resume: {message}", is_error=True)
+        self.refresh()
 
     async def _delete(self) -> None:
         with ui.dialog() as dialog, tag("div", classes="card", role="document"):
-            tag("h3", f"Delete {self.facts.name}?")
-            tag("p", "Its weights, figures and numbers are gone for good.")
+            tag("h3", f"Delete {self.summary.name}?")
+            tag("p", "Its weights, figures and results will be deleted permanently.")
             with tag("div", classes="row"):
                 button("Delete", lambda: dialog.submit(True), "danger")
-                button("Keep it", lambda: dialog.submit(False)).props("autofocus")
+                button("Cancel", lambda: dialog.submit(False)).props("autofocus")
         if await dialog:
             try:
                 self.folder.delete()
                 ui.navigate.to("/runs")
             except RunError as error:
-                say(f"{error}.", bad=True)
+                notify(f"{error}.", is_error=True)
 
-    # what the folder says
+    # updates
 
-    def look(self) -> None:
-        """Show what changed in the folder since the last look."""
+    def refresh(self) -> None:
+        """Show the changes in the folder since the last call."""
         if not (self.folder.path / "run.json").exists():
-            self._vanish()
+            self._show_missing()
             return
         status = self.folder.status
-        self.curves.look(status)
+        self.curves.refresh(status)
         if self._is_new("story.json"):
-            self._tell()
+            self._show_story()
         if self._is_new("log.txt"):
             self._show_log()
-        self._show_pace(status)
+        self._show_progress(status)
         if status != self._status:
             self._status = status
-            self._turn(status)
+            self._show_status(status)
 
     def _show_log(self) -> None:
         try:
             lines = self.folder.file("log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
         except RunError as error:
             lines = [str(error)]
-        self.log_text.text = "\n".join(lines[-TAIL:])
+        self.log_text.text = "\n".join(lines[-MAX_LOG_LINES:])
 
     def _read(self, name: str) -> dict[str, object]:
-        """A JSON file of the folder; what is damaged counts as empty."""
+        """A JSON file of the folder; a damaged file counts as empty."""
         try:
             return self.folder.read_json(name)
         except RunError:
             return {}
 
-    def _vanish(self) -> None:
-        """The folder is gone: deleted by somebody, or never filled by a run that could not begin."""
-        job = self.library.jobs.of(self.facts.name)
-        if job is not None and not job.over:
-            return  # it is about to say why
+    def _show_missing(self) -> None:
+        """The folder was deleted, by a user or by a run that could not start."""
+        job = self.library.jobs.find(self.summary.name)
+        if job is not None and not job.is_finished:
+            return  # its error message follows
         self.timer.deactivate()
-        self.status.text = "gone"
-        for part in (self.buttons, self.trouble):
+        self.status.text = "deleted"
+        for part in (self.buttons, self.errors):
             part.clear()
         self.bar.set_visibility(False)
-        self.pace.text = ""
-        gave_up = job is not None and job.process.returncode not in (0, None)
-        with self.trouble:
-            problem(f"It did not start: {job.failure()}" if job is not None and gave_up else "This run was deleted.")
-            link("Back to the experiment", experiment_address(self.facts.experiment))
+        self.rate.text = ""
+        has_failed = job is not None and job.process.returncode not in (0, None)
+        with self.errors:
+            error_box(
+                f"The run did not start: {job.failure()}" if job is not None and has_failed else "This run was deleted."
+            )
+            link("Back to the experiment", experiment_address(self.summary.experiment))
 
     def _is_new(self, name: str) -> bool:
         path = self.folder.path / name
@@ -181,32 +166,32 @@ class RunPage:
         known, self._stamps[name] = self._stamps.get(name, 0), stamp
         return stamp != known
 
-    def _show_pace(self, status: Status) -> None:
+    def _show_progress(self, status: Status) -> None:
         progress = self.folder.progress
         running = status == "running"
         self.bar.set_visibility(running)
         if not running:
-            self.pace.text = ""
+            self.rate.text = ""
             return
         if progress is None:
-            self.pace.text = "Starting…"
+            self.rate.text = "Starting…"
             return
         self.bar.value = progress.done / max(1, progress.total)
-        where = f"{progress.title}: {progress.done:,} of {progress.total:,} steps"
-        self.pace.text = (
-            f"{where} · {progress.rate:,.0f} steps a second · {clock(progress.left)} left"
+        done = f"{progress.title}: {progress.done:,} of {progress.total:,} steps"
+        self.rate.text = (
+            f"{done} · {progress.rate:,.0f} steps per second · {clock(progress.left)} left"
             if progress.done < progress.total
-            else f"{where} · drawing and measuring"
+            else f"{done} · plotting and evaluating"
         )
 
-    def _turn(self, status: Status) -> None:
-        """The status changed: other buttons, other words."""
-        self.status.text = f"{SIGNS[status]} {status}"
-        self.facts = self.library.facts(self.folder)
+    def _show_status(self, status: Status) -> None:
+        """Update everything that depends on the status."""
+        self.status.text = f"{SYMBOLS[status]} {status}"
+        self.summary = self.library.summary(self.folder)
         self._show_buttons(status)
-        self._show_trouble(status)
-        self._show_numbers()
-        self._show_takeaway(status)
+        self._show_error(status)
+        self._show_results()
+        list_downloads(self.downloads, self.folder, status)
 
     def _show_buttons(self, status: Status) -> None:
         self.buttons.clear()
@@ -216,70 +201,39 @@ class RunPage:
             if status in ("interrupted", "failed"):
                 button("Resume", self._resume, "primary")
             if (self.folder.path / "report.html").exists():
-                link("Report", file_address(self.facts.name, "report.html"), target="_blank")
-            for probe in self.library.probes_for(self.facts.experiment) if status == "finished" else ():
-                link(f"Touch: {words(probe.name)}", probe_address(probe.name, self.facts.name))
+                link("Report", file_address(self.summary.name, "report.html"), target="_blank")
+            for probe in self.library.probes_for(self.summary.experiment) if status == "finished" else ():
+                link(f"Probe: {display_name(probe.name)}", probe_address(probe.name, self.summary.name))
             if status != "running":
                 button("Delete…", self._delete, "danger", small=True)
 
-    def _show_trouble(self, status: Status) -> None:
-        self.trouble.clear()
+    def _show_error(self, status: Status) -> None:
+        self.errors.clear()
         if status == "failed":
-            with self.trouble:
-                happened = str(self._read("error.json").get("error", "the log says why"))
-                problem(
-                    f"The run failed: {happened}", "The log below has the details; resume goes on from the last save."
-                )
+            with self.errors:
+                message = str(self._read("error.json").get("error", "see the log"))
+                advice = "See the log below for details; a resumed run continues from its last checkpoint."
+                error_box(f"The run failed: {message}", advice)
 
-    def _show_numbers(self) -> None:
-        self.numbers.clear()
-        judged = self.entry is not None and as_is(self.entry, self.facts)
-        with self.numbers:
-            for name, value in self.facts.result.items():
-                number_card(self.entry, name, value, judged=judged)
-        self.remark.text = (
-            "The bands are for the laptop profile with its own settings, so they do not judge this run."
-            if self.facts.result and not judged
-            else ""
-        )
+    def _show_results(self) -> None:
+        self.results.clear()
+        verdict = judge_run(self.entry, self.summary)
+        with self.results:
+            for measured in verdict.values:
+                add_result_card(measured)
+        self.remark.text = verdict.remark if verdict.values else ""
 
-    def _show_takeaway(self, status: Status) -> None:
-        self.takeaway.clear()
-        names = {
-            "weights.safetensors": "Weights (safetensors)",
-            "metrics.csv": "Metrics (CSV)",
-            "result.json": "Result (JSON)",
-        }
-        with self.takeaway:
-            for name, label in names.items():
-                if (self.folder.path / name).exists():
-                    with tag("li"):
-                        link(label, file_address(self.facts.name, name))
-            if status == "running":
-                tag("li", "Weights come when the run is finished.", "kicker")
-
-    def _tell(self) -> None:
-        """Show figures, notes and tables in the order in which the run told them."""
+    def _show_story(self) -> None:
+        """Show figures, notes and tables in the order in which the run added them."""
         story = self._read("story.json")
-        self.nothing.set_visibility(not story)
-        if list(self._told) != list(story)[: len(self._told)]:
+        self.no_story.set_visibility(not story)
+        if list(self._items) != list(story)[: len(self._items)]:
             self.story.clear()
-            self._told = {}
+            self._items = {}
         with self.story:
             for key, item in story.items():
-                image = self._told.get(key)
-                if key not in self._told and isinstance(item, dict):
-                    self._told[key] = story_item(self.facts.name, self.folder, item)
-                elif image is not None and isinstance(item, dict):  # drawn again, perhaps
-                    image.props["src"] = figure_source(self.facts.name, self.folder, str(item.get("name")))
-
-
-def _about_run(about: Mapping[str, object], run: RunFacts) -> list[tuple[str, str]]:
-    used = about.get("versions")
-    shown = {"started": run.started.replace("T", " ")[:19], "profile": run.profile}
-    shown["seconds"] = number(run.seconds) if run.seconds is not None else "not finished"
-    shown |= {words(name): number(run.options[name]) for name in ("seed", "device", "precision") if name in run.options}
-    shown["machine"] = str(about.get("machine", ""))
-    if isinstance(used, dict):
-        shown["versions"] = ", ".join(f"{name} {version}" for name, version in used.items())
-    return list(shown.items())
+                image = self._items.get(key)
+                if key not in self._items and isinstance(item, dict):
+                    self._items[key] = add_story_item(self.summary.name, self.folder, item)
+                elif image is not None and isinstance(item, dict):  # the figure may have changed
+                    image.props["src"] = figure_source(self.summary.name, self.folder, str(item.get("name")))

@@ -1,59 +1,60 @@
-"""A subject: what can be run, touched and checked in a room, and every item of the sources that belongs to it."""
+"""A subject: its probes, its experiments, and its items in the sources."""
 
-from parnassus.atlas.catalogue import Row
+from parnassus.atlas.catalogue import AtlasRow
 from parnassus.lab.addresses import claim_address, experiment_address, probe_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library
-from parnassus.lab.subjects import Subject, subject_of
-from parnassus.lab.tags import link, maths, tag
-from parnassus.report.page import heading
+from parnassus.lab.subjects import subject_of
+from parnassus.lab.tags import formula_text, link, tag
+from parnassus.report.page import split_title
 
 
 def subject_page(library: Library, room: str) -> None:
     atlas = library.atlas
-    subject = subject_of(room) or Subject(room, room.capitalize(), "The tools that every subject uses.")
+    subject = subject_of(room)
+    title = subject.title if subject else room.capitalize()
     rows = [row for row in atlas.rows.values() if row.subject == room]
-    with frame(subject.title, "Ascent"):
-        tag("h1", subject.title)
-        tag("p", subject.line, "lead")
-        _cards(library, room)
-        tag("h2", f"In the sources: {sum(bool(row.symbols) for row in rows)} of {len(rows)} built")
+    with frame(title, "Subjects"):
+        tag("h1", title)
+        tag("p", subject.line if subject else "Parts that all subjects use.", "lead")
+        _add_cards(library, room)
+        tag("h2", f"Items of the sources: {sum(bool(row.symbols) for row in rows)} of {len(rows)} implemented")
         with tag("ol", classes="rows"):
             for row in rows:
-                _row(library, row)
+                _add_row(library, row)
 
 
-def _cards(library: Library, room: str) -> None:
+def _add_cards(library: Library, room: str) -> None:
     entries = [entry for entry in library.atlas.experiments.values() if entry.room == room]
     probes = [probe for probe in library.atlas.probes.values() if probe.room == room]
     if not entries and not probes:
-        tag("p", "Nothing here can be run yet; the items below say what is to come.", "empty")
-    _links("Touch", [(probe.title, probe_address(probe.name), "") for probe in probes])
-    _links("Run", [(entry.title, experiment_address(entry.name), entry.name) for entry in entries])
+        tag("p", "There are no experiments yet; the items below are planned.", "empty")
+    _add_links("Probes", [(probe.title, probe_address(probe.name), "") for probe in probes])
+    _add_links("Experiments", [(entry.title, experiment_address(entry.name), entry.name) for entry in entries])
 
 
-def _links(name: str, cards: list[tuple[str, str, str]]) -> None:
-    """Cards under a heading: a title that leads somewhere, and a word with the place in the sources."""
+def _add_links(name: str, cards: list[tuple[str, str, str]]) -> None:
+    """Cards under a heading: a title with a link, a name, and the reference."""
     if cards:
         tag("h2", name)
     with tag("ul", classes="wide-grid"):
-        for line, address, word in cards:
-            title, where = heading(line)
+        for full_title, address, name_in_code in cards:
+            title, reference = split_title(full_title)
             with tag("li", classes="card"):
                 with tag("h3"):
                     link(title, address)
-                tag("span", " · ".join(filter(None, (word, where))), "kicker")
+                tag("span", " · ".join(filter(None, (name_in_code, reference))), "kicker")
 
 
-def _row(library: Library, row: Row) -> None:
+def _add_row(library: Library, row: AtlasRow) -> None:
     with tag("li", id=row.id):
         with tag("div", classes="row between"):
             tag("h3", f"{row.id}  {row.title}")
             tag("span", f"{row.kind}, {row.source}", "kicker")
         if row.formula:
-            maths(row.formula, "div", "formula")
+            formula_text(row.formula, "div", "formula")
         else:
-            maths(row.about, "div")
+            formula_text(row.about, "div")
         for symbol in row.symbols:
             with tag("div"):
                 tag("code", symbol)
@@ -65,4 +66,4 @@ def _row(library: Library, row: Row) -> None:
                 count = f"{len(marks)} check{'s' * (len(marks) > 1)}"
                 link(count, claim_address(marks[0]))
             if not row.symbols:
-                tag("span", "not built yet", "kicker")
+                tag("span", row.no_code or "not implemented yet", "kicker")

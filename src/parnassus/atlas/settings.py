@@ -1,0 +1,194 @@
+"""Settings of an experiment: types that carry limits and choices, and the one reader of such annotations.
+
+    steps: Positive[int] = 4_000  # gradient steps
+    dropout: UnitInterval = 0.1  # fraction of activations set to zero
+    data: Annotated[str, BuiltIn("digits", "mnist")] = "digits"  # images by class, or a folder of your own
+
+The command line checks values against these limits and the lab builds its forms from them.
+"""
+
+import ast
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from math import inf, isfinite
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+PACKAGE = Path(__file__).parent.parent
+Number = TypeVar("Number", int, float)
+Kind = Literal["int", "float", "bool", "choice", "name", "text", "other"]
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """value ≥ low."""
+
+    low: float
+
+
+@dataclass(frozen=True)
+class GreaterThan:
+    """value > low."""
+
+    low: float
+
+
+@dataclass(frozen=True)
+class Between:
+    """low ≤ value ≤ high."""
+
+    low: float
+    high: float
+
+
+class BuiltIn:
+    """Names that are offered; other values, such as the path of a file, are accepted too."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+class FreeText:
+    """Text that a person writes: a sentence or a map, never the name of a file."""
+
+
+Positive: TypeAlias = Annotated[Number, GreaterThan(0)]
+NonNegative: TypeAlias = Annotated[Number, AtLeast(0)]
+UnitInterval: TypeAlias = Annotated[float, Between(0, 1)]
+Text: TypeAlias = Annotated[str, FreeText()]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The interval that numbers must lie in; `is_open` excludes its lower end."""
+
+    low: float = -inf
+    high: float = inf
+    is_open: bool = False
+
+    def violation(self, value: float) -> str | None:
+        """The rule that `value` breaks, as the end of a sentence; None if it breaks none."""
+        too_low = value <= self.low if self.is_open else value < self.low
+        if not too_low and value <= self.high:
+            return None
+        if isfinite(self.high):
+            return f"must be between {self.low:g} and {self.high:g}; got {value}"
+        return f"must be {'greater than' if self.is_open else 'at least'} {self.low:g}; got {value}"
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(frozen=True)
+class SettingType:
+    """What an annotation accepts."""
+
+    kind: Kind
+    is_sequence: bool = False
+    is_optional: bool = False
+    limits: Limits = UNLIMITED
+    choices: tuple[str, ...] = ()  # all that a choice accepts; what is offered for a name
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A field of a dataclass: a flag of the command line, a field of a form. Annotation and default are source text."""
+
+    name: str
+    annotation: str
+    default: str
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    @cached_property
+    def type(self) -> SettingType:
+        return parse_annotation(self.annotation)
+
+    @cached_property
+    def default_value(self) -> object:
+        return ast.literal_eval(self.default)
+
+    def violation(self, value: object) -> str | None:
+        """The rule that a value breaks, as the end of a sentence; None if it breaks none."""
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, int | float) and (broken := self.type.limits.violation(each)):
+                return broken
+        return None
+
+
+TYPES = {
+    "int": SettingType("int"),
+    "float": SettingType("float"),
+    "bool": SettingType("bool"),
+    "Text": SettingType("text"),
+    "UnitInterval": SettingType("float", limits=Limits(0, 1)),
+}
+LIMITED = {"Positive": GreaterThan(0), "NonNegative": AtLeast(0)}
+
+
+def parse_annotation(annotation: str) -> SettingType:
+    """The type that an annotation stands for, read from its source text."""
+    return _parse(ast.parse(annotation, mode="eval").body)
+
+
+def _parse(node: ast.expr) -> SettingType:
+    found = SettingType("other")
+    match node:
+        case ast.Name(id=name) if name in TYPES:
+            found = TYPES[name]
+        case ast.Name(id=name) if name in _data_types():
+            found = _parse(_data_types()[name])
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            found = replace(_parse(left), is_optional=True)
+        case ast.Subscript(
+            value=ast.Name(id="tuple"), slice=ast.Tuple(elts=[element, ast.Constant()])
+        ):  # tuple[X, ...]
+            found = replace(_parse(element), is_sequence=True)
+        case ast.Subscript(value=ast.Name(id=name), slice=number) if name in LIMITED:
+            found = _add_constraint(_parse(number), LIMITED[name])
+        case ast.Subscript(value=ast.Name(id="Literal"), slice=choices):
+            values = ast.literal_eval(choices)
+            found = SettingType("choice", choices=values if isinstance(values, tuple) else (values,))
+        case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[base, *extras])):
+            found = _parse(base)
+            for extra in extras:
+                found = _add_constraint(found, _marker(extra))
+    return found
+
+
+@cache
+def _data_types() -> dict[str, ast.expr]:
+    """The types that `data/setting_types.py` defines, by name; read without importing, as `data` imports this file."""
+    tree = ast.parse((PACKAGE / "data" / "setting_types.py").read_text(encoding="utf-8"))
+    return {
+        node.target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None
+    }
+
+
+def _marker(node: ast.expr) -> object:
+    """`AtLeast(2)`, read and not executed."""
+    makers = {"AtLeast": AtLeast, "GreaterThan": GreaterThan, "Between": Between, "BuiltIn": BuiltIn}
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in makers:
+            return makers[name](*map(ast.literal_eval, arguments))
+    return None
+
+
+def _add_constraint(found: SettingType, marker: object) -> SettingType:
+    match marker:
+        case GreaterThan(low) if found.kind == "int":
+            return replace(found, limits=Limits(low + 1))  # so that the sentence is "at least 1"
+        case GreaterThan(low):
+            return replace(found, limits=Limits(low, is_open=True))
+        case AtLeast(low):
+            return replace(found, limits=Limits(low))
+        case Between(low, high):
+            return replace(found, limits=Limits(low, high))
+        case BuiltIn():
+            return replace(found, kind="name", choices=marker.names)
+    return found

@@ -1,0 +1,115 @@
+"""Open data by the name of a built-in set or by the path of a file or folder."""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from parnassus.data import toy
+from parnassus.data.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, wine
+from parnassus.data.errors import DataError
+from parnassus.data.image_folder import image_folder
+from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
+from parnassus.data.mnist_mini import mnist_mini
+from parnassus.data.sound import SoundDataset, spoken_digits, wav_folder
+from parnassus.data.splits import Dataset, Split
+from parnassus.data.tables import array_file, csv_file
+from parnassus.data.texts import Text, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
+from parnassus.data.vowels import vowels
+
+Loaded = TypeVar("Loaded")
+
+
+def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Dataset:
+    """A data set by name (`digits`, `mnist`, `moons`, …), or a folder of images by class, a .npz, .npy or .csv file.
+
+    `size` = (height, width) resizes the images of a folder.
+    """
+    loader = _known(spec, DATASETS)
+    if loader is not None:
+        return loader()
+    path = _existing(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
+    if path.is_dir():
+        return image_folder(path, size=size)
+    suffix = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    readers = {"csv": csv_file, "tsv": csv_file, "npy": array_file, "npz": array_file}
+    if suffix not in readers:
+        raise DataError(f"{path} must be an image folder or end in .npz, .npy or .csv.")
+    return readers[suffix](path)
+
+
+def open_images(spec: str | Path, size: int | None = None) -> Dataset:
+    """A data set of images; `size` resizes the images of a folder to squares."""
+    data = open_data(spec, size=None if size is None else (size, size))
+    if len(data.shape) != 3:
+        raise DataError(f"{spec} has no images: one of its examples has shape {data.shape}.")
+    return data
+
+
+def open_text(spec: str | Path) -> Text:
+    """A text by name (`pydoc`, `tiny_shakespeare`, `moby_dick`, `names`), or your own UTF-8 file."""
+    loader = _known(spec, TEXTS)
+    return text_file(_existing(spec, TEXTS, "a text file")) if loader is None else loader()
+
+
+def open_sounds(spec: str | Path) -> SoundDataset:
+    """Recordings by name (`vowels`, `spoken_digits`), or your own folder with a folder of WAV files for each class."""
+    loader = _known(spec, SOUNDS)
+    return wav_folder(_existing(spec, SOUNDS, "a folder of WAV files")) if loader is None else loader()
+
+
+def toy_dataset(name: str, generator: Callable[..., Split], *, train: int = 2_000, test: int = 500) -> Dataset:
+    """A toy data set; its test rows are drawn with another seed."""
+    splits = generator(train, seed=0), generator(test, seed=1)
+    labels = splits[0].y
+    labelled = labels is not None and not labels.is_floating_point()
+    classes = tuple(str(label) for label in labels.unique().tolist()) if labels is not None and labelled else ()
+    return Dataset(name, *splits, classes)
+
+
+def _known(spec: str | Path, known: Mapping[str, Callable[[], Loaded]]) -> Callable[[], Loaded] | None:
+    return known.get(str(spec).lower().replace("-", "_"))
+
+
+def _existing(spec: str | Path, known: Mapping[str, object], kinds: str) -> Path:
+    path = Path(spec).expanduser()
+    if path.exists():
+        return path
+    if len(path.parts) > 1 or path.suffix:
+        raise DataError(f"{path} does not exist: give the path of {kinds}, or one of {', '.join(known)}.")
+    near = get_close_matches(str(spec).lower().replace("-", "_"), known, n=3)
+    meant = f"did you mean {' or '.join(near)}?" if near else f"the names are {', '.join(known)};"
+    raise DataError(f"there is no data set {spec!s}: {meant} a path must be that of {kinds}.")
+
+
+TOYS: Mapping[str, Callable[..., Split]] = {
+    "moons": toy.moons,
+    "rings": toy.rings,
+    "spirals": toy.spirals,
+    "eight_gaussians": toy.eight_gaussians,
+    "checkerboard": toy.checkerboard,
+    "swiss_roll": toy.swiss_roll,
+    "sines": toy.sines,
+}
+DATASETS: Mapping[str, Callable[[], Dataset]] = {
+    "digits": load_digits,
+    "mnist_mini": mnist_mini,
+    "mnist": mnist,
+    "fashion_mnist": fashion_mnist,
+    "cifar10": cifar10,
+    "membrane": membrane,
+    "iris": iris,
+    "wine": wine,
+    "breast_cancer": breast_cancer,
+    "diabetes": diabetes,
+    "linnerud": linnerud,
+    **{name: partial(toy_dataset, name, generator) for name, generator in TOYS.items()},
+}
+SOUNDS: Mapping[str, Callable[[], SoundDataset]] = {"vowels": vowels, "spoken_digits": spoken_digits}
+TEXTS: Mapping[str, Callable[[], Text]] = {
+    "pydoc": pydoc_text,
+    "tiny_shakespeare": tiny_shakespeare,
+    "moby_dick": moby_dick,
+    "names": names,
+}

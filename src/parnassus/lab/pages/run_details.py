@@ -1,0 +1,61 @@
+"""The details of a run: settings, environment, commands that repeat or continue it, and downloads."""
+
+from collections.abc import Mapping
+
+from nicegui import ui
+
+from parnassus.lab.addresses import file_address
+from parnassus.lab.frame import copyable_text
+from parnassus.lab.library import RunSummary
+from parnassus.lab.tags import definition_list, link, tag
+from parnassus.report.formatting import display_name, format_number
+from parnassus.runs import RunFolder, Status
+
+DOWNLOADS = {
+    "weights.safetensors": "Weights (safetensors)",
+    "metrics.csv": "Metrics (CSV)",
+    "result.json": "Result (JSON)",
+}
+
+
+def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:
+    """Add all sections; returns the list of downloads, which is empty at first."""
+    with tag("div", classes="two"):
+        with tag("section"):
+            tag("h2", "Settings")
+            definition_list((display_name(name), format_number(value)) for name, value in run.used.items())
+        with tag("section"):
+            tag("h2", "This run")
+            definition_list(_describe_environment(details, run))
+        with tag("section"):
+            tag("h2", "Repeat and continue")
+            copyable_text(str(details.get("command", "")), "command", "Command of this run")
+            copyable_text(f"parnassus resume {run.name}", "resume", "Continue after an interruption")
+            link("Compare with another run", f"/runs?like={run.experiment}")
+        with tag("section"):
+            tag("h2", "Downloads")
+            return tag("ul")
+
+
+def list_downloads(element: ui.element, folder: RunFolder, status: Status) -> None:
+    """Fill the list with the files that exist."""
+    element.clear()
+    with element:
+        for name, label in DOWNLOADS.items():
+            if (folder.path / name).exists():
+                with tag("li"):
+                    link(label, file_address(folder.path.name, name))
+        if status == "running":
+            tag("li", "The weights are available when the run is finished.", "kicker")
+
+
+def _describe_environment(details: Mapping[str, object], run: RunSummary) -> list[tuple[str, str]]:
+    pairs = {"started": run.started.replace("T", " ")[:19], "profile": run.profile}
+    pairs["seconds"] = format_number(run.seconds) if run.seconds is not None else "not finished"
+    options = {name: run.options[name] for name in ("seed", "device", "precision") if name in run.options}
+    pairs |= {display_name(name): format_number(value) for name, value in options.items()}
+    pairs["machine"] = str(details.get("machine", ""))
+    versions = details.get("versions")
+    if isinstance(versions, dict):
+        pairs["versions"] = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return list(pairs.items())
