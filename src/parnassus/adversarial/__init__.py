@@ -1,4 +1,4 @@
-"""Adversaries: a forger and a detective train each other."""
+"""Generative adversarial networks: a generator and a discriminator trained against each other."""
 
 from parnassus.adversarial.gan import (
     GAN,

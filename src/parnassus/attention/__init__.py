@@ -1,27 +1,39 @@
-"""Attention: from looking things up to transformers that read and write."""
+"""Attention: scores, heads and positions, efficient variants, kernel regression and transformers."""
 
-from parnassus.attention.alibi import Alibi, alibi_bias, alibi_slopes
-from parnassus.attention.bahdanau import BahdanauDecoder
-from parnassus.attention.bert import Hidden, MaskedLanguageModel, bert, hide
-from parnassus.attention.block import Block, DecoderBlock, feed_forward, post_norm, pre_norm
-from parnassus.attention.cache import Cache, KeyValues, Memory
-from parnassus.attention.classifier import SentenceClassifier
-from parnassus.attention.cosformer import (
-    causal_cosformer_attention,
-    cosformer_attention,
-    cosine_features,
-    cosine_weight,
+from parnassus.attention.core.attention_maps import attention_distance, attention_entropy, attention_maps
+from parnassus.attention.core.cache import Cache, KeyValueCache, LayerCache
+from parnassus.attention.core.dot_product import (
+    AttentionOutput,
+    attention,
+    attention_weights,
+    fused_attention,
+    masked_softmax,
 )
-from parnassus.attention.dot_product import Attended, attend, attention, attention_weights, masked_softmax
-from parnassus.attention.embedding import PositionalEmbedding, TokenEmbedding
-from parnassus.attention.encoder import Encoder, encoder, masked_mean, of_length_one
-from parnassus.attention.feature_ridge import FeatureRidge, KernelRidge
-from parnassus.attention.gpt import LanguageModel, gpt, rotary_gpt
-from parnassus.attention.growth import (
-    Counted,
-    Witness,
+from parnassus.attention.core.lookup import (
+    attention_pooling,
+    average_pooling,
+    hard_lookup,
+    hardmax,
+    linear_lookup,
+    soft_lookup,
+)
+from parnassus.attention.core.masks import causal_mask, length_mask
+from parnassus.attention.core.multi_head import AttentionWidths, KeyValueHeads, MultiHeadAttention, cross_attention
+from parnassus.attention.core.scores import (
+    AdditiveScore,
+    BilinearScore,
+    MahalanobisScore,
+    Score,
+    cosine_score,
+    dot_score,
+    gaussian_score,
+    scaled_score,
+)
+from parnassus.attention.core.self_attention import SelfAttention
+from parnassus.attention.efficient.complexity import (
+    BigOWitness,
+    CountedResult,
     array_access,
-    bears_witness,
     big_o_witness,
     binary_search,
     bubble_sort,
@@ -32,32 +44,30 @@ from parnassus.attention.growth import (
     linked_list,
     list_access,
     merge_sort,
+    satisfies_bound,
 )
-from parnassus.attention.head_positions import HeadPositions, additive_map
-from parnassus.attention.kernel_regression import NadarayaWatson, mean_shift
-from parnassus.attention.lean import LeanBlock, NeighbourMixing
-from parnassus.attention.learned_kernel import LearnedKernel
-from parnassus.attention.linear import (
-    Sums,
+from parnassus.attention.efficient.cosformer import (
+    causal_cosformer_attention,
+    cosformer_attention,
+    cosine_features,
+    cosine_weight,
+)
+from parnassus.attention.efficient.linear import (
+    KeyValueSums,
+    causal_feature_attention,
     causal_linear_attention,
     elu_features,
-    kernel_weights,
+    feature_attention,
     linear_attention,
-    mix,
-    recall,
+    linear_attention_weights,
 )
-from parnassus.attention.linear_self_attention import LinearSelfAttention, RunningSums, mask_of_keys
-from parnassus.attention.linformer import LinformerSelfAttention, linformer_attention
-from parnassus.attention.lookup import average_pooling, best_of, hard_lookup, linear_lookup, pool, soft_lookup
-from parnassus.attention.maps import attention_distance, attention_entropy, attention_maps
-from parnassus.attention.masks import causal_mask, length_mask, padding_mask
-from parnassus.attention.multi_head import MultiHeadAttention, Offered, Widths, cross_attention
-from parnassus.attention.music_transformer import music_transformer
-from parnassus.attention.nystrom import landmarks, nystrom_attention, pseudo_inverse
-from parnassus.attention.one_row import Affine, affine
-from parnassus.attention.peak_memory import peak_memory
-from parnassus.attention.performer import PerformerAttention, causal_performer_attention, performer_attention
-from parnassus.attention.random_features import (
+from parnassus.attention.efficient.linear_self_attention import LinearSelfAttention, RunningSumsCache, key_mask
+from parnassus.attention.efficient.linformer import LinformerSelfAttention, linformer_attention
+from parnassus.attention.efficient.neighbour_mixing import MetaFormerBlock, NeighbourMixing
+from parnassus.attention.efficient.nystrom import landmarks, nystrom_attention, pseudo_inverse
+from parnassus.attention.efficient.performer import PerformerAttention, causal_performer_attention, performer_attention
+from parnassus.attention.efficient.random_features import (
+    antithetic_pairs,
     cosh_features,
     cosh_variance,
     draw_phases,
@@ -65,124 +75,130 @@ from parnassus.attention.random_features import (
     gaussian_directions,
     log_positive_features,
     orthogonal_directions,
-    paired,
     positive_features,
     positive_rbf_features,
     positive_variance,
 )
-from parnassus.attention.recurrent_encoder import RecurrentEncoder
-from parnassus.attention.relative import RelativePositions, explicit_relative_scores, relative_scores, skew
-from parnassus.attention.rotary import Rotary, long_range_bound, rotate, rotation
-from parnassus.attention.scores import (
-    AdditiveScore,
-    BilinearScore,
-    MetricScore,
-    Score,
-    cosine_score,
-    dot_score,
-    gaussian_score,
-    scaled_score,
-)
-from parnassus.attention.self_attention import SelfAttention
-from parnassus.attention.seq2seq import Transformer, Translating, Translation, seq2seq
-from parnassus.attention.sinusoidal import SinusoidalEmbedding, frequencies, sinusoidal, waves
-from parnassus.attention.sparse import (
+from parnassus.attention.efficient.sparse import (
     LocalSelfAttention,
     band_mask,
     block_mask,
+    count_pairs,
     dilated_mask,
     global_mask,
+    layers_until_connected,
     local_attention,
-    pairs,
     random_mask,
-    steps_to_reach_all,
     strided_mask,
 )
-from parnassus.attention.translator import Translator
-from parnassus.attention.vit import (
-    Patches,
+from parnassus.attention.fast.peak_memory import peak_memory
+from parnassus.attention.fast.row_product import Affine, affine
+from parnassus.attention.models.bahdanau import BahdanauDecoder
+from parnassus.attention.models.bert import MaskedLanguageModel, MaskedTokens, bert, mask_tokens
+from parnassus.attention.models.block import Block, DecoderBlock, feed_forward, post_norm, pre_norm
+from parnassus.attention.models.encoder import Encoder, encoder, masked_mean
+from parnassus.attention.models.gpt import LanguageModel, gpt, rotary_gpt
+from parnassus.attention.models.music_transformer import music_transformer
+from parnassus.attention.models.sentence_classifier import SentenceClassifier
+from parnassus.attention.models.seq2seq import ConditionedReader, DecoderState, Transformer, seq2seq
+from parnassus.attention.models.text_generator import TextGenerator
+from parnassus.attention.models.translator import Translator
+from parnassus.attention.models.vit import (
+    PatchEmbedding,
     VisionTransformer,
     class_token,
     dilated_receptive_field,
     mean_of_patches,
-    patch_places,
+    patch_centres,
     receptive_field,
     vit,
 )
-from parnassus.attention.writer import Writer
+from parnassus.attention.positions.alibi import Alibi, alibi_bias, alibi_slopes
+from parnassus.attention.positions.head_positions import HeadPositions, additive_projection
+from parnassus.attention.positions.learned import PositionalEmbedding
+from parnassus.attention.positions.relative import RelativePositions, explicit_relative_scores, relative_scores, skew
+from parnassus.attention.positions.rotary import Rotary, apply_rotation, long_range_bound, rotation_matrix
+from parnassus.attention.positions.sinusoidal import (
+    SinusoidalEmbedding,
+    frequencies,
+    sines_and_cosines,
+    sinusoidal_encoding,
+)
+from parnassus.attention.regression.feature_ridge import FeatureRidge, KernelRidge
+from parnassus.attention.regression.kernel_regression import NadarayaWatson, mean_shift
+from parnassus.attention.regression.learned_kernel import LearnedKernel
 
 __all__ = [
     "AdditiveScore",
     "Affine",
     "Alibi",
-    "Attended",
+    "AttentionOutput",
+    "AttentionWidths",
     "BahdanauDecoder",
+    "BigOWitness",
     "BilinearScore",
     "Block",
     "Cache",
-    "Counted",
+    "ConditionedReader",
+    "CountedResult",
     "DecoderBlock",
+    "DecoderState",
     "Encoder",
     "FeatureRidge",
     "HeadPositions",
-    "Hidden",
     "KernelRidge",
-    "KeyValues",
+    "KeyValueCache",
+    "KeyValueHeads",
+    "KeyValueSums",
     "LanguageModel",
-    "LeanBlock",
+    "LayerCache",
     "LearnedKernel",
     "LinearSelfAttention",
     "LinformerSelfAttention",
     "LocalSelfAttention",
+    "MahalanobisScore",
     "MaskedLanguageModel",
-    "Memory",
-    "MetricScore",
+    "MaskedTokens",
+    "MetaFormerBlock",
     "MultiHeadAttention",
     "NadarayaWatson",
     "NeighbourMixing",
-    "Offered",
-    "Patches",
+    "PatchEmbedding",
     "PerformerAttention",
     "PositionalEmbedding",
-    "RecurrentEncoder",
     "RelativePositions",
     "Rotary",
-    "RunningSums",
+    "RunningSumsCache",
     "Score",
     "SelfAttention",
     "SentenceClassifier",
     "SinusoidalEmbedding",
-    "Sums",
-    "TokenEmbedding",
+    "TextGenerator",
     "Transformer",
-    "Translating",
-    "Translation",
     "Translator",
     "VisionTransformer",
-    "Widths",
-    "Witness",
-    "Writer",
-    "additive_map",
+    "additive_projection",
     "affine",
     "alibi_bias",
     "alibi_slopes",
+    "antithetic_pairs",
+    "apply_rotation",
     "array_access",
-    "attend",
     "attention",
     "attention_distance",
     "attention_entropy",
     "attention_maps",
+    "attention_pooling",
     "attention_weights",
     "average_pooling",
     "band_mask",
-    "bears_witness",
     "bert",
-    "best_of",
     "big_o_witness",
     "binary_search",
     "block_mask",
     "bubble_sort",
     "causal_cosformer_attention",
+    "causal_feature_attention",
     "causal_linear_attention",
     "causal_mask",
     "causal_performer_attention",
@@ -193,6 +209,7 @@ __all__ = [
     "cosine_features",
     "cosine_score",
     "cosine_weight",
+    "count_pairs",
     "cross_attention",
     "crossover_length",
     "dilated_mask",
@@ -203,21 +220,25 @@ __all__ = [
     "encoder",
     "exact_attention_operations",
     "explicit_relative_scores",
+    "feature_attention",
     "feed_forward",
     "fourier_features",
     "frequencies",
+    "fused_attention",
     "gaussian_directions",
     "gaussian_score",
     "global_mask",
     "gpt",
     "growth_exponent",
     "hard_lookup",
-    "hide",
-    "kernel_weights",
+    "hardmax",
+    "key_mask",
     "landmarks",
+    "layers_until_connected",
     "length_mask",
     "linear_attention",
     "linear_attention_operations",
+    "linear_attention_weights",
     "linear_lookup",
     "linformer_attention",
     "linked_list",
@@ -225,24 +246,18 @@ __all__ = [
     "local_attention",
     "log_positive_features",
     "long_range_bound",
-    "mask_of_keys",
+    "mask_tokens",
     "masked_mean",
     "masked_softmax",
     "mean_of_patches",
     "mean_shift",
     "merge_sort",
-    "mix",
     "music_transformer",
     "nystrom_attention",
-    "of_length_one",
     "orthogonal_directions",
-    "padding_mask",
-    "paired",
-    "pairs",
-    "patch_places",
+    "patch_centres",
     "peak_memory",
     "performer_attention",
-    "pool",
     "positive_features",
     "positive_rbf_features",
     "positive_variance",
@@ -250,19 +265,17 @@ __all__ = [
     "pre_norm",
     "pseudo_inverse",
     "random_mask",
-    "recall",
     "receptive_field",
     "relative_scores",
     "rotary_gpt",
-    "rotate",
-    "rotation",
+    "rotation_matrix",
+    "satisfies_bound",
     "scaled_score",
     "seq2seq",
-    "sinusoidal",
+    "sines_and_cosines",
+    "sinusoidal_encoding",
     "skew",
     "soft_lookup",
-    "steps_to_reach_all",
     "strided_mask",
     "vit",
-    "waves",
 ]

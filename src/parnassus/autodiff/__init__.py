@@ -1,9 +1,6 @@
-"""Automatic differentiation, small enough to read: a tape, a graph and dual numbers over one table of operations."""
+"""Automatic differentiation in reverse mode (tape and graph) and forward mode (dual numbers)."""
 
-from parnassus.autodiff.diagrams import Diagram, Link, Spot, diagram
-from parnassus.autodiff.finite_differences import difference_gradient, difference_jacobian
-from parnassus.autodiff.forward import Dual, jacobian_by_columns, push_forward
-from parnassus.autodiff.functions import (
+from parnassus.autodiff.activations_and_losses import (
     cross_entropy,
     gelu,
     leaky_relu,
@@ -13,9 +10,12 @@ from parnassus.autodiff.functions import (
     softmax,
     squared_error,
 )
+from parnassus.autodiff.dense_network import Activation, Network, dense_network, to_torch
+from parnassus.autodiff.derivative_rules import Operation, broadcast_to, elementwise, multilinear, sum_to_shape
+from parnassus.autodiff.finite_differences import numerical_gradient, numerical_jacobian
+from parnassus.autodiff.forward_mode import Dual, forward_mode_jacobian, jvp
 from parnassus.autodiff.graph import Program, Symbol, constant, differentiate, forward_pass
-from parnassus.autodiff.network import Activation, Network, dense_network, torch_twin
-from parnassus.autodiff.operation import Operation, elementwise, fit, multilinear, spread
+from parnassus.autodiff.graph_layout import GraphLayout, LayoutEdge, LayoutNode, layout_graph
 from parnassus.autodiff.operations import (
     absolute,
     cos,
@@ -33,59 +33,68 @@ from parnassus.autodiff.operations import (
     total,
     transpose,
 )
-from parnassus.autodiff.paths import Edge, all_paths, edge_count, edges_into, slope_by_edges, slope_by_paths
+from parnassus.autodiff.paths import (
+    Edge,
+    all_paths,
+    count_edges,
+    derivative_by_accumulation,
+    derivative_by_paths,
+    edges_into,
+)
 from parnassus.autodiff.tape import (
     Variable,
-    derivatives,
-    detached,
+    detach,
+    differentiable_gradients,
+    gradients,
     hessian,
-    hessian_product,
+    hessian_vector_product,
     jacobian,
-    pull_back,
-    remembered_bytes,
+    tape_bytes,
     value_and_gradients,
 )
-from parnassus.autodiff.toy_network import TwoNeurons, two_neurons
-from parnassus.autodiff.two_layers import Kept, propagate_backward, propagate_forward
+from parnassus.autodiff.two_layer_backpropagation import ForwardValues, propagate_backward, propagate_forward
+from parnassus.autodiff.two_neuron_network import TwoNeuronNetwork, two_neuron_network
 
 __all__ = [
     "Activation",
-    "Diagram",
     "Dual",
     "Edge",
-    "Kept",
-    "Link",
+    "ForwardValues",
+    "GraphLayout",
+    "LayoutEdge",
+    "LayoutNode",
     "Network",
     "Operation",
     "Program",
-    "Spot",
     "Symbol",
-    "TwoNeurons",
+    "TwoNeuronNetwork",
     "Variable",
     "absolute",
     "all_paths",
+    "broadcast_to",
     "constant",
     "cos",
+    "count_edges",
     "cross_entropy",
     "dense_network",
-    "derivatives",
-    "detached",
-    "diagram",
-    "difference_gradient",
-    "difference_jacobian",
+    "derivative_by_accumulation",
+    "derivative_by_paths",
+    "detach",
+    "differentiable_gradients",
     "differentiate",
-    "edge_count",
     "edges_into",
     "elementwise",
     "erf",
     "exp",
-    "fit",
+    "forward_mode_jacobian",
     "forward_pass",
     "gelu",
+    "gradients",
     "hessian",
-    "hessian_product",
+    "hessian_vector_product",
     "jacobian",
-    "jacobian_by_columns",
+    "jvp",
+    "layout_graph",
     "leaky_relu",
     "log",
     "log_sum_exp",
@@ -93,26 +102,24 @@ __all__ = [
     "maximum",
     "mean",
     "multilinear",
+    "numerical_gradient",
+    "numerical_jacobian",
     "power",
     "propagate_backward",
     "propagate_forward",
-    "pull_back",
-    "push_forward",
     "relu",
-    "remembered_bytes",
     "reshape",
     "sigmoid",
     "sin",
-    "slope_by_edges",
-    "slope_by_paths",
     "softmax",
-    "spread",
     "squared_error",
+    "sum_to_shape",
     "take",
     "tanh",
-    "torch_twin",
+    "tape_bytes",
+    "to_torch",
     "total",
     "transpose",
-    "two_neurons",
+    "two_neuron_network",
     "value_and_gradients",
 ]

@@ -1,10 +1,10 @@
-"""The graph: an expression is built first, differentiated into another, and filled with numbers later (book sec. 2.1).
+"""Symbolic computation graphs: built first, differentiated as graphs, evaluated later (book sec. 2.1).
 
 x = Symbol("x")
 y = x * sin(x)
-(slope,) = differentiate(y, [x])               # symbol-to-symbol: again a graph
-(curvature,) = differentiate(slope, [x])
-Program([x], [y, slope, curvature])(np.array(2.0))
+(derivative,) = differentiate(y, [x])          # symbol-to-symbol: again a graph
+(second,) = differentiate(derivative, [x])
+Program([x], [y, derivative, second])(np.array(2.0))
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +12,16 @@ from typing import cast
 
 import numpy as np
 
-from parnassus.autodiff.operation import Array, Known, Operation, Shape, Traced, Value
+from parnassus.autodiff.derivative_rules import Array, ArrayLike, Operation, Shape, Traced, Value
 from parnassus.autodiff.operations import Arithmetic
-from parnassus.autodiff.sweeps import in_order, sweep_back
+from parnassus.autodiff.reverse_mode import accumulate_gradients, topological_order
 
 
 class Symbol(Arithmetic):
-    """A named place for a number or an array of this shape; or, made by an operation, for its result."""
+    """A named placeholder for an array of this shape, or the result of an operation."""
 
     __slots__ = ("_shape", "arguments", "constant", "name", "operation")
-    rank = 1
+    level = 1
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Symbol(Arithmetic):
     def shape(self) -> Shape:
         return self._shape
 
-    def carry(self, operation: Operation, arguments: tuple[Value, ...]) -> "Symbol":
-        """Remember, and compute nothing but the shape."""
+    def trace(self, operation: Operation, arguments: tuple[Value, ...]) -> "Symbol":
+        """Record the operation; only the shape is computed."""
         with np.errstate(all="ignore"):
-            shape = np.shape(operation.value(*map(_stand_in, arguments)))
+            shape = np.shape(operation.value(*map(_placeholder, arguments)))
         return Symbol(operation.name, shape, operation=operation, arguments=arguments)
 
     def __repr__(self) -> str:
@@ -53,8 +53,8 @@ class Symbol(Arithmetic):
         return f"{self.name}({inside})" if self.operation is not None else self.name
 
 
-def constant(value: Known, name: str = "") -> Symbol:
-    """A symbol whose number is known beforehand."""
+def constant(value: ArrayLike, name: str = "") -> Symbol:
+    """A symbol with a fixed value."""
     array = np.asarray(value, dtype=np.float64)
     return Symbol(name or f"{value}", array.shape, constant=array)
 
@@ -63,23 +63,23 @@ def differentiate(output: Symbol, inputs: Sequence[Symbol], seed: Symbol | None 
     """Graphs of ∇_x (seed · output) for each input x (book eq. 2.2). A scalar output needs no seed."""
     if seed is None and output.shape != ():
         raise ValueError(
-            f"an output of shape {output.shape} has no gradient, only a Jacobian; give a seed of that shape for Jᵀ seed"
+            f"a non-scalar output needs a seed of its shape, for Jᵀ seed; got no seed for shape {output.shape}"
         )
     start = constant(1.0, "1") if seed is None else seed
     if start.shape != output.shape:
         raise ValueError(f"the seed must have the shape of the output; got {start.shape} for {output.shape}")
-    found = sweep_back(output, inputs, start, lambda node: cast("Value", node))
+    found = accumulate_gradients(output, inputs, start, lambda node: cast("Value", node))
     return [
         constant(np.zeros(x.shape), "0") if g is None else cast("Symbol", g) for x, g in zip(inputs, found, strict=True)
     ]
 
 
-def forward_pass(outputs: Sequence[Symbol], values: Mapping[Symbol, Known]) -> dict[Symbol, Array]:
-    """The value of every node on the way to the outputs, kept for whoever comes back this way (Zhao sec. 5)."""
+def forward_pass(outputs: Sequence[Symbol], values: Mapping[Symbol, ArrayLike]) -> dict[Symbol, Array]:
+    """The value of every node that the outputs depend on, as stored for the backward pass (Zhao sec. 5)."""
     found: dict[Symbol, Array] = {}
-    for node in in_order(*outputs):
+    for node in topological_order(*outputs):
         if node in values:
-            found[node] = _checked(node, values[node])
+            found[node] = _as_array(node, values[node])
         elif node.operation is not None:
             x = (found[each] if isinstance(each, Symbol) else each for each in node.arguments)
             found[node] = np.asarray(node.operation.value(*x))
@@ -91,54 +91,54 @@ def forward_pass(outputs: Sequence[Symbol], values: Mapping[Symbol, Known]) -> d
 
 
 class Program:
-    """A graph as a function of arrays: its order is settled once, and then each call only computes."""
+    """A graph compiled into a function of arrays: nodes are ordered once, calls only compute."""
 
     def __init__(self, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> None:
-        inner = [node for node in in_order(*outputs) if node not in inputs]
+        inner = [node for node in topological_order(*outputs) if node not in inputs]
         missing = [node for node in inner if node.operation is None and node.constant is None]
         if missing:
             raise ValueError(f"the graph needs values for {_names(missing)}; its inputs are {_names(inputs)}")
         self.inputs = tuple(inputs)
-        self._held: list[Value] = []  # constants in their places, and room for everything else
-        place: dict[Symbol, int] = {}
+        self._slots: list[Value] = []  # constants, and a slot for every other value
+        slot: dict[Symbol, int] = {}
         self._instructions: list[tuple[int, Callable[..., Array], list[int]]] = []
         for node in [*inputs, *inner]:
-            places = [place[x] if isinstance(x, Symbol) else self._keep(x) for x in node.arguments]
-            place[node] = self._keep(0.0 if node.constant is None else node.constant)
+            arguments = [slot[x] if isinstance(x, Symbol) else self._add_slot(x) for x in node.arguments]
+            slot[node] = self._add_slot(0.0 if node.constant is None else node.constant)
             if node.operation is not None and node not in inputs:
-                self._instructions.append((place[node], node.operation.value, places))
-        self._inputs = [place[node] for node in inputs]
-        self._outputs = [place[node] for node in outputs]
+                self._instructions.append((slot[node], node.operation.value, arguments))
+        self._inputs = [slot[node] for node in inputs]
+        self._outputs = [slot[node] for node in outputs]
 
-    def __call__(self, *values: Known) -> list[Array]:
-        """The outputs for these values of the inputs, in the order both were given."""
+    def __call__(self, *values: ArrayLike) -> list[Array]:
+        """The outputs for these values of the inputs, in the order of construction."""
         if len(values) != len(self.inputs):
             raise ValueError(f"the program takes values for {_names(self.inputs)}; got {len(values)} values")
-        held = list(self._held)
-        for place, node, value in zip(self._inputs, self.inputs, values, strict=True):
-            held[place] = _checked(node, value)
-        for place, compute, places in self._instructions:
-            held[place] = compute(*[held[each] for each in places])
-        return [np.asarray(held[place]) for place in self._outputs]
+        slots = list(self._slots)
+        for slot, node, value in zip(self._inputs, self.inputs, values, strict=True):
+            slots[slot] = _as_array(node, value)
+        for slot, compute, arguments in self._instructions:
+            slots[slot] = compute(*[slots[each] for each in arguments])
+        return [np.asarray(slots[slot]) for slot in self._outputs]
 
-    def _keep(self, value: Value) -> int:
-        self._held.append(value)
-        return len(self._held) - 1
+    def _add_slot(self, value: Value) -> int:
+        self._slots.append(value)
+        return len(self._slots) - 1
 
 
-def _checked(node: Symbol, value: Known) -> Array:
+def _as_array(node: Symbol, value: ArrayLike) -> Array:
     array = np.asarray(value)
     if array.shape != node.shape:
         raise ValueError(f"{node.name} has shape {node.shape}; got a value of shape {array.shape}")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def _stand_in(x: Value) -> Known:
-    """Any numbers of the right shape will tell the shape of the result."""
+def _placeholder(x: Value) -> ArrayLike:
+    """An array of the right shape, from which the shape of a result is inferred."""
     if isinstance(x, Symbol):
         return np.ones(x.shape)
     if isinstance(x, Traced):
-        raise ValueError(f"a graph holds symbols and numbers; got a {type(x).__name__}")
+        raise ValueError(f"a graph needs symbols or arrays; got a {type(x).__name__}")
     return x
 
 

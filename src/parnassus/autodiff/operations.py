@@ -1,46 +1,46 @@
-"""The table of operations: each with its value, and its derivative rules written once (book sec. 2.1).
+"""Differentiable operations: arithmetic, elementary functions, reductions and matrix products (book sec. 2.1).
 
-Everything here works on NumPy arrays, on variables of the tape, on symbols of a graph and on dual numbers alike.
+All of them accept NumPy arrays, variables of the tape, symbols of a graph and dual numbers.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import erf as erf_of_a_number
+from math import erf as scalar_erf
 from math import pi, sqrt
 from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from parnassus.autodiff.operation import (
+from parnassus.autodiff.derivative_rules import (
     Array,
-    Known,
+    ArrayLike,
     Operation,
     Shape,
     Term,
     Traced,
     Value,
+    broadcast_to,
     elementwise,
-    fit,
     multilinear,
     shape_of,
-    spread,
+    sum_to_shape,
 )
 
 Index: TypeAlias = int | slice | tuple[object, ...] | np.ndarray
-"""Whatever picks entries of an array: positions, slices, arrays of positions."""
+"""An index of an array: integers, slices, arrays of integers."""
 
-# Arithmetic. Sums pass what comes to them unchanged, up to broadcasting.
+# Arithmetic. The derivatives of sums are identities up to broadcasting.
 add = Operation(
     "+",
     np.add,
-    (lambda g, _y, a, _b: fit(g, shape_of(a)), lambda g, _y, _a, b: fit(g, shape_of(b))),
-    (lambda t, y, _a, _b: spread(t, shape_of(y)), lambda t, y, _a, _b: spread(t, shape_of(y))),
+    (lambda g, _y, a, _b: sum_to_shape(g, shape_of(a)), lambda g, _y, _a, b: sum_to_shape(g, shape_of(b))),
+    (lambda t, y, _a, _b: broadcast_to(t, shape_of(y)), lambda t, y, _a, _b: broadcast_to(t, shape_of(y))),
 )
 subtract = Operation(
     "−",
     np.subtract,
-    (lambda g, _y, a, _b: fit(g, shape_of(a)), lambda g, _y, _a, b: fit(-g, shape_of(b))),
-    (lambda t, y, _a, _b: spread(t, shape_of(y)), lambda t, y, _a, _b: spread(-t, shape_of(y))),
+    (lambda g, _y, a, _b: sum_to_shape(g, shape_of(a)), lambda g, _y, _a, b: sum_to_shape(-g, shape_of(b))),
+    (lambda t, y, _a, _b: broadcast_to(t, shape_of(y)), lambda t, y, _a, _b: broadcast_to(-t, shape_of(y))),
 )
 negative = multilinear("−", np.negative, lambda g, _y, _x: -g)
 multiply = elementwise("×", np.multiply, lambda _y, _a, b: b, lambda _y, a, _b: a)
@@ -48,10 +48,10 @@ divide = elementwise("÷", np.divide, lambda _y, _a, b: 1 / b, lambda y, _a, b: 
 
 
 def _erf(x: Array) -> Array:
-    return np.asarray(np.vectorize(erf_of_a_number, otypes=[np.asarray(x).dtype])(x))
+    return np.asarray(np.vectorize(scalar_erf, otypes=[np.asarray(x).dtype])(x))
 
 
-# Functions of one number; where the slope is known from the value y, nothing is computed twice.
+# Elementary functions; derivatives use the value y where possible.
 exp = elementwise("exp", np.exp, lambda y, _x: y)
 log = elementwise("log", np.log, lambda _y, x: 1 / x)
 sin: Operation = elementwise("sin", np.sin, lambda _y, x: cos(x))
@@ -65,7 +65,7 @@ maximum = elementwise("max", np.maximum, lambda _y, a, b: (1 + sign(a - b)) / 2,
 
 
 def power(base: Term, exponent: Value) -> Term:
-    """The power base^exponent; an exponent that is traced, or an array, needs a positive base."""
+    """base^exponent; a traced or array-valued exponent needs a positive base."""
     if isinstance(exponent, Traced | np.ndarray):
         return exp(multiply(log(base), exponent))
     return _power(float(exponent))(base)
@@ -80,22 +80,22 @@ def _power(n: float) -> Operation:
     )
 
 
-# Products and the moving of entries: all linear, so the way back is the transpose.
+# Matrix products and indexing: linear, so the VJP is the transpose.
 _product = multilinear(
     "@",
     np.matmul,
-    lambda g, _y, a, b: fit(g @ transpose(b), shape_of(a)),
-    lambda g, _y, a, b: fit(transpose(a) @ g, shape_of(b)),
+    lambda g, _y, a, b: sum_to_shape(g @ transpose(b), shape_of(a)),
+    lambda g, _y, a, b: sum_to_shape(transpose(a) @ g, shape_of(b)),
 )
 transpose: Operation = multilinear("ᵀ", lambda x: x.swapaxes(-1, -2), lambda g, _y, _x: transpose(g))
-"""The last two axes exchanged."""
+"""Exchanges the last two axes."""
 
 
 def matmul(a: Term, b: Value) -> Term:
     """Matrix product over the last two axes; a vector is a row on the left and a column on the right."""
     rows, columns = shape_of(a), shape_of(b)
     if not rows or not columns or rows[-1] != columns[-2 if len(columns) > 1 else 0]:
-        raise ValueError(f"a product needs as many columns on the left as rows on the right; got {rows} and {columns}")
+        raise ValueError(f"inner dimensions of a matrix product must agree; got shapes {rows} and {columns}")
     if len(rows) > 1 and len(columns) > 1:
         return _product(a, b)
     left = reshape(a, (1, *rows)) if len(rows) == 1 else a
@@ -117,7 +117,7 @@ def _reshape(shape: Shape) -> Operation:
 
 
 def take(x: Term, index: Index) -> Term:
-    """x[index]; on the way back each gradient is added at the place its value came from."""
+    """x[index]; its VJP adds each gradient at the index its value was taken from."""
     shape = shape_of(x)
 
     def put(g: Array) -> Array:
@@ -125,23 +125,23 @@ def take(x: Term, index: Index) -> Term:
         np.add.at(whole, cast("int", index), g)
         return whole
 
-    picking = multilinear("take", lambda value: value[index], lambda g, _y, _x: placing(g))
-    placing = multilinear("put", put, lambda g, _y, _x: picking(g))
-    return picking(x)
+    gather = multilinear("take", lambda value: value[index], lambda g, _y, _x: scatter(g))
+    scatter = multilinear("put", put, lambda g, _y, _x: gather(g))
+    return gather(x)
 
 
 def total(x: Term, axis: int | Sequence[int] | None = None) -> Term:
-    """The sum over some axes, or over all; the axes are gone afterwards."""
+    """The sum over some or all axes, which are removed."""
     shape = shape_of(x)
-    gone = {each % len(shape) for each in _axes(axis, len(shape))}
-    kept = tuple(1 if place in gone else size for place, size in enumerate(shape))
-    leading = gone == set(range(len(gone)))  # then `fit` drops them by itself
-    left = tuple(size for place, size in enumerate(shape) if place not in gone)
-    return fit(x, left) if leading else reshape(fit(x, kept), left)
+    summed = {each % len(shape) for each in _axes(axis, len(shape))}
+    kept = tuple(1 if position in summed else size for position, size in enumerate(shape))
+    leading = summed == set(range(len(summed)))  # then `sum_to_shape` removes them itself
+    remaining = tuple(size for position, size in enumerate(shape) if position not in summed)
+    return sum_to_shape(x, remaining) if leading else reshape(sum_to_shape(x, kept), remaining)
 
 
 def mean(x: Term, axis: int | Sequence[int] | None = None) -> Term:
-    """The mean over some axes, or over all."""
+    """The mean over some or all axes, which are removed."""
     shape = shape_of(x)
     count = int(np.prod([shape[each] for each in _axes(axis, len(shape))]))
     return multiply(total(x, axis), 1 / count)
@@ -150,56 +150,56 @@ def mean(x: Term, axis: int | Sequence[int] | None = None) -> Term:
 def _axes(axis: int | Sequence[int] | None, dimensions: int) -> Sequence[int]:
     axes = range(dimensions) if axis is None else (axis,) if isinstance(axis, int) else axis
     if any(not -dimensions <= each < dimensions for each in axes):
-        raise ValueError(f"axes must be from {-dimensions} to {dimensions - 1}; got axis={axis}")
+        raise ValueError(f"axis must lie in {-dimensions} … {dimensions - 1}; got axis={axis}")
     return axes
 
 
-Own = TypeVar("Own", bound="Arithmetic")
+Self = TypeVar("Self", bound="Arithmetic")
 
 
 class Arithmetic(Traced):
-    """Traced things under the operators of Python."""
+    """Python's arithmetic operators for traced values."""
 
     __slots__ = ()
 
-    def __add__(self: Own, other: Value) -> Own:
+    def __add__(self: Self, other: Value) -> Self:
         return add(self, other)
 
-    def __radd__(self: Own, other: Known) -> Own:
-        return cast("Own", add(other, self))
+    def __radd__(self: Self, other: ArrayLike) -> Self:
+        return cast("Self", add(other, self))
 
-    def __sub__(self: Own, other: Value) -> Own:
+    def __sub__(self: Self, other: Value) -> Self:
         return subtract(self, other)
 
-    def __rsub__(self: Own, other: Known) -> Own:
-        return cast("Own", subtract(other, self))
+    def __rsub__(self: Self, other: ArrayLike) -> Self:
+        return cast("Self", subtract(other, self))
 
-    def __mul__(self: Own, other: Value) -> Own:
+    def __mul__(self: Self, other: Value) -> Self:
         return multiply(self, other)
 
-    def __rmul__(self: Own, other: Known) -> Own:
-        return cast("Own", multiply(other, self))
+    def __rmul__(self: Self, other: ArrayLike) -> Self:
+        return cast("Self", multiply(other, self))
 
-    def __truediv__(self: Own, other: Value) -> Own:
+    def __truediv__(self: Self, other: Value) -> Self:
         return divide(self, other)
 
-    def __rtruediv__(self: Own, other: Known) -> Own:
-        return cast("Own", divide(other, self))
+    def __rtruediv__(self: Self, other: ArrayLike) -> Self:
+        return cast("Self", divide(other, self))
 
-    def __pow__(self: Own, exponent: Value) -> Own:
+    def __pow__(self: Self, exponent: Value) -> Self:
         return power(self, exponent)
 
-    def __rpow__(self: Own, base: Known) -> Own:
-        return cast("Own", power(base, self))
+    def __rpow__(self: Self, base: ArrayLike) -> Self:
+        return cast("Self", power(base, self))
 
-    def __matmul__(self: Own, other: Value) -> Own:
+    def __matmul__(self: Self, other: Value) -> Self:
         return matmul(self, other)
 
-    def __rmatmul__(self: Own, other: Known) -> Own:
-        return cast("Own", matmul(other, self))
+    def __rmatmul__(self: Self, other: ArrayLike) -> Self:
+        return cast("Self", matmul(other, self))
 
-    def __neg__(self: Own) -> Own:
+    def __neg__(self: Self) -> Self:
         return negative(self)
 
-    def __getitem__(self: Own, index: Index) -> Own:
+    def __getitem__(self: Self, index: Index) -> Self:
         return take(self, index)

@@ -1,8 +1,7 @@
-"""Networks that look at pictures through sliding filters."""
+"""Convolutional networks: LeNet, ResNet and ResNeXt, and image augmentation."""
 
 from parnassus.convolution.augmentation import random_affine
-from parnassus.convolution.feature_network import FeatureNetwork, Features, SampleQuality, inception, sample_quality
-from parnassus.convolution.lenet import Convolve, filters, lenet
+from parnassus.convolution.lenet import ConvBlock, first_filters, lenet
 from parnassus.convolution.residual import (
     basic_block,
     bottleneck_block,
@@ -14,20 +13,15 @@ from parnassus.convolution.residual import (
 )
 
 __all__ = [
-    "Convolve",
-    "FeatureNetwork",
-    "Features",
-    "SampleQuality",
+    "ConvBlock",
     "basic_block",
     "bottleneck_block",
-    "filters",
+    "first_filters",
     "grouped_block",
-    "inception",
     "lenet",
     "random_affine",
     "resnet",
     "resnet18",
     "resnet50",
     "resnext50",
-    "sample_quality",
 ]

@@ -1,4 +1,4 @@
-"""Pictures moved, turned and scaled a little at random: more data from the same data."""
+"""Image augmentation by random affine transforms."""
 
 from math import radians
 
@@ -11,24 +11,26 @@ from torch.nn.functional import affine_grid, grid_sample
 def random_affine(
     images: Float[Tensor, "batch channels height width"],
     *,
-    shift: float = 2.0,
-    turn: float = 10.0,
+    translate: float = 2.0,
+    degrees: float = 10.0,
     scale: float = 0.1,
 ) -> Float[Tensor, "batch channels height width"]:
-    """Each picture under its own small map: up to `shift` pixels, `turn` degrees, and 1 ± `scale` in size.
+    """A random affine transform of each image: translation, rotation and scaling.
 
-        source(p) = s R(φ) p + t,   φ, s and t uniform, p in the frame [−1, 1]²
+        source(p) = s R(φ) p + t,   p in [−1, 1]²
 
-    What lies outside is 0. Drawn on the pictures' device from torch's generator there.
+    φ, s and t are uniform: up to ± `degrees`, 1 ± `scale` and ± `translate` pixels. Pixels from outside are 0.
     """
-    if shift < 0 or turn < 0 or not 0 <= scale < 1:
-        raise ValueError(f"need shift ≥ 0, turn ≥ 0 and 0 ≤ scale < 1; got shift={shift}, turn={turn}, scale={scale}")
-    angle, size, across, up = 2 * torch.rand(4, len(images), device=images.device, dtype=images.dtype) - 1
-    angle, size = angle * radians(turn), 1 + scale * size
+    if translate < 0 or degrees < 0 or not 0 <= scale < 1:
+        raise ValueError(
+            f"translate and degrees must be ≥ 0 and scale in [0, 1); got {translate=}, {degrees=}, {scale=}"
+        )
+    angle, factor, horizontal, vertical = 2 * torch.rand(4, len(images), device=images.device, dtype=images.dtype) - 1
+    angle, factor = angle * radians(degrees), 1 + scale * factor
     height, width = images.shape[-2:]
     rows = [
-        torch.stack([size * angle.cos(), -size * angle.sin(), 2 * shift / width * across], 1),
-        torch.stack([size * angle.sin(), size * angle.cos(), 2 * shift / height * up], 1),
+        torch.stack([factor * angle.cos(), -factor * angle.sin(), 2 * translate / width * horizontal], 1),
+        torch.stack([factor * angle.sin(), factor * angle.cos(), 2 * translate / height * vertical], 1),
     ]
     grid = affine_grid(torch.stack(rows, 1), list(images.shape), align_corners=False)
     return grid_sample(images, grid, align_corners=False)

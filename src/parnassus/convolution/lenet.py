@@ -1,4 +1,4 @@
-"""LeNet: two convolutions that pool, then a few dense layers (LeCun et al. 1998)."""
+"""LeNet: two convolutions with pooling, then dense layers (LeCun et al. 1998)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,11 +11,11 @@ from parnassus.layers.classifier import Classifier
 from parnassus.layers.dense import Dense
 
 KERNEL = 5
-LEAST = 2 * (KERNEL + 1)  # halved by the first pooling, cut by the second kernel, halved again: one pixel must be left
+MIN_SIZE = 2 * (KERNEL + 1)  # leaves one pixel after pooling, the second convolution, and pooling
 
 
-class Convolve(nn.Module):
-    """pool(σ(K ⋆ x + b)): filters slide over the picture, each giving a map of where it answers."""
+class ConvBlock(nn.Module):
+    """pool(σ(K ⋆ x + b)): convolution, activation and pooling."""
 
     def __init__(self, convolution: nn.Conv2d, *, activation: Activation, pool: nn.Module) -> None:
         super().__init__()
@@ -38,14 +38,14 @@ def lenet(
     pool: type[nn.MaxPool2d | nn.AvgPool2d] = nn.MaxPool2d,
     dropout: float = 0.0,
 ) -> Classifier:
-    """A LeNet for pictures (channels, height, width): 5 × 5 filters, the first ones padded (LeCun et al. 1998).
+    """A LeNet for images (channels, height, width): 5 × 5 filters, the first padded (LeCun et al. 1998).
 
-    The defaults are LeNet-5's sizes, 61,706 numbers for 28 × 28 digits, with today's corner and pooling in place of
-    its tanh and averages. `dropout` stands before every dense layer.
+    Default sizes are those of LeNet-5, 61,706 parameters for 28 × 28 digits, with ReLU and maximum pooling instead of
+    tanh and averages. `dropout` is applied before every dense layer.
     """
     inputs, height, width = shape
-    if min(height, width) < LEAST:
-        raise ValueError(f"LeNet needs pictures of at least {LEAST} × {LEAST} pixels; got {height} × {width}")
+    if min(height, width) < MIN_SIZE:
+        raise ValueError(f"images must have at least {MIN_SIZE} × {MIN_SIZE} pixels; got {height} × {width}")
     rows, columns = ((side // 2 - KERNEL + 1) // 2 for side in (height, width))
     sizes = (channels[1] * rows * columns, *hidden, classes)
     first = nn.Conv2d(inputs, channels[0], KERNEL, padding=KERNEL // 2)
@@ -57,15 +57,15 @@ def lenet(
     dense[-1] = Dense(sizes[-2], classes)
     return Classifier(
         nn.Sequential(
-            Convolve(first, activation=activation, pool=pool(2)),
-            Convolve(second, activation=activation, pool=pool(2)),
+            ConvBlock(first, activation=activation, pool=pool(2)),
+            ConvBlock(second, activation=activation, pool=pool(2)),
             nn.Flatten(),
             *dense,
         )
     )
 
 
-def filters(model: Classifier) -> Float[Tensor, "filters channels height width"]:
-    """The first convolution's filters: what the network looks for in the picture itself."""
+def first_filters(model: Classifier) -> Float[Tensor, "first_filters channels height width"]:
+    """The filters of the first convolution."""
     first = next(module for module in model.modules() if isinstance(module, nn.Conv2d))
     return first.weight.detach()

@@ -1,7 +1,7 @@
-"""ResNet and ResNeXt: blocks of convolutions that correct their input (Diehl sec. 1.6, Zhao sec. 8).
+"""ResNet and ResNeXt: residual networks of convolutions (Diehl sec. 1.6, Zhao sec. 8).
 
-A block is a function (inputs, outputs, stride) → module; a network is a stem, stages of blocks, a mean over the
-picture and a linear layer. No convolution has a bias: the batch normalisation behind it would take it away.
+A block is a function (inputs, outputs, stride) → module; a network is a stem, stages of blocks, global average pooling
+and a linear layer. Convolutions have no bias, because the batch normalisation after them would cancel it.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ from parnassus.layers.classifier import Classifier
 from parnassus.layers.residual import Residual
 
 Block: TypeAlias = Callable[[int, int, int], nn.Module]
-"""(input channels, output channels, stride) to a block."""
+"""From (input channels, output channels, stride) to a block."""
 
 
 def normalised_convolution(inputs: int, outputs: int, size: int, *, stride: int = 1, groups: int = 1) -> nn.Sequential:
-    """A convolution that keeps the picture's size but for the stride, then batch normalisation by channel.
+    """A convolution with "same" padding, then batch normalisation.
 
-    With g groups each output sees inputs/g channels: inputs · outputs · size²/g weights.
+    With g groups each output depends on inputs/g channels: inputs · outputs · size²/g weights.
     """
     convolution = nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, groups=groups, bias=False)
     nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
@@ -29,7 +29,7 @@ def normalised_convolution(inputs: int, outputs: int, size: int, *, stride: int 
 
 
 def matching_shortcut(inputs: int, outputs: int, stride: int) -> nn.Module | None:
-    """A 1×1 convolution where the block changes channels or size, else none: the identity (Diehl sec. 1.6)."""
+    """A 1×1 convolution if the block changes channels or size, else None for the identity (Diehl sec. 1.6)."""
     return None if inputs == outputs and stride == 1 else normalised_convolution(inputs, outputs, 1, stride=stride)
 
 
@@ -44,14 +44,14 @@ def basic_block(inputs: int, outputs: int, stride: int = 1) -> Residual:
 
 
 def bottleneck_block(inputs: int, outputs: int, stride: int = 1) -> Residual:
-    """Narrow to a quarter by 1×1, work at 3×3, widen by 1×1: the block of ResNet-50 (Diehl sec. 1.6).
+    """1×1 to a quarter of the channels, 3×3, 1×1 back: the block of ResNet-50 (Diehl sec. 1.6).
 
         y = ReLU(s(x) + BN C₁ₓ₁ ReLU(BN C₃ₓ₃ ReLU(BN C₁ₓ₁ x)))
 
-    The excerpt has lost everything between its first convolution and the last normalisation. Its stride stands in the
-    first convolution, as here; torchvision has it in the second.
+    The printed excerpt lacks everything between its first convolution and the last normalisation. The stride is in the
+    first convolution, as in the text; torchvision has it in the second.
     """
-    filters = _share(outputs, 4)
+    filters = _divide(outputs, 4)
     body = nn.Sequential(
         *normalised_convolution(inputs, filters, 1, stride=stride),
         nn.ReLU(),
@@ -63,10 +63,10 @@ def bottleneck_block(inputs: int, outputs: int, stride: int = 1) -> Residual:
 
 
 def grouped_block(inputs: int, outputs: int, stride: int = 1, *, groups: int = 32) -> Residual:
-    """The bottleneck of ResNeXt: half the channels inside, their 3×3 convolution split into groups (Zhao sec. 8)."""
-    width = _share(outputs, 2)
+    """The bottleneck block of ResNeXt: half the channels inside, grouped 3×3 convolution (Zhao sec. 8)."""
+    width = _divide(outputs, 2)
     if width % groups:
-        raise ValueError(f"groups must divide half the outputs; got outputs={outputs}, groups={groups}")
+        raise ValueError(f"groups must divide outputs / 2; got outputs={outputs}, groups={groups}")
     body = nn.Sequential(
         *normalised_convolution(inputs, width, 1),
         nn.ReLU(),
@@ -77,15 +77,15 @@ def grouped_block(inputs: int, outputs: int, stride: int = 1, *, groups: int = 3
     return Residual(body, matching_shortcut(inputs, outputs, stride), activation=relu)
 
 
-def photo_stem(channels: int, width: int) -> nn.Sequential:
-    """7×7 with stride 2, then 3×3 maxima with stride 2: a photograph to a sixteenth of its pixels (Zhao sec. 8)."""
+def imagenet_stem(channels: int, width: int) -> nn.Sequential:
+    """7×7 convolution with stride 2, then 3×3 maximum pooling with stride 2 (Zhao sec. 8)."""
     return nn.Sequential(
         *normalised_convolution(channels, width, 7, stride=2), nn.ReLU(), nn.MaxPool2d(3, stride=2, padding=1)
     )
 
 
 def small_stem(channels: int, width: int) -> nn.Sequential:
-    """3×3 with stride 1, for pictures of a few pixels."""
+    """3×3 convolution with stride 1, for small images."""
     return nn.Sequential(*normalised_convolution(channels, width, 3), nn.ReLU())
 
 
@@ -98,13 +98,14 @@ def resnet(
     widths: Sequence[int],
     inputs: int = 64,
 ) -> Classifier:
-    """Stages of `counts` blocks at `widths` channels behind a stem of `inputs` channels (Diehl sec. 1.6, Zhao sec. 8).
+    """Stages of `counts` blocks with `widths` channels after a stem of `inputs` channels (Diehl sec. 1.6, Zhao sec. 8).
 
-    From the second stage on, the first block of each halves height and width.
+    The first block of every stage but the first halves height and width.
     """
     if len(counts) != len(widths) or min(counts, default=0) < 1:
         raise ValueError(
-            f"each stage needs a width and at least one block; got counts={tuple(counts)}, widths={tuple(widths)}"
+            "counts and widths must have one entry per stage, counts at least 1; "
+            f"got counts={tuple(counts)}, widths={tuple(widths)}"
         )
     blocks: list[nn.Module] = []
     for stage, (count, width) in enumerate(zip(counts, widths, strict=True)):
@@ -117,20 +118,22 @@ def resnet(
 
 def resnet18(classes: int = 1_000, *, channels: int = 3) -> Classifier:
     """ResNet-18: 2, 2, 2, 2 basic blocks; 11,689,512 parameters with 1,000 classes (Zhao sec. 8)."""
-    return resnet(photo_stem(channels, 64), classes, block=basic_block, counts=(2, 2, 2, 2), widths=(64, 128, 256, 512))
+    return resnet(
+        imagenet_stem(channels, 64), classes, block=basic_block, counts=(2, 2, 2, 2), widths=(64, 128, 256, 512)
+    )
 
 
 def resnet50(classes: int = 1_000, *, channels: int = 3) -> Classifier:
     """ResNet-50: 3, 4, 6, 3 bottleneck blocks; 25,557,032 parameters with 1,000 classes (Diehl sec. 1.6)."""
     return resnet(
-        photo_stem(channels, 64), classes, block=bottleneck_block, counts=(3, 4, 6, 3), widths=(256, 512, 1024, 2048)
+        imagenet_stem(channels, 64), classes, block=bottleneck_block, counts=(3, 4, 6, 3), widths=(256, 512, 1024, 2048)
     )
 
 
 def resnext50(classes: int = 1_000, *, channels: int = 3, groups: int = 32) -> Classifier:
     """ResNeXt-50: ResNet-50 with grouped blocks; 25,028,904 parameters with 1,000 classes (Zhao sec. 8)."""
     return resnet(
-        photo_stem(channels, 64),
+        imagenet_stem(channels, 64),
         classes,
         block=partial(grouped_block, groups=groups),
         counts=(3, 4, 6, 3),
@@ -138,7 +141,7 @@ def resnext50(classes: int = 1_000, *, channels: int = 3, groups: int = 32) -> C
     )
 
 
-def _share(outputs: int, parts: int) -> int:
-    if outputs % parts:
-        raise ValueError(f"the outputs of this block must be a multiple of {parts}; got outputs={outputs}")
-    return outputs // parts
+def _divide(outputs: int, divisor: int) -> int:
+    if outputs % divisor:
+        raise ValueError(f"outputs must be a multiple of {divisor}; got outputs={outputs}")
+    return outputs // divisor

@@ -1,34 +1,11 @@
-"""Diffusion models: schedules, the process, objectives, samplers, guidance and the model that joins them."""
+"""Diffusion models: noise schedules, objectives, scores, networks, samplers, guidance."""
 
-from parnassus.diffusion.annealed_langevin import annealed_langevin, annealed_langevin_path
-from parnassus.diffusion.brownian import ito_sum, quadratic_variation, refine, stratonovich_sum, wiener
-from parnassus.diffusion.conditioning import (
-    Concatenation,
-    ConditionedMLP,
-    CrossAttention,
-    FiLM,
-    Multiplication,
-    SelfAttention,
-)
-from parnassus.diffusion.ddpm import DDPM
-from parnassus.diffusion.denoisers import ResidualMLP, TimeMLP, sinusoidal_embedding
-from parnassus.diffusion.elbo import ElboTerms, elbo_terms
-from parnassus.diffusion.energy_score import EnergyScore
-from parnassus.diffusion.euler_maruyama import euler_maruyama, euler_maruyama_path
-from parnassus.diffusion.fokker_planck import fokker_planck, fokker_planck_path, heat_kernel, stationary_density
-from parnassus.diffusion.guidance import classifier_guided, clipped, guided, guided_at_once
-from parnassus.diffusion.inversion import encode, encode_path, reconstruct
-from parnassus.diffusion.langevin import adjusted_langevin, langevin, langevin_path
-from parnassus.diffusion.learned_variance import hybrid, learned_ddpm, optimal_variance
-from parnassus.diffusion.noise_levels import geometric_levels
-from parnassus.diffusion.noisy_classifier import NoisyClassifier
-from parnassus.diffusion.ornstein_uhlenbeck import OrnsteinUhlenbeck
-from parnassus.diffusion.predictions import DATA, NOISE, SCORE, VELOCITY, AsNoise, Prediction
-from parnassus.diffusion.probability_flow import flow_field, flow_log_prob, follow
-from parnassus.diffusion.process import diffuse, posterior_mean, posterior_variance
-from parnassus.diffusion.reverse_time import denoised, reverse, reverse_path
-from parnassus.diffusion.samplers import ddim, ddim_path, ddpm, ddpm_path, even_grid, slerp
-from parnassus.diffusion.schedules import (
+from parnassus.diffusion.chain.elbo import ElboTerms, elbo_terms
+from parnassus.diffusion.chain.forward_process import diffuse
+from parnassus.diffusion.chain.gaussian_posterior import posterior_mean, posterior_variance
+from parnassus.diffusion.chain.learned_variance import hybrid_objective, learned_variance_ddpm, optimal_variance
+from parnassus.diffusion.chain.predictions import DATA, NOISE, SCORE, VELOCITY, NoisePredictor, Prediction
+from parnassus.diffusion.chain.schedules import (
     LearnableSchedule,
     Schedule,
     constant_schedule,
@@ -36,30 +13,79 @@ from parnassus.diffusion.schedules import (
     linear_schedule,
     sigmoid_schedule,
 )
-from parnassus.diffusion.score_matching import (
-    denoising_matching,
-    explicit_matching,
-    implicit_matching,
-    matching_at_levels,
-    sliced_matching,
+from parnassus.diffusion.chain.surrogate_loss import score_surrogate_loss, surrogate_loss
+from parnassus.diffusion.continuous.brownian_motion import (
+    ito_sum,
+    quadratic_variation,
+    refine_path,
+    stratonovich_sum,
+    wiener_process,
 )
-from parnassus.diffusion.score_model import ScoreModel
-from parnassus.diffusion.score_sde import ScoreSDE, matching_in_time
-from parnassus.diffusion.sde import (
+from parnassus.diffusion.continuous.euler_maruyama import euler_maruyama, euler_maruyama_path
+from parnassus.diffusion.continuous.fokker_planck import (
+    fokker_planck,
+    fokker_planck_path,
+    heat_kernel,
+    stationary_density,
+)
+from parnassus.diffusion.continuous.ornstein_uhlenbeck import OrnsteinUhlenbeck
+from parnassus.diffusion.continuous.probability_flow import (
+    probability_flow_field,
+    probability_flow_log_prob,
+    solve_probability_flow,
+)
+from parnassus.diffusion.continuous.reverse_sde import denoise, reverse_sde, reverse_sde_path
+from parnassus.diffusion.continuous.sde import (
     NoisingSDE,
-    of_schedule,
+    sde_from_schedule,
     sub_variance_preserving,
-    time_of,
-    towards_data,
+    time_at_noise_ratio,
     variance_exploding,
     variance_preserving,
 )
-from parnassus.diffusion.solvers import dpm, dpm_path, heun, heun_path
-from parnassus.diffusion.surrogate import score_surrogate, surrogate
-from parnassus.diffusion.transformer import DiffusionTransformer
-from parnassus.diffusion.tweedie import tweedie_covariance, tweedie_mean
-from parnassus.diffusion.unet import UNet
-from parnassus.diffusion.variational_diffusion import RisingCurve, VariationalDiffusion
+from parnassus.diffusion.continuous.time_grids import reverse_times
+from parnassus.diffusion.guidance import (
+    batched_classifier_free_guidance,
+    classifier_free_guidance,
+    classifier_guidance,
+    clip_x0,
+)
+from parnassus.diffusion.models.ddpm import DDPM
+from parnassus.diffusion.models.score_model import ScoreModel
+from parnassus.diffusion.models.score_sde import ScoreSDE, continuous_score_matching
+from parnassus.diffusion.models.variational_diffusion import MonotoneCurve, VariationalDiffusion
+from parnassus.diffusion.networks.conditioning import (
+    Concatenation,
+    ConditionedMLP,
+    CrossAttention,
+    FiLM,
+    Multiplication,
+    SelfAttention,
+)
+from parnassus.diffusion.networks.diffusion_transformer import DiffusionTransformer
+from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP, TimeMLP
+from parnassus.diffusion.networks.noisy_classifier import NoisyClassifier
+from parnassus.diffusion.networks.timestep_embedding import sinusoidal_embedding
+from parnassus.diffusion.networks.unet import UNet
+from parnassus.diffusion.samplers.annealed_langevin import annealed_langevin, annealed_langevin_path
+from parnassus.diffusion.samplers.ddim import ddim, ddim_path
+from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_inversion_path, ddim_reconstruction
+from parnassus.diffusion.samplers.ddpm import ddpm, ddpm_path
+from parnassus.diffusion.samplers.dpm_solver import dpm, dpm_path
+from parnassus.diffusion.samplers.heun import heun, heun_path
+from parnassus.diffusion.samplers.langevin import adjusted_langevin, langevin, langevin_path
+from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
+from parnassus.diffusion.scores.noise_levels import geometric_levels
+from parnassus.diffusion.scores.score_matching import (
+    denoising_score_matching,
+    explicit_score_matching,
+    implicit_score_matching,
+    multiscale_score_matching,
+    sliced_score_matching,
+)
+from parnassus.diffusion.scores.tweedie import tweedie_covariance, tweedie_mean
+from parnassus.probability.distributions.slerp import slerp
 
 __all__ = [
     "DATA",
@@ -67,22 +93,22 @@ __all__ = [
     "NOISE",
     "SCORE",
     "VELOCITY",
-    "AsNoise",
     "Concatenation",
     "ConditionedMLP",
     "CrossAttention",
     "DiffusionTransformer",
     "ElboTerms",
-    "EnergyScore",
+    "EnergyBasedScore",
     "FiLM",
     "LearnableSchedule",
+    "MonotoneCurve",
     "Multiplication",
+    "NoisePredictor",
     "NoisingSDE",
     "NoisyClassifier",
     "OrnsteinUhlenbeck",
     "Prediction",
     "ResidualMLP",
-    "RisingCurve",
     "Schedule",
     "ScoreModel",
     "ScoreSDE",
@@ -93,69 +119,69 @@ __all__ = [
     "adjusted_langevin",
     "annealed_langevin",
     "annealed_langevin_path",
-    "classifier_guided",
-    "clipped",
+    "batched_classifier_free_guidance",
+    "classifier_free_guidance",
+    "classifier_guidance",
+    "clip_x0",
     "constant_schedule",
+    "continuous_score_matching",
     "cosine_schedule",
     "ddim",
+    "ddim_inversion",
+    "ddim_inversion_path",
     "ddim_path",
+    "ddim_reconstruction",
     "ddpm",
     "ddpm_path",
-    "denoised",
-    "denoising_matching",
+    "denoise",
+    "denoising_score_matching",
     "diffuse",
     "dpm",
     "dpm_path",
     "elbo_terms",
-    "encode",
-    "encode_path",
     "euler_maruyama",
     "euler_maruyama_path",
     "even_grid",
-    "explicit_matching",
-    "flow_field",
-    "flow_log_prob",
+    "explicit_score_matching",
     "fokker_planck",
     "fokker_planck_path",
-    "follow",
     "geometric_levels",
-    "guided",
-    "guided_at_once",
     "heat_kernel",
     "heun",
     "heun_path",
-    "hybrid",
-    "implicit_matching",
+    "hybrid_objective",
+    "implicit_score_matching",
     "ito_sum",
     "langevin",
     "langevin_path",
-    "learned_ddpm",
+    "learned_variance_ddpm",
     "linear_schedule",
-    "matching_at_levels",
-    "matching_in_time",
-    "of_schedule",
+    "multiscale_score_matching",
     "optimal_variance",
     "posterior_mean",
     "posterior_variance",
+    "probability_flow_field",
+    "probability_flow_log_prob",
     "quadratic_variation",
-    "reconstruct",
-    "refine",
-    "reverse",
-    "reverse_path",
-    "score_surrogate",
+    "refine_path",
+    "reverse_sde",
+    "reverse_sde_path",
+    "reverse_times",
+    "score_surrogate_loss",
+    "sde_from_schedule",
     "sigmoid_schedule",
     "sinusoidal_embedding",
     "slerp",
-    "sliced_matching",
+    "sliced_score_matching",
+    "solve_probability_flow",
     "stationary_density",
     "stratonovich_sum",
     "sub_variance_preserving",
-    "surrogate",
-    "time_of",
-    "towards_data",
+    "surrogate_loss",
+    "time_at_noise_ratio",
     "tweedie_covariance",
     "tweedie_mean",
     "variance_exploding",
     "variance_preserving",
-    "wiener",
+    "wiener_process",
 ]

@@ -1,4 +1,4 @@
-"""Guidance: pull a sample towards a class, with a classifier or without one (book sec. 13.3)."""
+"""Classifier guidance, classifier-free guidance, and clipping of the predicted data (book sec. 13.3)."""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -7,13 +7,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.diffusion.process import Denoiser, spread, x0_from_noise
-from parnassus.diffusion.schedules import Schedule
+from parnassus.diffusion.chain.forward_process import Denoiser, extract
+from parnassus.diffusion.chain.predictions import x0_from_noise
+from parnassus.diffusion.chain.schedules import Schedule
 
 
 @runtime_checkable
 class ConditionalDenoiser(Protocol):
-    """ε(x_t, t, label); without a label, or with the null label, it must say what it believes of all classes."""
+    """ε(x_t, t, label); without a label, or with the null label, the unconditional prediction."""
 
     def __call__(self, x: Tensor, t: Tensor, label: Tensor | None = None) -> Tensor: ...
 
@@ -21,20 +22,21 @@ class ConditionalDenoiser(Protocol):
 def guided_noise(
     conditional: Float[Tensor, "batch *event"], unconditional: Float[Tensor, "batch *event"], scale: float
 ) -> Float[Tensor, "batch *event"]:
-    """ε_s = s ε(x_t | y) + (1 − s) ε(x_t), whose score is s ∇ log p(x|y) + (1 − s) ∇ log p(x) (book eq. 13.97).
+    """ε_s = s ε(x_t | y) + (1 − s) ε(x_t) (book eq. 13.97).
 
-    s = 0 ignores the class, s = 1 is the plain conditional model, s > 1 overdoes it.
+    Its score is s ∇ log p(x|y) + (1 − s) ∇ log p(x). s = 0 is the unconditional model, s = 1 the conditional model,
+    s > 1 amplifies the class.
     """
     return unconditional + scale * (conditional - unconditional)
 
 
-def guidance_scale(weight: float) -> float:
+def scale_from_weight(weight: float) -> float:
     """The s = 1 + w that gives (1 + w) ε(x_t | y) − w ε(x_t) (book eq. 13.99, which calls s and w both γ)."""
     return 1 + weight
 
 
-def guided(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: float) -> Denoiser:
-    """Classifier-free guidance from one network that was trained with and without labels (book eq. 13.97)."""
+def classifier_free_guidance(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: float) -> Denoiser:
+    """Classifier-free guidance of one network trained with and without labels (book eq. 13.97)."""
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
         if scale == 1:
@@ -44,8 +46,10 @@ def guided(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: f
     return noise
 
 
-def guided_at_once(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: float, *, null: int) -> Denoiser:
-    """The same by one call on a doubled batch, labels and null labels: quicker for few examples (book eq. 13.97)."""
+def batched_classifier_free_guidance(
+    denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: float, *, null: int
+) -> Denoiser:
+    """The same by one call on a doubled batch, faster for small batches (book eq. 13.97)."""
     both = torch.cat([label, torch.full_like(label, null)])
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
@@ -55,10 +59,10 @@ def guided_at_once(denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], 
     return noise
 
 
-def guided_by_two(
+def two_network_guidance(
     conditional: ConditionalDenoiser, unconditional: Denoiser, label: Int[Tensor, " batch"], scale: float
 ) -> Denoiser:
-    """The same from two networks, trained apart, as the book has it (book sec. 13.3)."""
+    """The same for two separately trained networks, as in the book (book sec. 13.3)."""
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
         return guided_noise(conditional(x, t, label), unconditional(x, t), scale)
@@ -72,7 +76,7 @@ def class_gradient(
     t: Int[Tensor, " batch"],
     label: Int[Tensor, " batch"],
 ) -> Float[Tensor, "batch *event"]:
-    """∇ log p(y | x_t) by automatic differentiation, where `classifier(x, t)` gives logits (book eq. 13.92)."""
+    """∇ log p(y | x_t) for a `classifier(x, t)` that returns logits (book eq. 13.92)."""
     with torch.enable_grad():
         inside = x.detach().requires_grad_()
         log_prob = classifier(inside, t).log_softmax(1).gather(1, label[:, None])
@@ -80,49 +84,49 @@ def class_gradient(
     return gradient
 
 
-def classifier_guided(
+def classifier_guidance(
     denoiser: Denoiser,
     schedule: Schedule,
     classifier: Callable[[Tensor, Tensor], Tensor],
     label: Int[Tensor, " batch"],
     scale: float,
 ) -> Denoiser:
-    """ε − s √(1 − ᾱ_t) ∇ log p(y | x_t): guidance by a classifier that knows noise (book eqs. 13.92-13.93).
+    """ε − s √(1 − ᾱ_t) ∇ log p(y | x_t): classifier guidance (book eqs. 13.92-13.93).
 
-    `classifier(x, t)` gives log-probabilities or logits of every class.
+    `classifier(x, t)` returns log-probabilities or logits of all classes.
     """
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
-        towards = class_gradient(classifier, x, t, label)
-        return denoiser(x, t) - scale * spread((1 - schedule.alpha_bar).sqrt(), t, x) * towards
+        gradient = class_gradient(classifier, x, t, label)
+        return denoiser(x, t) - scale * extract((1 - schedule.alpha_bar).sqrt(), t, x) * gradient
 
     return noise
 
 
 def drop_labels(label: Int[Tensor, " batch"], null: int, rate: float) -> Int[Tensor, " batch"]:
-    """Replace each label by the `null` label with probability `rate`, so that one network learns both roles."""
+    """Replace each label by the `null` label with probability `rate`, for classifier-free guidance."""
     return label.masked_fill(torch.rand(label.shape, device=label.device) < rate, null)
 
 
-def watched(denoiser: Denoiser, schedule: Schedule) -> tuple[Denoiser, list[Tensor]]:
-    """The same denoiser, and a list that grows by its guess x̂_0 with each call."""
-    guesses: list[Tensor] = []
+def record_x0(denoiser: Denoiser, schedule: Schedule) -> tuple[Denoiser, list[Tensor]]:
+    """The same denoiser, and a list to which each call appends the prediction x̂_0."""
+    predictions: list[Tensor] = []
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
-        found = denoiser(x, t)
-        guesses.append(x0_from_noise(schedule, x, t, found))
-        return found
+        eps = denoiser(x, t)
+        predictions.append(x0_from_noise(schedule, x, t, eps))
+        return eps
 
-    return noise, guesses
+    return noise, predictions
 
 
-def clipped(denoiser: Denoiser, schedule: Schedule, low: float = -1.0, high: float = 1.0) -> Denoiser:
-    """The same denoiser kept to x̂_0 within [low, high], for data that cannot lie elsewhere."""
+def clip_x0(denoiser: Denoiser, schedule: Schedule, low: float = -1.0, high: float = 1.0) -> Denoiser:
+    """The same denoiser with x̂_0 clipped to [low, high], for bounded data."""
     signal, level = schedule.alpha_bar.sqrt(), (1 - schedule.alpha_bar).sqrt()
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
-        here, there = spread(signal, t, x), spread(level, t, x)
-        x0 = ((x - there * denoiser(x, t)) / here).clamp(low, high)
-        return (x - here * x0) / there
+        a, b = extract(signal, t, x), extract(level, t, x)
+        x0 = ((x - b * denoiser(x, t)) / a).clamp(low, high)
+        return (x - a * x0) / b
 
     return noise

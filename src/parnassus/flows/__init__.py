@@ -1,40 +1,40 @@
-"""Exact densities: autoregressive models of images, and flows that carry a simple density through invertible maps."""
+"""Models with exact likelihood: normalising flows and autoregressive models of images (book sec. 13.1)."""
 
-from parnassus.flows.actnorm import ActNorm
-from parnassus.flows.autoregressive import (
-    Autoregressive,
+from parnassus.flows.autoregressive.autoregressive_flow import (
+    AutoregressiveTransform,
     inverse_autoregressive_flow,
     masked_autoregressive_flow,
 )
-from parnassus.flows.batch_norm import BatchNormFlow
-from parnassus.flows.conditioners import RecurrentConditioner, SeparateConditioners
-from parnassus.flows.continuous import ContinuousTransform, Solver, TimeField, dopri5, dopri5_adjoint
-from parnassus.flows.contraction import (
-    SpectralBound,
-    contract,
-    contractive_mlp,
-    fixed_point_path,
-    lipschitz_swish,
-    solve_residual,
-    spectral_norm,
+from parnassus.flows.autoregressive.conditioners import RecurrentConditioner, SeparateConditioners
+from parnassus.flows.autoregressive.made import MADE, MaskedDense, autoregressive_masks, unit_degrees
+from parnassus.flows.autoregressive.rational_quadratic_spline import (
+    Knots,
+    inverse_rational_quadratic_spline,
+    rational_quadratic_spline,
 )
-from parnassus.flows.coupling import AffineCoupling, AlternatingCouplings, real_nvp, silenced
-from parnassus.flows.dequantisation import (
-    Dequantised,
+from parnassus.flows.autoregressive.synthesizers import AffineSynthesizer, SplineSynthesizer, Synthesizer
+from parnassus.flows.coupling.affine_coupling import AffineCoupling, AlternatingCouplings, zero_last_layer
+from parnassus.flows.coupling.neural_spline_flow import SynthesizerCoupling, neural_spline_flow
+from parnassus.flows.coupling.real_nvp import real_nvp
+from parnassus.flows.evaluation import nll_and_divergence, round_trip_error
+from parnassus.flows.flow import Chain, Flow, GaussianBase, InverseTransform, Invertible
+from parnassus.flows.flow_distribution import FlowDistribution
+from parnassus.flows.images.dequantisation import (
+    DequantisedFlow,
     Logit,
     bits_per_dimension,
+    count_grey_levels,
     dequantise,
-    grey_levels,
     independent_bits,
     quantise,
 )
-from parnassus.flows.distribution import FlowDistribution
-from parnassus.flows.flow import Chain, Flow, GaussianBase, Inverted, Invertible
-from parnassus.flows.gated_pixelcnn import GatedStack, gated_pixelcnn
-from parnassus.flows.image_flow import ConvNetwork, PixelNorm, glow_step, image_flow, real_nvp_step
-from parnassus.flows.linear import LinearFlow, Permutation
-from parnassus.flows.masked_network import MaskedDense, MaskedNetwork, autoregressive_masks, degrees
-from parnassus.flows.matrices import (
+from parnassus.flows.images.multiscale import MultiscaleTransform
+from parnassus.flows.images.real_nvp_and_glow import ConvConditioner, PixelNorm, glow_step, image_flow, real_nvp_step
+from parnassus.flows.images.squeeze import Squeeze, checkerboard_channels
+from parnassus.flows.linear.actnorm import ActNorm
+from parnassus.flows.linear.batch_norm import BatchNormFlow
+from parnassus.flows.linear.invertible_1x1_convolution import InvertibleConv1x1
+from parnassus.flows.linear.invertible_matrices import (
     DenseMatrix,
     HouseholderMatrix,
     InvertibleMatrix,
@@ -42,115 +42,137 @@ from parnassus.flows.matrices import (
     TriangularMatrix,
     random_rotation,
 )
-from parnassus.flows.multiscale import Multiscale
-from parnassus.flows.one_by_one_convolution import OneByOneConvolution
-from parnassus.flows.pixel_model import CausalNetwork, PixelModel, bits_per_pixel
-from parnassus.flows.pixel_rnn import PixelLSTM, pixel_rnn
-from parnassus.flows.pixelcnn import MaskedConv2d, MaskedStack, causal_mask, pixelcnn
-from parnassus.flows.residual import (
-    InvertibleResidual,
-    LogDet,
-    RouletteLogDet,
-    SeriesLogDet,
-    exact_log_det,
-    residual_chain,
+from parnassus.flows.linear.linear_flow import LinearFlow, Permutation
+from parnassus.flows.pixels.gated_pixelcnn import GatedStack, gated_pixelcnn
+from parnassus.flows.pixels.pixel_model import CausalNetwork, PixelModel, binarise, bits_per_pixel, mean_nll
+from parnassus.flows.pixels.pixel_rnn import PixelLSTM, pixel_rnn
+from parnassus.flows.pixels.pixelcnn import MaskedConv2d, MaskedStack, causal_mask, pixelcnn
+from parnassus.flows.residual.continuous_flow import (
+    ContinuousTransform,
+    Solver,
+    TimeDependentField,
+    dopri5,
+    dopri5_adjoint,
 )
-from parnassus.flows.reverse_kl import reverse_kl, reverse_kl_by_path, weigh_target
-from parnassus.flows.spline_coupling import SynthesizerCoupling, neural_spline_flow
-from parnassus.flows.splines import Knots, spline, spline_inverse
-from parnassus.flows.squeeze import Squeeze, checkerboard
-from parnassus.flows.synthesizers import AffineSynthesizer, SplineSynthesizer, Synthesizer
-from parnassus.flows.traces import Directions, jacobian_trace, random_signs, unit_directions, with_pullback
+from parnassus.flows.residual.jacobian_traces import (
+    Directions,
+    jacobian_trace,
+    rademacher_directions,
+    unit_directions,
+    value_and_vjp,
+)
+from parnassus.flows.residual.lipschitz_networks import (
+    SpectralBound,
+    constrain_lipschitz,
+    contractive_mlp,
+    fixed_point_iterates,
+    invert_residual,
+    lipschitz_swish,
+    spectral_norm,
+)
+from parnassus.flows.residual.residual_flow import (
+    InvertibleResidual,
+    LogDetEstimator,
+    PowerSeriesLogDet,
+    RussianRouletteLogDet,
+    exact_log_det,
+    residual_flow,
+)
+from parnassus.flows.reverse_kl import estimate_evidence, path_gradient_reverse_kl, reverse_kl
 
 __all__ = [
+    "MADE",
     "ActNorm",
     "AffineCoupling",
     "AffineSynthesizer",
     "AlternatingCouplings",
-    "Autoregressive",
+    "AutoregressiveTransform",
     "BatchNormFlow",
     "CausalNetwork",
     "Chain",
     "ContinuousTransform",
-    "ConvNetwork",
+    "ConvConditioner",
     "DenseMatrix",
-    "Dequantised",
+    "DequantisedFlow",
     "Directions",
     "Flow",
     "FlowDistribution",
     "GatedStack",
     "GaussianBase",
     "HouseholderMatrix",
-    "Inverted",
+    "InverseTransform",
     "Invertible",
+    "InvertibleConv1x1",
     "InvertibleMatrix",
     "InvertibleResidual",
     "Knots",
     "LinearFlow",
-    "LogDet",
+    "LogDetEstimator",
     "Logit",
     "MaskedConv2d",
     "MaskedDense",
-    "MaskedNetwork",
     "MaskedStack",
-    "Multiscale",
-    "OneByOneConvolution",
+    "MultiscaleTransform",
     "PLUMatrix",
     "Permutation",
     "PixelLSTM",
     "PixelModel",
     "PixelNorm",
+    "PowerSeriesLogDet",
     "RecurrentConditioner",
-    "RouletteLogDet",
+    "RussianRouletteLogDet",
     "SeparateConditioners",
-    "SeriesLogDet",
     "Solver",
     "SpectralBound",
     "SplineSynthesizer",
     "Squeeze",
     "Synthesizer",
     "SynthesizerCoupling",
-    "TimeField",
+    "TimeDependentField",
     "TriangularMatrix",
     "autoregressive_masks",
+    "binarise",
     "bits_per_dimension",
     "bits_per_pixel",
     "causal_mask",
-    "checkerboard",
-    "contract",
+    "checkerboard_channels",
+    "constrain_lipschitz",
     "contractive_mlp",
-    "degrees",
+    "count_grey_levels",
     "dequantise",
     "dopri5",
     "dopri5_adjoint",
+    "estimate_evidence",
     "exact_log_det",
-    "fixed_point_path",
+    "fixed_point_iterates",
     "gated_pixelcnn",
     "glow_step",
-    "grey_levels",
     "image_flow",
     "independent_bits",
     "inverse_autoregressive_flow",
+    "inverse_rational_quadratic_spline",
+    "invert_residual",
     "jacobian_trace",
     "lipschitz_swish",
     "masked_autoregressive_flow",
+    "mean_nll",
     "neural_spline_flow",
+    "nll_and_divergence",
+    "path_gradient_reverse_kl",
     "pixel_rnn",
     "pixelcnn",
     "quantise",
+    "rademacher_directions",
     "random_rotation",
-    "random_signs",
+    "rational_quadratic_spline",
     "real_nvp",
     "real_nvp_step",
-    "residual_chain",
+    "residual_flow",
     "reverse_kl",
-    "reverse_kl_by_path",
-    "silenced",
-    "solve_residual",
+    "round_trip_error",
     "spectral_norm",
-    "spline",
-    "spline_inverse",
+    "unit_degrees",
     "unit_directions",
-    "weigh_target",
-    "with_pullback",
+    "value_and_vjp",
+    "zero_last_layer",
 ]

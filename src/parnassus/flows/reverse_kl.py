@@ -1,4 +1,4 @@
-"""Fitting a flow to a density that can be evaluated and not sampled, by the reverse KL divergence (book sec. 13.1)."""
+"""Fitting a flow to an unnormalised density by the reverse KL divergence (book sec. 13.1)."""
 
 from copy import deepcopy
 
@@ -7,47 +7,47 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.flows.flow import Flow
-from parnassus.probability.importance import EvidenceEstimate, LogDensity, evidence_from_weights
+from parnassus.probability.inference.importance_sampling import EvidenceEstimate, LogDensity, evidence_from_weights
 
 
 def reverse_kl(flow: Flow, log_target: LogDensity, count: int) -> Float[Tensor, ""]:
-    """KL(p_x ‖ q) − log Z from `count` draws of the flow, for a target q = q̃ / Z (book eqs. 13.10-13.14).
+    """KL(p_x ‖ q) − log Z from samples of the flow, for a target q = q̃ / Z (book eqs. 13.10-13.14).
 
         E_{p_z}[log p_z(z; ψ) − log |det J_T(z; φ)| − log q̃(T(z; φ))]
 
-    Only noise is drawn, and Z may be unknown. As KL ≥ 0, minus the loss lies below log Z on average, and reaches it
-    where p_x = q. A base with parameters ψ must be drawn by `rsample`: z moves with ψ, and its gradient counts.
+    Only the base is sampled, and Z may be unknown. As KL ≥ 0, the negative loss is a lower bound of log Z in
+    expectation, tight for p_x = q. A base with parameters ψ is sampled by `rsample`, so z is differentiable in ψ.
     """
-    x, log_prob = _draw(flow, count)
+    x, log_prob = _sample(flow, count)
     return (log_prob - log_target(x)).mean()
 
 
-def reverse_kl_by_path(flow: Flow, log_target: LogDensity, count: int) -> Float[Tensor, ""]:
-    """The same number with a gradient that vanishes, draw by draw, where p_x = q (Roeder et al. 2017).
+def path_gradient_reverse_kl(flow: Flow, log_target: LogDensity, count: int) -> Float[Tensor, ""]:
+    """The same value with the path gradient, which is zero for every sample if p_x = q (Roeder et al. 2017).
 
-        ∇_θ log p_x(x; θ) has mean zero at fixed x; here it is left out, and what remains goes by the path x = T(z; θ)
+        ∇_θ log p_x(x; θ) at fixed x has mean zero and is omitted; the gradient through x = T(z; θ) remains
 
-    Near the end of a fit the plain gradient is all noise, this one none. It costs an inverse of the flow.
+    Near the optimum its variance is much smaller than that of the plain gradient. It costs one inverse of the flow.
     """
-    x, _ = _draw(flow, count)
+    x, _ = _sample(flow, count)
     frozen = deepcopy(flow).requires_grad_(requires_grad=False)
     return (frozen.log_prob(x) - log_target(x)).mean()
 
 
 @torch.no_grad()
-def weigh_target(flow: Flow, log_target: LogDensity, count: int) -> EvidenceEstimate:
-    """An estimate of log Z from draws of the flow, and how many of them count.
+def estimate_evidence(flow: Flow, log_target: LogDensity, count: int) -> EvidenceEstimate:
+    """An importance-sampling estimate of log Z with the flow as proposal.
 
         log Ẑ = log (1/N) Σ_n w_n,   w_n = q̃(x_n) / p_x(x_n),   x_n ~ p_x
 
-    It lies between minus the reverse KL loss and log Z on average: the weights put right what the fit missed, except
-    where the flow never goes.
+    In expectation it lies between the negative reverse KL loss and log Z. Regions of the target that the flow does not
+    cover are missed.
     """
-    x, log_prob = _draw(flow, count)
+    x, log_prob = _sample(flow, count)
     return evidence_from_weights(log_target(x) - log_prob)
 
 
-def _draw(flow: Flow, count: int) -> tuple[Tensor, Tensor]:
+def _sample(flow: Flow, count: int) -> tuple[Tensor, Tensor]:
     if count < 1:
-        raise ValueError(f"an expectation needs at least one draw; got count={count}")
+        raise ValueError(f"count must be at least 1; got count={count}")
     return flow.sample_with_log_prob(count)

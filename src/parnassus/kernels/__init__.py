@@ -1,28 +1,40 @@
-"""Kernels: Gaussian processes, and the ones that infinitely wide networks are."""
+"""Kernels: Gaussian processes, and networks of infinite width (NNGP and neural tangent kernel)."""
 
-from parnassus.kernels.attention import Attention, TiedAttention, scores_alone
-from parnassus.kernels.backward import (
+from parnassus.kernels.finite_width.backpropagation import (
     Signals,
+    layer_weights,
     layerwise_ntk,
     network_outputs,
+    propagate_signals,
     random_weights,
-    signals,
-    train_many,
-    weights_of,
+    train_networks,
 )
-from parnassus.kernels.blocked_regression import BlockedRegression
-from parnassus.kernels.blocks import KernelMatrix, blocked, free_bytes
-from parnassus.kernels.calibration import (
+from parnassus.kernels.finite_width.empirical_ntk import (
+    empirical_ntk,
+    full_empirical_ntk,
+    jacobian_ntk,
+    ntk_vector_product,
+)
+from parnassus.kernels.finite_width.factored_gradients import FactoredGradients
+from parnassus.kernels.finite_width.width_effects import (
+    KernelStatistics,
+    TrainingRecord,
+    kernel_statistics,
+    train_and_measure,
+    width_exponent,
+)
+from parnassus.kernels.gaussian_processes.blocked_regression import BlockedRegression
+from parnassus.kernels.gaussian_processes.calibration import (
+    CalibrationCurve,
     Reliability,
     class_probabilities,
     coverage,
     negative_log_density,
     reliability,
-    root_mean_square,
-    share_interval,
+    root_mean_squared_error,
+    wilson_interval,
 )
-from parnassus.kernels.convolution import Convolution, ScaledConvolution, moving_mean
-from parnassus.kernels.covariance import (
+from parnassus.kernels.gaussian_processes.covariance import (
     RBF,
     Brownian,
     FeatureKernel,
@@ -34,51 +46,63 @@ from parnassus.kernels.covariance import (
     Sum,
     squared_distances,
 )
-from parnassus.kernels.empirical import empirical_ntk, empirical_ntk_of_outputs, jacobian_ntk, tangent_product
-from parnassus.kernels.finite_width import Scatter, Training, kernel_scatter, train_and_measure, width_exponent
-from parnassus.kernels.gp_regression import GPRegression, Prediction
-from parnassus.kernels.gpytorch_kernel import as_gpytorch
-from parnassus.kernels.gradient_flow import GradientFlow, Progress
-from parnassus.kernels.hyperparameters import Learned, Tunable, learn_hyperparameters
-from parnassus.kernels.information import InfiniteEnsemble, information_with_inputs, information_with_labels
-from parnassus.kernels.jitter import JitteredRoot, jittered_cholesky
-from parnassus.kernels.joined import Joined
-from parnassus.kernels.judgement import Judgement
-from parnassus.kernels.layer import Activation, Dense, Layer, ScaledLinear, Shape
-from parnassus.kernels.learned_dense import LearnedDense
-from parnassus.kernels.network import Kernels, Network, fully_connected
-from parnassus.kernels.nonlinearity import (
+from parnassus.kernels.gaussian_processes.gp_regression import GPRegression, Prediction
+from parnassus.kernels.gaussian_processes.gpytorch_kernel import as_gpytorch
+from parnassus.kernels.gaussian_processes.hyperparameters import (
+    HyperparameterFit,
+    TrainableKernel,
+    learn_hyperparameters,
+)
+from parnassus.kernels.gaussian_processes.model_selection import (
+    SelectedRatio,
+    SelectionCriterion,
+    select_by_evidence,
+    select_by_validation,
+)
+from parnassus.kernels.gaussian_processes.process import GaussianProcess, SamplePaths, brownian_paths, zero_mean
+from parnassus.kernels.infinite_width.attention import Attention, TiedAttention, identity_scores
+from parnassus.kernels.infinite_width.compiled import Compiled
+from parnassus.kernels.infinite_width.convolution import Convolution, ScaledConvolution, moving_mean
+from parnassus.kernels.infinite_width.kernel_state import KernelState
+from parnassus.kernels.infinite_width.layer import Activation, Dense, Layer, ScaledLinear, Shape
+from parnassus.kernels.infinite_width.layer_kernels import LayerKernels, layer_kernels
+from parnassus.kernels.infinite_width.network import Kernels, Network, fully_connected
+from parnassus.kernels.infinite_width.nngp_and_ntk import NNGP, NTK
+from parnassus.kernels.infinite_width.nonlinearity import (
     GELU,
     Cosine,
     Erf,
-    Expected,
+    Expectations,
     Identity,
-    Leaky,
+    LeakyReLU,
     Nonlinearity,
     ReLU,
     Sine,
     normaliser,
 )
-from parnassus.kernels.pair import Pair
-from parnassus.kernels.places import Places
-from parnassus.kernels.pooling import AveragePooling, Flatten, GlobalAveragePooling
-from parnassus.kernels.process import GaussianProcess, Paths, brownian_paths, zero_mean
-from parnassus.kernels.quadrature import Quadrature, hermite
-from parnassus.kernels.residual import Branches, Parallel, Residual
-from parnassus.kernels.selection import Choice, Criterion, by_evidence, by_validation
-from parnassus.kernels.solve import (
+from parnassus.kernels.infinite_width.pooling import AveragePooling, Flatten, GlobalAveragePooling
+from parnassus.kernels.infinite_width.quadrature import Quadrature, gauss_hermite
+from parnassus.kernels.infinite_width.residual import Branches, Parallel, Residual
+from parnassus.kernels.infinite_width.trainable_dense import TrainableDense
+from parnassus.kernels.solvers.jittered_cholesky import JitteredRoot, jittered_cholesky
+from parnassus.kernels.solvers.kernel_matrix import KernelMatrix, evaluate_in_blocks, free_bytes
+from parnassus.kernels.solvers.linear_solvers import (
     CholeskySolver,
     ConjugateGradients,
     Preconditioner,
     Solution,
     Solver,
+    choose_solver,
     pivoted_cholesky,
     relative_residual,
-    solver_for,
 )
-from parnassus.kernels.spectrum import BestAmplitude, KernelSpectrum
-from parnassus.kernels.tangent import LayerKernels, layer_kernels
-from parnassus.kernels.wide_kernel import NNGP, NTK
+from parnassus.kernels.training_dynamics.gradient_flow import GradientFlow, Progress
+from parnassus.kernels.training_dynamics.infinite_ensemble import (
+    InfiniteEnsemble,
+    input_mutual_information,
+    label_mutual_information,
+)
+from parnassus.kernels.training_dynamics.kernel_spectrum import AmplitudeFit, KernelSpectrum
 
 __all__ = [
     "GELU",
@@ -86,49 +110,46 @@ __all__ = [
     "NTK",
     "RBF",
     "Activation",
+    "AmplitudeFit",
     "Attention",
     "AveragePooling",
-    "BestAmplitude",
     "BlockedRegression",
     "Branches",
     "Brownian",
-    "Choice",
+    "CalibrationCurve",
     "CholeskySolver",
+    "Compiled",
     "ConjugateGradients",
     "Convolution",
     "Cosine",
-    "Criterion",
     "Dense",
     "Erf",
-    "Expected",
+    "Expectations",
+    "FactoredGradients",
     "FeatureKernel",
     "Flatten",
     "GPRegression",
     "GaussianProcess",
     "GlobalAveragePooling",
     "GradientFlow",
+    "HyperparameterFit",
     "Identity",
     "InfiniteEnsemble",
     "JitteredRoot",
-    "Joined",
-    "Judgement",
     "Kernel",
     "KernelMatrix",
     "KernelSpectrum",
+    "KernelState",
+    "KernelStatistics",
     "Kernels",
     "Layer",
     "LayerKernels",
-    "Leaky",
-    "Learned",
-    "LearnedDense",
+    "LeakyReLU",
     "Linear",
     "Network",
     "Nonlinearity",
     "OrnsteinUhlenbeck",
-    "Pair",
     "Parallel",
-    "Paths",
-    "Places",
     "Preconditioner",
     "Prediction",
     "Product",
@@ -137,10 +158,12 @@ __all__ = [
     "ReLU",
     "Reliability",
     "Residual",
+    "SamplePaths",
     "Scaled",
     "ScaledConvolution",
     "ScaledLinear",
-    "Scatter",
+    "SelectedRatio",
+    "SelectionCriterion",
     "Shape",
     "Signals",
     "Sine",
@@ -148,46 +171,47 @@ __all__ = [
     "Solver",
     "Sum",
     "TiedAttention",
-    "Training",
-    "Tunable",
+    "TrainableDense",
+    "TrainableKernel",
+    "TrainingRecord",
     "as_gpytorch",
-    "blocked",
     "brownian_paths",
-    "by_evidence",
-    "by_validation",
+    "choose_solver",
     "class_probabilities",
     "coverage",
     "empirical_ntk",
-    "empirical_ntk_of_outputs",
+    "evaluate_in_blocks",
     "free_bytes",
+    "full_empirical_ntk",
     "fully_connected",
-    "hermite",
-    "information_with_inputs",
-    "information_with_labels",
+    "gauss_hermite",
+    "identity_scores",
+    "input_mutual_information",
     "jacobian_ntk",
     "jittered_cholesky",
-    "kernel_scatter",
+    "kernel_statistics",
+    "label_mutual_information",
     "layer_kernels",
+    "layer_weights",
     "layerwise_ntk",
     "learn_hyperparameters",
     "moving_mean",
     "negative_log_density",
     "network_outputs",
     "normaliser",
+    "ntk_vector_product",
     "pivoted_cholesky",
+    "propagate_signals",
     "random_weights",
     "relative_residual",
     "reliability",
-    "root_mean_square",
-    "scores_alone",
-    "share_interval",
-    "signals",
-    "solver_for",
+    "root_mean_squared_error",
+    "select_by_evidence",
+    "select_by_validation",
     "squared_distances",
-    "tangent_product",
     "train_and_measure",
-    "train_many",
-    "weights_of",
+    "train_networks",
     "width_exponent",
+    "wilson_interval",
     "zero_mean",
 ]

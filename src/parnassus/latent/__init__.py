@@ -1,75 +1,124 @@
-"""Latent variables: PCA, autoencoders and the maps they draw."""
+"""Latent-variable models: PCA, autoencoders, variational autoencoders and energy-based models."""
 
-from parnassus.latent.aggregate import (
+from parnassus.latent.autoencoders.autoencoder import Autoencoder, shallow_autoencoder
+from parnassus.latent.autoencoders.convolutional_networks import conv_decoder, conv_encoder, residual_block
+from parnassus.latent.autoencoders.denoising_autoencoder import (
+    DenoisingAutoencoder,
+    exact_denoiser,
+    gaussian_denoiser,
+    psnr,
+)
+from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder, mlp_decoder, mlp_encoder
+from parnassus.latent.autoencoders.image_networks import image_networks
+from parnassus.latent.autoencoders.penalties import (
+    code_penalty,
+    contractive_penalty,
+    kl_sparsity_penalty,
+    l1_penalty,
+    l2_penalty,
+)
+from parnassus.latent.energy_based.boltzmann_distribution import (
+    boltzmann_distribution,
+    free_energy,
+    log_partition,
+    min_free_energy,
+)
+from parnassus.latent.energy_based.hamiltonian_monte_carlo import hmc_step, leapfrog
+from parnassus.latent.energy_based.helmholtz_machine import HelmholtzMachine, bernoulli_log_prob
+from parnassus.latent.energy_based.markov_chain_monte_carlo import ChainState, gibbs_sampling, metropolis_sampling
+from parnassus.latent.energy_based.restricted_boltzmann_machine import (
+    RBM,
+    ContrastiveDivergence,
+    PersistentContrastiveDivergence,
+)
+from parnassus.latent.latent_space.interpolation import (
+    latent_traversal,
+    linear_interpolation,
+    spherical_interpolation,
+)
+from parnassus.latent.likelihood_estimation.annealed_importance_sampling import (
+    AISEstimate,
+    ReverseAISEstimate,
+    ais_log_evidence,
+    ais_log_partition,
+    anneal,
+    geometric_path,
+    reverse_ais_log_evidence,
+    reverse_anneal,
+    sigmoid_schedule,
+)
+from parnassus.latent.likelihood_estimation.importance_sampling import LatentVariableModel, importance_likelihood
+from parnassus.latent.linear.covariance_spectrum import (
+    Spectrum,
+    spectrum_by_eigh,
+    spectrum_by_randomised_svd,
+    spectrum_by_svd,
+)
+from parnassus.latent.linear.incremental_pca import covariance_of_batches, incremental_pca, read_npy_batches
+from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
+from parnassus.latent.linear.linear_vae import LinearVAE, fit_by_lbfgs
+from parnassus.latent.linear.number_of_components import bic_by_size, log_likelihood_by_size, num_free_parameters
+from parnassus.latent.linear.pca import PCA
+from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates, ppca_em_step
+from parnassus.latent.linear.projection import principal_angles, projection_matrix, pseudo_inverse
+from parnassus.latent.linear.running_covariance import RunningCovariance
+from parnassus.latent.linear.water_filling import WaterFilling, water_filling
+from parnassus.latent.variational.aggregated_posterior import (
     CodeInformation,
     active_units,
     code_information,
-    log_aggregate,
-    rate_by_unit,
+    log_aggregated_posterior,
+    rate_per_unit,
+    rate_per_unit_of,
     second_moments,
 )
-from parnassus.latent.ais import (
-    Annealed,
-    ReverseAnnealed,
-    anneal,
-    annealed_evidence,
-    annealed_log_partition,
-    geometric_path,
-    reverse_anneal,
-    reverse_annealed_evidence,
-    sigmoid_times,
-)
-from parnassus.latent.autoencoder import Autoencoder, bottleneck, dense_decoder, dense_encoder
-from parnassus.latent.code_priors import IndependentPrior, NeighbourPrior
-from parnassus.latent.collapse import FreeBits, cyclic_warm_up, warm_up
-from parnassus.latent.conditional_vae import ConditionalVAE
-from parnassus.latent.convolutional import conv_decoder, conv_encoder, residual_block
-from parnassus.latent.decoders import BernoulliDecoder, GaussianDecoder, GaussianHeadsDecoder, independent_normal
-from parnassus.latent.deep_latent_gaussian import CholeskyDecoder, LinearGaussian
-from parnassus.latent.denoising import DenoisingAutoencoder, gaussian_denoiser, ideal_denoiser, psnr
-from parnassus.latent.dense import flat_decoder, flat_encoder
-from parnassus.latent.energy import boltzmann, free_energy, gibbs, least_free_energy, log_partition, metropolis
-from parnassus.latent.full_covariance import (
+from parnassus.latent.variational.conditional_vae import ConditionalVAE
+from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDecoder, HeteroscedasticGaussianDecoder
+from parnassus.latent.variational.deep_latent_gaussian import FullCovarianceDecoder, LinearGaussian
+from parnassus.latent.variational.elbo import NegativeELBO, Objective, VAETerms, mean_rate_and_distortion
+from parnassus.latent.variational.full_covariance_vae import (
     FullCovarianceVAE,
-    correlated_reparametrise,
-    normal_from_numbers,
-    numbers_of_normal,
+    gaussian_from_parameters,
+    num_gaussian_parameters,
+    reparametrise_full_covariance,
 )
-from parnassus.latent.gradients import (
-    Estimator,
-    NormalParameters,
-    bonnet_price,
-    by_curvature,
-    by_differences,
-    held_fixed,
-    reparametrised,
-    score_function,
-    score_function_with_baseline,
-    with_analytic_kl,
+from parnassus.latent.variational.gradient_estimators import (
+    GradientEstimator,
+    analytic_kl_gradient,
+    bonnet_price_derivatives,
+    bonnet_price_gradient,
+    finite_difference_gradient,
+    fixed_sample_gradient,
+    reparametrisation_gradient,
+    score_function_gradient,
+    score_function_gradient_with_baseline,
 )
-from parnassus.latent.helmholtz import HelmholtzMachine, bernoulli_log_prob
-from parnassus.latent.hmc import hmc_step, leapfrog
-from parnassus.latent.incremental_pca import moments_of_batches, pca_of_batches, rows_from_disk
-from parnassus.latent.info_vae import InfoVAE
-from parnassus.latent.ladder_vae import LadderTerms, LadderVAE, precision_weighted, reading_alone
-from parnassus.latent.latent_size import bic_by_size, free_parameters, likelihood_by_size
-from parnassus.latent.likelihood import Weighing, importance_likelihood
-from parnassus.latent.linear_autoencoder import LinearAutoencoder
-from parnassus.latent.linear_vae import LinearVAE, train_exactly
-from parnassus.latent.moments import Moments
-from parnassus.latent.objectives import ImportanceWeighted, NegativeELBO, Objective
-from parnassus.latent.pca import PCA
-from parnassus.latent.penalties import contractive, kl_sparsity, l1, l2, on_code
-from parnassus.latent.ppca import PPCA, em_round, em_rounds
-from parnassus.latent.prediction_head import Goals, PredictingVAE, three_goals
-from parnassus.latent.projection import principal_angles, projection, pseudo_inverse
-from parnassus.latent.rbm import RBM, FromData, Persistent
-from parnassus.latent.spectrum import Spectrum, spectrum_by_eigh, spectrum_by_sketch, spectrum_by_svd
-from parnassus.latent.vae import VAE, Terms, reparametrise, standard_normal_kl
-from parnassus.latent.vector_quantiser import Codebook, MovingCodebook, nearest_code, perplexity, straight_through
-from parnassus.latent.vq_vae import VQVAE, raster_decoder, raster_encoder
-from parnassus.latent.walks import great_circle, straight, traverse
-from parnassus.latent.water_filling import WaterFilling, water_filling
+from parnassus.latent.variational.info_vae import InfoVAE
+from parnassus.latent.variational.iwae import ImportanceWeightedELBO
+from parnassus.latent.variational.ladder_vae import (
+    LadderVAE,
+    LadderVAETerms,
+    encoder_only_posterior,
+    precision_weighted_posterior,
+)
+from parnassus.latent.variational.posterior_collapse import FreeBits, cyclical_kl_annealing, linear_kl_annealing
+from parnassus.latent.variational.predictive_vae import CodeMetrics, PredictiveVAE, evaluate_code
+from parnassus.latent.variational.reparametrisation import (
+    GaussianParameters,
+    independent_normal,
+    reparametrise,
+    standard_normal_kl,
+)
+from parnassus.latent.variational.vae import VAE
+from parnassus.latent.vector_quantised.code_priors import IndependentPrior, NeighbourPrior
+from parnassus.latent.vector_quantised.codebook import (
+    Codebook,
+    EMACodebook,
+    codebook_perplexity,
+    nearest_code_indices,
+    straight_through,
+)
+from parnassus.latent.vector_quantised.vq_vae import VQVAE, code_grid_decoder, code_grid_encoder
 
 __all__ = [
     "PCA",
@@ -77,122 +126,126 @@ __all__ = [
     "RBM",
     "VAE",
     "VQVAE",
-    "Annealed",
+    "AISEstimate",
     "Autoencoder",
     "BernoulliDecoder",
-    "CholeskyDecoder",
+    "ChainState",
     "CodeInformation",
+    "CodeMetrics",
     "Codebook",
     "ConditionalVAE",
+    "ContrastiveDivergence",
     "DenoisingAutoencoder",
-    "Estimator",
+    "EMACodebook",
     "FreeBits",
-    "FromData",
+    "FullCovarianceDecoder",
     "FullCovarianceVAE",
     "GaussianDecoder",
-    "GaussianHeadsDecoder",
-    "Goals",
+    "GaussianParameters",
+    "GradientEstimator",
     "HelmholtzMachine",
-    "ImportanceWeighted",
+    "HeteroscedasticGaussianDecoder",
+    "ImportanceWeightedELBO",
     "IndependentPrior",
     "InfoVAE",
-    "LadderTerms",
     "LadderVAE",
+    "LadderVAETerms",
+    "LatentVariableModel",
     "LinearAutoencoder",
     "LinearGaussian",
     "LinearVAE",
-    "Moments",
-    "MovingCodebook",
     "NegativeELBO",
     "NeighbourPrior",
-    "NormalParameters",
     "Objective",
-    "Persistent",
-    "PredictingVAE",
-    "ReverseAnnealed",
+    "PersistentContrastiveDivergence",
+    "PredictiveVAE",
+    "ReverseAISEstimate",
+    "RunningCovariance",
     "Spectrum",
-    "Terms",
+    "VAETerms",
     "WaterFilling",
-    "Weighing",
     "active_units",
+    "ais_log_evidence",
+    "ais_log_partition",
+    "analytic_kl_gradient",
     "anneal",
-    "annealed_evidence",
-    "annealed_log_partition",
     "bernoulli_log_prob",
     "bic_by_size",
-    "boltzmann",
-    "bonnet_price",
-    "bottleneck",
-    "by_curvature",
-    "by_differences",
+    "boltzmann_distribution",
+    "bonnet_price_derivatives",
+    "bonnet_price_gradient",
+    "code_grid_decoder",
+    "code_grid_encoder",
     "code_information",
-    "contractive",
+    "code_penalty",
+    "codebook_perplexity",
+    "contractive_penalty",
     "conv_decoder",
     "conv_encoder",
-    "correlated_reparametrise",
-    "cyclic_warm_up",
+    "covariance_of_batches",
+    "cyclical_kl_annealing",
     "dense_decoder",
     "dense_encoder",
-    "em_round",
-    "em_rounds",
-    "flat_decoder",
-    "flat_encoder",
+    "encoder_only_posterior",
+    "evaluate_code",
+    "exact_denoiser",
+    "finite_difference_gradient",
+    "fit_by_lbfgs",
+    "fixed_sample_gradient",
     "free_energy",
-    "free_parameters",
     "gaussian_denoiser",
+    "gaussian_from_parameters",
     "geometric_path",
-    "gibbs",
-    "great_circle",
-    "held_fixed",
+    "gibbs_sampling",
     "hmc_step",
-    "ideal_denoiser",
+    "image_networks",
     "importance_likelihood",
+    "incremental_pca",
     "independent_normal",
-    "kl_sparsity",
-    "l1",
-    "l2",
+    "kl_sparsity_penalty",
+    "l1_penalty",
+    "l2_penalty",
+    "latent_traversal",
     "leapfrog",
-    "least_free_energy",
-    "likelihood_by_size",
-    "log_aggregate",
+    "linear_interpolation",
+    "linear_kl_annealing",
+    "log_aggregated_posterior",
+    "log_likelihood_by_size",
     "log_partition",
-    "metropolis",
-    "moments_of_batches",
-    "nearest_code",
-    "normal_from_numbers",
-    "numbers_of_normal",
-    "on_code",
-    "pca_of_batches",
-    "perplexity",
-    "precision_weighted",
+    "mean_rate_and_distortion",
+    "metropolis_sampling",
+    "min_free_energy",
+    "mlp_decoder",
+    "mlp_encoder",
+    "nearest_code_indices",
+    "num_free_parameters",
+    "num_gaussian_parameters",
+    "ppca_em_iterates",
+    "ppca_em_step",
+    "precision_weighted_posterior",
     "principal_angles",
-    "projection",
+    "projection_matrix",
     "pseudo_inverse",
     "psnr",
-    "raster_decoder",
-    "raster_encoder",
-    "rate_by_unit",
-    "reading_alone",
+    "rate_per_unit",
+    "rate_per_unit_of",
+    "read_npy_batches",
+    "reparametrisation_gradient",
     "reparametrise",
-    "reparametrised",
+    "reparametrise_full_covariance",
     "residual_block",
+    "reverse_ais_log_evidence",
     "reverse_anneal",
-    "reverse_annealed_evidence",
-    "rows_from_disk",
-    "score_function",
-    "score_function_with_baseline",
+    "score_function_gradient",
+    "score_function_gradient_with_baseline",
     "second_moments",
-    "sigmoid_times",
+    "shallow_autoencoder",
+    "sigmoid_schedule",
     "spectrum_by_eigh",
-    "spectrum_by_sketch",
+    "spectrum_by_randomised_svd",
     "spectrum_by_svd",
+    "spherical_interpolation",
     "standard_normal_kl",
-    "straight",
     "straight_through",
-    "three_goals",
-    "train_exactly",
-    "traverse",
-    "warm_up",
     "water_filling",
-    "with_analytic_kl",
 ]

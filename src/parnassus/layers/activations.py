@@ -1,7 +1,7 @@
 """Pointwise nonlinearities and their derivatives (book sec. 1.2, Diehl sec. 1, Zhao sec. 5).
 
-Every function takes a tensor of any shape and acts on each number alone. The derivative of `name` is `name_slope`;
-where the function has a corner or a jump, the slope there is the one that torch's gradient uses.
+All functions act elementwise. The derivative of `name` is `name_derivative`; at a corner or a jump it has the value
+that torch's autograd uses.
 """
 
 from collections.abc import Callable
@@ -16,35 +16,35 @@ Activation: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def identity(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """The input itself: what an output layer without a nonlinearity applies."""
+    """The input itself: the activation of a linear output layer."""
     return x
 
 
-def identity_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def identity_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 everywhere."""
     return torch.ones_like(x)
 
 
-def step01(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def heaviside(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 where x > 0, else 0; called Sign in the book (book eq. 1.4).
 
-    Also 0 at x = 0. No gradient passes: the slope is 0 wherever there is one.
+    Also 0 at x = 0. Its gradient is 0 everywhere.
     """
-    return torch.sign(torch.relu(x))  # a comparison would cut the graph: the gradient must be 0, not missing
+    return torch.sign(torch.relu(x))  # a comparison would detach the graph; the gradient must be 0
 
 
-def step01_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """0 everywhere; at the jump there is no derivative, and 0 stands for it."""
+def heaviside_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """0 everywhere, by convention also at the jump."""
     return torch.zeros_like(x)
 
 
-def sign_pm1(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """1 where x > 0, else −1: the other Sign of the book, which never gives 0 (book eq. 2.11)."""
-    return 2 * step01(x) - 1
+def binary_sign(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """1 where x > 0, else −1: the book's second Sign, which is never 0 (book eq. 2.11)."""
+    return 2 * heaviside(x) - 1
 
 
-def sign_pm1_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """0 everywhere, as for `step01`."""
+def binary_sign_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """0 everywhere, as for `heaviside`."""
     return torch.zeros_like(x)
 
 
@@ -53,9 +53,9 @@ def relu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return torch.relu(x)
 
 
-def relu_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """1 where x > 0, else 0; 0 at the corner."""
-    return step01(x)
+def relu_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """1 where x > 0, else 0."""
+    return heaviside(x)
 
 
 def leaky_relu(x: Float[Tensor, "*shape"], alpha: float = 0.01) -> Float[Tensor, "*shape"]:
@@ -63,17 +63,17 @@ def leaky_relu(x: Float[Tensor, "*shape"], alpha: float = 0.01) -> Float[Tensor,
     return torch.where(x > 0, x, alpha * x)
 
 
-def leaky_relu_slope(x: Float[Tensor, "*shape"], alpha: float = 0.01) -> Float[Tensor, "*shape"]:
-    """1 where x > 0, else α: never zero, so that no unit stops learning."""
-    return alpha + (1 - alpha) * step01(x)
+def leaky_relu_derivative(x: Float[Tensor, "*shape"], alpha: float = 0.01) -> Float[Tensor, "*shape"]:
+    """1 where x > 0, else α: never 0, so that no unit dies."""
+    return alpha + (1 - alpha) * heaviside(x)
 
 
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), in a form that does not overflow (book eq. 1.6)."""
+    """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), computed without overflow (book eq. 1.6)."""
     return torch.tanh(x)
 
 
-def tanh_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def tanh_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """tanh′ = 1 − tanh², at most 1."""
     return 1 - torch.tanh(x).square()
 
@@ -83,8 +83,8 @@ def sigmoid(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return torch.sigmoid(x)
 
 
-def sigmoid_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """sigmoid′ = sigmoid(x) sigmoid(−x), at most ¼; the product keeps its digits where 1 − sigmoid(x) loses them."""
+def sigmoid_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """sigmoid′ = sigmoid(x) sigmoid(−x), at most ¼; this form avoids the cancellation in 1 − sigmoid(x)."""
     return torch.sigmoid(x) * torch.sigmoid(-x)
 
 
@@ -97,38 +97,52 @@ def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return x * _normal_cdf(x)
 
 
-def gelu_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def gelu_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """GELU′ = Φ(x) + x φ(x), with φ the standard normal density."""
     density = torch.exp(-x.square() / 2) / sqrt(2 * pi)
     return _normal_cdf(x) + x * density
 
 
-def gelu_by_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """GELU with Φ(x) ≈ ½ (1 + tanh(√(2/π) (x + 0.044715 x³))), never further off than 0.00048 (Diehl sec. 1)."""
-    return x * torch.sigmoid(2 * _gate(x))  # ½ (1 + tanh u) = sigmoid(2u), without the cancellation far below 0
+def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """GELU with Φ(x) ≈ ½ (1 + tanh(√(2/π) (x + 0.044715 x³))), with an error of at most 0.00048 (Diehl sec. 1)."""
+    return x * torch.sigmoid(2 * _tanh_argument(x))  # ½ (1 + tanh u) = sigmoid(2u), without cancellation for x ≪ 0
 
 
-def gelu_by_tanh_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def gelu_tanh_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Φ ≈ s gives s + x s (1 − s) 2u′, with s = sigmoid(2u) and u the argument of the tanh."""
-    share = torch.sigmoid(2 * _gate(x))
-    steepness = sqrt(8 / pi) * (1 + 3 * 0.044715 * x.square())
-    return share + x * share * torch.sigmoid(-2 * _gate(x)) * steepness
+    gate = torch.sigmoid(2 * _tanh_argument(x))
+    inner_derivative = sqrt(8 / pi) * (1 + 3 * 0.044715 * x.square())
+    return gate + x * gate * torch.sigmoid(-2 * _tanh_argument(x)) * inner_derivative
 
 
 def elu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Equal to x where x > 0, else to eˣ − 1: smooth at 0, and never below −1 (Diehl sec. 1)."""
-    return torch.where(x > 0, x, torch.expm1(x.clamp(max=0)))  # unclamped, eˣ overflows in the branch not taken
+    """Equal to x where x > 0, else to eˣ − 1: differentiable at 0 and bounded below by −1 (Diehl sec. 1)."""
+    return torch.where(x > 0, x, torch.expm1(x.clamp(max=0)))  # without the clamp eˣ overflows in the branch not used
 
 
-def elu_slope(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def elu_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 where x > 0, else eˣ: 1 from both sides at 0."""
     return torch.exp(x.clamp(max=0))
 
 
-def _gate(x: Tensor) -> Tensor:
+ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
+    "step": (heaviside, heaviside_derivative),
+    "sign ±1": (binary_sign, binary_sign_derivative),
+    "ReLU": (relu, relu_derivative),
+    "leaky ReLU": (leaky_relu, leaky_relu_derivative),
+    "tanh": (tanh, tanh_derivative),
+    "sigmoid": (sigmoid, sigmoid_derivative),
+    "GELU": (gelu, gelu_derivative),
+    "ELU": (elu, elu_derivative),
+    "identity": (identity, identity_derivative),
+}
+"""Activation functions with their derivatives, by their usual names."""
+
+
+def _tanh_argument(x: Tensor) -> Tensor:
     return sqrt(2 / pi) * (x + 0.044715 * x.pow(3))
 
 
 def _normal_cdf(x: Tensor) -> Tensor:
-    """Φ(x) by erfc, which for x far below 0 keeps the digits that 1 + erf cancels."""
+    """Φ(x) by erfc, which for x ≪ 0 avoids the cancellation in 1 + erf."""
     return torch.erfc(-x / sqrt(2)) / 2

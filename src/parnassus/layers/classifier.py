@@ -1,4 +1,4 @@
-"""A network read as a classifier: logits in, cross-entropy down, accuracy out (book sec. 1.4)."""
+"""Classifiers: networks with logits, cross-entropy loss and accuracy (book sec. 1.4)."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -16,7 +16,7 @@ from parnassus.losses.classification import cross_entropy
 
 
 class Classifier(nn.Module):
-    """Any network from examples to logits, with the loss that trains it and the class it names (book sec. 1.4)."""
+    """A network from examples to logits, with its loss and predictions (book sec. 1.4)."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Classifier(nn.Module):
     def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean cross-entropy over the batch (book eq. 1.20)."""
         if len(x) == 0:
-            raise ValueError("a loss needs at least one example; got an empty batch")
+            raise ValueError("loss needs at least one example; got an empty batch")
         return cross_entropy(self(x), y).mean()
 
     def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
@@ -48,15 +48,15 @@ def dense_classifier(
 ) -> Classifier:
     """The book's three-layer classifier of flattened images (book sec. 1.4).
 
-    As printed it has `output=relu`: no logit can be negative, and a class whose last pre-activation is negative
-    for every input never gets a gradient again. The identity is right.
+    The book prints `output=relu`: then no logit is negative, and a class whose last pre-activation is negative for
+    every input receives no gradient. The identity is correct.
     """
     return Classifier(
         nn.Sequential(nn.Flatten(), *mlp((inputs, *hidden, classes), activation=activation, output=output))
     )
 
 
-def normalised_classifier(
+def batch_norm_classifier(
     inputs: int,
     classes: int,
     *,
@@ -64,10 +64,10 @@ def normalised_classifier(
     layer: Callable[[int, int], nn.Module] = norm_after_activation,
     output: Activation = identity,
 ) -> Classifier:
-    """The same classifier with batch normalisation in each hidden layer (book sec. 2.2).
+    """`dense_classifier` with batch normalisation in each hidden layer (book sec. 2.2).
 
-    The listing normalises after the ReLU; `layer=norm_before_activation` is the other order. As printed it again has
-    `output=relu`.
+    The listing normalises after the ReLU; `layer=norm_before_activation` is the other order. The book prints
+    `output=relu` here too.
     """
     sizes = (inputs, *hidden)
     layers = [layer(before, after) for before, after in pairwise(sizes)]
@@ -83,12 +83,14 @@ def dropout_classifier(
     activation: Activation = relu,
     output: Activation = identity,
 ) -> Classifier:
-    """The same classifier with dropout behind each hidden layer (book sec. 2.2).
+    """`dense_classifier` with dropout after each hidden layer (book sec. 2.2).
 
-    `hidden=(128,), rates=(0.2,)` is the classifier of (Diehl sec. 1.6). As printed the book's has `output=relu`.
+    `hidden=(128,), rates=(0.2,)` is the classifier of (Diehl sec. 1.6). The book prints `output=relu`.
     """
     if len(rates) != len(hidden):
-        raise ValueError(f"each hidden layer needs a rate; got hidden={tuple(hidden)}, rates={tuple(rates)}")
+        raise ValueError(
+            f"rates must have one entry per hidden layer; got hidden={tuple(hidden)}, rates={tuple(rates)}"
+        )
     sizes = (inputs, *hidden)
     layers = [
         nn.Sequential(Dense(before, after, activation=activation), Dropout(rate))
@@ -98,24 +100,24 @@ def dropout_classifier(
 
 
 def require_labels(y: Tensor | None, classes: int) -> Tensor:
-    """The labels, or a sentence for the person whose data have none."""
+    """The labels; raises an error if the data have none."""
     if y is None or classes < 2:
-        raise ValueError(f"a classifier needs data with labels of at least two classes; got {classes} classes")
+        raise ValueError(f"data must have labels of at least two classes; got {classes} classes")
     return y
 
 
 class Evaluation(NamedTuple):
     loss: float  # mean cross-entropy per example
-    accuracy: float  # share of examples whose largest logit is the right one
+    accuracy: float  # fraction of examples whose largest logit is that of the label
 
 
 @torch.no_grad()
 def evaluate(
-    model: nn.Module, x: Float[Tensor, "count *example"], y: Int[Tensor, " count"], *, batch: int = 1_000
+    model: nn.Module, x: Float[Tensor, "count *example"], y: Int[Tensor, " count"], *, batch_size: int = 1_000
 ) -> Evaluation:
-    """Mean loss and accuracy over a whole set, batch by batch, in evaluation mode (book sec. 1.4).
+    """Mean loss and accuracy over a data set, in batches and in evaluation mode (book sec. 1.4).
 
-    Every example weighs the same: the book's loop averages batch means, which favours the short last batch, and
+    All examples have the same weight: the book's loop averages batch means, which overweights a smaller last batch, and
     leaves dropout and batch normalisation in training mode. The model's mode is restored afterwards.
     """
     if len(x) == 0:
@@ -123,8 +125,8 @@ def evaluate(
     was_training = model.training
     model.eval()
     loss, correct = 0.0, 0
-    for images, labels in zip(torch.split(x, batch), torch.split(y, batch), strict=True):
-        logits = model(images)
+    for inputs, labels in zip(torch.split(x, batch_size), torch.split(y, batch_size), strict=True):
+        logits = model(inputs)
         loss += float(cross_entropy(logits, labels).sum())
         correct += int((logits.argmax(-1) == labels).sum())
     model.train(was_training)
@@ -133,6 +135,6 @@ def evaluate(
 
 @torch.no_grad()
 def dead_logits(model: nn.Module, x: Float[Tensor, "count *example"]) -> Int[Tensor, " dead"]:
-    """The classes whose logit is exactly 0 on every given example: a last relu has closed them for good."""
-    closed = torch.stack([(model(part) == 0).all(0) for part in torch.split(x, 10_000)]).all(0)
-    return closed.nonzero()[:, 0]
+    """The classes whose logit is exactly 0 on all of x, which a final ReLU causes."""
+    dead = torch.stack([(model(part) == 0).all(0) for part in torch.split(x, 10_000)]).all(0)
+    return dead.nonzero()[:, 0]

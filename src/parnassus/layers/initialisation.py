@@ -1,4 +1,4 @@
-"""Random starts whose scale keeps signals level from layer to layer (book sec. 3.4, Zhao sec. 5).
+"""Random initialisation with a scale that preserves the variance of signals (book sec. 3.4, Zhao sec. 5).
 
 Each initialiser fills a weight (inputs × outputs) and sets the bias to 0: pass it as `Dense(…, initialise=…)`.
 """
@@ -26,14 +26,14 @@ GAINS: dict[Activation, float] = {
     leaky_relu: leaky_relu_gain(),
     torch.selu: 3 / 4,
 }
-"""torch's list of gains, to which the text refers (book sec. 3.4).
+"""torch's gains, to which the text refers (book sec. 3.4).
 
-Not all are what keeps the signal: see `preserving_gain`.
+Not all of them preserve the variance: see `variance_preserving_gain`.
 """
 
 
-def preserving_gain(activation: Activation) -> float:
-    """1 / √E[σ(z)²] for z ~ N(0, 1): with it, a layer of second moment 1 follows on one of second moment 1.
+def variance_preserving_gain(activation: Activation) -> float:
+    """1 / √E[σ(z)²] for z ~ N(0, 1), the gain that preserves a second moment of 1 from layer to layer.
 
     E z_out² = n · gain²/n · E σ(z_in)². Equal to √2 for ReLU and 1 for the identity, but 1.59 for tanh (torch: 5/3),
     1.85 for the sigmoid (torch: 1) and 1 for SELU (torch: ¾).
@@ -44,50 +44,50 @@ def preserving_gain(activation: Activation) -> float:
 
 
 def xavier_variance(inputs: int, outputs: int, gain: float = 1.0) -> float:
-    """gain² · 2 / (inputs + outputs): between what suits the values, 1/inputs, and the gradients, 1/outputs.
+    """gain² · 2 / (inputs + outputs), a compromise of 1/inputs for values and 1/outputs for gradients.
 
-    (book sec. 3.4, Zhao sec. 5; the book leaves out the square.)
+    (book sec. 3.4, Zhao sec. 5; the book omits the square.)
     """
-    return _positive(gain=gain) ** 2 * 2 / (inputs + outputs)
+    return _require_positive(gain=gain) ** 2 * 2 / (inputs + outputs)
 
 
 def he_variance(inputs: int, gain: float = sqrt(2)) -> float:
-    """gain² / inputs, which keeps the second moment of the values; √2 is ReLU's gain (book sec. 3.4)."""
-    return _positive(gain=gain) ** 2 / inputs
+    """gain² / inputs, which preserves the second moment of the values; √2 is ReLU's gain (book sec. 3.4)."""
+    return _require_positive(gain=gain) ** 2 / inputs
 
 
-def normal_start(std: float) -> Initialiser:
-    """Weights from N(0, std²), whatever the size of the layer (Zhao sec. 5)."""
-    variance = _positive(std=std) ** 2
+def normal_initialiser(std: float) -> Initialiser:
+    """Weights from N(0, std²), independent of the layer size (Zhao sec. 5)."""
+    variance = _require_positive(std=std) ** 2
     return lambda weight, bias: _fill_normal(weight, bias, variance)
 
 
 def xavier_normal(gain: float = 1.0) -> Initialiser:
     """Weights from N(0, gain² · 2 / (inputs + outputs)) (book sec. 3.4)."""
-    _positive(gain=gain)
+    _require_positive(gain=gain)
     return lambda weight, bias: _fill_normal(weight, bias, xavier_variance(len(weight), len(bias), gain))
 
 
 def xavier_uniform(gain: float = 1.0) -> Initialiser:
     """Uniform weights with the variance of `xavier_normal`: on ± gain √(6 / (inputs + outputs)) (Zhao sec. 5)."""
-    _positive(gain=gain)
+    _require_positive(gain=gain)
     return lambda weight, bias: _fill_uniform(weight, bias, xavier_variance(len(weight), len(bias), gain))
 
 
 def he_normal(gain: float = sqrt(2)) -> Initialiser:
     """Weights from N(0, gain² / inputs); with inputs = outputs the same as `xavier_normal` (book sec. 3.4)."""
-    _positive(gain=gain)
+    _require_positive(gain=gain)
     return lambda weight, bias: _fill_normal(weight, bias, he_variance(len(weight), gain))
 
 
 def he_uniform(gain: float = sqrt(2)) -> Initialiser:
     """Uniform weights with the variance of `he_normal`: on ± gain √(3 / inputs) (book sec. 3.4)."""
-    _positive(gain=gain)
+    _require_positive(gain=gain)
     return lambda weight, bias: _fill_uniform(weight, bias, he_variance(len(weight), gain))
 
 
-def initialise_linears(network: nn.Module, initialise: Initialiser) -> None:
-    """Give every `nn.Linear` inside the network this start; torch stores their weights outputs × inputs."""
+def initialise_linear_layers(network: nn.Module, initialise: Initialiser) -> None:
+    """Initialise every `nn.Linear` of the network; torch stores its weights as outputs × inputs."""
     for module in network.modules():
         if isinstance(module, nn.Linear):
             bias = module.weight.new_empty(module.out_features) if module.bias is None else module.bias
@@ -105,8 +105,8 @@ def _fill_uniform(weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, "
     nn.init.zeros_(bias)
 
 
-def _positive(**named: float) -> float:
-    ((name, value),) = named.items()
+def _require_positive(**parameter: float) -> float:
+    ((name, value),) = parameter.items()
     if not value > 0:
-        raise ValueError(f"the {name} must be positive; got {name}={value}")
+        raise ValueError(f"{name} must be positive; got {name}={value}")
     return value

@@ -1,10 +1,10 @@
-"""Residual connections: a block corrects its input instead of replacing it (Diehl sec. 1.6, Zhao sec. 8)."""
+"""Residual connections (Diehl sec. 1.6, Zhao sec. 8)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from parnassus.layers.activations import Activation, identity, relu
-from parnassus.layers.dense import Dense, Initialiser, uniform_by_fan_in
+from parnassus.layers.dense import Dense, Initialiser, fan_in_uniform
 
 
 class Residual(nn.Module):
@@ -12,8 +12,8 @@ class Residual(nn.Module):
 
         ∂y/∂x = I + ∂F/∂x
 
-    F is left with the residual, the difference between what is wanted and the input; F = 0 gives the identity. Where
-    F changes the shape, pass a shortcut that changes it too, such as a linear map or a 1×1 convolution.
+    F learns the residual of the target map and the input; F = 0 gives the identity. Where F changes the shape, pass a
+    shortcut with the same output shape, such as a linear map or a 1×1 convolution.
     """
 
     def __init__(
@@ -25,13 +25,13 @@ class Residual(nn.Module):
         self.activation = activation
 
     def forward(self, x: Float[Tensor, "batch *example"]) -> Float[Tensor, "batch *output"]:
-        carried, correction = self.shortcut(x), self.body(x)
-        if carried.shape != correction.shape:
+        shortcut, residual = self.shortcut(x), self.body(x)
+        if shortcut.shape != residual.shape:
             raise ValueError(
-                "shortcut and body must give the same shape; got "
-                f"{(*carried.shape[1:],)} and {(*correction.shape[1:],)} from an example of shape {(*x.shape[1:],)}"
+                "shortcut and body must have the same output shape; got "
+                f"{(*shortcut.shape[1:],)} and {(*residual.shape[1:],)} for examples of shape {(*x.shape[1:],)}"
             )
-        return self.activation(carried + correction)
+        return self.activation(shortcut + residual)
 
 
 def residual_mlp(
@@ -41,9 +41,9 @@ def residual_mlp(
     width: int,
     blocks: int,
     activation: Activation = relu,
-    initialise: Initialiser = uniform_by_fan_in,
+    initialise: Initialiser = fan_in_uniform,
 ) -> nn.Sequential:
-    """A dense layer, `blocks` blocks h + W₂ᵀ σ(W₁ᵀ h + b₁) + b₂ of one width, and a dense layer (Diehl sec. 1.6)."""
+    """Dense layer, `blocks` residual blocks h + W₂ᵀ σ(W₁ᵀ h + b₁) + b₂, dense layer (Diehl sec. 1.6)."""
     if blocks < 0:
         raise ValueError(f"blocks must not be negative; got blocks={blocks}")
 

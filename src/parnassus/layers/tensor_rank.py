@@ -1,8 +1,8 @@
-"""The rank of a tensor: the least number of pure tensors that add up to it (Diehl sec. 1.2).
+"""Tensor rank and CP decomposition: a tensor as a sum of the fewest pure tensors (Diehl sec. 1.2).
 
     rank T = min{r : T = Σ_{i≤r} u_i⁽¹⁾ ⊗ … ⊗ u_i⁽ⁿ⁾}
 
-No method finds it in general. Unfoldings bound it from below, a decomposition that fits bounds it from above.
+Computing the rank is NP-hard. Unfoldings give lower bounds, an exact decomposition an upper bound.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from torch import Tensor
 
 
 def unfolding(tensor: Float[Tensor, "..."], axis: int) -> Float[Tensor, "rows columns"]:
-    """The matrix whose rows run along `axis` and whose columns run along all other axes in order."""
+    """The matrix with `axis` as rows and all other axes, in order, as columns."""
     return tensor.movedim(axis, 0).reshape(tensor.shape[axis], -1)
 
 
 def unfolding_ranks(tensor: Float[Tensor, "..."]) -> tuple[int, ...]:
-    """The matrix rank of every unfolding: none exceeds the rank of the tensor, for order 2 both equal it."""
+    """The matrix rank of every unfolding, each a lower bound of the tensor rank (equal to it for order 2)."""
     _require_order(tensor)
     return tuple(int(torch.linalg.matrix_rank(unfolding(tensor, axis))) for axis in range(tensor.ndim))
 
@@ -30,25 +30,25 @@ def unfolding_ranks(tensor: Float[Tensor, "..."]) -> tuple[int, ...]:
 def sum_of_pure_tensors(factors: Sequence[Float[Tensor, "*starts _ terms"]]) -> Float[Tensor, "..."]:
     """Σ_i u_i⁽¹⁾ ⊗ … ⊗ u_i⁽ⁿ⁾, where column i of the k-th factor is u_i⁽ᵏ⁾ (Diehl sec. 1.2)."""
     starts, sizes = factors[0].shape[:-2], [factor.shape[-2] for factor in factors]
-    return (factors[0] @ _columnwise_product(factors[1:]).mT).reshape(*starts, *sizes)
+    return (factors[0] @ _khatri_rao_product(factors[1:]).mT).reshape(*starts, *sizes)
 
 
-def matrix_product_tensor(size: int) -> Float[Tensor, "left right out"]:
+def matrix_multiplication_tensor(size: int) -> Float[Tensor, "left right out"]:
     """T with (AB)_ik = Σ T_{(ij)(jk)(ik)} A_ij B_jk, for square matrices that are flattened row by row.
 
-    Its rank is the least number of multiplications in which two such matrices can be multiplied.
+    Its rank is the minimal number of scalar multiplications for the product of two such matrices.
     """
     if size < 1:
-        raise ValueError(f"matrices have at least one row; got size={size}")
-    same = torch.eye(size, dtype=torch.float64)
-    return torch.einsum("jm,il,kn->ijmkln", same, same, same).reshape([size**2] * 3)
+        raise ValueError(f"size must be at least 1; got size={size}")
+    identity = torch.eye(size, dtype=torch.float64)
+    return torch.einsum("jm,il,kn->ijmkln", identity, identity, identity).reshape([size**2] * 3)
 
 
 @dataclass(frozen=True)
-class Decomposition:
-    """T ≈ Σ_i u_i⁽¹⁾ ⊗ … ⊗ u_i⁽ⁿ⁾, by the factors (u₁⁽ᵏ⁾ … u_r⁽ᵏ⁾) of every axis."""
+class CPDecomposition:
+    """T ≈ Σ_i u_i⁽¹⁾ ⊗ … ⊗ u_i⁽ⁿ⁾, with factor matrices (u₁⁽ᵏ⁾ … u_r⁽ᵏ⁾) for every axis."""
 
-    factors: tuple[Tensor, ...]  # one (size, terms) an axis
+    factors: tuple[Tensor, ...]  # one of shape (size, terms) per axis
     errors: Tensor  # ‖T − sum‖ / ‖T‖ after every sweep
 
     @property
@@ -57,105 +57,108 @@ class Decomposition:
 
     @property
     def largest_term(self) -> float:
-        """The largest Frobenius norm of a term; it grows without end where terms cancel to reach a limit."""
+        """The largest Frobenius norm of a term; it diverges if T is only a limit of tensors of lower rank."""
         return float(torch.stack([factor.norm(dim=0) for factor in self.factors]).prod(0).max())
 
     def full(self) -> Float[Tensor, "..."]:
         return sum_of_pure_tensors(self.factors)
 
 
-def decompose(
+def cp_decomposition(
     tensor: Float[Tensor, "..."],
     terms: int,
     *,
     generator: torch.Generator,
-    starts: int = 16,
-    sweeps: int = 500,
+    num_starts: int = 16,
+    max_sweeps: int = 500,
     damping: float = 1e-3,
     tolerance: float = 1e-14,
-) -> Decomposition:
-    """The best sum of `terms` pure tensors that alternating least squares finds, from several random starts.
+) -> CPDecomposition:
+    """Approximation by `terms` pure tensors with alternating least squares, the best of several random starts.
 
-        U⁽ᵏ⁾ ← argmin_U ‖T_(k) − U Kᵀ‖² + λ ‖U − U⁽ᵏ⁾‖²,   K the columnwise product of the other factors
+        U⁽ᵏ⁾ ← argmin_U ‖T_(k) − U Kᵀ‖² + λ ‖U − U⁽ᵏ⁾‖²,   K the Khatri-Rao product of the other factors
 
-    Each axis in turn is a linear least-squares problem. λ = `damping` times the error keeps steps short where columns
-    of K nearly agree, and vanishes at a fit. All starts descend at once until one errs by no more than
-    `tolerance`, or for `sweeps`; the one of least error is kept.
+    The factor of each axis in turn solves a linear least-squares problem. λ = `damping` times the error limits steps
+    where columns of K are nearly collinear, and vanishes at an exact fit. All starts run in parallel until one has an
+    error of at most `tolerance`, for at most `max_sweeps`; the start of least error is returned.
     """
     _require_order(tensor)
-    if terms < 1 or starts < 1 or sweeps < 1:
+    if terms < 1 or num_starts < 1 or max_sweeps < 1:
         raise ValueError(
-            f"need at least one term, start and sweep; got terms={terms}, starts={starts}, sweeps={sweeps}"
+            "terms, num_starts and max_sweeps must be at least 1; "
+            f"got terms={terms}, num_starts={num_starts}, max_sweeps={max_sweeps}"
         )
     if not bool(tensor.isfinite().all()):
-        raise ValueError("a tensor to decompose must be finite; got NaN or infinite entries")
-    size = tensor.norm()
-    if size == 0:
+        raise ValueError("tensor must be finite; got NaN or infinite entries")
+    norm = tensor.norm()
+    if norm == 0:
         zeros = tuple(torch.zeros(side, terms, dtype=tensor.dtype) for side in tensor.shape)
-        return Decomposition(zeros, torch.zeros(1, dtype=tensor.dtype))
-    factors = [torch.randn(starts, side, terms, generator=generator).to(tensor) for side in tensor.shape]
-    unfolded = [unfolding(tensor / size, axis) for axis in range(tensor.ndim)]
-    errors = [_errors(unfolded[0], factors)]
-    while len(errors) <= sweeps and float(errors[-1].min()) > tolerance:
+        return CPDecomposition(zeros, torch.zeros(1, dtype=tensor.dtype))
+    factors = [torch.randn(num_starts, side, terms, generator=generator).to(tensor) for side in tensor.shape]
+    unfolded = [unfolding(tensor / norm, axis) for axis in range(tensor.ndim)]
+    errors = [_relative_errors(unfolded[0], factors)]
+    while len(errors) <= max_sweeps and float(errors[-1].min()) > tolerance:
         for axis in range(tensor.ndim):
-            factors[axis] = _improved(unfolded[axis], factors, axis, damping * errors[-1])
-        errors.append(_errors(unfolded[0], factors))
+            factors[axis] = _update_factor(unfolded[axis], factors, axis, damping * errors[-1])
+        errors.append(_relative_errors(unfolded[0], factors))
     best = int(errors[-1].argmin())
-    factors[0] = factors[0] * size
-    return Decomposition(tuple(factor[best] for factor in factors), torch.stack(errors)[:, best])
+    factors[0] = factors[0] * norm
+    return CPDecomposition(tuple(factor[best] for factor in factors), torch.stack(errors)[:, best])
 
 
 class RankBounds(NamedTuple):
-    """The rank lies between `at_least`, which is certain, and `at_most`, for which a decomposition was found."""
+    """Bounds of the rank: `lower` from unfoldings, `upper` from a decomposition found numerically."""
 
-    at_least: int
-    at_most: int
+    lower: int
+    upper: int
 
 
 def rank_bounds(
     tensor: Float[Tensor, "..."],
     *,
     generator: torch.Generator,
-    starts: int = 16,
-    sweeps: int = 500,
+    num_starts: int = 16,
+    max_sweeps: int = 500,
     tolerance: float = 1e-6,
 ) -> RankBounds:
-    """Bounds on the rank: the largest unfolding rank, and the fewest terms that fit up to `tolerance` (Diehl sec. 1.2).
+    """The largest unfolding rank, and the fewest terms that fit up to `tolerance` (Diehl sec. 1.2).
 
-    A limit of tensors of lower rank comes close with huge terms that cancel, and no closer than that: a fit counts
-    only when its largest term is at most 100 times the tensor.
+    A limit of tensors of lower rank is approximated arbitrarily well by large terms that cancel; a fit is accepted only
+    if its largest term is at most 100 times the norm of the tensor.
     """
     low = max(unfolding_ranks(tensor))
     high = prod(tensor.shape) // max(tensor.shape)  # one term for every fibre along the longest axis
-    size = float(tensor.norm())
-    for terms in range(max(low, 1) if size else high, high):
-        found = decompose(tensor, terms, generator=generator, starts=starts, sweeps=sweeps, tolerance=tolerance)
-        if found.error <= tolerance and found.largest_term <= 100 * size:
+    norm = float(tensor.norm())
+    for terms in range(max(low, 1) if norm else high, high):
+        decomposition = cp_decomposition(
+            tensor, terms, generator=generator, num_starts=num_starts, max_sweeps=max_sweeps, tolerance=tolerance
+        )
+        if decomposition.error <= tolerance and decomposition.largest_term <= 100 * norm:
             return RankBounds(low, terms)
-    return RankBounds(low, high if size else 0)
+    return RankBounds(low, high if norm else 0)
 
 
-def _columnwise_product(factors: Sequence[Tensor]) -> Tensor:
-    """Column i is u_i⁽¹⁾ ⊗ u_i⁽²⁾ ⊗ …, flattened (the Khatri-Rao product)."""
+def _khatri_rao_product(factors: Sequence[Tensor]) -> Tensor:
+    """The columnwise Kronecker product: column i is u_i⁽¹⁾ ⊗ u_i⁽²⁾ ⊗ …, flattened."""
     return reduce(lambda left, right: (left[..., :, None, :] * right[..., None, :, :]).flatten(-3, -2), factors)
 
 
-def _improved(unfolded: Tensor, factors: Sequence[Tensor], axis: int, damping: Tensor) -> Tensor:
-    """The factor of one axis that fits best while the others stay."""
-    others = _columnwise_product([*factors[:axis], *factors[axis + 1 :]])
+def _update_factor(unfolded: Tensor, factors: Sequence[Tensor], axis: int, damping: Tensor) -> Tensor:
+    """The damped least-squares solution for the factor of one axis, with the others fixed."""
+    others = _khatri_rao_product([*factors[:axis], *factors[axis + 1 :]])
     damp = damping[:, None, None] + torch.finfo(unfolded.dtype).eps
     gram = others.mT @ others + damp * torch.eye(others.shape[-1]).to(unfolded)
-    wanted = unfolded @ others + damp * factors[axis]
-    improved: Tensor = torch.linalg.solve(gram, wanted.mT).mT
-    return improved
+    target = unfolded @ others + damp * factors[axis]
+    factor: Tensor = torch.linalg.solve(gram, target.mT).mT
+    return factor
 
 
-def _errors(unfolded: Tensor, factors: Sequence[Tensor]) -> Tensor:
-    """How far the sum of every start is from the tensor, which is unfolded along its first axis."""
-    distance: Tensor = torch.linalg.matrix_norm(factors[0] @ _columnwise_product(factors[1:]).mT - unfolded)
+def _relative_errors(unfolded: Tensor, factors: Sequence[Tensor]) -> Tensor:
+    """The distance of every start's sum from the tensor, given by its first unfolding."""
+    distance: Tensor = torch.linalg.matrix_norm(factors[0] @ _khatri_rao_product(factors[1:]).mT - unfolded)
     return distance
 
 
 def _require_order(tensor: Tensor) -> None:
     if tensor.ndim < 2:
-        raise ValueError(f"rank needs a tensor of order 2 or more; got shape {tuple(tensor.shape)}")
+        raise ValueError(f"tensor must have order 2 or more; got shape {tuple(tensor.shape)}")

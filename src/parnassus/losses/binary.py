@@ -8,7 +8,7 @@ from torch import Tensor
 def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−t log y − (1 − t) log(1 − y) of each example, with y = sigmoid(a) (book eqs. 2.4-2.5).
 
-        = log(e^a + e^0) − a t,   as a log-sum-exp that cannot overflow
+        = log(e^a + e^0) − a t,   a log-sum-exp, which does not overflow
         ∂/∂a = y − t                                                       (book eq. 2.6)
 
     Targets t lie in [0, 1]. The book sums over the examples: `binary_cross_entropy(a, t).sum()`.
@@ -17,7 +17,7 @@ def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor,
     return torch.logaddexp(logits, torch.zeros_like(logits)) - logits * targets
 
 
-def binary_cross_entropy_slope(
+def binary_cross_entropy_gradient(
     logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]
 ) -> Float[Tensor, "*batch"]:
     """∂ℰ/∂a = sigmoid(a) − t, prediction minus target (book eq. 2.6)."""
@@ -29,5 +29,5 @@ def _require_targets(targets: Tensor) -> None:
     if targets.numel() and not (float(targets.min()) >= 0 and float(targets.max()) <= 1):
         raise ValueError(
             f"targets must lie in [0, 1]; got {float(targets.min()):g} … {float(targets.max()):g} "
-            "(labels −1 and 1 become (label + 1) / 2)"
+            "(map labels −1 and 1 to (label + 1) / 2)"
         )

@@ -8,7 +8,7 @@ from torch import Tensor
 def softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
     """softmax_i(z) = exp(z_i) / Σ_j exp(z_j), over the last axis (book eq. 1.19).
 
-    Taking the largest z_i from all of them changes nothing in the quotient and keeps exp from overflowing.
+    The maximum is subtracted first, which leaves the quotient unchanged and prevents overflow.
     """
     exponentials = torch.exp(z - z.amax(-1, keepdim=True))
     return exponentials / exponentials.sum(-1, keepdim=True)
@@ -21,13 +21,13 @@ def softmax_jacobian(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batc
 
 
 def log_softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
-    """z_i − log Σ_j exp(z_j): finite even where softmax itself rounds to 0."""
+    """z_i − log Σ_j exp(z_j), finite also where softmax underflows to 0."""
     return z - z.logsumexp(-1, keepdim=True)
 
 
 def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batch classes"]:
     """y_i = 1 where i is the label, else 0 (book sec. 1.4)."""
-    _require_known(labels, classes)
+    _require_labels(labels, classes)
     return (labels[..., None] == torch.arange(classes, device=labels.device)).to(torch.get_default_dtype())
 
 
@@ -35,11 +35,12 @@ def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "
     """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
     try:
         return logits.logsumexp(-1) - logits.gather(-1, labels[..., None])[..., 0]
-    except RuntimeError:  # asked only now: a look at the labels would cost every step a wait for the device
-        _require_known(labels, logits.shape[-1])
+    except RuntimeError:  # checked only on failure: reading the labels would synchronise with the device at every step
+        _require_labels(labels, logits.shape[-1])
         if labels.shape != logits.shape[:-1]:
             raise ValueError(
-                f"need one label for each row of logits; got {(*labels.shape,)} for {(*logits.shape[:-1],)}"
+                "labels must have the shape of logits without the last axis; "
+                f"got {(*labels.shape,)} and {(*logits.shape,)}"
             ) from None
         raise
 
@@ -52,20 +53,20 @@ def soft_cross_entropy(
 
 
 def accuracy(logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
-    """The share of examples whose largest logit is that of their label (book sec. 1.4)."""
+    """Fraction of examples whose largest logit is that of their label (book sec. 1.4)."""
     return (logits.argmax(-1) == labels).to(logits.dtype).mean()
 
 
 def accuracy_per_class(
     logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]
 ) -> Float[Tensor, " classes"]:
-    """The accuracy within each class; NaN for a class without examples."""
+    """Accuracy within each class; NaN for a class without examples."""
     members = one_hot(labels, logits.shape[-1])
-    right = (logits.argmax(-1) == labels).to(members.dtype)
-    return (right @ members) / members.sum(0)
+    correct = (logits.argmax(-1) == labels).to(members.dtype)
+    return (correct @ members) / members.sum(0)
 
 
-def _require_known(labels: Tensor, classes: int) -> None:
+def _require_labels(labels: Tensor, classes: int) -> None:
     if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise ValueError(
             f"labels must lie in 0 … classes − 1; got {int(labels.min())} … {int(labels.max())}, classes={classes}"

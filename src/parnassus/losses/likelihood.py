@@ -1,7 +1,7 @@
-"""Noise models and the losses they are: the negative log-likelihood of what was observed (Zhao sec. 3).
+"""Losses as negative log-likelihoods of noise models (Zhao sec. 3).
 
-Assume how the noise is distributed, and the loss follows: normal noise gives the squared error, Laplace noise the
-absolute one, labels drawn from a softmax the cross-entropy of `parnassus.losses.classification`.
+Normal noise gives the squared error, Laplace noise the absolute error, and labels sampled from a softmax give the
+cross-entropy of `parnassus.losses.classification`.
 """
 
 from math import log
@@ -10,10 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.losses.regression import absolute_error
-from parnassus.losses.shapes import require_alike
-from parnassus.losses.squared import mean_squared_error
-from parnassus.probability.normal import normal_log_density
+from parnassus.losses.regression import absolute_error, mean_squared_error, require_same_shape
+from parnassus.probability.distributions.normal import normal_log_density
 
 
 def normal_nll(
@@ -26,33 +24,32 @@ def normal_nll(
     L is the half mean squared error, so at fixed σ both have the same minimiser.
     """
     _require_positive(sigma=sigma)
-    require_alike(prediction, target)
+    require_same_shape(prediction, target)
     return -normal_log_density(target, mean=prediction, variance=sigma**2)
 
 
 def laplace_nll(
     prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"], *, scale: float
 ) -> Float[Tensor, " batch"]:
-    """−log p(y|x) = log(2s) + |y − ŷ| / s for Laplace noise of scale s: the absolute error, up to scale and shift."""
+    """−log p(y|x) = log(2s) + |y − ŷ| / s for Laplace noise of scale s."""
     _require_positive(scale=scale)
     return log(2 * scale) + absolute_error(prediction, target) / scale
 
 
-def likeliest_sigma(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
-    """The σ that maximises the normal likelihood: σ² is the mean squared residual."""
+def normal_std_mle(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+    """Maximum-likelihood σ of normal noise: σ² is the mean squared residual."""
     return mean_squared_error(prediction, target).sqrt()
 
 
-def likeliest_scale(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
-    """The scale that maximises the Laplace likelihood: the mean absolute residual."""
+def laplace_scale_mle(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+    """Maximum-likelihood scale of Laplace noise: the mean absolute residual."""
     return absolute_error(prediction, target).mean()
 
 
-def coin_nll(logit: Float[Tensor, ""], *, heads: int, tails: int) -> Float[Tensor, ""]:
-    """−log of θ^heads (1 − θ)^tails with θ = sigmoid(logit), least where θ = heads / (heads + tails).
+def bernoulli_nll(logit: Float[Tensor, ""], *, heads: int, tails: int) -> Float[Tensor, ""]:
+    """−log of θ^heads (1 − θ)^tails with θ = sigmoid(logit), minimal at θ = heads / (heads + tails).
 
-    In the logit the problem has no borders, and counts in the millions, whose likelihood is 0 in every float, are
-    as easy as ten throws.
+    In the logit the problem is unconstrained, and its logarithm stays finite for counts whose likelihood underflows.
     """
     if heads < 0 or tails < 0:
         raise ValueError(f"counts must not be negative; got heads={heads}, tails={tails}")
@@ -60,7 +57,7 @@ def coin_nll(logit: Float[Tensor, ""], *, heads: int, tails: int) -> Float[Tenso
     return heads * softplus(-logit) + tails * softplus(logit)
 
 
-def _require_positive(**named: float) -> None:
-    for name, value in named.items():
+def _require_positive(**scales: float) -> None:
+    for name, value in scales.items():
         if not value > 0:
-            raise ValueError(f"the spread of the noise must be positive; got {name}={value}")
+            raise ValueError(f"{name} must be positive; got {name}={value}")

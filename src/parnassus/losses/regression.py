@@ -1,10 +1,40 @@
-"""Losses for regression: powers of the residual, and Huber's between two of them (Diehl sec. 1.3)."""
+"""Losses for regression: squared, absolute, power and Huber errors (book sec. 1.3, Diehl sec. 1.3, Zhao sec. 3)."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.losses.shapes import require_alike
+
+def squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, " batch"]:
+    """‖y − f(x)‖² of each example, summed over its outputs (book sec. 1.3)."""
+    require_same_shape(prediction, target)
+    return (target - prediction).square().reshape(len(target), -1).sum(1)
+
+
+def mean_squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, ""]:
+    """1/N Σ_i ‖y_i − f(x_i)‖² (book eq. 1.12).
+
+    torch's `MSELoss` also averages over the outputs; this value is larger by a factor of the number of outputs.
+    """
+    return squared_error(prediction, target).mean()
+
+
+def half_squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, " batch"]:
+    """½ ‖ŷ − y‖² of each example, whose gradient in ŷ is the residual ŷ − y (Zhao eq. 6)."""
+    return squared_error(prediction, target) / 2
+
+
+def half_mean_squared_error(
+    prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
+) -> Float[Tensor, ""]:
+    """L = 1/n Σ_i ½ ‖ŷ_i − y_i‖², half of `mean_squared_error` (Zhao eq. 7)."""
+    return half_squared_error(prediction, target).mean()
 
 
 def mean_power_error(
@@ -12,28 +42,38 @@ def mean_power_error(
 ) -> Float[Tensor, "*batch"]:
     """1/d Σ_j |v_j − w_j|ᵖᵒʷᵉʳ over the d outputs: MAE for power 1, MSE for power 2 (Diehl sec. 1.3).
 
-    The constant nearest to many numbers is their median for power 1 and their mean for power 2.
+    The constant that minimises it is the median of the targets for power 1 and their mean for power 2.
     """
     if not power > 0:
-        raise ValueError(f"the power of a residual must be positive; got power={power}")
-    require_alike(prediction, target)
+        raise ValueError(f"power must be positive; got power={power}")
+    require_same_shape(prediction, target)
     return (prediction - target).abs().pow(power).mean(-1)
 
 
 def absolute_error(prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """|v − w| of each number: its slope is ±1 however far off, so that outliers pull no harder (Diehl sec. 1.3)."""
-    require_alike(prediction, target)
+    """|v − w| elementwise; its gradient is ±1, so the influence of an outlier is bounded (Diehl sec. 1.3)."""
+    require_same_shape(prediction, target)
     return (prediction - target).abs()
 
 
-def huber(
-    prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, border: float = 1.0
+def huber_loss(
+    prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, delta: float = 1.0
 ) -> Float[Tensor, "*shape"]:
-    """½ r² for residuals |r| ≤ δ = `border`, and δ (|r| − ½ δ) beyond: squares near by, absolute values far off.
+    """Huber loss: ½ r² for residuals |r| ≤ δ, and δ (|r| − ½ δ) beyond (Huber 1964).
 
-    Value and slope pass smoothly from one to the other (Huber 1964).
+    The loss and its derivative are continuous at |r| = δ.
     """
-    if not border > 0:
-        raise ValueError(f"the border between squares and absolute values must be positive; got border={border}")
+    if not delta > 0:
+        raise ValueError(f"delta must be positive; got delta={delta}")
     residual = absolute_error(prediction, target)
-    return torch.where(residual <= border, residual.square() / 2, border * (residual - border / 2))
+    return torch.where(residual <= delta, residual.square() / 2, delta * (residual - delta / 2))
+
+
+def require_same_shape(prediction: Tensor, target: Tensor) -> None:
+    """Raise unless both have one shape: (n, 1) against (n,) would broadcast to n × n differences."""
+    if prediction.shape != target.shape:
+        raise ValueError(
+            f"prediction and target must have the same shape; got {(*prediction.shape,)} and {(*target.shape,)}"
+        )
+    if prediction.numel() == 0:
+        raise ValueError(f"a loss needs at least one example; got shape {(*prediction.shape,)}")

@@ -1,4 +1,4 @@
-"""Error on the examples at hand, and error to expect on new ones (Diehl sec. 1.3, Zhao sec. 3)."""
+"""Empirical and expected risk of a predictor (Diehl sec. 1.3, Zhao sec. 3)."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -8,45 +8,47 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-PerExample: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""loss(prediction, target): a number for each example."""
+ExampleLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""loss(prediction, target), one value per example."""
 
 Predictor: TypeAlias = Callable[[Tensor], Tensor]
-"""f(x), one row of answers for each row of x."""
+"""f(x), one row of predictions for each row of x."""
 
 
-class Estimate(NamedTuple):
-    value: float  # mean over the examples
-    standard_error: float  # how far it typically lies from the expected loss
+class RiskEstimate(NamedTuple):
+    value: float  # mean loss over the examples
+    standard_error: float  # standard deviation of that mean as an estimate of the expected loss
 
 
-def zero_one_loss(named: Int[Tensor, " batch"], label: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-    """1 where the label named is wrong, else 0: the loss of a predictor that answers with a label (Diehl sec. 1.3)."""
-    return (named != label).to(torch.get_default_dtype())
+def zero_one_loss(prediction: Int[Tensor, " batch"], label: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """1 where the predicted class is wrong, else 0 (Diehl sec. 1.3)."""
+    return (prediction != label).to(torch.get_default_dtype())
 
 
 def empirical_risk(
-    loss: PerExample, predictor: Predictor, x: Float[Tensor, "count *example"], y: Tensor
+    loss: ExampleLoss, predictor: Predictor, x: Float[Tensor, "count *example"], y: Tensor
 ) -> Float[Tensor, ""]:
-    """R_emp = 1/n Σ_i l(f(x_i), y_i): training loss on training rows, test loss on others (Zhao sec. 3)."""
+    """R_emp = 1/n Σ_i l(f(x_i), y_i): the training loss or, on held-out data, the test loss (Zhao sec. 3)."""
     if len(x) == 0:
-        raise ValueError("an average loss needs at least one example; got none")
+        raise ValueError("an empirical risk needs at least one example; got none")
     return loss(predictor(x), y).mean()
 
 
-def held_out_risk(loss: PerExample, predictor: Predictor, x: Float[Tensor, "count *example"], y: Tensor) -> Estimate:
-    """R as estimated on rows the predictor never saw, with its standard error s/√n (Zhao sec. 3).
+def held_out_risk(
+    loss: ExampleLoss, predictor: Predictor, x: Float[Tensor, "count *example"], y: Tensor
+) -> RiskEstimate:
+    """R estimated on held-out examples, with its standard error s/√n (Zhao sec. 3).
 
-    Unbiased for a predictor chosen without these rows; on the rows it was fitted to, or chosen by, it is too kind.
+    Unbiased for a predictor chosen independently of these examples; biased downwards on those used to fit or select it.
     """
     if len(x) < 2:
         raise ValueError(f"a standard error needs at least two examples; got {len(x)}")
     losses = loss(predictor(x), y).double()
-    return Estimate(float(losses.mean()), float(losses.std() / len(losses) ** 0.5))
+    return RiskEstimate(float(losses.mean()), float(losses.std() / len(losses) ** 0.5))
 
 
 def expected_risk(
-    loss: PerExample,
+    loss: ExampleLoss,
     predictor: Predictor,
     density: Callable[[Tensor, Tensor], Tensor],
     *,
@@ -54,20 +56,21 @@ def expected_risk(
     y_range: tuple[float, float],
     nodes: int = 200,
 ) -> Float[Tensor, ""]:
-    """R = E l(f(x), y) = ∬ l(f(x), y) p(x, y) dx dy for a known law of two numbers, by quadrature (Zhao sec. 3).
+    """R = E l(f(x), y) = ∬ l(f(x), y) p(x, y) dx dy for a known density of scalars x and y (Zhao sec. 3).
 
-    Gauss-Legendre nodes on the rectangle, which must hold all but nothing of the density p.
+    By Gauss-Legendre quadrature on the rectangle, which must contain almost all of the probability mass.
     """
-    x, x_weights = _nodes(x_range, nodes)
-    y, y_weights = _nodes(y_range, nodes)
-    across, up = (each.flatten() for each in torch.meshgrid(x, y, indexing="ij"))
+    x, x_weights = _gauss_legendre(x_range, nodes)
+    y, y_weights = _gauss_legendre(y_range, nodes)
+    x_grid, y_grid = (each.flatten() for each in torch.meshgrid(x, y, indexing="ij"))
     weights = (x_weights[:, None] * y_weights).flatten()
-    return (weights * density(across, up) * loss(predictor(across), up)).sum()
+    return (weights * density(x_grid, y_grid) * loss(predictor(x_grid), y_grid)).sum()
 
 
-def _nodes(bounds: tuple[float, float], count: int) -> tuple[Float[Tensor, " nodes"], Float[Tensor, " nodes"]]:
+def _gauss_legendre(bounds: tuple[float, float], count: int) -> tuple[Float[Tensor, " nodes"], Float[Tensor, " nodes"]]:
+    """Nodes and weights on an interval."""
     low, high = bounds
     if not low < high:
-        raise ValueError(f"a range must run from low to high; got {low} … {high}")
-    places, weights = (torch.from_numpy(each) for each in np.polynomial.legendre.leggauss(count))
-    return (low + high) / 2 + (high - low) / 2 * places, (high - low) / 2 * weights
+        raise ValueError(f"a range must have low < high; got {low} … {high}")
+    nodes, weights = (torch.from_numpy(each) for each in np.polynomial.legendre.leggauss(count))
+    return (low + high) / 2 + (high - low) / 2 * nodes, (high - low) / 2 * weights

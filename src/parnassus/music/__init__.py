@@ -1,67 +1,44 @@
-"""Music as sequences: keys, pieces with a form, chorales, models that continue them; and sounds as models hear them."""
+"""Symbolic music as sequences: keys, pieces with a form, chorales, rhythms, solos, and inpainting."""
 
-from parnassus.music.companding import compand, error_bound, expand, from_tokens, levels, to_tokens
-from parnassus.music.form import form_entropy, modulating_pieces, sections
-from parnassus.music.inpainting import fill_in_turn, vary
-from parnassus.music.keys import KEYS, Key, key_of, key_scores, share_in_key
-from parnassus.music.listener import Cepstra, Listener, LogMel, WavePieces, fitted
+from parnassus.music.form import form_entropy, generate_modulating_pieces, sections
+from parnassus.music.inpainting import inpaint, resample_notes
+from parnassus.music.keys import KEYS, Key, estimate_key, fraction_in_key, key_scores
 from parnassus.music.rhythm import (
     Melodies,
-    factorised,
-    melodies,
-    melody_for,
-    melody_nats,
+    generate_melodies,
+    generate_melody,
+    interleave_tokens,
+    melody_nll,
     rhythm_tokens,
-    strong_tone_share,
+    strong_chord_tone_fraction,
 )
-from parnassus.music.solo import Solos, chord_name, chord_tone_share, chord_tones, solo_nats, solos_over_chords
-from parnassus.music.spectra import cepstra, dct_matrix, from_cepstra, hertz, istft, log_mel, mel, mel_filters, stft
-from parnassus.music.voices import VoiceTokens, transposed
+from parnassus.music.solo import Solos, chord_name, chord_tone_fraction, chord_tones, generate_solos, solo_nll
+from parnassus.music.voice_tokeniser import VoiceTokeniser, transpose
 
 __all__ = [
     "KEYS",
-    "Cepstra",
     "Key",
-    "Listener",
-    "LogMel",
     "Melodies",
     "Solos",
-    "VoiceTokens",
-    "WavePieces",
-    "cepstra",
+    "VoiceTokeniser",
     "chord_name",
-    "chord_tone_share",
+    "chord_tone_fraction",
     "chord_tones",
-    "compand",
-    "dct_matrix",
-    "error_bound",
-    "expand",
-    "factorised",
-    "fill_in_turn",
-    "fitted",
+    "estimate_key",
     "form_entropy",
-    "from_cepstra",
-    "from_tokens",
-    "hertz",
-    "istft",
-    "key_of",
+    "fraction_in_key",
+    "generate_melodies",
+    "generate_melody",
+    "generate_modulating_pieces",
+    "generate_solos",
+    "inpaint",
+    "interleave_tokens",
     "key_scores",
-    "levels",
-    "log_mel",
-    "mel",
-    "mel_filters",
-    "melodies",
-    "melody_for",
-    "melody_nats",
-    "modulating_pieces",
+    "melody_nll",
+    "resample_notes",
     "rhythm_tokens",
     "sections",
-    "share_in_key",
-    "solo_nats",
-    "solos_over_chords",
-    "stft",
-    "strong_tone_share",
-    "to_tokens",
-    "transposed",
-    "vary",
+    "solo_nll",
+    "strong_chord_tone_fraction",
+    "transpose",
 ]

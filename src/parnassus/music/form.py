@@ -1,7 +1,7 @@
-"""Pieces with a form: home, relative minor, dominant, and home again (book sec. 10.1).
+"""Synthetic melodies that modulate: home key, relative minor, dominant, home key (book sec. 10.1).
 
-The book's example of what a model must remember for long: C major, A minor, G major, and back to C. These pieces are
-made by a law whose entropy is known, so that one can say how much of it a model has learned.
+The book's example of a long-range dependency: C major, A minor, G major, and back to C. The entropy of the generating
+distribution is known, so the excess loss of a model can be measured.
 """
 
 from itertools import combinations
@@ -14,32 +14,32 @@ from torch import Tensor
 from parnassus.music.keys import MAJOR, MINOR, Key
 
 FIGURES = ((0, 2, 4, 2), (0, 1, 2, 0), (0, 4, 2, 0), (0, 3, 2, 0), (0, -1, 0, 2), (0, 2, 0, 4))
-"""Four notes as degrees of the scale above the first; a piece knows two of them."""
+"""Figures of four notes, as scale degrees above the first; each piece uses two of them."""
 STARTS = (0, 7)
-"""Degrees on which a bar may begin: the tonic, low or high."""
+"""Scale degrees on which a bar may begin: the tonic in two octaves."""
 CADENCE = (7, 4, 2, 0)
-"""The last bar of a section: down its chord to the tonic."""
+"""The last bar of a section, as scale degrees: down the tonic chord."""
 PLAN = ((0, False), (9, True), (7, False), (0, False))
-"""The sections: semitones above home, and whether minor."""
+"""The sections: semitones above the home key, and whether minor."""
 BAR, LOWEST, HIGHEST = 4, 53, 85
-"""Notes in a bar, and between which pitches all of them lie."""
+"""Notes per bar, and the lowest and highest MIDI pitch."""
 
 
 def sections(home: Key) -> tuple[Key, ...]:
-    """The keys of a piece whose home is this one (book sec. 10.1)."""
-    return tuple(home.above(semitones, minor=minor) for semitones, minor in PLAN)
+    """The keys of the sections of a piece with this home key (book sec. 10.1)."""
+    return tuple(home.transpose(semitones, minor=minor) for semitones, minor in PLAN)
 
 
-def modulating_pieces(
+def generate_modulating_pieces(
     count: int, *, bars: int = 4, seed: int = 0
 ) -> tuple[Int[Tensor, "{count} time"], Int[Tensor, " {count}"]]:
-    """MIDI pitches of pieces through four sections of `bars` bars, and the tonic of each one's home.
+    """MIDI pitches of pieces with four sections of `bars` bars, and the tonic of each home key.
 
-    The home, two figures, and for each bar one of the two and its octave are drawn with equal chances; the
-    last bar of a section is its cadence.
+    Home key, two figures, and for each bar its figure and octave are drawn uniformly; the last bar of a section is its
+    cadence.
     """
     if count < 1 or bars < 2:
-        raise ValueError(f"need at least one piece and two bars a section; got count={count}, bars={bars}")
+        raise ValueError(f"count must be at least 1 and bars at least 2; got count={count}, bars={bars}")
     source = torch.Generator().manual_seed(seed)
     home = torch.randint(12, (count,), generator=source)
     pairs = torch.tensor(list(combinations(range(len(FIGURES)), 2)))
@@ -60,9 +60,9 @@ def modulating_pieces(
 def form_entropy(bars: int = 4) -> float:
     """The entropy of a piece, in nats.
 
-        H = log 12 + log 15 + n log 4 − 2^(1−n) log 5,   n bars that are no cadence
+        H = log 12 + log 15 + n log 4 − 2^(1−n) log 5,   n bars that are not cadences
 
-    The last term: when all bars happen to use one figure, which other one the piece knows is never heard.
+    The last term: if all bars use the same figure, the second figure of the piece is not observed.
     """
     free = len(PLAN) * (bars - 1)
     pairs, others = comb(len(FIGURES), 2), len(FIGURES) - 1

@@ -1,4 +1,4 @@
-"""Keys: which scale a melody is in, told from how often each of the twelve pitch classes sounds."""
+"""Key estimation from pitch-class counts (Krumhansl & Schmuckler)."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
 """Semitones above the tonic: the major and the natural minor scale."""
 MAJOR_PROFILE = (6.35, 2.23, 3.48, 2.33, 4.38, 4.09, 2.52, 5.19, 2.39, 3.66, 2.29, 2.88)
 MINOR_PROFILE = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.34, 3.17)
-"""How well listeners found each pitch class to fit a key, from the tonic upwards (Krumhansl & Kessler 1982)."""
+"""Listeners' ratings of each pitch class within a key, from the tonic upwards (Krumhansl & Kessler 1982)."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A tonic, counted in semitones from C, and whether the scale above it is minor."""
+    """A tonic in semitones above C, and whether the key is minor."""
 
     tonic: int
     minor: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.tonic < 12:
-            raise ValueError(f"a tonic is one of the 12 pitch classes from 0; got tonic={self.tonic}")
+            raise ValueError(f"tonic must be a pitch class from 0 to 11; got tonic={self.tonic}")
 
     @property
     def scale(self) -> tuple[int, ...]:
-        """Its seven pitch classes, the tonic first."""
+        """The seven pitch classes, tonic first."""
         return tuple((self.tonic + step) % 12 for step in (MINOR if self.minor else MAJOR))
 
-    def above(self, semitones: int, *, minor: bool = False) -> "Key":
-        """The key so many semitones higher: 9 and minor is the relative minor, 7 the dominant."""
+    def transpose(self, semitones: int, *, minor: bool = False) -> "Key":
+        """The key `semitones` higher; of a major key 9 with `minor` is the relative minor, 7 the dominant."""
         return Key((self.tonic + semitones) % 12, minor)
 
     def __str__(self) -> str:
@@ -56,13 +56,13 @@ def key_scores(pitches: Int[Tensor, "*batch time"]) -> Float[Tensor, "*batch 24"
     return correlation
 
 
-def key_of(pitches: Int[Tensor, " time"]) -> Key:
-    """The key whose profile the pitches fit best."""
+def estimate_key(pitches: Int[Tensor, " time"]) -> Key:
+    """The key with the highest score."""
     if not len(pitches):
-        raise ValueError("a key needs at least one pitch; got none")
+        raise ValueError("pitches must not be empty")
     return KEYS[int(key_scores(pitches).argmax())]
 
 
-def share_in_key(pitches: Int[Tensor, " time"], key: Key) -> float:
-    """The share of the notes that belong to the scale."""
+def fraction_in_key(pitches: Int[Tensor, " time"], key: Key) -> float:
+    """Fraction of the notes that belong to the scale."""
     return float(torch.isin(pitches % 12, torch.tensor(key.scale, device=pitches.device)).double().mean())

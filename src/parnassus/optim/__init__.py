@@ -1,133 +1,161 @@
-"""Gradient descent, how its batches are dealt, and how its rate is chosen."""
+"""Optimisers, their convergence theory, test functions, and parts of a training procedure."""
 
-from parnassus.optim.adagrad import AdaGrad, FullAdaGrad
-from parnassus.optim.adagrad_regret import AdaGradRun, lipschitz_trace_bound, smooth_regret_bound, squared_norm
-from parnassus.optim.adam import Adam, AdamW
-from parnassus.optim.averaging import averaged_descent, biased_coin, coin_slope
-from parnassus.optim.bounds import (
+from parnassus.optim.continuous_time.gradient_flow import gradient_flow, nesterov_flow, quadratic_nesterov_flow
+from parnassus.optim.convexity.adagrad_regret import (
+    AdaGradTrajectory,
+    lipschitz_trace_bound,
+    smooth_regret_bound,
+    weighted_squared_norm,
+)
+from parnassus.optim.convexity.convergence_bounds import (
     accelerated_bound,
-    accelerated_worst,
-    averaged_bound,
-    averaging_rate,
+    accelerated_worst_case,
+    averaged_sgd_bound,
+    averaged_sgd_rate,
     convex_bound,
-    convex_worst,
-    excess_from_slope,
+    convex_worst_case,
+    descent_lemma_decrease,
     first_order_decrease,
-    flattest_slope_bound,
-    least_decrease,
+    min_squared_gradient_bound,
+    polyak_lojasiewicz_bound,
     strongly_convex_bound,
-    strongly_convex_worst,
+    strongly_convex_worst_case,
 )
-from parnassus.optim.clipping import clip_gradients, clipped, global_norm
-from parnassus.optim.convex_sets import Segment, below_set, find_escape, intersection, union
-from parnassus.optim.convexity import (
-    LowerNearby,
+from parnassus.optim.convexity.convex_functions import (
+    NearbyLowerPoint,
     chord_gap,
-    find_low_chord,
-    least_curvature,
+    find_violating_chord,
     linearisation_error,
-    lower_nearby,
-    on_line,
+    min_hessian_eigenvalue,
+    nearby_lower_point,
+    restrict_to_line,
 )
-from parnassus.optim.early_stopping import EarlyStopping
-from parnassus.optim.flows import bowl_solution, gradient_flow, nesterov_flow
-from parnassus.optim.folds import CrossValidation, cross_validate, k_folds
-from parnassus.optim.gradient_descent import (
+from parnassus.optim.convexity.convex_sets import Segment, find_nonconvex_segment, intersection, sublevel_set, union
+from parnassus.optim.landscapes.problems import (
+    Problem,
+    egg_box,
+    ellipse,
+    huber_worst_case,
+    infinity_norm,
+    log_cosh,
+    quadratic,
+    quartic,
+    ridge_logistic,
+    smooth_problems,
+)
+from parnassus.optim.landscapes.scalar_functions import (
+    cosine_risk,
+    empirical_cosine_risk,
+    flat_minimum,
+    inverted_gaussian,
+    tanh_plateau,
+)
+from parnassus.optim.landscapes.surfaces import (
+    Surface,
+    argmin_set,
+    beale,
+    himmelblau,
+    quadratic_valley,
+    rosenbrock,
+    saddle,
+)
+from parnassus.optim.landscapes.trajectory import optimizer_trajectories, optimizer_trajectory
+from parnassus.optim.optimisers.adagrad import AdaGrad, FullAdaGrad
+from parnassus.optim.optimisers.adam import Adam, AdamW
+from parnassus.optim.optimisers.averaged_sgd import averaged_sgd, biased_coin, coin_subgradient
+from parnassus.optim.optimisers.foreach_optimizer import ForeachOptimizer
+from parnassus.optim.optimisers.gradient_clipping import clip_by_global_norm, clip_gradients, global_norm
+from parnassus.optim.optimisers.gradient_descent import (
     gradient_descent,
     gradient_step,
     per_sample_gradients,
     steepest_descent,
     stochastic_gradient_descent,
 )
-from parnassus.optim.groupwise import GroupwiseOptimizer
-from parnassus.optim.landscapes import flat_floor, plateau, sampled_wave, upturned_bell, wave
-from parnassus.optim.minibatches import in_order, partition_once, reshuffle, with_replacement
-from parnassus.optim.momentum import Momentum, averaged_momentum, factor_per_step, heavy_ball, largest_stable_rate
-from parnassus.optim.nesterov import Accelerated, Nesterov, NesterovMomentum, nesterov_descent
-from parnassus.optim.newton import newton_descent, preconditioned_step
-from parnassus.optim.problems import (
-    Problem,
-    egg_box,
-    ellipse,
-    largest_coordinate,
-    log_cosh,
-    quadratic,
-    quartic,
-    ridge_logistic,
-    slowest,
-    smooth_problems,
+from parnassus.optim.optimisers.momentum import (
+    Momentum,
+    convergence_factor,
+    heavy_ball,
+    max_stable_rate,
+    moving_average_momentum,
 )
-from parnassus.optim.rate_finder import RateCurve, find_rate
-from parnassus.optim.rmsprop import RMSProp
-from parnassus.optim.schedules import one_cycle_momentum, one_cycle_rate, step_decay
-from parnassus.optim.sgd import SGD
-from parnassus.optim.surfaces import Surface, argmin, beale, himmelblau, rosenbrock, saddle, valley
-from parnassus.optim.trajectory import race, trajectory
-from parnassus.optim.validation import Search, hold_out, validation_search
-from parnassus.optim.weight_decay import (
+from parnassus.optim.optimisers.nesterov import Nesterov, NesterovIterates, NesterovMomentum, nesterov_descent
+from parnassus.optim.optimisers.newton import newton_descent, preconditioned_step
+from parnassus.optim.optimisers.rmsprop import RMSProp
+from parnassus.optim.optimisers.sgd import SGD
+from parnassus.optim.optimisers.weight_decay import (
     ParameterGroup,
-    decay_groups,
     decay_weights,
-    decayed_step,
     l2_gradient,
     l2_penalty,
     penalised_minimiser,
-    shrinkage,
+    shrinkage_factors,
+    weight_decay_groups,
+    weight_decay_step,
+)
+from parnassus.optim.training.cross_validation import CrossValidationResult, cross_validate, k_folds
+from parnassus.optim.training.early_stopping import EarlyStopping
+from parnassus.optim.training.holdout_validation import SearchResult, hold_out, validation_search
+from parnassus.optim.training.learning_rate_finder import LearningRateCurve, find_learning_rate
+from parnassus.optim.training.learning_rate_schedules import one_cycle_momentum, one_cycle_rate, step_decay
+from parnassus.optim.training.minibatches import (
+    batches_with_replacement,
+    fixed_partition_batches,
+    sequential_batches,
+    shuffled_batches,
 )
 
 __all__ = [
     "SGD",
-    "Accelerated",
     "AdaGrad",
-    "AdaGradRun",
+    "AdaGradTrajectory",
     "Adam",
     "AdamW",
-    "CrossValidation",
+    "CrossValidationResult",
     "EarlyStopping",
+    "ForeachOptimizer",
     "FullAdaGrad",
-    "GroupwiseOptimizer",
-    "LowerNearby",
+    "LearningRateCurve",
     "Momentum",
+    "NearbyLowerPoint",
     "Nesterov",
+    "NesterovIterates",
     "NesterovMomentum",
     "ParameterGroup",
     "Problem",
     "RMSProp",
-    "RateCurve",
-    "Search",
+    "SearchResult",
     "Segment",
     "Surface",
     "accelerated_bound",
-    "accelerated_worst",
-    "argmin",
-    "averaged_bound",
-    "averaged_descent",
-    "averaged_momentum",
-    "averaging_rate",
+    "accelerated_worst_case",
+    "argmin_set",
+    "averaged_sgd",
+    "averaged_sgd_bound",
+    "averaged_sgd_rate",
+    "batches_with_replacement",
     "beale",
-    "below_set",
     "biased_coin",
-    "bowl_solution",
     "chord_gap",
+    "clip_by_global_norm",
     "clip_gradients",
-    "clipped",
-    "coin_slope",
+    "coin_subgradient",
+    "convergence_factor",
     "convex_bound",
-    "convex_worst",
+    "convex_worst_case",
+    "cosine_risk",
     "cross_validate",
-    "decay_groups",
     "decay_weights",
-    "decayed_step",
+    "descent_lemma_decrease",
     "egg_box",
     "ellipse",
-    "excess_from_slope",
-    "factor_per_step",
-    "find_escape",
-    "find_low_chord",
-    "find_rate",
+    "empirical_cosine_risk",
+    "find_learning_rate",
+    "find_nonconvex_segment",
+    "find_violating_chord",
     "first_order_decrease",
-    "flat_floor",
-    "flattest_slope_bound",
+    "fixed_partition_batches",
+    "flat_minimum",
     "global_norm",
     "gradient_descent",
     "gradient_flow",
@@ -135,53 +163,55 @@ __all__ = [
     "heavy_ball",
     "himmelblau",
     "hold_out",
-    "in_order",
+    "huber_worst_case",
+    "infinity_norm",
     "intersection",
+    "inverted_gaussian",
     "k_folds",
     "l2_gradient",
     "l2_penalty",
-    "largest_coordinate",
-    "largest_stable_rate",
-    "least_curvature",
-    "least_decrease",
     "linearisation_error",
     "lipschitz_trace_bound",
     "log_cosh",
-    "lower_nearby",
+    "max_stable_rate",
+    "min_hessian_eigenvalue",
+    "min_squared_gradient_bound",
+    "moving_average_momentum",
+    "nearby_lower_point",
     "nesterov_descent",
     "nesterov_flow",
     "newton_descent",
-    "on_line",
     "one_cycle_momentum",
     "one_cycle_rate",
-    "partition_once",
+    "optimizer_trajectories",
+    "optimizer_trajectory",
     "penalised_minimiser",
     "per_sample_gradients",
-    "plateau",
+    "polyak_lojasiewicz_bound",
     "preconditioned_step",
     "quadratic",
+    "quadratic_nesterov_flow",
+    "quadratic_valley",
     "quartic",
-    "race",
-    "reshuffle",
+    "restrict_to_line",
     "ridge_logistic",
     "rosenbrock",
     "saddle",
-    "sampled_wave",
-    "shrinkage",
-    "slowest",
+    "sequential_batches",
+    "shrinkage_factors",
+    "shuffled_batches",
     "smooth_problems",
     "smooth_regret_bound",
-    "squared_norm",
     "steepest_descent",
     "step_decay",
     "stochastic_gradient_descent",
     "strongly_convex_bound",
-    "strongly_convex_worst",
-    "trajectory",
+    "strongly_convex_worst_case",
+    "sublevel_set",
+    "tanh_plateau",
     "union",
-    "upturned_bell",
     "validation_search",
-    "valley",
-    "wave",
-    "with_replacement",
+    "weight_decay_groups",
+    "weight_decay_step",
+    "weighted_squared_norm",
 ]

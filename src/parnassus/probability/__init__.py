@@ -1,34 +1,21 @@
-"""Distributions, how far apart they are, and what one expects under them."""
+"""Distributions, divergences, stochastic processes, Bayesian inference and expectations."""
 
-from parnassus.probability.arithmetic_code import ArithmeticCode
-from parnassus.probability.bayes import Posterior, bayes, posterior_table
-from parnassus.probability.codes import expected_length, huffman_lengths, kraft_sum, prefix_words, shannon_lengths
-from parnassus.probability.conditional_laws import (
+from parnassus.probability.distributions.conditional import (
     conditional_expectation,
     conditional_table,
     conditioning_gap,
     joint_from_conditional,
 )
-from parnassus.probability.conditioning import Solver, condition, solve_by_cholesky, solve_by_pseudo_inverse
-from parnassus.probability.convergence import (
-    deviation_probability,
-    later_deviation_probability,
-    levy_distance,
-    lp_error,
+from parnassus.probability.distributions.discrete import (
+    DiscreteDistribution,
+    JointDistribution,
+    empirical_distribution,
+    events,
+    joint_distribution,
+    largest_event_gap,
+    push_forward,
 )
-from parnassus.probability.densities import GridDensity, box_density
-from parnassus.probability.distances import lp_distance, most_telling_event, total_variation
-from parnassus.probability.divergences import cross_entropy_between, entropy, jeffreys, jensen_shannon, kl_divergence
-from parnassus.probability.energy_distance import energy_distance
-from parnassus.probability.expectation import (
-    Estimate,
-    covariance,
-    expectation,
-    expectation_by_quadrature,
-    expectation_by_sampling,
-    variance,
-)
-from parnassus.probability.gaussian import (
+from parnassus.probability.distributions.gaussian import (
     Gaussian,
     cholesky_root,
     eigen_root,
@@ -36,149 +23,188 @@ from parnassus.probability.gaussian import (
     independent_pair,
     independent_sum,
 )
-from parnassus.probability.gaussian_kl import diagonal_gaussian_kl, gaussian_kl
-from parnassus.probability.gaussian_quadrature import gaussian_expectation
-from parnassus.probability.generative_classifier import (
-    FitClasses,
-    GenerativeClassifier,
-    naive_bernoulli,
-    naive_gaussian,
-    own_covariances,
-    shared_covariance,
+from parnassus.probability.distributions.gaussian_conditioning import (
+    Solver,
+    condition,
+    solve_by_cholesky,
+    solve_by_pseudo_inverse,
 )
-from parnassus.probability.hidden_markov import BLUR, BLURRED_CHAIN, HiddenMarkov, blurred_chain
-from parnassus.probability.importance import (
-    EvidenceEstimate,
-    effective_sample_size,
-    evidence_by_importance,
-    evidence_by_prior,
-    evidence_from_weights,
-    log_mean_exp,
-    share_of_hits,
-)
-from parnassus.probability.independence import (
-    dependence_in_events,
+from parnassus.probability.distributions.independence import (
+    event_dependence,
     function_covariance,
     maximal_correlation,
     product_table,
 )
-from parnassus.probability.information import (
+from parnassus.probability.distributions.joint_density import GridDensity, box_density
+from parnassus.probability.distributions.normal import normal_density, normal_log_density, standard_normal
+from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.divergences.energy_distance import energy_distance
+from parnassus.probability.divergences.entropy import (
     conditional_entropy,
     corrected_entropy,
-    gaussian_mutual_information,
+    cross_entropy_between,
+    entropy,
     joint_entropy,
-    mutual_information,
     plug_in_entropy,
 )
-from parnassus.probability.integration_by_parts import Parts, Split, integration_by_parts, residuals, split_along
-from parnassus.probability.jensen import Jensen, LatentBound, jensen, jensen_by_merging, latent_bound
-from parnassus.probability.kernels import GaussianKernel, Kernel, kernel_mass, walk
-from parnassus.probability.latent_tables import BoundTerms, LatentTable, divergence_from_joint
-from parnassus.probability.laws import JointLaw, Law, empirical_law, events, joint_law, largest_event_gap, push_forward
-from parnassus.probability.limit_theorems import coin_sum_distance, kolmogorov_distance, running_means, scaled_sums
-from parnassus.probability.markov_chains import MarkovChain, TimedChain, laws_along, paths_along, stationary_law
-from parnassus.probability.mixture_descent import FreeMixture, fit_by_descent
-from parnassus.probability.mixtures import (
-    GaussianMixture,
-    em_path,
-    em_step,
-    evidence_bound,
-    spread_start,
-    weighted_moments,
+from parnassus.probability.divergences.gaussian_kl import diagonal_gaussian_kl, gaussian_kl
+from parnassus.probability.divergences.kl_divergence import (
+    density_ratio,
+    is_absolutely_continuous,
+    jeffreys_divergence,
+    jensen_shannon_divergence,
+    kl_by_quadrature,
+    kl_by_sampling,
+    kl_divergence,
 )
-from parnassus.probability.mmd import (
-    RBF,
-    Cubic,
-    InverseMultiquadric,
-    Likeness,
-    normal_squared_mmd,
+from parnassus.probability.divergences.mmd import (
+    CubicKernel,
+    InverseMultiquadricKernel,
+    PairwiseKernel,
+    RBFKernel,
+    gaussian_squared_mmd,
     squared_mmd,
     unbiased_squared_mmd,
 )
-from parnassus.probability.normal import normal_density, normal_log_density
-from parnassus.probability.path_laws import (
-    Memory,
-    PathLaw,
-    chain_law,
-    following_law,
+from parnassus.probability.divergences.mutual_information import gaussian_mutual_information, mutual_information
+from parnassus.probability.divergences.total_variation import lp_distance, total_variation, total_variation_event
+from parnassus.probability.expectations.convergence_examples import (
+    alternating_sign_sequence,
+    spike_sequence,
+    typewriter_block,
+    typewriter_sequence,
+    vanishing_sequence,
+)
+from parnassus.probability.expectations.convergence_modes import (
+    deviation_probability,
+    levy_distance,
+    lp_error,
+    tail_deviation_probability,
+)
+from parnassus.probability.expectations.expectation import (
+    Estimate,
+    covariance,
+    expectation,
+    expectation_by_quadrature,
+    expectation_by_sampling,
+    variance,
+)
+from parnassus.probability.expectations.gauss_hermite import gaussian_expectation
+from parnassus.probability.expectations.gaussian_integration_by_parts import (
+    BothSides,
+    ResidualDecomposition,
+    gaussian_integration_by_parts,
+    residual_decomposition,
+    residuals,
+)
+from parnassus.probability.expectations.gaussian_moments import (
+    moment_by_differentiation,
+    moment_by_pairings,
+    moment_by_recursion,
+    pairings,
+)
+from parnassus.probability.expectations.jensen_inequality import (
+    EvidenceBound,
+    JensenInequality,
+    jensen_inequality,
+    jensen_merge_path,
+    prior_evidence_bound,
+)
+from parnassus.probability.expectations.limit_theorems import (
+    coin_sum_normal_distance,
+    kolmogorov_distance,
+    running_means,
+    scaled_sums,
+)
+from parnassus.probability.inference.bayes import Posterior, bayes_theorem, posterior_table
+from parnassus.probability.inference.discrete_latent_model import DiscreteLatentModel, ElboTerms, kl_to_joint
+from parnassus.probability.inference.gaussian_mixture import (
+    GaussianMixture,
+    em_iterates,
+    em_step,
+    kmeans_plus_plus_start,
+    m_step,
+    mixture_elbo,
+)
+from parnassus.probability.inference.generative_classifier import (
+    FitClassConditionals,
+    GenerativeClassifier,
+    fit_bernoulli_naive_bayes,
+    fit_gaussian_naive_bayes,
+    fit_linear_discriminant,
+    fit_quadratic_discriminant,
+)
+from parnassus.probability.inference.importance_sampling import (
+    EvidenceEstimate,
+    collision_probability,
+    effective_sample_size,
+    evidence_by_importance_sampling,
+    evidence_by_prior_sampling,
+    evidence_from_weights,
+    log_mean_exp,
+)
+from parnassus.probability.inference.mixture_gradient_descent import UnconstrainedMixture, fit_by_gradient_descent
+from parnassus.probability.processes.hidden_markov_model import LUMPED_CHAIN, LUMPING, HiddenMarkovModel, lumped_chain
+from parnassus.probability.processes.markov_chain import (
+    InhomogeneousMarkovChain,
+    MarkovChain,
+    propagate_distribution,
+    sample_chain,
+    stationary_distribution,
+)
+from parnassus.probability.processes.markov_kernel import LinearGaussianKernel, MarkovKernel, kernel_mass, sample_paths
+from parnassus.probability.processes.path_distribution import (
+    MarkovViolation,
+    PathDistribution,
+    chain_distribution,
     is_markov,
-    lifted,
-    memories,
-    observed,
-    walk_law,
+    lifted_distribution,
+    markov_violations,
+    next_state_distribution,
+    observed_distribution,
+    random_walk_distribution,
 )
-from parnassus.probability.processes import lift, random_walk
-from parnassus.probability.rate_distortion import (
-    CodeNumbers,
-    PredictionNumbers,
-    aggregate,
-    bayes_decoder,
-    code_numbers,
-    encoder_joint,
-    prediction_numbers,
-)
-from parnassus.probability.relative_entropy import (
-    absolutely_continuous,
-    density_ratio,
-    kl_by_quadrature,
-    kl_by_sampling,
-)
-from parnassus.probability.sample_quality import (
-    frechet_distance,
-    gaussian_frechet,
-    inception_score,
-    kernel_distance,
-    precision_recall,
-)
-from parnassus.probability.sequences import mirrored, shrinking, spike, typewriter, typewriter_block
-from parnassus.probability.simplex import require_distribution
-from parnassus.probability.wick import moment_by_differentiation, moment_by_pairings, moment_by_recursion, pairings
+from parnassus.probability.processes.random_walk import lift_to_histories, random_walk
 
 __all__ = [
-    "BLUR",
-    "BLURRED_CHAIN",
-    "RBF",
-    "ArithmeticCode",
-    "BoundTerms",
-    "CodeNumbers",
-    "Cubic",
+    "LUMPED_CHAIN",
+    "LUMPING",
+    "BothSides",
+    "CubicKernel",
+    "DiscreteDistribution",
+    "DiscreteLatentModel",
+    "ElboTerms",
     "Estimate",
+    "EvidenceBound",
     "EvidenceEstimate",
-    "FitClasses",
-    "FreeMixture",
+    "FitClassConditionals",
     "Gaussian",
-    "GaussianKernel",
     "GaussianMixture",
     "GenerativeClassifier",
     "GridDensity",
-    "HiddenMarkov",
-    "InverseMultiquadric",
-    "Jensen",
-    "JointLaw",
-    "Kernel",
-    "LatentBound",
-    "LatentTable",
-    "Law",
-    "Likeness",
+    "HiddenMarkovModel",
+    "InhomogeneousMarkovChain",
+    "InverseMultiquadricKernel",
+    "JensenInequality",
+    "JointDistribution",
+    "LinearGaussianKernel",
     "MarkovChain",
-    "Memory",
-    "Parts",
-    "PathLaw",
+    "MarkovKernel",
+    "MarkovViolation",
+    "PairwiseKernel",
+    "PathDistribution",
     "Posterior",
-    "PredictionNumbers",
+    "RBFKernel",
+    "ResidualDecomposition",
     "Solver",
-    "Split",
-    "TimedChain",
-    "absolutely_continuous",
-    "aggregate",
-    "bayes",
-    "bayes_decoder",
-    "blurred_chain",
+    "UnconstrainedMixture",
+    "alternating_sign_sequence",
+    "bayes_theorem",
     "box_density",
-    "chain_law",
+    "chain_distribution",
     "cholesky_root",
-    "code_numbers",
-    "coin_sum_distance",
+    "coin_sum_normal_distance",
+    "collision_probability",
     "condition",
     "conditional_entropy",
     "conditional_expectation",
@@ -188,112 +214,101 @@ __all__ = [
     "covariance",
     "cross_entropy_between",
     "density_ratio",
-    "dependence_in_events",
     "deviation_probability",
     "diagonal_gaussian_kl",
-    "divergence_from_joint",
     "effective_sample_size",
     "eigen_root",
-    "em_path",
+    "em_iterates",
     "em_step",
-    "empirical_law",
-    "encoder_joint",
+    "empirical_distribution",
     "energy_distance",
     "entropy",
+    "event_dependence",
     "events",
-    "evidence_bound",
-    "evidence_by_importance",
-    "evidence_by_prior",
+    "evidence_by_importance_sampling",
+    "evidence_by_prior_sampling",
     "evidence_from_weights",
     "expectation",
     "expectation_by_quadrature",
     "expectation_by_sampling",
-    "expected_length",
-    "fit_by_descent",
-    "following_law",
-    "frechet_distance",
+    "fit_bernoulli_naive_bayes",
+    "fit_by_gradient_descent",
+    "fit_gaussian_naive_bayes",
+    "fit_linear_discriminant",
+    "fit_quadratic_discriminant",
     "function_covariance",
     "gaussian_expectation",
-    "gaussian_frechet",
+    "gaussian_integration_by_parts",
     "gaussian_kl",
     "gaussian_log_density",
     "gaussian_mutual_information",
-    "huffman_lengths",
-    "inception_score",
+    "gaussian_squared_mmd",
     "independent_pair",
     "independent_sum",
-    "integration_by_parts",
+    "is_absolutely_continuous",
     "is_markov",
-    "jeffreys",
-    "jensen",
-    "jensen_by_merging",
-    "jensen_shannon",
+    "jeffreys_divergence",
+    "jensen_inequality",
+    "jensen_merge_path",
+    "jensen_shannon_divergence",
+    "joint_distribution",
     "joint_entropy",
     "joint_from_conditional",
-    "joint_law",
-    "kernel_distance",
     "kernel_mass",
     "kl_by_quadrature",
     "kl_by_sampling",
     "kl_divergence",
+    "kl_to_joint",
+    "kmeans_plus_plus_start",
     "kolmogorov_distance",
-    "kraft_sum",
     "largest_event_gap",
-    "latent_bound",
-    "later_deviation_probability",
-    "laws_along",
     "levy_distance",
-    "lift",
-    "lifted",
+    "lift_to_histories",
+    "lifted_distribution",
     "log_mean_exp",
     "lp_distance",
     "lp_error",
+    "lumped_chain",
+    "m_step",
+    "markov_violations",
     "maximal_correlation",
-    "memories",
-    "mirrored",
+    "mixture_elbo",
     "moment_by_differentiation",
     "moment_by_pairings",
     "moment_by_recursion",
-    "most_telling_event",
     "mutual_information",
-    "naive_bernoulli",
-    "naive_gaussian",
+    "next_state_distribution",
     "normal_density",
     "normal_log_density",
-    "normal_squared_mmd",
-    "observed",
-    "own_covariances",
+    "observed_distribution",
     "pairings",
-    "paths_along",
     "plug_in_entropy",
     "posterior_table",
-    "precision_recall",
-    "prediction_numbers",
-    "prefix_words",
+    "prior_evidence_bound",
     "product_table",
+    "propagate_distribution",
     "push_forward",
     "random_walk",
+    "random_walk_distribution",
     "require_distribution",
+    "residual_decomposition",
     "residuals",
     "running_means",
+    "sample_chain",
+    "sample_paths",
     "scaled_sums",
-    "shannon_lengths",
-    "share_of_hits",
-    "shared_covariance",
-    "shrinking",
     "solve_by_cholesky",
     "solve_by_pseudo_inverse",
-    "spike",
-    "split_along",
-    "spread_start",
+    "spike_sequence",
     "squared_mmd",
-    "stationary_law",
+    "standard_normal",
+    "stationary_distribution",
+    "tail_deviation_probability",
     "total_variation",
-    "typewriter",
+    "total_variation_event",
     "typewriter_block",
+    "typewriter_sequence",
     "unbiased_squared_mmd",
+    "vanishing_sequence",
     "variance",
-    "walk",
-    "walk_law",
-    "weighted_moments",
 ]

@@ -1,29 +1,61 @@
-"""Reinforcement learning: acting so that the rewards to come are large."""
+"""Reinforcement learning: tabular methods, policy gradients, actor-critic methods and deep Q-learning."""
 
-from parnassus.reinforcement.a2c import a2c_loss
-from parnassus.reinforcement.actor_critic import ActorCritic
-from parnassus.reinforcement.actor_vector import ActorVector
-from parnassus.reinforcement.advantage import generalised_advantages, td_errors
-from parnassus.reinforcement.bootstrap import bootstrap_interval
-from parnassus.reinforcement.cat import cat_chain, cat_decisions, cat_rewards
-from parnassus.reinforcement.collector import Collector, Experience
+from parnassus.reinforcement.agents.a2c import a2c_loss
+from parnassus.reinforcement.agents.action_distributions import Categorical, DiagonalGaussian
+from parnassus.reinforcement.agents.actor_critic import ActorCritic
+from parnassus.reinforcement.agents.actor_parameters import ActorParameters
+from parnassus.reinforcement.agents.dqn import dqn_loss, epsilon_greedy, epsilon_greedy_actor, q_loss, update_target
+from parnassus.reinforcement.agents.ppo import ppo_loss
+from parnassus.reinforcement.agents.q_learning_targets import (
+    double_q_targets,
+    half_squared_error,
+    q_targets,
+    values_of_actions,
+)
+from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork, dueling_q_values
+from parnassus.reinforcement.agents.reinforce import (
+    EpisodeBatch,
+    collect_episodes,
+    gradient_variance,
+    reinforce_objective,
+    reinforce_weights,
+)
+from parnassus.reinforcement.agents.stacked_networks import StackedLinear, StackedMLP, clip_grad_norm_per_learner
+from parnassus.reinforcement.agents.surrogate import clipped_surrogate, policy_ratio
+from parnassus.reinforcement.agents.trpo import trust_region_update
 from parnassus.reinforcement.conjugate_gradient import conjugate_gradient
-from parnassus.reinforcement.decision import MarkovDecisionProcess
-from parnassus.reinforcement.double_q import double_q_learning
-from parnassus.reinforcement.dqn import explored, exploring, hold, q_loss, q_slope
-from parnassus.reinforcement.draws import draw
-from parnassus.reinforcement.environments import BrokenEnvironmentError, Environments, environments
-from parnassus.reinforcement.evaluation import episode_returns, interquartile_mean
-from parnassus.reinforcement.expected_advantage import expected_advantages
-from parnassus.reinforcement.exploration import epsilon_greedy, trembling
-from parnassus.reinforcement.grid_world import GridWorld
-from parnassus.reinforcement.judged import Judged, judged
-from parnassus.reinforcement.laws import Choice, Spread
-from parnassus.reinforcement.lean_adam import LeanAdam
-from parnassus.reinforcement.markov_reward import MarkovRewardProcess, solve_bellman
-from parnassus.reinforcement.moments import Moments, RewardScale
-from parnassus.reinforcement.n_step import learn_n_steps
-from parnassus.reinforcement.planning import (
+from parnassus.reinforcement.environments import BrokenEnvironmentError, Environments, make_environments
+from parnassus.reinforcement.evaluation.bootstrap import bootstrap_interval
+from parnassus.reinforcement.evaluation.episode_returns import episode_returns, interquartile_mean
+from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold
+from parnassus.reinforcement.experience.collector import Collector, Experience
+from parnassus.reinforcement.experience.generalised_advantage import generalised_advantages, td_errors
+from parnassus.reinforcement.experience.prioritised_replay import PrioritisedReplayBuffer
+from parnassus.reinforcement.experience.replay_buffer import ReplayBuffer, ReplaySample
+from parnassus.reinforcement.experience.returns import discounted_returns
+from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, estimate_advantages
+from parnassus.reinforcement.experience.running_statistics import RewardNormaliser, RunningMeanStd
+from parnassus.reinforcement.experience.transitions import NStepTransitions, Transitions
+from parnassus.reinforcement.fast.dqn_backward import q_loss_gradient
+from parnassus.reinforcement.fast.flat_adam import FlatAdam
+from parnassus.reinforcement.fast.relu_network import ReLUMLP
+from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
+from parnassus.reinforcement.tabular.control import (
+    NextStep,
+    expected_sarsa_value,
+    q_learning_value,
+    sarsa_value,
+    td_control,
+)
+from parnassus.reinforcement.tabular.double_q_learning import double_q_learning
+from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningRecord, TabularLearners
+from parnassus.reinforcement.tabular.expected_advantage import expected_advantages
+from parnassus.reinforcement.tabular.exploration import add_exploration, epsilon_greedy_policy
+from parnassus.reinforcement.tabular.grid_world import GridWorld
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, solve_bellman
+from parnassus.reinforcement.tabular.n_step_control import n_step_td_control
+from parnassus.reinforcement.tabular.planning import (
     Plan,
     finite_horizon,
     modified_policy_iteration,
@@ -32,149 +64,130 @@ from parnassus.reinforcement.planning import (
     value_iterates,
     value_iteration,
 )
-from parnassus.reinforcement.policy_gradient import (
+from parnassus.reinforcement.tabular.policy_gradient import (
     expected_return,
     mean_and_variance,
+    optimal_baseline,
     policy_gradient,
-    quietest_baseline,
-    reinforce,
+    reinforce_estimates,
     return_weights,
     softmax_policy,
 )
-from parnassus.reinforcement.ppo import ppo_loss
-from parnassus.reinforcement.prediction import sampled_values, temporal_differences
-from parnassus.reinforcement.prioritised import PrioritisedReplay
-from parnassus.reinforcement.q_network import DuelingQNetwork, QNetwork, dueling
-from parnassus.reinforcement.rectified import RectifiedMLP
-from parnassus.reinforcement.replay import Remembered, Replay
-from parnassus.reinforcement.returns import discounted_returns
-from parnassus.reinforcement.rollout import Rollout, rollout
-from parnassus.reinforcement.solved import UntilSolved
-from parnassus.reinforcement.stacked import StackedLinear, StackedMLP, clip_each
-from parnassus.reinforcement.step_sizes import constant, shrinking
-from parnassus.reinforcement.surrogate import clipped_surrogate, policy_ratio
-from parnassus.reinforcement.sweeps import sweeping_q_learning
-from parnassus.reinforcement.tabular import Ahead, best_next, drawn_next, expected_next, learn
-from parnassus.reinforcement.targets import double_q_targets, half_squared_error, q_targets, taken
-from parnassus.reinforcement.trajectories import Trajectories, trajectories
-from parnassus.reinforcement.transitions import NSteps, Transitions
-from parnassus.reinforcement.trpo import natural_step
-from parnassus.reinforcement.trust_region import (
+from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_lambda
+from parnassus.reinforcement.tabular.rollout import Rollout, rollout
+from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
+from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
+from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
+from parnassus.reinforcement.tabular.trust_region import (
     fisher_product,
-    improvement_floor,
+    improvement_lower_bound,
     mean_kl,
     surrogate_return,
     trust_region_step,
 )
-from parnassus.reinforcement.walks import Learned, Walks
-from parnassus.reinforcement.whole_episodes import (
-    Episodes,
-    reinforce_objective,
-    reinforce_weights,
-    slope_variance,
-    whole_episodes,
-)
+from parnassus.reinforcement.textbook.cat import cat_chain, cat_decisions, cat_rewards
 
 __all__ = [
     "ActorCritic",
-    "ActorVector",
-    "Ahead",
+    "ActorParameters",
     "BrokenEnvironmentError",
-    "Choice",
+    "Categorical",
     "Collector",
+    "DiagonalGaussian",
     "DuelingQNetwork",
     "Environments",
-    "Episodes",
+    "EpisodeBatch",
     "Experience",
+    "FlatAdam",
     "GridWorld",
-    "Judged",
-    "LeanAdam",
-    "Learned",
+    "LearningRecord",
     "MarkovDecisionProcess",
     "MarkovRewardProcess",
-    "Moments",
-    "NSteps",
+    "NStepTransitions",
+    "NextStep",
     "Plan",
-    "PrioritisedReplay",
+    "PrioritisedReplayBuffer",
     "QNetwork",
-    "RectifiedMLP",
-    "Remembered",
-    "Replay",
-    "RewardScale",
+    "ReLUMLP",
+    "ReplayBuffer",
+    "ReplaySample",
+    "RewardNormaliser",
     "Rollout",
-    "Spread",
+    "RolloutBatch",
+    "RunningMeanStd",
     "StackedLinear",
     "StackedMLP",
+    "StopOnRewardThreshold",
+    "TabularLearners",
     "Trajectories",
     "Transitions",
-    "UntilSolved",
-    "Walks",
     "a2c_loss",
-    "best_next",
+    "add_exploration",
     "bootstrap_interval",
     "cat_chain",
     "cat_decisions",
     "cat_rewards",
-    "clip_each",
+    "clip_grad_norm_per_learner",
     "clipped_surrogate",
+    "collect_episodes",
     "conjugate_gradient",
-    "constant",
+    "constant_step_size",
     "discounted_returns",
     "double_q_learning",
     "double_q_targets",
-    "draw",
-    "drawn_next",
-    "dueling",
-    "environments",
+    "dqn_loss",
+    "dueling_q_values",
+    "enumerate_trajectories",
     "episode_returns",
     "epsilon_greedy",
+    "epsilon_greedy_actor",
+    "epsilon_greedy_policy",
+    "estimate_advantages",
     "expected_advantages",
-    "expected_next",
     "expected_return",
-    "explored",
-    "exploring",
+    "expected_sarsa_value",
     "finite_horizon",
     "fisher_product",
     "generalised_advantages",
+    "gradient_variance",
     "half_squared_error",
-    "hold",
-    "improvement_floor",
+    "improvement_lower_bound",
     "interquartile_mean",
-    "judged",
-    "learn",
-    "learn_n_steps",
+    "make_environments",
     "mean_and_variance",
     "mean_kl",
     "modified_policy_iteration",
-    "natural_step",
+    "monte_carlo_values",
+    "n_step_td_control",
     "optimal_backup",
+    "optimal_baseline",
     "policy_gradient",
     "policy_iteration",
     "policy_ratio",
+    "polynomial_step_size",
     "ppo_loss",
+    "q_learning_value",
     "q_loss",
-    "q_slope",
+    "q_loss_gradient",
     "q_targets",
-    "quietest_baseline",
-    "reinforce",
+    "reinforce_estimates",
     "reinforce_objective",
     "reinforce_weights",
     "return_weights",
     "rollout",
-    "sampled_values",
-    "shrinking",
-    "slope_variance",
+    "sample_categorical",
+    "sarsa_value",
     "softmax_policy",
     "solve_bellman",
     "surrogate_return",
-    "sweeping_q_learning",
-    "taken",
+    "synchronous_q_learning",
+    "td_control",
     "td_errors",
-    "temporal_differences",
-    "trajectories",
-    "trembling",
+    "td_lambda",
     "trust_region_step",
+    "trust_region_update",
+    "update_target",
     "value_iterates",
     "value_iteration",
-    "whole_episodes",
+    "values_of_actions",
 ]

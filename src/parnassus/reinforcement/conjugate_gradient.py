@@ -1,4 +1,4 @@
-"""Conjugate gradients: solving F x = g with products F x alone (Hestenes and Stiefel 1952)."""
+"""Conjugate gradients: solve F x = g with matrix-vector products only (Hestenes and Stiefel 1952)."""
 
 from collections.abc import Callable
 
@@ -11,30 +11,31 @@ def conjugate_gradient(
     product: Callable[[Tensor], Tensor],
     target: Float[Tensor, "*shape"],
     *,
-    steps: int,
+    max_steps: int,
     tolerance: float = 1e-10,
-    apart: int = 0,
+    batch_dims: int = 0,
 ) -> Float[Tensor, "*shape"]:
-    """The x with F x ≈ g for a symmetric F without negative eigenvalues, from x = 0.
+    """The x with F x ≈ g for a symmetric positive semidefinite F, from x = 0.
 
-    It stops after `steps` products, or where ‖F x − g‖ ≤ tolerance ‖g‖. Where F is singular but g in its range, x is
-    the solution without a part that F would swallow. The first `apart` axes number systems of their own, solved
-    together, each as if it were alone.
+    Stops after `max_steps` products, or where ‖F x − g‖ ≤ tolerance ‖g‖. Where F is singular but g lies in its range, x
+    is the solution without a component in the null space. The first `batch_dims` axes index independent systems.
     """
-    if steps < 1 or not tolerance > 0:
-        raise ValueError(f"need at least one step and a positive tolerance; got steps={steps}, tolerance={tolerance}")
-    axes = tuple(range(apart, target.ndim))
+    if max_steps < 1 or not tolerance > 0:
+        raise ValueError(
+            f"max_steps must be at least 1 and tolerance positive; got max_steps={max_steps}, tolerance={tolerance}"
+        )
+    axes = tuple(range(batch_dims, target.ndim))
     x, residual = torch.zeros_like(target), target.clone()
     direction, size = residual.clone(), residual.square().sum(axes, keepdim=True)
-    enough = tolerance**2 * size
-    for _ in range(steps):
-        going = size > enough
-        if not bool(going.any()):
+    threshold = tolerance**2 * size
+    for _ in range(max_steps):
+        active = size > threshold
+        if not bool(active.any()):
             break
         along = product(direction)
-        length = torch.where(going, size / (direction * along).sum(axes, keepdim=True), 0)
+        length = torch.where(active, size / (direction * along).sum(axes, keepdim=True), 0)
         x = x + length * direction
         residual = residual - length * along
         size, before = residual.square().sum(axes, keepdim=True), size
-        direction = residual + torch.where(going, size / before, 0) * direction
+        direction = residual + torch.where(active, size / before, 0) * direction
     return x

@@ -1,114 +1,140 @@
-"""Shapley values: what each player of a game, and each feature of a prediction, is worth."""
+"""Shapley values: how much each player contributes to a game, and each feature to a prediction."""
 
-from parnassus.shapley.adjustment import adjusted
-from parnassus.shapley.attribution import Attribution, explain, explain_exactly, of_repeats
-from parnassus.shapley.coalitions import drawn_coalitions, drawn_sets, every_coalition, shapley_kernel
-from parnassus.shapley.convergence import explain_until
-from parnassus.shapley.deep_lift import deep_lift
-from parnassus.shapley.deletion import deletion_curve
-from parnassus.shapley.division import (
-    cautious_game,
+from parnassus.shapley.attributions.adaptive_kernel_shap import explain_to_tolerance
+from parnassus.shapley.attributions.attribution import Attribution, average_repeats, explain, explain_exactly
+from parnassus.shapley.attributions.batching import limit_batch_size
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
+from parnassus.shapley.attributions.deletion_curve import deletion_curve
+from parnassus.shapley.attributions.estimator_explanations import (
+    explain_with_estimator,
+    explain_with_estimator_to_tolerance,
+)
+from parnassus.shapley.attributions.interventional import Interventional, mean_imputation
+from parnassus.shapley.attributions.linear_first_layer import LinearFirstLayer, interventional_value_function
+from parnassus.shapley.attributions.masked_images import (
+    flat_image_model,
+    gaussian_blur,
+    masked_images,
+    paint_groups,
+    pixel_groups,
+)
+from parnassus.shapley.attributions.masked_text import MaskedText, masked_ids, masked_words
+from parnassus.shapley.attributions.model_adapters import ModelError, as_model
+from parnassus.shapley.attributions.superpixels import superpixels, tiles
+from parnassus.shapley.attributions.value_functions import BackgroundAverage, ValueFunction
+from parnassus.shapley.closed_forms.linear_shap import conditional_linear_shap, linear_shap
+from parnassus.shapley.closed_forms.tree_leaves import Leaves, additive_output, extract_leaves
+from parnassus.shapley.closed_forms.tree_shap import path_dependent_tree_shap, tree_shap
+from parnassus.shapley.estimators.coalition_sampling import (
+    exhaustive_sample,
+    sample_coalition_sets,
+    sample_coalitions,
+)
+from parnassus.shapley.estimators.estimate import Estimate, Estimator
+from parnassus.shapley.estimators.kernel_shap import (
+    kernel_shap,
+    kernel_shap_weights,
+    limiting_inverse,
+    weighted_regression,
+)
+from parnassus.shapley.estimators.permutation_sampling import balanced_permutation_sampling, permutation_sampling
+from parnassus.shapley.estimators.regression_adjustment import regression_adjustment
+from parnassus.shapley.estimators.stopping import estimate_to_tolerance
+from parnassus.shapley.estimators.stratified_sampling import stratified_sampling
+from parnassus.shapley.games.bankruptcy import (
     contested_garment,
-    hopeful_game,
+    optimistic_bankruptcy_game,
+    pessimistic_bankruptcy_game,
     run_to_the_bank,
     talmud_rule,
 )
-from parnassus.shapley.first_layer import LinearFirst, interventional
-from parnassus.shapley.game import dividends, game, game_of, looked_up, members, unanimity
-from parnassus.shapley.gradients import expected_gradients, gradient_times_input, integrated_gradients
-from parnassus.shapley.kernel_shap import kernel_shap, limiting_inverse, regressed
-from parnassus.shapley.leaves import Leaves, leaves_of, said_by_trees
-from parnassus.shapley.linear import explain_linear, explain_linear_given
-from parnassus.shapley.masking import (
-    ConditionalGaussian,
-    Interventional,
-    MeanOfGames,
-    ValueFunction,
-    mean_imputed,
+from parnassus.shapley.games.cooperative_games import (
+    all_coalitions,
+    characteristic_function,
+    game_from_worths,
+    game_table,
+    harsanyi_dividends,
+    unanimity_game,
 )
-from parnassus.shapley.model import ModelError, as_model
-from parnassus.shapley.orders import by_balanced_orders, by_orders
-from parnassus.shapley.portions import in_parts
-from parnassus.shapley.sampling import explain_by, explain_by_until
-from parnassus.shapley.stopping import until
-from parnassus.shapley.strata import by_sizes
-from parnassus.shapley.superpixels import blurred, masked_images, of_images, painted, pixel_groups, superpixels, tiles
-from parnassus.shapley.tokens import MaskedText, masked_ids, masked_words
-from parnassus.shapley.trees import explain_trees, explain_trees_by_cover
-from parnassus.shapley.values import (
+from parnassus.shapley.games.shapley_values import (
     banzhaf_values,
-    by_all_orders,
-    interactions,
-    marginals,
+    interaction_indices,
+    marginal_contributions,
+    permutation_table,
     shapley_values,
 )
+from parnassus.shapley.gradients.deep_lift import deep_lift
+from parnassus.shapley.gradients.expected_gradients import expected_gradients
+from parnassus.shapley.gradients.integrated_gradients import gradient_times_input, integrated_gradients
 
 __all__ = [
     "Attribution",
+    "BackgroundAverage",
     "ConditionalGaussian",
+    "Estimate",
+    "Estimator",
     "Interventional",
     "Leaves",
-    "LinearFirst",
+    "LinearFirstLayer",
     "MaskedText",
-    "MeanOfGames",
     "ModelError",
     "ValueFunction",
-    "adjusted",
+    "additive_output",
+    "all_coalitions",
     "as_model",
+    "average_repeats",
+    "balanced_permutation_sampling",
     "banzhaf_values",
-    "blurred",
-    "by_all_orders",
-    "by_balanced_orders",
-    "by_orders",
-    "by_sizes",
-    "cautious_game",
+    "characteristic_function",
+    "conditional_linear_shap",
     "contested_garment",
     "deep_lift",
     "deletion_curve",
-    "dividends",
-    "drawn_coalitions",
-    "drawn_sets",
-    "every_coalition",
+    "estimate_to_tolerance",
+    "exhaustive_sample",
     "expected_gradients",
     "explain",
-    "explain_by",
-    "explain_by_until",
     "explain_exactly",
-    "explain_linear",
-    "explain_linear_given",
-    "explain_trees",
-    "explain_trees_by_cover",
-    "explain_until",
-    "game",
-    "game_of",
+    "explain_to_tolerance",
+    "explain_with_estimator",
+    "explain_with_estimator_to_tolerance",
+    "extract_leaves",
+    "flat_image_model",
+    "game_from_worths",
+    "game_table",
+    "gaussian_blur",
     "gradient_times_input",
-    "hopeful_game",
-    "in_parts",
+    "harsanyi_dividends",
     "integrated_gradients",
-    "interactions",
-    "interventional",
+    "interaction_indices",
+    "interventional_value_function",
     "kernel_shap",
-    "leaves_of",
+    "kernel_shap_weights",
+    "limit_batch_size",
     "limiting_inverse",
-    "looked_up",
-    "marginals",
+    "linear_shap",
+    "marginal_contributions",
     "masked_ids",
     "masked_images",
     "masked_words",
-    "mean_imputed",
-    "members",
-    "of_images",
-    "of_repeats",
-    "painted",
+    "mean_imputation",
+    "optimistic_bankruptcy_game",
+    "paint_groups",
+    "path_dependent_tree_shap",
+    "permutation_sampling",
+    "permutation_table",
+    "pessimistic_bankruptcy_game",
     "pixel_groups",
-    "regressed",
+    "regression_adjustment",
     "run_to_the_bank",
-    "said_by_trees",
-    "shapley_kernel",
+    "sample_coalition_sets",
+    "sample_coalitions",
     "shapley_values",
+    "stratified_sampling",
     "superpixels",
     "talmud_rule",
     "tiles",
-    "unanimity",
-    "until",
+    "tree_shap",
+    "unanimity_game",
+    "weighted_regression",
 ]

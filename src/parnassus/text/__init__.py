@@ -1,78 +1,84 @@
-"""Text as tokens, and choosing the next one: tokenisers, and one way to decode for every model of sequences."""
+"""Tokenisers, n-gram language models, and decoding: sampling, greedy search, beam search."""
 
+from parnassus.text.autoregressive_model import AutoregressiveModel, State
 from parnassus.text.bag_of_words import bag_of_words
-from parnassus.text.beam import Hypothesis, Node, Search, beam_search
+from parnassus.text.beam_search import BeamNode, BeamSearch, Hypothesis, beam_search
 from parnassus.text.bleu import bleu
-from parnassus.text.byte_pairs import BytePairTokeniser
-from parnassus.text.characters import CharacterTokeniser
-from parnassus.text.choosing import Choose, chooser, cooled, cut_law, draw, greedy, likeliest, nucleus
+from parnassus.text.byte_pair_library import learn_merges_by_library
+from parnassus.text.byte_pair_merges import learn_merges
+from parnassus.text.byte_pair_tokeniser import BytePairTokeniser
+from parnassus.text.character_tokeniser import CharacterTokeniser
 from parnassus.text.enumeration import (
     Continuations,
-    draws_without_replacement,
-    every_continuation,
+    enumerate_continuations,
     inclusion_probabilities,
+    without_replacement_probabilities,
 )
-from parnassus.text.generation import complete, generate, written
-from parnassus.text.lstm import RecurrentLanguageModel, RecurrentState
-from parnassus.text.merges import learn_merges
-from parnassus.text.merges_by_library import learn_merges_by_library
-from parnassus.text.ngrams import NGrams, perplexity
-from parnassus.text.reading import Reader, State
-from parnassus.text.stochastic_beam import Draws, stochastic_beam_search
+from parnassus.text.generation import generate, generate_completions, stream_tokens
+from parnassus.text.ngrams import NGramModel, perplexity
+from parnassus.text.sampling import (
+    TokenSampler,
+    apply_temperature,
+    greedy,
+    keep_top_k,
+    keep_top_p,
+    logits_processor,
+    sample_tokens,
+    token_sampler,
+)
+from parnassus.text.stochastic_beam_search import BeamSamples, stochastic_beam_search
 from parnassus.text.tokeniser import (
     Tokeniser,
-    as_it_comes,
     load_tokeniser,
     save_tokeniser,
-    tokeniser_facts,
-    tokeniser_from_facts,
+    stream_text,
+    tokeniser_from_dict,
+    tokeniser_to_dict,
 )
-from parnassus.text.visible import visible
+from parnassus.text.visible_whitespace import show_whitespace
 from parnassus.text.vocabulary import Vocabulary, special_id
-from parnassus.text.words import WordTokeniser
+from parnassus.text.word_tokeniser import WordTokeniser
 
 __all__ = [
+    "AutoregressiveModel",
+    "BeamNode",
+    "BeamSamples",
+    "BeamSearch",
     "BytePairTokeniser",
     "CharacterTokeniser",
-    "Choose",
     "Continuations",
-    "Draws",
     "Hypothesis",
-    "NGrams",
-    "Node",
-    "Reader",
-    "RecurrentLanguageModel",
-    "RecurrentState",
-    "Search",
+    "NGramModel",
     "State",
+    "TokenSampler",
     "Tokeniser",
     "Vocabulary",
     "WordTokeniser",
-    "as_it_comes",
+    "apply_temperature",
     "bag_of_words",
     "beam_search",
     "bleu",
-    "chooser",
-    "complete",
-    "cooled",
-    "cut_law",
-    "draw",
-    "draws_without_replacement",
-    "every_continuation",
+    "enumerate_continuations",
     "generate",
+    "generate_completions",
     "greedy",
     "inclusion_probabilities",
+    "keep_top_k",
+    "keep_top_p",
     "learn_merges",
     "learn_merges_by_library",
-    "likeliest",
     "load_tokeniser",
-    "nucleus",
+    "logits_processor",
     "perplexity",
+    "sample_tokens",
     "save_tokeniser",
+    "show_whitespace",
     "special_id",
     "stochastic_beam_search",
-    "tokeniser_facts",
-    "tokeniser_from_facts",
-    "visible",
-    "written",
+    "stream_text",
+    "stream_tokens",
+    "token_sampler",
+    "tokeniser_from_dict",
+    "tokeniser_to_dict",
+    "without_replacement_probabilities",
 ]

@@ -1,28 +1,31 @@
-"""BLEU: how many runs of one to four words of a translation are also in the wanted one (Papineni et al. 2002)."""
+"""BLEU score of translations against references (Papineni et al. 2002)."""
 
 from collections.abc import Sequence
 from math import nan
 
 
-def bleu(written: Sequence[str], wanted: Sequence[str]) -> float:
-    """BLEU of a whole corpus, 0 to 100, as sacrebleu counts it; nan where that is not installed.
+def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Corpus BLEU, 0 to 100, as computed by sacrebleu; nan if sacrebleu is not installed.
 
         BLEU = 100 · min(1, e^{1 − r/c}) · (Π_{n ≤ 4} p_n)^{1/4}
 
-    p_n is the share of runs of n words that are found in the wanted text too, c and r are the lengths of both. Only
-    numbers with the same `signature` can be compared (Post 2018). Install with: pip install 'parnassus[text]'.
+    p_n is the fraction of the hypotheses' n-grams that occur in the references, c and r are the total lengths of
+    hypotheses and references. Only scores with the same `bleu_signature` are comparable (Post 2018).
     """
-    if len(written) != len(wanted) or not wanted:
-        raise ValueError(f"there must be a wanted line for each written one; got {len(written)} and {len(wanted)}")
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            "there must be at least one hypothesis and one reference for each; "
+            f"got {len(hypotheses)} hypotheses and {len(references)} references"
+        )
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError:
         return nan
-    return float(BLEU().corpus_score(list(written), [list(wanted)]).score)
+    return float(BLEU().corpus_score(list(hypotheses), [list(references)]).score)
 
 
-def signature() -> str:
-    """How BLEU was counted, as sacrebleu asks to be told."""
+def bleu_signature() -> str:
+    """The sacrebleu version and settings that a published score should state."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError:

@@ -1,4 +1,4 @@
-"""All continuations of a prompt with their probabilities: the exact answer for small cases (book sec. 9.3)."""
+"""Exhaustive enumeration of continuations with their probabilities, for small cases (book sec. 9.3)."""
 
 from dataclasses import dataclass
 from itertools import permutations
@@ -8,15 +8,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.text.reading import Reader
+from parnassus.text.autoregressive_model import AutoregressiveModel
 
-LARGEST = 200_000
-"""How many continuations are still tried one by one."""
+MAX_CONTINUATIONS = 200_000
+"""Largest number of continuations that are enumerated."""
 
 
 @dataclass(frozen=True)
 class Continuations:
-    """Every continuation and its log-probability; one that ends early goes on with `stop`."""
+    """Every continuation and its log-probability; one that ends early is padded with `stop`."""
 
     tokens: Int[Tensor, "count length"]
     log_probs: Float[Tensor, " count"]
@@ -24,10 +24,10 @@ class Continuations:
 
     @property
     def lengths(self) -> Int[Tensor, " count"]:
-        """How many tokens each has, its `stop` included."""
+        """Number of tokens of each, including its `stop`."""
         if self.stop is None:
             return torch.full_like(self.tokens[:, 0], self.tokens.shape[1])
-        before = (self.tokens == self.stop).cumsum(1) - (self.tokens == self.stop).long()  # stops before this place
+        before = (self.tokens == self.stop).cumsum(1) - (self.tokens == self.stop).long()
         return (before == 0).sum(1)
 
     def scores(self, penalty: float = 0.0) -> Float[Tensor, " count"]:
@@ -40,20 +40,20 @@ class Continuations:
 
 
 @torch.no_grad()
-def every_continuation(
-    reader: Reader, prompt: Int[Tensor, " time"], *, length: int, stop: int | None = None
+def enumerate_continuations(
+    model: AutoregressiveModel, prompt: Int[Tensor, " time"], *, length: int, stop: int | None = None
 ) -> Continuations:
-    """All V^length continuations by `length` tokens; those that reach `stop` before end there."""
+    """All V^length continuations of `length` tokens; those that contain `stop` end there."""
     if length < 1:
-        raise ValueError(f"a continuation has at least one token; got length={length}")
-    logits, state = reader.read(prompt[None])
+        raise ValueError(f"length must be at least 1; got length={length}")
+    logits, state = model.read(prompt[None])
     vocabulary = logits.shape[1]
-    if length * log(vocabulary) > log(LARGEST):
-        raise ValueError(f"{vocabulary}^{length} continuations are too many to try; at most {LARGEST:,} are tried")
+    if length * log(vocabulary) > log(MAX_CONTINUATIONS):
+        raise ValueError(f"vocabulary^length must be at most {MAX_CONTINUATIONS:,}; got {vocabulary}^{length}")
     tokens = prompt[None, :0]
     log_probs = logits.new_zeros(1)
     closed: list[tuple[Tensor, Tensor]] = []
-    for place in range(length):
+    for position in range(length):
         each = torch.arange(len(tokens), device=tokens.device).repeat_interleave(vocabulary)
         chosen = torch.arange(vocabulary, device=tokens.device).repeat(len(tokens))
         tokens = torch.cat([tokens[each], chosen[:, None]], 1)
@@ -61,33 +61,35 @@ def every_continuation(
         if stop is not None:
             ended = chosen == stop
             closed.append(
-                (torch.nn.functional.pad(tokens[ended], (0, length - place - 1), value=stop), log_probs[ended])
+                (torch.nn.functional.pad(tokens[ended], (0, length - position - 1), value=stop), log_probs[ended])
             )
             tokens, log_probs, each = tokens[~ended], log_probs[~ended], each[~ended]
-        if place < length - 1:
-            logits, state = reader.read(tokens[:, -1:], state.rows(each))
+        if position < length - 1:
+            logits, state = model.read(tokens[:, -1:], state.rows(each))
     closed.append((tokens, log_probs))
     return Continuations(torch.cat([part for part, _ in closed]), torch.cat([part for _, part in closed]), stop)
 
 
-def draws_without_replacement(probabilities: Float[Tensor, " count"], draws: int) -> dict[tuple[int, ...], float]:
-    """P(i_1, …, i_k) = Π_j p_{i_j} / (1 − Σ_{l<j} p_{i_l}): the law of k draws when none is put back."""
+def without_replacement_probabilities(
+    probabilities: Float[Tensor, " count"], num_draws: int
+) -> dict[tuple[int, ...], float]:
+    """P(i_1, …, i_k) = Π_j p_{i_j} / (1 − Σ_{l<j} p_{i_l}) of k ordered draws without replacement."""
     p = probabilities.tolist()
-    if not 1 <= draws <= len(p):
-        raise ValueError(f"draws must lie between 1 and the number of things, {len(p)}; got draws={draws}")
-    law = {}
-    for order in permutations(range(len(p)), draws):
-        chance, left = 1.0, sum(p)
+    if not 1 <= num_draws <= len(p):
+        raise ValueError(f"num_draws must lie between 1 and the number of items, {len(p)}; got num_draws={num_draws}")
+    distribution = {}
+    for order in permutations(range(len(p)), num_draws):
+        probability, remaining = 1.0, sum(p)
         for index in order:
-            chance *= p[index] / left
-            left -= p[index]
-        law[order] = chance
-    return law
+            probability *= p[index] / remaining
+            remaining -= p[index]
+        distribution[order] = probability
+    return distribution
 
 
-def inclusion_probabilities(probabilities: Float[Tensor, " count"], draws: int) -> Float[Tensor, " count"]:
-    """How likely each is among k draws when none is put back."""
+def inclusion_probabilities(probabilities: Float[Tensor, " count"], num_draws: int) -> Float[Tensor, " count"]:
+    """Probability of each item to be among k draws without replacement."""
     included = torch.zeros_like(probabilities)
-    for order, chance in draws_without_replacement(probabilities, draws).items():
-        included[list(order)] += chance
+    for order, probability in without_replacement_probabilities(probabilities, num_draws).items():
+        included[list(order)] += probability
     return included

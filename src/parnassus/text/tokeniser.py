@@ -1,4 +1,4 @@
-"""What a tokeniser must do, whatever its tokens are; how it is kept in a file, and how tokens are read as they come."""
+"""The tokeniser interface, saving and loading, and streaming decoding."""
 
 import json
 import sys
@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from parnassus.text.byte_pairs import BytePairTokeniser
-from parnassus.text.characters import CharacterTokeniser
-from parnassus.text.words import WordTokeniser
+from parnassus.text.byte_pair_tokeniser import BytePairTokeniser
+from parnassus.text.character_tokeniser import CharacterTokeniser
+from parnassus.text.word_tokeniser import WordTokeniser
 
 
 @runtime_checkable
 class Tokeniser(Protocol):
-    """From text to ids 0 … vocabulary − 1 and back. Special tokens have the first ids: `special[0]` has id 0."""
+    """Maps text to ids 0 … vocabulary − 1 and back. Special tokens have the first ids."""
 
     @property
     def special(self) -> tuple[str, ...]: ...
@@ -29,12 +29,12 @@ class Tokeniser(Protocol):
 
     def decode(self, tokens: Int[Tensor, " time"]) -> str: ...
 
-    def facts(self) -> dict[str, object]:
-        """All there is to know of it, as JSON has it."""
+    def to_dict(self) -> dict[str, object]:
+        """JSON-compatible representation."""
         ...
 
 
-Known: TypeAlias = CharacterTokeniser | WordTokeniser | BytePairTokeniser
+AnyTokeniser: TypeAlias = CharacterTokeniser | WordTokeniser | BytePairTokeniser
 KINDS: dict[str, type[CharacterTokeniser] | type[WordTokeniser] | type[BytePairTokeniser]] = {
     "characters": CharacterTokeniser,
     "words": WordTokeniser,
@@ -42,60 +42,62 @@ KINDS: dict[str, type[CharacterTokeniser] | type[WordTokeniser] | type[BytePairT
 }
 
 
-def tokeniser_facts(tokeniser: Tokeniser) -> dict[str, object]:
-    """Its facts and its kind: what `tokeniser_from_facts` needs to build it again."""
+def tokeniser_to_dict(tokeniser: Tokeniser) -> dict[str, object]:
+    """JSON-compatible representation with the kind of the tokeniser; inverse of `tokeniser_from_dict`."""
     kind = next((kind for kind, known in KINDS.items() if type(tokeniser) is known), None)
     if kind is None:
-        raise ValueError(f"a tokeniser to be kept must be one of {', '.join(KINDS)}; got {type(tokeniser).__name__}")
-    return {"kind": kind, **tokeniser.facts()}
+        raise ValueError(f"the tokeniser must be one of {', '.join(KINDS)}; got {type(tokeniser).__name__}")
+    return {"kind": kind, **tokeniser.to_dict()}
 
 
-def tokeniser_from_facts(facts: dict[str, object]) -> Known:
-    """The tokeniser of these facts."""
-    kind = facts.get("kind")
+def tokeniser_from_dict(data: dict[str, object]) -> AnyTokeniser:
+    """The tokeniser that `tokeniser_to_dict` represented."""
+    kind = data.get("kind")
     if kind not in KINDS:
-        raise ValueError(f"the kind of a tokeniser must be one of {', '.join(KINDS)}; got kind={kind!r}")
-    return KINDS[str(kind)].from_facts(facts)
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}; got kind={kind!r}")
+    return KINDS[str(kind)].from_dict(data)
 
 
 def save_tokeniser(tokeniser: Tokeniser, path: Path) -> None:
-    """A JSON file, which holds no code."""
-    path.write_text(json.dumps(tokeniser_facts(tokeniser), ensure_ascii=False), encoding="utf-8")
+    """Write the tokeniser to a JSON file."""
+    path.write_text(json.dumps(tokeniser_to_dict(tokeniser), ensure_ascii=False), encoding="utf-8")
 
 
-def load_tokeniser(path: Path) -> Known:
-    """What `save_tokeniser` wrote."""
+def load_tokeniser(path: Path) -> AnyTokeniser:
+    """Read a tokeniser that `save_tokeniser` wrote."""
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(facts, dict):
-        raise ValueError(f"{path} must hold the facts of a tokeniser; got a {type(facts).__name__}")
-    return tokeniser_from_facts(facts)
+    if not isinstance(data, dict):
+        raise ValueError(f"{path} must contain a JSON object; got a {type(data).__name__}")
+    return tokeniser_from_dict(data)
 
 
-def tell_unknown(tokeniser: Tokeniser, text: str) -> None:
-    """Say on standard error which words of a text a tokeniser of words has no number for."""
-    unknown = tokeniser.unknown(text) if isinstance(tokeniser, WordTokeniser) else []
+def warn_unknown_words(tokeniser: Tokeniser, text: str) -> None:
+    """Write to standard error which words of the text are unknown to a word tokeniser."""
+    unknown = tokeniser.unknown_words(text) if isinstance(tokeniser, WordTokeniser) else []
     if unknown:
-        sys.stderr.write(f"words it has never seen: {', '.join(unknown)}\n")
+        sys.stderr.write(f"unknown words: {', '.join(unknown)}\n")
 
 
-def as_it_comes(tokeniser: Tokeniser, tokens: Iterable[int], after: int | None = None) -> Iterator[str]:
-    """The text of tokens that come one by one; joined, it is the text of all of them.
+def stream_text(tokeniser: Tokeniser, tokens: Iterable[int], after: int | None = None) -> Iterator[str]:
+    """Decode tokens one by one; the joined pieces are the text of all tokens.
 
-    A character of several bytes is held back until it is whole. Where a token stands before them, `after` it there may
-    be a space to begin with.
+    A character of several bytes is withheld until it is complete. `after` is the preceding token, if any: it decides
+    whether the text begins with a space.
     """
-    tail = [] if after is None else [after]  # the last token that was told, and those since
-    told = len(tokeniser.decode(torch.tensor(tail, dtype=torch.int64)))  # characters of the tail that are out already
+    tail = [] if after is None else [after]  # the last emitted token and those since
+    emitted = len(
+        tokeniser.decode(torch.tensor(tail, dtype=torch.int64))
+    )  # number of characters of the tail that are emitted
     for token in tokens:
         tail.append(token)
         text = tokeniser.decode(torch.tensor(tail, dtype=torch.int64))
-        if len(text) > told and not text.endswith("�"):
-            yield text[told:]
+        if len(text) > emitted and not text.endswith("�"):
+            yield text[emitted:]
             tail = tail[-1:]
-            told = len(tokeniser.decode(torch.tensor(tail, dtype=torch.int64)))
-    rest = tokeniser.decode(torch.tensor(tail, dtype=torch.int64))[told:]
+            emitted = len(tokeniser.decode(torch.tensor(tail, dtype=torch.int64)))
+    rest = tokeniser.decode(torch.tensor(tail, dtype=torch.int64))[emitted:]
     if rest:
         yield rest

@@ -1,6 +1,6 @@
-"""Transfer: what was learned on one task, used on another."""
+"""Transfer learning: freezing, fine-tuning and reprogramming."""
 
-from parnassus.transfer.freezing import Tuned, freeze, thaw
-from parnassus.transfer.reprogramming import Reprogrammed, picture_frame
+from parnassus.transfer.freezing import TransferClassifier, freeze, unfreeze
+from parnassus.transfer.reprogramming import Reprogrammed, learned_frame
 
-__all__ = ["Reprogrammed", "Tuned", "freeze", "picture_frame", "thaw"]
+__all__ = ["Reprogrammed", "TransferClassifier", "freeze", "learned_frame", "unfreeze"]

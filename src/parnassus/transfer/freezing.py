@@ -1,4 +1,4 @@
-"""A trained body under a new head: frozen, or tuned with it (book sec. 10.1.2)."""
+"""Freezing and fine-tuning a trained body under a new head (book sec. 10.1.2)."""
 
 from typing import TypeVar
 
@@ -10,19 +10,19 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def freeze(module: Module) -> Module:
-    """The module with all its parameters taken out of training; gradients still pass through it."""
-    return _trainable(module, trained=False)
+    """Exclude all parameters of the module from training; gradients still pass through it."""
+    return _set_trainable(module, trainable=False)
 
 
-def thaw(module: Module) -> Module:
-    """The module with all its parameters in training again."""
-    return _trainable(module, trained=True)
+def unfreeze(module: Module) -> Module:
+    """Include all parameters of the module in training again."""
+    return _set_trainable(module, trainable=True)
 
 
-class Tuned(nn.Module):
-    """head(body(x)): features that were learned elsewhere, and a map from them to the new classes (book sec. 10.1.2).
+class TransferClassifier(nn.Module):
+    """head(body(x)): pretrained features and a new classification head (book sec. 10.1.2).
 
-    `freeze(body)` trains the head alone; `thaw` its last layers, or all of it, and they are fine-tuned with the head.
+    After `freeze(body)` only the head is trained; layers that are unfrozen are fine-tuned with it.
     """
 
     def __init__(self, body: nn.Module, head: nn.Module) -> None:
@@ -37,7 +37,7 @@ class Tuned(nn.Module):
         return cross_entropy(self(x), y)
 
 
-def _trainable(module: Module, *, trained: bool) -> Module:
+def _set_trainable(module: Module, *, trainable: bool) -> Module:
     for parameter in module.parameters():
-        parameter.requires_grad_(trained)
+        parameter.requires_grad_(trainable)
     return module

@@ -1,1 +1,1 @@
-"""What is claimed of adversaries, each statement with the number that decides it."""
+"""Claims about generative adversarial networks."""

@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on generative adversarial networks; one file per command."""

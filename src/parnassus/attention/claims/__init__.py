@@ -1,1 +1,1 @@
-"""What is claimed of attention, positions and transformers, each statement with the number that decides it."""
+"""Claims about attention, positions and transformers, each with its row."""

@@ -1,9 +1,9 @@
-"""Random features in place of a kernel: the Gram matrix, ridge regression, and the time it takes (Diehl sec. 4.1)."""
+"""Random features approximate a kernel: Gram matrix, ridge regression and time (Diehl sec. 4.1)."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,100 +18,104 @@ from parnassus.attention import (
     orthogonal_directions,
     positive_rbf_features,
 )
-from parnassus.attention.kernels import similarity
+from parnassus.attention.regression.kernels import similarity
 from parnassus.data import DataError, open_data
+from parnassus.data.setting_types import AnyData
 from parnassus.layers import require_labels
 from parnassus.report import FAINT, PALETTE, curves, subplots
-from parnassus.train import Run, at_least, at_most, between, reported
+from parnassus.train import NonNegative, Positive, Run, at_least, at_most, between, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("D4.1.7",)
 expected = {
-    "kernel_accuracy": at_least(0.97, "share of unseen examples that kernel ridge names right"),
+    "kernel_accuracy": at_least(0.97, "test accuracy of kernel ridge regression"),
     "fourier_accuracy": at_least(0.95, "the same with the most Fourier features"),
-    "positive_accuracy": reported("the same with as many positive features"),
-    "gram_error_exponent": between(-0.65, -0.35, "slope of the Gram matrix's error against k, in logarithms"),
-    "orthogonal_gram_ratio": at_most(0.97, "error with orthogonal directions over independent ones, mean over counts"),
-    "gap_to_kernel_ridge": at_most(0.25, "distance between the two fits' answers, over that of kernel ridge's"),
-    "kernel_seconds": reported("time of the exact fit: O(n³)"),
-    "fourier_seconds": reported("time of the fit with the most features: O(n k²)"),
+    "positive_accuracy": no_band("the same with the most positive features"),
+    "gram_error_exponent": between(-0.65, -0.35, "r of Gram matrix error ∝ kʳ for k features"),
+    "orthogonal_gram_ratio": at_most(0.97, "Gram error with orthogonal over independent directions, mean over k"),
+    "prediction_difference": at_most(0.25, "relative difference of predictions from kernel ridge regression"),
+    "kernel_seconds": no_band("time of the exact fit, O(n³)"),
+    "fourier_seconds": no_band("time of the fit with the most Fourier features, O(n k²)"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"rows": 200, "counts": (16, 64), "fits": 2, "draws": 2},
-    "gpu": {"data": "mnist", "rows": 10_000, "counts": (128, 512, 2_048, 8_192), "gamma": 0.02},
+    "smoke": {"num_examples": 200, "feature_counts": (16, 64), "num_fits": 2, "num_draws": 2},
+    "gpu": {"data": "mnist", "num_examples": 10_000, "feature_counts": (128, 512, 2_048, 8_192), "gamma": 0.02},
 }
+
+
+FeatureMap: TypeAlias = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Task:
-    """What there is to fit, the exact kernel's matrix, and what kernel ridge answers for the new examples."""
+    """Training data with the exact Gram matrix, and test data with the predictions of kernel ridge regression."""
 
     x: Tensor
     gram: Tensor
     target: Tensor
-    new: Tensor
-    answers: Tensor
-    truth: Tensor
+    test: Tensor
+    exact: Tensor
+    labels: Tensor
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "digits"  # examples with classes: digits, mnist_mini, mnist, or a file or folder of yours
-    rows: int = 1_200  # training examples at most
-    gamma: float = 0.05  # γ of the kernel exp(−γ‖x − y‖²)
-    penalty: float = 1e-5  # λ of the ridge
-    counts: tuple[int, ...] = (32, 64, 128, 256, 512, 1_024)  # random features
-    fits: int = 4  # draws of the directions with which a ridge is fitted, for each number of features
-    draws: int = 64  # draws over which the error of the Gram matrix is averaged
-    pairs: int = 300  # examples at most, all pairs of which make that Gram matrix
+    data: AnyData = "digits"  # examples by class, or a file or folder of your own
+    num_examples: Positive[int] = 1_200  # maximum number of training examples
+    gamma: Positive[float] = 0.05  # γ of the kernel exp(−γ‖x − y‖²)
+    penalty: NonNegative[float] = 1e-5  # ridge penalty λ
+    feature_counts: tuple[Positive[int], ...] = (32, 64, 128, 256, 512, 1_024)  # numbers of random features k
+    num_fits: Positive[int] = 4  # regressions for each k, with new directions
+    num_draws: Positive[int] = 64  # draws over which the error of the Gram matrix is averaged
+    gram_size: Positive[int] = 300  # maximum number of examples in the Gram matrix
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         if len(data.train) < 2:
-            raise DataError(f"{self.data} has too few examples")
-        train = data.train.take(self.rows)
+            raise DataError(f"{self.data} must have at least 2 training examples; got {len(data.train)}")
+        train = data.train.take(self.num_examples)
         classes = len(data.classes)
-        named, truth = require_labels(train.y, classes), require_labels(data.test.y, classes)
-        x, new = train.x.flatten(1).double(), data.test.x[:2_000].flatten(1).double()
-        target, truth = one_hot(named.long(), classes).double(), truth[:2_000]
+        train_labels, labels = require_labels(train.y, classes), require_labels(data.test.y, classes)[:2_000]
+        x, test = train.x.flatten(1).double(), data.test.x[:2_000].flatten(1).double()
+        target = one_hot(train_labels.long(), classes).double()
 
-        began = time.perf_counter()
-        reach = (2 * self.gamma) ** -0.5
-        gram = similarity(x, x, width=reach)
-        exact = KernelRidge.fit(gram, target, penalty=self.penalty)
-        kernel_seconds = time.perf_counter() - began
-        answers = exact.predict(similarity(new, x, width=reach))
-        task = Task(x, gram, target, new, answers, truth)
-        kinds = self.kinds(x.shape[1])
-        errors = {name: [self.error(lift, count, task) for count in self.counts] for name, lift in kinds.items()}
-        found = {name: [self.measure(lift, count, task) for count in self.counts] for name, lift in kinds.items()}
-        accuracy = float((answers.argmax(1) == truth).double().mean())
+        start = time.perf_counter()
+        width = (2 * self.gamma) ** -0.5
+        gram = similarity(x, x, width=width)
+        ridge = KernelRidge.fit(gram, target, penalty=self.penalty)
+        kernel_seconds = time.perf_counter() - start
+        exact = ridge.predict(similarity(test, x, width=width))
+        task = Task(x, gram, target, test, exact, labels)
+        maps = self.feature_maps(x.shape[1])
+        errors = {name: [self.gram_error(draw, k, task) for k in self.feature_counts] for name, draw in maps.items()}
+        fits = {name: [self.measure_fit(draw, k, task) for k in self.feature_counts] for name, draw in maps.items()}
+        accuracy = float((exact.argmax(1) == labels).double().mean())
         self.show_errors(run, errors)
-        self.show_fits(run, found, accuracy, kernel_seconds, len(x))
+        self.show_fits(run, fits, accuracy, kernel_seconds, len(x))
         independent, orthogonal = (torch.tensor(errors[name]) for name in ("Fourier", "Fourier, orthogonal"))
-        across, up = torch.tensor(self.counts).log(), independent.log()
-        across, up = across - across.mean(), up - up.mean()
+        log_k, log_error = torch.tensor(self.feature_counts).log(), independent.log()
+        log_k, log_error = log_k - log_k.mean(), log_error - log_error.mean()
         return {
             "kernel_accuracy": accuracy,
-            "fourier_accuracy": found["Fourier"][-1]["accuracy"],
-            "positive_accuracy": found["positive"][-1]["accuracy"],
-            "gram_error_exponent": float(across @ up / (across @ across)),
+            "fourier_accuracy": fits["Fourier"][-1]["accuracy"],
+            "positive_accuracy": fits["positive"][-1]["accuracy"],
+            "gram_error_exponent": float(log_k @ log_error / (log_k @ log_k)),
             "orthogonal_gram_ratio": float((orthogonal / independent).mean()),
-            "gap_to_kernel_ridge": found["Fourier"][-1]["gap"],
+            "prediction_difference": fits["Fourier"][-1]["difference"],
             "kernel_seconds": kernel_seconds,
-            "fourier_seconds": found["Fourier"][-1]["seconds"],
+            "fourier_seconds": fits["Fourier"][-1]["seconds"],
         }
 
-    def kinds(self, width: int) -> dict[str, Callable[[int], Callable[[Tensor], Tensor]]]:
-        """For a number of features, a fresh random map from examples to that many."""
+    def feature_maps(self, width: int) -> dict[str, Callable[[int], FeatureMap]]:
+        """By name, a function that draws a random feature map with a given number of features."""
 
-        def fourier(draw: Callable[[int, int], Tensor], count: int) -> Callable[[Tensor], Tensor]:
+        def fourier(draw: Callable[[int, int], Tensor], count: int) -> FeatureMap:
             directions, phases = draw(count, width).double(), draw_phases(count).double()
             return lambda x: fourier_features(x, directions.to(x), phases.to(x), gamma=self.gamma)
 
-        def positive(count: int) -> Callable[[Tensor], Tensor]:
+        def positive(count: int) -> FeatureMap:
             directions = orthogonal_directions(count, width).double()
             return lambda x: positive_rbf_features(x, directions.to(x), gamma=self.gamma)
 
@@ -121,71 +125,72 @@ class Experiment:
             "positive": positive,
         }
 
-    def error(self, lift: Callable[[int], Callable[[Tensor], Tensor]], count: int, task: Task) -> float:
-        """Of an entry of the Gram matrix, root mean square over pairs of examples and over draws.
+    def gram_error(self, draw: Callable[[int], FeatureMap], count: int, task: Task) -> float:
+        """The RMS error of an entry of the Gram matrix, over pairs of examples and draws.
 
-        One draw errs alike at many pairs, so that draws differ by a fifth; only over many does a law show.
+        The errors of one draw are correlated over pairs, so that draws differ by a fifth and many are averaged.
         """
-        x, gram = task.x[: self.pairs], task.gram[: self.pairs, : self.pairs]
-        lifted = (lift(count)(x) for _ in range(self.draws))
-        return float(torch.stack([(psi @ psi.mT - gram).square().mean() for psi in lifted]).mean().sqrt())
+        x, gram = task.x[: self.gram_size], task.gram[: self.gram_size, : self.gram_size]
+        features = (draw(count)(x) for _ in range(self.num_draws))
+        return float(torch.stack([(psi @ psi.mT - gram).square().mean() for psi in features]).mean().sqrt())
 
-    def measure(self, lift: Callable[[int], Callable[[Tensor], Tensor]], count: int, task: Task) -> dict[str, float]:
-        """Means over draws: distance from kernel ridge, accuracy, seconds."""
+    def measure_fit(self, draw: Callable[[int], FeatureMap], count: int, task: Task) -> dict[str, float]:
+        """Means over draws: relative difference from kernel ridge regression, accuracy, seconds."""
         rows = []
-        for _ in range(self.fits):
-            psi = lift(count)
-            began = time.perf_counter()
-            lifted = psi(task.x)
-            fit = FeatureRidge.fit(lifted, task.target, penalty=self.penalty)
-            seconds = time.perf_counter() - began
-            said = fit.predict(psi(task.new))
-            right = (said.argmax(1) == task.truth).double().mean()
-            rows.append([float((said - task.answers).norm() / task.answers.norm()), float(right), seconds])
+        for _ in range(self.num_fits):
+            psi = draw(count)
+            start = time.perf_counter()
+            features = psi(task.x)
+            fit = FeatureRidge.fit(features, task.target, penalty=self.penalty)
+            seconds = time.perf_counter() - start
+            predicted = fit.predict(psi(task.test))
+            accuracy = (predicted.argmax(1) == task.labels).double().mean()
+            rows.append([float((predicted - task.exact).norm() / task.exact.norm()), float(accuracy), seconds])
         mean = torch.tensor(rows).mean(0).tolist()
-        return dict(zip(("gap", "accuracy", "seconds"), mean, strict=True))
+        return dict(zip(("difference", "accuracy", "seconds"), mean, strict=True))
 
     def show_errors(self, run: Run, errors: dict[str, list[float]]) -> None:
-        lines = {name: (self.counts, values) for name, values in errors.items()}
+        lines = {name: (self.feature_counts, values) for name, values in errors.items()}
         run.figure(
-            "the Gram matrix",
-            curves(lines, x_label="features k", y_label="error of an entry", log_x=True, log_y=True),
-            f"How far ψ(x)ᵀψ(y) is from exp(−γ‖x−y‖²), root mean square over pairs and over {self.draws} draws. With "
-            "Fourier features it falls as 1/√k, and directions at right angles take something off; the variance of "
-            "positive ones grows with the norms of x and y, and a few pairs and draws decide.",
+            "Gram matrix",
+            curves(lines, x_label="features k", y_label="RMS error of an entry", log_x=True, log_y=True),
+            f"RMS error of ψ(x)ᵀψ(y) against exp(−γ‖x−y‖²) over pairs and {self.num_draws} draws. With Fourier "
+            "features it decreases as 1/√k, and orthogonal directions reduce it; the variance of positive features "
+            "grows with the norms of x and y, so that a few pairs and draws dominate.",
         )
 
     def show_fits(
-        self, run: Run, found: dict[str, list[dict[str, float]]], accuracy: float, seconds: float, rows: int
+        self, run: Run, fits: dict[str, list[dict[str, float]]], accuracy: float, seconds: float, rows: int
     ) -> None:
-        def of(what: str) -> dict[str, tuple[object, object]]:
-            return {name: (self.counts, [row[what] for row in measured]) for name, measured in found.items()}
+        def lines(key: str) -> dict[str, tuple[object, object]]:
+            return {name: (self.feature_counts, [row[key] for row in measured]) for name, measured in fits.items()}
 
         run.figure(
-            "the fit",
-            draw_fit(of("gap"), of("accuracy"), accuracy),
-            "Ridge regression on random features tends to kernel ridge regression: in its answers (left) and in the "
-            "share of unseen examples named right (right).",
+            "regression",
+            plot_fits(lines("difference"), lines("accuracy"), accuracy),
+            "Ridge regression on random features converges to kernel ridge regression: relative difference of the "
+            "predictions (left) and test accuracy (right).",
         )
         table: list[dict[str, str | float]] = [
             {"fit": f"k = {count}", "seconds": row["seconds"], "accuracy": row["accuracy"]}
-            for count, row in zip(self.counts, found["Fourier"], strict=True)
+            for count, row in zip(self.feature_counts, fits["Fourier"], strict=True)
         ]
         table.append({"fit": f"kernel ridge, n = {rows}", "seconds": seconds, "accuracy": accuracy})
-        run.table("time", table, "Fourier features: seconds of the fit, O(n k²), beside kernel ridge, O(n³).")
+        run.table("time", table, "Fit time with Fourier features, O(n k²), and of kernel ridge regression, O(n³).")
 
 
-def draw_fit(
-    gaps: dict[str, tuple[object, object]], accuracies: dict[str, tuple[object, object]], exact: float
+def plot_fits(
+    differences: dict[str, tuple[object, object]], accuracies: dict[str, tuple[object, object]], exact: float
 ) -> "Figure":
+    """Difference from kernel ridge regression, and accuracy, against the number of features."""
     figure, axes = subplots(1, 2, size=(10.0, 3.8))
     left, right = axes[0]
-    for (name, (counts, gap)), colour in zip(gaps.items(), PALETTE, strict=False):
-        left.loglog(counts, gap, "o-", color=colour, label=name, markersize=4)
+    for (name, (counts, difference)), colour in zip(differences.items(), PALETTE, strict=False):
+        left.loglog(counts, difference, "o-", color=colour, label=name, markersize=4)
         right.semilogx(*accuracies[name], "o-", color=colour, markersize=4)
     right.axhline(exact, color=FAINT, linestyle="--", linewidth=1.2, label="kernel ridge")
-    left.set(xlabel="features k", ylabel="distance from kernel ridge")
-    right.set(xlabel="features k", ylabel="named right")
+    left.set(xlabel="features k", ylabel="relative difference from kernel ridge")
+    right.set(xlabel="features k", ylabel="test accuracy")
     left.legend()
     right.legend(loc="lower right")
     return figure

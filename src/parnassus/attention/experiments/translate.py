@@ -1,14 +1,13 @@
-"""A transformer turns German sentences into English ones, and tells where it looked (book sec. 10.1.1).
+"""Transformer translation from German to English, with the attention of each word (book sec. 10.1.1).
 
-Train on sentences of a small grammar, on 29,000 captions (--profile gpu), or on your own (--pairs mine.tsv). Then
-translate: echo "der hund sieht die katze." | parnassus sample last.
+Train on sentences of a small grammar, on 29,000 captions (--profile gpu), or on your own pairs (--pairs mine.tsv).
+Translate: echo "der hund sieht die katze." | parnassus predict last, or parnassus predict last sentences.txt.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Annotated, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Int
@@ -16,214 +15,221 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel
 
-from parnassus.attention.maps import attention_maps
-from parnassus.attention.seq2seq import seq2seq
-from parnassus.attention.translator import SPECIAL, Translator, encoded
+from parnassus.attention.core.attention_maps import attention_maps
+from parnassus.attention.figures import plot_alignment
+from parnassus.attention.models.seq2seq import seq2seq
+from parnassus.attention.models.translator import SPECIAL, Translator, encode_sentences
 from parnassus.data import Batches, DataError, Translations
-from parnassus.data.pairs import open_pairs
 from parnassus.data.phrases import phrases
+from parnassus.data.sentence_pairs import open_pairs
 from parnassus.optim import Adam, clip_gradients
-from parnassus.report.words import alignment
-from parnassus.text import BytePairTokeniser, Tokeniser, WordTokeniser, tokeniser_facts, tokeniser_from_facts
-from parnassus.text.bleu import bleu, signature
-from parnassus.text.tokeniser import tell_unknown
-from parnassus.train import Run, at_least, descend, reported
+from parnassus.text import BytePairTokeniser, Tokeniser, WordTokeniser, tokeniser_from_dict, tokeniser_to_dict
+from parnassus.text.bleu import bleu, bleu_signature
+from parnassus.text.tokeniser import warn_unknown_words
+from parnassus.train import BuiltIn, NonNegative, Positive, Run, UnitInterval, at_least, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, Row
+from parnassus.train.trained import Trained
 
 covers = ("B10.1.1-1", "B10.1.1-6", "B10.1.1-7", "B10.1.1-8")
 expected = {
-    "exact": at_least(0.9, "share of unseen sentences translated exactly as the grammar does, with the beam"),
-    "exact_greedy": reported("the same when the likeliest word is taken at each step"),
-    "words_right": reported("share whose words are right, whatever their order"),
-    "bleu": reported("sacreBLEU of unseen sentences with the beam; nan where sacrebleu is not installed"),
-    "bleu_greedy": reported("sacreBLEU when the likeliest token is taken at each step"),
-    "valid_bleu": reported("sacreBLEU of the sentences kept for choosing settings, with the beam"),
-    "test_loss": reported("−log p of a token of an unseen target, in nats, smoothing left out"),
-    "left_out": reported("pairs that were too long and not used"),
-    "parameters": reported("numbers that are learned"),
+    "exact": at_least(0.9, "fraction of test sentences translated exactly as the reference, beam search"),
+    "exact_greedy": no_band("the same, greedy decoding"),
+    "words_right": no_band("fraction of test sentences with the words of the reference in any order, beam search"),
+    "bleu": no_band("sacreBLEU on the test sentences, beam search; nan if sacrebleu is not installed"),
+    "bleu_greedy": no_band("the same, greedy decoding"),
+    "valid_bleu": no_band("sacreBLEU on the validation sentences, beam search"),
+    "test_loss": no_band("negative log-likelihood per target token in nats, without label smoothing"),
+    "left_out": no_band("number of sentence pairs removed because they are too long"),
+    "parameters": no_band("number of parameters"),
 }
 profiles = {
-    "smoke": {"steps": 5, "batch": 8, "width": 16, "depth": 1, "judged": 20, "beam": 2},
+    "smoke": {"steps": 5, "batch_size": 8, "width": 16, "num_layers": 1, "num_test": 20, "beam_width": 2},
     "gpu": {
-        "pairs": "multi30k", "tokens": "byte_pairs", "examples": 29_000, "places": 128, "width": 256, "hidden": 512,
-        "depth": 4, "dropout": 0.3, "steps": 4_000, "batch": 256, "lr": 2e-3, "beam": 5, "judged": 1_014,
+        "pairs": "multi30k", "tokens": "byte_pairs", "num_examples": 29_000, "max_length": 128, "width": 256,
+        "hidden_size": 512, "num_layers": 4, "dropout": 0.3, "steps": 4_000, "batch_size": 256, "learning_rate": 2e-3,
+        "beam_width": 5, "num_test": 1_014,
     },
 }  # fmt: skip
 
-SHOWN = 8
-"""Translations in the report."""
+TABLE_ROWS = 8  # translations in the report
 
 
 @dataclass(frozen=True)
 class Experiment:
-    pairs: str = "phrases"  # phrases, multi30k, or a file of yours with a source, a tab and a target on each line
-    tokens: Literal["words", "byte_pairs"] = "words"  # what sentences are cut into
-    vocabulary: int = 6_000  # tokens of each language at most
-    places: int = 32  # tokens of a sentence at most
-    width: int = 64  # numbers for each token, in every layer
-    hidden: int | None = None  # hidden units of each dense layer; four times the width unless told
-    heads: int = 4  # of attention, side by side
-    depth: int = 2  # blocks of the encoder, and as many of the decoder
-    dropout: float = 0.1  # share of numbers dropped in training
-    smoothing: float = 0.1  # share of each target's probability that is spread over all tokens
-    examples: int = 2_000  # pairs to learn from at most
-    steps: int = 400  # gradient steps
-    batch: int = 64  # pairs a step
-    lr: float = 3e-3  # Adam's largest learning rate, reached after a tenth of the steps
-    averaged: float = 0.1  # the weights are averaged over this last share of the steps
-    beam: int = 4  # beginnings kept while translating
-    judged: int = 300  # unseen sentences that are translated at most
+    pairs: Annotated[str, BuiltIn("phrases", "multi30k")] = "phrases"  # sentence pairs, or a .tsv file of your own
+    tokens: Literal["words", "byte_pairs"] = "words"  # tokenisation
+    vocabulary_size: Positive[int] = 6_000  # maximum number of tokens of each language
+    max_length: Positive[int] = 32  # maximum number of tokens of a sentence
+    width: Positive[int] = 64  # width of embeddings and layers
+    hidden_size: Positive[int] | None = None  # hidden units of each MLP; four times the width by default
+    num_heads: Positive[int] = 4  # attention heads per layer
+    num_layers: Positive[int] = 2  # blocks of the encoder and of the decoder
+    dropout: UnitInterval = 0.1  # dropout probability
+    label_smoothing: UnitInterval = 0.1  # probability of the target that is distributed over all tokens
+    num_examples: Positive[int] = 2_000  # maximum number of training pairs
+    steps: Positive[int] = 400  # gradient steps
+    batch_size: Positive[int] = 64  # sentence pairs per gradient step
+    learning_rate: Positive[float] = 3e-3  # peak learning rate of Adam, after 10 % of the steps
+    averaged_fraction: UnitInterval = 0.1  # the weights are averaged over this last fraction of the steps
+    beam_width: Positive[int] = 4  # hypotheses kept in beam search
+    num_test: Positive[int] = 300  # maximum number of test sentences
 
     def model(self, source: dict[str, object], target: dict[str, object]) -> Translator:
-        tokenisers = tokeniser_from_facts(source), tokeniser_from_facts(target)
+        tokenisers = tokeniser_from_dict(source), tokeniser_from_dict(target)
         model = seq2seq(
             (tokenisers[0].vocabulary, tokenisers[1].vocabulary),
-            self.places,
+            self.max_length,
             width=self.width,
-            hidden=self.hidden,
-            heads=self.heads,
-            depth=self.depth,
+            hidden=self.hidden_size,
+            heads=self.num_heads,
+            depth=self.num_layers,
             dropout=self.dropout,
-            smoothing=self.smoothing,
+            label_smoothing=self.label_smoothing,
         )
         return Translator(model, *tokenisers)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if min(self.examples, self.judged) < 1:
-            raise ValueError(
-                f"examples and judged must be at least 1; got examples={self.examples}, judged={self.judged}"
-            )
         pairs = open_pairs(self.pairs)
-        pairs = replace(pairs, train=pairs.train[: self.examples])
-        source, target = (self.tokeniser([pair[side] for pair in pairs.train]) for side in range(2))
-        pairs, left_out = self.short_enough(pairs, source, target)
-        model = run.build(self.model, source=tokeniser_facts(source), target=tokeniser_facts(target))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.lr, betas=(0.9, 0.98)))
-        optimizer.register_step_pre_hook(lambda *_: clip(model))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False)
+        pairs = replace(pairs, train=pairs.train[: self.num_examples])
+        source, target = (self.fit_tokeniser([pair[side] for pair in pairs.train]) for side in range(2))
+        pairs, num_removed = self.remove_long_pairs(pairs, source, target)
+        model = run.build(self.model, source=tokeniser_to_dict(source), target=tokeniser_to_dict(target))
+        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate, betas=(0.9, 0.98)))
+        optimizer.register_step_pre_hook(lambda *_: clip_norm(model))
+        schedule = OneCycleLR(
+            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        )
         average: AveragedModel = AveragedModel(model, device=run.device)
-        run.keep("warming", warming)
+        run.keep("schedule", schedule)
         run.keep("average", average)
 
-        held_out = [part.to(run.device) for part in tensors(model, pairs.valid[: self.judged])]
+        valid = [part.to(run.device) for part in encode_pairs(model, pairs.valid[: self.num_test])]
         orders = {phrase.german: phrase.order for phrase in phrases(4_700)} if self.pairs == "phrases" else {}
-        shown = pairs.valid[: self.judged // 2]
-        for step, loss in descend(
-            run, model, optimizer, batches(model, pairs.train, self.batch, self.steps, run.device)
-        ):
-            warming.step()
+        monitored = pairs.valid[: self.num_test // 2]
+        batches = pair_batches(model, pairs.train, self.batch_size, self.steps, run.device)
+        for step, loss in descend(run, model, optimizer, batches):
+            schedule.step()
             run.log(step, loss=loss)
-            if step >= (1 - self.averaged) * self.steps:
+            if step >= (1 - self.averaged_fraction) * self.steps:
                 average.update_parameters(model)
             if (step + 1) % max(1, self.steps // 10) == 0:
-                run.record(step, unseen_loss=plain_loss(model, *held_out), **by_order(model, shown, orders))
+                run.record(step, valid_loss=token_loss(model, *valid), **exact_by_order(model, monitored, orders))
         if int(average.n_averaged) > 0:
             model.load_state_dict(average.module.state_dict())
         model.eval()
-        return {**self.judge(run, model, pairs), "left_out": float(left_out)}
+        return {**self.evaluate(run, model, pairs), "left_out": float(num_removed)}
 
-    def tokeniser(self, sentences: Sequence[str]) -> Tokeniser:
-        """Of one language; words that occur once are unknown, so that unknown words are learned too."""
+    def fit_tokeniser(self, sentences: Sequence[str]) -> Tokeniser:
+        """The tokeniser of one language; words that occur once are unknown, so that the unknown token is trained."""
         text = "\n".join(sentences)
         if self.tokens == "byte_pairs":
-            return BytePairTokeniser.fit(text, self.vocabulary, special=SPECIAL)
-        return WordTokeniser.fit(text, most=self.vocabulary, least=2, special=SPECIAL)
+            return BytePairTokeniser.fit(text, self.vocabulary_size, special=SPECIAL)
+        return WordTokeniser.fit(text, max_words=self.vocabulary_size, min_count=2, special=SPECIAL)
 
-    def short_enough(self, pairs: Translations, source: Tokeniser, target: Tokeniser) -> tuple[Translations, int]:
-        """The pairs that fit into the model's places, and how many do not."""
+    def remove_long_pairs(self, pairs: Translations, source: Tokeniser, target: Tokeniser) -> tuple[Translations, int]:
+        """The pairs that fit into the maximum length, and the number of removed pairs."""
 
         def fits(pair: tuple[str, str]) -> bool:
-            return max(len(source.encode(pair[0])) + 1, len(target.encode(pair[1])) + 2) <= self.places
+            return max(len(source.encode(pair[0])) + 1, len(target.encode(pair[1])) + 2) <= self.max_length
 
         parts = [[pair for pair in part if fits(pair)] for part in (pairs.train, pairs.valid, pairs.test)]
         if not all(parts):
-            raise DataError(f"no pairs are left: all of a part are longer than {self.places} tokens; try --places")
-        left_out = len(pairs.train) + len(pairs.valid) + len(pairs.test) - sum(map(len, parts))
-        return Translations(pairs.source, pairs.target, *parts), left_out
+            raise DataError(
+                f"every part needs a pair of at most max_length={self.max_length} tokens; try a larger --max-length"
+            )
+        num_removed = len(pairs.train) + len(pairs.valid) + len(pairs.test) - sum(map(len, parts))
+        return Translations(pairs.source, pairs.target, *parts), num_removed
 
-    def judge(self, run: Run, model: Translator, pairs: Translations) -> dict[str, float]:
-        """Unseen sentences translated, compared with what they should be, and shown."""
-        test = pairs.test[: self.judged]
-        wanted = [target for _, target in test]
-        written = {width: translations(model, test, width) for width in dict.fromkeys((1, self.beam))}
-        best = written[self.beam]
-        bleus = {width: bleu(lines, wanted) for width, lines in written.items()}
-        valid = pairs.valid[: self.judged]
+    def evaluate(self, run: Run, model: Translator, pairs: Translations) -> dict[str, float]:
+        """Results on the test and validation sentences, with examples for the report."""
+        test = pairs.test[: self.num_test]
+        references = [target for _, target in test]
+        translations = {width: translate_pairs(model, test, width) for width in dict.fromkeys((1, self.beam_width))}
+        best = translations[self.beam_width]
+        bleus = {width: bleu(lines, references) for width, lines in translations.items()}
+        valid = pairs.valid[: self.num_test]
         run.table(
-            "beams",
+            "beam search",
             [
-                {"beam width": width, "exact": share_exact(lines, wanted), "sacreBLEU": bleus[width]}
-                for width, lines in written.items()
+                {"beam width": width, "exact": exact_match(lines, references), "sacreBLEU": bleus[width]}
+                for width, lines in translations.items()
             ],
-            f"{len(test)} unseen sentences; {signature()}.",
+            f"{len(test)} test sentences; {bleu_signature()}.",
         )
         show_translations(run, test, best)
         show_attention(run, model, test)
         if self.pairs == "phrases":
             run.note(
-                "order",
-                "Words alone are soon learned; their order takes longer. Sentences whose words stand as in English are "
-                "translated first, those whose verb waits for the end of its clause last: the chart called exact, of "
-                "sentences that were not learned from.",
+                "word order",
+                "Words are learned before their order. Sentences with English word order are translated correctly "
+                "first, those with the verb at the end of a clause last: see the metric exact by word order, on "
+                "validation sentences.",
             )
-        source, target = (part.to(run.device) for part in tensors(model, test))
+        source, target = (part.to(run.device) for part in encode_pairs(model, test))
         return {
-            "exact": share_exact(best, wanted),
-            "exact_greedy": share_exact(written[1], wanted),
-            "words_right": share_exact([bag(line) for line in best], [bag(line) for line in wanted]),
-            "bleu": bleus[self.beam],
+            "exact": exact_match(best, references),
+            "exact_greedy": exact_match(translations[1], references),
+            "words_right": exact_match([sort_words(line) for line in best], [sort_words(line) for line in references]),
+            "bleu": bleus[self.beam_width],
             "bleu_greedy": bleus[1],
-            "valid_bleu": bleu(translations(model, valid, self.beam), [target for _, target in valid]),
-            "test_loss": plain_loss(model, source, target),
+            "valid_bleu": bleu(translate_pairs(model, valid, self.beam_width), [target for _, target in valid]),
+            "test_loss": token_loss(model, source, target),
             "parameters": float(sum(parameter.numel() for parameter in model.parameters())),
         }
 
 
 @dataclass(frozen=True)
-class Sample:
-    sentence: str = ""  # what to translate; unless told, one sentence a line from standard input
-    beam: int = 4  # beginnings kept while translating
-    penalty: float = 1.0  # candidates are ranked by log p / length^penalty
+class Predict:
+    suffixes: ClassVar[tuple[str, ...]] = (".txt",)
+    beam_width: Positive[int] = 4  # hypotheses kept in beam search; 1 is greedy decoding
+    length_penalty: NonNegative[float] = 1.0  # exponent α of the ranking by log p / length^α
 
-    def write(self, model: Translator) -> Iterator[str]:
-        for line in [self.sentence] if self.sentence else sys.stdin:
-            if not line.strip():
-                yield "\n"  # so that lines out stand beside lines in
-                continue
-            tell_unknown(model.source, line)
-            yield model.translate([line.strip()], width=self.beam, penalty=self.penalty)[0] + "\n"
+    def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
+        """A translation for each line; empty lines stay empty."""
+        model = cast("Translator", trained.model)
+        for line in (line for each in inputs for line in each.lines()):
+            warn_unknown_words(model.source, line)
+            yield {"source": line, "translation": self.translate(model, line.strip())}
+
+    def translate(self, model: Translator, sentence: str) -> str:
+        if not sentence:
+            return ""
+        return model.translate([sentence], width=self.beam_width, penalty=self.length_penalty)[0]
 
 
-def clip(model: Translator) -> None:
-    """No step follows a gradient longer than 1."""
+def clip_norm(model: Translator) -> None:
+    """Clip the gradient norm to 1."""
     clip_gradients(model.parameters(), 1.0)
 
 
-def tensors(model: Translator, pairs: Sequence[tuple[str, str]]) -> tuple[Int[Tensor, "row n"], Int[Tensor, "row m"]]:
-    """Sources and targets as tokens; targets begin with the token that says so."""
-    source = encoded(model.source, [pair[0] for pair in pairs])
-    return source, encoded(model.target, [pair[1] for pair in pairs], begin=True)
+def encode_pairs(
+    model: Translator, pairs: Sequence[tuple[str, str]]
+) -> tuple[Int[Tensor, "row n"], Int[Tensor, "row m"]]:
+    """Sources and targets as tokens; targets begin with the begin token."""
+    source = encode_sentences(model.source, [pair[0] for pair in pairs])
+    return source, encode_sentences(model.target, [pair[1] for pair in pairs], begin=True)
 
 
-def batches(
+def pair_batches(
     model: Translator, pairs: Sequence[tuple[str, str]], size: int, steps: int, device: torch.device
 ) -> Batches[tuple[Tensor, Tensor]]:
-    """Batches of pairs, no longer than their longest sentence needs."""
-    source, target = (part.to(device) for part in tensors(model, pairs))
+    """Batches of pairs, padded to their longest sentence only."""
+    source, target = (part.to(device) for part in encode_pairs(model, pairs))
 
     def select(rows: Tensor) -> tuple[Tensor, Tensor]:
-        return trimmed(source[rows]), trimmed(target[rows])
+        return trim_padding(source[rows]), trim_padding(target[rows])
 
     return Batches(select, len(pairs), size=size, steps=steps, device=device)
 
 
-def trimmed(tokens: Int[Tensor, "batch time"]) -> Int[Tensor, "batch shorter"]:
-    """Without the columns that are filler in every row."""
+def trim_padding(tokens: Int[Tensor, "batch time"]) -> Int[Tensor, "batch shorter"]:
+    """Without the columns that are padding in every row."""
     return tokens[:, : int((tokens != 0).sum(1).max())]
 
 
 @torch.no_grad()
-def plain_loss(model: Translator, source: Int[Tensor, "row n"], target: Int[Tensor, "row m"]) -> float:
-    """−log p of a token of the target in nats, without smoothing or dropout."""
+def token_loss(model: Translator, source: Int[Tensor, "row n"], target: Int[Tensor, "row m"]) -> float:
+    """The mean of −log p per target token in nats, without label smoothing and dropout."""
     training = model.training
     model.eval()
     total = torch.cat([model.model.log_prob(x, y) for x, y in zip(source.split(256), target.split(256), strict=True)])
@@ -231,8 +237,8 @@ def plain_loss(model: Translator, source: Int[Tensor, "row n"], target: Int[Tens
     return -float(total.sum() / (target[:, 1:] != 0).sum())
 
 
-def translations(model: Translator, pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """The sources translated, sentences of like length together."""
+def translate_pairs(model: Translator, pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Translations of the sources, in batches of sentences of similar length."""
     order = sorted(range(len(pairs)), key=lambda row: len(pairs[row][0]))
     lines = [""] * len(pairs)
     for start in range(0, len(pairs), 64):
@@ -242,51 +248,55 @@ def translations(model: Translator, pairs: Sequence[tuple[str, str]], width: int
     return lines
 
 
-def share_exact(written: Sequence[str], wanted: Sequence[str]) -> float:
-    return sum(line == right for line, right in zip(written, wanted, strict=True)) / len(wanted)
+def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
+    """The fraction of translations that equal their reference."""
+    return sum(line == reference for line, reference in zip(translations, references, strict=True)) / len(references)
 
 
-def bag(line: str) -> str:
-    """Its words in the order of the alphabet."""
+def sort_words(line: str) -> str:
+    """The words of a sentence in alphabetical order."""
     return " ".join(sorted(line.strip(".?!").split()))
 
 
-def show_translations(run: Run, pairs: Sequence[tuple[str, str]], written: Sequence[str]) -> None:
-    """The first that are right and the first that are not."""
-    unlike = {row: pair[1] for row, (pair, line) in enumerate(zip(pairs, written, strict=True)) if pair[1] != line}
-    right = [row for row in range(len(pairs)) if row not in unlike]
+def show_translations(run: Run, pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> None:
+    """The first correct and the first incorrect translations."""
+    references = {
+        row: pair[1] for row, (pair, line) in enumerate(zip(pairs, translations, strict=True)) if pair[1] != line
+    }
+    correct = [row for row in range(len(pairs)) if row not in references]
     run.table(
         "translations",
         [
-            {"source": pairs[row][0], "translation": written[row], "wanted": unlike.get(row, "the same")}
-            for row in [*right[: SHOWN // 2], *list(unlike)[: SHOWN // 2]]
+            {"source": pairs[row][0], "translation": translations[row], "reference": references.get(row, "equal")}
+            for row in [*correct[: TABLE_ROWS // 2], *list(references)[: TABLE_ROWS // 2]]
         ],
-        "Unseen sentences: some that were translated as wanted, and some that were not.",
+        "Test sentences: some that are translated exactly as the reference, and some that are not.",
     )
 
 
 def show_attention(run: Run, model: Translator, pairs: Sequence[tuple[str, str]]) -> None:
-    """Where the decoder looks while it writes a sentence whose words change places."""
+    """Cross-attention for a sentence with a different word order in both languages."""
     chosen = next((pair for pair in pairs if ", dass" in pair[0] or "weil" in pair[0]), pairs[0])
-    source, target = (part.to(run.device) for part in tensors(model, [chosen]))
+    source, target = (part.to(run.device) for part in encode_pairs(model, [chosen]))
     maps = attention_maps(model.model, source, target[:, :-1])
-    crossed = torch.stack([weights[0].mean(0) for name, weights in maps.items() if name.endswith("cross")]).mean(0)
+    weights = torch.stack([layer[0].mean(0) for name, layer in maps.items() if name.endswith("cross")]).mean(0)
     run.figure(
         "attention",
-        alignment(crossed.cpu(), names(model.source, source[0]), names(model.target, target[0, 1:])),
-        "A row is a word about to be written, columns the words that are looked at; the mean over all heads and blocks "
-        "of the decoder. Where a verb comes last in German and second in English, bright squares leave the diagonal.",
+        plot_alignment(weights.cpu(), token_names(model.source, source[0]), token_names(model.target, target[0, 1:])),
+        "Cross-attention weights, mean over all heads and blocks of the decoder: source words (columns) for each "
+        "target word (rows). Where the German verb is last and the English verb second, large weights leave the "
+        "diagonal.",
     )
 
 
-def names(tokeniser: Tokeniser, tokens: Int[Tensor, " time"]) -> list[str]:
-    """Each token as text; the end as a sign."""
+def token_names(tokeniser: Tokeniser, tokens: Int[Tensor, " time"]) -> list[str]:
+    """Each token as text; the end token as a word."""
     return [tokeniser.decode(token[None].cpu()).strip() or "end" for token in tokens]
 
 
-def by_order(model: Translator, pairs: Sequence[tuple[str, str]], orders: Mapping[str, str]) -> dict[str, float]:
-    """The share of sentences translated exactly, greedily, by what German does to their words."""
+def exact_by_order(model: Translator, pairs: Sequence[tuple[str, str]], orders: Mapping[str, str]) -> dict[str, float]:
+    """The fraction of exact greedy translations by the German word order."""
     hits: dict[str, list[bool]] = {}
-    for (german, english), line in zip(pairs, translations(model, pairs, 1), strict=True):
+    for (german, english), line in zip(pairs, translate_pairs(model, pairs, 1), strict=True):
         hits.setdefault(orders.get(german, "all"), []).append(line == english)
-    return {f"exact/{order}": sum(right) / len(right) for order, right in sorted(hits.items())}
+    return {f"exact/{order}": sum(values) / len(values) for order, values in sorted(hits.items())}

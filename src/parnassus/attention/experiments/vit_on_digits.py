@@ -1,9 +1,10 @@
-"""A vision transformer beside a convolutional network: what first layers see, and how far (book sec. 10.1.2)."""
+"""A vision transformer and a CNN on digits: accuracy, filters and attention distance (book sec. 10.1.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,92 +15,101 @@ from parnassus.attention import (
     attention_maps,
     class_token,
     dilated_receptive_field,
-    patch_places,
+    patch_centres,
     receptive_field,
     vit,
 )
-from parnassus.data import DataError, Dataset, open_data
-from parnassus.layers import Classifier, evaluate, parameter_count, require_labels
+from parnassus.data import DataError, Dataset, open_data, open_images
+from parnassus.data.image_folder import read_image
+from parnassus.data.setting_types import ImageData
+from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
 from parnassus.optim import Adam, one_cycle_rate
 from parnassus.report import FAINT, PALETTE, image_grid, subplots
-from parnassus.train import Run, SideBySide, at_least, between, descend, reported
+from parnassus.train import Positive, Run, SideBySide, at_least, between, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, Row
+from parnassus.train.trained import Trained
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B10.1.2-9", "B10.1.2-10")
 expected = {
-    "vit_accuracy": at_least(0.75, "share of unseen pictures that the vision transformer names right"),
-    "cnn_accuracy": at_least(0.85, "the same for the convolutional network"),
-    "first_layer_distance": between(8.0, 15.0, "pixels that a head of the first layer looks away, on average"),
-    "last_layer_distance": reported("the same in the last layer"),
-    "nearest_head": reported("the same of the head that looks nearest"),
-    "farthest_head": reported("and of the one that looks farthest"),
-    "even_distance": reported("the same for a head that looks everywhere alike"),
-    "vit_parameters": reported("numbers that the transformer learns"),
-    "cnn_parameters": reported("and the convolutional network"),
+    "vit_accuracy": at_least(0.75, "test accuracy of the vision transformer"),
+    "cnn_accuracy": at_least(0.85, "test accuracy of the convolutional network"),
+    "first_layer_distance": between(8.0, 15.0, "mean attention distance of the first layer, in pixels"),
+    "last_layer_distance": no_band("the same in the last layer"),
+    "nearest_head": no_band("the smallest mean attention distance of a head, in pixels"),
+    "farthest_head": no_band("the largest mean attention distance of a head, in pixels"),
+    "uniform_distance": no_band("attention distance of uniform weights, in pixels"),
+    "vit_parameters": no_band("number of parameters of the vision transformer"),
+    "cnn_parameters": no_band("number of parameters of the convolutional network"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"steps": 6, "width": 16, "depth": 2, "batch": 20},
-    "gpu": {"data": "mnist", "steps": 8_000, "batch": 256, "width": 128, "depth": 6, "channels": 32},
+    "smoke": {"steps": 6, "width": 16, "num_layers": 2, "batch_size": 20},
+    "gpu": {"data": "mnist", "steps": 8_000, "batch_size": 256, "width": 128, "num_layers": 6, "channels": 32},
 }
 
-KERNEL = 3
+KERNEL = 3  # side of the convolution kernels
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "mnist_mini"  # pictures: mnist_mini, digits, mnist, fashion_mnist, cifar10, or a folder of yours
-    size: int | None = None  # resize the pictures of a folder to this height and width
-    steps: int = 500  # gradient steps
-    batch: int = 50  # pictures a step
-    patch: int = 4  # pixels on a side of a patch; must divide height and width
-    width: int = 48  # numbers in a token
-    heads: int = 4  # heads of each layer
-    depth: int = 3  # layers of both networks
-    channels: int = 16  # filters of each convolution
-    lr: float = 2e-3  # largest learning rate of the 1cycle
+    data: ImageData = "mnist_mini"  # images, or a folder of your own
+    image_size: Positive[int] | None = None  # resize the images of a folder to this height and width
+    steps: Positive[int] = 500  # gradient steps
+    batch_size: Positive[int] = 50  # images per gradient step
+    patch_size: Positive[int] = 4  # side of a patch in pixels; must divide height and width
+    width: Positive[int] = 48  # width of the tokens
+    num_heads: Positive[int] = 4  # attention heads per layer
+    num_layers: Positive[int] = 3  # layers of both networks
+    channels: Positive[int] = 16  # filters of each convolution
+    learning_rate: Positive[float] = 2e-3  # peak learning rate of the 1cycle schedule
 
-    def model(self, shape: Sequence[int], classes: int) -> SideBySide[nn.Module]:
-        transformer = vit(shape, classes, patch=self.patch, width=self.width, heads=self.heads, depth=self.depth)
-        convolutional = plain_network(shape[0], classes, channels=self.channels, depth=self.depth)
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> SideBySide[nn.Module]:
+        transformer = vit(
+            shape, len(classes), patch=self.patch_size, width=self.width, heads=self.num_heads, depth=self.num_layers
+        )
+        convolutional = plain_cnn(shape[0], len(classes), channels=self.channels, depth=self.num_layers)
         return SideBySide({"vit": transformer, "cnn": convolutional})
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data, size=None if self.size is None else (self.size, self.size)).to(run.device)
-        if len(data.shape) != 3 or data.shape[1] % self.patch or data.shape[2] % self.patch:
-            raise DataError(f"patches of {self.patch} pixels must divide the pictures; {self.data} has {data.shape}")
+        data = open_images(self.data, self.image_size).to(run.device)
+        if data.shape[1] % self.patch_size or data.shape[2] % self.patch_size:
+            raise DataError(
+                f"patch_size must divide height and width of the images; got patch_size={self.patch_size}, "
+                f"shape={data.shape}"
+            )
         labels = require_labels(data.test.y, len(data.classes))
-        models = run.build(self.model, shape=list(data.shape), classes=len(data.classes))
-        before = {"vit": filters_of(models.one("vit")), "cnn": filters_of(models.one("cnn"))}
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.lr))
-        for step, loss in descend(run, models, optimizer, data.train.pairs(self.batch, self.steps)):
+        models = run.build(self.model, shape=list(data.shape), classes=list(data.classes))
+        before = {"vit": first_layer_filters(models.one("vit")), "cnn": first_layer_filters(models.one("cnn"))}
+        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
+        for step, loss in descend(run, models, optimizer, data.train.pairs(self.batch_size, self.steps)):
             for group in optimizer.param_groups:
-                group["lr"] = one_cycle_rate(step, self.steps, peak=self.lr)
+                group["lr"] = one_cycle_rate(step, self.steps, peak=self.learning_rate)
             run.log(step, loss=loss / 2)
 
         accuracy = {name: evaluate(model, data.test.x, labels).accuracy for name, model in models.every()}
         transformer = models.one("vit")
         assert isinstance(transformer, VisionTransformer)
         distances = head_distances(transformer, data.test.x[:200])
-        places = patch_places(transformer.patches)
-        even = float(torch.cdist(places, places).mean())
-        show_filters(run, {name: (before[name], filters_of(model)) for name, model in models.every()})
+        centres = patch_centres(transformer.patches)
+        uniform = float(torch.cdist(centres, centres).mean())
+        show_filters(run, {name: (before[name], first_layer_filters(model)) for name, model in models.every()})
         run.figure(
-            "how far each head looks",
-            draw_distances(distances, even, data.shape[1]),
-            f"Left: the mean distance at which each of {self.heads} heads looks, in pixels, by layer. Right: what one "
-            f"place can know after L layers of {KERNEL} × {KERNEL} convolutions, 1 + L(k−1) pixels in a row, or "
-            "1 + (k−1)(2^L − 1) when dilation doubles. Attention could see the whole picture from the first layer on.",
+            "attention distance",
+            plot_distances(distances, uniform, data.shape[1]),
+            f"Left: mean attention distance of each of {self.num_heads} heads by layer. Right: receptive field after L "
+            f"layers: 1 + L(k−1) for {KERNEL} × {KERNEL} convolutions, 1 + (k−1)(2^L − 1) with dilation 2^l, and the "
+            "whole image for attention.",
         )
-        show_where_it_looks(run, transformer, data)
+        show_attention(run, transformer, data)
         run.note(
-            "what to see",
-            f"The convolutional network names {accuracy['cnn']:.1%} of the unseen pictures, the transformer "
-            f"{accuracy['vit']:.1%}: it must learn from data what a convolution has built in, that neighbours belong "
-            f"together. On average the heads of its first layer look {float(distances[0].min()):.1f} to "
-            f"{float(distances[0].max()):.1f} pixels away, which {receptive_field(KERNEL, 1)} × "
-            f"{receptive_field(KERNEL, 1)} pixels cannot; looking everywhere alike would be {even:.1f}.",
+            "result",
+            f"The test accuracy is {accuracy['cnn']:.1%} for the convolutional network and {accuracy['vit']:.1%} for "
+            "the transformer, which has no inductive bias for neighbouring pixels. The mean attention distance of the "
+            f"heads in its first layer is {float(distances[0].min()):.1f} to {float(distances[0].max()):.1f} pixels, "
+            f"beyond the {receptive_field(KERNEL, 1)} × {receptive_field(KERNEL, 1)} receptive field of a convolution; "
+            f"uniform attention would have {uniform:.1f}.",
         )
         return {
             "vit_accuracy": accuracy["vit"],
@@ -108,14 +118,61 @@ class Experiment:
             "last_layer_distance": float(distances[-1].mean()),
             "nearest_head": float(distances.min()),
             "farthest_head": float(distances.max()),
-            "even_distance": even,
-            "vit_parameters": float(parameter_count(transformer)),
-            "cnn_parameters": float(parameter_count(models.one("cnn"))),
+            "uniform_distance": uniform,
+            "vit_parameters": float(count_parameters(transformer)),
+            "cnn_parameters": float(count_parameters(models.one("cnn"))),
         }
 
 
-def plain_network(channels_in: int, classes: int, *, channels: int, depth: int) -> Classifier:
-    """Convolutions of one size one after the other, then the mean over all places: nothing but local looks."""
+@dataclass(frozen=True)
+class Predict:
+    suffixes: ClassVar[tuple[str, ...]] = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+    network: Literal["vit", "cnn"] = "vit"  # vision transformer or convolutional network
+    top_k: Positive[int] = 3  # classes reported for each image
+
+    @torch.no_grad()
+    def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
+        """The most probable classes of each image, resized to the size of the training images."""
+        model = cast("SideBySide[nn.Module]", trained.model).one(self.network)
+        (channels, height, width), classes = image_format(trained)
+        for each in inputs:
+            image = read_image(each.path or BytesIO(each.read_bytes()), size=(height, width), channels=channels)
+            best = model(image[None])[0].softmax(0).topk(min(self.top_k, len(classes)))
+            for index, probability in zip(best.indices.tolist(), best.values.tolist(), strict=True):
+                yield {"image": each.name, "class": classes[index], "probability": probability}
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    data: ImageData = "mnist_mini"  # labelled images of the same classes, or a folder of your own
+
+    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
+        return [self.evaluate(trained) for trained in runs]
+
+    def evaluate(self, trained: Trained) -> Row:
+        """Test accuracy of both networks of one run."""
+        shape, classes = image_format(trained)
+        data = open_data(self.data, size=(shape[1], shape[2]))
+        if tuple(data.shape) != shape or tuple(data.classes) != classes:
+            raise DataError(
+                f"{self.data} must have the shape and the classes of the training data; got shape={data.shape} and "
+                f"classes {', '.join(data.classes)}, trained on shape={shape} and classes {', '.join(classes)}"
+            )
+        labels = require_labels(data.test.y, len(classes))
+        models = cast("SideBySide[nn.Module]", trained.model)
+        accuracy = {f"{name}_accuracy": evaluate(model, data.test.x, labels).accuracy for name, model in models.every()}
+        return {"run": trained.folder.path.name, "data": self.data, "images": len(labels), **accuracy}
+
+
+def image_format(trained: Trained) -> tuple[tuple[int, int, int], tuple[str, ...]]:
+    """The shape and the classes of the training images of a run."""
+    facts = cast("dict[str, list[int] | list[str]]", trained.folder.read_json("model.json"))
+    channels, height, width = cast("list[int]", facts["shape"])
+    return (channels, height, width), tuple(cast("list[str]", facts["classes"]))
+
+
+def plain_cnn(channels_in: int, classes: int, *, channels: int, depth: int) -> Classifier:
+    """Convolutions of constant width with batch normalisation, pooled to 2 × 2."""
     layers: list[nn.Module] = []
     for inputs in (channels_in, *[channels] * (depth - 1)):
         layers += [nn.Conv2d(inputs, channels, KERNEL, padding=KERNEL // 2), nn.BatchNorm2d(channels), nn.ReLU()]
@@ -123,75 +180,77 @@ def plain_network(channels_in: int, classes: int, *, channels: int, depth: int) 
     return Classifier(nn.Sequential(*layers))
 
 
-def filters_of(model: nn.Module) -> Tensor:
-    """The first layer, as pictures."""
+def first_layer_filters(model: nn.Module) -> Tensor:
+    """The filters of the first layer, as images."""
     first = next(module for module in model.modules() if isinstance(module, nn.Conv2d))
     return first.weight.detach().cpu().clone()
 
 
 @torch.no_grad()
 def head_distances(model: VisionTransformer, x: Tensor) -> Tensor:
-    """Pixels between a patch and where it looks, by layer and head; the token in front stands nowhere."""
-    places = patch_places(model.patches).to(x.device)
-    found = []
+    """The mean attention distance in pixels by layer and head, without the class token."""
+    centres = patch_centres(model.patches).to(x.device)
+    distances = []
     for weights in attention_maps(model, x).values():
-        among = weights[..., 1:, 1:]
-        found.append(attention_distance(among / among.sum(-1, keepdim=True), places).mean((0, 2)))
-    return torch.stack(found).cpu()
+        patches = weights[..., 1:, 1:]
+        distances.append(attention_distance(patches / patches.sum(-1, keepdim=True), centres).mean((0, 2)))
+    return torch.stack(distances).cpu()
 
 
-def draw_distances(distances: Tensor, even: float, side: int) -> "Figure":
+def plot_distances(distances: Tensor, uniform: float, side: int) -> "Figure":
+    """Attention distances by layer and head, and receptive fields by depth."""
     figure, axes = subplots(1, 2, size=(10.0, 3.8))
     left, right = axes[0]
     layers = torch.arange(1, len(distances) + 1)
     for head in range(distances.shape[1]):
         left.scatter(layers, distances[:, head], color=PALETTE[0], s=40, alpha=0.8)
-    left.plot(layers, distances.mean(1), color=PALETTE[0], label="mean of the heads")
-    left.axhline(even, color=FAINT, linestyle="--", linewidth=1.2, label="looking everywhere alike")
-    left.set(xlabel="layer", ylabel="mean distance (pixels)", xticks=layers.tolist(), ylim=(0, None))
+    left.plot(layers, distances.mean(1), color=PALETTE[0], label="mean over heads")
+    left.axhline(uniform, color=FAINT, linestyle="--", linewidth=1.2, label="uniform attention")
+    left.set(xlabel="layer", ylabel="mean attention distance (pixels)", xticks=layers.tolist(), ylim=(0, None))
     left.legend(loc="lower right")
     plain = [receptive_field(KERNEL, int(layer)) for layer in layers]
     right.plot(layers, plain, "o-", color=PALETTE[1], label="convolutions")
-    wide = [dilated_receptive_field(KERNEL, int(layer)) for layer in layers]
-    right.plot(layers, wide, "s-", color=PALETTE[2], label="dilated convolutions")
-    right.plot(layers, [side] * len(layers), "^-", color=PALETTE[0], label="attention: the whole picture")
+    dilated = [dilated_receptive_field(KERNEL, int(layer)) for layer in layers]
+    right.plot(layers, dilated, "s-", color=PALETTE[2], label="dilated convolutions")
+    right.plot(layers, [side] * len(layers), "^-", color=PALETTE[0], label="attention")
     right.set(
-        xlabel="layers", ylabel="receptive field (pixels)", xticks=layers.tolist(), ylim=(0, 1.5 * max(side, *wide))
+        xlabel="layers", ylabel="receptive field (pixels)", xticks=layers.tolist(), ylim=(0, 1.5 * max(side, *dilated))
     )
     right.legend(loc="upper left")
     return figure
 
 
 def show_filters(run: Run, filters: dict[str, tuple[Tensor, Tensor]]) -> None:
-    """First layers before and after training; grey is 0."""
-    titles = {"vit": "patch embedding of the transformer", "cnn": "first convolution"}
+    """Filters of the first layer before and after training."""
+    titles = {"vit": "patch embedding", "cnn": "first convolution"}
     for name, (before, after) in filters.items():
         count = min(12, len(after))
         chosen = after.flatten(1).norm(dim=1).argsort(descending=True)[:count]
         both = torch.cat([part[chosen] / (2 * part[chosen].abs().amax()) + 0.5 for part in (before, after)])
         grid = image_grid(both, columns=count, row_labels=["before", "after"], scale=1.2)
         run.figure(
-            f"first layer of the {name}",
+            f"first layer ({name})",
             grid,
-            f"The {count} strongest filters of the {titles[name]}, before and after training; grey is 0.",
+            f"The {count} filters of the {titles[name]} with the largest norm, before and after training; grey is 0.",
         )
 
 
 @torch.no_grad()
-def show_where_it_looks(run: Run, model: VisionTransformer, data: Dataset) -> None:
-    """What the token in front looks at in each layer, for a few unseen pictures."""
+def show_attention(run: Run, model: VisionTransformer, data: Dataset) -> None:
+    """The attention of the class token in each layer on six test images."""
     x = data.test.x[:6]
     rows, columns = model.patches.grid
     maps = [weights[:, :, 0, 1:].mean(1) for weights in attention_maps(model, x).values()]
-    looked = []
+    images = []
     for weights in maps:
-        picture = (weights / weights.amax(1, keepdim=True)).view(-1, 1, rows, columns)
-        looked.append(picture.repeat_interleave(model.patches.patch, 2).repeat_interleave(model.patches.patch, 3))
-    shown = [x.mean(1, keepdim=True), *looked]
-    titles = ["picture", *(f"layer {layer}" for layer in range(1, len(maps) + 1))]
-    who = "token in front" if model.pool is class_token else "first token"
+        image = (weights / weights.amax(1, keepdim=True)).view(-1, 1, rows, columns)
+        images.append(image.repeat_interleave(model.patches.patch, 2).repeat_interleave(model.patches.patch, 3))
+    panels = [x.mean(1, keepdim=True), *images]
+    titles = ["image", *(f"layer {layer}" for layer in range(1, len(maps) + 1))]
+    token = "class token" if model.pool is class_token else "first token"
     run.figure(
-        "where it looks",
-        image_grid(torch.stack(shown, 1).flatten(0, 1), columns=len(titles), titles=titles),
-        f"Unseen pictures, and the patches at which the {who} looks in each layer, mean over heads; white is most.",
+        "attention of the class token",
+        image_grid(torch.stack(panels, 1).flatten(0, 1), columns=len(titles), titles=titles),
+        f"Test images, and the attention weights of the {token} on the patches in each layer, mean over heads; white "
+        "is the maximum.",
     )

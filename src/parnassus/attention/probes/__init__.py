@@ -1,1 +1,1 @@
-"""Things to touch in attention: kernels, positions, maps, and what comes next in a text (book ch. 10)."""
+"""Interactive probes: kernel regression, positions, attention maps and next-token distributions (book ch. 10)."""

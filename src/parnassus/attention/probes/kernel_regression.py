@@ -1,15 +1,15 @@
-"""Kernel regression under the hand: a width to slide, a query to point at (book sec. 10.1.3, Zhao sec. 11)."""
+"""Interactive kernel regression with a choice of kernel and bandwidth (book sec. 10.1.3, Zhao sec. 11)."""
 
 from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas.marks import probe
-from parnassus.attention.kernel_regression import NadarayaWatson
-from parnassus.attention.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
+from parnassus.atlas.decorators import probe
+from parnassus.attention.regression.kernel_regression import NadarayaWatson
+from parnassus.attention.regression.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
 from parnassus.data.toy import curve
-from parnassus.touch import Answer, Bars, Curves, Numbers, Path, Pick, Real, Whole
+from parnassus.widgets import Answer, Bars, Curves, FloatSlider, IntSlider, Numbers, Select, Trajectories
 
 KERNELS: dict[str, Kernel] = {
     "Gaussian": gaussian,
@@ -18,10 +18,10 @@ KERNELS: dict[str, Kernel] = {
     "boxcar": boxcar,
     "constant": constant,
 }
-PLACES = torch.linspace(0, 5, 201, dtype=torch.float64)[:, None]
-ACROSS, UP = torch.linspace(0, 5, 61, dtype=torch.float64), torch.linspace(-2, 8, 61, dtype=torch.float64)
-BLUR = 0.5  # deviation with which each value is drawn in the plane
-SHOWN = 12  # examples whose weights are drawn
+GRID = torch.linspace(0, 5, 201, dtype=torch.float64)[:, None]
+X_AXIS, Y_AXIS = torch.linspace(0, 5, 61, dtype=torch.float64), torch.linspace(-2, 8, 61, dtype=torch.float64)
+STD = 0.5  # standard deviation of the Gaussian around each value in the plane
+MAX_BARS = 12  # examples with the largest weights
 
 
 def _truth(x: Tensor) -> Tensor:
@@ -30,78 +30,78 @@ def _truth(x: Tensor) -> Tensor:
 
 @probe()
 @torch.no_grad()
-def slide_the_width(
-    query: Annotated[float, Real("query q", 0.0, 5.0)] = 2.0,
-    kernel: Annotated[int, Pick("kernel", tuple(KERNELS))] = 0,
-    width: Annotated[float, Real("width h", 0.02, 10.0, log=True)] = 0.3,
-    noise: Annotated[float, Real("noise", 0.0, 2.0)] = 0.5,
-    count: Annotated[int, Whole("examples", 5, 150)] = 60,
+def kernel_regression_fit(
+    query: Annotated[float, FloatSlider("query q", 0.0, 5.0)] = 2.0,
+    kernel: Annotated[int, Select("kernel", tuple(KERNELS))] = 0,
+    width: Annotated[float, FloatSlider("bandwidth h", 0.02, 10.0, log=True)] = 0.3,
+    noise: Annotated[float, FloatSlider("standard deviation of the noise", 0.0, 2.0)] = 0.5,
+    count: Annotated[int, IntSlider("number of examples", 5, 150)] = 60,
 ) -> list[Answer]:
-    """A curve guessed from noisy examples, by attention with a kernel of your choice (book sec. 10.1.3).
+    """Nadaraya-Watson regression of a curve from noisy examples (book sec. 10.1.3).
 
-    Begin with a small width: the fit goes from one example to the next. Widen it until it is smooth, and further until
-    it is flat. Then compare with the width that examples left out would choose. The boxcar jumps, the constant kernel
-    is the mean; where a kernel that ends meets no example, the nearest one answers.
+    A small bandwidth interpolates the examples; a larger one smooths, a very large one gives a flat fit. Compare with
+    the bandwidth chosen by leave-one-out error. The boxcar fit is discontinuous, the constant kernel predicts the mean;
+    if no example lies within the support of the kernel, the nearest one is used.
     """
     examples = curve(count, _truth, noise=noise, low=0.0, high=5.0)
     assert examples.y is not None
     x, order = examples.x.double().sort(0)
     y = examples.y.double()[order[:, 0]]
     fitted = NadarayaWatson.fit(x, y, kernel=list(KERNELS.values())[kernel], width=width)
-    asked = torch.tensor([[query]], dtype=torch.float64)
-    weights = fitted.weights(asked)[0]
+    point = torch.tensor([[query]], dtype=torch.float64)
+    weights = fitted.weights(point)[0]
     best = fitted.best_width(torch.logspace(-1.5, 1, 12).tolist())
     numbers: dict[str, float | str] = {
-        "f(q)": float(fitted.predict(asked)),
-        "true value": float(_truth(asked)),
+        "f(q)": float(fitted.predict(point)),
+        "true value": float(_truth(point)),
         "effective number of examples, 1 / Σ α²": float(1 / weights.square().sum()),
-        "squared error of the whole fit": float((fitted.predict(PLACES) - _truth(PLACES)).square().mean()),
-        "squared error on examples left out": fitted.left_out_error(),
-        "width that they would choose": best,
-        "left-out error at that width": fitted.with_width(best).left_out_error(),
+        "mean squared error of the fit": float((fitted.predict(GRID) - _truth(GRID)).square().mean()),
+        "leave-one-out error": fitted.leave_one_out_error(),
+        "bandwidth with the smallest leave-one-out error": best,
+        "leave-one-out error at that bandwidth": fitted.with_width(best).leave_one_out_error(),
     }
-    return [_plane(fitted, asked), _lines(fitted, query, best), _weights(x, weights), Numbers("In numbers", numbers)]
+    return [_plane(fitted, point), _lines(fitted, query, best), _weights(x, weights), Numbers("Statistics", numbers)]
 
 
-def _plane(fitted: NadarayaWatson, asked: Tensor) -> Path:
-    """The examples, the fit, the query, and the mixture of values that each place x would draw from."""
-    bumps = (-(UP[:, None] - fitted.value[:, 0]).square() / (2 * BLUR**2)).exp()
-    mixture = bumps @ fitted.weights(ACROSS[:, None]).mT
-    answer = fitted.predict(asked)
-    ends = torch.stack([UP[0], UP[-1]])[:, None]
-    return Path(
+def _plane(fitted: NadarayaWatson, point: Tensor) -> Trajectories:
+    """The examples, the fit, the query and the weighted mixture of values at each x."""
+    densities = (-(Y_AXIS[:, None] - fitted.value[:, 0]).square() / (2 * STD**2)).exp()
+    mixture = densities @ fitted.weights(X_AXIS[:, None]).mT
+    prediction = fitted.predict(point)
+    ends = torch.stack([Y_AXIS[0], Y_AXIS[-1]])[:, None]
+    return Trajectories(
         "Examples, fit and query",
-        {"query q": torch.cat([asked.expand(2, 1), ends], 1), "f(q)": torch.cat([asked, answer], 1)},
-        ACROSS,
-        UP,
+        {"query q": torch.cat([point.expand(2, 1), ends], 1), "f(q)": torch.cat([point, prediction], 1)},
+        X_AXIS,
+        Y_AXIS,
         mixture,
-        about="Level lines: the values that are mixed at each x, blurred a little; the thin line is their mean, f.",
-        threads=[torch.cat([PLACES, fitted.predict(PLACES)], 1)],
-        dots=torch.cat([fitted.key, fitted.value], 1),
+        about="Contours: the weighted mixture of values at each x, smoothed; the thin line is its mean f.",
+        thin_lines=[torch.cat([GRID, fitted.predict(GRID)], 1)],
+        points=torch.cat([fitted.key, fitted.value], 1),
     )
 
 
 def _lines(fitted: NadarayaWatson, query: float, best: float) -> Curves:
-    along = PLACES[:, 0].tolist()
+    x = GRID[:, 0].tolist()
     lines = {
-        "f": (along, fitted.predict(PLACES)[:, 0].tolist()),
-        "truth": (along, _truth(PLACES)[:, 0].tolist()),
-        "f at the width that examples left out choose": (
-            along,
-            fitted.with_width(best).predict(PLACES)[:, 0].tolist(),
+        "f": (x, fitted.predict(GRID)[:, 0].tolist()),
+        "true curve": (x, _truth(GRID)[:, 0].tolist()),
+        "f at the bandwidth chosen by leave-one-out error": (
+            x,
+            fitted.with_width(best).predict(GRID)[:, 0].tolist(),
         ),
     }
-    return Curves("The fit beside the truth", lines, x_label="x", y_label="y", marked=query)
+    return Curves("Fit and true curve", lines, x_label="x", y_label="y", marked=query)
 
 
 def _weights(x: Tensor, weights: Tensor) -> Bars:
-    """The examples that count most for the query, from left to right."""
-    chosen = weights.topk(min(SHOWN, len(weights))).indices.sort().values
-    names = [f"x = {float(place):.2f}" for place in x[chosen, 0]]
+    """The examples with the largest weights, in order of x."""
+    chosen = weights.topk(min(MAX_BARS, len(weights))).indices.sort().values
+    names = [f"x = {float(value):.2f}" for value in x[chosen, 0]]
     return Bars(
         "Weights of the query",
         names,
         weights[chosen].float(),
         marked=int(weights[chosen].argmax()),
-        about="The examples that count most; all weights sum to 1.",
+        about="The examples with the largest weights; all weights sum to 1.",
     )

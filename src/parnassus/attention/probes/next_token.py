@@ -1,70 +1,75 @@
-"""Things to touch: what a language model expects next, as the text is typed (book sec. 10.1.1)."""
+"""An interactive next-token distribution of a language model (book sec. 10.1.1)."""
 
 from math import log
 from typing import Annotated, cast
 
 import torch
 
-from parnassus.atlas.marks import probe
-from parnassus.attention.writer import Writer
-from parnassus.text.choosing import cut_law
-from parnassus.text.visible import visible
-from parnassus.touch import Answer, Bars, Curves, Numbers, Real, Typed, Whole
+from parnassus.atlas.decorators import probe
+from parnassus.attention.models.text_generator import TextGenerator
+from parnassus.text.sampling import logits_processor
+from parnassus.text.visible_whitespace import show_whitespace
 from parnassus.train.trained import Trained
+from parnassus.widgets import Answer, Bars, Curves, FloatSlider, IntSlider, Numbers, TextInput
 
-SHOWN = 20  # tokens of which a bar is drawn
-ROWS = 60  # the last letters of the prompt whose price is drawn
+MAX_BARS = 20  # most likely tokens shown
+MAX_POINTS = 60  # last tokens of the prompt in the curve
 
 
-def _writer(trained: Trained) -> Writer:
-    return cast("Writer", trained.model)
+def _generator(trained: Trained) -> TextGenerator:
+    return cast("TextGenerator", trained.model)
 
 
 def _vocabulary(trained: Trained) -> int:
-    return _writer(trained).model.vocabulary
+    return _generator(trained).model.vocabulary
 
 
 @probe("gpt")
 @torch.no_grad()
-def expect_the_next_token(
+def next_token_distribution(
     trained: Trained,
-    prompt: Annotated[str, Typed("the text so far; type on", 400)] = "The ",
-    temperature: Annotated[float, Real("temperature", 0.1, 3.0, log=True)] = 1.0,
+    prompt: Annotated[str, TextInput("prompt", 400)] = "The ",
+    temperature: Annotated[float, FloatSlider("temperature", 0.1, 3.0, log=True)] = 1.0,
     *,
-    top_k: Annotated[int, Whole("choose among the k likeliest", 1, _vocabulary)] = 10_000_000,
-    top_p: Annotated[float, Real("and of those, among the likeliest with this mass", 0.05, 1.0)] = 1.0,
+    top_k: Annotated[int, IntSlider("top-k: sample from the k most likely tokens", 1, _vocabulary)] = 10_000_000,
+    top_p: Annotated[float, FloatSlider("top-p: smallest set of tokens with this probability", 0.05, 1.0)] = 1.0,
 ) -> list[Answer]:
-    """What may come next, as you type: the law of the next token, cooled and cut (book sec. 10.1.1).
+    """The next-token distribution of a language model with temperature, top-k and top-p (book sec. 10.1.1).
 
-    Type a word letter by letter: before its first letter much is possible, before its last hardly anything. Cool it and
-    the likeliest takes all; heat it and all become alike. The two cuts forbid what is unlikely: k by counting, the
-    other by mass, which leaves many when the model is in doubt and one when it is sure.
+    Type a word letter by letter: the entropy is high before the first letter and low before the last. A low temperature
+    concentrates the distribution, a high one flattens it. Top-k keeps a fixed number of tokens; top-p (nucleus) keeps
+    many when the entropy is high and few when it is low.
     """
-    writer = _writer(trained)
-    logits = writer.logits(prompt)
-    law = cut_law(temperature=temperature, top_k=top_k, top_p=top_p)(logits).softmax(0)
-    best = law.topk(min(SHOWN, len(law)))
-    names = [visible(writer.tokeniser.decode(token[None])) for token in best.indices]
-    entropy = float(torch.special.entr(law).sum()) / log(2)
+    generator = _generator(trained)
+    logits = generator.logits(prompt)
+    distribution = logits_processor(temperature=temperature, top_k=top_k, top_p=top_p)(logits).softmax(0)
+    best = distribution.topk(min(MAX_BARS, len(distribution)))
+    names = [show_whitespace(generator.tokeniser.decode(token[None])) for token in best.indices]
+    entropy = float(torch.special.entr(distribution).sum()) / log(2)
     numbers: dict[str, float | str] = {
-        "tokens that may come": float((law > 0).sum()),
-        "doubt, in bits": entropy,
-        "as if one of": 2**entropy,
-        "without cooling and cuts, in bits": float(torch.special.entr(logits.softmax(0)).sum()) / log(2),
+        "tokens with non-zero probability": float((distribution > 0).sum()),
+        "entropy, in bits": entropy,
+        "perplexity": 2**entropy,
+        "entropy at temperature 1 without top-k and top-p, in bits": float(torch.special.entr(logits.softmax(0)).sum())
+        / log(2),
     }
-    about = "Doubt is the entropy of the law: b bits are the doubt of a fair draw among 2ᵇ tokens."
+    about = "An entropy of b bits is that of a uniform distribution over 2ᵇ tokens, the perplexity."
     bars = Bars(
-        "What may come next", names, best.values, marked=0, about="The likeliest tokens, after cooling and cuts."
+        "Next-token distribution",
+        names,
+        best.values,
+        marked=0,
+        about="The most likely tokens after temperature, top-k and top-p.",
     )
-    return [bars, Numbers("In numbers", numbers, about=about), *_prices(writer, prompt)]
+    return [bars, Numbers("Statistics", numbers, about=about), *_token_losses(generator, prompt)]
 
 
-def _prices(writer: Writer, prompt: str) -> list[Answer]:
-    """How many bits each token of the prompt was worth to the model when it came; nothing for a short one."""
-    tokens = writer.tokens(prompt)[-writer.model.window :]
+def _token_losses(generator: TextGenerator, prompt: str) -> list[Answer]:
+    """The negative log-likelihood of each token of the prompt, in bits; nothing for a short prompt."""
+    tokens = generator.encode_prompt(prompt)[-generator.model.window :]
     if len(tokens) < 3:
         return []
-    bits = (writer.model.nll(tokens[None])[0] / log(2))[-ROWS:].tolist()
-    places = [float(place) for place in range(len(tokens) - len(bits) + 1, len(tokens) + 1)]
-    about = "How surprised the model was by each token that you typed, given those before it."
-    return [Curves("Surprise", {"bits": (places, bits)}, "place in the text", "bits", about=about)]
+    bits = (generator.model.nll(tokens[None])[0] / log(2))[-MAX_POINTS:].tolist()
+    positions = [float(position) for position in range(len(tokens) - len(bits) + 1, len(tokens) + 1)]
+    about = "−log₂ p of each token of your text, given the previous ones."
+    return [Curves("Negative log-likelihood", {"bits": (positions, bits)}, "position in the text", "bits", about=about)]

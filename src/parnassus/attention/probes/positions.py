@@ -1,4 +1,4 @@
-"""Positions to touch: what one place says to all others, in each scheme (Diehl sec. 3)."""
+"""Interactive comparison of positional schemes by their scores between positions (Diehl sec. 3)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -7,103 +7,107 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from parnassus.atlas.marks import probe
-from parnassus.attention.alibi import alibi_bias, alibi_slopes
-from parnassus.attention.relative import relative_scores
-from parnassus.attention.rotary import rotate
-from parnassus.attention.sinusoidal import frequencies, sinusoidal, waves
-from parnassus.touch import Answer, Curves, Images, Numbers, Pick, Real, Whole
+from parnassus.atlas.decorators import probe
+from parnassus.attention.positions.alibi import alibi_bias, alibi_slopes
+from parnassus.attention.positions.relative import relative_scores
+from parnassus.attention.positions.rotary import apply_rotation
+from parnassus.attention.positions.sinusoidal import frequencies, sines_and_cosines, sinusoidal_encoding
+from parnassus.widgets import Answer, Curves, FloatSlider, Images, IntSlider, Numbers, Select
 
-PLACES = 128
-DRAWN = torch.randn(PLACES, 256, generator=torch.Generator().manual_seed(0))
-"""Vectors of places or distances as a table has them before it is trained."""
+LENGTH = 128
+VECTORS = torch.randn(LENGTH, 256, generator=torch.Generator().manual_seed(0))
+"""Untrained vectors of positions or distances."""
 
 
 def _table(width: int, base: float) -> Tensor:  # noqa: ARG001 - a table has no frequencies
-    code = DRAWN[:, :width]
-    return code @ code.T / width
+    encoding = VECTORS[:, :width]
+    return encoding @ encoding.T / width
 
 
-def _waves(width: int, base: float) -> Tensor:
-    code = sinusoidal(torch.arange(PLACES, dtype=torch.float32), width, base=base)
-    return code @ code.T * 2 / width
+def _sinusoidal(width: int, base: float) -> Tensor:
+    encoding = sinusoidal_encoding(torch.arange(LENGTH, dtype=torch.float32), width, base=base)
+    return encoding @ encoding.T * 2 / width
 
 
-def _rotary(width: int, base: float, *, turn: int = 1) -> Tensor:
-    """A query and a key that are alike, turned; with `turn` = −1 the key is turned the wrong way."""
-    content = torch.ones(PLACES, width) / width**0.5
-    sin, cos = waves(torch.arange(PLACES), frequencies(width, base=base)).float().unbind(-2)
-    return rotate(content, cos, sin) @ rotate(content, cos, turn * sin).T
+def _rotary(width: int, base: float, *, sign: int = 1) -> Tensor:
+    """Scores of equal queries and keys after rotation; with `sign` = −1 keys rotate in the wrong direction."""
+    content = torch.ones(LENGTH, width) / width**0.5
+    sin, cos = sines_and_cosines(torch.arange(LENGTH), frequencies(width, base=base)).float().unbind(-2)
+    return apply_rotation(content, cos, sin) @ apply_rotation(content, cos, sign * sin).T
 
 
-def _relative(width: int, base: float) -> Tensor:  # noqa: ARG001 - as _table
-    query = DRAWN[3:4, :width].expand(PLACES, -1)[None]  # it asks for what stood three places before
-    return relative_scores(query, DRAWN[None, :, :width], PLACES)[0] / width
+def _relative(width: int, base: float) -> Tensor:  # noqa: ARG001 - no frequencies, as _table
+    query = VECTORS[3:4, :width].expand(LENGTH, -1)[None]  # matches the vector of distance 3
+    return relative_scores(query, VECTORS[None, :, :width], LENGTH)[0] / width
 
 
-def _alibi(width: int, base: float) -> Tensor:  # noqa: ARG001 - nothing but distances counts
-    return alibi_bias(alibi_slopes(8)[3:4], PLACES)[0]
+def _alibi(width: int, base: float) -> Tensor:  # noqa: ARG001 - depends on distances only
+    return alibi_bias(alibi_slopes(8)[3:4], LENGTH)[0]
 
 
 SCHEMES: Mapping[str, Callable[[int, float], Tensor]] = {
-    "sines and cosines": _waves,
+    "sines and cosines": _sinusoidal,
     "rotary": _rotary,
-    "rotary, mixed signs": partial(_rotary, turn=-1),
+    "rotary, mixed signs": partial(_rotary, sign=-1),
     "learned table, untrained": _table,
-    "relative, asking for three places before": _relative,
+    "relative, query matching distance 3": _relative,
     "ALiBi, slope 1/16": _alibi,
 }
 
 
 @probe()
 @torch.no_grad()
-def positions_and_products(
-    scheme: Annotated[int, Pick("positions", tuple(SCHEMES))] = 0,
-    place: Annotated[int, Whole("place m", 0, PLACES - 1)] = 64,
-    half: Annotated[int, Whole("frequencies, half the width", 1, 128)] = 32,
-    base: Annotated[float, Real("base of the frequencies", 2.0, 100_000.0, log=True)] = 10_000.0,
+def position_products(
+    scheme: Annotated[int, Select("positions", tuple(SCHEMES))] = 0,
+    position: Annotated[int, IntSlider("position m", 0, LENGTH - 1)] = 64,
+    half: Annotated[int, IntSlider("number of frequencies, half the width", 1, 128)] = 32,
+    base: Annotated[float, FloatSlider("base of the frequencies", 2.0, 100_000.0, log=True)] = 10_000.0,
 ) -> list[Answer]:
-    """What a place says to all the others: its products with them, or its bias (Diehl sec. 3).
+    """Products of the encoding of one position with all others, or the bias (Diehl sec. 3).
 
-    Begin with sines and cosines and move the place: the curve moves along and keeps its shape, for only m − n counts.
-    Rotary positions of equal contents give the same curve. Turn the keys the wrong way and the shape no longer follows
-    the place. With few frequencies, or a small base, far places look like near ones.
+    Start with sines and cosines and change the position: the curve shifts without changing its shape, since it depends
+    on m − n only. Rotary positions with equal content give the same curve; with keys rotated in the wrong direction the
+    shape changes with the position. With few frequencies or a small base, distant positions have large products.
     """
-    name, code = list(SCHEMES.items())[scheme]
-    products = code(2 * half, base)
-    row = products[place].tolist()
-    places = [float(n) for n in range(PLACES)]
-    about = f"Place {place} with every place n; it is marked."
+    name, compute = list(SCHEMES.items())[scheme]
+    products = compute(2 * half, base)
+    row = products[position].tolist()
+    positions = [float(n) for n in range(LENGTH)]
     curve = Curves(
-        "Its products", {name: (places, row)}, x_label="place n", y_label="product", marked=float(place), about=about
+        "Products with one position",
+        {name: (positions, row)},
+        x_label="position n",
+        y_label="product",
+        marked=float(position),
+        about=f"Position {position} (marked) with every position n.",
     )
-    return [curve, _picture(products, place), _numbers(products, place, half, base)]
+    return [curve, _product_image(products, position), _numbers(products, position, half, base)]
 
 
-def _picture(products: Tensor, place: int) -> Images:
-    """All pairs of places as grey values, the row of the place framed by white."""
+def _product_image(products: Tensor, position: int) -> Images:
+    """All pairs of positions as grey values, with white lines around the row of the position."""
     low, high = products.min(), products.max()
     grey = (products - low) / (high - low).clamp(min=1e-9)
-    if place > 0:
-        grey[place - 1] = 1.0
-    if place < PLACES - 1:
-        grey[place + 1] = 1.0
+    if position > 0:
+        grey[position - 1] = 1.0
+    if position < LENGTH - 1:
+        grey[position + 1] = 1.0
     large = grey.repeat_interleave(2, 0).repeat_interleave(2, 1)
-    about = "Rows are m, columns n; black is the least, white the largest. Bands along the diagonal: only m − n counts."
-    return Images("All pairs", large[None, None], ["between white lines: the place"], about=about)
+    about = "Rows are m, columns n; black is the minimum, white the maximum. Constant diagonals depend on m − n only."
+    return Images("All pairs", large[None, None], ["between the white lines: the position"], about=about)
 
 
-def _numbers(products: Tensor, place: int, half: int, base: float) -> Numbers:
-    uneven = torch.stack([products.diagonal(-r).std() for r in range(1, PLACES // 2)]).max()
-    others = products[place].clone()
-    others[place] = -torch.inf
-    turn = 2 * torch.pi / float(frequencies(2 * half, base=base)[-1])
+def _numbers(products: Tensor, position: int, half: int, base: float) -> Numbers:
+    spread = torch.stack([products.diagonal(-r).std() for r in range(1, LENGTH // 2)]).max()
+    others = products[position].clone()
+    others[position] = -torch.inf
+    wavelength = 2 * torch.pi / float(frequencies(2 * half, base=base)[-1])
     values: dict[str, float | str] = {
-        "with itself": float(products[place, place]),
-        "largest with another place": float(others.max()),
-        "at place": float(others.argmax()),
-        "spread among pairs of one distance": float(uneven),
-        "places in which the slowest wave turns once": turn,
+        "product with itself": float(products[position, position]),
+        "largest product with another position": float(others.max()),
+        "at position": float(others.argmax()),
+        "standard deviation among pairs of equal distance": float(spread),
+        "longest wavelength, in positions": wavelength,
     }
-    about = "The spread is 0 where only the distance counts; the largest over distances up to half the sequence."
-    return Numbers("In numbers", values, about=about)
+    about = "The standard deviation is the maximum over distances; 0 if products depend on the distance only."
+    return Numbers("Statistics", values, about=about)

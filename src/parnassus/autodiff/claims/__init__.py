@@ -1,1 +1,1 @@
-"""What is claimed about differentiation, and checked."""
+"""Claims about automatic differentiation and backpropagation."""

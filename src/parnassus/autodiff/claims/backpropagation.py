@@ -1,4 +1,4 @@
-"""Claims about backpropagation: paths, what is kept on the way there, what is computed on the way back."""
+"""Claims about backpropagation: paths, stored values and backward passes (book sec. 2.1, Zhao sec. 5)."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,15 @@ import torch
 from torch.nn import functional
 
 from parnassus.atlas import Evidence, all_of, claim, close, rate
-from parnassus.autodiff.finite_differences import difference_gradient
-from parnassus.autodiff.functions import gelu, leaky_relu, relu, sigmoid, squared_error
+from parnassus.autodiff.activations_and_losses import gelu, leaky_relu, relu, sigmoid, squared_error
+from parnassus.autodiff.derivative_rules import Array, elementwise
+from parnassus.autodiff.finite_differences import numerical_gradient
 from parnassus.autodiff.graph import Symbol, forward_pass
-from parnassus.autodiff.operation import Array, elementwise
 from parnassus.autodiff.operations import cos, sin, tanh, total, transpose
-from parnassus.autodiff.paths import all_paths, edge_count, slope_by_edges, slope_by_paths
-from parnassus.autodiff.tape import Variable, pull_back, remembered_bytes, value_and_gradients
-from parnassus.autodiff.toy_network import TwoNeurons, two_neurons
-from parnassus.autodiff.two_layers import propagate_backward, propagate_forward
+from parnassus.autodiff.paths import all_paths, count_edges, derivative_by_accumulation, derivative_by_paths
+from parnassus.autodiff.tape import Variable, gradients, tape_bytes, value_and_gradients
+from parnassus.autodiff.two_layer_backpropagation import propagate_backward, propagate_forward
+from parnassus.autodiff.two_neuron_network import TwoNeuronNetwork, two_neuron_network
 
 ACTIVATIONS: dict[str, tuple[Callable[[Variable], Variable], Callable[[torch.Tensor], torch.Tensor]]] = {
     "sigmoid": (sigmoid, torch.sigmoid),
@@ -25,23 +25,23 @@ ACTIVATIONS: dict[str, tuple[Callable[[Variable], Variable], Callable[[torch.Ten
     "gelu": (gelu, functional.gelu),
     "step": (
         elementwise("step", lambda x: np.where(x > 0, 1.0, 0.0), lambda _y, x: 0 * x),
-        lambda x: (x > 0).to(x.dtype) + 0 * x,  # a slope of 0, which torch's comparison alone would not have
+        lambda x: (x > 0).to(x.dtype) + 0 * x,  # + 0 * x gives torch a gradient of 0
     ),
 }
 X, W1, W2 = 0.7, 1.3, -0.8
 
 
-def toy(sigma: Callable[[Variable], Variable] = sigmoid) -> TwoNeurons[Variable]:
-    return two_neurons(Variable(X), Variable(W1), Variable(W2), sigma)
+def toy_network(sigma: Callable[[Variable], Variable] = sigmoid) -> TwoNeuronNetwork[Variable]:
+    return two_neuron_network(Variable(X), Variable(W1), Variable(W2), sigma)
 
 
 @claim("B2.1-3")
-def a_forward_pass_leaves_a_number_at_every_node() -> Evidence:
-    """z_i = w_i x, h_i = σ(z_i), y = h₁ + h₂: tape and graph keep the same eight numbers (book fig. 2.1)."""
+def a_forward_pass_computes_every_node() -> Evidence:
+    """z_i = w_i x, h_i = σ(z_i), y = h₁ + h₂: tape and graph store the same eight values (book fig. 2.1)."""
     logistic = [1 / (1 + np.exp(-w * X)) for w in (W1, W2)]
     by_hand = np.array([X, W1, W2, W1 * X, W2 * X, *logistic, sum(logistic)])
-    tape = toy()
-    graph = two_neurons(Symbol("x"), Symbol("w1"), Symbol("w2"))
+    tape = toy_network()
+    graph = two_neuron_network(Symbol("x"), Symbol("w1"), Symbol("w2"))
     values = forward_pass([graph.y], {graph.x: X, graph.w1: W1, graph.w2: W2})
     return all_of(
         tape=close(np.array([float(node.value) for node in tape.names]), by_hand, rtol=1e-13),
@@ -50,70 +50,70 @@ def a_forward_pass_leaves_a_number_at_every_node() -> Evidence:
 
 
 @claim("B2.1-4")
-def slopes_multiply_along_paths_and_add_over_them() -> Evidence:
-    """∂y/∂w₁ = σ′(z₁) x and ∂y/∂x = σ′(z₁) w₁ + σ′(z₂) w₂, by one path and by two (book eq. 2.3)."""
-    net = toy()
+def derivatives_are_sums_over_paths_of_products() -> Evidence:
+    """∂y/∂w₁ = σ′(z₁) x and ∂y/∂x = σ′(z₁) w₁ + σ′(z₂) w₂, along one path and along two (book eq. 2.3)."""
+    net = toy_network()
     one, two = (float(h.value * (1 - h.value)) for h in (net.h1, net.h2))
     formula = np.array([one * X, two * X, one * W1 + two * W2])
-    ends = (net.w1, net.w2, net.x)
+    inputs = (net.w1, net.w2, net.x)
     return all_of(
-        paths=close(np.array([slope_by_paths(end, net.y) for end in ends]), formula, rtol=1e-13),
-        edges=close(np.array([slope_by_edges(end, net.y) for end in ends]), formula, rtol=1e-13),
-        sweep=close(np.array(pull_back(net.y, ends)), formula, rtol=1e-13),
-        how_many=close(np.array([len(list(all_paths(end, net.y))) for end in ends]), np.array([1, 1, 2])),
+        paths=close(np.array([derivative_by_paths(node, net.y) for node in inputs]), formula, rtol=1e-13),
+        accumulation=close(np.array([derivative_by_accumulation(node, net.y) for node in inputs]), formula, rtol=1e-13),
+        backward_pass=close(np.array(gradients(net.y, inputs)), formula, rtol=1e-13),
+        path_counts=close(np.array([len(list(all_paths(node, net.y))) for node in inputs]), np.array([1, 1, 2])),
     )
 
 
 @claim("B2.1-4")
-def every_activation_backpropagates_as_in_torch() -> Evidence:
-    """The toy network's three slopes equal torch's and central differences for six activations (book sec. 2.1)."""
+def backpropagation_equals_torch_for_every_activation() -> Evidence:
+    """The toy network's three derivatives equal torch's and central differences for six activations (book sec. 2.1)."""
     point = np.array([X, W1, W2])
     parts = {}
     for name, (ours, theirs) in ACTIVATIONS.items():
-        net = toy(ours)
-        slopes = np.array([slope_by_paths(end, net.y) for end in (net.x, net.w1, net.w2)])
+        net = toy_network(ours)
+        ours_by_paths = np.array([derivative_by_paths(node, net.y) for node in (net.x, net.w1, net.w2)])
         x, w1, w2 = leaves = [torch.tensor(each, dtype=torch.float64, requires_grad=True) for each in point]
         expected = torch.stack(torch.autograd.grad(theirs(w1 * x) + theirs(w2 * x), leaves))
 
         def value(p: Array, ours: Callable[[Variable], Variable] = ours) -> Array:
-            return two_neurons(Variable(p[0]), Variable(p[1]), Variable(p[2]), ours).y.value
+            return two_neuron_network(Variable(p[0]), Variable(p[1]), Variable(p[2]), ours).y.value
 
-        parts[f"{name}_torch"] = close(slopes, expected, rtol=1e-13)
-        parts[f"{name}_differences"] = close(difference_gradient(value, point), slopes, rtol=1e-8, atol=1e-9)
+        parts[f"{name}_torch"] = close(ours_by_paths, expected, rtol=1e-13)
+        parts[f"{name}_differences"] = close(numerical_gradient(value, point), ours_by_paths, rtol=1e-8, atol=1e-9)
     return all_of(**parts)
 
 
 @claim("B2.1-4")
-def paths_double_where_edges_only_add() -> Evidence:
-    """A chain of n forks has 2ⁿ paths but 4n edges, and both give the same slope (book sec. 2.1)."""
+def paths_grow_exponentially_and_edges_linearly() -> Evidence:
+    """A chain of n forks has 2ⁿ paths but 4n edges, and both give the same derivative (book sec. 2.1)."""
     depths = np.array([2, 4, 6, 8, 10])
-    counts, edges, both = [], [], []
+    counts, edges, derivatives = [], [], []
     for depth in depths:
         start = Variable(0.4)
         end = start
         for _ in range(depth):
             end = sin(end) + cos(end)
         counts.append(len(list(all_paths(start, end))))
-        edges.append(edge_count(end))
-        both.append((slope_by_paths(start, end), slope_by_edges(start, end)))
-    by_paths, by_edges = np.array(both).T
+        edges.append(count_edges(end))
+        derivatives.append((derivative_by_paths(start, end), derivative_by_accumulation(start, end)))
+    by_paths, by_edges = np.array(derivatives).T
     return all_of(
         paths=close(np.array(counts), 2**depths),
         edges=close(np.array(edges), 4 * depths),
-        same_slope=close(by_paths, by_edges, rtol=1e-12),
+        same_derivative=close(by_paths, by_edges, rtol=1e-12),
     )
 
 
 @claim("Z5.7")
-def what_is_kept_suffices_for_the_way_back() -> Evidence:
-    """The backward sweep evaluates no activation again, and still has the gradient of torch (Zhao sec. 5)."""
+def stored_values_suffice_for_the_backward_pass() -> Evidence:
+    """The backward pass evaluates no activation again and gives the same gradient as torch (Zhao sec. 5)."""
     calls = []
 
-    def counted_tanh(x: Array) -> Array:
+    def recorded_tanh(x: Array) -> Array:
         calls.append(x.shape)
         return np.asarray(np.tanh(x))
 
-    phi = elementwise("tanh", counted_tanh, lambda y, _x: 1 - y * y)
+    phi = elementwise("tanh", recorded_tanh, lambda y, _x: 1 - y * y)
     source = np.random.default_rng(0)
     weights = [source.normal(size=(6, 6)) for _ in range(5)]
     h = Variable(source.normal(size=(3, 6)))
@@ -122,7 +122,7 @@ def what_is_kept_suffices_for_the_way_back() -> Evidence:
     for weight in variables:
         out = phi(out @ weight)
     forward = len(calls)
-    slopes = pull_back(total(out * out), variables)
+    ours = gradients(total(out * out), variables)
     tensors = [torch.from_numpy(weight).requires_grad_() for weight in weights]
     theirs = torch.from_numpy(h.value)
     for tensor in tensors:
@@ -131,40 +131,42 @@ def what_is_kept_suffices_for_the_way_back() -> Evidence:
     return all_of(
         forward_calls=close(forward, 5),
         backward_calls=close(len(calls) - forward, 0),
-        gradient=close(np.stack(slopes), torch.stack(expected), rtol=1e-11, atol=1e-13),
+        gradient=close(np.stack(ours), torch.stack(expected), rtol=1e-11, atol=1e-13),
     )
 
 
 @claim("Z5.7")
-def memory_grows_with_depth_and_with_batch() -> Evidence:
-    """What a forward pass keeps grows like depth to the power 1 and like batch to the power 1 (Zhao sec. 5)."""
+def memory_is_linear_in_depth_and_batch_size() -> Evidence:
+    """The memory of a forward pass is proportional to depth and to batch size (Zhao sec. 5)."""
 
-    def kept(depth: int, batch: int) -> int:
-        """Bytes of the values between input and output, weights left out."""
+    def stored_bytes(depth: int, batch: int) -> int:
+        """Bytes of the values after the input, without weights."""
         weight = np.eye(8)
         out = start = Variable(np.ones((batch, 8)))
         for _ in range(depth):
             out = tanh(out @ weight)
-        return remembered_bytes(out) - start.value.nbytes
+        return tape_bytes(out) - start.value.nbytes
 
     sizes = [1, 2, 4, 8, 16, 32]
     return all_of(
-        depth=rate(np.array(sizes), np.array([kept(size, 4) for size in sizes]), 1.0, atol=1e-9),
-        batch=rate(np.array(sizes), np.array([kept(4, size) for size in sizes]), 1.0, atol=1e-9),
-        two_arrays_a_layer=close(kept(5, 3), 5 * 2 * 3 * 8 * 8),
+        depth=rate(np.array(sizes), np.array([stored_bytes(size, 4) for size in sizes]), 1.0, atol=1e-9),
+        batch=rate(np.array(sizes), np.array([stored_bytes(4, size) for size in sizes]), 1.0, atol=1e-9),
+        two_arrays_per_layer=close(stored_bytes(5, 3), 5 * 2 * 3 * 8 * 8),
     )
 
 
 @claim("Z5.8", "Z5.7")
-def the_backward_pass_by_hand_is_the_tape() -> Evidence:
+def the_backward_pass_by_hand_equals_the_tape() -> Evidence:
     """∂J/∂W₂ = (∂J/∂o) hᵀ + λW₂ and ∂J/∂W₁ = ((W₂ᵀ ∂J/∂o) ⊙ φ′(z)) xᵀ + λW₁, three ways (Zhao sec. 5)."""
     source = np.random.default_rng(1)
     x, w1, w2 = source.normal(size=(7, 4)), source.normal(size=(5, 4)), source.normal(size=(3, 5))
     target, penalty = source.normal(size=(7, 3)), 0.3
 
-    kept = propagate_forward(x, w1, w2, np.tanh)
-    slope = 2 * (kept.o - target) / len(x)
-    hand = propagate_backward(kept, slope, w1, w2, phi_slope=lambda z: 1 - np.tanh(z) ** 2, penalty=penalty)
+    values = propagate_forward(x, w1, w2, np.tanh)
+    output_gradient = 2 * (values.o - target) / len(x)
+    hand = propagate_backward(
+        values, output_gradient, w1, w2, phi_derivative=lambda z: 1 - np.tanh(z) ** 2, penalty=penalty
+    )
 
     def loss(w1: Variable, w2: Variable) -> Variable:
         out = tanh(x @ transpose(w1)) @ transpose(w2)

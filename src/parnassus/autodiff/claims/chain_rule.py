@@ -7,43 +7,43 @@ import torch
 from torch.autograd.functional import jacobian as torch_jacobian
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum
-from parnassus.autodiff.finite_differences import difference_gradient, difference_jacobian
-from parnassus.autodiff.forward import jacobian_by_columns, push_forward
-from parnassus.autodiff.functions import gelu, sigmoid, softmax
-from parnassus.autodiff.operation import Array, Operation
+from parnassus.autodiff.activations_and_losses import gelu, sigmoid, softmax
+from parnassus.autodiff.derivative_rules import Array, Operation
+from parnassus.autodiff.finite_differences import numerical_gradient, numerical_jacobian
+from parnassus.autodiff.forward_mode import forward_mode_jacobian, jvp
 from parnassus.autodiff.operations import Arithmetic, cos, erf, exp, sin, tanh, total
-from parnassus.autodiff.tape import Variable, jacobian, pull_back, value_and_gradients
+from parnassus.autodiff.tape import Variable, gradients, jacobian, value_and_gradients
 
 Node = TypeVar("Node", bound=Arithmetic)
 SMOOTH: tuple[Operation, ...] = (sin, cos, tanh, exp, erf, sigmoid)
 
 
-def random_layer(outputs: int, inputs: int, seed: int) -> Array:
+def sample_weight(outputs: int, inputs: int, seed: int) -> Array:
     return np.random.default_rng(seed).normal(size=(outputs, inputs))
 
 
 @claim("B2.1-1")
-def the_slope_of_a_composition_is_the_product_of_slopes() -> Evidence:
+def the_derivative_of_a_composition_is_a_product() -> Evidence:
     """dz/dx = f′(g(x)) g′(x) for every pair of six smooth functions, by tape and by differences (book eq. 2.1)."""
     points = np.random.default_rng(0).uniform(-1.5, 1.5, 10)
-    tape, product, looked = [], [], []
+    tape, product, differences = [], [], []
     for f in SMOOTH:
         for g in SMOOTH:
             (inner,) = value_and_gradients(lambda x, g=g: total(g(x)), points)[1]
             (outer,) = value_and_gradients(lambda y, f=f: total(f(y)), g(points))[1]
             tape.append(value_and_gradients(lambda x, f=f, g=g: total(f(g(x))), points)[1][0])
             product.append(outer * inner)
-            looked.append((f(g(points + 1e-6)) - f(g(points - 1e-6))) / 2e-6)
+            differences.append((f(g(points + 1e-6)) - f(g(points - 1e-6))) / 2e-6)
     return all_of(
         tape=close(np.stack(tape), np.stack(product), rtol=1e-12, atol=1e-15),
-        differences=close(np.stack(looked), np.stack(product), rtol=1e-6, atol=1e-8),
+        differences=close(np.stack(differences), np.stack(product), rtol=1e-6, atol=1e-8),
     )
 
 
 @claim("B2.1-2", "Z2.5")
-def gradients_travel_through_the_transposed_jacobian() -> Evidence:
+def gradients_are_multiplied_by_the_transposed_jacobian() -> Evidence:
     """∇ₓz = Jᵀ ∇_y z for z = f(g(x)): by tape, by torch's Jacobian and by central differences (book eq. 2.2)."""
-    a, b = random_layer(5, 3, 0), random_layer(1, 5, 1)
+    a, b = sample_weight(5, 3, 0), sample_weight(1, 5, 1)
     x = np.random.default_rng(2).normal(size=3)
 
     def g(x: Variable) -> Variable:
@@ -58,16 +58,16 @@ def gradients_travel_through_the_transposed_jacobian() -> Evidence:
     by_sum = np.array([sum(outer[j] * theirs[j, i] for j in range(5)) for i in range(3)])
     return all_of(
         tape=close(composed, jacobian(g, x).T @ outer, rtol=1e-13),
-        sum_over_the_middle=close(composed, by_sum, rtol=1e-13),
+        sum_over_intermediates=close(composed, by_sum, rtol=1e-13),
         torch_jacobian=close(jacobian(g, x), theirs, rtol=1e-13),
-        differences=close(difference_gradient(lambda x: f(g(Variable(x))).value, x), composed, rtol=1e-7),
+        differences=close(numerical_gradient(lambda x: f(g(Variable(x))).value, x), composed, rtol=1e-7),
     )
 
 
 @claim("B2.1-2")
-def pulling_back_is_the_transpose_of_pushing_forward() -> Evidence:
-    """⟨u, J v⟩ = ⟨Jᵀ u, v⟩; rows by the tape, columns by dual numbers give one Jacobian (book eq. 2.2)."""
-    a, b = random_layer(6, 4, 3), random_layer(3, 6, 4)
+def reverse_mode_is_the_adjoint_of_forward_mode() -> Evidence:
+    """⟨u, J v⟩ = ⟨Jᵀ u, v⟩; the tape (by rows) and dual numbers (by columns) give one Jacobian (book eq. 2.2)."""
+    a, b = sample_weight(6, 4, 3), sample_weight(3, 6, 4)
     source = np.random.default_rng(5)
     left, right = [], []
 
@@ -77,22 +77,22 @@ def pulling_back_is_the_transpose_of_pushing_forward() -> Evidence:
     for _ in range(20):
         x, v, u = source.normal(size=4), source.normal(size=4), source.normal(size=3)
         variable = Variable(x)
-        (pulled,) = pull_back(network(variable), [variable], u)
-        left.append(u @ push_forward(network, x, v)[1])
-        right.append(pulled @ v)
+        (vjp,) = gradients(network(variable), [variable], u)
+        left.append(u @ jvp(network, x, v)[1])
+        right.append(vjp @ v)
     return all_of(
         adjoint=close(np.array(left), np.array(right), rtol=1e-11, atol=1e-14),
-        rows_and_columns=close(jacobian(network, x), jacobian_by_columns(network, x), rtol=1e-11, atol=1e-15),
+        rows_and_columns=close(jacobian(network, x), forward_mode_jacobian(network, x), rtol=1e-11, atol=1e-15),
         differences=close(
-            jacobian(network, x), difference_jacobian(lambda x: network(Variable(x)).value, x), rtol=1e-6, atol=1e-9
+            jacobian(network, x), numerical_jacobian(lambda x: network(Variable(x)).value, x), rtol=1e-6, atol=1e-9
         ),
     )
 
 
 @erratum("B2.1-2", printed="∇ₓz = [∇ₓg]ᵀ ∇_y f, one ∇ for all three", right="∇ₓz = Jᵀ ∇_y z, where ∇ is J transposed")
-def one_nabla_cannot_mean_both_layouts() -> Correction:
-    """In one line ∇ₓg stands for J and ∇ₓz for a transposed Jacobian; with one layout it fails (book eq. 2.2)."""
-    a, b = random_layer(4, 4, 6), random_layer(4, 4, 7)  # square, so that at least all shapes fit
+def the_printed_chain_rule_mixes_two_layouts() -> Correction:
+    """∇ₓg denotes J and ∇ₓz a transposed Jacobian in one line; with either layout alone it fails (book eq. 2.2)."""
+    a, b = sample_weight(4, 4, 6), sample_weight(4, 4, 7)  # square, so that all shapes fit
     x = np.random.default_rng(8).normal(size=4)
 
     def g(x: Variable) -> Variable:
@@ -112,11 +112,11 @@ def one_nabla_cannot_mean_both_layouts() -> Correction:
 
 
 @claim("Z2.1")
-def the_gradient_of_two_x_squared_is_four_x() -> Evidence:
-    """The gradient of y = 2xᵀx is 4x; nothing accumulates between sweeps, where torch adds them up (Zhao sec. 2)."""
+def the_gradient_of_2xtx_is_4x() -> Evidence:
+    """The gradient of y = 2xᵀx is 4x; it does not accumulate between backward passes as in torch (Zhao sec. 2)."""
     x = Variable(np.arange(4.0))
     y = 2 * (x @ x)
-    first, second = (pull_back(y, [x])[0] for _ in range(2))
+    first, second = (gradients(y, [x])[0] for _ in range(2))
     theirs = torch.arange(4.0, dtype=torch.float64, requires_grad=True)
     for _ in range(2):
         (2 * theirs.dot(theirs)).backward()
@@ -124,18 +124,18 @@ def the_gradient_of_two_x_squared_is_four_x() -> Evidence:
     return all_of(
         value=close(y.value, 28.0),
         gradient=close(first, 4 * x.value),
-        again=close(second, first),
+        repeated=close(second, first),
         torch_accumulates=close(theirs.grad, 8 * x.value),
     )
 
 
 @claim("Z2.1")
-def the_tape_records_what_ran() -> Evidence:
-    """A detached factor is a constant; through loops and branches the slope of a·k is k = f(a)/a (Zhao sec. 2)."""
+def the_tape_records_executed_operations() -> Evidence:
+    """A detached factor is a constant; with loops and branches the derivative of f(a) = k·a is f(a)/a (Zhao sec. 2)."""
     x = Variable(np.array([0.5, -1.0, 3.0]))
     square = x * x
-    (cut,) = pull_back(total(x * square.value), [x])
-    (whole,) = pull_back(total(x * square), [x])
+    (detached,) = gradients(total(x * square.value), [x])
+    (attached,) = gradients(total(x * square), [x])
 
     def until_large(a: Variable) -> Variable:
         b = a * 2.0
@@ -146,10 +146,10 @@ def the_tape_records_what_ran() -> Evidence:
     starts = np.array([0.37, -1.9, 51.0, -700.0])
     runs = [value_and_gradients(until_large, start) for start in starts]
     return all_of(
-        detached=close(cut, x.value**2),
-        attached=close(whole, 3 * x.value**2, rtol=1e-14),
+        detached=close(detached, x.value**2),
+        attached=close(attached, 3 * x.value**2, rtol=1e-14),
         loops=close(
-            np.array([float(slope[0]) for _, slope in runs]),
+            np.array([float(gradient[0]) for _, gradient in runs]),
             np.array([float(value) for value, _ in runs]) / starts,
             rtol=1e-14,
         ),

@@ -1,1 +1,1 @@
-"""Runs of this room: one file an experiment."""
+"""Experiments on convolutional networks; one file per command."""

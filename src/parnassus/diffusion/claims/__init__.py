@@ -1,1 +1,1 @@
-"""What is claimed of diffusion models, each statement with the number that decides it."""
+"""Claims about diffusion models, each with numerical evidence."""

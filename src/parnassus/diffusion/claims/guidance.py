@@ -1,32 +1,34 @@
-"""Claims about guidance, on mixtures whose scores are known (book sec. 13.3)."""
+"""Claims about guidance, on mixtures with known scores (book sec. 13.3)."""
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
+from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser
+from parnassus.diffusion.chain.forward_process import diffuse
+from parnassus.diffusion.chain.predictions import noise_from_score, score_from_noise
+from parnassus.diffusion.chain.schedules import linear_schedule
 from parnassus.diffusion.guidance import (
-    classifier_guided,
+    classifier_free_guidance,
+    classifier_guidance,
     drop_labels,
-    guidance_scale,
-    guided,
-    guided_by_two,
     guided_noise,
+    scale_from_weight,
+    two_network_guidance,
 )
-from parnassus.diffusion.oracles import MixtureOracle
-from parnassus.diffusion.process import diffuse, noise_from_score, score_from_noise
-from parnassus.diffusion.samplers import ddim, even_grid
-from parnassus.diffusion.schedules import linear_schedule
+from parnassus.diffusion.samplers.ddim import ddim
+from parnassus.diffusion.samplers.time_steps import even_grid
 
 SCHEDULE = linear_schedule(1_000)
 
 
 @claim("B13.3-1")
-def a_classifier_turns_the_unconditional_score_into_the_conditional_one() -> Evidence:
-    """∇log p(x_t|y) = ∇log p(x_t) + ∇log p(y|x_t): exact for a mixture at scale 1; scale 0 ignores the class."""
-    oracle, x, t, label = _scene()
+def classifier_guidance_at_scale_one_gives_the_conditional_score() -> Evidence:
+    """∇log p(x_t|y) = ∇log p(x_t) + ∇log p(y|x_t) at scale 1 with an exact classifier; scale 0 ignores the class."""
+    oracle, x, t, label = _noisy_examples()
 
     def by_classifier(scale: float) -> Tensor:
-        return classifier_guided(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t)
+        return classifier_guidance(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t)
 
     return all_of(
         one=close(by_classifier(1.0), oracle(x, t, label), atol=1e-9),
@@ -39,11 +41,11 @@ def a_classifier_turns_the_unconditional_score_into_the_conditional_one() -> Evi
     printed="∇log p(x_t|y) = ∇log p(x_t) + γ ∇log p(y|x_t)",
     right="the right side is a new, guided score; it is ∇log p(x_t|y) for γ = 1 only",
 )
-def the_weighted_score_is_no_longer_the_conditional_one() -> Correction:
-    """With a weight the equation becomes a definition: at γ = 2 the two sides differ (book eq. 13.93)."""
-    oracle, x, t, label = _scene()
+def the_guided_score_is_conditional_at_scale_one_only() -> Correction:
+    """For γ ≠ 1 the equation defines a guided score: at γ = 2 the two sides differ (book eq. 13.93)."""
+    oracle, x, t, label = _noisy_examples()
     sides = [
-        score_from_noise(SCHEDULE, t, classifier_guided(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t))
+        score_from_noise(SCHEDULE, t, classifier_guidance(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t))
         for scale in (2.0, 1.0)
     ]
     truth = oracle.score(x, t, label)
@@ -51,15 +53,15 @@ def the_weighted_score_is_no_longer_the_conditional_one() -> Correction:
 
 
 @claim("B13.3-2")
-def guidance_needs_no_classifier() -> Evidence:
-    """γ ∇log p(x_t|y) + (1 − γ) ∇log p(x_t) is what an exact classifier gives, by one network or by two."""
-    oracle, x, t, label = _scene()
+def classifier_free_guidance_equals_classifier_guidance() -> Evidence:
+    """γ ∇log p(x_t|y) + (1 − γ) ∇log p(x_t) equals guidance by an exact classifier, with one network or with two."""
+    oracle, x, t, label = _noisy_examples()
     parts = {}
     for scale in (0.0, 1.0, 3.0):
-        free = guided(oracle, label, scale)(x, t)
-        two = guided_by_two(oracle, oracle, label, scale)(x, t)
+        free = classifier_free_guidance(oracle, label, scale)(x, t)
+        two = two_network_guidance(oracle, oracle, label, scale)(x, t)
         score = scale * oracle.score(x, t, label) + (1 - scale) * oracle.score(x, t)
-        classifier = classifier_guided(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t)
+        classifier = classifier_guidance(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t)
         name = f"scale_{scale:.0f}"
         parts[f"score_{name}"] = close(score_from_noise(SCHEDULE, t, free), score, atol=1e-8)
         parts[f"classifier_{name}"] = close(free, classifier, atol=1e-8)
@@ -68,23 +70,28 @@ def guidance_needs_no_classifier() -> Evidence:
 
 
 @claim("B13.3-1", "B13.3-2")
-def guidance_buys_accuracy_with_diversity() -> Evidence:
-    """Scale 0 → 1 → 4 on overlapping classes: more samples are recognised, and they lie closer together."""
-    oracle, _, _, _ = _scene()
+def guidance_trades_diversity_for_accuracy() -> Evidence:
+    """With scales 0, 1 and 4 on overlapping classes the class accuracy increases and the variance decreases."""
+    oracle, _, _, _ = _noisy_examples()
     grid = even_grid(1_000, 50)
-    accuracies, spreads = [], []
+    accuracies, variances = [], []
     for scale in (0.0, 1.0, 4.0):
         torch.manual_seed(0)
         label = torch.zeros(2_000, dtype=torch.int64)
-        x = ddim(guided(oracle, label, scale), SCHEDULE, torch.randn(2_000, 2, dtype=torch.float64), grid=grid)
-        recognised = oracle.log_posterior(x, torch.zeros_like(label)).argmax(1) == label
-        accuracies.append(recognised.double().mean())
-        spreads.append(x.var(0).sum())
+        x = ddim(
+            classifier_free_guidance(oracle, label, scale),
+            SCHEDULE,
+            torch.randn(2_000, 2, dtype=torch.float64),
+            grid=grid,
+        )
+        is_correct = oracle.log_posterior(x, torch.zeros_like(label)).argmax(1) == label
+        accuracies.append(is_correct.double().mean())
+        variances.append(x.var(0).sum())
     return all_of(
-        no_scale_no_class=close(accuracies[0], 1 / 3, atol=0.05),
-        accuracy_rises=at_least(torch.stack(accuracies[1:]) - torch.stack(accuracies[:-1]), 0.03),
-        at_scale_4=at_least(accuracies[2], 0.99),
-        spread_falls=at_most(torch.stack(spreads[1:]) / torch.stack(spreads[:-1]), 0.8),
+        chance_at_scale_0=close(accuracies[0], 1 / 3, atol=0.05),
+        accuracy_increases=greater_equal(torch.stack(accuracies[1:]) - torch.stack(accuracies[:-1]), 0.03),
+        accuracy_at_scale_4=greater_equal(accuracies[2], 0.99),
+        variance_decreases=less_equal(torch.stack(variances[1:]) / torch.stack(variances[:-1]), 0.8),
     )
 
 
@@ -93,9 +100,9 @@ def guidance_buys_accuracy_with_diversity() -> Evidence:
     printed="∇log p(y|x_t) ≈ ε(x_t|y) − ε(x_t)",
     right="∇log p(y|x_t) = −(ε(x_t|y) − ε(x_t)) / √(1 − ᾱ_t)",
 )
-def the_gradient_of_the_classifier_has_the_other_sign() -> Correction:
-    """Noise points away from the data and the score towards it, at another scale (book eq. 13.98)."""
-    oracle, x, t, label = _scene()
+def the_classifier_gradient_has_the_opposite_sign() -> Correction:
+    """Noise and score have opposite signs and differ by the factor √(1 − ᾱ_t) (book eq. 13.98)."""
+    oracle, x, t, label = _noisy_examples()
     difference = oracle(x, t, label) - oracle(x, t)
     gradient = oracle.score(x, t, label) - oracle.score(x, t)
     return Correction(
@@ -109,9 +116,9 @@ def the_gradient_of_the_classifier_has_the_other_sign() -> Correction:
     printed="(1 + γ) ε(x_t|y) − γ ε(x_t) with the γ of γ ∇log p(x_t|y) + (1 − γ) ∇log p(x_t)",
     right="γ ε(x_t|y) + (1 − γ) ε(x_t); the other form is its γ plus one",
 )
-def the_guidance_weight_changes_its_meaning() -> Correction:
-    """One letter, two weights: γ = 0 is unconditional in book eq. 13.97 and plainly conditional in book eq. 13.99."""
-    oracle, x, t, label = _scene()
+def the_guidance_weight_has_two_definitions() -> Correction:
+    """γ = 0 is the unconditional model in book eq. 13.97 and the conditional model in book eq. 13.99."""
+    oracle, x, t, label = _noisy_examples()
     gamma = 2.0
     target = noise_from_score(SCHEDULE, t, gamma * oracle.score(x, t, label) + (1 - gamma) * oracle.score(x, t))
     conditional, unconditional = oracle(x, t, label), oracle(x, t)
@@ -120,28 +127,29 @@ def the_guidance_weight_changes_its_meaning() -> Correction:
         printed=close(printed, target, atol=1e-3),
         corrected=all_of(
             by_scale=close(guided_noise(conditional, unconditional, gamma), target, atol=1e-9),
-            by_weight=close(guided_noise(conditional, unconditional, guidance_scale(gamma)), printed, atol=1e-9),
+            by_weight=close(guided_noise(conditional, unconditional, scale_from_weight(gamma)), printed, atol=1e-9),
         ),
     )
 
 
 @claim("B13.3-2")
-def labels_are_dropped_at_the_rate_asked() -> Evidence:
-    """Condition dropout replaces the wished share of labels by the null label and leaves the others alone."""
+def condition_dropout_replaces_the_requested_fraction_of_labels() -> Evidence:
+    """Condition dropout replaces the requested fraction of labels by the null label and keeps the others."""
     torch.manual_seed(0)
     label = torch.randint(10, (100_000,))
     dropped = drop_labels(label, 10, 0.1)
-    kept = dropped != 10
+    is_kept = dropped != 10
     return all_of(
-        share=close((~kept).double().mean(), 0.1, atol=0.004), others=close(dropped[kept], label[kept].double())
+        fraction=close((~is_kept).double().mean(), 0.1, atol=0.004),
+        others=close(dropped[is_kept], label[is_kept].double()),
     )
 
 
-def _scene() -> tuple[MixtureOracle, Tensor, Tensor, Tensor]:
-    """Three overlapping classes in the plane, and noised points of them with labels."""
+def _noisy_examples() -> tuple[MixtureDenoiser, Tensor, Tensor, Tensor]:
+    """A denoiser of three overlapping classes in the plane, and noisy points with their steps and labels."""
     torch.manual_seed(0)
     means = torch.tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.5]], dtype=torch.float64)
-    oracle = MixtureOracle(SCHEDULE, means, torch.full((3,), 0.7, dtype=torch.float64))
+    oracle = MixtureDenoiser(SCHEDULE, means, torch.full((3,), 0.7, dtype=torch.float64))
     x0, label = oracle.draw(500)
     t = torch.randint(1_000, (500,))
     return oracle, diffuse(SCHEDULE, x0, t, torch.randn_like(x0)), t, label

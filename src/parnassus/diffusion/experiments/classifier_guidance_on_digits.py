@@ -1,4 +1,4 @@
-"""A classifier that knows noise steers a model that knows no classes (book sec. 13.3)."""
+"""Classifier guidance and classifier-free guidance of a diffusion model of digits (book sec. 13.3)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,178 +9,197 @@ from sklearn.svm import SVC
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import Dataset, Split, open_data
-from parnassus.diffusion.ddpm import DDPM
-from parnassus.diffusion.denoisers import ResidualMLP
-from parnassus.diffusion.experiments.diffusion_on_digits import accuracy, centred, classifier, variety, visible
-from parnassus.diffusion.guidance import class_gradient, classifier_guided, clipped, guided
-from parnassus.diffusion.noisy_classifier import NoisyClassifier
-from parnassus.diffusion.process import Denoiser, diffuse
-from parnassus.diffusion.samplers import ddim, even_grid
-from parnassus.diffusion.schedules import cosine_schedule
+from parnassus.data import Dataset, open_data
+from parnassus.data.setting_types import GreyImageData
+from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.diffusion.chain.forward_process import Denoiser, diffuse
+from parnassus.diffusion.chain.schedules import cosine_schedule
+from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, within_class_std
+from parnassus.diffusion.guidance import class_gradient, classifier_free_guidance, classifier_guidance, clip_x0
+from parnassus.diffusion.models.ddpm import DDPM
+from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
+from parnassus.diffusion.networks.noisy_classifier import NoisyClassifier
+from parnassus.diffusion.samplers.ddim import ddim
+from parnassus.diffusion.samplers.image_sampling import to_pixels
+from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
-from parnassus.train import Run, at_least, at_most, between, descend, reported
+from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
 
 covers = ("B13.3-1", "B13.3-2")
 expected = {
-    "unguided_accuracy": at_most(0.2, "share of samples of the wished class without guidance: about chance"),
-    "guided_accuracy": at_least(0.8, "the same, led by the classifier at the scale that leads best"),
-    "classifier_free_accuracy": at_least(0.95, "the same by classifier-free guidance with scale 2"),
-    "diversity_at_best": reported("spread within a class as a share of real images' spread, at that scale"),
-    "diversity_classifier_free": reported("the same by classifier-free guidance with scale 2"),
-    "accuracy_low_noise": at_least(0.92, "share of test images the noisy classifier names with a tenth of the noise"),
-    "accuracy_high_noise": between(0.25, 0.55, "the same with nine tenths of the noise"),
+    "unguided_accuracy": at_most(0.2, "class accuracy of unguided samples: about chance level"),
+    "guided_accuracy": at_least(0.8, "class accuracy with classifier guidance at its best scale"),
+    "classifier_free_accuracy": at_least(0.95, "class accuracy with classifier-free guidance at scale 2"),
+    "diversity_at_best": no_band("within-class standard deviation relative to real images, classifier guidance"),
+    "diversity_classifier_free": no_band("the same with classifier-free guidance at scale 2"),
+    "accuracy_low_noise": at_least(0.92, "test accuracy of the noise-aware classifier at noise level 0.1"),
+    "accuracy_high_noise": between(0.25, 0.55, "the same at noise level 0.9"),
 }
 profiles = {
-    "smoke": {"steps": 4, "classifier_steps": 4, "width": 32, "chain": 20, "draws": 3, "count": 30},
+    "smoke": {"steps": 4, "classifier_steps": 4, "width": 32, "timesteps": 20, "sampling_steps": 3, "num_samples": 30},
     "gpu": {
         "data": "mnist",
         "steps": 10_000,
         "classifier_steps": 3_000,
         "width": 1_024,
-        "chain": 1_000,
-        "count": 2_000,
+        "timesteps": 1_000,
+        "num_samples": 2_000,
     },
 }
 
 Model = TypeVar("Model", DDPM, NoisyClassifier)
-SCALES = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
-FREE = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+CLASSIFIER_SCALES = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
+CLASSIFIER_FREE_SCALES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True)
+class GuidedSamples:
+    """Images sampled at one guidance scale, with their class accuracy and relative diversity."""
+
+    images: Tensor
+    accuracy: float
+    diversity: float
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "digits"  # a set of images by class: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
-    steps: int = 1_500  # gradient steps of the denoiser
-    classifier_steps: int = 300  # gradient steps of the classifier
-    batch: int = 128  # images a step
-    width: int = 256  # hidden units of the denoiser
-    channels: int = 16  # of the classifier
-    chain: int = 200  # diffusion steps T
-    lr: float = 2e-3  # Adam's largest learning rate, reached after a tenth of the steps
-    draws: int = 25  # DDIM steps that draw a sample
-    count: int = 200  # samples at each scale
+    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    steps: Positive[int] = 1_500  # gradient steps of the denoiser
+    classifier_steps: Positive[int] = 300  # gradient steps of the classifier
+    batch_size: Positive[int] = 128  # images per gradient step
+    width: Positive[int] = 256  # hidden units of the denoiser
+    classifier_channels: Positive[int] = 16  # channels of the classifier
+    timesteps: Positive[int] = 200  # number of diffusion steps T
+    learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
+    sampling_steps: Positive[int] = 25  # DDIM steps per sample
+    num_samples: Positive[int] = 200  # number of samples per guidance scale
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = centred(open_data(self.data)).to(run.device)
+        data = signed_labelled_images(open_data(self.data)).to(run.device)
         classes, shape = len(data.classes), cast("tuple[int, int, int]", data.shape)
-        schedule = cosine_schedule(self.chain)
+        schedule = cosine_schedule(self.timesteps)
         denoiser = ResidualMLP(shape, self.width, classes=classes)
-        model = DDPM(denoiser, shape, schedule=schedule, classes=classes, dropout=0.5)  # half its time without classes
+        model = DDPM(denoiser, shape, schedule=schedule, classes=classes, dropout=0.5)
         model = self.train(run, model, data, self.steps, "denoiser")
-        noisy = NoisyClassifier(shape, classes, schedule=schedule, width=self.channels)
+        noisy = NoisyClassifier(shape, classes, schedule=schedule, width=self.classifier_channels)
         noisy = self.train(run, noisy, data, self.classifier_steps, "classifier")
 
-        judge = classifier(data.train)
-        low, high = show_robustness(run, data, noisy, judge)
-        wished = torch.arange(self.count, device=run.device) % classes
+        classifier = fit_classifier(data.train.x, data.train.y)
+        low, high = compare_classifiers(run, data, noisy, classifier)
+        label = torch.arange(self.num_samples, device=run.device) % classes
+        real_std = within_class_std(data.train.x, data.train.y)
 
-        def judged(lead: Denoiser) -> tuple[Tensor, float, float]:
-            samples = self.draw(model, lead)
-            right = accuracy(judge, Split(samples, wished))
-            return samples, right, float(variety(samples, wished) / variety(data.train.x, data.train.y))
+        def evaluate(guided: Denoiser) -> GuidedSamples:
+            images = self.sample(model, guided)
+            accuracy = classifier_accuracy(classifier, images, label)
+            return GuidedSamples(images, accuracy, float(within_class_std(images, label) / real_std))
 
         by_classifier = {
-            scale: judged(classifier_guided(model.denoiser, schedule, noisy, wished, scale)) for scale in SCALES
+            scale: evaluate(classifier_guidance(model.denoiser, schedule, noisy, label, scale))
+            for scale in CLASSIFIER_SCALES
         }
-        free = {scale: judged(guided(model.denoiser, wished, scale)) for scale in FREE}
-        show_trade(run, by_classifier, free)
-        show_images(run, data, {scale: found[0] for scale, found in by_classifier.items()})
-        best = max(SCALES, key=lambda scale: by_classifier[scale][1])
+        classifier_free = {
+            scale: evaluate(classifier_free_guidance(model.denoiser, label, scale)) for scale in CLASSIFIER_FREE_SCALES
+        }
+        plot_accuracy_and_diversity(run, by_classifier, classifier_free)
+        plot_samples_by_scale(run, data, by_classifier)
+        best = max(by_classifier.values(), key=lambda samples: samples.accuracy)
         return {
-            "unguided_accuracy": by_classifier[0.0][1],
-            "guided_accuracy": by_classifier[best][1],
-            "classifier_free_accuracy": free[2.0][1],
-            "diversity_at_best": by_classifier[best][2],
-            "diversity_classifier_free": free[2.0][2],
+            "unguided_accuracy": by_classifier[0.0].accuracy,
+            "guided_accuracy": best.accuracy,
+            "classifier_free_accuracy": classifier_free[2.0].accuracy,
+            "diversity_at_best": best.diversity,
+            "diversity_classifier_free": classifier_free[2.0].diversity,
             "accuracy_low_noise": low,
             "accuracy_high_noise": high,
         }
 
     def train(self, run: Run, model: Model, data: Dataset, steps: int, name: str) -> Model:
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.lr))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False)
-        run.keep(f"warming the {name}", warming)
-        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch, steps)):
-            warming.step()
+        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
+        scheduler = OneCycleLR(
+            optimizer, self.learning_rate, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False
+        )
+        run.keep(f"scheduler of the {name}", scheduler)
+        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, steps)):
+            scheduler.step()
             run.log(step, **{f"loss/{name}": loss})
         return model.eval()
 
-    def draw(self, model: DDPM, lead: Denoiser) -> Tensor:
-        """From the same noise at every scale, so that the scale is all that differs."""
+    def sample(self, model: DDPM, guided: Denoiser) -> Tensor:
+        """DDIM samples with a guided denoiser; the initial noise is the same for every scale."""
         source = torch.Generator().manual_seed(0)
-        start = torch.randn(self.count, *model.shape, generator=source).to(next(model.parameters()).device)
-        grid = even_grid(self.chain, min(self.draws, self.chain))
+        start = torch.randn(self.num_samples, *model.shape, generator=source).to(next(model.parameters()).device)
+        grid = even_grid(self.timesteps, min(self.sampling_steps, self.timesteps))
         with torch.no_grad():
-            return ddim(clipped(lead, model.schedule), model.schedule, start, grid=grid)
+            return ddim(clip_x0(guided, model.schedule), model.schedule, start, grid=grid)
 
 
-def show_robustness(run: Run, data: Dataset, noisy: NoisyClassifier, judge: SVC) -> tuple[float, float]:
-    """Accuracy and gradient at each noise level, beside the accuracy of a judge that has seen clean images only."""
+def compare_classifiers(run: Run, data: Dataset, noisy: NoisyClassifier, clean_classifier: SVC) -> tuple[float, float]:
+    """Accuracy and gradient norm at each noise level, and the accuracy of a classifier of clean images."""
     assert data.test.y is not None
     x, y = data.test.x[:500], data.test.y[:500]
     schedule = noisy.schedule
     steps = torch.linspace(0, len(schedule) - 1, 25).long()
     level = (1 - schedule.alpha_bar[steps]).sqrt()
-    right, clean_only, norms = [], [], []
+    accuracies, clean_accuracies, norms = [], [], []
     for step in steps.tolist():
         t = torch.full((len(x),), step, device=x.device)
         state = diffuse(schedule, x, t, torch.randn_like(x))
         with torch.no_grad():
-            right.append(float((noisy(state, t).argmax(1) == y).double().mean()))
-        clean_only.append(accuracy(judge, Split(state, y)))
+            accuracies.append(float((noisy(state, t).argmax(1) == y).double().mean()))
+        clean_accuracies.append(classifier_accuracy(clean_classifier, state, y))
         norms.append(float(class_gradient(noisy, state, t, y).flatten(1).norm(dim=1).mean()))
     lines: dict[str, tuple[object, object]] = {
-        "taught with noise": (level, right),
-        "taught with clean images": (level, clean_only),
+        "trained on noisy images": (level, accuracies),
+        "trained on clean images": (level, clean_accuracies),
     }
     run.figure(
-        "robust",
-        curves(lines, x_label="noise level √(1 − ᾱ_t)", y_label="accuracy on unseen images"),
-        "The classifier must be good at every noise level. The judge, which was taught with clean images, "
-        "is the better one where there is little noise and falls sooner; in pure noise nobody can be right.",
+        "classifiers",
+        curves(lines, x_label="noise level √(1 − ᾱ_t)", y_label="test accuracy"),
+        "Guidance needs a classifier that is accurate at every noise level. The classifier trained on clean images is "
+        "better at low noise and degrades sooner; at pure noise both are at chance level.",
     )
     run.figure(
         "gradient",
-        curves(
-            {"‖∇ log p(y|x_t)‖": (level, norms)}, x_label="noise level √(1 − ᾱ_t)", y_label="mean length", log_y=True
-        ),
-        "What it has to say to the sampler: the mean length of its gradient at each noise level.",
+        curves({"‖∇ log p(y|x_t)‖": (level, norms)}, x_label="noise level √(1 − ᾱ_t)", y_label="mean norm", log_y=True),
+        "Mean norm of the classifier gradient that guides the sampler, at each noise level.",
     )
-    return right[int((level - 0.1).abs().argmin())], right[int((level - 0.9).abs().argmin())]
+    return accuracies[int((level - 0.1).abs().argmin())], accuracies[int((level - 0.9).abs().argmin())]
 
 
-def show_trade(
-    run: Run,
-    by_classifier: dict[float, tuple[Tensor, float, float]],
-    free: dict[float, tuple[Tensor, float, float]],
+def plot_accuracy_and_diversity(
+    run: Run, by_classifier: dict[float, GuidedSamples], classifier_free: dict[float, GuidedSamples]
 ) -> None:
-    """Accuracy against diversity, one line for each kind of guidance."""
-    kinds = {"by a classifier": by_classifier, "classifier-free": free}
+    """Class accuracy against diversity, one line for each kind of guidance."""
+    kinds = {"classifier guidance": by_classifier, "classifier-free guidance": classifier_free}
     lines: dict[str, tuple[object, object]] = {
-        name: ([found[2] for found in kind.values()], [found[1] for found in kind.values()])
+        name: ([each.diversity for each in kind.values()], [each.accuracy for each in kind.values()])
         for name, kind in kinds.items()
     }
     run.figure(
-        "trade",
-        curves(lines, x_label="diversity: spread within a class, real images = 1", y_label="class accuracy"),
-        "What each kind of guidance pays in diversity for accuracy, as its scale grows from 0.",
+        "accuracy and diversity",
+        curves(lines, x_label="within-class standard deviation, real images = 1", y_label="class accuracy"),
+        "The trade-off between class accuracy and diversity of both kinds of guidance, as the scale grows from 0.",
     )
     rows: list[dict[str, str | float]] = [
-        {"guidance": name, "scale": scale, "class accuracy": found[1], "diversity": found[2]}
+        {"guidance": name, "scale": scale, "class accuracy": each.accuracy, "diversity": each.diversity}
         for name, kind in kinds.items()
-        for scale, found in kind.items()
+        for scale, each in kind.items()
     ]
-    run.table("trade", rows)
+    run.table("guidance", rows)
 
 
-def show_images(run: Run, data: Dataset, sets: dict[float, Tensor]) -> None:
+def plot_samples_by_scale(run: Run, data: Dataset, by_classifier: dict[float, GuidedSamples]) -> None:
     columns = len(data.classes)
     figure = image_grid(
-        visible(torch.cat([samples[:columns] for samples in sets.values()])),
+        to_pixels(torch.cat([samples.images[:columns] for samples in by_classifier.values()])),
         columns=columns,
         titles=data.classes,
-        row_labels=[f"γ = {scale:g}" for scale in sets],
+        row_labels=[f"γ = {scale:g}" for scale in by_classifier],
     )
-    run.figure("by_scale", figure, "From the same noise, led by the classifier at each scale; at 0 it is not heard.")
+    run.figure(
+        "by_scale",
+        figure,
+        "Samples from the same initial noise with classifier guidance at each scale; at 0 the class has no effect.",
+    )

@@ -1,259 +1,222 @@
-"""Class-conditional diffusion draws the handwritten digits you ask for (book secs. 13.2, 13.3)."""
+"""Class-conditional diffusion of handwritten digits with classifier-free guidance (book secs. 13.2, 13.3)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from math import inf
-from typing import Literal
+from typing import Annotated, cast
 
 import torch
-from sklearn.svm import SVC
 from torch import Tensor
 from torch.optim import Adam
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from parnassus.data import DataError, Dataset, Split, open_data
-from parnassus.diffusion.ddpm import DDPM
-from parnassus.diffusion.denoisers import ResidualMLP
-from parnassus.diffusion.drawing import PATHS, draw_images, drowned
-from parnassus.diffusion.guidance import clipped
-from parnassus.diffusion.objectives import error_by_step
-from parnassus.diffusion.samplers import ddim_path, even_grid, last_state
-from parnassus.diffusion.schedules import cosine_schedule
+from parnassus.data import Dataset, open_data
+from parnassus.data.setting_types import GreyImageData
+from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.diffusion.chain.forward_process import noising_states
+from parnassus.diffusion.chain.objectives import error_by_step
+from parnassus.diffusion.chain.schedules import cosine_schedule
+from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, nearest_distance, within_class_std
+from parnassus.diffusion.figures import ImageSample, plot_nearest, plot_samples
+from parnassus.diffusion.guidance import clip_x0
+from parnassus.diffusion.models.ddpm import DDPM
+from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
+from parnassus.diffusion.samplers.ddim import ddim_path
+from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
+from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.metrics.feature_network import FeatureNetwork
+from parnassus.metrics.frechet import frechet_distance
 from parnassus.report import curves, image_grid
-from parnassus.train import Run, at_least, descend, reported
+from parnassus.train import AtLeast, NonNegative, Positive, Run, at_least, descend, no_band
+from parnassus.train.sample_predict_evaluate import Row
+from parnassus.train.trained import Trained
 
 covers = ("B13.2-1", "B13.2.4-6", "B13.2.4-7", "B13.2.4-8", "B13.2.4-9", "B13.2.5-2", "B13.3-2")
 expected = {
     "class_accuracy": at_least(
-        0.95, "share of the guided samples in which a classifier of real images sees the wished class"
+        0.95, "fraction of guided samples that a classifier of real images assigns to the requested class"
     ),
-    "trained_on_samples_accuracy": at_least(
-        0.85, "share of real test images named rightly by a classifier that saw samples only"
-    ),
-    "real_accuracy": reported("the same classifier, trained on real images"),
+    "trained_on_samples_accuracy": at_least(0.85, "test accuracy of a classifier trained on samples only"),
+    "real_accuracy": no_band("test accuracy of the same classifier trained on real images"),
     "novelty": at_least(
-        0.5, "median distance of a sample to the training images, over that of a test image; a copy has 0"
+        0.5, "median distance of a sample to the training images relative to that of a test image; 0 for copies"
     ),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 32, "chain": 20, "draws": 5, "count": 60},
-    "gpu": {"data": "mnist", "steps": 30_000, "batch": 512, "width": 1_536, "blocks": 6, "chain": 1_000, "lr": 5e-4},
+    "smoke": {"steps": 10, "width": 32, "timesteps": 20, "sampling_steps": 5, "num_samples": 60},
+    "gpu": {
+        "data": "mnist",
+        "steps": 30_000,
+        "batch_size": 512,
+        "width": 1_536,
+        "blocks": 6,
+        "timesteps": 1_000,
+        "learning_rate": 5e-4,
+    },
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "digits"  # a set of images by class: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
-    steps: int = 1_800  # gradient steps
-    batch: int = 128  # images a step
-    width: int = 384  # hidden units of the denoiser
-    blocks: int = 3  # its residual blocks
-    chain: int = 200  # diffusion steps T
-    lr: float = 2e-3  # Adam's largest learning rate, reached after a tenth of the steps
-    draws: int = 50  # DDIM steps that draw a sample
-    guidance: float = 2.0  # 0 ignores the class, 1 is plainly conditional, more is more typical
-    count: int = 1_000  # samples that are judged
+    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    steps: Positive[int] = 1_800  # gradient steps
+    batch_size: Positive[int] = 128  # images per gradient step
+    width: Positive[int] = 384  # hidden units of the denoiser
+    blocks: Positive[int] = 3  # residual blocks of the denoiser
+    timesteps: Positive[int] = 200  # number of diffusion steps T
+    learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
+    sampling_steps: Positive[int] = 50  # DDIM steps per sample
+    guidance_scale: NonNegative[float] = 2.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
+    num_samples: Positive[int] = 1_000  # number of samples to evaluate
 
     def model(self, shape: Sequence[int], classes: int) -> DDPM:
         denoiser = ResidualMLP(tuple(shape), self.width, blocks=self.blocks, classes=classes)
-        return DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.chain), classes=classes)
+        return DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.timesteps), classes=classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = centred(open_data(self.data)).to(run.device)
+        data = signed_labelled_images(open_data(self.data)).to(run.device)
         classes = len(data.classes)
         model = run.build(self.model, shape=data.shape, classes=classes)
-        trained = learn(run, model, data.train, steps=self.steps, batch=self.batch, lr=self.lr)
-        draw = partial(draw_images, trained, steps=min(self.draws, self.chain))
-
-        wished = torch.arange(self.count, device=run.device) % classes
-        samples = draw(wished, guidance=self.guidance)
-        show_samples(run, data, samples)
-        show_chain(run, data, trained, self.guidance)
-        show_loss_by_step(run, data.test.x, trained)
-        self.show_guidance(run, data, trained)
-
-        judge = classifier(data.train)
-        student = classifier(Split(samples, wished))
-        return {
-            "class_accuracy": accuracy(judge, Split(samples, wished)),
-            "trained_on_samples_accuracy": accuracy(student, data.test),
-            "real_accuracy": accuracy(judge, data.test),
-            "novelty": float(distance(samples, data.train.x) / distance(data.test.x, data.train.x)),
-        }
+        average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
+        scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
+        run.keep("average", average)
+        run.keep("scheduler", scheduler)
+        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
+            average.update_parameters(model)
+            scheduler.step()
+            run.log(step, loss=loss)
+        trained = cast("DDPM", average.module)
+        run.publish(trained)
+        label = torch.arange(self.num_samples, device=run.device) % classes
+        steps = min(self.sampling_steps, self.timesteps)
+        samples = ddim_images(trained, label, guidance_scale=self.guidance_scale, steps=steps)
+        run.figure(
+            "samples", plot_samples(samples, data.classes), "Samples; columns are the classes they are conditioned on."
+        )
+        nearest = plot_nearest(samples[: len(data.classes)], data.train.x)
+        run.figure("nearest", nearest, "Samples (above) and their nearest training images (below).")
+        plot_forward_and_reverse(run, data, trained, self.guidance_scale)
+        plot_loss_by_step(run, data.test.x, trained)
+        self.compare_guidance_scales(run, data, trained)
+        return evaluate_samples(samples, label, data)
 
     @torch.no_grad()
-    def show_guidance(self, run: Run, data: Dataset, model: DDPM) -> None:
-        """How accuracy and diversity answer to the scale, with a third of the samples and half of the steps."""
-        judge, wished = classifier(data.train), torch.arange(self.count // 3, device=run.device) % len(data.classes)
+    def compare_guidance_scales(self, run: Run, data: Dataset, model: DDPM) -> None:
+        """Class accuracy and diversity against the guidance scale, with a third of the samples and 25 steps."""
+        classifier = fit_classifier(data.train.x, data.train.y)
+        label = torch.arange(self.num_samples // 3, device=run.device) % len(data.classes)
         scales = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-        sets = [draw_images(model, wished, guidance=scale, steps=min(25, self.chain)) for scale in scales]
+        sets = [ddim_images(model, label, guidance_scale=scale, steps=min(25, self.timesteps)) for scale in scales]
         rows = [
             {
                 "scale": scale,
-                "class accuracy": accuracy(judge, Split(samples, wished)),
-                "diversity": float(variety(samples, wished) / variety(data.train.x, data.train.y)),
+                "class accuracy": classifier_accuracy(classifier, samples, label),
+                "diversity": float(within_class_std(samples, label) / within_class_std(data.train.x, data.train.y)),
             }
             for scale, samples in zip(scales, sets, strict=True)
         ]
         lines = {name: (scales, [row[name] for row in rows]) for name in ("class accuracy", "diversity")}
         caption = (
-            "Guidance first buys accuracy with diversity; large scales saturate the pixels, which spreads them again. "
-            "Accuracy: a classifier of real images finds the wished class. "
-            "Diversity: the spread within a class, as a share of that of real images."
+            "Guidance increases class accuracy and reduces diversity; large scales saturate the pixels, which "
+            "increases the spread again. Accuracy: by a classifier of real images. "
+            "Diversity: within-class standard deviation relative to real images."
         )
-        run.figure("guidance", curves(lines, x_label="guidance scale s", y_label="share"), caption)
+        run.figure("guidance", curves(lines, x_label="guidance scale s", y_label="accuracy, diversity"), caption)
         run.table("guidance", rows)
         columns = len(data.classes)
-        strips = image_grid(
-            visible(torch.cat([samples[:columns] for samples in sets])),
+        figure = image_grid(
+            to_pixels(torch.cat([samples[:columns] for samples in sets])),
             columns=columns,
             titles=data.classes,
             row_labels=[f"s = {scale:g}" for scale in scales],
         )
-        run.figure("by_scale", strips, "One image of each class at each guidance scale; at 0 the class is not heard.")
+        run.figure("by_scale", figure, "One sample of each class at each guidance scale; at 0 the class is ignored.")
 
 
 @dataclass(frozen=True)
-class Sample:
-    label: int | None = None  # the class to draw, by its number; all in turn unless told
-    guidance: float = 2.0  # 0 ignores the class, 1 is plainly conditional, more is more typical
-    sampler: Literal["ddim", "ddpm", "heun", "dpm"] = "ddim"  # heun asks the network twice a step, the others once
-    steps: int | None = None  # steps of the chain to visit; 50 unless told, or all where there are fewer
-    count: int = 100  # how many
-
-    def __call__(self, model: DDPM) -> Tensor:
-        return last_state(self.path(model))
-
-    def path(self, model: DDPM) -> Iterator[Tensor]:
-        """Every state on the way from noise to the images, pixels in [0, 1]."""
-        chain = len(model.schedule)
-        steps = min(50, chain) if self.steps is None else self.steps
-        self.refuse_nonsense(chain, model.classes)
-        every = torch.arange(self.count, device=next(model.parameters()).device) % max(1, model.classes)
-        label = every if self.label is None else torch.full_like(every, self.label)
-        denoiser = clipped(model.conditioned(label if model.classes else None, self.guidance), model.schedule)
-        start = torch.randn(self.count, *model.shape, device=label.device)
-        for state in PATHS[self.sampler](denoiser, model.schedule, start, grid=even_grid(chain, steps)):
-            yield visible(state)
-
-    def refuse_nonsense(self, chain: int, classes: int) -> None:
-        """Say in a sentence what cannot be drawn."""
-        if self.label is not None and not classes:
-            raise ValueError(f"this model knows no classes, so there is no label {self.label}; leave it out")
-        if self.label is not None and not 0 <= self.label < classes:
-            raise ValueError(f"there is no label {self.label}; there are {', '.join(map(str, range(classes)))}")
-        if not 0 <= self.guidance < inf:
-            raise ValueError(f"guidance must be a number from 0 on; got {self.guidance}")
-        if self.steps is not None and not 1 <= self.steps <= chain:
-            raise ValueError(f"steps must lie between 1 and {chain}, the length of the chain; got {self.steps}")
-        if self.count < 1:
-            raise ValueError(f"count must be at least 1; got {self.count}")
+class Sample(ImageSample):
+    """Images of the requested classes."""
 
 
-def learn(run: Run, model: DDPM, split: Split, *, steps: int, batch: int, lr: float) -> DDPM:
-    """The moving average of the model over its training, which draws better than where training ends."""
-    average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-    model, optimizer = run.prepare(model, partial(Adam, lr=lr))
-    warming = OneCycleLR(optimizer, lr, total_steps=steps + 1, pct_start=0.1)
-    run.keep("average", average)
-    run.keep("warming", warming)
-    for step, loss in descend(run, model, optimizer, split.pairs(batch, steps)):
-        average.update_parameters(model)
-        warming.step()
-        run.log(step, loss=loss)
-    trained = average.module
-    assert isinstance(trained, DDPM)
-    run.publish(trained)
-    return trained
+@dataclass(frozen=True)
+class Evaluate:
+    """Quality of new samples: accuracy of their classes, distance to training images and to test images."""
+
+    num_samples: Positive[int] = 1_000  # number of new samples
+    guidance_scale: NonNegative[float] = 2.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
+    sampling_steps: Positive[int] = 50  # DDIM steps per sample
+    classifier_steps: Annotated[int, AtLeast(4)] = 200  # gradient steps of the feature network, for Fréchet distance
+    seed: NonNegative[int] = 0  # seed of the samples
+
+    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
+        return [self.evaluate(trained) for trained in runs]
+
+    def evaluate(self, trained: Trained) -> Row:
+        data = signed_labelled_images(open_data(cast("Experiment", trained.experiment).data))
+        model = cast("DDPM", trained.model)
+        label = torch.arange(self.num_samples) % len(data.classes)
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            samples = ddim_images(model, label, guidance_scale=self.guidance_scale, steps=self.sampling_steps)
+        metrics = evaluate_samples(samples, label, data)
+        network = FeatureNetwork.fit(
+            to_pixels(data.train.x),
+            cast("Tensor", data.train.y),
+            name=f"a ResNet trained on {data.name}",
+            steps=self.classifier_steps,
+        )
+        real, generated = (network(to_pixels(x)).rows for x in (data.test.x[: self.num_samples], samples))
+        return {
+            "run": trained.folder.path.name,
+            "num_samples": self.num_samples,
+            "class_accuracy": metrics["class_accuracy"],
+            "trained_on_samples_accuracy": metrics["trained_on_samples_accuracy"],
+            "novelty": metrics["novelty"],
+            "frechet_distance": frechet_distance(real, generated),
+        }
 
 
-def centred(data: Dataset) -> Dataset:
-    """Images by class, with pixels in [−1, 1], as diffusion wants them."""
-    if not data.classes or len(data.shape) != 3:
-        raise DataError(f"{data.name} must be images by class; its examples have shape {data.shape}, no classes named.")
-    return signed(data)
-
-
-def signed(data: Dataset) -> Dataset:
-    """Pixels from [0, 1] to [−1, 1], of images with classes or without."""
-    train, test = (Split(2 * split.x - 1, split.y) for split in (data.train, data.test))
-    return replace(data, train=train, test=test)
-
-
-def visible(images: Tensor) -> Tensor:
-    """Pixels back to [0, 1]."""
-    return ((images + 1) / 2).clamp(0, 1)
-
-
-def classifier(split: Split) -> SVC:
-    """A support vector machine on raw pixels; 5,000 images teach it enough."""
-    few = split.take(5_000)
-    assert few.y is not None
-    return SVC(C=10.0).fit(few.x.flatten(1).cpu().numpy(), few.y.cpu().numpy())
-
-
-def accuracy(judge: SVC, split: Split) -> float:
-    assert split.y is not None
-    return float(judge.score(split.x.flatten(1).cpu().numpy(), split.y.cpu().numpy()))
-
-
-def variety(images: Tensor, label: Tensor | None) -> Tensor:
-    """The standard deviation of a pixel within its class, over all pixels and classes."""
-    assert label is not None
-    spreads = [images[label == kind].flatten(1).var(0).mean() for kind in label.unique()]
-    return torch.stack(spreads).mean().sqrt()
-
-
-def distance(images: Tensor, real: Tensor) -> Tensor:
-    """The median distance to the nearest of the `real` images; a copy has 0."""
-    return torch.cdist(images.flatten(1), real.flatten(1)).amin(1).median()
-
-
-def show_samples(run: Run, data: Dataset, samples: Tensor) -> None:
-    columns = len(data.classes) if 2 <= len(data.classes) <= 12 else 10
-    by_class = columns == len(data.classes)
-    grid = image_grid(visible(samples[: 8 * columns]), columns=columns, titles=data.classes if by_class else None)
-    asked = " Each column was asked to be of the class above it." if by_class else ""
-    run.figure("samples", grid, f"Drawn from noise.{asked}")
-    show_nearest(run, samples[:columns], data.train.x)
-
-
-def show_nearest(run: Run, drawn: Tensor, known: Tensor) -> None:
-    nearest = known[torch.cdist(drawn.flatten(1), known.flatten(1)).argmin(1)]
-    pairs = image_grid(visible(torch.cat([drawn, nearest])), columns=len(drawn), row_labels=("drawn", "nearest real"))
-    run.figure("nearest", pairs, "Drawn images above the training images most like them: alike, not copied.")
+def evaluate_samples(samples: Tensor, label: Tensor, data: Dataset) -> dict[str, float]:
+    """Class accuracy of samples, test accuracy of classifiers of samples and of real images, and novelty."""
+    classifier, trained_on_samples = fit_classifier(data.train.x, data.train.y), fit_classifier(samples, label)
+    return {
+        "class_accuracy": classifier_accuracy(classifier, samples, label),
+        "trained_on_samples_accuracy": classifier_accuracy(trained_on_samples, data.test.x, data.test.y),
+        "real_accuracy": classifier_accuracy(classifier, data.test.x, data.test.y),
+        "novelty": float(nearest_distance(samples, data.train.x) / nearest_distance(data.test.x, data.train.x)),
+    }
 
 
 @torch.no_grad()
-def show_chain(run: Run, data: Dataset, model: DDPM, guidance: float) -> None:
-    """The chain in both directions: data drowned in noise, noise turned into data."""
+def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, guidance_scale: float) -> None:
+    """Ten states of the forward chain and of DDIM sampling."""
     rows = min(5, len(data.classes))
-    clean = torch.stack([data.test.x[data.test.y == kind][0] for kind in range(rows)])
+    clean = torch.stack([data.test.x[data.test.y == index][0] for index in range(rows)])
     noise = torch.randn_like(clean)
-    steps, states = drowned(model.schedule, clean, noise, count=10)
+    steps, states = noising_states(model.schedule, clean, noise, count=10)
     titles = ["x₀", *(f"t = {t + 1}" for t in steps)]
-    caption = "The forward chain drowns a digit in noise; what is left of it at step t is √ᾱ_t x₀ (book fig. 13.4)."
-    run.figure("noising", image_grid(visible(states.flatten(0, 1)), columns=10, titles=titles), caption)
+    caption = "The forward chain; the remaining signal at step t is √ᾱ_t x₀ (book fig. 13.4)."
+    run.figure("noising", image_grid(to_pixels(states.flatten(0, 1)), columns=10, titles=titles), caption)
 
     label = torch.arange(rows, device=run.device)
-    denoiser, chain = clipped(model.conditioned(label, guidance), model.schedule), len(model.schedule)
+    denoiser, chain = clip_x0(model.condition_on(label, guidance_scale), model.schedule), len(model.schedule)
     path = list(ddim_path(denoiser, model.schedule, noise, grid=even_grid(chain, min(chain, 45))))
-    kept = torch.linspace(0, len(path) - 1, 10).long().tolist()
-    strip = torch.stack([path[index] for index in kept], 1).flatten(0, 1)
-    caption = "The way back, ten states of it: from the same noise to a digit of the class that was asked for."
-    titles = ["noise", *[""] * 8, "drawn"]
+    indices = torch.linspace(0, len(path) - 1, 10).long().tolist()
+    images = torch.stack([path[index] for index in indices], 1).flatten(0, 1)
+    caption = "Ten states of DDIM sampling, from noise to an image of the requested class."
+    titles = ["noise", *[""] * 8, "sample"]
     run.figure(
-        "denoising", image_grid(visible(strip), columns=10, titles=titles, row_labels=data.classes[:rows]), caption
+        "denoising", image_grid(to_pixels(images), columns=10, titles=titles, row_labels=data.classes[:rows]), caption
     )
 
 
 @torch.no_grad()
-def show_loss_by_step(run: Run, x: Tensor, model: DDPM) -> None:
+def plot_loss_by_step(run: Run, x: Tensor, model: DDPM) -> None:
     steps = torch.linspace(0, len(model.schedule) - 1, 30).long()
     losses = error_by_step(model.denoiser, model.schedule, x, steps)
-    figure = curves({"loss": (steps + 1, losses)}, x_label="step t", y_label="E‖ε_θ − ε‖² a pixel", log_y=True)
+    figure = curves({"loss": (steps + 1, losses)}, x_label="step t", y_label="E‖ε_θ − ε‖² per pixel", log_y=True)
     run.figure(
-        "loss_by_step", figure, "Noise is hardest to find where there is least of it (test images, no class given)."
+        "loss_by_step", figure, "Loss at each step on test images, unconditional; it is largest at low noise levels."
     )

@@ -1,4 +1,4 @@
-"""One score network, three equations, two ways back to the moons, and its exact density (book secs. 13.1, 13.2.8)."""
+"""Score-based SDEs (VP, sub-VP, VE) on moons: reverse SDE, probability flow, likelihood (book secs. 13.1, 13.2.8)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,27 +9,28 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import FreshPoints, Split, open_points, standardised
+from parnassus.data import FreshPoints, Split, open_points, standardise_features
 from parnassus.data.densities import moons_entropy, moons_log_prob
-from parnassus.data.own import TOYS
+from parnassus.data.loading import TOYS
 from parnassus.data.seeds import mix
-from parnassus.diffusion.ode import heun
-from parnassus.diffusion.probability_flow import flow_field, follow
-from parnassus.diffusion.reverse_time import reverse_path
-from parnassus.diffusion.score_networks import LevelMLP
-from parnassus.diffusion.score_sde import ScoreSDE
-from parnassus.diffusion.sde import (
+from parnassus.data.setting_types import PlaneData
+from parnassus.diffusion.continuous.ode_solvers import heun
+from parnassus.diffusion.continuous.probability_flow import probability_flow_field, solve_probability_flow
+from parnassus.diffusion.continuous.reverse_sde import reverse_sde_path
+from parnassus.diffusion.continuous.sde import (
     NoisingSDE,
     sub_variance_preserving,
-    time_of,
+    time_at_noise_ratio,
     variance_exploding,
     variance_preserving,
 )
+from parnassus.diffusion.models.score_sde import ScoreSDE
+from parnassus.diffusion.networks.score_networks import NoiseLevelMLP
 from parnassus.optim import Adam
 from parnassus.probability import energy_distance
 from parnassus.report import PALETTE, subplots
-from parnassus.report.ink import SEQUENTIAL
-from parnassus.train import Run, at_most, between, descend, reported
+from parnassus.report.style import SEQUENTIAL
+from parnassus.train import Positive, Run, at_most, between, descend, no_band
 from parnassus.train.run import Batches
 
 if TYPE_CHECKING:
@@ -37,148 +38,154 @@ if TYPE_CHECKING:
 
 covers = ("C-25", "C-27", "B13.2.8-3", "B13.2.5-1")
 expected = {
-    "gap_vp": at_most(0.08, "nats that the flow's density lies below the true one on unseen points, VP"),
-    "gap_sub_vp": at_most(0.08, "the same under sub-VP"),
-    "gap_ve": at_most(0.08, "the same under VE"),
-    "reverse_vp": at_most(0.01, "energy distance of samples of the reverse equation to unseen points, VP"),
-    "reverse_sub_vp": at_most(0.01, "the same under sub-VP"),
-    "reverse_ve": at_most(0.01, "the same under VE"),
-    "flow_vp": at_most(0.01, "energy distance of samples of the probability flow to unseen points, VP"),
-    "flow_sub_vp": at_most(0.01, "the same under sub-VP"),
-    "flow_ve": at_most(0.01, "the same under VE"),
-    "data_to_data": reported("energy distance between two sets of points drawn from the truth: less is luck"),
-    "nll_vp": reported("mean −log p of unseen points under VP's flow, in nats"),
-    "entropy": between(0.285, 0.295, "the least NLL that any model can have"),
-    "round_trip": at_most(0.01, "how far a point is from itself, RMS, after the flow there and back"),
+    "gap_vp": at_most(0.08, "true log-density minus log-density of the flow on test points, in nats, VP"),
+    "gap_sub_vp": at_most(0.08, "the same with sub-VP"),
+    "gap_ve": at_most(0.08, "the same with VE"),
+    "reverse_vp": at_most(0.01, "energy distance between samples of the reverse SDE and test points, VP"),
+    "reverse_sub_vp": at_most(0.01, "the same with sub-VP"),
+    "reverse_ve": at_most(0.01, "the same with VE"),
+    "flow_vp": at_most(0.01, "energy distance between samples of the probability flow and test points, VP"),
+    "flow_sub_vp": at_most(0.01, "the same with sub-VP"),
+    "flow_ve": at_most(0.01, "the same with VE"),
+    "data_to_data": no_band(
+        "energy distance between two sets of data points: differences below this are within sampling noise"
+    ),
+    "nll_vp": no_band("mean negative log-likelihood of test points under the VP flow, in nats"),
+    "entropy": between(0.285, 0.295, "entropy of the data, the lower bound of the negative log-likelihood"),
+    "round_trip": at_most(0.01, "RMS reconstruction error of test points after the flow to noise and back"),
 }
 profiles = {
-    "smoke": {"steps": 20, "width": 16, "judged": 50, "drawn": 100, "chain": 20, "fine": 8},
+    "smoke": {"steps": 20, "width": 16, "num_test": 50, "num_samples": 100, "sampling_steps": 20, "grid_size": 8},
     "gpu": {
-        "steps": 30_000, "batch": 4_096, "width": 256, "judged": 10_000, "drawn": 10_000, "chain": 1_000, "fine": 120,
+        "steps": 30_000, "batch_size": 4_096, "width": 256, "num_test": 10_000, "num_samples": 10_000,
+        "sampling_steps": 1_000, "grid_size": 120,
     },
 }  # fmt: skip
 
-EQUATIONS: dict[str, NoisingSDE] = {
+SDES: dict[str, NoisingSDE] = {
     "vp": variance_preserving(),
     "sub_vp": sub_variance_preserving(),
     "ve": variance_exploding(0.01, 20.0),
 }
 NAMES = {"vp": "VP", "sub_vp": "sub-VP", "ve": "VE"}
-GREY = PALETTE[7]  # of the data: points become pixels, which cannot follow the page from light to dark
-VIEW = (-1.6, 2.6, -1.15, 1.65)  # left, right, bottom and top of the pictures of the moons
+GREY = PALETTE[7]  # colour of the data; rasterised points cannot switch between light and dark mode
+VIEW = (-1.6, 2.6, -1.15, 1.65)  # left, right, bottom and top of the figures of the moons
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "moons"  # points in the plane: moons, rings, spirals, eight_gaussians, checkerboard, or a file of yours
-    steps: int = 5_000  # gradient steps
-    batch: int = 256  # points a step, new ones each time where they can be drawn
-    width: int = 96  # hidden units of the score network
-    lr: float = 4e-3  # Adam's largest learning rate, reached after a tenth of the steps
-    judged: int = 500  # points on which the density is judged
-    drawn: int = 1_500  # points drawn by each sampler
-    chain: int = 200  # steps of the reverse equation
-    fine: int = 40  # points a side of the picture of the density
+    data: PlaneData = "moons"  # points in the plane, or a file of your own
+    steps: Positive[int] = 5_000  # gradient steps
+    batch_size: Positive[int] = 256  # points per gradient step, new at each step for generated data
+    width: Positive[int] = 96  # hidden units of the score network
+    learning_rate: Positive[float] = 4e-3  # peak learning rate of Adam, reached after 10 % of the steps
+    num_test: Positive[int] = 500  # test points on which the density is evaluated
+    num_samples: Positive[int] = 1_500  # number of samples per sampler
+    sampling_steps: Positive[int] = 200  # steps of the reverse SDE
+    grid_size: Positive[int] = 40  # grid points per axis of the density figure
 
     def model(self) -> ScoreSDE:
-        """Trained at noise from 0.01 to 160 times the signal, evenly in its logarithm: all that the others need."""
-        return ScoreSDE(LevelMLP(2, self.width, reach=10.5), (2,), variance_exploding(0.01, 160.0))
+        """Trained at noise-to-signal ratios from 0.01 to 160, log-uniformly, which covers all three SDEs."""
+        return ScoreSDE(NoiseLevelMLP(2, self.width, reach=10.5), (2,), variance_exploding(0.01, 160.0))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        batches, unseen = self.points(run)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.lr))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False)
-        run.keep("warming", warming)
+        batches, test = self.load_points(run)
+        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
+        scheduler = OneCycleLR(
+            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        )
+        run.keep("scheduler", scheduler)
         for step, loss in descend(run, model, optimizer, batches):
-            warming.step()
+            scheduler.step()
             run.log(step, loss=loss)
 
         run.figure(
-            "equations",
-            draw_equations(),
-            "How much of the data is left, a(t), how much noise is in, b(t), and their ratio, on which alone the score "
-            "of x_t / a depends: one network, told the ratio, serves all three.",
+            "SDEs",
+            plot_sdes(),
+            "Signal scale a(t), noise scale b(t) and their ratio. The score of x_t / a depends on the ratio only, so "
+            "one network conditioned on the ratio serves all three SDEs.",
         )
-        result = self.judge_samples(run, model, unseen.x)
-        show_ways(run, model, unseen.x)
-        result |= self.judge_density(run, model, unseen.x[: self.judged])
+        result = self.evaluate_samples(run, model, test.x)
+        plot_trajectories(run, model, test.x)
+        result |= self.evaluate_density(run, model, test.x[: self.num_test])
         return result
 
-    def points(self, run: Run) -> tuple[Batches[Tensor], Split]:
-        """Batches to learn from, new points at every step if the data can be drawn, and points to be judged on."""
+    def load_points(self, run: Run) -> tuple[Batches[Tensor], Split]:
+        """Training batches, with new points at every step for generated data, and test points."""
         if self.data in TOYS:
-            unseen = TOYS[self.data](2 * self.drawn, seed=mix(run.seed, -1)).to(run.device)
-            batches: Batches[Tensor] = FreshPoints(TOYS[self.data], self.batch, self.steps, run.device)
+            test = TOYS[self.data](2 * self.num_samples, seed=mix(run.seed, -1)).to(run.device)
+            batches: Batches[Tensor] = FreshPoints(TOYS[self.data], self.batch_size, self.steps, run.device)
         else:
-            data = standardised(open_points(self.data)).to(run.device)
-            batches, unseen = data.train.batches(self.batch, self.steps), data.test
-        return batches, unseen
+            data = standardise_features(open_points(self.data)).to(run.device)
+            batches, test = data.train.batches(self.batch_size, self.steps), data.test
+        return batches, test
 
     @torch.no_grad()
-    def judge_samples(self, run: Run, model: ScoreSDE, unseen: Tensor) -> dict[str, float]:
-        """Samples of both ways back under each equation, drawn and measured."""
-        real, others = unseen.chunk(2)
-        floor = float(energy_distance(real, others))
-        clouds: dict[str, Tensor] = {}
-        for name, sde in EQUATIONS.items():
-            under = model.under(sde)
-            clouds[f"reverse_{name}"] = under.sample(self.drawn, steps=self.chain)
-            clouds[f"flow_{name}"] = under.sample_flow(self.drawn, steps=max(1, self.chain // 4), solver=heun)
-        far = {name: float(energy_distance(cloud, real)) for name, cloud in clouds.items()}
+    def evaluate_samples(self, run: Run, model: ScoreSDE, test: Tensor) -> dict[str, float]:
+        """Energy distances of samples of the reverse SDE and of the probability flow to test points, for each SDE."""
+        real, others = test.chunk(2)
+        samples: dict[str, Tensor] = {}
+        for name, sde in SDES.items():
+            model_of_sde = model.with_sde(sde)
+            samples[f"reverse_{name}"] = model_of_sde.sample(self.num_samples, steps=self.sampling_steps)
+            samples[f"flow_{name}"] = model_of_sde.sample_flow(
+                self.num_samples, steps=max(1, self.sampling_steps // 4), solver=heun
+            )
+        distances = {name: float(energy_distance(x, real)) for name, x in samples.items()}
         run.figure(
             "samples",
-            draw_samples(real.cpu(), {name: cloud.cpu() for name, cloud in clouds.items()}),
-            f"Above, the reverse equation in {self.chain} steps, noise on the way; below, the probability flow in "
-            f"{max(1, self.chain // 4)} steps of Heun's method, without. One network drew all six.",
+            plot_samples(real.cpu(), {name: x.cpu() for name, x in samples.items()}),
+            f"Samples of one network: the reverse SDE in {self.sampling_steps} steps (above) and the probability flow "
+            f"in {max(1, self.sampling_steps // 4)} steps of Heun's method (below).",
         )
-        return {**far, "data_to_data": floor}
+        return {**distances, "data_to_data": float(energy_distance(real, others))}
 
     @torch.no_grad()
-    def judge_density(self, run: Run, model: ScoreSDE, x: Tensor) -> dict[str, float]:
-        """The density of the flow beside the true one, where that is known."""
-        given = {name: model.under(sde).log_prob(x, steps=40) for name, sde in EQUATIONS.items()}
-        vp = model.under(EQUATIONS["vp"])
+    def evaluate_density(self, run: Run, model: ScoreSDE, x: Tensor) -> dict[str, float]:
+        """The log-density of the probability flow, and its gap to the true one where that is known."""
+        log_probs = {name: model.with_sde(sde).log_prob(x, steps=40) for name, sde in SDES.items()}
+        vp = model.with_sde(SDES["vp"])
         times = vp.times(60)
-        noise = follow(vp.sde, vp.score, x, times.flip(0))
-        back = follow(vp.sde, vp.score, noise, times)
+        noise = solve_probability_flow(vp.sde, vp.score, x, times.flip(0))
+        reconstruction = solve_probability_flow(vp.sde, vp.score, noise, times)
         result = {
-            "nll_vp": -float(given["vp"].mean()),
-            "round_trip": float((back - x).square().sum(1).mean().sqrt()),
+            "nll_vp": -float(log_probs["vp"].mean()),
+            "round_trip": float((reconstruction - x).square().sum(1).mean().sqrt()),
         }
-        if self.data != "moons":  # of other data the true density is not known
-            return {**result, **{f"gap_{name}": nan for name in given}, "entropy": nan}
+        if self.data != "moons":  # the true density is known for moons only
+            return {**result, **{f"gap_{name}": nan for name in log_probs}, "entropy": nan}
         truth = moons_log_prob(x)
-        gaps = {name: float((truth - log_prob).mean()) for name, log_prob in given.items()}
-        show_density(run, vp, self.fine)
+        gaps = {name: float((truth - log_prob).mean()) for name, log_prob in log_probs.items()}
+        plot_density(run, vp, self.grid_size)
         run.table(
             "density",
-            [{"equation": NAMES[name], "nats above the least": gap} for name, gap in gaps.items()],
-            caption="How far the flow's log-density of unseen points lies below the true one: a KL divergence.",
+            [{"SDE": NAMES[name], "KL divergence, nats": gap} for name, gap in gaps.items()],
+            caption="Mean difference between the true log-density and that of the flow on test points.",
         )
         return {**result, **{f"gap_{name}": gap for name, gap in gaps.items()}, "entropy": moons_entropy()}
 
 
 @dataclass(frozen=True)
 class Sample:
-    equation: Literal["vp", "sub_vp", "ve"] = "vp"  # along which equation
-    way: Literal["reverse", "flow"] = "flow"  # with noise on the way, or without
-    steps: int = 100  # of the sampler
-    count: int = 2_000  # how many points
+    sde: Literal["vp", "sub_vp", "ve"] = "vp"  # variance-preserving, sub-VP or variance-exploding SDE
+    sampler: Literal["reverse_sde", "probability_flow"] = "probability_flow"  # stochastic or deterministic sampling
+    steps: Positive[int] = 100  # sampling steps
+    num_samples: Positive[int] = 2_000  # number of points
 
     def __call__(self, model: ScoreSDE) -> Tensor:
-        under = model.under(EQUATIONS[self.equation])
-        if self.way == "flow":
-            return under.sample_flow(self.count, steps=self.steps, solver=heun)
-        return under.sample(self.count, steps=self.steps)
+        model = model.with_sde(SDES[self.sde])
+        if self.sampler == "probability_flow":
+            return model.sample_flow(self.num_samples, steps=self.steps, solver=heun)
+        return model.sample(self.num_samples, steps=self.steps)
 
 
-def draw_equations() -> "Figure":
+def plot_sdes() -> "Figure":
     figure, axes = subplots(1, 3, size=(11.0, 3.2))
     t = torch.linspace(0.005, 1, 200, dtype=torch.float64)
-    for (name, sde), colour in zip(EQUATIONS.items(), PALETTE, strict=False):
+    for (name, sde), colour in zip(SDES.items(), PALETTE, strict=False):
         for ax, values in zip(axes[0], (sde.scale(t), sde.std(t), sde.std(t) / sde.scale(t)), strict=True):
             ax.plot(t, values, color=colour, label=NAMES[name])
-    for ax, title in zip(axes[0], ("signal a(t)", "noise b(t)", "noise to signal, b / a"), strict=True):
+    for ax, title in zip(axes[0], ("signal a(t)", "noise b(t)", "noise-to-signal ratio b / a"), strict=True):
         ax.set(title=title, xlabel="t")
     axes[0, 1].set_yscale("log")
     axes[0, 2].set_yscale("log")
@@ -186,59 +193,60 @@ def draw_equations() -> "Figure":
     return figure
 
 
-def draw_samples(real: Tensor, clouds: dict[str, Tensor]) -> "Figure":
-    """Data at the left; a column for each equation, the reverse equation above and the flow below."""
+def plot_samples(real: Tensor, samples: dict[str, Tensor]) -> "Figure":
+    """Data at the left; a column for each SDE, the reverse SDE above and the probability flow below."""
     figure, axes = subplots(2, 4, size=(11.5, 4.6))
     cells = [(axes[row, 0], real, GREY, "data") for row in range(2)]
-    for column, name in enumerate(EQUATIONS, 1):
-        cells += [(axes[0, column], clouds[f"reverse_{name}"], PALETTE[0], NAMES[name])]
-        cells += [(axes[1, column], clouds[f"flow_{name}"], PALETTE[1], NAMES[name])]
+    for column, name in enumerate(SDES, 1):
+        cells += [(axes[0, column], samples[f"reverse_{name}"], PALETTE[0], NAMES[name])]
+        cells += [(axes[1, column], samples[f"flow_{name}"], PALETTE[1], NAMES[name])]
     left, right, bottom, top = VIEW
-    reach = real.abs().max() > 3  # data of one's own may lie elsewhere
+    is_outside = real.abs().max() > 3  # data of the user may need other limits
     for ax, cloud, colour, title in cells:
         ax.scatter(cloud[:, 0], cloud[:, 1], s=2, color=colour, linewidths=0, rasterized=True)
         ax.set(title=title, xticks=[], yticks=[])
-        if not reach:
+        if not is_outside:
             ax.set(xlim=(left, right), ylim=(bottom, top))
         ax.set_aspect("equal")
-    axes[0, 0].set_ylabel("reverse equation")
+    axes[0, 0].set_ylabel("reverse SDE")
     axes[1, 0].set_ylabel("probability flow")
     return figure
 
 
 @torch.no_grad()
-def show_ways(run: Run, model: ScoreSDE, real: Tensor) -> None:
-    """Ways of a few noises to the data: three flows drawn over one another, and the reverse equation of VP."""
+def plot_trajectories(run: Run, model: ScoreSDE, real: Tensor) -> None:
+    """Trajectories from noise to data: the probability flows of all SDEs, and the reverse SDE of VP."""
     figure, axes = subplots(1, 2, size=(10.5, 5.0))
     torch.manual_seed(run.seed)
     noise = torch.randn(10, 2).to(run.device)
     cloud = real[:1_500].cpu()
-    for ax, title in zip(axes[0], ("the flows of x / a", "the reverse equation of x, VP"), strict=True):
+    for ax, title in zip(axes[0], ("probability flows of x / a", "reverse SDE of x, VP"), strict=True):
         ax.scatter(cloud[:, 0], cloud[:, 1], s=3, color=GREY, alpha=0.5, linewidths=0, rasterized=True)
         ax.set(xlim=(-3.0, 3.6), ylim=(-2.8, 3.0), xlabel="x₁", ylabel="x₂", title=title)
         ax.set_aspect("equal")
-    for (name, sde), colour, width in zip(EQUATIONS.items(), PALETTE, (5.0, 2.5, 1.0), strict=False):
-        for index, way in enumerate(flow_ways(model.under(sde), noise)):
+    for (name, sde), colour, width in zip(SDES.items(), PALETTE, (5.0, 2.5, 1.0), strict=False):
+        for index, path in enumerate(flow_trajectories(model.with_sde(sde), noise)):
             label = NAMES[name] if index == 0 else None
-            axes[0, 0].plot(way[:, 0], way[:, 1], color=colour, linewidth=width, alpha=0.8, label=label)
-    vp = model.under(EQUATIONS["vp"])
-    ways = torch.stack(list(reverse_path(vp.sde, vp.score, noise[:4], vp.times(300))), 1).cpu()
-    for way, colour in zip(ways, PALETTE, strict=False):
-        axes[0, 1].plot(way[:, 0], way[:, 1], color=colour, linewidth=0.8, alpha=0.8)
-        axes[0, 1].plot(way[-1:, 0], way[-1:, 1], color=colour, marker="o", markersize=7)
+            axes[0, 0].plot(path[:, 0], path[:, 1], color=colour, linewidth=width, alpha=0.8, label=label)
+    vp = model.with_sde(SDES["vp"])
+    paths = torch.stack(list(reverse_sde_path(vp.sde, vp.score, noise[:4], vp.times(300))), 1).cpu()
+    for path, colour in zip(paths, PALETTE, strict=False):
+        axes[0, 1].plot(path[:, 0], path[:, 1], color=colour, linewidth=0.8, alpha=0.8)
+        axes[0, 1].plot(path[-1:, 0], path[-1:, 1], color=colour, marker="o", markersize=7)
     axes[0, 0].legend(loc="lower right")
     run.figure(
-        "ways",
+        "trajectories",
         figure,
-        "Left: ten noises carried to the data, in the scale of the data; the flows of all three equations are the same "
-        "curves, gone along at different paces. Right: four noises shaken all the way; dots are their ends.",
+        "Left: probability-flow trajectories from ten initial noises, in the scale of the data; the flows of all three "
+        "SDEs follow the same curves at different speeds. Right: four trajectories of the reverse SDE with their "
+        "endpoints.",
     )
 
 
-def flow_ways(model: ScoreSDE, noise: Tensor, steps: int = 120) -> Tensor:
-    """The ways (count, steps + 1, 2) of x / a along the flow, from where there is 19 times as much noise as signal."""
-    sde, field = model.sde, flow_field(model.sde, model.score)
-    first, last = time_of(sde, 19.0) ** 0.5, model.first**0.5
+def flow_trajectories(model: ScoreSDE, noise: Tensor, steps: int = 120) -> Tensor:
+    """Trajectories (count, steps + 1, 2) of x / a along the flow, from a noise-to-signal ratio of 19."""
+    sde, field = model.sde, probability_flow_field(model.sde, model.score)
+    first, last = time_at_noise_ratio(sde, 19.0) ** 0.5, model.first**0.5
     times = torch.linspace(first, last, steps + 1, dtype=torch.float64).square()
     states = [float(sde.scale(times[0])) * 19.0 * noise]
     for step in range(steps):
@@ -247,20 +255,25 @@ def flow_ways(model: ScoreSDE, noise: Tensor, steps: int = 120) -> Tensor:
 
 
 @torch.no_grad()
-def show_density(run: Run, model: ScoreSDE, fine: int) -> None:
-    """The density of the flow beside the true one, on a grid."""
+def plot_density(run: Run, model: ScoreSDE, grid_size: int) -> None:
+    """The density of the flow and the true density, on a grid."""
     left, right, bottom, top = VIEW
-    across, up = torch.linspace(left, right, fine), torch.linspace(bottom, top, fine)
-    rows = torch.cartesian_prod(up, across).flip(1)
+    x1, x2 = torch.linspace(left, right, grid_size), torch.linspace(bottom, top, grid_size)
+    rows = torch.cartesian_prod(x2, x1).flip(1)
     learned = model.log_prob(rows.to(run.device), steps=30).cpu().exp()
     truth = moons_log_prob(rows).exp()
     figure, axes = subplots(1, 2, size=(10.0, 3.7))
-    most = float(truth.max())
+    max_density = float(truth.max())
     for ax, density, title in zip(axes[0], (truth, learned), ("true density", "density of the flow, VP"), strict=True):
-        picture = ax.imshow(
-            density.reshape(fine, fine).numpy(), extent=VIEW, origin="lower", cmap=SEQUENTIAL, vmin=0, vmax=most
+        image = ax.imshow(
+            density.reshape(grid_size, grid_size).numpy(),
+            extent=VIEW,
+            origin="lower",
+            cmap=SEQUENTIAL,
+            vmin=0,
+            vmax=max_density,
         )
         ax.set(title=title, xticks=[], yticks=[])
         ax.grid(visible=False)
-    figure.colorbar(picture, ax=axes[0].tolist()).outline.set_visible(False)
-    run.figure("density", figure, "The flow carries a normal density to the data; no sample is drawn for the picture.")
+    figure.colorbar(image, ax=axes[0].tolist()).outline.set_visible(False)
+    run.figure("density", figure, "The density of the probability flow, computed by the change-of-variables formula.")

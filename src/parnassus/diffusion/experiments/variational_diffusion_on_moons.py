@@ -1,4 +1,4 @@
-"""A bound in continuous time beside the true entropy of the moons, with a learned noise schedule (book sec. 13.2.8)."""
+"""Variational diffusion model with a learned noise schedule: bound against entropy on moons (book sec. 13.2.8)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,157 +8,162 @@ from torch import Tensor
 
 from parnassus.data import Dataset, open_points
 from parnassus.data.densities import moons_entropy
+from parnassus.data.setting_types import PlaneData
 from parnassus.data.toy import moons
-from parnassus.diffusion.score_networks import LevelMLP
-from parnassus.diffusion.variational_diffusion import (
-    RisingCurve,
+from parnassus.diffusion.models.variational_diffusion import (
+    MonotoneCurve,
     VariationalDiffusion,
-    spread_times,
-    straight_curve,
+    linear_curve,
+    low_discrepancy_times,
 )
+from parnassus.diffusion.networks.score_networks import NoiseLevelMLP
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
-from parnassus.train import Run, SideBySide, at_most, between, reported
+from parnassus.train import Positive, Run, SideBySide, at_most, between, no_band
 
 covers = ("B13.2.8-2", "B13.2.7-4")
 expected = {
-    "bound": reported("nats a point that the model with the learned schedule needs at most, on fresh points"),
-    "bound_straight": reported("the same with the straight schedule"),
-    "standard_error": reported("of the first of these, from the finite number of draws"),
-    "entropy": reported("nats a point that the true density needs: no model needs less"),
-    "gap": between(-0.05, 0.2, "bound − entropy with the learned schedule: never below 0 but by chance"),
-    "variance_ratio": at_most(0.8, "variance of one draw of the bound, learned schedule over straight one"),
+    "bound": no_band("bound on the negative log-likelihood with the learned schedule, nats per test point"),
+    "bound_linear": no_band("the same with the linear schedule"),
+    "standard_error": no_band("standard error of the first bound from the finite number of draws"),
+    "entropy": no_band("entropy of the data in nats per point, the lower bound for every model"),
+    "gap": between(-0.05, 0.2, "bound minus entropy with the learned schedule; negative only by sampling noise"),
+    "variance_ratio": at_most(0.8, "variance of a single draw of the bound, learned schedule over linear schedule"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 16, "points": 2_000},
-    "gpu": {"steps": 60_000, "batch": 4_096, "width": 512, "layers": 5, "lr": 5e-4},
+    "smoke": {"steps": 10, "width": 16, "num_points": 2_000},
+    "gpu": {"steps": 60_000, "batch_size": 4_096, "width": 512, "num_layers": 5, "learning_rate": 5e-4},
 }
-NOISE = 0.05  # of the moons
-NAMES = ("learned", "straight")
+NOISE = 0.05  # standard deviation of the noise of the moons
+NAMES = ("learned", "linear")
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "moons"  # points in the plane: fresh moons, or any set or file of yours (of unknown entropy)
-    steps: int = 2_500  # gradient steps
-    batch: int = 256  # points a step
-    width: int = 96  # hidden units of the denoiser
-    layers: int = 3  # its layers
-    lr: float = 2e-3  # Adam's learning rate at first; it falls to 0
-    low: float = -9.0  # γ_0 at first: minus the log signal-to-noise ratio next to the data
-    high: float = 6.0  # γ_1 at first, where all is noise
-    points: int = 100_000  # of the moons, for training; a fifth as many for the test
+    data: PlaneData = "moons"  # points in the plane, or a file of your own; the entropy is known for moons only
+    steps: Positive[int] = 2_500  # gradient steps
+    batch_size: Positive[int] = 256  # points per gradient step
+    width: Positive[int] = 96  # hidden units of the denoiser
+    num_layers: Positive[int] = 3  # layers of the denoiser
+    learning_rate: Positive[float] = 2e-3  # initial learning rate of Adam, decayed linearly to 0
+    gamma_min: float = -9.0  # initial γ_0 = −log SNR at the data end
+    gamma_max: float = 6.0  # initial γ_1 = −log SNR at the noise end
+    num_points: Positive[int] = 100_000  # training points of the moons; the test set has a fifth as many
 
     def model(self, *, learned: bool) -> VariationalDiffusion:
-        denoiser = LevelMLP(2, self.width, layers=self.layers)
-        curve = RisingCurve() if learned else straight_curve
-        return VariationalDiffusion(denoiser, (2,), curve=curve, low=self.low, high=self.high)
+        denoiser = NoiseLevelMLP(2, self.width, layers=self.num_layers)
+        curve = MonotoneCurve() if learned else linear_curve
+        return VariationalDiffusion(denoiser, (2,), curve=curve, low=self.gamma_min, high=self.gamma_max)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = self.opened(run.seed)
+        data = self.load_points(run.seed)
         mean, std = data.train.x.mean(0), data.train.x.std(0)
-        unit = float(std.log().sum())  # nats that standardised points lack
-        train, unseen = ((split.x - mean) / std for split in (data.train, data.test))
+        log_scale = float(std.log().sum())  # log-determinant of the standardisation
+        train, test = ((split.x - mean) / std for split in (data.train, data.test))
         learned = run.build(self.model, learned=True)
-        models = SideBySide[VariationalDiffusion]({"learned": learned, "straight": self.model(learned=False)})
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.lr))
-        train, unseen = train.to(run.device), unseen.to(run.device)
+        models = SideBySide[VariationalDiffusion]({"learned": learned, "linear": self.model(learned=False)})
+        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
+        train, test = train.to(run.device), test.to(run.device)
         for step, _ in run.steps(self.steps):
-            optimizer.param_groups[0]["lr"] = self.lr * (1 - step / self.steps)
-            x = train[torch.randint(len(train), (self.batch,), device=run.device)]
+            optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
+            x = train[torch.randint(len(train), (self.batch_size,), device=run.device)]
             losses = {name: models.one(name).loss(x) for name in NAMES}
             run.update(optimizer, torch.stack([*losses.values()]).sum())
-            run.log(step, **{f"bound/{name}": loss.detach() + unit for name, loss in losses.items()})
+            run.log(step, **{f"bound/{name}": loss.detach() + log_scale for name, loss in losses.items()})
         run.publish(models.one("learned"))
         with torch.no_grad():
-            return self.judge(run, models, unseen, unit)
+            return self.evaluate(run, models, test, log_scale)
 
-    def opened(self, seed: int) -> Dataset:
-        """Moons without end, so that nothing can be learned by heart, or the data named."""
+    def load_points(self, seed: int) -> Dataset:
+        """A large set of moons, which prevents overfitting, or other data."""
         if self.data == "moons":
-            train = moons(self.points, noise=NOISE, seed=2 * seed)
-            test = moons(self.points // 5, noise=NOISE, seed=2 * seed + 1)
-            return Dataset("moons", train, test, (), "Two half circles, blurred.")
+            train = moons(self.num_points, noise=NOISE, seed=2 * seed)
+            test = moons(self.num_points // 5, noise=NOISE, seed=2 * seed + 1)
+            return Dataset("moons", train, test, (), "Two noisy half circles.")
         return open_points(self.data)
 
-    def judge(
-        self, run: Run, models: SideBySide[VariationalDiffusion], unseen: Tensor, unit: float
+    def evaluate(
+        self, run: Run, models: SideBySide[VariationalDiffusion], test: Tensor, log_scale: float
     ) -> dict[str, float]:
-        """The bound on unseen points, and how far single draws of it scatter."""
-        draws = {name: draw_bounds(models.one(name), unseen) + unit for name in NAMES}
-        self.show_schedules(run, models, unseen)
-        show_samples(run, models.one("learned"), unseen)
+        """The bound on test points, and the variance of its draws."""
+        draws = {name: sample_bounds(models.one(name), test) + log_scale for name in NAMES}
+        self.plot_schedules(run, models, test)
+        plot_samples(run, models.one("learned"), test)
         result = {
             "bound": float(draws["learned"].mean()),
-            "bound_straight": float(draws["straight"].mean()),
-            "standard_error": float(draws["learned"].mean(0).std() / len(unseen) ** 0.5),
-            "variance_ratio": scatter(models, unseen),
+            "bound_linear": float(draws["linear"].mean()),
+            "standard_error": float(draws["learned"].mean(0).std() / len(test) ** 0.5),
+            "variance_ratio": bound_variance_ratio(models, test),
         }
         lines = {name: run.curve(f"bound/{name}") for name in NAMES}
         if self.data == "moons":
             entropy = moons_entropy(noise=NOISE)
-            lines["entropy of the moons"] = ([0, self.steps], [entropy, entropy])
+            lines["entropy of the data"] = ([0, self.steps], [entropy, entropy])
             result |= {"entropy": entropy, "gap": result["bound"] - entropy}
-        figure = curves(lines, x_label="step", y_label="nats a point", smooth=True)
+        figure = curves(lines, x_label="step", y_label="nats per point", smooth=True)
         figure.axes[0].set_ylim(top=min(4.0, figure.axes[0].get_ylim()[1]))
         run.figure(
-            "bounds", figure, "The bound on −log p while training, one draw a point, and what no model can beat."
+            "bounds",
+            figure,
+            "The bound on the negative log-likelihood during training, estimated with one draw per point, and the "
+            "entropy of the data.",
         )
         return result
 
-    def show_schedules(self, run: Run, models: SideBySide[VariationalDiffusion], unseen: Tensor) -> None:
-        """Both schedules, and the size of a draw of the bound along them."""
-        t = torch.linspace(0, 1, 60, device=unseen.device)
+    def plot_schedules(self, run: Run, models: SideBySide[VariationalDiffusion], test: Tensor) -> None:
+        """Both schedules, and the size of the integrand of the bound along them."""
+        t = torch.linspace(0, 1, 60, device=test.device)
         levels = {name: models.one(name).level(t)[0] for name in NAMES}
         figure, axes = subplots(1, 2, size=(10, 3.9))
         for name, colour in zip(NAMES, PALETTE, strict=False):
             axes[0, 0].plot(t.cpu(), levels[name].cpu(), color=colour, label=name)
-            sizes = [draw_at(models.one(name), unseen[:2_000], float(time)) for time in t]
-            axes[0, 1].plot(t.cpu(), [size.square().mean().sqrt().cpu() for size in sizes], color=colour, label=name)
+            integrands = [sample_integrand(models.one(name), test[:2_000], float(time)) for time in t]
+            sizes = [integrand.square().mean().sqrt().cpu() for integrand in integrands]
+            axes[0, 1].plot(t.cpu(), sizes, color=colour, label=name)
         axes[0, 0].set(xlabel="time t", ylabel="γ(t) = −log SNR")
-        axes[0, 1].set(xlabel="time t", ylabel="RMS of a draw at t (nats)", ylim=(0, None))
+        axes[0, 1].set(xlabel="time t", ylabel="RMS of the integrand (nats)", ylim=(0, None))
         axes[0, 0].legend()
         run.figure(
             "schedules", figure,
-            "Left: the schedules. Right: how large a draw of the bound's integrand is at each time. The mean over t is "
-            "the same for both; the learned curve hurries through levels where there is little to pay, so that draws "
-            "come out more alike.",
+            "Left: the schedules. Right: RMS of the integrand of the bound at each time. The mean over t is the same "
+            "for both; the learned schedule spends less time at noise levels that contribute little, which reduces "
+            "the variance of the estimate.",
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Sample:
-    steps: int = 200  # steps from noise to data
-    count: int = 2_000  # how many points, standardised as in training
+    steps: Positive[int] = 200  # sampling steps
+    num_samples: Positive[int] = 2_000  # number of points, standardised as in training
 
     def __call__(self, model: VariationalDiffusion) -> Tensor:
-        return model.sample(self.count, steps=self.steps)
+        return model.sample(self.num_samples, steps=self.steps)
 
 
-def draw_at(model: VariationalDiffusion, x: Tensor, time: float) -> Tensor:
-    """One draw of the bound's integrand at this time for each point."""
+def sample_integrand(model: VariationalDiffusion, x: Tensor, time: float) -> Tensor:
+    """One draw of the integrand of the bound at this time for each point."""
     return model.terms(x, torch.full((len(x),), time, device=x.device), torch.randn_like(x)).diffusion
 
 
-def draw_bounds(model: VariationalDiffusion, x: Tensor, draws: int = 30) -> Tensor:
-    """(draws, points): independent draws of the whole bound, their times evenly spread over the points."""
-    return torch.stack([model.terms(x, spread_times(x), torch.randn_like(x)).nats for _ in range(draws)])
+def sample_bounds(model: VariationalDiffusion, x: Tensor, draws: int = 30) -> Tensor:
+    """(draws, points): independent draws of the bound, with low-discrepancy times over the points."""
+    return torch.stack([model.terms(x, low_discrepancy_times(x), torch.randn_like(x)).nats for _ in range(draws)])
 
 
-def scatter(models: SideBySide[VariationalDiffusion], x: Tensor) -> float:
-    """The variance of one draw of the learned model's bound along its own schedule, over that along a straight one."""
+def bound_variance_ratio(models: SideBySide[VariationalDiffusion], x: Tensor) -> float:
+    """The variance of a single draw of the learned model's bound along its schedule, over that along a linear one."""
     model = models.one("learned")
     low, high = model.ends.tolist()
-    straight = VariationalDiffusion(model.denoiser, (2,), low=low, high=high).to(x.device)
-    learned, plain = (draw_bounds(one, x)[0].var() for one in (model, straight))
-    return float(learned / plain)
+    linear = VariationalDiffusion(model.denoiser, (2,), low=low, high=high).to(x.device)
+    learned_variance, linear_variance = (sample_bounds(each, x)[0].var() for each in (model, linear))
+    return float(learned_variance / linear_variance)
 
 
-def show_samples(run: Run, model: VariationalDiffusion, unseen: Tensor) -> None:
+def plot_samples(run: Run, model: VariationalDiffusion, test: Tensor) -> None:
     figure, axes = subplots(1, 2, size=(9, 4))
-    clouds = {"unseen points": unseen[:2_000], "drawn in 200 steps": model.sample(2_000)}
+    clouds = {"test points": test[:2_000], "samples, 200 steps": model.sample(2_000)}
     for ax, (title, cloud), colour in zip(axes[0], clouds.items(), PALETTE, strict=False):
         points = cloud.cpu()
         ax.scatter(points[:, 0], points[:, 1], s=3, color=colour, linewidths=0, alpha=0.7, rasterized=True)
         ax.set(title=title, xlim=(-2.5, 2.5), ylim=(-2.5, 2.5), xticks=[], yticks=[], aspect="equal")
-    run.figure("samples", figure, "Unseen moons, and samples of the model with the learned schedule (standardised).")
+    run.figure("samples", figure, "Test points and samples of the model with the learned schedule (standardised).")

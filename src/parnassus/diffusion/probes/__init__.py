@@ -1,1 +1,1 @@
-"""Things to touch in diffusion: noise that turns into data, and fields that lead it there (book ch. 13)."""
+"""Probes of diffusion models: schedules, samplers, guidance, Langevin dynamics (book ch. 13)."""

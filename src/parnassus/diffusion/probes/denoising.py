@@ -1,25 +1,36 @@
-"""Things to touch: noise that turns into digits, and the way of one point out of the noise (book ch. 13)."""
+"""Probes of trained models: denoising of images, and the sampling trajectory of a point (book ch. 13)."""
 
 from typing import Annotated, cast
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas.marks import probe
-from parnassus.data import Dataset, open_data, standardised
-from parnassus.diffusion.ddpm import DDPM
+from parnassus.atlas.decorators import probe
+from parnassus.data import Dataset, open_data, standardise_features
+from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser
+from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.experiments import diffusion_on_digits, diffusion_on_moons
-from parnassus.diffusion.experiments.diffusion_on_digits import visible
-from parnassus.diffusion.guidance import clipped, guided_at_once, watched
-from parnassus.diffusion.oracles import MixtureOracle
-from parnassus.diffusion.samplers import ddim_path, even_grid
-from parnassus.diffusion.schedules import Schedule
-from parnassus.touch import Answer, Film, Numbers, Path, Pick, Plane, Point, Real, Whole
+from parnassus.diffusion.guidance import batched_classifier_free_guidance, clip_x0, record_x0
+from parnassus.diffusion.models.ddpm import DDPM
+from parnassus.diffusion.samplers.ddim import ddim_path
+from parnassus.diffusion.samplers.image_sampling import to_pixels
+from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.train.trained import Trained
+from parnassus.widgets import (
+    Animation,
+    Answer,
+    FloatSlider,
+    IntSlider,
+    Numbers,
+    Plane,
+    PointPicker,
+    Select,
+    Trajectories,
+)
 
-SAMPLES = 8  # drawn side by side
-WAYS = 6  # of one point, when the sampler adds noise
-REACH = 3.5  # of the plane, in standard deviations of the data
+SAMPLES = 8  # shown side by side
+TRAJECTORIES = 6  # from one start, if the sampler adds noise
+REACH = 3.5  # half the side of the plane, in standard deviations of the data
 
 
 def _model(trained: Trained) -> DDPM:
@@ -31,108 +42,110 @@ def _classes(trained: Trained) -> tuple[str, ...]:
 
 
 def _steps(trained: Trained) -> int:
-    return min(30, len(trained.once(_model).schedule))  # more looks no better and keeps the person waiting
+    return min(30, len(trained.compute_once(_model).schedule))  # more steps are slower without visible improvement
 
 
 @probe("diffusion_on_digits")
 @torch.no_grad()
-def watch_the_denoising(
+def denoising_animation(
     trained: Trained,
-    kind: Annotated[int, Pick("class", _classes)] = 3,
-    guidance: Annotated[float, Real("guidance scale s", 0.0, 8.0)] = 2.0,
-    steps: Annotated[int, Whole("DDIM steps", 1, _steps)] = 20,
-    seed: Annotated[int, Whole("noise to start from", 0, 999)] = 0,
+    kind: Annotated[int, Select("class", _classes)] = 3,
+    guidance: Annotated[float, FloatSlider("guidance scale s", 0.0, 8.0)] = 2.0,
+    steps: Annotated[int, IntSlider("DDIM steps", 1, _steps)] = 20,
+    seed: Annotated[int, IntSlider("seed of the initial noise", 0, 999)] = 0,
 ) -> list[Answer]:
-    """Eight samples on their way from noise to the class you ask for (book secs. 13.2, 13.3).
+    """Denoising of eight samples, from noise to the selected class (book secs. 13.2, 13.3).
 
-    Guidance 0 ignores the class, 1 takes the model at its word, more makes the samples more typical and more alike.
-    The digit is there early: find the step at which you can name it. Then see with how few steps it still works.
+    Guidance scale 0 ignores the class, 1 is the conditional model, larger values give more typical and more similar
+    samples. Find the step at which the digit becomes recognisable, and the smallest number of steps that suffices.
     """
-    model = trained.once(_model)
+    model = trained.compute_once(_model)
     label = torch.full((SAMPLES,), kind)
-    guide = guided_at_once(model.denoiser, label, guidance, null=model.classes)
-    denoiser, guesses = watched(clipped(guide, model.schedule), model.schedule)
+    guided = batched_classifier_free_guidance(model.denoiser, label, guidance, null=model.classes)
+    denoiser, predictions = record_x0(clip_x0(guided, model.schedule), model.schedule)
     grid = even_grid(len(model.schedule), steps)
     start = torch.randn(SAMPLES, *model.shape, generator=torch.Generator().manual_seed(seed))
     states = list(ddim_path(denoiser, model.schedule, start, grid=grid))
-    captions = _moments(model.schedule, grid)
+    captions = _captions(model.schedule, grid)
     return [
-        Film("From noise to an image", visible(torch.stack(states)), captions, about="The state x_t of the chain."),
-        Film(
-            "What the model expects to come out",
-            visible(torch.stack([*guesses, states[-1]])),
+        Animation("State of the chain", to_pixels(torch.stack(states)), captions, about="x_t, from noise to an image."),
+        Animation(
+            "Predicted clean image",
+            to_pixels(torch.stack([*predictions, states[-1]])),
             captions,
-            about="Its guess of the clean image from each state: wild from pure noise, then blurred, then sharp.",
+            about="The prediction x̂_0 at each step, blurred at high noise levels and sharp at low ones.",
         ),
     ]
 
 
-def _moments(schedule: Schedule, grid: Tensor) -> list[str]:
-    """A caption for the state at each kept step, last step first, and one for what was drawn."""
+def _captions(schedule: Schedule, grid: Tensor) -> list[str]:
+    """Captions of the states in sampling order, and of the final sample."""
     level = (1 - schedule.alpha_bar[grid]).sqrt().flip(0).tolist()
     steps = (grid + 1).flip(0).tolist()
     return [
         *(f"t = {t} of {len(schedule)}, noise level {noise:.2f}" for t, noise in zip(steps, level, strict=True)),
-        "drawn",
+        "sample",
     ]
 
 
 def _points(trained: Trained) -> Dataset:
-    return standardised(open_data(cast("diffusion_on_moons.Experiment", trained.experiment).data))
+    return standardise_features(open_data(cast("diffusion_on_moons.Experiment", trained.experiment).data))
 
 
-def _many_steps(trained: Trained) -> int:
-    return min(100, len(trained.once(_model).schedule))
+def _max_steps(trained: Trained) -> int:
+    return min(100, len(trained.compute_once(_model).schedule))
 
 
 def _plane(trained: Trained) -> Plane:
-    data = trained.once(_points)
-    return Plane((-REACH, REACH), (-REACH, REACH), data.train.x[:1_000], across_name="x₁", up_name="x₂")
+    data = trained.compute_once(_points)
+    return Plane((-REACH, REACH), (-REACH, REACH), data.train.x[:1_000], x_label="x₁", y_label="x₂")
 
 
-def _ground(trained: Trained) -> tuple[Tensor, Tensor]:
-    """The axis of a raster over the plane and the density of the data on it, each point blurred a little."""
-    points = trained.once(_points).train.x[:1_000]
-    oracle = MixtureOracle(trained.once(_model).schedule, points, torch.full((len(points),), 0.15))
+def _density_grid(trained: Trained) -> tuple[Tensor, Tensor]:
+    """The axis of a grid over the plane and a kernel density estimate of the data on it."""
+    points = trained.compute_once(_points).train.x[:1_000]
+    kde = MixtureDenoiser(trained.compute_once(_model).schedule, points, torch.full((len(points),), 0.15))
     axis = torch.linspace(-REACH, REACH, 61)
     rows = torch.cartesian_prod(axis, axis).flip(1)  # the second coordinate changes from row to row
-    first = torch.zeros(len(rows), dtype=torch.long)  # the chain's first step, where hardly any noise was added
-    return axis, oracle.log_prob(rows, first).exp().view(len(axis), len(axis))
+    first = torch.zeros(len(rows), dtype=torch.long)  # the first step, with hardly any noise
+    return axis, kde.log_prob(rows, first).exp().view(len(axis), len(axis))
 
 
 @probe("diffusion_on_moons")
 @torch.no_grad()
-def follow_the_noise(
+def sampling_trajectory(
     trained: Trained,
-    start: Annotated[tuple[float, float], Point("the noise to start from", _plane)] = (1.0, 1.0),
-    eta: Annotated[float, Real("noise on the way, η", 0.0, 1.0)] = 0.0,
-    steps: Annotated[int, Whole("steps", 1, _many_steps)] = 50,
+    start: Annotated[tuple[float, float], PointPicker("initial noise x_T", _plane)] = (1.0, 1.0),
+    eta: Annotated[float, FloatSlider("stochasticity η", 0.0, 1.0)] = 0.0,
+    steps: Annotated[int, IntSlider("steps", 1, _max_steps)] = 50,
 ) -> list[Answer]:
-    """Where a point of pure noise is led by the trained chain (book sec. 13.2.5).
+    """The sampling trajectory of a point under the trained model (book sec. 13.2.5).
 
-    Without noise on the way (η = 0) a start has one end: move it slowly and find the border where the end jumps from
-    one moon to the other. With η = 1 the same start may end anywhere on the data.
+    For η = 0 (DDIM) the sample is a function of the start: move it to find the border between the two moons. For η = 1
+    (DDPM) the same start may lead to any point of the data.
     """
-    model = trained.once(_model)
-    ways = WAYS if eta > 0 else 1
+    model = trained.compute_once(_model)
+    count = TRAJECTORIES if eta > 0 else 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same noise while the start moves
         path = ddim_path(
             model.denoiser,
             model.schedule,
-            torch.tensor([start]).expand(ways, 2),
+            torch.tensor([start]).expand(count, 2),
             grid=even_grid(len(model.schedule), steps),
             eta=eta,
         )
         states = torch.stack(list(path), 1)
-    axis, density = trained.once(_ground)
-    places = {"its way" if ways == 1 else f"way {number}": way for number, way in enumerate(states, 1)}
-    far = torch.cdist(states[:, -1], trained.once(_points).train.x).amin(1)
+    axis, density = trained.compute_once(_density_grid)
+    trajectories = {"trajectory" if count == 1 else f"trajectory {index}": path for index, path in enumerate(states, 1)}
+    nearest = torch.cdist(states[:, -1], trained.compute_once(_points).train.x).amin(1)
     numbers: dict[str, float | str] = {
-        "distance of the end to the nearest point of the data": float(far.max()),
-        "the furthest two ends are apart": float(torch.cdist(states[:, -1], states[:, -1]).max()),
+        "largest distance of a sample to the nearest data point": float(nearest.max()),
+        "largest distance between two samples": float(torch.cdist(states[:, -1], states[:, -1]).max()),
     }
     return [
-        Path("From noise to data", places, axis, axis, density, about="Level lines: where the data lie densely."),
-        Numbers("Where it ends", numbers, about="Of several ends, the furthest."),
+        Trajectories(
+            "From noise to data", trajectories, axis, axis, density, about="Level lines: density of the data."
+        ),
+        Numbers("Samples", numbers),
     ]

@@ -1,74 +1,81 @@
-"""Samplers side by side: the ways of one noise with equally many calls of an exact denoiser (book sec. 13.2.5)."""
+"""Probe comparing samplers at equal numbers of calls of an exact denoiser (book sec. 13.2.5)."""
 
 from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas.marks import probe
-from parnassus.diffusion.oracles import MixtureOracle
-from parnassus.diffusion.samplers import ddim_path, even_grid
-from parnassus.diffusion.schedules import cosine_schedule
-from parnassus.diffusion.solvers import dpm_path, heun_path
-from parnassus.touch import Answer, Bars, Numbers, Path, Plane, Point, Whole
+from parnassus.atlas.decorators import probe
+from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser
+from parnassus.diffusion.chain.schedules import cosine_schedule
+from parnassus.diffusion.samplers.ddim import ddim_path
+from parnassus.diffusion.samplers.dpm_solver import dpm_path
+from parnassus.diffusion.samplers.heun import heun_path
+from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.widgets import Answer, Bars, IntSlider, Numbers, Plane, PointPicker, Trajectories
 
-CHAIN, REACH, FINE = 200, 3.0, 61
+TIMESTEPS, REACH, FINE = 200, 3.0, 61
 MEANS = torch.tensor([[-1.5, -1.0], [1.5, -1.0], [0.0, 1.6]], dtype=torch.float64)
-ORACLE = MixtureOracle(cosine_schedule(CHAIN), MEANS, torch.full((3,), 0.25, dtype=torch.float64))
+DENOISER = MixtureDenoiser(cosine_schedule(TIMESTEPS), MEANS, torch.full((3,), 0.25, dtype=torch.float64))
 
 
 def _plane() -> Plane:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        points, _ = ORACLE.draw(300)
-    return Plane((-REACH, REACH), (-REACH, REACH), points.float(), across_name="x₁", up_name="x₂")
+        points, _ = DENOISER.draw(300)
+    return Plane((-REACH, REACH), (-REACH, REACH), points.float(), x_label="x₁", y_label="x₂")
 
 
 @probe()
 @torch.no_grad()
-def race_the_samplers(
-    start: Annotated[tuple[float, float], Point("the noise to start from", _plane())] = (0.6, -0.2),
-    calls: Annotated[int, Whole("calls of the denoiser", 1, 40)] = 9,
-    seed: Annotated[int, Whole("fresh noise of DDPM", 0, 99)] = 0,
+def compare_samplers(
+    start: Annotated[tuple[float, float], PointPicker("initial noise x_T", _plane())] = (0.6, -0.2),
+    calls: Annotated[int, IntSlider("calls of the denoiser", 1, 40)] = 9,
+    seed: Annotated[int, IntSlider("seed of the noise of DDPM", 0, 99)] = 0,
 ) -> list[Answer]:
-    """Four samplers lead one noise to the data, with equally many calls of the denoiser (book sec. 13.2.5).
+    """Trajectories of four samplers from one start, at equal numbers of denoiser calls (book sec. 13.2.5).
 
-    The denoiser is exact, so whatever goes wrong is the sampler's doing. Begin with 40 calls: three ways agree. Take
-    calls away and see which way leaves the exact one first. Starts near a border between two ends are the hardest.
+    The denoiser is exact, so all errors are discretisation errors. With 40 calls the deterministic samplers agree;
+    reduce the number of calls to see their errors. Starts near a border between two modes are the hardest.
     """
-    schedule = ORACLE.schedule
+    schedule = DENOISER.schedule
     noise = torch.tensor([start], dtype=torch.float64)
-    grid = even_grid(CHAIN, calls)
-    exact = _way(list(heun_path(ORACLE, schedule, noise)))
+    grid = even_grid(TIMESTEPS, calls)
+    exact = _trajectory(list(heun_path(DENOISER, schedule, noise)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        random = _way(list(ddim_path(ORACLE, schedule, noise, grid=grid, eta=1.0)))
-    ways = {
-        "the exact way": exact,
-        "DDIM": _way(list(ddim_path(ORACLE, schedule, noise, grid=grid))),
-        "Heun": _way(list(heun_path(ORACLE, schedule, noise, grid=even_grid(CHAIN, (calls + 1) // 2)))),
-        "DPM-Solver++": _way(list(dpm_path(ORACLE, schedule, noise, grid=grid))),
+        random = _trajectory(list(ddim_path(DENOISER, schedule, noise, grid=grid, eta=1.0)))
+    trajectories = {
+        "exact": exact,
+        "DDIM": _trajectory(list(ddim_path(DENOISER, schedule, noise, grid=grid))),
+        "Heun": _trajectory(list(heun_path(DENOISER, schedule, noise, grid=even_grid(TIMESTEPS, (calls + 1) // 2)))),
+        "DPM-Solver++": _trajectory(list(dpm_path(DENOISER, schedule, noise, grid=grid))),
         "DDPM": random,
     }
-    off = {name: float((way[-1] - exact[-1]).norm()) for name, way in ways.items() if name != "the exact way"}
+    deviations = {name: float((path[-1] - exact[-1]).norm()) for name, path in trajectories.items() if name != "exact"}
     line = torch.linspace(-REACH, REACH, FINE, dtype=torch.float64)
     up, across = torch.meshgrid(line, line, indexing="ij")
     level = torch.zeros(FINE * FINE, dtype=torch.long)
-    density = ORACLE.log_prob(torch.stack([across, up], -1).reshape(-1, 2), level).exp().view(FINE, FINE)
+    density = DENOISER.log_prob(torch.stack([across, up], -1).reshape(-1, 2), level).exp().view(FINE, FINE)
     numbers: dict[str, float | str] = {
         "calls of DDIM, DPM-Solver++ and DDPM": float(calls),
-        "calls of Heun, two a step but the last": 2.0 * ((calls + 1) // 2) - 1,
-        "end of the exact way": f"({float(exact[-1, 0]):.2f}, {float(exact[-1, 1]):.2f})",
+        "calls of Heun, two per step except the last": 2.0 * ((calls + 1) // 2) - 1,
+        "end of the exact trajectory": f"({float(exact[-1, 0]):.2f}, {float(exact[-1, 1]):.2f})",
     }
     return [
-        Path(
-            "From noise to data", ways, line.float(), line.float(), density.float(), about="Levels: the data's density."
+        Trajectories(
+            "From noise to data",
+            trajectories,
+            line.float(),
+            line.float(),
+            density.float(),
+            about="Level lines: density of the data.",
         ),
-        Bars("How far from the exact end", list(off), torch.tensor(list(off.values()))),
-        Numbers("In numbers", numbers, about="DDPM is random and has no exact end: its bar says how far noise led it."),
+        Bars("Distance to the exact end", list(deviations), torch.tensor(list(deviations.values()))),
+        Numbers("Calls", numbers, about="DDPM is stochastic and does not converge to the exact end."),
     ]
 
 
-def _way(states: list[Tensor]) -> Tensor:
-    """The states of one point as a path in the plane."""
+def _trajectory(states: list[Tensor]) -> Tensor:
+    """The states of one point as a trajectory in the plane."""
     return torch.cat(states).float()

@@ -1,1 +1,1 @@
-"""What is claimed of flows and autoregressive models, each statement with the number that decides it."""
+"""Claims about flows and autoregressive models, each with the numerical evidence that decides it."""

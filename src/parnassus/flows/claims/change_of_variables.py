@@ -1,4 +1,4 @@
-"""Claims about chains of invertible maps and the density they carry (book sec. 13.1)."""
+"""Claims about the change of variables along a chain of invertible maps (book sec. 13.1)."""
 
 from math import log
 
@@ -7,15 +7,15 @@ from torch import Tensor, nn
 from torch.distributions import Independent, Normal
 from torch.func import jacrev, vmap
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, claim, close, erratum
-from parnassus.flows.coupling import real_nvp
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal
+from parnassus.flows.coupling.real_nvp import real_nvp
 from parnassus.flows.flow import Chain, Flow, GaussianBase
 
 
-def bent(features: int = 2, *, layers: int = 4, seed: int = 0) -> Flow:
-    """A flow in float64 with weights at random, so that nothing is the identity."""
+def random_flow(features: int = 2, *, num_layers: int = 4, seed: int = 0) -> Flow:
+    """A Real NVP in float64 with random weights."""
     torch.manual_seed(seed)
-    chain = real_nvp(features, layers=layers, width=16, depth=1).double()
+    chain = real_nvp(features, num_layers=num_layers, width=16, num_hidden_layers=1).double()
     for parameter in chain.parameters():
         nn.init.normal_(parameter, std=0.4)
     return Flow(chain, GaussianBase((features,)).double())
@@ -25,17 +25,17 @@ def jacobians(transform: nn.Module, z: Tensor) -> Tensor:
     """∂T/∂z of each example, by autograd."""
 
     def one(point: Tensor) -> Tensor:
-        moved: Tensor = transform(point[None])[0][0]
-        return moved
+        x: Tensor = transform(point[None])[0][0]
+        return x
 
-    found: Tensor = vmap(jacrev(one))(z)
-    return found
+    matrices: Tensor = vmap(jacrev(one))(z)
+    return matrices
 
 
 @claim("B13.1-4")
-def a_chain_is_undone_in_the_opposite_order() -> Evidence:
-    """T⁻¹ = T_1⁻¹ ∘ … ∘ T_K⁻¹ brings every point back; the inverses in the order of T do not (book sec. 13.1)."""
-    flow = bent(6, layers=6)
+def a_chain_is_inverted_in_reverse_order() -> Evidence:
+    """T⁻¹ = T_1⁻¹ ∘ … ∘ T_K⁻¹ inverts T; the inverses in the order of T do not (book sec. 13.1)."""
+    flow = random_flow(6, num_layers=6)
     chain = flow.transform
     assert isinstance(chain, Chain)
     z = torch.randn(200, 6, dtype=torch.float64)
@@ -43,21 +43,21 @@ def a_chain_is_undone_in_the_opposite_order() -> Evidence:
         x, _ = chain(z)
         wrong = x
         for transform in chain:
-            wrong, _ = transform.inverse(wrong)  # type: ignore[operator]  # an Invertible, which nn.Module cannot say
-        back, there = chain.inverse(x)[0], chain(chain.inverse(z)[0])[0]
+            wrong, _ = transform.inverse(wrong)  # type: ignore[operator]  # an Invertible; nn.Module does not declare it
+        z_back, x_back = chain.inverse(x)[0], chain(chain.inverse(z)[0])[0]
         single = chain.float()
         return all_of(
-            there_and_back=close(back, z, atol=1e-10),
-            back_and_there=close(there, z, atol=1e-10),
+            inverse_of_forward=close(z_back, z, atol=1e-10),
+            forward_of_inverse=close(x_back, z, atol=1e-10),
             in_float32=close(single.inverse(single(z.float())[0])[0], z, atol=1e-4),
-            wrong_order=at_least((wrong - z).abs().max(), 0.1),
+            wrong_order=greater_equal((wrong - z).abs().max(), 0.1),
         )
 
 
 @claim("B13.1-5")
 def log_determinants_add_up_along_a_chain() -> Evidence:
-    """Σ_k log |det J_{T_k}(z_{k−1})| is autograd's log |det J_T|, and det J_T det J_{T⁻¹} = 1 (book eqs. 13.3-13.4)."""
-    flow = bent(4, layers=5)
+    """Σ_k log |det J_{T_k}(z_{k−1})| = log |det J_T| by autograd, and det J_T det J_{T⁻¹} = 1 (book eqs. 13.3-13.4)."""
+    flow = random_flow(4, num_layers=5)
     chain = flow.transform
     assert isinstance(chain, Chain)
     z = torch.randn(30, 4, dtype=torch.float64)
@@ -75,35 +75,35 @@ def log_determinants_add_up_along_a_chain() -> Evidence:
 
 @claim("B13.1-5")
 def the_density_of_a_flow_integrates_to_one() -> Evidence:
-    """p_z(T⁻¹(x)) |det J_{T⁻¹}(x)| has mass 1, whatever T; without the determinant it does not (book eq. 13.2)."""
-    flow = bent()
+    """∫ p_z(T⁻¹(x)) |det J_{T⁻¹}(x)| dx = 1; without the determinant the integral is not 1 (book eq. 13.2)."""
+    flow = random_flow()
     line = torch.linspace(-12, 12, 601, dtype=torch.float64)
     with torch.no_grad():
         grid = torch.cartesian_prod(line, line)
         z, _ = flow.transform.inverse(grid)
         cell = (line[1] - line[0]) ** 2
         mass = flow.log_prob(grid).exp().sum() * cell
-        forgotten = flow.base().log_prob(z).exp().sum() * cell
-    return all_of(mass=close(mass, 1.0, atol=1e-4), without_determinant=at_least((forgotten - 1).abs(), 0.05))
+        mass_without = flow.base().log_prob(z).exp().sum() * cell
+    return all_of(mass=close(mass, 1.0, atol=1e-4), without_determinant=greater_equal((mass_without - 1).abs(), 0.05))
 
 
 @claim("B13.1-5")
-def samples_fall_where_the_density_says() -> Evidence:
-    """Counts of T(z) in cells are the integrals of p_x over them (book eqs. 13.1-13.2)."""
-    flow, count, fine = bent(), 200_000, 8
+def samples_follow_the_density() -> Evidence:
+    """The fractions of samples T(z) in cells agree with the integrals of p_x (book eqs. 13.1-13.2)."""
+    flow, count, fine = random_flow(), 200_000, 8
     edges = torch.linspace(-4, 4, 17, dtype=torch.float64)
     cell = float(edges[1] - edges[0])
     inside = (torch.arange(fine, dtype=torch.float64) + 0.5) * cell / fine
     line = (edges[:-1, None] + inside).flatten()
     with torch.no_grad():
-        drawn, log_prob = flow.sample_with_log_prob(count)
-        counted = torch.histogramdd(drawn, [edges, edges]).hist / count
+        samples, log_prob = flow.sample_with_log_prob(count)
+        fractions = torch.histogramdd(samples, [edges, edges]).hist / count
         density = flow.log_prob(torch.cartesian_prod(line, line)).exp().view(16, fine, 16, fine)
         mass = density.mean((1, 3)) * cell**2
-        errors = (counted - mass) / (mass / count).sqrt().clamp(min=1e-4)
+        errors = (fractions - mass) / (mass / count).sqrt().clamp(min=1e-4)
         return all_of(
             cells_in_standard_errors=close(errors, 0.0, atol=5.0),
-            own_density=close(log_prob, flow.log_prob(drawn), atol=1e-9),
+            own_density=close(log_prob, flow.log_prob(samples), atol=1e-9),
         )
 
 
@@ -115,8 +115,8 @@ def wide_normal() -> tuple[float, float, float]:
 
 
 @claim("B13.1-6")
-def the_mean_nll_less_the_entropy_is_the_divergence() -> Evidence:
-    """The loss of a flow on many draws from q, less entropy(q), is KL(q ‖ p_x) (book eqs. 13.5-13.9)."""
+def the_mean_nll_minus_the_entropy_is_the_kl_divergence() -> Evidence:
+    """The loss of a flow on samples of q minus entropy(q) estimates KL(q ‖ p_x) (book eqs. 13.5-13.9)."""
     torch.manual_seed(0)
     count = 200_000
     q = Independent(Normal(torch.tensor([0.5, -1.0]).double(), torch.tensor([2.0, 0.7]).double()), 1)
@@ -127,27 +127,27 @@ def the_mean_nll_less_the_entropy_is_the_divergence() -> Evidence:
 
 
 @claim("B13.1-6")
-def the_base_hears_of_the_first_term_only() -> Evidence:
-    """∂/∂ψ of the loss is that of −log p_z(T⁻¹(x)); the determinant does not hold ψ at all (book eq. 13.9)."""
+def base_parameters_enter_the_first_term_only() -> Evidence:
+    """∂/∂ψ of the loss is that of −log p_z(T⁻¹(x)); the determinant does not depend on ψ (book eq. 13.9)."""
     torch.manual_seed(0)
-    flow = bent()
-    flow = Flow(flow.transform, GaussianBase((2,), learned=True).double())  # type: ignore[arg-type]  # a module
+    flow = random_flow()
+    flow = Flow(flow.transform, GaussianBase((2,), trainable=True).double())  # type: ignore[arg-type]  # a module
     x = torch.randn(50, 2, dtype=torch.float64) + 1
     psi = list(flow.base.parameters())
-    whole = torch.autograd.grad(flow.loss(x), psi)
+    of_the_loss = torch.autograd.grad(flow.loss(x), psi)
     z, log_det = flow.transform.inverse(x)
-    first = torch.autograd.grad(-flow.base().log_prob(z.detach()).mean(), psi)
+    of_the_first_term = torch.autograd.grad(-flow.base().log_prob(z.detach()).mean(), psi)
     of_the_determinant = torch.autograd.grad(log_det.mean(), psi, allow_unused=True)
     return all_of(
-        mean=close(whole[0], first[0], atol=1e-13),
-        log_std=close(whole[1], first[1], atol=1e-13),
-        not_in_the_determinant=close(float(sum(slope is not None for slope in of_the_determinant)), 0.0),
+        mean=close(of_the_loss[0], of_the_first_term[0], atol=1e-13),
+        log_std=close(of_the_loss[1], of_the_first_term[1], atol=1e-13),
+        not_in_the_determinant=close(float(sum(gradient is not None for gradient in of_the_determinant)), 0.0),
     )
 
 
 @erratum("B13.1-6", printed="KL = −E_q[log p_z + log|det|] + entropy(q)", right="… − entropy(q)")
 def the_entropy_is_subtracted() -> Correction:
-    """Its eq. 13.8 adds what 13.7 subtracts: for q = N(0, 4) and x = z that gives 5.03 for 0.807 (book eq. 13.8)."""
+    """Eq. 13.8 adds the entropy that 13.7 subtracts: q = N(0, 4) and x = z give 5.03, not 0.807 (book eq. 13.8)."""
     expected, entropy, divergence = wide_normal()
     return Correction(
         printed=close(-expected + entropy, divergence, atol=1e-6),
@@ -156,9 +156,9 @@ def the_entropy_is_subtracted() -> Correction:
 
 
 @erratum("B13.1-6", printed="−(1/N) Σ log p_z + log|det|", right="−(1/N) Σ [log p_z + log|det|]")
-def sign_and_mean_belong_to_both_terms() -> Correction:
-    """Without brackets the minus sign takes the first term only: its loss is not the NLL (book eq. 13.9)."""
-    flow = bent()
+def sign_and_mean_apply_to_both_terms() -> Correction:
+    """Without brackets sign and mean apply to the first term only, and the loss is not the NLL (book eq. 13.9)."""
+    flow = random_flow()
     with torch.no_grad():
         x = torch.randn(500, 2, dtype=torch.float64)
         z, log_det = flow.transform.inverse(x)

@@ -1,4 +1,4 @@
-"""A continuous flow learns two moons: noise follows a differential equation to the data (book sec. 13.1)."""
+"""Continuous normalising flow on two moons: density, trajectories, trace estimates (book sec. 13.1)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,124 +7,138 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
+from parnassus.data import open_points, standardise_features
 from parnassus.data.densities import moons_log_prob
-from parnassus.flows.continuous import ContinuousTransform, TimeField
-from parnassus.flows.experiments.residual_flow_on_moons import likelihood, moons_or, show_density
+from parnassus.data.loading import toy_dataset
+from parnassus.data.setting_types import PlaneData
+from parnassus.data.toy import moons
+from parnassus.flows.evaluation import nll_and_divergence, round_trip_error
+from parnassus.flows.figures import plot_density_and_samples
 from parnassus.flows.flow import Flow, GaussianBase
-from parnassus.flows.traces import random_signs, unit_directions
+from parnassus.flows.residual.continuous_flow import ContinuousTransform, TimeDependentField
+from parnassus.flows.residual.jacobian_traces import rademacher_directions, unit_directions
 from parnassus.layers import mlp
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, curves, subplots
-from parnassus.train import Run, at_most, between, descend, reported
+from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 covers = ("B13.1-13",)
 expected = {
-    "test_nll": at_most(0.65, "−log p(x) of an unseen point, in nats"),
-    "divergence": at_most(0.35, "how far above the true −log p(x) of the same points that is: KL(q ‖ p)"),
-    "mass": between(0.99, 1.01, "the density summed over a fine grid"),
-    "round_trip": at_most(2e-3, "how far a sample lands from itself after the way back and forth, at worst"),
-    "evaluations": reported("evaluations of the field for a density with a tolerance of 1e-5"),
-    "spread_of_one_sign": reported("standard deviation of a log-density with one random direction a trace, in nats"),
-    "bias_of_one_sign": between(-4.5, 4.5, "the mean error of these log-densities, in standard errors"),
+    "test_nll": at_most(0.65, "mean −log p(x) of test points, in nats"),
+    "divergence": at_most(0.35, "KL(q ‖ p) from the true density q, estimated on the test points"),
+    "mass": between(0.99, 1.01, "integral of the learned density over a grid"),
+    "round_trip": at_most(2e-3, "largest error |T(T⁻¹(x)) − x| over samples"),
+    "evaluations": no_band("evaluations of the vector field per density with tolerance 1e-5"),
+    "std_of_one_direction": no_band("standard deviation of a log-density with one random direction, in nats"),
+    "bias_of_one_direction": between(-4.5, 4.5, "mean error of these log-densities, in standard errors"),
 }
-profiles = {"smoke": {"steps": 4, "width": 8, "grid": 40, "draws": 10}, "gpu": {"steps": 4_000, "tolerance": 1e-4}}
+profiles = {
+    "smoke": {"steps": 4, "width": 8, "grid_size": 40, "num_draws": 10},
+    "gpu": {"steps": 4_000, "tolerance": 1e-4},
+}
 
-MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+TIMES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "moons"  # points in the plane: moons, eight_gaussians, checkerboard, rings, spirals, or a file of yours
-    steps: int = 600  # gradient steps
-    batch: int = 256  # points a step
-    width: int = 64  # sine waves in each of two hidden layers of the field
-    tolerance: float = 1e-3  # of the solver while training; 1e-5 afterwards
-    lr: float = 1e-2  # Adam's largest learning rate, reached after a tenth of the steps
-    grid: int = 120  # places along a side where densities are drawn
-    draws: int = 100  # estimates of each log-density with one random direction
+    data: PlaneData = "moons"  # points in the plane, or a file
+    steps: Positive[int] = 600  # gradient steps
+    batch_size: Positive[int] = 256  # points per gradient step
+    width: Positive[int] = 64  # units of the two hidden layers of the vector field
+    tolerance: Positive[float] = 1e-3  # tolerance of the solver in training; evaluation uses 1e-5
+    learning_rate: Positive[float] = 1e-2  # maximum learning rate of Adam, reached after 10 % of the steps
+    grid_size: Positive[int] = 120  # points per side of the grid of densities
+    num_draws: Positive[int] = 100  # trace estimates per log-density
 
     def model(self) -> Flow:
-        field = TimeField(mlp((3, self.width, self.width, 2), activation=torch.sin))
+        field = TimeDependentField(mlp((3, self.width, self.width, 2), activation=torch.sin))
         return Flow(ContinuousTransform(field, tolerance=self.tolerance), GaussianBase((2,)))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = moons_or(self.data).to(run.device)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.lr))
-        warming = OneCycleLR(optimizer, self.lr, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False)
-        run.keep("warming", warming)
+        if self.data == "moons":  # many points in their own units, so that the true density applies
+            data = toy_dataset("moons", moons, train=50_000, test=10_000)
+        else:
+            data = standardise_features(open_points(self.data))
+        data = data.to(run.device)
+        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
+        schedule = OneCycleLR(
+            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        )
+        run.keep("schedule", schedule)
         flow = transform_of(model)
-        evaluations = Evaluations(flow)
-        for step, loss in descend(run, model, optimizer, data.train.batches(self.batch, self.steps)):
-            warming.step()
-            run.log(step, loss=loss, evaluations=evaluations.since())
+        evaluations = EvaluationCounter(flow)
+        for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
+            schedule.step()
+            run.log(step, loss=loss, evaluations=evaluations.read_and_reset())
 
-        truth = moons_log_prob if self.data == "moons" else None
+        true_log_prob = moons_log_prob if self.data == "moons" else None
         with torch.no_grad():
             flow.tolerance = 1e-5
-            evaluations.since()
-            numbers = likelihood(model, data.test.x[:2_000], truth)
-            needed = evaluations.since()
-            mass = show_density(run, model, data, self.grid, truth)
-            x = model.sample(500)
-            again, _ = flow(flow.inverse(x)[0])
-            show_paths(run, flow, data.test.x)
+            evaluations.read_and_reset()
+            metrics = nll_and_divergence(model, data.test.x[:2_000], true_log_prob)
+            num_evaluations = evaluations.read_and_reset()
+            figure, mass = plot_density_and_samples(model, data, self.grid_size, true_log_prob)
+            run.figure("density", figure, "The learned density and 2,000 samples.")
+            error = round_trip_error(model, model.sample(500))
+            plot_trajectories(run, flow, data.test.x)
             return {
-                **numbers,
+                **metrics,
                 "mass": mass,
-                "round_trip": float((again - x).abs().max()),
-                "evaluations": needed,
+                "round_trip": error,
+                "evaluations": num_evaluations,
                 **self.estimate_traces(run, model, data.test.x[:50]),
             }
 
     def estimate_traces(self, run: Run, model: Flow, x: Tensor) -> dict[str, float]:
-        """The density with one random direction for each trace, against the exact one."""
+        """Log-densities with random directions for the traces, compared with the exact ones."""
         flow, exact = transform_of(model), model.log_prob(x)
         counts = [1, 2, 4, 8, 16]
-        spreads = []
+        stds = []
         for count in counts:
-            flow.directions = partial(random_signs, count=count)
-            found = model.log_prob(x.repeat(self.draws, 1)).view(self.draws, -1)
-            spreads.append(float(found.std(0).mean()))
+            flow.directions = partial(rademacher_directions, count=count)
+            estimates = model.log_prob(x.repeat(self.num_draws, 1)).view(self.num_draws, -1)
+            stds.append(float(estimates.std(0).mean()))
             if count == 1:
-                off = (found - exact).mean(1)
+                errors = (estimates - exact).mean(1)
         flow.directions = unit_directions
-        ideal = [spreads[0] / count**0.5 for count in counts]
+        ideal = [stds[0] / count**0.5 for count in counts]
         figure = curves(
-            {"measured": (counts, spreads), "as 1/√count": (counts, ideal)},
-            x_label="random directions", y_label="spread of a log-density in nats", log_x=True, log_y=True,
+            {"measured": (counts, stds), "1/√count": (counts, ideal)},
+            x_label="random directions", y_label="standard deviation of a log-density (nats)", log_x=True, log_y=True,
         )  # fmt: skip
         run.figure(
             "traces",
             figure,
-            "Traces from random signs instead of all coordinates: no bias, and noise that falls with their number. In "
-            "the plane two exact products do the same; in a thousand dimensions they would be a thousand.",
+            "Traces estimated with random directions are unbiased, with standard deviation proportional to 1/√count. "
+            "The exact trace needs one product per coordinate: two in the plane, a thousand in a thousand dimensions.",
         )
         return {
-            "spread_of_one_sign": spreads[0],
-            "bias_of_one_sign": float(off.mean()) / (float(off.std()) / self.draws**0.5),
+            "std_of_one_direction": stds[0],
+            "bias_of_one_direction": float(errors.mean()) / (float(errors.std()) / self.num_draws**0.5),
         }
 
 
 @dataclass(frozen=True)
 class Sample:
-    count: int = 2_000  # how many points
+    num_samples: Positive[int] = 2_000  # number of points
 
     def __call__(self, model: Flow) -> Tensor:
-        return model.sample(self.count)
+        return model.sample(self.num_samples)
 
 
-class Evaluations:
-    """How often the field of a flow was asked since one last looked."""
+class EvaluationCounter:
+    """Counts the evaluations of the vector field of a flow."""
 
     def __init__(self, flow: ContinuousTransform) -> None:
         self._count = 0
-        flow.field.register_forward_hook(self._seen)
+        flow.field.register_forward_hook(self._increment)
 
-    def since(self) -> float:
+    def read_and_reset(self) -> float:
         count, self._count = self._count, 0
         return float(count)
 
-    def _seen(self, *_: object) -> None:
+    def _increment(self, *_: object) -> None:
         self._count += 1
 
 
@@ -133,17 +147,17 @@ def transform_of(model: Flow) -> ContinuousTransform:
     return model.transform
 
 
-def show_paths(run: Run, flow: ContinuousTransform, real: Tensor) -> None:
-    """A cloud of noise at five moments, and the ways of some of its points."""
+def plot_trajectories(run: Run, flow: ContinuousTransform, real: Tensor) -> None:
+    """Noise samples at five times, and the trajectories of some of them."""
     noise = torch.randn(2_000, 2, device=run.device)
-    states = flow.path(noise, MOMENTS).cpu().numpy()
+    states = flow.path(noise, TIMES).cpu().numpy()
     colour = (noise[:, 0].argsort().argsort().float() / len(noise)).cpu().numpy()
-    figure, axes = subplots(1, len(MOMENTS), size=(11.5, 2.7))
-    for ax, cloud, t in zip(axes[0], states, MOMENTS, strict=True):
+    figure, axes = subplots(1, len(TIMES), size=(11.5, 2.7))
+    for ax, cloud, t in zip(axes[0], states, TIMES, strict=True):
         ax.scatter(cloud[:, 0], cloud[:, 1], s=2, c=colour, cmap="viridis", linewidths=0, rasterized=True)
         ax.set(title=f"t = {t:g}", xticks=[], yticks=[])
     run.figure(
-        "moments", figure, "Noise becomes moons; a point keeps the colour that it has at t = 0, from left to right."
+        "states", figure, "Samples from noise (t = 0) to data (t = 1), coloured by their first coordinate at t = 0."
     )
 
     times = torch.linspace(0, 1, 60).tolist()
@@ -159,8 +173,8 @@ def show_paths(run: Run, flow: ContinuousTransform, real: Tensor) -> None:
     ax.set_aspect("equal")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     run.figure(
-        "paths",
+        "trajectories",
         figure,
-        "Forty ways from noise to data, over the data in grey. Lines may cross in this picture, where time is not "
-        "seen; two points are never at one place at the same time.",
+        "Forty trajectories from noise to data, with the data in grey. Trajectories may cross in this projection, but "
+        "not in space and time.",
     )

@@ -1,11 +1,11 @@
-"""Claims about Gaussian processes, their kernels and their paths (book sec. 15.1)."""
+"""Claims about Gaussian processes, their kernels and sample paths (book sec. 15.1)."""
 
 import torch
 from scipy.stats import ks_2samp, kstest
 from torch import Tensor
 
-from parnassus.atlas import Evidence, accepts, all_of, at_least, at_most, claim, close, rate, rejects
-from parnassus.kernels.covariance import (
+from parnassus.atlas import Evidence, accepts, all_of, claim, close, greater_equal, less_equal, rate, rejects
+from parnassus.kernels.gaussian_processes.covariance import (
     RBF,
     Brownian,
     FeatureKernel,
@@ -16,18 +16,18 @@ from parnassus.kernels.covariance import (
     Scaled,
     Sum,
 )
-from parnassus.kernels.gp_regression import GPRegression
-from parnassus.kernels.process import GaussianProcess, brownian_paths
+from parnassus.kernels.gaussian_processes.gp_regression import GPRegression
+from parnassus.kernels.gaussian_processes.process import GaussianProcess, brownian_paths
 
 FINE = 512
-"""Steps of the unit interval on which paths are drawn."""
+"""Steps of the unit interval on which paths are sampled."""
 
 
 def source(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def scattered(count: int, dim: int, seed: int = 0) -> Tensor:
+def sample_points(count: int, dim: int, seed: int = 0) -> Tensor:
     return torch.randn(count, dim, dtype=torch.float64, generator=source(seed))
 
 
@@ -46,17 +46,17 @@ def bent_mean(x: Tensor) -> Tensor:
 
 @claim("B15.1-1")
 @torch.no_grad()
-def draws_return_mean_and_kernel() -> Evidence:
-    """Mean and covariance of S draws miss μ and K by an amount that falls as 1/√S (book sec. 15.1)."""
-    x, kernel = scattered(6, 2), Scaled(RBF(), 2.0)
+def samples_have_the_mean_and_kernel_of_the_process() -> Evidence:
+    """Mean and covariance of S samples differ from μ and K by O(1/√S) (book sec. 15.1)."""
+    x, kernel = sample_points(6, 2), Scaled(RBF(), 2.0)
     process = GaussianProcess(kernel, bent_mean)
     counts, groups, sources = [50, 200, 800, 3_200], 20, source()
     means, covariances = [], []
     for count in counts:
-        drawn = process.sample(x, groups * count, generator=sources).values.view(groups, count, -1)
-        away = drawn - bent_mean(x)
-        means.append((drawn.mean(1) - bent_mean(x)).square().mean().sqrt())
-        covariances.append((away.mT @ away / count - kernel(x)).square().mean().sqrt())
+        samples = process.sample(x, groups * count, generator=sources).values.view(groups, count, -1)
+        deviations = samples - bent_mean(x)
+        means.append((samples.mean(1) - bent_mean(x)).square().mean().sqrt())
+        covariances.append((deviations.mT @ deviations / count - kernel(x)).square().mean().sqrt())
     first = process.sample(x, 20_000, generator=sources).values[:, 0]
     standard = (first - bent_mean(x)[0]) / kernel.diagonal(x)[0].sqrt()
     return all_of(
@@ -69,18 +69,18 @@ def draws_return_mean_and_kernel() -> Evidence:
 @claim("B15.1-2")
 @torch.no_grad()
 def brownian_motion_by_two_samplers() -> Evidence:
-    """Var y(t) = t and Cov(y(s), y(t)) = min(s, t), by Cholesky root and by sums of increments (book fig. 15.1)."""
+    """Var y(t) = t and Cov(y(s), y(t)) = min(s, t), by Cholesky factor and by sums of increments (book fig. 15.1)."""
     times, count = torch.linspace(0.1, 2, 20, dtype=torch.float64), 40_000
     by_root = GaussianProcess(Brownian()).sample(times[:, None], count, generator=source()).values
     by_sums = brownian_paths(times, count, generator=source(1))
-    law = torch.minimum(times[:, None], times)
+    kernel = torch.minimum(times[:, None], times)
     return all_of(
         variance_by_root=close(by_root.var(0), times, rtol=0.03),
         variance_by_sums=close(by_sums.var(0), times, rtol=0.03),
-        covariance_by_root=close(by_root.mT.cov(), law, atol=0.06),
-        covariance_by_sums=close(by_sums.mT.cov(), law, atol=0.06),
-        same_law_at_the_end=accepts(float(ks_2samp(by_root[:, -1].numpy(), by_sums[:, -1].numpy()).pvalue)),
-        same_law_of_the_highest_point=accepts(float(ks_2samp(by_root.amax(1).numpy(), by_sums.amax(1).numpy()).pvalue)),
+        covariance_by_root=close(by_root.mT.cov(), kernel, atol=0.06),
+        covariance_by_sums=close(by_sums.mT.cov(), kernel, atol=0.06),
+        same_end=accepts(float(ks_2samp(by_root[:, -1].numpy(), by_sums[:, -1].numpy()).pvalue)),
+        same_maximum=accepts(float(ks_2samp(by_root.amax(1).numpy(), by_sums.amax(1).numpy()).pvalue)),
         not_stationary=rejects(float(ks_2samp(by_sums[:, 0].numpy(), by_sums[:, -1].numpy()).pvalue)),
         linear_growth=rate(times, by_sums.var(0), 1.0, atol=0.02),
     )
@@ -89,8 +89,8 @@ def brownian_motion_by_two_samplers() -> Evidence:
 @claim("B15.1-3")
 @torch.no_grad()
 def kernels_are_positive_semi_definite() -> Evidence:
-    """No kernel, sum or product of kernels has a negative eigenvalue on any points; a box has (book sec. 15.1)."""
-    x = scattered(80, 2)
+    """Kernels, their sums and products have no negative eigenvalue; a box function has (book sec. 15.1)."""
+    x = sample_points(80, 2)
     kernels: list[Kernel] = [
         Linear(),
         RBF(0.7),
@@ -99,18 +99,18 @@ def kernels_are_positive_semi_definite() -> Evidence:
         Product(Linear(), OrnsteinUhlenbeck()),
     ]
     matrices = [*(kernel(x) for kernel in kernels), Brownian()(x[:, :1].abs())]
-    least = torch.stack([torch.linalg.eigvalsh(matrix).min() for matrix in matrices])
+    smallest = torch.stack([torch.linalg.eigvalsh(matrix).min() for matrix in matrices])
     box = (torch.cdist(x, x) < 1).double()
-    return all_of(kernels=at_least(least, -1e-12), no_kernel=at_most(torch.linalg.eigvalsh(box).min(), -1.0))
+    return all_of(kernels=greater_equal(smallest, -1e-12), no_kernel=less_equal(torch.linalg.eigvalsh(box).min(), -1.0))
 
 
 @claim("B15.1-3")
 @torch.no_grad()
-def smooth_paths_and_rough_ones() -> Evidence:
-    """Over a step h paths of the RBF kernel move by ∝ h, of Ornstein-Uhlenbeck by ∝ √h (book sec. 15.1).
+def rbf_paths_are_smooth_and_ornstein_uhlenbeck_paths_rough() -> Evidence:
+    """Over a step h, RBF paths change by O(h) and Ornstein-Uhlenbeck paths by O(√h) (book sec. 15.1).
 
-    E (y(x + h) − y(x))² = 2 (1 − K(h)) is h²/s² and 2h/s for small h. So squared steps sum to 2/s over a unit of length
-    however fine the steps of the one, and to nothing for the other.
+    E (y(x + h) − y(x))² = 2 (1 − K(h)) is h²/s² and 2h/s for small h. The quadratic variation per unit length is 0 for
+    RBF and 2/s for Ornstein-Uhlenbeck.
     """
     smooth, rough = (
         GaussianProcess(kernel).sample(unit_grid(), 200, generator=source()).values
@@ -118,15 +118,15 @@ def smooth_paths_and_rough_ones() -> Evidence:
     )
     strides = [1, 2, 4, 8, 16]
 
-    def moves(paths: Tensor) -> Tensor:
+    def increments(paths: Tensor) -> Tensor:
         return torch.stack([(paths[:, stride:] - paths[:, :-stride]).square().mean().sqrt() for stride in strides])
 
     steps = torch.tensor(strides, dtype=torch.float64) / FINE
     return all_of(
-        rbf=rate(steps, moves(smooth), 1.0, atol=0.02),
-        ornstein_uhlenbeck=rate(steps, moves(rough), 0.5, atol=0.03),
-        quadratic_variation_of_the_rough=close(rough.diff(dim=1).square().sum(1).mean(), 2 / 0.5, rtol=0.03),
-        and_of_the_smooth=at_most(smooth.diff(dim=1).square().sum(1).mean(), 0.02),
+        rbf=rate(steps, increments(smooth), 1.0, atol=0.02),
+        ornstein_uhlenbeck=rate(steps, increments(rough), 0.5, atol=0.03),
+        quadratic_variation_of_ornstein_uhlenbeck=close(rough.diff(dim=1).square().sum(1).mean(), 2 / 0.5, rtol=0.03),
+        quadratic_variation_of_rbf=less_equal(smooth.diff(dim=1).square().sum(1).mean(), 0.02),
     )
 
 
@@ -146,26 +146,26 @@ def linear_paths_are_lines_through_zero() -> Evidence:
 
 @claim("B15.1-3")
 @torch.no_grad()
-def two_kernels_are_stationary_and_two_are_not() -> Evidence:
-    """K(x + a, x′ + a) = K(x, x′) for RBF and Ornstein-Uhlenbeck, not for the linear and Brown's (book sec. 15.1)."""
-    x = scattered(12, 1).abs()
+def rbf_and_ornstein_uhlenbeck_are_stationary_linear_and_brownian_are_not() -> Evidence:
+    """K(x + a, x′ + a) = K(x, x′) for RBF and Ornstein-Uhlenbeck, not for linear and Brownian (book sec. 15.1)."""
+    x = sample_points(12, 1).abs()
 
-    def moved(kernel: Kernel) -> Tensor:
+    def change(kernel: Kernel) -> Tensor:
         return (kernel(x + 1.7) - kernel(x)).abs().max()
 
     return all_of(
-        rbf=at_most(moved(RBF(0.6)), 1e-14),
-        ornstein_uhlenbeck=at_most(moved(OrnsteinUhlenbeck(0.6)), 1e-14),
-        linear=at_least(moved(Linear()), 1.0),
-        brownian=close(moved(Brownian()), 1.7, rtol=1e-12),
+        rbf=less_equal(change(RBF(0.6)), 1e-14),
+        ornstein_uhlenbeck=less_equal(change(OrnsteinUhlenbeck(0.6)), 1e-14),
+        linear=greater_equal(change(Linear()), 1.0),
+        brownian=close(change(Brownian()), 1.7, rtol=1e-12),
     )
 
 
 @claim("B15.1-5")
 @torch.no_grad()
-def random_weights_are_a_gaussian_process() -> Evidence:
+def linear_models_with_gaussian_weights_are_gaussian_processes() -> Evidence:
     """With w ~ N(0, I), wᵀφ(x) has mean 0 and covariance φ(x)ᵀφ(x′), of rank dim φ at most (book eq. 15.1)."""
-    x = 0.7 * scattered(40, 2)
+    x = 0.7 * sample_points(40, 2)
     kernel = FeatureKernel(cubic_features)
     counts = [100, 1_000, 10_000]
     errors, sources = [], source()
@@ -176,24 +176,24 @@ def random_weights_are_a_gaussian_process() -> Evidence:
     return all_of(
         covariance=rate(torch.tensor(counts), torch.stack(errors), -0.5, atol=0.05),
         rank=close(torch.linalg.matrix_rank(kernel(x)), 5),
-        where_ornstein_uhlenbeck_has_full_rank=close(torch.linalg.matrix_rank(OrnsteinUhlenbeck()(x)), 40),
+        ornstein_uhlenbeck_has_full_rank=close(torch.linalg.matrix_rank(OrnsteinUhlenbeck()(x)), 40),
     )
 
 
 @claim("B15.1-5")
 @torch.no_grad()
-def weights_and_functions_predict_alike() -> Evidence:
-    """Conditioning the weights on data or the process on it gives one mean and one variance (book eq. 15.1).
+def weight_space_and_function_space_predictions_agree() -> Evidence:
+    """Conditioning the weights or the process on data gives the same mean and variance (book eq. 15.1).
 
     w | t ~ N(A⁻¹ Φᵀ t / σ², A⁻¹) with A = I + ΦᵀΦ / σ²
     """
-    x, new, noise = scattered(30, 2), scattered(10, 2, seed=1), 0.3
+    x, new, noise = sample_points(30, 2), sample_points(10, 2, seed=1), 0.3
     t = bent_mean(x)
-    features, asked = cubic_features(x), cubic_features(new)
+    features, queries = cubic_features(x), cubic_features(new)
     inverse = torch.linalg.inv(torch.eye(5, dtype=torch.float64) + features.mT @ features / noise)
     weights = inverse @ features.mT @ t / noise
     prediction = GPRegression.fit(FeatureKernel(cubic_features), x, t, noise=noise).predict(new)
     return all_of(
-        mean=close(prediction.mean, asked @ weights, rtol=1e-9),
-        variance=close(prediction.variance, (asked @ inverse * asked).sum(1), rtol=1e-9, atol=1e-12),
+        mean=close(prediction.mean, queries @ weights, rtol=1e-9),
+        variance=close(prediction.variance, (queries @ inverse * queries).sum(1), rtol=1e-9, atol=1e-12),
     )

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum, rate
-from parnassus.kernels.covariance import RBF, OrnsteinUhlenbeck, Scaled
-from parnassus.kernels.gp_regression import GPRegression
-from parnassus.kernels.hyperparameters import learn_hyperparameters
-from parnassus.kernels.process import GaussianProcess
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
+from parnassus.kernels.gaussian_processes.covariance import RBF, OrnsteinUhlenbeck, Scaled
+from parnassus.kernels.gaussian_processes.gp_regression import GPRegression
+from parnassus.kernels.gaussian_processes.hyperparameters import learn_hyperparameters
+from parnassus.kernels.gaussian_processes.process import GaussianProcess
 from parnassus.probability import Gaussian, condition
 
 
@@ -16,8 +16,8 @@ def source(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def world(count: int = 15, dim: int = 2) -> tuple[Tensor, Tensor]:
-    """Points, and targets of a function that no kernel here was made for."""
+def regression_data(count: int = 15, dim: int = 2) -> tuple[Tensor, Tensor]:
+    """Points, and targets of a fixed function that is no sample of the kernels used."""
     x = torch.randn(count, dim, dtype=torch.float64, generator=source())
     return x, (2 * x).sin().sum(1) + x[:, 0].square()
 
@@ -29,26 +29,26 @@ def identity(size: int) -> Tensor:
 @claim("B15.1-6")
 @torch.no_grad()
 def noise_adds_to_the_diagonal() -> Evidence:
-    """Targets t = y + ε have the law N(0, L_N), L_N = K_N + σ²I, and its log-density as evidence (book eq. 15.4)."""
-    (x, t), noise, kernel = world(), 0.3, RBF(0.8)
-    law = kernel(x) + noise * identity(15)
+    """Targets t = y + ε are N(0, L_N) with L_N = K_N + σ²I, and the evidence is its log-density (book eq. 15.4)."""
+    (x, t), noise, kernel = regression_data(), 0.3, RBF(0.8)
+    covariance = kernel(x) + noise * identity(15)
     y = GaussianProcess(kernel).sample(x, 40_000, generator=source()).values
-    seen = y + noise**0.5 * torch.randn(y.shape, dtype=torch.float64, generator=source(1))
+    targets = y + noise**0.5 * torch.randn(y.shape, dtype=torch.float64, generator=source(1))
     evidence = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
     return all_of(
-        covariance=close(seen.mT.cov(), law, atol=0.05),
-        evidence=close(evidence, MultivariateNormal(torch.zeros_like(t), law).log_prob(t), rtol=1e-12),
+        covariance=close(targets.mT.cov(), covariance, atol=0.05),
+        evidence=close(evidence, MultivariateNormal(torch.zeros_like(t), covariance).log_prob(t), rtol=1e-12),
     )
 
 
 @claim("B15.1-6")
 @torch.no_grad()
-def one_more_point_borders_the_matrix() -> Evidence:
+def one_more_point_adds_a_row_and_column() -> Evidence:
     """K_{N+1} has the block K_N, the column k_N and the corner k_{N+1} (book eq. 15.8); p(t_{N+1}) factors with it.
 
     log p(t_{N+1}) = log p(t_N) + log N(t | k_Nᵀ L_N⁻¹ t_N, k_{N+1} − k_Nᵀ L_N⁻¹ k_N + σ²)
     """
-    (x, t), noise, kernel = world(), 0.3, OrnsteinUhlenbeck(0.8)
+    (x, t), noise, kernel = regression_data(), 0.3, OrnsteinUhlenbeck(0.8)
     extended = torch.cat([kernel(x[:-1]), kernel(x[:-1], x[-1:])], 1)
     extended = torch.cat([extended, torch.cat([kernel(x[-1:], x[:-1]), kernel(x[-1:])], 1)], 0)
     before = GPRegression.fit(kernel, x[:-1], t[:-1], noise=noise)
@@ -62,45 +62,45 @@ def one_more_point_borders_the_matrix() -> Evidence:
 
 
 @claim("B15.1-6")
-def the_evidence_finds_length_and_noise() -> Evidence:
-    """Ascent on log p(t_N) finds the length scale and the noise that made the data (book eq. 15.4)."""
+def maximising_the_evidence_recovers_length_and_noise() -> Evidence:
+    """Maximising log p(t_N) recovers the length scale and noise that generated the data (book eq. 15.4)."""
     x = 12 * torch.rand(120, 1, dtype=torch.float64, generator=source())
     y = GaussianProcess(RBF(0.7)).sample(x, 1, generator=source(1)).values[0]
     t = y + 0.3 * torch.randn(120, dtype=torch.float64, generator=source(2))
-    learned = learn_hyperparameters(RBF(3.0), x, t, noise=1.0, starts=1, steps=100)
+    fit = learn_hyperparameters(RBF(3.0), x, t, noise=1.0, num_starts=1, steps=100)
     true = GPRegression.fit(RBF(0.7), x, t, noise=0.09).log_marginal_likelihood()
-    again = GPRegression.fit(learned.kernel, x, t, noise=learned.noise).log_marginal_likelihood()
-    slope = torch.autograd.grad(again, learned.kernel.log_length)[0]
+    again = GPRegression.fit(fit.kernel, x, t, noise=fit.noise).log_marginal_likelihood()
+    derivative = torch.autograd.grad(again, fit.kernel.log_length)[0]
     return all_of(
-        length=close(learned.kernel.length, 0.7, rtol=0.15),
-        noise=close(learned.noise, 0.09, rtol=0.4),
-        no_worse_than_the_truth=at_least(learned.log_marginal_likelihood, true),
-        level_at_the_end=at_most(slope.abs(), 0.3),
+        length=close(fit.kernel.length, 0.7, rtol=0.15),
+        noise=close(fit.noise, 0.09, rtol=0.4),
+        no_worse_than_the_truth=greater_equal(fit.log_marginal_likelihood, true),
+        gradient_at_the_end=less_equal(derivative.abs(), 0.3),
     )
 
 
 @claim("B15.1-7")
 @torch.no_grad()
 def prediction_is_conditioning() -> Evidence:
-    """Mean and variance of y at new points are those of p(t_{N+1}) given t_N, worked out at once (book eq. 15.6)."""
-    (x, t), noise, kernel = world(), 0.3, Scaled(RBF(0.8), 1.4)
+    """Mean and variance at new points are those of the joint Gaussian conditioned on t_N (book eq. 15.6)."""
+    (x, t), noise, kernel = regression_data(), 0.3, Scaled(RBF(0.8), 1.4)
     new = torch.randn(8, 2, dtype=torch.float64, generator=source(1))
     joint = Gaussian(torch.zeros(23, dtype=torch.float64), kernel(torch.cat([x, new])) + noise * identity(23))
-    directly = condition(joint, t, observed=range(15))
+    conditional = condition(joint, t, observed=range(15))
     fit = GPRegression.fit(kernel, x, t, noise=noise)
-    prediction, together = fit.predict(new), fit.posterior(new)
+    prediction, posterior = fit.predict(new), fit.posterior(new)
     return all_of(
-        mean=close(prediction.mean, directly.mean, rtol=1e-9),
-        target_variance=close(prediction.target_variance, directly.covariance.diagonal(), rtol=1e-9),
-        all_covariances=close(together.covariance, directly.covariance - noise * identity(8), atol=1e-12),
+        mean=close(prediction.mean, conditional.mean, rtol=1e-9),
+        target_variance=close(prediction.target_variance, conditional.covariance.diagonal(), rtol=1e-9),
+        all_covariances=close(posterior.covariance, conditional.covariance - noise * identity(8), atol=1e-12),
     )
 
 
 @claim("B15.1-7")
 @torch.no_grad()
-def without_noise_it_interpolates() -> Evidence:
-    """As σ² → 0 the mean goes through the targets, error and variance at seen points fall as σ² (book eq. 15.9)."""
-    (x, t), kernel = world(), RBF(0.4)
+def regression_without_noise_interpolates() -> Evidence:
+    """As σ² → 0 the mean interpolates the targets; error and variance at training points are O(σ²) (book eq. 15.9)."""
+    (x, t), kernel = regression_data(), RBF(0.4)
     noises = [1e-6, 1e-5, 1e-4, 1e-3]
     fits = [GPRegression.fit(kernel, x, t, noise=noise).predict(x) for noise in noises]
     errors = torch.stack([(fit.mean - t).abs().max() for fit in fits])
@@ -108,7 +108,7 @@ def without_noise_it_interpolates() -> Evidence:
     exact = GPRegression.fit(kernel, x, t).predict(x)
     return all_of(
         through_the_targets=close(exact.mean, t, atol=1e-9),
-        certain_there=at_most(exact.variance, 1e-9),
+        zero_variance_there=less_equal(exact.variance, 1e-9),
         error_falls=rate(torch.tensor(noises), errors, 1.0, atol=0.01),
         variance_falls=rate(torch.tensor(noises), variances, 1.0, atol=0.01),
         variance_is_that_of_the_noise=close(fits[0].variance, noises[0], rtol=0.02),
@@ -118,26 +118,26 @@ def without_noise_it_interpolates() -> Evidence:
 @claim("B15.1-7")
 @torch.no_grad()
 def data_never_add_uncertainty() -> Evidence:
-    """Var(y | t_N) ≤ K(x, x), smaller with every point seen, whatever the targets (book eq. 15.10)."""
-    (x, t), kernel = world(40), Scaled(OrnsteinUhlenbeck(1.5), 2.0)
+    """Var(y | t_N) ≤ K(x, x) decreases with every training point, independently of the targets (book eq. 15.10)."""
+    (x, t), kernel = regression_data(40), Scaled(OrnsteinUhlenbeck(1.5), 2.0)
     new = 2 * torch.randn(100, 2, dtype=torch.float64, generator=source(1))
     fits = [GPRegression.fit(kernel, x[:count], t[:count], noise=0.1) for count in (1, 5, 10, 20, 40)]
     variances = torch.stack([kernel.diagonal(new), *(fit.predict(new).variance for fit in fits)])
     others = GPRegression.fit(kernel, x, -7 * t + 3, noise=0.1).predict(new)
     return all_of(
-        at_most_the_prior=at_most(variances[1:], variances[0]),
-        never_grows=at_most(variances.diff(dim=0), 1e-12),
+        at_most_the_prior=less_equal(variances[1:], variances[0]),
+        never_grows=less_equal(variances.diff(dim=0), 1e-12),
         targets_do_not_matter=close(others.variance, variances[-1], atol=1e-14),
-        far_away_the_prior_is_back=close(fits[-1].predict(new[:1] + 100).variance, 2.0, rtol=1e-12),
+        far_away_equals_the_prior=close(fits[-1].predict(new[:1] + 100).variance, 2.0, rtol=1e-12),
     )
 
 
 @erratum("B15.1-7", printed="σ²_test = k_{N+1} − k_Nᵀ L_N⁻¹ k_N for p(t_test | t_N)", right="… + σ²")
 @torch.no_grad()
-def the_variance_of_a_target_has_the_noise_in_it() -> Correction:
-    """As printed, the variance of a new target is that of the noise-free value: σ² = 0.3 is missing (book eq. 15.10).
+def the_variance_of_a_target_includes_the_noise() -> Correction:
+    """The printed variance of a new target is that of the noise-free value: σ² = 0.3 is missing (book eq. 15.10).
 
-    Seen are the points 0, 0.7 and 1.5, asked is 1, under the RBF kernel of length 1: printed 0.1543, right 0.4543.
+    Training points 0, 0.7 and 1.5, test point 1, RBF kernel of length 1: printed 0.1543, correct 0.4543.
     """
     x, new, noise = torch.tensor([[0.0], [0.7], [1.5], [1.0]], dtype=torch.float64), 3, 0.3
     K = RBF()(x)
@@ -151,9 +151,9 @@ def the_variance_of_a_target_has_the_noise_in_it() -> Correction:
         printed=close(printed, exact, rtol=1e-9),
         corrected=all_of(
             right=close(prediction.target_variance, exact, rtol=1e-12),
-            is_worked_out_as=close(exact, 0.4543, atol=5e-5),
-            printed_is=close(printed, 0.1543, atol=5e-5),
-            what_is_missing=close(exact - printed, noise, rtol=1e-12),
-            printed_is_of_the_value=close(prediction.variance, printed, rtol=1e-12),
+            value=close(exact, 0.4543, atol=5e-5),
+            printed_value=close(printed, 0.1543, atol=5e-5),
+            missing_noise=close(exact - printed, noise, rtol=1e-12),
+            printed_is_the_variance_of_y=close(prediction.variance, printed, rtol=1e-12),
         ),
     )

@@ -1,4 +1,4 @@
-"""Claims about one hidden layer with random weights: what is Gaussian, and at which width (book sec. 15.2)."""
+"""Claims about one hidden layer with random weights: Gaussianity and its width (book sec. 15.2)."""
 
 from math import acos, pi
 
@@ -11,18 +11,18 @@ from parnassus.atlas import (
     Evidence,
     accepts,
     all_of,
-    at_least,
-    at_most,
     claim,
     close,
     erratum,
+    greater_equal,
+    less_equal,
     rate,
     rejects,
 )
-from parnassus.kernels.layer import Activation, Dense
-from parnassus.kernels.network import Network
-from parnassus.kernels.nonlinearity import Erf, Nonlinearity, ReLU
-from parnassus.kernels.quadrature import hermite
+from parnassus.kernels.infinite_width.layer import Activation, Dense
+from parnassus.kernels.infinite_width.network import Network
+from parnassus.kernels.infinite_width.nonlinearity import Erf, Nonlinearity, ReLU
+from parnassus.kernels.infinite_width.quadrature import gauss_hermite
 
 COSINE = 0.6
 KERNEL = (0.8 + (pi - acos(COSINE)) * COSINE) / pi
@@ -42,15 +42,15 @@ def conditional_variance(nonlinearity: Nonlinearity, draws: int, width: int) -> 
 
 
 @claim("B15.2-1")
-def the_description_is_the_books_network() -> Evidence:
+def the_network_description_is_the_books_network() -> Evidence:
     """The network is z = W² σ(W¹x), W¹ ~ N(0, σ_W²), W² ~ N(0, σ_W²/d₁), no biases (book eqs. 15.11-15.12)."""
     torch.manual_seed(0)
     network = Network((Dense(1.3, divide=False), Activation(ReLU()), Dense(1.3)))
     module = network.module((2,), 5, outputs=3).double()
     first, second = (parameter.detach() for parameter in module.parameters())
-    written_out = (1.3 / 5) ** 0.5 * second @ (1.3**0.5 * first @ UNIT.mT).relu()
+    by_formula = (1.3 / 5) ** 0.5 * second @ (1.3**0.5 * first @ UNIT.mT).relu()
     return all_of(
-        same=close(module(UNIT).detach().mT, written_out, atol=1e-14),
+        same=close(module(UNIT).detach().mT, by_formula, atol=1e-14),
         no_biases=close(float(sum(1 for _ in module.parameters())), 2.0),
         kernel=close(network.nngp(UNIT)[0, 1], 1.3**2 * KERNEL / 2, atol=1e-12),
     )
@@ -58,12 +58,12 @@ def the_description_is_the_books_network() -> Evidence:
 
 @claim("B15.2-2")
 def pre_activations_are_gaussian_at_width_one() -> Evidence:
-    """W¹x is N(0, (xᵀx')) at every width, its units independent: no limit is taken (book eqs. 15.13-15.17)."""
+    """W¹x is N(0, (xᵀx')) at every width with independent units, without a limit (book eqs. 15.13-15.17)."""
     u = hidden(40_000, 2)
     across = u.flatten(1)
     covariance = across.mT @ across / len(u)
     exact = torch.block_diag(UNIT @ UNIT.mT, UNIT @ UNIT.mT)
-    mixed = (u[:, 0, 0] + u[:, 0, 1]) / (2 + 2 * COSINE) ** 0.5  # any combination must be normal too
+    mixed = (u[:, 0, 0] + u[:, 0, 1]) / (2 + 2 * COSINE) ** 0.5  # any linear combination must be normal too
     squares = across.square()
     return all_of(
         covariance=close(covariance, exact, atol=0.03),
@@ -75,16 +75,16 @@ def pre_activations_are_gaussian_at_width_one() -> Evidence:
 
 @claim("B15.2-3")
 def the_covariance_is_exact_at_every_width() -> Evidence:
-    """E z(x)z(x') is the kernel at d₁ = 1 as at d₁ = 128: one hidden layer needs no limit for it (book eq. 15.21)."""
-    found, errors = [], []
+    """E z(x)z(x') is the kernel at d₁ = 1 as at d₁ = 128, without a limit (book eq. 15.21)."""
+    covariances, errors = [], []
     for width in (1, 2, 4, 8, 32, 128):
         u = hidden(400_000 // width, width, seed=width)
         products = 2 * (u[..., 0].relu() * u[..., 1].relu()).mean(1)
-        found.append(products.mean())
+        covariances.append(products.mean())
         errors.append(products.std() / len(products) ** 0.5)
     return all_of(
-        covariance=close(torch.stack(found), KERNEL, atol=4 * float(torch.stack(errors).max())),
-        the_error_is_of_sampling=at_most(torch.stack(errors), 0.003),
+        covariance=close(torch.stack(covariances), KERNEL, atol=4 * float(torch.stack(errors).max())),
+        sampling_error=less_equal(torch.stack(errors), 0.003),
         kernel=close(
             Network((Dense(divide=False), Activation(ReLU()), Dense(2.0))).nngp(UNIT)[0, 1], KERNEL, atol=1e-12
         ),
@@ -100,7 +100,7 @@ def excess_kurtosis_falls_with_the_width() -> Evidence:
         q = conditional_variance(ReLU(), max(20_000, 400_000 // width), width)
         excess.append(3 * (q.square().mean() / q.mean().square() - 1))
     q = conditional_variance(Erf(), 40_000, 4)
-    z, weight = hermite(80)
+    z, weight = gauss_hermite(80)
     m_2, m_4 = weight @ z.erf() ** 2, weight @ z.erf() ** 4
     scaled = torch.stack(excess) * torch.tensor(widths)
     return all_of(
@@ -111,8 +111,8 @@ def excess_kurtosis_falls_with_the_width() -> Evidence:
 
 
 @claim("B15.2-3")
-def shapes_are_told_apart_at_small_widths_only() -> Evidence:
-    """With four hidden units z is no Gaussian, with two thousand it passes for one (book sec. 15.2)."""
+def non_gaussianity_is_detected_at_small_widths_only() -> Evidence:
+    """A normality test rejects z for four hidden units and accepts it for two thousand (book sec. 15.2)."""
     source = torch.Generator().manual_seed(3)
 
     def p_value(width: int) -> float:
@@ -125,7 +125,7 @@ def shapes_are_told_apart_at_small_widths_only() -> Evidence:
 
 @claim("B15.2-3")
 def outputs_are_uncorrelated_but_not_independent() -> Evidence:
-    """Two outputs share W¹: their product averages 0 at every width, yet Cov(z₁², z₂²) = 5/d₁ (book sec. 15.2)."""
+    """Two outputs share W¹: E z₁z₂ = 0 at every width, but Cov(z₁², z₂²) = 5/d₁ (book sec. 15.2)."""
     widths = (1, 4, 16, 64)
     source = torch.Generator().manual_seed(0)
     product, squares = [], []
@@ -135,22 +135,22 @@ def outputs_are_uncorrelated_but_not_independent() -> Evidence:
         product.append(z.prod(1).mean() / (z.prod(1).std() / len(z) ** 0.5))
         squares.append(q.var())  # given W¹ the two are independent, so Cov(z₁², z₂²) = Var Q
     return all_of(
-        correlation_in_standard_errors=at_most(torch.stack(product).abs(), 4.0),
+        correlation_in_standard_errors=less_equal(torch.stack(product).abs(), 4.0),
         five_over_the_width=close(torch.stack(squares) * torch.tensor(widths), 5.0, rtol=0.12),
         slope=rate(torch.tensor(widths), torch.stack(squares), -1.0, atol=0.05),
     )
 
 
 @erratum("B15.2-3", printed="E[y_j(x) y_j'(x')]", right="E[y_j(x) y_j(x')], one unit at both inputs")
-def the_same_unit_stands_on_both_sides() -> Correction:
-    """A stray prime in eq. 15.20: different units are independent, and give the product of means (book eq. 15.20)."""
+def the_covariance_is_of_one_unit_at_two_inputs() -> Correction:
+    """A stray prime in eq. 15.20: different units are independent and give the product of means (book eq. 15.20)."""
     y = hidden(200_000, 2).relu()
     same, different = 2 * (y[:, 0, 0] * y[:, 0, 1]).mean(), 2 * (y[:, 0, 0] * y[:, 1, 1]).mean()
     return Correction(
         printed=close(different, KERNEL, atol=0.02),
         corrected=all_of(
             same=close(same, KERNEL, atol=0.02),
-            different_is_the_product_of_means=close(different, 1 / pi, atol=0.02),
-            apart=at_least(same - different, 0.3),
+            different_units_give_the_product_of_means=close(different, 1 / pi, atol=0.02),
+            difference=greater_equal(same - different, 0.3),
         ),
     )

@@ -1,4 +1,4 @@
-"""A thousand paths of Brownian motion: their variance grows as time (book fig. 15.1)."""
+"""Brownian motion by two samplers: the variance of the paths grows linearly in time (book fig. 15.1)."""
 
 import time
 from dataclasses import dataclass
@@ -11,67 +11,68 @@ from torch import Tensor
 from parnassus.atlas import exponent
 from parnassus.kernels import Brownian, GaussianProcess, brownian_paths
 from parnassus.report import INK, PALETTE, curves, subplots
-from parnassus.train import Run, at_least, between, reported
+from parnassus.train import Positive, Run, at_least, between, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B15.1-1", "B15.1-2")
 expected = {
-    "variance_over_time": between(0.85, 1.15, "variance of the paths at the last moment, over that moment"),
-    "growth_exponent": between(0.93, 1.07, "p where the variance grows as tᵖ"),
-    "same_law": at_least(1e-3, "p-value of the two samplers' last values being from one law"),
-    "root_over_sums": reported("time of drawing by Cholesky root over time of summing increments"),
+    "variance_over_time": between(0.85, 1.15, "variance of the paths at the end time, divided by that time"),
+    "growth_exponent": between(0.93, 1.07, "exponent p of the variance ∝ tᵖ"),
+    "same_distribution": at_least(1e-3, "p-value of a two-sample Kolmogorov-Smirnov test of the final values"),
+    "root_over_sums": no_band("time of sampling by Cholesky factor, divided by that of summing increments"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"paths": 400, "moments": 60}, "gpu": {"paths": 20_000}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"num_paths": 400, "num_steps": 60}, "gpu": {"num_paths": 20_000}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    paths: int = 1_000  # realisations
-    moments: int = 500  # moments in time at which each is known
-    end: float = 1.0  # last moment
+    num_paths: Positive[int] = 1_000  # number of sample paths
+    num_steps: Positive[int] = 500  # time steps of each path
+    end_time: Positive[float] = 1.0  # end of the time interval
 
     def __call__(self, run: Run) -> dict[str, float]:
-        times = torch.linspace(0, self.end, self.moments + 1, dtype=torch.float64, device=run.device)[1:]
+        times = torch.linspace(0, self.end_time, self.num_steps + 1, dtype=torch.float64, device=run.device)[1:]
         process = GaussianProcess(Brownian())
         began = time.perf_counter()
-        by_root = process.sample(times[:, None], self.paths).values
+        by_root = process.sample(times[:, None], self.num_paths).values
         root_seconds = time.perf_counter() - began
         began = time.perf_counter()
-        by_sums = brownian_paths(times, self.paths)
+        by_sums = brownian_paths(times, self.num_paths)
         sums_seconds = time.perf_counter() - began
 
         run.figure(
-            "the fan",
-            fan(times.cpu(), by_root.cpu()),
-            f"{self.paths:,} paths. Dashed: one and two standard deviations √t; two paths are drawn in colour.",
+            "sample paths",
+            paths_figure(times.cpu(), by_root.cpu()),
+            f"{self.num_paths:,} paths. Dashed: one and two standard deviations √t; two paths are highlighted.",
         )
-        both = {"by Cholesky root": by_root, "by summing increments": by_sums}
+        both = {"by Cholesky factor": by_root, "by summing increments": by_sums}
         variances = {name: (times, paths.var(0)) for name, paths in both.items()}
         run.figure(
             "variance against time",
-            curves(variances | {"t": (times, times)}, x_label="t", y_label="variance over the paths"),
-            "Neighbouring moments share their past, so each measured line wanders slowly around t.",
+            curves(variances | {"t": (times, times)}, x_label="t", y_label="variance of the paths"),
+            "Values at neighbouring times are correlated, so the estimates deviate smoothly from t.",
         )
         p_value = float(ks_2samp(by_root[:, -1].cpu().numpy(), by_sums[:, -1].cpu().numpy()).pvalue)
-        last = {name: float(paths[:, -1].var()) / self.end for name, paths in both.items()}
+        last = {name: float(paths[:, -1].var()) / self.end_time for name, paths in both.items()}
         variance = (by_root.var(0) + by_sums.var(0)) / 2
         run.note(
-            "what to see",
-            f"Every y(t) is normal with mean 0, but no two moments have the same law: the process is not stationary. "
-            f"The root of the {self.moments} × {self.moments} matrix min(s, t) took {1e3 * root_seconds:.1f} ms, the "
-            f"sums {1e3 * sums_seconds:.1f} ms, and the two samples cannot be told apart (p = {p_value:.2f}).",
+            "findings",
+            f"Every y(t) is normal with mean 0, but its variance depends on t: the process is not stationary. "
+            f"The Cholesky factor of the {self.num_steps} × {self.num_steps} matrix min(s, t) took "
+            f"{1e3 * root_seconds:.1f} ms, the sums {1e3 * sums_seconds:.1f} ms; the two "
+            f"samples do not differ significantly (p = {p_value:.2f}).",
         )
         return {
-            "variance_over_time": last["by Cholesky root"],
+            "variance_over_time": last["by Cholesky factor"],
             "growth_exponent": exponent(times, variance),
-            "same_law": p_value,
+            "same_distribution": p_value,
             "root_over_sums": root_seconds / sums_seconds,
         }
 
 
-def fan(times: Tensor, paths: Tensor) -> "Figure":
+def paths_figure(times: Tensor, paths: Tensor) -> "Figure":
     figure, axes = subplots(size=(7.6, 4.4))
     ax = axes[0, 0]
     t = torch.cat([torch.zeros(1), times])

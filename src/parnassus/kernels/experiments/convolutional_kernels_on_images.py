@@ -1,4 +1,4 @@
-"""Infinitely wide convolutional networks name images: what places and pooling are worth (book sec. 15.3)."""
+"""Convolutional NNGP and NTK on images: effects of convolution and pooling (book sec. 15.3)."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -9,90 +9,100 @@ from torch import Tensor
 from torch.nn import functional
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.kernels.convolution import Convolution
-from parnassus.kernels.joined import Joined
-from parnassus.kernels.layer import Activation, Dense, Layer
-from parnassus.kernels.network import Kernels, Network
-from parnassus.kernels.nonlinearity import ReLU, normaliser
-from parnassus.kernels.pooling import Flatten, GlobalAveragePooling
-from parnassus.kernels.selection import by_evidence
-from parnassus.kernels.solve import CholeskySolver
+from parnassus.data.setting_types import ImageData
+from parnassus.kernels.gaussian_processes.model_selection import select_by_evidence
+from parnassus.kernels.infinite_width.compiled import Compiled
+from parnassus.kernels.infinite_width.convolution import Convolution
+from parnassus.kernels.infinite_width.layer import Activation, Dense, Layer
+from parnassus.kernels.infinite_width.network import Kernels, Network
+from parnassus.kernels.infinite_width.nonlinearity import ReLU, normaliser
+from parnassus.kernels.infinite_width.pooling import Flatten, GlobalAveragePooling
+from parnassus.kernels.solvers.linear_solvers import CholeskySolver
 from parnassus.report import PALETTE, subplots
-from parnassus.train import Run, at_least, at_most, reported
+from parnassus.train import NonNegative, Positive, Run, at_least, at_most, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B15.3-5", "B15.4-3")
 expected = {
-    "accuracy_dense_nngp": at_least(0.9, "share of unseen images named rightly, vectors of pixels"),
-    "accuracy_dense_ntk": at_least(0.9, "the same with the tangent kernel"),
-    "accuracy_convolution_nngp": at_least(0.9, "convolutions, flattened"),
-    "accuracy_convolution_ntk": at_least(0.9, "the same with the tangent kernel"),
-    "accuracy_pooled_nngp": at_least(0.94, "convolutions, pooled over the image"),
-    "accuracy_pooled_ntk": at_least(0.93, "the same with the tangent kernel"),
-    "moved_dense_nngp": at_most(0.75, "unseen images moved by a pixel, vectors of pixels"),
-    "moved_convolution_nngp": at_most(0.75, "convolutions, flattened"),
-    "moved_pooled_nngp": at_least(0.85, "convolutions, pooled"),
-    "microseconds_dense": reported("an entry of both kernels"),
-    "microseconds_convolution": reported("the same with convolutions, flattened"),
-    "microseconds_pooled": reported("the same pooled: every place with every other"),
-    "rounding": at_most(1e-5, "of single precision, the most over entries of all kernels, relative"),
+    "accuracy_dense_nngp": at_least(0.9, "test accuracy of the fully connected network, NNGP"),
+    "accuracy_dense_ntk": at_least(0.9, "the same with the NTK"),
+    "accuracy_convolution_nngp": at_least(0.9, "test accuracy of the flattened CNN, NNGP"),
+    "accuracy_convolution_ntk": at_least(0.9, "the same with the NTK"),
+    "accuracy_pooled_nngp": at_least(0.94, "test accuracy of the pooled CNN, NNGP"),
+    "accuracy_pooled_ntk": at_least(0.93, "the same with the NTK"),
+    "shifted_dense_nngp": at_most(0.75, "accuracy on test images shifted by a pixel, fully connected"),
+    "shifted_convolution_nngp": at_most(0.75, "the same for the flattened CNN"),
+    "shifted_pooled_nngp": at_least(0.85, "the same for the pooled CNN"),
+    "microseconds_dense": no_band("time per entry of both kernels"),
+    "microseconds_convolution": no_band("the same for the flattened CNN"),
+    "microseconds_pooled": no_band("the same for the pooled CNN: all pairs of positions"),
+    "rounding": at_most(1e-5, "maximum relative error of kernel entries in single precision"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"train": 40, "test": 20, "pooled": 30, "depth": 2},
-    "gpu": {"data": "cifar10", "train": 10_000, "test": 500, "pooled": 2_000, "depth": 5, "joined": True},
+    "smoke": {"num_examples": 40, "num_test": 20, "num_pooled": 30, "num_layers": 2},
+    "gpu": {
+        "data": "cifar10",
+        "num_examples": 10_000,
+        "num_test": 500,
+        "num_pooled": 2_000,
+        "num_layers": 5,
+        "compile_layers": True,
+    },
 }
-SHARES = torch.logspace(-6, 0, 19, dtype=torch.float64).tolist()
-"""Of noise in the mean variance of a kernel, to choose from by marginal likelihood."""
-TUNED = 1_000
-"""Training images on which it is chosen, at most."""
-SHOWN = 40
-"""Images that are moved further and further."""
-NAMES = {"dense": "dense", "convolution": "convolution, flattened", "pooled": "convolution, pooled"}
+NOISE_LEVELS = torch.logspace(-6, 0, 19, dtype=torch.float64).tolist()
+"""Candidate noise variances relative to the mean variance of a kernel, selected by marginal likelihood."""
+NUM_TUNING = 1_000
+"""Maximum number of training images for the selection of the noise."""
+NUM_SHIFTED = 40
+"""Images in the figure of shifts."""
+NAMES = {"dense": "fully connected", "convolution": "convolution, flattened", "pooled": "convolution, pooled"}
 
 
-class Found(NamedTuple):
-    """What one kernel reached with growing n training images, and with all of them on images moved by a pixel."""
+class Scores(NamedTuple):
+    """Test accuracy for growing n, accuracy on shifted images, and the selected noise, of one kernel."""
 
     sizes: list[int]
     accuracy: list[float]
-    moved: float
+    shifted: float
     noise: float
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "digits"  # a built-in name, or your own folder or file of images
-    train: int = 240  # training images, at most
-    test: int = 120  # unseen images, at most
-    pooled: int = 240  # training images for the pooled kernel, whose entries cost most
-    depth: int = 3  # layers with a rectifier
-    size: int = 3  # side of the convolutions
-    bias: float = 0.1  # variance of the biases
-    joined: bool = False  # let torch.compile join the passes of a layer over memory
+    data: ImageData = "digits"  # images by class, or a folder of your own
+    num_examples: Positive[int] = 240  # maximum number of training images
+    num_test: Positive[int] = 120  # maximum number of test images
+    num_pooled: Positive[int] = 240  # training images for the pooled kernel, whose entries are slowest
+    num_layers: Positive[int] = 3  # ReLU layers
+    kernel_size: Positive[int] = 3  # side of the convolution kernels
+    bias_variance: NonNegative[float] = 0.1  # variance of the biases
+    compile_layers: bool = False  # fuse the operations of a layer with torch.compile
 
     def __call__(self, run: Run) -> dict[str, float]:
         task = self._task(run)
         networks = {name: self._network(name) for name in NAMES}
-        found: dict[str, dict[str, Found]] = {}
+        scores: dict[str, dict[str, Scores]] = {}
         microseconds, rounding = {}, 0.0
         for name, network in networks.items():
-            x, few = task.train[: self.pooled] if name == "pooled" else task.train, task.train[:8]
-            own, across, moved, taken = _timed(network, *(seen(name, part) for part in (x, task.test, task.moved)))
-            microseconds[name] = 1e6 * taken / (len(x) * (len(x) + 1) / 2 + 2 * len(x) * len(task.test))
-            exact = network.kernels(seen(name, few).double())
-            for kernel, whole in zip(own, exact, strict=True):
-                rounding = max(rounding, float((kernel[:8, :8].double() / whole - 1).abs().max()))
-            found[name] = {
-                kind: _regressed(own[index], across[index], moved[index], task)
+            x, few = task.train[: self.num_pooled] if name == "pooled" else task.train, task.train[:8]
+            own, cross, shifted, seconds = _evaluate_kernels(
+                network, *(reshape_inputs(name, part) for part in (x, task.test, task.shifted))
+            )
+            microseconds[name] = 1e6 * seconds / (len(x) * (len(x) + 1) / 2 + 2 * len(x) * len(task.test))
+            exact = network.kernels(reshape_inputs(name, few).double())
+            for kernel, reference in zip(own, exact, strict=True):
+                rounding = max(rounding, float((kernel[:8, :8].double() / reference - 1).abs().max()))
+            scores[name] = {
+                kind: _fit_and_score(own[index], cross[index], shifted[index], task)
                 for index, kind in enumerate(("nngp", "ntk"))
             }
-        self._tell(run, found, microseconds, networks, task)
+        self._report(run, scores, microseconds, networks, task)
         return {
-            **{f"accuracy_{name}_{kind}": each.accuracy[-1] for name in NAMES for kind, each in found[name].items()},
-            **{f"moved_{name}_nngp": found[name]["nngp"].moved for name in NAMES},
-            **{f"microseconds_{name}": taken for name, taken in microseconds.items()},
+            **{f"accuracy_{name}_{kind}": each.accuracy[-1] for name in NAMES for kind, each in scores[name].items()},
+            **{f"shifted_{name}_nngp": scores[name]["nngp"].shifted for name in NAMES},
+            **{f"microseconds_{name}": time for name, time in microseconds.items()},
             "rounding": rounding,
         }
 
@@ -101,76 +111,77 @@ class Experiment:
         first, later = (
             Network(
                 (
-                    Dense(weight, self.bias) if name == "dense" else Convolution(self.size, weight, self.bias),
+                    Dense(weight, self.bias_variance)
+                    if name == "dense"
+                    else Convolution(self.kernel_size, weight, self.bias_variance),
                     Activation(ReLU()),
                 )
             )
             for weight in (1.0, gain)
         )
-        repeated = (Joined(later),) if self.joined and name != "dense" else later.layers
-        layers = (*first.layers, *repeated * (self.depth - 1))
+        repeated = (Compiled(later),) if self.compile_layers and name != "dense" else later.layers
+        layers = (*first.layers, *repeated * (self.num_layers - 1))
         end: dict[str, list[Layer]] = {"dense": [], "convolution": [Flatten()], "pooled": [GlobalAveragePooling()]}
-        return Network((*layers, *end[name], Dense(gain, self.bias)))
+        return Network((*layers, *end[name], Dense(gain, self.bias_variance)))
 
     def _task(self, run: Run) -> "Task":
         data = open_data(self.data)
         if len(data.shape) != 3 or data.train.y is None or not data.classes:
             raise DataError(f"{self.data} must hold images with classes; its examples have the shape {data.shape}.")
-        if min(self.train, self.test, self.pooled) < 10 or self.depth < 1:
+        if min(self.num_examples, self.num_test, self.num_pooled) < 10:
             raise ValueError(
-                "train, test and pooled must be at least 10, depth at least 1; "
-                f"got train={self.train}, test={self.test}, pooled={self.pooled}, depth={self.depth}"
+                "num_examples, num_test and num_pooled must be at least 10; "
+                f"got num_examples={self.num_examples}, num_test={self.num_test}, num_pooled={self.num_pooled}"
             )
-        device = torch.device("cpu") if run.device.type == "mps" else run.device  # which has no float64
-        return Task.of(data, self.train, self.test, seed=run.seed, device=device)
+        device = torch.device("cpu") if run.device.type == "mps" else run.device  # MPS has no float64
+        return Task.from_data(data, self.num_examples, self.num_test, seed=run.seed, device=device)
 
-    def _tell(
+    def _report(
         self,
         run: Run,
-        found: dict[str, dict[str, Found]],
+        scores: dict[str, dict[str, Scores]],
         microseconds: dict[str, float],
         networks: dict[str, Network],
         task: "Task",
     ) -> None:
-        flat, pooled = found["convolution"]["nngp"], found["pooled"]["nngp"]
+        flat, pooled = scores["convolution"]["nngp"], scores["pooled"]["nngp"]
         run.note(
-            "what to see",
-            "An infinitely wide convolutional network that ends in all its places side by side compares each place "
-            f"with itself only: of the unseen images it names {flat.accuracy[-1]:.0%} rightly, and {flat.moved:.0%} "
-            "when they are moved by a pixel. With a mean over all places at the end every place meets every other: "
-            f"{pooled.accuracy[-1]:.0%} and {pooled.moved:.0%}, after {pooled.sizes[-1]:,} training images in place of "
-            f"{flat.sizes[-1]:,}.",
+            "findings",
+            "The kernel of an infinitely wide CNN with flattening compares equal positions only: its test accuracy is "
+            f"{flat.accuracy[-1]:.0%}, and {flat.shifted:.0%} on images shifted by a pixel. With global pooling "
+            f"all pairs of positions are compared: {pooled.accuracy[-1]:.0%} and {pooled.shifted:.0%}, with "
+            f"{pooled.sizes[-1]:,} training images instead of {flat.sizes[-1]:,}.",
         )
         rows: list[dict[str, str | float]] = [
             {
                 "network": NAMES[name],
                 "kernel": kind.upper(),
                 "training images": each.sizes[-1],
-                "unseen": f"{each.accuracy[-1]:.1%}",
-                "unseen, moved": f"{each.moved:.1%}",
+                "test accuracy": f"{each.accuracy[-1]:.1%}",
+                "shifted": f"{each.shifted:.1%}",
                 "noise": f"{each.noise:.1e}",
-                "µs an entry": f"{microseconds[name]:,.2f}",
+                "µs per entry": f"{microseconds[name]:,.2f}",
             }
-            for name, kinds in found.items()
+            for name, kinds in scores.items()
             for kind, each in kinds.items()
         ]
         run.table(
-            "what each network reaches",
+            "accuracy by network",
             rows,
-            "Accuracy on unseen images, as they are and moved by one pixel. Noise is a share of the kernel's mean "
-            "variance, chosen by marginal likelihood from 10⁻⁶ up. Time is for an entry of both kernels in single "
+            "Accuracy on test images, original and shifted by one pixel. Noise is relative to the mean variance of the "
+            "kernel, selected by marginal likelihood from 10⁻⁶ to 1. Time is per entry of both kernels in single "
             "precision.",
         )
         run.figure(
-            "accuracy over n",
-            draw_accuracy(found),
-            "Regression on one-hot classes with n training images; whole lines NNGP, dashed ones tangent kernel.",
+            "accuracy against n",
+            accuracy_figure(scores),
+            "Regression on one-hot classes with n training images; solid lines NNGP, dashed lines NTK.",
         )
         run.figure(
-            "what a step aside changes",
-            draw_steps_aside(networks, task.test[:SHOWN]),
-            f"{min(SHOWN, len(task.test))} unseen images moved to the right: the share that is still nearer to itself, "
-            "unmoved, than to any other of them. Near is a large correlation, of the NNGP kernel.",
+            "robustness to shifts",
+            shifts_figure(networks, task.test[:NUM_SHIFTED]),
+            f"{min(NUM_SHIFTED, len(task.test))} test images shifted to the right: fraction whose NNGP correlation is "
+            "still largest with its own unshifted image.",
         )
 
 
@@ -181,95 +192,105 @@ class Task:
     train: Tensor
     targets: Tensor
     test: Tensor
-    moved: Tensor
+    shifted: Tensor
     labels: Tensor
 
     @classmethod
-    def of(cls, data: Dataset, train: int, test: int, *, seed: int, device: torch.device) -> "Task":
-        """A random choice of the images; the test images also moved by one pixel, each in a random direction."""
+    def from_data(cls, data: Dataset, num_examples: int, num_test: int, *, seed: int, device: torch.device) -> "Task":
+        """A random subset of the images; test images also shifted by one pixel in random directions."""
         assert data.train.y is not None
         assert data.test.y is not None
         source = torch.Generator().manual_seed(seed)
-        rows = torch.randperm(len(data.train.x), generator=source)[:train]
-        unseen = torch.randperm(len(data.test.x), generator=source)[:test]
-        x, other = data.train.x[rows], data.test.x[unseen]
-        ways = torch.tensor([(0, 1), (0, -1), (1, 0), (-1, 0)])[torch.randint(4, (len(other),), generator=source)]
-        moved = torch.stack([step_aside(image, *way) for image, way in zip(other, ways.tolist(), strict=True)])
+        rows = torch.randperm(len(data.train.x), generator=source)[:num_examples]
+        test_rows = torch.randperm(len(data.test.x), generator=source)[:num_test]
+        x, test = data.train.x[rows], data.test.x[test_rows]
+        offsets = torch.tensor([(0, 1), (0, -1), (1, 0), (-1, 0)])[torch.randint(4, (len(test),), generator=source)]
+        shifted = torch.stack([shift(image, *offset) for image, offset in zip(test, offsets.tolist(), strict=True)])
         mean, deviation = x.mean(), x.std()
         targets = functional.one_hot(data.train.y[rows], len(data.classes)).double() - 1 / len(data.classes)
-        images = [((part - mean) / deviation).to(device) for part in (x, other, moved)]
-        return cls(images[0], targets.to(device), images[1], images[2], data.test.y[unseen].to(device))
+        images = [((part - mean) / deviation).to(device) for part in (x, test, shifted)]
+        return cls(images[0], targets.to(device), images[1], images[2], data.test.y[test_rows].to(device))
 
 
-def step_aside(image: Tensor, down: int, right: int) -> Tensor:
-    """An image moved by whole pixels; what comes in is a copy of its edge."""
+def shift(image: Tensor, down: int, right: int) -> Tensor:
+    """Shift an image by integer offsets in pixels, replicating its edge."""
     reach = max(abs(down), abs(right))
-    high, wide = image.shape[-2:]
-    wider = functional.pad(image[None], (reach,) * 4, "replicate")[0]
-    return wider[..., reach - down : reach - down + high, reach - right : reach - right + wide]
+    height, width = image.shape[-2:]
+    padded = functional.pad(image[None], (reach,) * 4, "replicate")[0]
+    return padded[..., reach - down : reach - down + height, reach - right : reach - right + width]
 
 
-def seen(name: str, x: Tensor) -> Tensor:
-    """A dense network sees vectors."""
+def reshape_inputs(name: str, x: Tensor) -> Tensor:
+    """Flatten images for the fully connected network."""
     return x.flatten(1) if name == "dense" else x
 
 
-def _timed(network: Network, x: Tensor, test: Tensor, moved: Tensor) -> tuple[Kernels, Kernels, Kernels, float]:
-    _wait(x)
+def _evaluate_kernels(
+    network: Network, x: Tensor, test: Tensor, shifted: Tensor
+) -> tuple[Kernels, Kernels, Kernels, float]:
+    """Kernels of x with itself, test and shifted images, and the seconds taken."""
+    _synchronise(x)
     began = perf_counter()
-    kernels = network.kernels(x), network.kernels(x, test), network.kernels(x, moved)
-    _wait(x)
+    kernels = network.kernels(x), network.kernels(x, test), network.kernels(x, shifted)
+    _synchronise(x)
     return (*kernels, perf_counter() - began)
 
 
-def _wait(x: Tensor) -> None:
+def _synchronise(x: Tensor) -> None:
     if x.is_cuda:
         torch.cuda.synchronize()
 
 
-def _regressed(own: Tensor, across: Tensor, moved: Tensor, task: Task) -> Found:
-    """Ridge regression on the first n images for growing n, in double precision."""
-    own, across, moved = own.double(), across.double(), moved.double()
-    most = len(own)
-    choice = by_evidence(own[:TUNED, :TUNED], task.targets[: min(TUNED, most)], SHARES)
-    sizes = [most // part for part in (16, 8, 4, 2, 1) if most // part >= 5]
+def _fit_and_score(own: Tensor, cross: Tensor, shifted: Tensor, task: Task) -> Scores:
+    """Kernel ridge regression on the first n images for growing n, in double precision."""
+    own, cross, shifted = own.double(), cross.double(), shifted.double()
+    n = len(own)
+    selected = select_by_evidence(own[:NUM_TUNING, :NUM_TUNING], task.targets[: min(NUM_TUNING, n)], NOISE_LEVELS)
+    sizes = [n // part for part in (16, 8, 4, 2, 1) if n // part >= 5]
     accuracy = []
     for size in sizes:
-        weights = CholeskySolver.of(own[:size, :size].clone(), noise=choice.ratio).solve(task.targets[:size]).weights
-        accuracy.append(_share_right(across[:size].mT @ weights, task.labels))
-    aside = _share_right(moved.mT @ weights, task.labels)
-    return Found(sizes, accuracy, aside, choice.ratio / float(own.diagonal().mean()))
+        solver = CholeskySolver.from_matrix(own[:size, :size].clone(), noise=selected.ratio)
+        weights = solver.solve(task.targets[:size]).weights
+        accuracy.append(_accuracy(cross[:size].mT @ weights, task.labels))
+    shifted_accuracy = _accuracy(shifted.mT @ weights, task.labels)
+    return Scores(sizes, accuracy, shifted_accuracy, selected.ratio / float(own.diagonal().mean()))
 
 
-def _share_right(scores: Tensor, labels: Tensor) -> float:
+def _accuracy(scores: Tensor, labels: Tensor) -> float:
     return float((scores.argmax(1) == labels).double().mean())
 
 
-def draw_accuracy(found: dict[str, dict[str, Found]]) -> "Figure":
+def accuracy_figure(scores: dict[str, dict[str, Scores]]) -> "Figure":
     figure, axes = subplots(size=(7.0, 4.2))
     ax = axes[0, 0]
-    for colour, (name, kinds) in zip(PALETTE, found.items(), strict=False):
+    for colour, (name, kinds) in zip(PALETTE, scores.items(), strict=False):
         for line, (kind, each) in zip(("-", "--"), kinds.items(), strict=True):
             label = NAMES[name] if kind == "nngp" else None
             ax.plot(each.sizes, each.accuracy, line, color=colour, marker="o", markersize=4, label=label)
-    ax.set(xlabel="training images n", ylabel="unseen images named rightly", xscale="log")
+    ax.set(xlabel="training images n", ylabel="test accuracy", xscale="log")
     ax.legend(loc="lower right")
     return figure
 
 
-def draw_steps_aside(networks: dict[str, Network], images: Tensor) -> "Figure":
+def shifts_figure(networks: dict[str, Network], images: Tensor) -> "Figure":
     stride = max(1, images.shape[-1] // 8)
     steps = range(0, min(5 * stride, images.shape[-1]), stride)
     figure, axes = subplots(size=(7.0, 4.2))
     ax = axes[0, 0]
     for colour, (name, network) in zip(PALETTE, networks.items(), strict=False):
-        own = network.nngp(seen(name, images))
-        found = []
+        own = network.nngp(reshape_inputs(name, images))
+        fractions = []
         for step in steps:
-            aside = torch.stack([step_aside(image, 0, step) for image in images])
-            near = network.nngp(seen(name, images), seen(name, aside)) / own.diagonal().sqrt()[:, None]
-            found.append(float((near.argmax(0).cpu() == torch.arange(len(images))).double().mean()))
-        ax.plot(steps, found, color=colour, marker="o", markersize=4, label=NAMES[name])
-    ax.set(xlabel="pixels moved to the right", ylabel="nearest to themselves", xticks=list(steps), ylim=(0.0, 1.05))
+            shifted = torch.stack([shift(image, 0, step) for image in images])
+            cross = network.nngp(reshape_inputs(name, images), reshape_inputs(name, shifted))
+            correlation = cross / own.diagonal().sqrt()[:, None]
+            fractions.append(float((correlation.argmax(0).cpu() == torch.arange(len(images))).double().mean()))
+        ax.plot(steps, fractions, color=colour, marker="o", markersize=4, label=NAMES[name])
+    ax.set(
+        xlabel="shift to the right in pixels",
+        ylabel="fraction matched to the original",
+        xticks=list(steps),
+        ylim=(0.0, 1.05),
+    )
     ax.legend()
     return figure

@@ -1,1 +1,1 @@
-"""Things to touch: what Gaussian processes and wide networks believe between the points you click."""
+"""Interactive views: Gaussian processes, random networks and infinitely wide networks."""

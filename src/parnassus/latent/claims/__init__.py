@@ -1,1 +1,1 @@
-"""What is claimed of principal components and autoencoders, each claim with its number."""
+"""Claims about principal components, autoencoders and latent-variable models, each with its row."""

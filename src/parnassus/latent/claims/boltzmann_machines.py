@@ -1,16 +1,26 @@
-"""Claims about Boltzmann machines: exact sums, the learning rule, and chains in their stead (book sec. 11.1)."""
+"""Claims about Boltzmann machines: exact sums, the learning rule and Markov chains (book sec. 11.1)."""
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close
-from parnassus.latent.ais import anneal, annealed_log_partition, reverse_anneal, sigmoid_times
-from parnassus.latent.energy import gibbs, log_partition
-from parnassus.latent.rbm import RBM, FromData, Persistent
-from parnassus.layers.dropout import every_mask
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
+from parnassus.latent.energy_based.boltzmann_distribution import log_partition
+from parnassus.latent.energy_based.markov_chain_monte_carlo import gibbs_sampling
+from parnassus.latent.energy_based.restricted_boltzmann_machine import (
+    RBM,
+    ContrastiveDivergence,
+    PersistentContrastiveDivergence,
+)
+from parnassus.latent.likelihood_estimation.annealed_importance_sampling import (
+    ais_log_partition,
+    anneal,
+    reverse_anneal,
+    sigmoid_schedule,
+)
+from parnassus.layers.dropout import all_masks
 
 
-def machine(visible: int, hidden: int, *, scale: float = 1.0, seed: int = 0) -> RBM:
+def random_rbm(visible: int, hidden: int, *, scale: float = 1.0, seed: int = 0) -> RBM:
     torch.manual_seed(seed)
     rbm = RBM(visible, hidden).double()
     for parameter in rbm.parameters():
@@ -19,71 +29,74 @@ def machine(visible: int, hidden: int, *, scale: float = 1.0, seed: int = 0) -> 
 
 
 def patterns() -> Tensor:
-    """Six visible units: three pairs, each of two equal bits."""
-    return every_mask(3).double().repeat_interleave(2, 1)
+    """Eight patterns of six visible units: three pairs of equal bits."""
+    return all_masks(3).double().repeat_interleave(2, 1)
 
 
-def slope(rbm: RBM, loss: Tensor) -> Tensor:
-    """The gradient by all parameters, as one vector."""
+def loss_gradient(rbm: RBM, loss: Tensor) -> Tensor:
+    """Gradient with respect to all parameters, as one vector."""
     return torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(rbm.parameters()))])
 
 
 @claim("B6.1-10", "B11.1-3")
-def listing_the_smaller_layer_gives_the_sum_over_both() -> Evidence:
-    """Log Z by 2^min(V, H) states equals that over all 2^(V + H) pairs, and log p sums to one (book eq. 6.9)."""
-    found, brute, total = [], [], []
+def enumerating_the_smaller_layer_gives_the_partition_function() -> Evidence:
+    """Log Z over 2^min(V, H) states equals that over all 2^(V + H) pairs, and Σ p(v) = 1 (book eq. 6.9)."""
+    log_z, log_z_of_pairs, probability_sums = [], [], []
     for visible, hidden in ((6, 4), (4, 6), (5, 5)):
-        rbm = machine(visible, hidden)
-        v, h = every_mask(visible).double(), every_mask(hidden).double()
+        rbm = random_rbm(visible, hidden)
+        v, h = all_masks(visible).double(), all_masks(hidden).double()
         pairs = rbm.energy(v[:, None].expand(-1, len(h), -1), h.expand(len(v), -1, -1))
-        found.append(rbm.log_partition())
-        brute.append(log_partition(pairs.flatten()))
-        total.append(rbm.log_prob(v).exp().sum())
+        log_z.append(rbm.log_partition())
+        log_z_of_pairs.append(log_partition(pairs.flatten()))
+        probability_sums.append(rbm.log_prob(v).exp().sum())
     return all_of(
-        log_z=close(torch.stack(found), torch.stack(brute), rtol=1e-12),
-        normalised=close(torch.stack(total), 1.0, atol=1e-10),
+        log_z=close(torch.stack(log_z), torch.stack(log_z_of_pairs), rtol=1e-12),
+        normalised=close(torch.stack(probability_sums), 1.0, atol=1e-10),
     )
 
 
 @claim("B11.1-3")
-def the_likelihood_rises_with_the_data_and_falls_with_the_model() -> Evidence:
-    """∂ log p/∂W = ⟨h vᵀ⟩_data − ⟨h vᵀ⟩_model, which is autograd's of the listed likelihood (book sec. 11.1)."""
-    rbm, x = machine(6, 4), patterns()
+def the_likelihood_gradient_is_a_difference_of_data_and_model_correlations() -> Evidence:
+    """∂ log p/∂W = ⟨h vᵀ⟩_data − ⟨h vᵀ⟩_model equals the gradient of the exact likelihood (book sec. 11.1)."""
+    rbm, x = random_rbm(6, 4), patterns()
     (by_autograd,) = torch.autograd.grad(rbm.log_prob(x).mean(), rbm.weight)
-    v = every_mask(6).double()
+    v = all_masks(6).double()
     p = rbm.log_prob(v).exp()
-    on = rbm.hidden_input(v).sigmoid()
-    data = rbm.hidden_input(x).sigmoid().mT @ x / len(x)
-    model = on.mT @ (p[:, None] * v)
+    hidden_probabilities = rbm.hidden_logits(v).sigmoid()
+    data_correlations = rbm.hidden_logits(x).sigmoid().mT @ x / len(x)
+    model_correlations = hidden_probabilities.mT @ (p[:, None] * v)
     return all_of(
-        learning_rule=close(by_autograd, data - model, atol=1e-12),
-        one_half_alone_is_not_it=at_least((by_autograd - data).abs().max(), 0.1),
+        learning_rule=close(by_autograd, data_correlations - model_correlations, atol=1e-12),
+        data_term_alone_differs=greater_equal((by_autograd - data_correlations).abs().max(), 0.1),
     )
 
 
 @claim("B11.1-3")
 def contrastive_divergence_tends_to_the_likelihood_gradient() -> Evidence:
     """The gradient of CD-k is biased at k = 1 and tends to that of −log p as k grows (book sec. 11.1)."""
-    rbm, x = machine(6, 4), patterns().repeat(4_000, 1)
-    exact = slope(rbm, -rbm.log_prob(patterns()).mean())
+    rbm, x = random_rbm(6, 4), patterns().repeat(4_000, 1)
+    exact = loss_gradient(rbm, -rbm.log_prob(patterns()).mean())
     errors = {}
     for steps in (1, 3, 100):
-        rbm.negatives = FromData(steps)
-        errors[steps] = (slope(rbm, rbm.loss(x)) - exact).norm() / exact.norm()
+        rbm.negative_sampler = ContrastiveDivergence(steps)
+        errors[steps] = (loss_gradient(rbm, rbm.loss(x)) - exact).norm() / exact.norm()
     return all_of(
-        biased_after_one_step=at_least(errors[1], 0.1),
-        less_after_three=at_most(errors[3], errors[1]),
-        exact_up_to_noise_after_many=at_most(errors[100], 0.03),
+        biased_after_one_step=greater_equal(errors[1], 0.1),
+        smaller_after_three=less_equal(errors[3], errors[1]),
+        unbiased_after_many=less_equal(errors[100], 0.03),
     )
 
 
 @claim("B11.1-3")
-def learning_raises_the_exact_likelihood() -> Evidence:
-    """CD-1 and persistent chains raise the listed likelihood of eight patterns towards log 1/8 (book sec. 11.1)."""
+def training_increases_the_exact_likelihood() -> Evidence:
+    """CD-1 and persistent chains increase the exact likelihood of eight patterns towards log 1/8 (book sec. 11.1)."""
     x, gains = patterns(), {}
-    for name, negatives in (("CD-1", FromData(1)), ("persistent", Persistent(100, 6).double())):
-        rbm = machine(6, 6, scale=0.1)
-        rbm.negatives = negatives
+    for name, negatives in (
+        ("CD-1", ContrastiveDivergence(1)),
+        ("persistent", PersistentContrastiveDivergence(100, 6).double()),
+    ):
+        rbm = random_rbm(6, 6, scale=0.1)
+        rbm.negative_sampler = negatives
         before = rbm.log_prob(x).mean()
         optimizer = torch.optim.SGD(rbm.parameters(), lr=0.5)
         for _ in range(300):
@@ -93,68 +106,74 @@ def learning_raises_the_exact_likelihood() -> Evidence:
         gains[name] = rbm.log_prob(x).mean() - before
     best = torch.tensor(8.0).log().neg() - before
     return all_of(
-        by_contrastive_divergence=at_least(gains["CD-1"], 0.5 * best),
-        by_persistent_chains=at_least(gains["persistent"], 0.5 * best),
-        nothing_does_better=at_most(torch.stack(list(gains.values())), best),
+        by_contrastive_divergence=greater_equal(gains["CD-1"], 0.5 * best),
+        by_persistent_chains=greater_equal(gains["persistent"], 0.5 * best),
+        upper_bound=less_equal(torch.stack(list(gains.values())), best),
     )
 
 
 @claim("B11.1-3")
 def a_unit_of_a_boltzmann_machine_is_a_sigmoid_of_its_neighbours() -> Evidence:
-    """With E = −½ sᵀWs − bᵀs the rule of `gibbs` is σ(Σ_j W_ij s_j + b_i), W symmetric, W_ii = 0 (book sec. 11.1)."""
+    """For E = −½ sᵀWs − bᵀs the Gibbs probability is σ(Σ_j W_ij s_j + b_i), W = Wᵀ, W_ii = 0 (book sec. 11.1)."""
     torch.manual_seed(0)
-    bonds = torch.randn(5, 5).double().triu(1)
-    bonds, bias = bonds + bonds.mT, torch.randn(5).double()
+    weights = torch.randn(5, 5).double().triu(1)
+    weights, bias = weights + weights.mT, torch.randn(5).double()
 
     def energy(s: Tensor) -> Tensor:
-        return -((s @ bonds) * s).sum(-1) / 2 - s @ bias
+        return -((s @ weights) * s).sum(-1) / 2 - s @ bias
 
-    s = every_mask(5).double()
+    s = all_masks(5).double()
     flips = torch.eye(5).double()
-    gap = torch.stack([energy(s * (1 - flips[i])) - energy((s * (1 - flips[i])) + flips[i]) for i in range(5)], 1)
-    drawn = gibbs(energy, torch.zeros(30_000, 5).double(), sweeps=15, generator=torch.Generator().manual_seed(1))
+    energy_gaps = torch.stack(
+        [energy(s * (1 - flips[i])) - energy((s * (1 - flips[i])) + flips[i]) for i in range(5)], 1
+    )
+    samples = gibbs_sampling(
+        energy, torch.zeros(30_000, 5).double(), sweeps=15, generator=torch.Generator().manual_seed(1)
+    )
     p = (-energy(s)).softmax(0)
     return all_of(
-        rule=close(gap.sigmoid(), (s @ bonds + bias).sigmoid(), atol=1e-12),
-        correlations=close(drawn.mT @ drawn / len(drawn), s.mT @ (p[:, None] * s), atol=0.02),
+        conditional_probabilities=close(energy_gaps.sigmoid(), (s @ weights + bias).sigmoid(), atol=1e-12),
+        correlations=close(samples.mT @ samples / len(samples), s.mT @ (p[:, None] * s), atol=0.02),
     )
 
 
 @claim("B6.1-10", "B11.1-3")
-def annealing_finds_log_z_within_its_spread() -> Evidence:
-    """Annealed chains give log Z: low on average, and closer the more times they pass (book eq. 6.9)."""
-    rbm = machine(10, 6)
+def annealed_importance_sampling_estimates_log_z() -> Evidence:
+    """Annealed chains estimate log Z: low on average, and closer with more temperatures (book eq. 6.9)."""
+    rbm = random_rbm(10, 6)
     exact = rbm.log_partition().detach()
-    found = annealed_log_partition(rbm, chains=400, times=400)
-    single = {times: annealed_log_partition(rbm, chains=400, times=times).log_weights for times in (10, 100)}
+    result = ais_log_partition(rbm, chains=400, num_times=400)
+    log_weights = {times: ais_log_partition(rbm, chains=400, num_times=times).log_weights for times in (10, 100)}
     return all_of(
-        within_four_spreads=at_most((found.estimate - exact).abs() / found.spread, 4.0),
-        spread=at_most(found.spread, 0.05),
-        one_chain_is_low_on_average=at_most(single[10].mean(), exact - 0.1),
-        less_so_with_more_times=at_most(exact - single[100].mean(), 0.3 * (exact - single[10].mean())),
-        effective_chains=at_least(found.effective, 200.0),
+        deviation_in_standard_errors=less_equal((result.estimate - exact).abs() / result.standard_error, 4.0),
+        standard_error=less_equal(result.standard_error, 0.05),
+        one_chain_is_a_lower_bound=less_equal(log_weights[10].mean(), exact - 0.1),
+        bound_tightens_with_more_temperatures=less_equal(
+            exact - log_weights[100].mean(), 0.3 * (exact - log_weights[10].mean())
+        ),
+        effective_sample_size=greater_equal(result.effective_sample_size, 200.0),
     )
 
 
 @claim("B6.1-10")
-def walking_back_bounds_log_z_from_above() -> Evidence:
-    """Reverse chains from exact draws: −E[log w] ≥ log Z₁/Z₀ ≥ E[log w] of forward ones (book eq. 6.9)."""
+def reverse_annealing_bounds_log_z_from_above() -> Evidence:
+    """Reverse chains from exact samples give −E[log w] ≥ log Z₁/Z₀ ≥ E[log w] of forward ones (book eq. 6.9)."""
     torch.manual_seed(0)
-    width = torch.tensor([2.0, 0.3, 1.0], dtype=torch.float64)
+    std = torch.tensor([2.0, 0.3, 1.0], dtype=torch.float64)
 
     def path(x: Tensor, t: float) -> Tensor:
-        return -(x.square() * (1 - t + t / width.square())).sum(-1) / 2
+        return -(x.square() * (1 - t + t / std.square())).sum(-1) / 2
 
-    def redraw(x: Tensor, t: float, _number: int) -> Tensor:
-        return torch.randn_like(x) / (1 - t + t / width.square()).sqrt()
+    def resample(x: Tensor, t: float, _number: int) -> Tensor:
+        return torch.randn_like(x) / (1 - t + t / std.square()).sqrt()
 
-    exact = width.log().sum()
+    exact = std.log().sum()
     start = torch.randn(4_000, 3, dtype=torch.float64)
-    lower = anneal(path, redraw, start, sigmoid_times(20))
-    upper = reverse_anneal(path, redraw, start * width, sigmoid_times(20))
+    lower = anneal(path, resample, start, sigmoid_schedule(20))
+    upper = reverse_anneal(path, resample, start * std, sigmoid_schedule(20))
     return all_of(
-        forward_is_low=at_most(lower.log_weights.mean(), exact - 0.01),
-        backward_is_high=at_least(-upper.log_weights.mean(), exact + 0.01),
+        forward_is_a_lower_bound=less_equal(lower.log_weights.mean(), exact - 0.01),
+        reverse_is_an_upper_bound=greater_equal(-upper.log_weights.mean(), exact + 0.01),
         forward_estimate=close(lower.estimate, exact, atol=0.05),
-        backward_estimate=close(upper.estimate, exact, atol=0.05),
+        reverse_estimate=close(upper.estimate, exact, atol=0.05),
     )

@@ -1,4 +1,4 @@
-"""Claims about what codes say, cost and leave unsaid, on models with known integrals (book sec. 6.4)."""
+"""Claims about information, rate and distortion of codes, on models with known integrals (book sec. 6.4)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,13 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close
-from parnassus.latent.aggregate import code_information, second_moments
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.latent.claims.training import adam
-from parnassus.latent.decoders import BernoulliDecoder, GaussianDecoder
-from parnassus.latent.objectives import NegativeELBO
-from parnassus.latent.vae import VAE, reparametrise, standard_normal_kl
-from parnassus.latent.water_filling import water_filling
+from parnassus.latent.linear.water_filling import water_filling
+from parnassus.latent.variational.aggregated_posterior import code_information, second_moments
+from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDecoder
+from parnassus.latent.variational.elbo import NegativeELBO
+from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
+from parnassus.latent.variational.vae import VAE
 from parnassus.layers import mlp, tanh
 
 DOUBLE = torch.float64
@@ -22,7 +23,7 @@ DOUBLE = torch.float64
 
 @dataclass(frozen=True)
 class LinearEncoder:
-    """z|x ~ N(Vx, diag s) for x ~ N(0, I): then z ~ N(0, VVᵀ + diag s), and everything is known."""
+    """z|x ~ N(Vx, diag s) for x ~ N(0, I), so z ~ N(0, VVᵀ + diag s) and all quantities are known."""
 
     V: Tensor
     s: Tensor
@@ -42,7 +43,7 @@ class LinearEncoder:
         zero, one = torch.zeros(len(self.s), dtype=DOUBLE), torch.eye(len(self.s), dtype=DOUBLE)
         return kl_divergence(self.aggregated, MultivariateNormal(zero, one))
 
-    def moments(self, rows: int) -> tuple[Tensor, Tensor]:
+    def posterior_parameters(self, rows: int) -> tuple[Tensor, Tensor]:
         mean = torch.randn(rows, self.V.shape[1], dtype=DOUBLE) @ self.V.mT
         return mean, self.s.log().expand_as(mean)
 
@@ -53,62 +54,70 @@ def linear_encoder() -> LinearEncoder:
 
 
 @claim("B6.4-1")
-def codes_of_many_rows_say_what_the_formula_says() -> Evidence:
-    """Log-mean-exp over n rows finds I(X, Z) of a linear encoder, and never more than log n (book eq. 6.18)."""
+def the_information_estimate_is_consistent_and_bounded_by_log_n() -> Evidence:
+    """Log-mean-exp over n rows estimates I(X, Z) of a linear encoder, and never exceeds log n (book eq. 6.18)."""
     encoder = linear_encoder()
-    found = {rows: code_information(*encoder.moments(rows), draws=3).information for rows in (4, 50, 1_500)}
-    mean, log_variance = encoder.moments(50)
-    precise = code_information(100 * mean, log_variance, draws=4).information
+    estimates = {
+        rows: code_information(*encoder.posterior_parameters(rows), num_draws=3).information for rows in (4, 50, 1_500)
+    }
+    mean, log_variance = encoder.posterior_parameters(50)
+    saturated = code_information(100 * mean, log_variance, num_draws=4).information
     return all_of(
-        many_rows=close(found[1_500], encoder.information, atol=0.08),
-        few_rows_see_less=at_most(found[4], min(log(4), float(encoder.information))),
-        bound=at_most(torch.tensor([found[4] - log(4), found[50] - log(50), precise - log(50)]), 1e-9),
-        bound_is_reached=close(precise, log(50), atol=1e-3),
+        estimate_with_many_rows=close(estimates[1_500], encoder.information, atol=0.08),
+        estimate_with_few_rows=less_equal(estimates[4], min(log(4), float(encoder.information))),
+        bound=less_equal(torch.tensor([estimates[4] - log(4), estimates[50] - log(50), saturated - log(50)]), 1e-9),
+        bound_is_reached=close(saturated, log(50), atol=1e-3),
     )
 
 
 @claim("B6.4-3", "B6.4-5", "B6.4-11")
-def the_rate_is_information_and_a_wrong_prior() -> Evidence:
-    """R − I(X, Z) = KL(q(z) ‖ p(z)): exact for a linear encoder, and met by the estimates (book eq. 6.22)."""
+def the_rate_is_the_information_plus_the_prior_gap() -> Evidence:
+    """R − I(X, Z) = KL(q(z) ‖ p(z)), exactly for a linear encoder and in its estimates (book eq. 6.22)."""
     encoder = linear_encoder()
     second = (encoder.V.square().sum(1) + encoder.s).sum()  # E‖μ‖² + Σσ²
     rate = (second - len(encoder.s) - encoder.s.log().sum()) / 2
-    found = code_information(*encoder.moments(1_500), draws=3)
+    estimate = code_information(*encoder.posterior_parameters(1_500), num_draws=3)
     return all_of(
         identity=close(rate - encoder.information, encoder.prior_gap, atol=1e-12),
-        measured_rate=close(found.rate, rate, rtol=0.08),
-        measured_gap=close(found.prior_gap, encoder.prior_gap, atol=0.3),
-        measured_identity=close(found.rate - found.information, found.prior_gap, atol=0.08),
-        gap_is_positive=at_least(encoder.prior_gap, 0.5),
+        measured_rate=close(estimate.rate, rate, rtol=0.08),
+        measured_gap=close(estimate.prior_gap, encoder.prior_gap, atol=0.3),
+        measured_identity=close(estimate.rate - estimate.information, estimate.prior_gap, atol=0.08),
+        gap_is_positive=greater_equal(encoder.prior_gap, 0.5),
     )
 
 
 @claim("B6.4-2", "B6.4-4", "B6.4-6")
-def information_and_distortion_have_the_entropy_as_floor() -> Evidence:
-    """With x|z ~ N(wz, s²): I + D = h(X) for the exact encoder, D + R = −ELBO, and more for others (book sec. 6.4)."""
+def information_plus_distortion_of_a_linear_vae_is_at_least_the_entropy() -> Evidence:
+    """With x|z ~ N(wz, s²): I + D = h(X) and D + R = −ELBO for the exact encoder, more for others (book sec. 6.4)."""
     w, s = 1.7, 0.6
     entropy = log(2 * pi * e * (w**2 + s**2)) / 2
 
-    def numbers(shrink: float, widen: float) -> tuple[float, float, float]:
+    def information_distortion_rate(shrink: float, widen: float) -> tuple[float, float, float]:
         """I, D and R of q(z|x) = N(shrink · E[z|x], widen · Var[z|x]) in closed form."""
         gain, variance = shrink * w / (w**2 + s**2), widen * s**2 / (w**2 + s**2)
-        spread = gain**2 * (w**2 + s**2)  # of μ(x)
-        information = log(1 + spread / variance) / 2
-        misfit = (1 - w * gain) ** 2 * (w**2 + s**2) + w**2 * variance
-        distortion = log(2 * pi * s**2) / 2 + misfit / (2 * s**2)
-        return information, distortion, (spread + variance - 1 - log(variance)) / 2
+        mean_variance = gain**2 * (w**2 + s**2)  # of μ(x)
+        information = log(1 + mean_variance / variance) / 2
+        squared_error = (1 - w * gain) ** 2 * (w**2 + s**2) + w**2 * variance
+        distortion = log(2 * pi * s**2) / 2 + squared_error / (2 * s**2)
+        return information, distortion, (mean_variance + variance - 1 - log(variance)) / 2
 
-    exact, wide, short = numbers(1.0, 1.0), numbers(1.0, 3.0), numbers(0.6, 1.0)
+    exact, wide, shrunk = (
+        information_distortion_rate(1.0, 1.0),
+        information_distortion_rate(1.0, 3.0),
+        information_distortion_rate(0.6, 1.0),
+    )
     return all_of(
-        floor_is_reached=close(exact[0] + exact[1], entropy, atol=1e-12),
+        entropy_is_reached=close(exact[0] + exact[1], entropy, atol=1e-12),
         bound_is_reached=close(exact[1] + exact[2], entropy, atol=1e-12),
-        others_are_above=at_least(torch.tensor([sum(wide[:2]), sum(short[:2])]), entropy + 0.05),
-        the_elbo_is_above_them=at_least(torch.tensor([each[2] - each[0] for each in (exact, wide, short)]), -1e-12),
+        others_are_above=greater_equal(torch.tensor([sum(wide[:2]), sum(shrunk[:2])]), entropy + 0.05),
+        rate_is_at_least_the_information=greater_equal(
+            torch.tensor([values[2] - values[0] for values in (exact, wide, shrunk)]), -1e-12
+        ),
     )
 
 
-def trained_linear_vae(x: Tensor, *, latent: int, beta: float, std: float) -> tuple[Tensor, Tensor]:
-    """Rate and squared error of a linear β-VAE trained to rest on the exact mean of its loss over ε."""
+def train_linear_beta_vae(x: Tensor, *, latent: int, beta: float, std: float) -> tuple[Tensor, Tensor]:
+    """Rate and squared error of a linear β-VAE after minimising the exact mean of its loss over ε."""
     torch.manual_seed(1)
     features = x.shape[1]
     V, W = (torch.randn(*shape, dtype=DOUBLE) / 2 for shape in ((latent, features), (features, latent)))
@@ -116,7 +125,7 @@ def trained_linear_vae(x: Tensor, *, latent: int, beta: float, std: float) -> tu
     weights = [part.requires_grad_() for part in (V, W, log_variance)]
     optimizer = torch.optim.LBFGS(weights, max_iter=150, history_size=30, line_search_fn="strong_wolfe")
 
-    def parts() -> tuple[Tensor, Tensor]:
+    def rate_and_error() -> tuple[Tensor, Tensor]:
         mean = x @ V.mT
         rate = standard_normal_kl(mean, log_variance.expand_as(mean)).mean()
         error = (x - mean @ W.mT).square().sum(1).mean() + (log_variance.exp() * W.square().sum(0)).sum()
@@ -124,39 +133,39 @@ def trained_linear_vae(x: Tensor, *, latent: int, beta: float, std: float) -> tu
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        rate, error = parts()
+        rate, error = rate_and_error()
         loss = error / (2 * std**2) + beta * rate
         loss.backward()
         return loss
 
     for _ in range(2):
         optimizer.step(closure)
-    rate, error = parts()
+    rate, error = rate_and_error()
     return rate.detach(), error.detach()
 
 
 @claim("B6.4-7")
-def a_linear_beta_vae_fills_with_water() -> Evidence:
-    """For Gaussian data R_j = ½ log(λ_j / D_j), D_j = min(βs², λ_j): weak directions fall silent (book sec. 6.4)."""
+def a_linear_beta_vae_performs_reverse_water_filling() -> Evidence:
+    """For Gaussian data R_j = ½ log(λ_j / D_j), D_j = min(βs², λ_j): weak directions collapse (book sec. 6.4)."""
     torch.manual_seed(0)
     x = torch.randn(100, 4, dtype=DOUBLE) * torch.tensor([2.0, 1.2, 0.7, 0.3], dtype=DOUBLE)
     x = x - x.mean(0)
     variances = torch.linalg.eigvalsh(x.mT @ x / len(x))
     std, betas = 0.4, (0.2, 1.0, 4.0, 30.0)
-    found = [trained_linear_vae(x, latent=4, beta=beta, std=std) for beta in betas]
+    results = [train_linear_beta_vae(x, latent=4, beta=beta, std=std) for beta in betas]
     predicted = [water_filling(variances, beta * std**2) for beta in betas]
-    rates, errors = (torch.stack(column) for column in zip(*found, strict=True))
+    rates, errors = (torch.stack(column) for column in zip(*results, strict=True))
     return all_of(
-        rate=close(rates, torch.stack([each.rates.sum() for each in predicted]), atol=1e-3),
-        error=close(errors, torch.stack([each.errors.sum() for each in predicted]), atol=1e-3),
-        rate_falls=at_most(rates.diff(), 0.0),
-        error_rises=at_least(errors.diff(), 0.0),
-        all_collapsed_at_last=at_most(rates[-1], 1e-4),
+        rate=close(rates, torch.stack([solution.rates.sum() for solution in predicted]), atol=1e-3),
+        error=close(errors, torch.stack([solution.errors.sum() for solution in predicted]), atol=1e-3),
+        rate_decreases=less_equal(rates.diff(), 0.0),
+        error_increases=greater_equal(errors.diff(), 0.0),
+        final_rate=less_equal(rates[-1], 1e-4),
     )
 
 
-def rescaled(vae: VAE, factor: Tensor) -> VAE:
-    """The same autoencoder with codes `factor` times as large: μ and σ grow, the decoder's first layer shrinks."""
+def rescale_codes(vae: VAE, factor: Tensor) -> VAE:
+    """The same autoencoder with codes `factor` times as large: μ and σ scaled up, the decoder's first layer down."""
     other = VAE(mlp((5, 8, 4), activation=tanh), BernoulliDecoder(mlp((2, 8, 5), activation=tanh)), 2).double()
     other.load_state_dict(vae.state_dict())
     with torch.no_grad():
@@ -169,13 +178,13 @@ def rescaled(vae: VAE, factor: Tensor) -> VAE:
 
 @claim("B5.2-5", "B6.3-10")
 @torch.no_grad()
-def a_rested_code_has_second_moment_one() -> Evidence:
-    """A factor on z_j leaves D alone; R is least where the mean of μ_j² + σ_j² is 1 (book sec. 5.2)."""
+def the_rate_is_minimal_at_second_moment_one() -> Evidence:
+    """A factor on z_j leaves D unchanged; R is minimal where the mean of μ_j² + σ_j² is 1 (book sec. 5.2)."""
     torch.manual_seed(0)
     vae = VAE(mlp((5, 8, 4), activation=tanh), BernoulliDecoder(mlp((2, 8, 5), activation=tanh)), 2).double()
     x = torch.rand(50, 5, dtype=DOUBLE)
-    best = second_moments(*vae.moments(x)).rsqrt()
-    models = [rescaled(vae, best * size) for size in (0.9, 1.0, 1.1)]
+    best = second_moments(*vae.posterior_parameters(x)).rsqrt()
+    models = [rescale_codes(vae, best * scale) for scale in (0.9, 1.0, 1.1)]
     distortions, rates = [], []
     for model in (vae, *models):
         torch.manual_seed(1)
@@ -184,14 +193,14 @@ def a_rested_code_has_second_moment_one() -> Evidence:
         rates.append(terms.rate.mean())
     return all_of(
         distortion=close(torch.stack(distortions[1:]), distortions[0], rtol=1e-10),
-        moments=close(second_moments(*models[1].moments(x)), 1.0, atol=1e-12),
-        rate_is_least_there=at_least(torch.stack([rates[0], rates[1], rates[3]]) - rates[2], 1e-3),
+        moments=close(second_moments(*models[1].posterior_parameters(x)), 1.0, atol=1e-12),
+        rate_is_minimal=greater_equal(torch.stack([rates[0], rates[1], rates[3]]) - rates[2], 1e-3),
     )
 
 
 @claim("B5.2-4")
-def generating_needs_the_decoder_alone() -> Evidence:
-    """Draws of N(0, 1) through x|z ~ N(2z + 1, 1) have the law N(1, 5), whatever the encoder (book fig. 5.1)."""
+def sampling_uses_the_decoder_only() -> Evidence:
+    """Samples of N(0, 1) through x|z ~ N(2z + 1, 1) have distribution N(1, 5) for any encoder (book fig. 5.1)."""
     torch.manual_seed(0)
     layer = nn.Linear(1, 1, dtype=DOUBLE)
     layer.weight, layer.bias = (
@@ -201,21 +210,21 @@ def generating_needs_the_decoder_alone() -> Evidence:
     vae = VAE(nn.Linear(1, 2, dtype=DOUBLE), GaussianDecoder(layer, learned=False).double(), 1)
     x = vae.sample(40_000)[:, 0]
     torch.manual_seed(0)
-    again = VAE(nn.Linear(1, 2, dtype=DOUBLE), vae.decoder, 1)
+    other_vae = VAE(nn.Linear(1, 2, dtype=DOUBLE), vae.decoder, 1)
     torch.manual_seed(3)
-    first = again.sample(10)
+    other_samples = other_vae.sample(10)
     torch.manual_seed(3)
     return all_of(
         mean=close(x.mean(), 1.0, atol=4 * (5 / 40_000) ** 0.5),
         variance=close(x.var(), 5.0, rtol=4 * (2 / 40_000) ** 0.5),
-        fourth=close((x - 1).pow(4).mean(), 75.0, rtol=0.1),
-        the_encoder_has_no_say=close(vae.sample(10), first, atol=0.0),
+        fourth_moment=close((x - 1).pow(4).mean(), 75.0, rtol=0.1),
+        independent_of_the_encoder=close(vae.sample(10), other_samples, atol=0.0),
     )
 
 
 @claim("B6.4-7")
-def a_dear_rate_silences_the_code_and_a_free_one_does_not_bound_it() -> Evidence:
-    """On a ring of points: R falls and D rises with β; at β = 0 the rate grows on and on (book sec. 6.4)."""
+def a_large_beta_collapses_the_code_and_beta_zero_leaves_the_rate_unbounded() -> Evidence:
+    """On points of a circle R decreases and D increases with β; at β = 0 the rate is not bounded (book sec. 6.4)."""
     torch.manual_seed(0)
     angle = 2 * pi * torch.rand(100, 1)
     x = torch.cat([angle.cos(), angle.sin()], 1)
@@ -226,13 +235,13 @@ def a_dear_rate_silences_the_code_and_a_free_one_does_not_bound_it() -> Evidence
         vae = VAE(mlp((2, 32, 4), activation=tanh), decoder, 2, objective=NegativeELBO(beta))
         adam(vae, partial(vae.loss, x), steps=80, lr=2e-2)
         with torch.no_grad():
-            mean, log_variance = vae.moments(x)
+            mean, log_variance = vae.posterior_parameters(x)
             z = reparametrise(mean.repeat(20, 1), log_variance.repeat(20, 1))
             rates.append(standard_normal_kl(mean, log_variance).mean())
             errors.append((vae.decode(z) - x.repeat(20, 1)).square().sum(1).mean())
     return all_of(
-        rate_falls=at_most(torch.stack(rates).diff(), -0.05),
-        error_rises=at_least(torch.stack(errors).diff(), 0.0),
-        free=at_least(rates[0], 1.5 * float(rates[1])),
-        silent=at_most(rates[-1], 0.1),
+        rate_decreases=less_equal(torch.stack(rates).diff(), -0.05),
+        error_increases=greater_equal(torch.stack(errors).diff(), 0.0),
+        rate_at_beta_zero=greater_equal(rates[0], 1.5 * float(rates[1])),
+        rate_at_large_beta=less_equal(rates[-1], 0.1),
     )

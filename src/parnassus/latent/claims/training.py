@@ -1,4 +1,4 @@
-"""A few steps of Adam for claims about trained networks: no log, no checkpoint, all rows at once."""
+"""Adam for claims about trained networks: full batch, without logging or checkpoints."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def adam(model: nn.Module, loss: Callable[[], Tensor], *, steps: int, lr: float) -> None:
-    """Make `loss()` smaller by changing the model's parameters in place."""
+    """Minimise `loss()` with Adam, updating the model's parameters in place."""
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     for _ in range(steps):
         optimizer.zero_grad()

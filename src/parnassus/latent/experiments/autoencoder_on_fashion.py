@@ -1,6 +1,6 @@
-"""An autoencoder draws images in the plane: what its map is good for, and what not (book sec. 4.5).
+"""Autoencoder of images with a two-dimensional code, and the quality of its latent space (book sec. 4.5).
 
-By default it draws digits (book ex. 4.1); `--data fashion_mnist --epochs 5` is the run of the text.
+By default the images are digits (book ex. 4.1); `--data fashion_mnist --epochs 5` is the run of the text.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,15 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Dataset, open_data
-from parnassus.latent import maps
-from parnassus.latent.autoencoder import Autoencoder, dense_decoder, dense_encoder
-from parnassus.latent.pca import PCA
-from parnassus.optim.schedules import step_decay
+from parnassus.data.setting_types import GreyImageData
+from parnassus.latent.autoencoders.autoencoder import Autoencoder
+from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder
+from parnassus.latent.latent_space import quality_metrics
+from parnassus.latent.latent_space.latent_grid import latent_grid, latent_range, tile_images
+from parnassus.latent.linear.pca import PCA
+from parnassus.optim.training.learning_rate_schedules import step_decay
 from parnassus.report import FAINT, PALETTE, image_grid, scatter, subplots
-from parnassus.train import Run, at_most, between, descend, reported
+from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,134 +32,143 @@ covers = (
     "B4.5-10",
 )  # fmt: skip
 expected = {
-    "test_error": at_most(0.0495, "squared error a pixel on unseen images, two numbers an image"),
-    "pca_error": reported("the same for two principal components"),
-    "mean_image_error": reported("the same for the mean image, no number at all"),
-    "error_over_pca": at_most(0.9, "the first over the second"),
-    "centre_offset": reported("distance of the codes' centre from 0, in their spread"),
-    "anisotropy": between(1.05, 2.0, "longest axis of the cloud of codes over its shortest"),
-    "coverage": reported("share of the cells of the plane that hold a code"),
-    "hole_depth": reported("how far from every code the places between codes are"),
-    "neighbour_accuracy": reported("share of the codes whose nearest neighbour is of their class"),
+    "test_error": at_most(0.0495, "squared error per pixel of test images, two-dimensional code"),
+    "pca_error": no_band("the same for two principal components"),
+    "mean_image_error": no_band("the same for the mean image"),
+    "error_over_pca": at_most(0.9, "ratio of the first error to the second"),
+    "centre_offset": no_band("distance of the mean code from 0, in standard deviations of the codes"),
+    "anisotropy": between(1.05, 2.0, "ratio of the longest to the shortest axis of the codes"),
+    "coverage": no_band("fraction of the cells of the plane that contain a code"),
+    "hole_depth": no_band("95 % quantile of the relative distance of midpoints between codes to the nearest code"),
+    "neighbour_accuracy": no_band("fraction of codes whose nearest neighbour has the same class"),
 }
-profiles = {"smoke": {"epochs": 1, "examples": 640}, "gpu": {"data": "fashion_mnist", "epochs": 30}}
+profiles = {"smoke": {"epochs": 1, "num_examples": 640}, "gpu": {"data": "fashion_mnist", "epochs": 30}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "mnist_mini"  # fashion_mnist is the text's; mnist and mnist_mini answer Problem 4.1; or your own folder
-    epochs: int = 12  # passes over the training images
-    batch: int = 64  # images per step
-    width: int = 512  # hidden units of encoder and decoder
-    fall: int = 10  # epochs after which the learning rate falls to a tenth
-    examples: int = 60_000  # training images to use at most
+    data: GreyImageData = "mnist_mini"  # images: a data set, or a folder of your own
+    epochs: Positive[int] = 12  # epochs of training
+    batch_size: Positive[int] = 64  # images per gradient step
+    width: Positive[int] = 512  # hidden units of encoder and decoder
+    decay_epochs: Positive[int] = 10  # epochs between divisions of the learning rate by 10
+    num_examples: Positive[int] = 60_000  # maximum number of training images
 
     def model(self, shape: Sequence[int]) -> Autoencoder:
         return Autoencoder(dense_encoder(shape, 2, width=self.width), dense_decoder(2, shape, width=self.width))
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
-        train, test = data.train.take(self.examples), data.test.x
-        run.figure("network", _diagram(), "N numbers in, K in the middle, N out (book fig. 4.1).")
+        train, test = data.train.take(self.num_examples), data.test.x
+        run.figure(
+            "network",
+            _plot_network(),
+            "Autoencoder with N inputs, a code of dimension K and N outputs (book fig. 4.1).",
+        )
 
-        epoch_length = train.batches(self.batch, 0).epoch
+        epoch_length = train.batches(self.batch_size, 0).epoch
         model = run.build(self.model, shape=data.shape)
-        model, optimizer = run.prepare(model, partial(Adam, lr=step_decay(0, every=self.fall)))
-        for step, loss in descend(run, model, optimizer, train.batches(self.batch, self.epochs * epoch_length)):
+        model, optimizer = run.prepare(model, partial(Adam, lr=step_decay(0, step_size=self.decay_epochs)))
+        for step, loss in descend(run, model, optimizer, train.batches(self.batch_size, self.epochs * epoch_length)):
             run.log(step, loss=loss)
             epochs, rest = divmod(step + 1, epoch_length)
             if rest == 0:
-                optimizer.param_groups[0]["lr"] = step_decay(epochs, every=self.fall)
+                optimizer.param_groups[0]["lr"] = step_decay(epochs, step_size=self.decay_epochs)
                 run.record(step, test_error=_error(model, test))
-        run.note("learning rate", self._about_the_schedule())
+        run.note("learning rate", self._describe_schedule())
 
-        model.eval()  # otherwise batch normalisation would judge an image by its neighbours
+        model.eval()  # otherwise batch normalisation depends on the other images of the batch
         with torch.no_grad():
             z = torch.cat([model.encode(x) for x in train.x[:3_200].split(800)])  # 50 batches of 64, as in the text
-            errors = self._compare(run, model, train.x, test)
-            self._draw(run, model, z, data)
-            return {**errors, **self._measure(run, model, z, data)}
+            errors = self._compare_errors(run, model, train.x, test)
+            self._plot_latent_plane(run, model, z, data)
+            return {**errors, **self._evaluate_latent_plane(run, model, z, data)}
 
-    def _about_the_schedule(self) -> str:
-        last = step_decay(max(0, self.epochs - 1), every=self.fall)
-        if self.epochs <= self.fall:
-            return (
-                f"The learning rate stayed {last:g}: it falls after {self.fall} epochs, and there were {self.epochs}."
-            )
-        return f"The learning rate fell to a tenth every {self.fall} epochs; in the last it was {last:g}."
+    def _describe_schedule(self) -> str:
+        last = step_decay(max(0, self.epochs - 1), step_size=self.decay_epochs)
+        if self.epochs <= self.decay_epochs:
+            return f"The learning rate was constant at {last:g}: it decays only after {self.decay_epochs} epochs."
+        return f"The learning rate was divided by 10 every {self.decay_epochs} epochs; in the last it was {last:g}."
 
-    def _compare(self, run: Run, model: Autoencoder, train: Tensor, test: Tensor) -> dict[str, float]:
-        """The network beside principal components, by squared error a pixel on seen and unseen images."""
-        seen, unseen = train.flatten(1), test.flatten(1)
-        fits = {size: PCA.fit(seen, size) for size in (2, 16)}
-        errors = {"mean image": [float((x - fits[2].mean).square().mean()) for x in (seen, unseen)]}
+    def _compare_errors(self, run: Run, model: Autoencoder, train: Tensor, test: Tensor) -> dict[str, float]:
+        """Squared error per pixel of the autoencoder, PCA and the mean image on training and test images."""
+        train_rows, test_rows = train.flatten(1), test.flatten(1)
+        fits = {size: PCA.fit(train_rows, size) for size in (2, 16)}
+        errors = {"mean image": [float((x - fits[2].mean).square().mean()) for x in (train_rows, test_rows)]}
         for size, pca in fits.items():
-            errors[f"PCA, K = {size}"] = [float((x - pca.reconstruct(x)).square().mean()) for x in (seen, unseen)]
+            errors[f"PCA, K = {size}"] = [
+                float((x - pca.reconstruct(x)).square().mean()) for x in (train_rows, test_rows)
+            ]
         errors["autoencoder, K = 2"] = [_error(model, x) for x in (train, test)]
         rows: list[dict[str, str | float]] = [
-            {"": name, "seen": pair[0], "unseen": pair[1]} for name, pair in errors.items()
+            {"": name, "training": pair[0], "test": pair[1]} for name, pair in errors.items()
         ]
-        run.table("errors", rows, "Squared error a pixel.")
+        run.table("errors", rows, "Squared error per pixel.")
         shown = test[:10]
-        images = torch.cat([shown, model(shown), fits[2].reconstruct(unseen[:10]).view_as(shown)])
+        images = torch.cat([shown, model(shown), fits[2].reconstruct(test_rows[:10]).view_as(shown)])
         figure = image_grid(images, columns=len(shown), row_labels=["original", "autoencoder", "PCA"])
-        run.figure("reconstructions", figure, "Unseen images, rebuilt from two numbers each.")
-        mean, linear, own = (errors[name][1] for name in ("mean image", "PCA, K = 2", "autoencoder, K = 2"))
-        return {"test_error": own, "pca_error": linear, "mean_image_error": mean, "error_over_pca": own / linear}
+        run.figure("reconstructions", figure, "Test images, reconstructed from two-dimensional codes.")
+        mean_error, pca_error, error = (errors[name][1] for name in ("mean image", "PCA, K = 2", "autoencoder, K = 2"))
+        return {
+            "test_error": error,
+            "pca_error": pca_error,
+            "mean_image_error": mean_error,
+            "error_over_pca": error / pca_error,
+        }
 
-    def _draw(self, run: Run, model: Autoencoder, z: Tensor, data: Dataset) -> None:
-        horizontal, vertical = maps.latent_range(z)
-        grid = maps.latent_grid(horizontal, vertical).to(z.device)
-        picture = maps.mosaic(model.decode(grid).mean(1), columns=12)
+    def _plot_latent_plane(self, run: Run, model: Autoencoder, z: Tensor, data: Dataset) -> None:
+        horizontal, vertical = latent_range(z)
+        grid = latent_grid(horizontal, vertical).to(z.device)
+        tiles = tile_images(model.decode(grid).mean(1), columns=12)
         figure, axes = subplots(size=(6.4, 6.0))
         ax = axes[0, 0]
-        ax.imshow(picture.cpu().numpy(), cmap="gray", extent=(*horizontal, *vertical), aspect="auto", vmin=0, vmax=1)
+        ax.imshow(tiles.cpu().numpy(), cmap="gray", extent=(*horizontal, *vertical), aspect="auto", vmin=0, vmax=1)
         ax.grid(visible=False)
         ax.set(xlabel="z₁", ylabel="z₂")
-        run.figure("mosaic", figure, "Images decoded from a raster of codes (book fig. 4.3).")
+        run.figure("mosaic", figure, "Images decoded from a grid of codes (book fig. 4.3).")
         labels = None if data.train.y is None else data.train.y[: len(z)]
         figure = scatter(z, labels=labels, classes=data.classes, x_label="z₁", y_label="z₂")
-        run.figure("codes", figure, "Where the training images lie (book fig. 4.4, whose caption is that of 4.3).")
+        run.figure("codes", figure, "Codes of the training images (book fig. 4.4, whose caption is that of 4.3).")
 
-    def _measure(self, run: Run, model: Autoencoder, z: Tensor, data: Dataset) -> dict[str, float]:
-        """How well the plane is used, beside a standard normal cloud of as many points (book ex. 4.2)."""
+    def _evaluate_latent_plane(self, run: Run, model: Autoencoder, z: Tensor, data: Dataset) -> dict[str, float]:
+        """Quality metrics of the codes and of as many standard normal points (book ex. 4.2)."""
         normal = torch.randn_like(z)
         clouds = {"codes": (z, data.train.y), "normal": (normal, None)}
-        rows, found = [], maps.holes(z)
+        rows, holes = [], quality_metrics.find_holes(z)
         for name, (cloud, labels) in clouds.items():
             row: dict[str, str | float] = {
                 "": name,
-                "centre offset": float(maps.centre_offset(cloud)),
-                "anisotropy": float(maps.anisotropy(cloud)),
-                "coverage": float(maps.coverage(cloud)),
-                "hole depth": float(maps.holes(cloud).depth.quantile(0.95)),
+                "centre offset": float(quality_metrics.centre_offset(cloud)),
+                "anisotropy": float(quality_metrics.anisotropy(cloud)),
+                "coverage": float(quality_metrics.coverage(cloud)),
+                "hole depth": float(quality_metrics.find_holes(cloud).depth.quantile(0.95)),
             }
             if labels is not None:
-                row["neighbour accuracy"] = float(maps.neighbour_accuracy(cloud, labels[: len(cloud)]))
+                row["neighbour accuracy"] = float(quality_metrics.neighbour_accuracy(cloud, labels[: len(cloud)]))
             rows.append(row)
-        run.table("use of the plane", rows, "A well used latent space looks like the second row.")
-        figure = image_grid(model.decode(found.deepest(12)), columns=12)
-        run.figure("holes", figure, "Decoded half way between two codes and far from every code.")
-        numbers = {name.replace(" ", "_"): float(value) for name, value in rows[0].items() if name}
-        run.note("Problem 4.2", _verdict(numbers))
-        return numbers
+        run.table("latent space", rows, "A well-used latent space has values similar to the second row.")
+        figure = image_grid(model.decode(holes.deepest(12)), columns=12)
+        run.figure("holes", figure, "Images decoded from midpoints between two codes that are far from every code.")
+        metrics = {name.replace(" ", "_"): float(value) for name, value in rows[0].items() if name}
+        run.note("Problem 4.2", _describe_latent_space(metrics))
+        return metrics
 
 
-def _verdict(numbers: dict[str, float]) -> str:
+def _describe_latent_space(metrics: dict[str, float]) -> str:
     """The answer to Problem 4.2 in words."""
     overlap = ""
-    if "neighbour_accuracy" in numbers:
-        overlap = f"{1 - numbers['neighbour_accuracy']:.0%} of the codes lie among codes of other classes; "
+    if "neighbour_accuracy" in metrics:
+        overlap = f"{1 - metrics['neighbour_accuracy']:.0%} of the codes lie among codes of other classes, "
     return (
-        f"Is the latent space well used? Not very: {overlap}its longest axis is {numbers['anisotropy']:.1f} times its "
-        "shortest, its centre is wherever training left it, and places between codes decode to blends of images. "
-        "Nothing in the loss asks for more; the variational autoencoder does."
+        f"The latent space is not well used: {overlap}the longest axis is {metrics['anisotropy']:.1f} times the "
+        "shortest, the centre is arbitrary, and points between codes decode to blends of images. "
+        "The reconstruction loss does not constrain the codes; the loss of a variational autoencoder does."
     )
 
 
 @torch.no_grad()
 def _error(model: Autoencoder, x: Tensor) -> float:
-    """Squared error a pixel in evaluation mode; the text's own loop forgets to go back to training mode."""
+    """Squared error per pixel in evaluation mode; the text's own loop never returns to training mode."""
     was_training = model.training
     model.eval()
     errors = torch.cat([model.reconstruction_error(part) for part in x.split(1_000)])
@@ -164,8 +176,8 @@ def _error(model: Autoencoder, x: Tensor) -> float:
     return float(errors.mean())
 
 
-def _diagram(inputs: int = 8, latent: int = 3) -> "Figure":
-    """The N-K-N network as dots and lines."""
+def _plot_network(inputs: int = 8, latent: int = 3) -> "Figure":
+    """The N-K-N network as a graph."""
     figure, axes = subplots(size=(5.0, 3.6))
     ax = axes[0, 0]
     layers = [
@@ -175,7 +187,7 @@ def _diagram(inputs: int = 8, latent: int = 3) -> "Figure":
         for start in left:
             for end in right:
                 ax.plot(*zip(start, end, strict=True), color=FAINT, linewidth=0.6, zorder=1)
-    names = ("x, N numbers", "h(x) = g(Vx + b₁), K numbers", "f(h(x)) ≈ x")
+    names = ("x, N values", "h(x) = g(Vx + b₁), K values", "f(h(x)) ≈ x")
     for dots, name, colour in zip(layers, names, PALETTE, strict=False):
         ax.scatter(*zip(*dots, strict=True), s=120, color=colour, zorder=2)
         ax.text(dots[0][0], -inputs / 2 - 0.5, name, ha="center", va="top")

@@ -1,6 +1,6 @@
-"""Two levels of codes: the upper one speaks in a ladder, and hardly in a plain hierarchy (book sec. 6.3).
+"""Ladder VAE compared with a plain hierarchical VAE on digits: use of the upper level (book sec. 6.3).
 
-The image hangs on the lower code by one linear layer, so all that is crooked about digits must be said from above.
+The decoder maps the lower code to the image by one linear layer, so nonlinear structure requires the upper code.
 """
 
 from collections.abc import Sequence
@@ -13,152 +13,165 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import open_data
-from parnassus.latent.collapse import warm_up
-from parnassus.latent.decoders import BernoulliDecoder
-from parnassus.latent.dense import flat_decoder
-from parnassus.latent.ladder_vae import Belief, LadderVAE, precision_weighted, reading_alone
-from parnassus.latent.likelihood import importance_likelihood
+from parnassus.data.setting_types import GreyImageData
+from parnassus.latent.autoencoders.dense_networks import mlp_decoder
+from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
+from parnassus.latent.variational.decoders import BernoulliDecoder
+from parnassus.latent.variational.ladder_vae import (
+    LadderVAE,
+    PosteriorRule,
+    encoder_only_posterior,
+    precision_weighted_posterior,
+)
+from parnassus.latent.variational.posterior_collapse import linear_kl_annealing
 from parnassus.layers import mlp
 from parnassus.report import curves, image_grid
-from parnassus.train import Run, SideBySide, at_least, at_most, reported
+from parnassus.train import Positive, Run, SideBySide, at_least, at_most, no_band
 
 covers = ("B6.4-3", "B6.4-4", "B6.3-5")
 expected = {
-    "top_rate_ladder": at_least(1.0, "nats that the upper level of the ladder says of an unseen image"),
-    "top_rate_plain": reported("the same of a plain hierarchy, whose beliefs do not hear the level above"),
-    "top_share_ladder": at_least(0.25, "share of the ladder's rate that its upper level says"),
-    "top_share_plain": at_most(0.25, "the same of the plain hierarchy"),
-    "bottom_rate_ladder": reported("nats that the lower level of the ladder adds"),
-    "bottom_rate_plain": reported("nats that the lower level of the plain hierarchy says"),
-    "nll_ladder": at_most(24.0, "−log p(x) of an unseen image under the ladder, nats, by importance sampling"),
-    "nll_plain": reported("the same under the plain hierarchy"),
-    "nll_saved": at_least(0.0, "nats that the ladder saves"),
-    "nll_error": reported("standard error of the ladder's number from the finite number of codes"),
+    "top_rate_ladder": at_least(1.0, "rate of the upper level of the ladder VAE on test images, nats"),
+    "top_rate_plain": no_band("the same for the plain hierarchy, whose posteriors do not depend on the level above"),
+    "top_fraction_ladder": at_least(0.25, "fraction of the ladder VAE's rate in its upper level"),
+    "top_fraction_plain": at_most(0.25, "the same for the plain hierarchy"),
+    "bottom_rate_ladder": no_band("rate of the lower level of the ladder VAE, nats"),
+    "bottom_rate_plain": no_band("rate of the lower level of the plain hierarchy, nats"),
+    "nll_ladder": at_most(24.0, "−log p(x) of a test image under the ladder VAE by importance sampling, nats"),
+    "nll_plain": no_band("the same under the plain hierarchy"),
+    "nll_gain": at_least(0.0, "−log p(x) of the plain hierarchy minus that of the ladder VAE, nats"),
+    "nll_error": no_band("standard error of `nll_ladder` from the finite number of importance samples"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 16, "draws": 5},
+    "smoke": {"steps": 10, "width": 16, "num_draws": 5},
     "gpu": {
-        "data": "mnist", "steps": 20_000, "batch": 256, "width": 512, "bottom": 32, "top": 16, "lr": 5e-4, "draws": 500,
+        "data": "mnist", "steps": 20_000, "batch_size": 256, "width": 512, "bottom_dim": 32, "top_dim": 16,
+        "learning_rate": 5e-4, "num_draws": 500,
     },
 }  # fmt: skip
 
-NARROW = -4.0  # log σ² with which readings begin
+NARROW = -4.0  # initial log σ² of the inference heads
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "digits"  # images: digits, mnist_mini, mnist, fashion_mnist, or a folder of yours
-    steps: int = 1_400  # gradient steps; the rates rise to their full weight within the first half
-    batch: int = 128  # images a step
-    bottom: int = 16  # numbers in the lower code, next to the image
-    top: int = 4  # numbers in the upper code
-    width: int = 128  # hidden units of every network
-    lr: float = 2e-3  # Adam's learning rate
-    draws: int = 100  # ways down weighed for each image to estimate its likelihood
+    data: GreyImageData = "digits"  # images: a data set, or a folder of your own
+    steps: Positive[int] = 1_400  # gradient steps; the weight of the rates is annealed over the first half
+    batch_size: Positive[int] = 128  # images per gradient step
+    bottom_dim: Positive[int] = 16  # dimension of the lower code
+    top_dim: Positive[int] = 4  # dimension of the upper code
+    width: Positive[int] = 128  # hidden units of every network
+    learning_rate: Positive[float] = 2e-3  # Adam's learning rate
+    num_draws: Positive[int] = 100  # importance samples per image in the estimate of its likelihood
 
     def model(self, shape: Sequence[int]) -> SideBySide[LadderVAE]:
         return SideBySide(
-            {"ladder": self.hierarchy(shape, precision_weighted), "plain": self.hierarchy(shape, reading_alone)}
+            {
+                "ladder": self.build_hierarchy(shape, precision_weighted_posterior),
+                "plain": self.build_hierarchy(shape, encoder_only_posterior),
+            }
         )
 
-    def hierarchy(self, shape: Sequence[int], belief: Belief) -> LadderVAE:
+    def build_hierarchy(self, shape: Sequence[int], posterior_rule: PosteriorRule) -> LadderVAE:
         first = nn.Sequential(nn.Flatten(), mlp((prod(shape), self.width), output=torch.relu))
         second = mlp((self.width, self.width), output=torch.relu)
-        readers = [nn.Linear(self.width, 2 * self.bottom), nn.Linear(self.width, 2 * self.top)]
-        for reader in readers:  # begun wide, a reading is outweighed by the prior and never heard
-            nn.init.constant_(reader.bias.data[len(reader.bias) // 2 :], NARROW)
-        expectation = mlp((self.top, self.width, 2 * self.bottom))
-        decoder = BernoulliDecoder(flat_decoder(self.bottom, shape, layers=0))
-        return LadderVAE([first, second], readers, [expectation], decoder, self.top, belief=belief)
+        heads = [nn.Linear(self.width, 2 * self.bottom_dim), nn.Linear(self.width, 2 * self.top_dim)]
+        for head in heads:  # with wide initial posteriors the prior dominates and the heads are not trained
+            nn.init.constant_(head.bias.data[len(head.bias) // 2 :], NARROW)
+        prior_head = mlp((self.top_dim, self.width, 2 * self.bottom_dim))
+        decoder = BernoulliDecoder(mlp_decoder(self.bottom_dim, shape, num_layers=0))
+        return LadderVAE([first, second], heads, [prior_head], decoder, self.top_dim, posterior_rule=posterior_rule)
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
-        seen, unseen = (torch.bernoulli(split.x[:1_000]) for split in (data.train, data.test))
-        model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.lr))
-        batches = data.train.batches(self.batch, self.steps).map(torch.bernoulli)
+        train, test = (torch.bernoulli(split.x[:1_000]) for split in (data.train, data.test))
+        model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
+        batches = data.train.batches(self.batch_size, self.steps).map(torch.bernoulli)
         for step, x in run.steps(batches):
             with run.autocast():
-                loss = model.loss(x, torch.tensor(warm_up(step, max(1, self.steps // 2))))
+                loss = model.loss(x, torch.tensor(linear_kl_annealing(step, max(1, self.steps // 2))))
             run.update(optimizer, loss)
             run.log(step, loss=loss)
             if step % max(1, self.steps // 40) == 0:
-                run.record(step, **{f"upper rate/{name}": rates(one, seen)[1] for name, one in model.every()})
+                run.record(step, **{f"upper_rate/{name}": mean_rates(one, train)[1] for name, one in model.every()})
 
-        self.show(run, model, unseen)
-        final = {name: rates(one, unseen) for name, one in model.every()}
-        likelihood = {name: importance_likelihood(one, unseen, samples=self.draws) for name, one in model.every()}
+        self.plot_results(run, model, test)
+        final = {name: mean_rates(one, test) for name, one in model.every()}
+        likelihood = {name: importance_likelihood(one, test, samples=self.num_draws) for name, one in model.every()}
         rows: list[dict[str, str | float]] = [
             {
                 "": name,
                 "upper rate": final[name][1],
                 "lower rate": final[name][0],
-                "distortion": distortion(one, unseen),
+                "distortion": mean_distortion(one, test),
                 "−log p(x)": likelihood[name].nll,
             }
             for name, one in model.every()
         ]
-        run.table("levels", rows, "Unseen images, in nats: −ELBO is the sum of distortion and both rates.")
+        run.table("levels", rows, "Test images, in nats; −ELBO is the sum of distortion and both rates.")
         return {
             "top_rate_ladder": final["ladder"][1],
             "top_rate_plain": final["plain"][1],
-            "top_share_ladder": final["ladder"][1] / sum(final["ladder"]),
-            "top_share_plain": final["plain"][1] / sum(final["plain"]),
+            "top_fraction_ladder": final["ladder"][1] / sum(final["ladder"]),
+            "top_fraction_plain": final["plain"][1] / sum(final["plain"]),
             "bottom_rate_ladder": final["ladder"][0],
             "bottom_rate_plain": final["plain"][0],
             "nll_ladder": likelihood["ladder"].nll,
             "nll_plain": likelihood["plain"].nll,
-            "nll_saved": likelihood["plain"].nll - likelihood["ladder"].nll,
+            "nll_gain": likelihood["plain"].nll - likelihood["ladder"].nll,
             "nll_error": likelihood["ladder"].nll_error,
         }
 
     @torch.no_grad()
-    def show(self, run: Run, model: SideBySide[LadderVAE], unseen: Tensor) -> None:
-        lines = {name: run.curve(f"upper rate/{name}") for name, _ in model.every()}
-        run.figure("upper level", curves(lines, x_label="step", y_label="upper rate (nats)"), UPPER)
-        x, ladder = unseen[:10], model.one("ladder")
-        levels = torch.cat([x, *(ladder.reconstruct(x, kept=kept) for kept in (0, 1, 2))])
+    def plot_results(self, run: Run, model: SideBySide[LadderVAE], test: Tensor) -> None:
+        lines = {name: run.curve(f"upper_rate/{name}") for name, _ in model.every()}
+        run.figure("upper_rate", curves(lines, x_label="step", y_label="upper rate (nats)"), UPPER)
+        x, ladder = test[:10], model.one("ladder")
+        levels = torch.cat([x, *(ladder.reconstruct(x, num_levels=number) for number in (0, 1, 2))])
         names = ["image", "no level", "upper level", "both levels"]
         run.figure("levels", image_grid(levels, columns=10, row_labels=names), LEVELS)
-        shown = []
-        for _ in range(5):  # one upper code a row, several lower ones
-            above = torch.randn(1, self.top, device=x.device).expand(10, -1)
-            shown.append(below(ladder, above))
-        run.figure("draws", image_grid(torch.cat(shown), columns=10), DRAWS)
+        samples = []
+        for _ in range(5):  # one upper code per row, several lower ones
+            top_codes = torch.randn(1, self.top_dim, device=x.device).expand(10, -1)
+            samples.append(sample_given_top(ladder, top_codes))
+        run.figure("samples", image_grid(torch.cat(samples), columns=10), SAMPLES)
 
 
 @dataclass(frozen=True)
 class Sample:
-    count: int = 64  # how many
+    num_samples: Positive[int] = 64  # number of samples
 
     def __call__(self, model: SideBySide[LadderVAE]) -> Tensor:
-        return model.one("ladder").sample(self.count)
+        return model.one("ladder").sample(self.num_samples)
 
 
 UPPER = (
-    "What the upper level says of a training image while both hierarchies learn; the price of codes rises until half "
-    "time. In the plain one the lower code is read from the image alone, and the upper level can only guess it: as the "
-    "price rises it says less and less. In the ladder what it says is used below, and it keeps speaking."
+    "Rate of the upper level on training images; the weight of the rates increases over the first half of training. "
+    "In the plain hierarchy the posterior of the lower code depends on the image alone, and the rate of the upper "
+    "level decreases as the weight increases. In the ladder VAE that posterior depends on the upper code, too, whose "
+    "rate stays high."
 )
-LEVELS = "Unseen digits rebuilt from no code, from the upper code alone and from both: the coarse shape comes first."
-DRAWS = "New digits: one upper code a row, ten lower codes drawn below it."
+LEVELS = (
+    "Test digits reconstructed from no code, from the upper code and from both; the upper code sets the coarse shape."
+)
+SAMPLES = "Samples: one upper code per row, with ten samples of the lower code."
 
 
 @torch.no_grad()
-def rates(model: LadderVAE, x: Tensor) -> list[float]:
-    """The rate of each level, the lowest first, over ten ways down."""
-    found: list[float] = torch.stack([model.terms(x).rates.mean(1) for _ in range(10)]).mean(0).tolist()
-    return found
+def mean_rates(model: LadderVAE, x: Tensor) -> list[float]:
+    """The mean rate of each level, lowest first, over ten samples per image."""
+    means: list[float] = torch.stack([model.terms(x).rates.mean(1) for _ in range(10)]).mean(0).tolist()
+    return means
 
 
 @torch.no_grad()
-def distortion(model: LadderVAE, x: Tensor) -> float:
+def mean_distortion(model: LadderVAE, x: Tensor) -> float:
     return float(torch.stack([model.terms(x).distortion for _ in range(10)]).mean())
 
 
 @torch.no_grad()
-def below(model: LadderVAE, above: Tensor) -> Tensor:
-    """Images from these upper codes, with the lower ones drawn."""
-    mean, log_variance = model.expectations[0](above).chunk(2, dim=-1)
+def sample_given_top(model: LadderVAE, top_codes: Tensor) -> Tensor:
+    """Mean images for upper codes, with lower codes sampled from their prior."""
+    mean, log_variance = model.prior_heads[0](top_codes).chunk(2, dim=-1)
     z = mean + (log_variance / 2).exp() * torch.randn_like(mean)
     images: Tensor = model.decoder(z).mean
     return images

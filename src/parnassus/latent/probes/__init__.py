@@ -1,1 +1,1 @@
-"""Things to touch: images rebuilt from components, walks over latent planes, and what a point says of its code."""
+"""Interactive views: PCA reconstructions, latent planes, traversals, rate against distortion."""

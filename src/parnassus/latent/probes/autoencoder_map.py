@@ -1,34 +1,39 @@
-"""A walk over the map that an autoencoder draws of its images (book sec. 4.5)."""
+"""The latent plane of an autoencoder of images (book sec. 4.5)."""
 
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.atlas.marks import probe
+from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, Split, open_data
-from parnassus.latent import maps
-from parnassus.latent.autoencoder import Autoencoder
-from parnassus.latent.experiments import autoencoder_on_fashion
-from parnassus.touch import Answer, Bars, Images, Numbers, Plane, Point
+from parnassus.latent.autoencoders.autoencoder import Autoencoder
+from parnassus.latent.latent_space.latent_grid import latent_range
+from parnassus.latent.probes.neighbour_classes import plot_neighbour_classes
 from parnassus.train.trained import Trained
+from parnassus.widgets import Answer, Images, Numbers, Plane, PointPicker
 
-SHOWN = 2_000  # codes drawn in the plane
-NEIGHBOURS = 30  # training images that say who lives at a place
+MAX_PLOTTED = 2_000  # codes shown in the plane
+NUM_NEIGHBOURS = 30  # nearest training images whose classes are counted
 
 
-def _opened(trained: Trained) -> Dataset:
-    return open_data(cast("autoencoder_on_fashion.Experiment", trained.experiment).data)
+class _Settings(Protocol):
+    data: str
+    num_examples: int
+
+
+def _load_data(trained: Trained) -> Dataset:
+    return open_data(cast("_Settings", trained.experiment).data)
 
 
 def _classes(trained: Trained) -> tuple[str, ...]:
-    return trained.once(_opened).classes
+    return trained.compute_once(_load_data).classes
 
 
-def _seen(trained: Trained) -> Split:
+def _training_images(trained: Trained) -> Split:
     """The images the autoencoder was trained on."""
-    return trained.once(_opened).train.take(cast("autoencoder_on_fashion.Experiment", trained.experiment).examples)
+    return trained.compute_once(_load_data).train.take(cast("_Settings", trained.experiment).num_examples)
 
 
 def _autoencoder(trained: Trained) -> Autoencoder:
@@ -37,70 +42,69 @@ def _autoencoder(trained: Trained) -> Autoencoder:
 
 @torch.no_grad()
 def _codes(trained: Trained) -> Float[Tensor, "count 2"]:
-    """Where those images lie in the plane."""
-    return torch.cat([trained.once(_autoencoder).encode(part) for part in trained.once(_seen).x.split(1_000)])
+    """The codes of the training images."""
+    parts = trained.compute_once(_training_images).x.split(1_000)
+    return torch.cat([trained.compute_once(_autoencoder).encode(part) for part in parts])
 
 
 def _plane(trained: Trained) -> Plane:
-    seen, z = trained.once(_seen), trained.once(_codes)
-    across, up = maps.latent_range(z, tail=0.002)
+    training, z = trained.compute_once(_training_images), trained.compute_once(_codes)
+    across, up = latent_range(z, tail=0.002)
     low, high = torch.tensor([across, up]).mT
-    inside = ((z >= low) & (z <= high)).all(1).nonzero()[:SHOWN, 0]
-    labels = None if seen.y is None else seen.y[inside]
-    return Plane(across, up, z[inside], labels, trained.once(_classes), across_name="z₁", up_name="z₂")
+    inside = ((z >= low) & (z <= high)).all(1).nonzero()[:MAX_PLOTTED, 0]
+    labels = None if training.y is None else training.y[inside]
+    return Plane(across, up, z[inside], labels, trained.compute_once(_classes), x_label="z₁", y_label="z₂")
 
 
 @probe("autoencoder_on_fashion")
 @torch.no_grad()
-def walk_the_latent_plane(
-    trained: Trained, place: Annotated[tuple[float, float], Point("a place in the plane", _plane)]
+def explore_latent_plane(
+    trained: Trained, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]
 ) -> list[Answer]:
-    """What the autoencoder paints at a place of its map, and whose place it is (book sec. 4.5).
+    """The image decoded from a point of the latent plane, and the classes of the codes around it (book sec. 4.5).
 
-    Walk from the middle of one class to the middle of another and watch one image turn into the other. Then look for
-    holes: far from every training image the decoder paints something all the same, and nobody taught it what.
+    Move from the centre of one class to the centre of another to see one image turn into the other. Then look for
+    holes: far from the codes of all training images the decoder was never trained, but still produces an image.
     """
-    here = torch.tensor([place])
-    near = _distances(here, trained.once(_codes))[0].topk(min(NEIGHBOURS, len(trained.once(_codes))), largest=False)
-    numbers: dict[str, float | str] = {
+    point = torch.tensor([place])
+    nearest = _distances(point, trained.compute_once(_codes))[0].topk(
+        min(NUM_NEIGHBOURS, len(trained.compute_once(_codes))), largest=False
+    )
+    values: dict[str, float | str] = {
         "z₁": place[0],
         "z₂": place[1],
-        "distance to the nearest code": float(near.values[0]),
-        "that of a typical code": trained.once(_typical_distance),
+        "distance to the nearest code": float(nearest.values[0]),
+        "median of this distance over all codes": trained.compute_once(_typical_distance),
     }
     about = "Where the first distance is much larger than the second, the decoder was never trained."
+    labels = trained.compute_once(_training_images).y
     return [
-        _painted(trained, here, int(near.indices[0])),
-        *_who_lives_here(trained, near.indices),
-        Numbers("How far from home", numbers, about=about),
+        _decoded_images(trained, point, int(nearest.indices[0])),
+        *plot_neighbour_classes(labels, nearest.indices, trained.compute_once(_classes)),
+        Numbers("Distance to the training codes", values, about=about),
     ]
 
 
-def _painted(trained: Trained, here: Tensor, nearest: int) -> Images:
-    """The decoded place beside the training image nearest to it, original and rebuilt."""
-    seen, model = trained.once(_seen), trained.once(_autoencoder)
-    original = seen.x[nearest : nearest + 1]
-    kind = "" if seen.y is None else f": {trained.once(_classes)[int(seen.y[nearest])]}"
+def _decoded_images(trained: Trained, point: Tensor, nearest: int) -> Images:
+    """The decoded point beside the training image with the nearest code and its reconstruction."""
+    training, model = trained.compute_once(_training_images), trained.compute_once(_autoencoder)
+    original = training.x[nearest : nearest + 1]
+    label = "" if training.y is None else f": {trained.compute_once(_classes)[int(training.y[nearest])]}"
     error = float(model.reconstruction_error(original))
-    captions = ["painted here", f"nearest training image{kind}", f"that image rebuilt, error {error:.3f} a pixel"]
-    images = torch.cat([model.decode(here), original, model(original)])
-    return Images("The image at this place", images.clamp(0, 1), captions)
-
-
-def _who_lives_here(trained: Trained, rows: Tensor) -> list[Bars]:
-    labels, classes = trained.once(_seen).y, trained.once(_classes)
-    if labels is None:
-        return []
-    shares = torch.bincount(labels[rows], minlength=len(classes)) / len(rows)
-    about = f"Shares of the classes among the {len(rows)} nearest training images."
-    return [Bars("Who lives here", classes, shares, marked=int(shares.argmax()), about=about)]
+    captions = [
+        "decoded from this point",
+        f"nearest training image{label}",
+        f"its reconstruction, squared error {error:.3f} per pixel",
+    ]
+    images = torch.cat([model.decode(point), original, model(original)])
+    return Images("Decoded image", images.clamp(0, 1), captions)
 
 
 def _typical_distance(trained: Trained) -> float:
     """The median distance of a code to the nearest other one, over the first thousand."""
-    codes = trained.once(_codes)
+    codes = trained.compute_once(_codes)
     return float(_distances(codes[:1_000], codes).topk(2, largest=False).values[:, 1].median())
 
 
-def _distances(here: Tensor, codes: Tensor) -> Tensor:
-    return torch.cdist(here, codes, compute_mode="donot_use_mm_for_euclid_dist")  # products lose the small ones
+def _distances(points: Tensor, codes: Tensor) -> Tensor:
+    return torch.cdist(points, codes, compute_mode="donot_use_mm_for_euclid_dist")  # exact for small distances

@@ -1,87 +1,90 @@
-"""An image rebuilt from its principal components (book sec. 4.3)."""
+"""The reconstruction of an example from its principal components (book sec. 4.3)."""
 
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas.marks import probe
+from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, open_data
-from parnassus.latent.experiments import pca_on_digits
-from parnassus.latent.pca import PCA
-from parnassus.touch import Answer, Curves, Images, Numbers, Whole
+from parnassus.latent.linear.pca import EIGENVALUE_TOLERANCE, PCA
 from parnassus.train.trained import Trained
+from parnassus.widgets import Answer, Curves, Images, IntSlider, Numbers
 
 
-def _opened(trained: Trained) -> Dataset:
-    return open_data(cast("pca_on_digits.Experiment", trained.experiment).data)
+class _Settings(Protocol):
+    data: str
 
 
-def _full(trained: Trained) -> PCA:
-    """All components of the training examples; fewer are the first of these."""
-    train = trained.once(_opened).train.x.flatten(1)
+def _load_data(trained: Trained) -> Dataset:
+    return open_data(cast("_Settings", trained.experiment).data)
+
+
+def _full_pca(trained: Trained) -> PCA:
+    """All components of the training examples."""
+    train = trained.compute_once(_load_data).train.x.flatten(1)
     return PCA.fit(train, train.shape[1])
 
 
-def _features(trained: Trained) -> int:
-    return trained.once(_opened).train.x[0].numel()
+def _num_features(trained: Trained) -> int:
+    return trained.compute_once(_load_data).train.x[0].numel()
 
 
-def _unseen(trained: Trained) -> int:
-    return len(trained.once(_opened).test)
+def _num_test(trained: Trained) -> int:
+    return len(trained.compute_once(_load_data).test)
 
 
-def _mean_errors(trained: Trained) -> Tensor:
-    """The error on unseen examples for every number of components, their mean."""
-    parts = trained.once(_opened).test.x.flatten(1).split(1_000)
-    return torch.cat([trained.once(_full).errors(part) for part in parts]).mean(0)
+def _mean_test_errors(trained: Trained) -> Tensor:
+    """The mean error on test examples for every number of components."""
+    parts = trained.compute_once(_load_data).test.x.flatten(1).split(1_000)
+    return torch.cat([trained.compute_once(_full_pca).reconstruction_errors(part) for part in parts]).mean(0)
 
 
 @probe("pca_on_digits")
-def rebuild_from_components(
+def reconstruct_from_components(
     trained: Trained,
-    components: Annotated[int, Whole("components kept, K", 1, _features)] = 16,
-    example: Annotated[int, Whole("unseen example", 1, _unseen)] = 1,
+    components: Annotated[int, IntSlider("number of components, K", 1, _num_features)] = 16,
+    example: Annotated[int, IntSlider("test example", 1, _num_test)] = 1,
 ) -> list[Answer]:
-    """An unseen example rebuilt from its first K principal components (book sec. 4.3).
+    """A test example reconstructed from its first K principal components (book sec. 4.3).
 
-    Begin with K = 1 and add components until you can name the digit, then until you cannot tell the copy from the
-    original. The error that is left is what the directions left out would have added.
+    Start with K = 1 and add components until the digit can be recognised, then until the reconstruction cannot be told
+    from the original. The remaining error is the sum of the squared coordinates along the omitted components.
     """
-    data, full = trained.once(_opened), trained.once(_full)
+    data, full = trained.compute_once(_load_data), trained.compute_once(_full_pca)
     x = data.test.x[example - 1].flatten()[None]
-    kept, errors = full.keep(components), full.errors(x)[0]
-    mean_errors = trained.once(_mean_errors)
-    numbers: dict[str, float | str] = {
-        "variance explained": f"{100 * float(kept.explained.sum()):.1f} %",
+    kept, errors = full.truncate(components), full.reconstruction_errors(x)[0]
+    mean_errors = trained.compute_once(_mean_test_errors)
+    values: dict[str, float | str] = {
+        "explained variance": f"{100 * float(kept.explained_variance_ratio.sum()):.1f} %",
         "squared error of this example": float(errors[components - 1]),
-        "mean squared error of unseen examples": float(mean_errors[components - 1]),
-        "eigenvalues left out, their sum": float(kept.residual),
+        "mean squared error of test examples": float(mean_errors[components - 1]),
+        "sum of the omitted eigenvalues": float(kept.residual_variance),
     }
-    lines = {"this example": errors, "mean of the unseen": mean_errors}
+    lines = {"this example": errors, "mean of the test examples": mean_errors}
     return [
-        *_pictures(data, kept, x, float(errors[components - 1])),
-        Numbers(f"With {components} of {len(errors)} numbers", numbers),
-        _by_size("What the error falls to", lines, components, "‖x − x̂‖²"),
-        _by_size("Variance along each component", {"λ": full.eigenvalues}, components, "λ_i"),
+        *_images(data, kept, x, float(errors[components - 1])),
+        Numbers(f"With {components} of {len(errors)} components", values),
+        _plot_by_component("Reconstruction error", lines, components, "‖x − x̂‖²"),
+        _plot_by_component("Variance of each component", {"λ": full.eigenvalues}, components, "λ_i"),
     ]
 
 
-def _pictures(data: Dataset, kept: PCA, x: Tensor, error: float) -> list[Images]:
-    """The original, its copy and the component added last, where examples are images."""
+def _images(data: Dataset, kept: PCA, x: Tensor, error: float) -> list[Images]:
+    """The original, its reconstruction and the last component, where examples are images."""
     if len(data.shape) != 3 or data.shape[0] not in (1, 3):
         return []
     last = kept.components[:, -1]
-    added = 0.5 + 0.5 * last / last.abs().max()
-    images = torch.stack([x[0], kept.reconstruct(x)[0].clamp(0, 1), added]).view(-1, *data.shape)
-    captions = ["original", f"rebuilt, squared error {error:.3g}", f"component {kept.components.shape[1]}"]
-    return [Images("The example and its copy", images, captions, about="In the component, grey is zero.")]
+    component = 0.5 + 0.5 * last / last.abs().max()
+    images = torch.stack([x[0], kept.reconstruct(x)[0].clamp(0, 1), component]).view(-1, *data.shape)
+    captions = ["original", f"reconstruction, squared error {error:.3g}", f"component {kept.components.shape[1]}"]
+    return [Images("Original and reconstruction", images, captions, about="In the component, grey is zero.")]
 
 
-def _by_size(title: str, values: dict[str, Tensor], marked: int, y_label: str) -> Curves:
-    """Curves over the number of components; zeros that single precision did not quite meet are left out."""
+def _plot_by_component(title: str, values: dict[str, Tensor], marked: int, y_label: str) -> Curves:
+    """Curves over the number of components, without values that are 0 up to rounding."""
     lines = {}
     for name, line in values.items():
-        shown = line > pca_on_digits.ROUNDING
-        lines[name] = ((shown.nonzero()[:, 0] + 1.0).tolist(), line[shown].tolist())
+        positive = line > EIGENVALUE_TOLERANCE
+        lines[name] = ((positive.nonzero()[:, 0] + 1.0).tolist(), line[positive].tolist())
     return Curves(title, lines, x_label="component", y_label=y_label, log_y=True, marked=float(marked))

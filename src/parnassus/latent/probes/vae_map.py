@@ -1,99 +1,106 @@
-"""A walk over the map of a variational autoencoder, beside that of an autoencoder (book sec. 5.2)."""
+"""The latent plane of a VAE: decoded images, prior and aggregated posterior (book sec. 5.2)."""
 
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast, runtime_checkable
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from parnassus.atlas.marks import probe
+from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, Split, open_data
-from parnassus.latent.aggregate import log_aggregate
-from parnassus.latent.experiments import vae_latent_map
-from parnassus.touch import Answer, Bars, Images, Numbers, Plane, Point
+from parnassus.latent.probes.neighbour_classes import plot_neighbour_classes
+from parnassus.latent.variational.aggregated_posterior import log_aggregated_posterior
+from parnassus.latent.variational.reparametrisation import GaussianParameters
+from parnassus.latent.variational.vae import VAE
+from parnassus.train import SideBySide
 from parnassus.train.trained import Trained
+from parnassus.widgets import Answer, Images, Numbers, Plane, PointPicker
 
-SHOWN = 2_000  # codes drawn in the plane
-NEIGHBOURS = 30  # images that say who lives at a place
-REACH = 3.5  # of the plane, in deviations of the prior
-
-
-def _experiment(trained: Trained) -> vae_latent_map.Experiment:
-    return cast("vae_latent_map.Experiment", trained.experiment)
+MAX_PLOTTED = 2_000  # codes shown in the plane
+NUM_NEIGHBOURS = 30  # nearest training images whose classes are counted
+LIMIT = 3.5  # of both coordinates of the plane, in standard deviations of the prior
 
 
-def _opened(trained: Trained) -> Dataset:
-    size = _experiment(trained).size
-    return open_data(_experiment(trained).data, size=None if size is None else (size, size))
+@runtime_checkable
+class _Settings(Protocol):
+    data: str
+    image_size: int | None
+    num_examples: int
 
 
-def _seen(trained: Trained) -> Split:
+def _settings(trained: Trained) -> _Settings:
+    return cast("_Settings", trained.experiment)
+
+
+def _load_data(trained: Trained) -> Dataset:
+    size = _settings(trained).image_size
+    return open_data(_settings(trained).data, size=None if size is None else (size, size))
+
+
+def _training_images(trained: Trained) -> Split:
     """The images the model was trained on."""
-    return trained.once(_opened).train.take(_experiment(trained).examples)
+    return trained.compute_once(_load_data).train.take(_settings(trained).num_examples)
 
 
-def _both(trained: Trained) -> vae_latent_map.Both:
-    return cast("vae_latent_map.Both", trained.model)
+def _vae(trained: Trained) -> VAE:
+    return cast("VAE", cast("SideBySide[nn.Module]", trained.model).one("vae"))
 
 
 @torch.no_grad()
-def _moments(trained: Trained) -> tuple[Float[Tensor, "count 2"], Float[Tensor, "count 2"]]:
-    """Where the posterior of each of those images lies, and how wide it is."""
-    parts = [trained.once(_both).vae.moments(part) for part in trained.once(_seen).x.split(1_000)]
-    return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
+def _posteriors(trained: Trained) -> GaussianParameters:
+    """Mean and log-variance of the posterior of each training image."""
+    parts = [
+        trained.compute_once(_vae).posterior_parameters(part)
+        for part in trained.compute_once(_training_images).x.split(1_000)
+    ]
+    return GaussianParameters(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
 def _plane(trained: Trained) -> Plane:
-    mean, seen = trained.once(_moments)[0], trained.once(_seen)
-    inside = (mean.abs() <= REACH).all(1).nonzero()[:SHOWN, 0]
-    labels = None if seen.y is None else seen.y[inside]
-    sides = (-REACH, REACH), (-REACH, REACH)
-    return Plane(*sides, mean[inside], labels, trained.once(_opened).classes, across_name="z₁", up_name="z₂")
+    mean, training = trained.compute_once(_posteriors).mean, trained.compute_once(_training_images)
+    inside = (mean.abs() <= LIMIT).all(1).nonzero()[:MAX_PLOTTED, 0]
+    labels = None if training.y is None else training.y[inside]
+    sides = (-LIMIT, LIMIT), (-LIMIT, LIMIT)
+    return Plane(*sides, mean[inside], labels, trained.compute_once(_load_data).classes, x_label="z₁", y_label="z₂")
 
 
 @probe("vae_latent_map")
 @torch.no_grad()
-def latent_plane(
-    trained: Trained, place: Annotated[tuple[float, float], Point("a place in the plane", _plane)]
+def explore_vae_plane(
+    trained: Trained, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]
 ) -> list[Answer]:
-    """What the VAE paints at a place of its map, and how often the prior and the codes come there (book sec. 5.2).
+    """The image decoded from a point of the latent plane, with the densities p(z) and q(z) there (book sec. 5.2).
 
-    Walk in rings around the middle: the prior visits all places of a ring equally often, and nearly everywhere some
-    image is at home. Then go beyond 3: the prior hardly ever goes there, and nobody taught the decoder what to paint.
+    On a circle around the origin the prior density is constant, and nearly every point is close to the code of some
+    image. Beyond a radius of 3 the prior density is small, and the decoder was hardly trained there.
     """
-    model, here = trained.once(_both).vae, torch.tensor([place])
-    mean, log_variance = trained.once(_moments)
-    distance = (mean - here).square().sum(1)
-    near = distance.topk(min(NEIGHBOURS, len(mean)), largest=False).indices
-    prior, codes = float(model.prior().log_prob(here)), float(log_aggregate(here, mean, log_variance))
-    numbers: dict[str, float | str] = {
-        "log p(z), the prior": prior,
-        "log q(z), the codes of all images": codes,
-        "log q(z) − log p(z)": codes - prior,
+    model, point = trained.compute_once(_vae), torch.tensor([place])
+    mean, log_variance = trained.compute_once(_posteriors)
+    distance = (mean - point).square().sum(1)
+    nearest = distance.topk(min(NUM_NEIGHBOURS, len(mean)), largest=False).indices
+    prior, aggregated = float(model.prior().log_prob(point)), float(log_aggregated_posterior(point, mean, log_variance))
+    values: dict[str, float | str] = {
+        "log p(z), prior": prior,
+        "log q(z), aggregated posterior": aggregated,
+        "log q(z) − log p(z)": aggregated - prior,
     }
     about = (
-        "Where the last is far below 0 is a hole: the prior goes there and no image does. Its mean is KL(q(z) ‖ p(z))."
+        "A difference far below 0 indicates a hole: the prior has mass there, the codes do not. Its mean under q(z) is "
+        "KL(q(z) ‖ p(z))."
     )
     return [
-        _painted(trained, here, int(near[0])),
-        *_who_lives_here(trained, near),
-        Numbers("Prior and codes at this place", numbers, about=about),
+        _decoded_images(trained, point, int(nearest[0])),
+        *plot_neighbour_classes(
+            trained.compute_once(_training_images).y, nearest, trained.compute_once(_load_data).classes
+        ),
+        Numbers("Prior and aggregated posterior", values, about=about),
     ]
 
 
-def _painted(trained: Trained, here: Tensor, nearest: int) -> Images:
-    """The decoded place beside the training image whose code is nearest, original and rebuilt."""
-    seen, model = trained.once(_seen), trained.once(_both).vae
-    original = seen.x[nearest : nearest + 1]
-    kind = "" if seen.y is None else f": {trained.once(_opened).classes[int(seen.y[nearest])]}"
-    images = torch.cat([model.decode(here), original, model.reconstruct(original)])
-    return Images("The image at this place", images, ["painted here", f"nearest training image{kind}", "its copy"])
-
-
-def _who_lives_here(trained: Trained, rows: Tensor) -> list[Bars]:
-    labels, classes = trained.once(_seen).y, trained.once(_opened).classes
-    if labels is None:
-        return []
-    shares = torch.bincount(labels[rows], minlength=len(classes)) / len(rows)
-    about = f"Shares of the classes among the {len(rows)} nearest training images."
-    return [Bars("Who lives here", classes, shares, marked=int(shares.argmax()), about=about)]
+def _decoded_images(trained: Trained, point: Tensor, nearest: int) -> Images:
+    """The decoded point beside the training image with the nearest code and its reconstruction."""
+    training, model = trained.compute_once(_training_images), trained.compute_once(_vae)
+    original = training.x[nearest : nearest + 1]
+    label = "" if training.y is None else f": {trained.compute_once(_load_data).classes[int(training.y[nearest])]}"
+    images = torch.cat([model.decode(point), original, model.reconstruct(original)])
+    captions = ["decoded from this point", f"nearest training image{label}", "its reconstruction"]
+    return Images("Decoded image", images, captions)

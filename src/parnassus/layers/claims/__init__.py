@@ -1,1 +1,1 @@
-"""What is claimed of activations, dense layers, linear models and the first classifier, each claim with its number."""
+"""Claims about activations, dense layers, linear models and the first classifier, with numerical evidence."""

@@ -9,41 +9,43 @@ from torch import Tensor, nn
 from torch.func import jacrev
 from torch.nn import functional
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, at_most, claim, close, erratum
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.layers.activations import identity, relu
-from parnassus.layers.dense import Dense, affine, mlp, parameter_count
-from parnassus.layers.linear_regression import LinearRegression, least_squares, linear_model, polynomial_features
-from parnassus.losses.squared import mean_squared_error
-from parnassus.optim.gradient_descent import gradient_descent
+from parnassus.layers.dense import Dense, affine, count_parameters, mlp
+from parnassus.layers.linear_models.linear_regression import (
+    LinearRegression,
+    least_squares,
+    linear_model,
+    polynomial_features,
+)
+from parnassus.losses.regression import mean_squared_error
+from parnassus.optim.optimisers.gradient_descent import gradient_descent
+from parnassus.probability import standard_normal
 
 XOR = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
 XOR_VALUES = torch.tensor([0.0, 1.0, 1.0, 0.0], dtype=torch.float64)
 
 
-def normal(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 @claim("B1.1-1")
-def only_a_nonlinearity_makes_depth_count() -> Evidence:
+def depth_needs_a_nonlinearity() -> Evidence:
     """A cascade of affine layers is one affine map; with ReLU in between it is not (book sec. 1.1)."""
     torch.manual_seed(0)
-    flat = mlp((4, 9, 9, 3), activation=identity).double()
-    bent = mlp((4, 9, 9, 3), activation=relu).double()
-    first, second, third = (flat.get_parameter(f"{layer}.weight") for layer in range(3))
-    bias = flat(torch.zeros(4, dtype=torch.float64))
-    x, y = normal(50, 4), normal(50, 4, seed=1)
-    halfway = ((bent(x) + bent(y)) / 2 - bent((x + y) / 2)).abs()
+    affine_network = mlp((4, 9, 9, 3), activation=identity).double()
+    relu_network = mlp((4, 9, 9, 3), activation=relu).double()
+    first, second, third = (affine_network.get_parameter(f"{layer}.weight") for layer in range(3))
+    bias = affine_network(torch.zeros(4, dtype=torch.float64))
+    x, y = standard_normal(50, 4), standard_normal(50, 4, seed=1)
+    deviation = ((relu_network(x) + relu_network(y)) / 2 - relu_network((x + y) / 2)).abs()
     return all_of(
-        one_affine_map=close(flat(x), affine(x, first @ second @ third, bias), atol=1e-14),
-        bent_in_between=at_least(halfway.max(), 0.01),
+        one_affine_map=close(affine_network(x), affine(x, first @ second @ third, bias), atol=1e-14),
+        not_affine_with_relu=greater_equal(deviation.max(), 0.01),
     )
 
 
 @claim("B1.1-1")
-def a_product_is_a_superposition_of_one_variable_functions() -> Evidence:
-    """A product is Φ(x + y) − Φ(x − y) with Φ(t) = t²/4, as Kolmogorov's theorem has it (book sec. 1.1)."""
-    x, y = normal(1_000), normal(1_000, seed=1)
+def a_product_is_a_superposition_of_univariate_functions() -> Evidence:
+    """A product is Φ(x + y) − Φ(x − y) with Φ(t) = t²/4, an instance of Kolmogorov's theorem (book sec. 1.1)."""
+    x, y = standard_normal(1_000), standard_normal(1_000, seed=1)
 
     def outer(t: Tensor) -> Tensor:
         return t.square() / 4
@@ -52,13 +54,16 @@ def a_product_is_a_superposition_of_one_variable_functions() -> Evidence:
 
 
 @claim("B1.1-2", "B1.3-1")
-def both_ways_recover_a_line() -> Evidence:
+def closed_form_and_gradient_descent_recover_a_line() -> Evidence:
     """From points on y = a x + b the closed form and gradient descent both find a and b (book sec. 1.1)."""
-    x = normal(30)
+    x = standard_normal(30)
     y = 2.5 * x - 0.75
     model = LinearRegression.fit(x[:, None], y)
     path = gradient_descent(
-        lambda theta: mean_squared_error(theta[0] * x + theta[1], y), normal(2, seed=1), rate=0.2, steps=400
+        lambda theta: mean_squared_error(theta[0] * x + theta[1], y),
+        standard_normal(2, seed=1),
+        learning_rate=0.2,
+        steps=400,
     )
     truth = torch.tensor([2.5, -0.75], dtype=torch.float64)
     return all_of(
@@ -68,28 +73,28 @@ def both_ways_recover_a_line() -> Evidence:
 
 
 @claim("B1.3-1", "B1.3-2")
-def gradient_descent_ends_at_the_closed_form() -> Evidence:
-    """On noisy data gradient descent on the mean squared error ends where least squares points (book sec. 1.3)."""
-    x = normal(60, 3) + 1
-    y = x @ torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64) + 3 + 0.3 * normal(60, seed=1)
+def gradient_descent_converges_to_least_squares() -> Evidence:
+    """On noisy data gradient descent on the mean squared error converges to the least-squares fit (book sec. 1.3)."""
+    x = standard_normal(60, 3) + 1
+    y = x @ torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64) + 3 + 0.3 * standard_normal(60, seed=1)
     w, b = least_squares(x, y)
 
     def loss(theta: Tensor) -> Tensor:
         return mean_squared_error(linear_model(x, theta[:3], theta[3]), y)
 
-    path = gradient_descent(loss, normal(4, seed=2), rate=0.15, steps=3_000)
+    path = gradient_descent(loss, standard_normal(4, seed=2), learning_rate=0.15, steps=3_000)
     return all_of(
         same_point=close(path[-1], torch.cat([w, b[None]]), atol=1e-9),
-        flat_there=close(jacrev(loss)(path[-1]), 0.0, atol=1e-9),
-        not_the_start=at_least(loss(path[0]) - loss(path[-1]), 1.0),
+        zero_gradient=close(jacrev(loss)(path[-1]), 0.0, atol=1e-9),
+        loss_decreases=greater_equal(loss(path[0]) - loss(path[-1]), 1.0),
     )
 
 
 @claim("B1.2-1", "B1.2-2", "B1.4-2")
-def a_row_of_the_batch_is_the_model_of_its_point() -> Evidence:
+def batched_predictions_are_rowwise() -> Evidence:
     """Row i of X w + b·1 is wᵀx_i + b, and x W + b is torch's linear with Wᵀ (book eqs. 1.1, 1.2)."""
-    x, w, b = normal(7, 4), normal(4, seed=1), normal(1, seed=2)[0]
-    weight, bias = normal(4, 3, seed=3), normal(3, seed=4)
+    x, w, b = standard_normal(7, 4), standard_normal(4, seed=1), standard_normal(1, seed=2)[0]
+    weight, bias = standard_normal(4, 3, seed=3), standard_normal(3, seed=4)
     one_by_one = torch.stack([(w * point).sum() + b for point in x])
     return all_of(
         rows=close(linear_model(x, w, b), one_by_one, atol=1e-14),
@@ -99,15 +104,15 @@ def a_row_of_the_batch_is_the_model_of_its_point() -> Evidence:
 
 
 @claim("B1.4-2")
-def the_printed_relu_differs_in_its_slope_at_zero() -> Evidence:
-    """clamp_min(0) has ReLU's values but slope 1 at 0, where torch's relu and ours have 0 (book sec. 1.4)."""
+def the_printed_relu_has_another_derivative_at_zero() -> Evidence:
+    """clamp_min(0) has ReLU's values but derivative 1 at 0; torch's relu has derivative 0 (book sec. 1.4)."""
     x = torch.tensor([-1.5, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
     (printed,) = torch.autograd.grad(x.clamp_min(0.0).sum(), x)
     (ours,) = torch.autograd.grad(relu(x).sum(), x)
     return all_of(
         values=close(x.clamp_min(0.0), functional.relu(x)),
-        printed_slope=close(printed, torch.tensor([0.0, 1.0, 1.0])),
-        our_slope=close(ours, torch.tensor([0.0, 0.0, 1.0])),
+        printed_derivative=close(printed, torch.tensor([0.0, 1.0, 1.0])),
+        relu_derivative=close(ours, torch.tensor([0.0, 0.0, 1.0])),
     )
 
 
@@ -125,50 +130,50 @@ def torch_nn_is_a_module() -> Correction:
 
 @claim("B1.2-5")
 def no_affine_function_fits_xor() -> Evidence:
-    """An affine function has one value where the diagonals cross, XOR needs two: the best is ½ (book sec. 1.2)."""
+    """Affine functions have equal sums on both diagonals, XOR does not; the best fit is constant ½ (book sec. 1.2)."""
     w, b = least_squares(XOR, XOR_VALUES)
     angle = torch.linspace(0, 2 * pi, 721, dtype=torch.float64)
     scores = XOR @ torch.stack([angle.cos(), angle.sin()])  # (4, angles)
     thresholds = torch.linspace(-2, 2, 801, dtype=torch.float64)
-    right = ((scores[..., None] > thresholds) == (XOR_VALUES > 0)[:, None, None]).double().sum(0)
-    diagonals = linear_model(XOR, normal(2), normal(1)[0])
+    correct = ((scores[..., None] > thresholds) == (XOR_VALUES > 0)[:, None, None]).double().sum(0)
+    diagonals = linear_model(XOR, standard_normal(2), standard_normal(1)[0])
     return all_of(
-        diagonals_agree=close(diagonals[0] + diagonals[3], diagonals[1] + diagonals[2], atol=1e-14),
+        equal_diagonal_sums=close(diagonals[0] + diagonals[3], diagonals[1] + diagonals[2], atol=1e-14),
         slopes=close(w, 0.0, atol=1e-14),
         intercept=close(b, 0.5, atol=1e-14),
         error=close(mean_squared_error(linear_model(XOR, w, b), XOR_VALUES), 0.25, atol=1e-14),
-        most_points_right_of_any_threshold=close(right.max(), 3.0),
+        at_most_three_correct=close(correct.max(), 3.0),
     )
 
 
 @claim("B1.2-4", "B1.2-6")
 def one_hidden_layer_fits_xor() -> Evidence:
-    """relu(x₁ − x₂) + relu(x₂ − x₁) = |x₁ − x₂| is a 2-2-1 network without error on XOR (book sec. 1.2)."""
-    network = mlp((2, 2, 1), initialise=_clear).double()
+    """relu(x₁ − x₂) + relu(x₂ − x₁) = |x₁ − x₂| is a 2-2-1 network that computes XOR (book sec. 1.2)."""
+    network = mlp((2, 2, 1), initialise=_initialise_zeros).double()
     with torch.no_grad():
         network.get_parameter("0.weight").copy_(torch.tensor([[1.0, -1.0], [-1.0, 1.0]]))
         network.get_parameter("1.weight").fill_(1.0)
-    x = normal(100, 2)
+    x = standard_normal(100, 2)
     return all_of(
         on_the_four_points=close(network(XOR)[:, 0], XOR_VALUES),
         everywhere=close(network(x)[:, 0], (x[:, 0] - x[:, 1]).abs(), atol=1e-14),
     )
 
 
-def _clear(weight: Tensor, bias: Tensor) -> None:
+def _initialise_zeros(weight: Tensor, bias: Tensor) -> None:
     nn.init.zeros_(weight)
     nn.init.zeros_(bias)
 
 
 @claim("B1.2-7", "B1.2-14", "B1.2-15")
 def an_mlp_is_a_loop_over_dense_layers() -> Evidence:
-    """A loop over σ(W_lᵀ h + b_l) is our network and torch's, with Σ (n_{l−1} + 1) n_l weights (book sec. 1.2)."""
+    """A loop over σ(W_lᵀ h + b_l) equals mlp and torch, with Σ (n_{l−1} + 1) n_l parameters (book sec. 1.2)."""
     torch.manual_seed(0)
     sizes = (6, 11, 5, 2)
     ours = mlp(sizes, activation=relu, output=relu).double()
     linear = [nn.Linear(inputs, outputs).double() for inputs, outputs in pairwise(sizes)]
     theirs = nn.Sequential(*(part for layer in linear for part in (layer, nn.ReLU())))
-    h = x = normal(20, 6)
+    h = x = standard_normal(20, 6)
     for index, layer in enumerate(linear):
         layer.load_state_dict({"weight": ours.get_parameter(f"{index}.weight").mT, "bias": ours[index].bias})
         columns = ours.get_parameter(f"{index}.weight").mT @ h.mT + ours.get_parameter(f"{index}.bias")[:, None]
@@ -179,35 +184,35 @@ def an_mlp_is_a_loop_over_dense_layers() -> Evidence:
         loop=close(ours(x), h, atol=1e-14),
         torch_network=close(ours(x), theirs(x), atol=1e-14),
         single_neuron=close(neuron(x)[:, 0], by_hand, atol=1e-14),
-        weights=close(parameter_count(ours), 7 * 11 + 12 * 5 + 6 * 2),
+        parameters=close(count_parameters(ours), 7 * 11 + 12 * 5 + 6 * 2),
     )
 
 
 @claim("B1.4-14")
 def the_classifier_has_669706_parameters() -> Evidence:
     """784-512-512-10 with biases has 669,706 parameters (book ex. 1.1)."""
-    return close(parameter_count(mlp((784, 512, 512, 10))), 669_706)
+    return close(count_parameters(mlp((784, 512, 512, 10))), 669_706)
 
 
 @claim("B1.2-3")
-def a_perfect_fit_can_predict_badly() -> Evidence:
+def a_perfect_fit_can_generalise_badly() -> Evidence:
     """Training error falls with the degree of a polynomial; held-out error falls, then rises (book sec. 1.2)."""
     x = torch.linspace(-1, 1, 16, dtype=torch.float64)
-    unseen = torch.linspace(-0.99, 0.99, 400, dtype=torch.float64)
+    x_test = torch.linspace(-0.99, 0.99, 400, dtype=torch.float64)
     degrees = range(1, 16)
-    seen_error, unseen_error = torch.zeros(15, dtype=torch.float64), torch.zeros(15, dtype=torch.float64)
-    for seed in range(20):  # the mean over draws of the noise: one draw need not be typical
-        y = torch.sin(3 * x) + 0.3 * normal(16, seed=seed)
+    train_error, test_error = torch.zeros(15, dtype=torch.float64), torch.zeros(15, dtype=torch.float64)
+    for seed in range(20):  # average over noise draws: a single draw may be atypical
+        y = torch.sin(3 * x) + 0.3 * standard_normal(16, seed=seed)
         for index, degree in enumerate(degrees):
             model = LinearRegression.fit(polynomial_features(x, degree), y)
-            seen_error[index] += mean_squared_error(model.predict(polynomial_features(x, degree)), y) / 20
-            fitted = model.predict(polynomial_features(unseen, degree))
-            unseen_error[index] += mean_squared_error(fitted, torch.sin(3 * unseen)) / 20
-    best = int(unseen_error.argmin())
+            train_error[index] += mean_squared_error(model.predict(polynomial_features(x, degree)), y) / 20
+            fitted = model.predict(polynomial_features(x_test, degree))
+            test_error[index] += mean_squared_error(fitted, torch.sin(3 * x_test)) / 20
+    best = int(test_error.argmin())
     return all_of(
-        training_never_rises=at_most(seen_error.diff(), 1e-12),
-        sixteen_points_sixteen_coefficients=close(seen_error[-1], 0.0, atol=1e-12),
-        best_degree_is_neither_end=close(degrees[best], 3),
-        too_simple=at_least(unseen_error[0] / unseen_error[best], 3.0),
-        too_flexible=at_least(unseen_error[-1] / unseen_error[best], 30.0),
+        training_error_non_increasing=less_equal(train_error.diff(), 1e-12),
+        interpolates_with_sixteen_coefficients=close(train_error[-1], 0.0, atol=1e-12),
+        best_degree=close(degrees[best], 3),
+        underfitting=greater_equal(test_error[0] / test_error[best], 3.0),
+        overfitting=greater_equal(test_error[-1] / test_error[best], 30.0),
     )

@@ -4,49 +4,60 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor, nn
 
-from parnassus.atlas import Correction, Evidence, accepts, all_of, at_least, at_most, claim, close, erratum, raises
+from parnassus.atlas import (
+    Correction,
+    Evidence,
+    accepts,
+    all_of,
+    claim,
+    close,
+    erratum,
+    greater_equal,
+    less_equal,
+    raises,
+)
 from parnassus.layers.activations import relu
-from parnassus.layers.claims.dense import normal
 from parnassus.layers.classifier import dropout_classifier
-from parnassus.layers.dense import mlp, parameter_count
+from parnassus.layers.dense import count_parameters, mlp
 from parnassus.layers.dropout import (
     ClassicalDropout,
     Dropout,
+    all_masks,
     average_over_masks,
     drop_units,
-    every_mask,
     geometric_average_over_masks,
-    keep_mask,
     mask_probabilities,
+    sample_keep_mask,
 )
 from parnassus.losses.classification import softmax
+from parnassus.probability import standard_normal
 
 
 @claim("B2.2-5", "D1.6.1", "Z5.12")
-def inverted_dropout_keeps_the_mean() -> Evidence:
+def inverted_dropout_preserves_the_mean() -> Evidence:
     """Over all masks m ⊙ x/(1 − p) has mean x and variance x² p/(1 − p); evaluation is the identity (book sec. 2.2)."""
-    x, p = normal(10), 0.3
+    x, p = standard_normal(10), 0.3
     mean = average_over_masks(lambda masked: masked / (1 - p), x, p)
     square = average_over_masks(lambda masked: (masked / (1 - p)).square(), x, p)
     return all_of(
         mean=close(mean, x, atol=1e-13),
         variance=close(square - mean.square(), x.square() * p / (1 - p), atol=1e-13),
         evaluation=close(Dropout(p).eval()(x), x),
-        rate_zero_changes_nothing=close(Dropout(0.0)(x), x),
-        near_one_the_mean_stays=close(average_over_masks(lambda masked: masked / 0.01, x, 0.99), x, atol=1e-9),
-        one_is_refused=raises(ValueError, lambda: Dropout(1.0)),
+        rate_zero_is_identity=close(Dropout(0.0)(x), x),
+        mean_near_rate_one=close(average_over_masks(lambda masked: masked / 0.01, x, 0.99), x, atol=1e-9),
+        rate_one_raises=raises(ValueError, lambda: Dropout(1.0)),
     )
 
 
 @claim("B2.2-5")
-def both_forms_feed_the_next_layer_the_same_on_average() -> Evidence:
-    """Scaling by 1/(1 − p) in training or by 1 − p at test time: each agrees with its own mean (book sec. 2.2)."""
-    x, weight, p = normal(10), normal(10, 4, seed=1), 0.4
+def classical_and_inverted_dropout_match_in_expectation() -> Evidence:
+    """Scaling by 1/(1 − p) in training or 1 − p in evaluation: each matches its own expectation (book sec. 2.2)."""
+    x, weight, p = standard_normal(10), standard_normal(10, 4, seed=1), 0.4
     torch.manual_seed(0)
-    draws = x.expand(100_000, -1)
+    copies = x.expand(100_000, -1)
     classical, inverted = ClassicalDropout(p), Dropout(p)
-    thinned, enlarged = classical(draws) @ weight, inverted(draws) @ weight
-    error = thinned.std(0) / draws.shape[0] ** 0.5
+    thinned, rescaled = classical(copies) @ weight, inverted(copies) @ weight
+    error = thinned.std(0) / copies.shape[0] ** 0.5
     return all_of(
         classical_exactly=close(
             average_over_masks(lambda m: m @ weight, x, p), classical.eval()(x) @ weight, atol=1e-13
@@ -54,16 +65,16 @@ def both_forms_feed_the_next_layer_the_same_on_average() -> Evidence:
         inverted_exactly=close(
             average_over_masks(lambda m: m @ weight / (1 - p), x, p), inverted.eval()(x) @ weight, atol=1e-13
         ),
-        classical_by_drawing=at_most((thinned.mean(0) - (1 - p) * x @ weight).abs() / error, 4.5),
-        inverted_by_drawing=at_most((enlarged.mean(0) - x @ weight).abs() * (1 - p) / error, 4.5),
+        classical_by_sampling=less_equal((thinned.mean(0) - (1 - p) * x @ weight).abs() / error, 4.5),
+        inverted_by_sampling=less_equal((rescaled.mean(0) - x @ weight).abs() * (1 - p) / error, 4.5),
     )
 
 
 @claim("B2.2-5", "D1.6.1")
-def each_unit_is_dropped_by_its_own_coin() -> Evidence:
-    """Zeros are binomial in number, independent of their neighbours, and pass no gradient (Diehl sec. 1.6)."""
+def units_are_dropped_independently() -> Evidence:
+    """The number of zeros is binomial, units are independent, and zeros pass no gradient (Diehl sec. 1.6)."""
     torch.manual_seed(0)
-    mask = keep_mask(torch.ones(50_000, 2), 0.2)
+    mask = sample_keep_mask(torch.ones(50_000, 2), 0.2)
     dropped = (mask == 0).sum(0).tolist()
     both = int((mask == 0).all(1).sum())
     x = torch.ones(1_000, requires_grad=True)
@@ -72,41 +83,45 @@ def each_unit_is_dropped_by_its_own_coin() -> Evidence:
     return all_of(
         first_unit=accepts(binomtest(dropped[0], 50_000, 0.2).pvalue),
         second_unit=accepts(binomtest(dropped[1], 50_000, 0.2).pvalue),
-        both_at_once=accepts(binomtest(both, 50_000, 0.04).pvalue),
+        both_units=accepts(binomtest(both, 50_000, 0.04).pvalue),
         no_gradient_where_dropped=close(gradient[y == 0], 0.0),
-        more_where_kept=close(gradient[y != 0], 1.25, rtol=1e-6),
+        scaled_gradient_where_kept=close(gradient[y != 0], 1.25, rtol=1e-6),
     )
 
 
-@erratum("D1.6.1", printed="20 % of the units are set to 0", right="each with probability 20 %; the rest times 1.25")
+@erratum(
+    "D1.6.1",
+    printed="20 % of the units are set to 0",
+    right="each with probability 20 %; the others are scaled by 1.25",
+)
 def a_fifth_is_dropped_only_on_average() -> Correction:
-    """Of 128 units the number of zeros scatters by 4.5 around 25.6, and what is left is enlarged (Diehl sec. 1.6)."""
+    """The number of zeros among 128 units has mean 25.6 and deviation 4.5; kept units are scaled (Diehl sec. 1.6)."""
     torch.manual_seed(0)
     y = nn.functional.dropout(torch.ones(20_000, 128, dtype=torch.float64), 0.2)
     zeros = (y == 0).double().sum(1)
     return Correction(
-        printed=all_of(always_a_fifth=close(zeros, 0.2 * 128, atol=0.5), the_rest_as_before=close(y[y != 0], 1.0)),
+        printed=all_of(exactly_a_fifth=close(zeros, 0.2 * 128, atol=0.5), kept_are_unchanged=close(y[y != 0], 1.0)),
         corrected=all_of(
             mean=close(zeros.mean(), 25.6, atol=0.15),
-            scatter=close(zeros.std(), (128 * 0.2 * 0.8) ** 0.5, rtol=0.03),
-            the_rest_enlarged=close(y[y != 0], 1.25, rtol=1e-12),
-            mean_kept=close(y.mean(), 1.0, atol=0.002),
+            standard_deviation=close(zeros.std(), (128 * 0.2 * 0.8) ** 0.5, rtol=0.03),
+            kept_are_rescaled=close(y[y != 0], 1.25, rtol=1e-12),
+            mean_preserved=close(y.mean(), 1.0, atol=0.002),
         ),
     )
 
 
 @claim("B2.2-6", "D1.6.2")
 def dropout_adds_no_parameters() -> Evidence:
-    """669,706 as in the first chapter; the notes' 784-128-10 classifier has 101,770 (book sec. 2.2, Diehl sec. 1.6)."""
+    """669,706 as in chapter 1; the notes' 784-128-10 classifier has 101,770 (book sec. 2.2, Diehl sec. 1.6)."""
     return all_of(
-        book=close(parameter_count(dropout_classifier(784, 10)), 669_706),
-        notes=close(parameter_count(dropout_classifier(784, 10, hidden=(128,), rates=(0.2,))), 101_770),
+        book=close(count_parameters(dropout_classifier(784, 10)), 669_706),
+        notes=close(count_parameters(dropout_classifier(784, 10, hidden=(128,), rates=(0.2,))), 101_770),
     )
 
 
-@erratum("B2.2-6", printed="the test loop of chapter 1, which calls no eval()", right="model.eval() before testing")
-def without_eval_a_test_is_a_lottery() -> Correction:
-    """Left in training mode, the network with dropout answers otherwise each time (book sec. 2.2)."""
+@erratum("B2.2-6", printed="the test loop of chapter 1, without eval()", right="model.eval() before testing")
+def without_eval_test_results_are_random() -> Correction:
+    """In training mode the network with dropout gives different outputs at each evaluation (book sec. 2.2)."""
     torch.manual_seed(0)
     model, x = dropout_classifier(784, 10), torch.randn(50, 784)
     printed = close(model(x), model(x))
@@ -115,9 +130,9 @@ def without_eval_a_test_is_a_lottery() -> Correction:
 
 
 @claim("B2.2-7")
-def one_scaled_pass_averages_all_linear_networks() -> Evidence:
-    """For a linear map the mean over all 2ⁿ masks is one pass with weights times 1 − p (book sec. 2.2)."""
-    x, weight, bias = normal(12), normal(12, 5, seed=1), normal(5, seed=2)
+def one_scaled_pass_averages_linear_networks() -> Evidence:
+    """For a linear map the mean over all 2ⁿ masks is one pass with weights scaled by 1 − p (book sec. 2.2)."""
+    x, weight, bias = standard_normal(12), standard_normal(12, 5, seed=1), standard_normal(5, seed=2)
     parts = {
         f"p = {p}": close(
             average_over_masks(lambda masked: masked @ weight + bias, x, p), x @ ((1 - p) * weight) + bias, atol=1e-12
@@ -130,37 +145,37 @@ def one_scaled_pass_averages_all_linear_networks() -> Evidence:
 @claim("B2.2-7")
 def one_scaled_pass_is_the_geometric_mean_of_softmax_networks() -> Evidence:
     """softmax(½ W x + b) is the renormalised geometric mean over all 2ⁿ masks, not the mean (book sec. 2.2)."""
-    x, weight, bias = normal(12), normal(12, 5, seed=1), normal(5, seed=2)
+    x, weight, bias = standard_normal(12), standard_normal(12, 5, seed=1), standard_normal(5, seed=2)
 
     def logits(masked: Tensor) -> Tensor:
         return masked @ weight + bias
 
     scaled = softmax(logits(0.5 * x))
-    all_predictions = softmax(logits(every_mask(12).double() * x))
+    all_predictions = softmax(logits(all_masks(12).double() * x))
     product = all_predictions.log().mean(0).exp()  # all masks are equally likely at p = ½
     weighted = geometric_average_over_masks(logits, x, 0.2)
     return all_of(
         geometric=close(product / product.sum(), scaled, atol=1e-12),
         function=close(geometric_average_over_masks(logits, x, 0.5), scaled, atol=1e-12),
-        weighted_by_probability_at_other_rates=close(weighted, softmax(logits(0.8 * x)), atol=1e-12),
-        not_the_mean=at_least((all_predictions.mean(0) - scaled).abs().max(), 0.05),
+        weighted_by_mask_probability=close(weighted, softmax(logits(0.8 * x)), atol=1e-12),
+        not_the_mean=greater_equal((all_predictions.mean(0) - scaled).abs().max(), 0.05),
     )
 
 
 @claim("B2.2-7")
-def deep_networks_come_close() -> Evidence:
-    """Behind a nonlinearity one scaled pass is near the mean over masks, but no longer equal (book sec. 2.2)."""
+def one_scaled_pass_approximates_deep_averages() -> Evidence:
+    """With a nonlinearity one scaled pass approximates the mean over masks, but is not equal to it (book sec. 2.2)."""
     torch.manual_seed(0)
     network = mlp((10, 32, 32, 4), activation=relu).double()
-    gaps, distances = [], []
-    for x in normal(30, 10, seed=3):
-        thinned = network(every_mask(10).double() * x / 0.8)
-        chance = mask_probabilities(every_mask(10).double(), 0.2)
-        gaps.append((chance @ thinned - network(x)[None]).norm())
-        distances.append((chance @ (thinned - network(x)).square().sum(1)).sqrt())
-    ratio = torch.stack(gaps) / torch.stack(distances)
+    deviations, spreads = [], []
+    for x in standard_normal(30, 10, seed=3):
+        thinned = network(all_masks(10).double() * x / 0.8)
+        probabilities = mask_probabilities(all_masks(10).double(), 0.2)
+        deviations.append((probabilities @ thinned - network(x)[None]).norm())
+        spreads.append((probabilities @ (thinned - network(x)).square().sum(1)).sqrt())
+    ratio = torch.stack(deviations) / torch.stack(spreads)
     return all_of(
-        the_mean_is_nearer_than_a_single_mask=at_most(ratio, 0.6),
-        by_far_on_average=at_most(ratio.mean(), 0.4),
-        not_equal=at_least(ratio, 0.01),
+        closer_than_a_single_mask=less_equal(ratio, 0.6),
+        much_closer_on_average=less_equal(ratio.mean(), 0.4),
+        not_equal=greater_equal(ratio, 0.01),
     )

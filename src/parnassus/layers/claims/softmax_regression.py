@@ -1,4 +1,4 @@
-"""Claims about classes as vectors, softmax, cross-entropy and the linear classifier made of them (Zhao sec. 4)."""
+"""Claims about one-hot labels, softmax, cross-entropy and softmax regression (Zhao sec. 4)."""
 
 import numpy as np
 import torch
@@ -7,26 +7,30 @@ from torch import Tensor, nn
 from torch.func import grad, jacrev, vmap
 from torch.nn import functional
 
-from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.data.toy import TINY_CLASSES, TINY_PROTOTYPES, tiny_images
 from parnassus.layers.classifier import dense_classifier, evaluate
-from parnassus.layers.dense import affine, parameter_count
-from parnassus.layers.linear_regression import LinearRegression
-from parnassus.layers.softmax_regression import SoftmaxRegression, cross_entropy_gradient, softmax_regression_hessian
+from parnassus.layers.dense import affine, count_parameters
+from parnassus.layers.linear_models.linear_regression import LinearRegression
+from parnassus.layers.linear_models.softmax_regression import (
+    SoftmaxRegression,
+    cross_entropy_gradient,
+    softmax_regression_hessian,
+)
 from parnassus.losses.classification import accuracy, cross_entropy, one_hot, soft_cross_entropy, softmax
-from parnassus.optim.minibatches import reshuffle
-from parnassus.probability.divergences import cross_entropy_between, entropy
+from parnassus.optim.training.minibatches import shuffled_batches
+from parnassus.probability.divergences.entropy import cross_entropy_between, entropy
 
 
-def tiny_rows(count: int = 600, seed: int = 0) -> tuple[Tensor, Tensor]:
+def load_tiny_images(count: int = 600, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Tiny images as rows of four pixels, in double precision, and their labels."""
-    drawn = tiny_images(count, seed=seed)
-    assert drawn.y is not None
-    return drawn.x.flatten(1).double(), drawn.y
+    images = tiny_images(count, seed=seed)
+    assert images.y is not None
+    return images.x.flatten(1).double(), images.y
 
 
 def random_scores(count: int = 40, classes: int = 5) -> tuple[Tensor, Tensor]:
-    """Scores, and soft labels that sum to 1."""
+    """Random scores, and soft labels that sum to 1."""
     source = torch.Generator().manual_seed(0)
     scores = 3 * torch.randn(count, classes, generator=source, dtype=torch.float64)
     return scores, softmax(torch.randn(count, classes, generator=source, dtype=torch.float64))
@@ -35,55 +39,55 @@ def random_scores(count: int = 40, classes: int = 5) -> tuple[Tensor, Tensor]:
 @claim("Z4.1")
 def tiny_images_have_three_classes_of_four_pixels() -> Evidence:
     """Every class has a third of the images, and their mean is its prototype (Zhao sec. 4)."""
-    x, labels = tiny_rows(6_000)
-    means = torch.stack([x[labels == kind].mean(0) for kind in range(3)])
+    x, labels = load_tiny_images(6_000)
+    means = torch.stack([x[labels == k].mean(0) for k in range(3)])
     return all_of(
         pixels=close(x.shape[1], 4),
-        shares=close(torch.bincount(labels), torch.full((len(TINY_CLASSES),), 2_000)),
+        class_counts=close(torch.bincount(labels), torch.full((len(TINY_CLASSES),), 2_000)),
         prototypes=close(means, torch.tensor(TINY_PROTOTYPES), atol=4 * 0.3 / 2_000**0.5),
     )
 
 
 @claim("Z4.2")
 def one_hot_labels_have_no_order() -> Evidence:
-    """Rows are torch's one-hot, sum to 1, argmax undoes them, and all classes lie √2 apart (Zhao sec. 4)."""
+    """Rows equal torch's one-hot, sum to 1, argmax inverts them, and all classes have distance √2 (Zhao sec. 4)."""
     labels = torch.randint(3, (50,), generator=torch.Generator().manual_seed(0))
     encoded, corners = one_hot(labels, 3), one_hot(torch.arange(3), 3)
-    apart = torch.cdist(corners, corners)[~torch.eye(3, dtype=torch.bool)]
+    distances = torch.cdist(corners, corners)[~torch.eye(3, dtype=torch.bool)]
     return all_of(
         torch_agrees=close(encoded, functional.one_hot(labels, 3)),
         sums_to_one=close(encoded.sum(-1), 1.0),
-        undone=close(encoded.argmax(-1), labels),
+        inverse=close(encoded.argmax(-1), labels),
         cat_chicken_dog=close(corners, torch.eye(3)),
-        equally_far=close(apart, 2**0.5, rtol=1e-6),
+        equal_distances=close(distances, 2**0.5, rtol=1e-6),
     )
 
 
 @claim("Z4.3")
-def least_squares_on_labels_leaves_the_simplex_in_one_way_only() -> Evidence:
-    """Fitted to one-hot labels by least squares, outputs leave [0, 1], yet with a bias they sum to 1 (Zhao sec. 4)."""
-    x, labels = tiny_rows()
+def least_squares_on_one_hot_labels_sums_to_one() -> Evidence:
+    """Least squares on one-hot labels leaves [0, 1], yet with a bias its outputs sum to 1 (Zhao sec. 4)."""
+    x, labels = load_tiny_images()
     y = one_hot(labels, 3).double()
     torch.manual_seed(0)
     layer = nn.Linear(4, 3).double()
-    fits = [LinearRegression.fit(x, y[:, kind]) for kind in range(3)]
+    fits = [LinearRegression.fit(x, y[:, k]) for k in range(3)]
     outputs = torch.stack([fit.predict(x) for fit in fits], 1)
     weight, bias = torch.stack([fit.w for fit in fits], 1), torch.stack([fit.b for fit in fits])
-    during_training = affine(x, weight + 0.01, bias)
+    other_outputs = affine(x, weight + 0.01, bias)
     return all_of(
         one_layer=close(affine(x, layer.weight.T, layer.bias), layer(x), atol=1e-14),
-        parameters=close(parameter_count(dense_classifier(4, 3, hidden=())), 15),
-        below_zero=at_most(outputs.min(), -0.1),
-        above_one=at_least(outputs.max(), 1.05),
+        parameters=close(count_parameters(dense_classifier(4, 3, hidden=())), 15),
+        below_zero=less_equal(outputs.min(), -0.1),
+        above_one=greater_equal(outputs.max(), 1.05),
         sums_to_one=close(outputs.sum(1), 1.0, atol=1e-12),
-        other_weights_do_not=at_least((during_training.sum(1) - 1).abs().max(), 0.01),
-        works_surprisingly_well=at_least(accuracy(outputs, labels), 0.8),
+        other_weights_do_not=greater_equal((other_outputs.sum(1) - 1).abs().max(), 0.01),
+        accuracy=greater_equal(accuracy(outputs, labels), 0.8),
     )
 
 
 @claim("Z4.4")
-def softmax_keeps_the_order_and_needs_the_shift() -> Evidence:
-    """Softmax sorts as its scores do; without the shift exp overflows past 709, in single past 88 (Zhao sec. 4)."""
+def softmax_preserves_order_and_needs_the_shift() -> Evidence:
+    """Softmax preserves order; without the shift exp overflows above 709, in float32 above 88 (Zhao sec. 4)."""
     scores, _ = random_scores()
 
     def naive(z: Tensor) -> Tensor:
@@ -93,7 +97,7 @@ def softmax_keeps_the_order_and_needs_the_shift() -> Evidence:
     single = torch.tensor([[88.0, 0.0], [89.0, 0.0]])
     return all_of(
         order=close(softmax(scores).argsort(-1), scores.argsort(-1)),
-        positive=at_least(softmax(scores), 1e-12),
+        positive=greater_equal(softmax(scores), 1e-12),
         sums_to_one=close(softmax(scores).sum(-1), 1.0, atol=1e-14),
         shift=close(softmax(scores + 7), softmax(scores), atol=1e-14),
         naive_at_709_and_710=close(naive(pairs)[:, 0].isnan().double(), torch.tensor([0.0, 1.0])),
@@ -104,30 +108,34 @@ def softmax_keeps_the_order_and_needs_the_shift() -> Evidence:
 
 
 @claim("Z4.5")
-def cross_entropy_is_minus_the_log_likelihood_of_labels() -> Evidence:
-    """−log Π P(y|x) = Σ l(y, ŷ); l is −log ŷ of the label, 0 only when sure, least at H(y) when soft (Zhao sec. 4)."""
+def cross_entropy_is_the_negative_log_likelihood() -> Evidence:
+    """−log Π P(y|x) = Σ l(y, ŷ); l is −log ŷ of the label, 0 for certainty, minimal H(y) if soft (Zhao sec. 4)."""
     scores, soft = random_scores()
     labels = soft.argmax(-1)
-    chances = softmax(scores)
-    likelihood = torch.stack([row[label] for row, label in zip(chances, labels, strict=True)]).prod()
+    probabilities = softmax(scores)
+    likelihood = torch.stack([row[label] for row, label in zip(probabilities, labels, strict=True)]).prod()
     hard = one_hot(labels, 5).double()
-    sure = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
-    nudges = softmax(soft.log() + 0.1 * scores)
+    certain = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
+    perturbed = softmax(soft.log() + 0.1 * scores)
     return all_of(
         product=close(cross_entropy(scores, labels).sum(), -likelihood.log(), rtol=1e-12),
-        of_the_label=close(
-            cross_entropy_between(hard, chances), -chances.gather(1, labels[:, None])[:, 0].log(), rtol=1e-12
+        minus_log_of_label=close(
+            cross_entropy_between(hard, probabilities),
+            -probabilities.gather(1, labels[:, None])[:, 0].log(),
+            rtol=1e-12,
         ),
-        not_negative=at_least(cross_entropy(scores, labels), 0.0),
-        zero_when_sure=close(cross_entropy_between(sure, sure), 0.0),
-        positive_when_not=at_least(cross_entropy_between(sure, torch.tensor([0.999, 0.001, 0.0]).double()), 1e-3),
+        not_negative=greater_equal(cross_entropy(scores, labels), 0.0),
+        zero_when_certain=close(cross_entropy_between(certain, certain), 0.0),
+        positive_when_not=greater_equal(
+            cross_entropy_between(certain, torch.tensor([0.999, 0.001, 0.0]).double()), 1e-3
+        ),
         entropy_at_the_label=close(cross_entropy_between(soft, soft), entropy(soft), rtol=1e-14),
-        more_elsewhere=at_least(cross_entropy_between(soft, nudges) - entropy(soft), 0.0),
+        more_elsewhere=greater_equal(cross_entropy_between(soft, perturbed) - entropy(soft), 0.0),
     )
 
 
 @claim("Z4.6")
-def the_gradient_from_the_scores_is_prediction_minus_label() -> Evidence:
+def the_cross_entropy_gradient_is_prediction_minus_label() -> Evidence:
     """The loss log Σ exp(o_k) − Σ y_j o_j has ∂l/∂o = softmax(o) − y, sum 0, and is convex (Zhao sec. 4)."""
     scores, soft = random_scores()
     three_forms = [
@@ -135,15 +143,15 @@ def the_gradient_from_the_scores_is_prediction_minus_label() -> Evidence:
         (soft * scores.exp().sum(-1, keepdim=True).log()).sum(-1) - (soft * scores).sum(-1),
         scores.logsumexp(-1) - (soft * scores).sum(-1),
     ]
-    slope = cross_entropy_gradient(scores, soft)
+    gradient = cross_entropy_gradient(scores, soft)
     step = 1e-5 * torch.eye(5, dtype=torch.float64)
     differences = torch.stack(
         [(soft_cross_entropy(scores + h, soft) - soft_cross_entropy(scores - h, soft)) / 2e-5 for h in step], -1
     )
-    too_heavy = 2 * soft
-    true_slope = vmap(grad(lambda o, y: -(y * torch.log_softmax(o, -1)).sum()))(scores, too_heavy)
+    unnormalised = 2 * soft
+    true_gradient = vmap(grad(lambda o, y: -(y * torch.log_softmax(o, -1)).sum()))(scores, unnormalised)
     curvature = vmap(jacrev(jacrev(lambda o, y: torch.logsumexp(o, -1) - (o * y).sum())))(scores, soft)
-    x, _ = tiny_rows(50)
+    x, _ = load_tiny_images(50)
     hessian = softmax_regression_hessian(torch.randn(4, 3, generator=torch.Generator().manual_seed(0)).double(), x)
     return all_of(
         two_forms=close(three_forms[0], three_forms[1], atol=1e-12),
@@ -151,43 +159,45 @@ def the_gradient_from_the_scores_is_prediction_minus_label() -> Evidence:
         torch_loss=close(
             soft_cross_entropy(scores, soft), functional.cross_entropy(scores, soft, reduction="none"), atol=1e-12
         ),
-        autograd=close(vmap(grad(soft_cross_entropy))(scores, soft), slope, atol=1e-14),
-        finite_differences=close(differences, slope, atol=1e-9),
-        sums_to_zero=close(slope.sum(-1), 0.0, atol=1e-14),
-        labels_must_sum_to_one=at_least((true_slope - cross_entropy_gradient(scores, too_heavy)).abs().max(), 0.1),
-        else_their_sum_stays=close(true_slope, 2 * softmax(scores) - too_heavy, atol=1e-13),
-        convex_in_the_scores=at_least(torch.linalg.eigvalsh(curvature), -1e-15),
-        convex_in_the_weights=at_least(torch.linalg.eigvalsh(hessian.reshape(12, 12)), -1e-15),
+        autograd=close(vmap(grad(soft_cross_entropy))(scores, soft), gradient, atol=1e-14),
+        finite_differences=close(differences, gradient, atol=1e-9),
+        sums_to_zero=close(gradient.sum(-1), 0.0, atol=1e-14),
+        labels_must_sum_to_one=greater_equal(
+            (true_gradient - cross_entropy_gradient(scores, unnormalised)).abs().max(), 0.1
+        ),
+        unnormalised_gradient=close(true_gradient, 2 * softmax(scores) - unnormalised, atol=1e-13),
+        convex_in_the_scores=greater_equal(torch.linalg.eigvalsh(curvature), -1e-15),
+        convex_in_the_weights=greater_equal(torch.linalg.eigvalsh(hessian.reshape(12, 12)), -1e-15),
     )
 
 
 @claim("Z4.7")
-def softmax_regression_by_three_ways_is_one_classifier() -> Evidence:
-    """Newton's method, minibatches and scikit-learn find one set of probabilities on tiny images (Zhao sec. 4)."""
-    x, labels = tiny_rows()
-    fresh, fresh_labels = tiny_rows(seed=1)
+def three_fits_of_softmax_regression_agree() -> Evidence:
+    """Newton's method, minibatch SGD and scikit-learn give the same probabilities on tiny images (Zhao sec. 4)."""
+    x, labels = load_tiny_images()
+    test, test_labels = load_tiny_images(seed=1)
     newton = SoftmaxRegression.fit(x, labels, classes=3)
     library = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(x.numpy(), labels.numpy())
     torch.manual_seed(0)
     network = dense_classifier(4, 3, hidden=()).double()
     optimizer = torch.optim.SGD(network.parameters(), lr=1.0, momentum=0.9)
-    falling = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step / 100))
-    for rows in reshuffle(len(x), 100, epochs=150, generator=torch.Generator().manual_seed(0)):
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step / 100))
+    for rows in shuffled_batches(len(x), 100, epochs=150, generator=torch.Generator().manual_seed(0)):
         optimizer.zero_grad()
         network.loss(x[rows], labels[rows]).backward()
         optimizer.step()
-        falling.step()
+        schedule.step()
     with torch.no_grad():
-        trained = softmax(network(fresh))
-    nearest = torch.cdist(fresh, torch.tensor(TINY_PROTOTYPES, dtype=torch.float64)).argmin(1)  # Bayes' rule here
-    best = float((nearest == fresh_labels).double().mean())
+        trained = softmax(network(test))
+    nearest = torch.cdist(test, torch.tensor(TINY_PROTOTYPES, dtype=torch.float64)).argmin(1)  # Bayes' rule here
+    best = float((nearest == test_labels).double().mean())
     return all_of(
         scikit_learn=close(
-            newton.probabilities(fresh), torch.from_numpy(library.predict_proba(fresh.numpy())), atol=1e-5
+            newton.probabilities(test), torch.from_numpy(library.predict_proba(test.numpy())), atol=1e-5
         ),
-        minibatches=close(trained, newton.probabilities(fresh), atol=0.03),
-        the_same_accuracy=close(
-            evaluate(network, fresh, fresh_labels).accuracy, accuracy(newton.logits(fresh), fresh_labels), atol=0.01
+        minibatches=close(trained, newton.probabilities(test), atol=0.03),
+        same_accuracy=close(
+            evaluate(network, test, test_labels).accuracy, accuracy(newton.logits(test), test_labels), atol=0.01
         ),
-        near_the_best_possible=at_least(accuracy(newton.logits(fresh), fresh_labels), best - 0.01),
+        near_bayes_accuracy=greater_equal(accuracy(newton.logits(test), test_labels), best - 0.01),
     )

@@ -1,4 +1,4 @@
-"""Dead ReLUs: what kills them, that they stay dead, and that leaky ones come back (Diehl sec. 1)."""
+"""Dead ReLUs: dependence on learning rate and bias; recovery with leaky ReLU and ELU (Diehl sec. 1)."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,72 +22,72 @@ from parnassus.layers import (
     tanh,
 )
 from parnassus.report import curves, heatmap
-from parnassus.train import Run, at_least, at_most, descend
+from parnassus.train import Positive, Run, at_least, at_most, descend
 
 covers = ("D1.0.10", "B1.2-12")
 expected = {
-    "dead_at_a_small_rate": at_most(0.05, "share of dead units after training at rate 0.03 from bias 0"),
-    "dead_at_a_large_rate": at_least(0.75, "the same at rate 3"),
-    "dead_from_a_low_bias": at_least(0.4, "the same at rate 0.03 from the lowest bias"),
-    "relu_stays_dead": at_least(1.0, "share of a dead ReLU layer that is still dead after training"),
-    "relu_accuracy": at_most(0.15, "test accuracy of a network with a dead ReLU layer"),
-    "leaky_accuracy": at_least(0.85, "the same with leaky ReLU, from the same start"),
+    "dead_at_a_small_rate": at_most(0.05, "fraction of dead units after training at learning rate 0.03, bias 0"),
+    "dead_at_a_large_rate": at_least(0.75, "the same with learning rate 3"),
+    "dead_from_a_low_bias": at_least(0.4, "the same with learning rate 0.03, lowest initial bias"),
+    "relu_stays_dead": at_least(1.0, "fraction of an initially dead ReLU layer that is dead after training"),
+    "relu_accuracy": at_most(0.15, "test accuracy of a network with an initially dead ReLU layer"),
+    "leaky_accuracy": at_least(0.85, "the same with leaky ReLU, from the same initialisation"),
     "elu_accuracy": at_least(0.9, "the same with ELU"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 2, "rescue_steps": 6}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 2, "recovery_steps": 6}, "gpu": {}}
 
 RATES = (0.03, 0.1, 0.3, 1.0, 3.0)
 BIASES = (0.0, -0.5, -1.0, -1.5, -2.0)
-UNITS: dict[str, Activation] = {"ReLU": relu, "leaky ReLU": leaky_relu, "ELU": elu, "tanh": tanh}
+ACTIVATIONS: dict[str, Activation] = {"ReLU": relu, "leaky ReLU": leaky_relu, "ELU": elu, "tanh": tanh}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    width: int = 100  # units in each of the two hidden layers
-    steps: int = 200  # steps of each network of the map
-    rescue_steps: int = 1_200  # steps in which a dead layer may come back
-    batch: int = 64  # images a step
-    rescue_rate: float = 0.1  # learning rate meanwhile
+    width: Positive[int] = 100  # units of each of the two hidden layers
+    steps: Positive[int] = 200  # gradient steps of each network of the heatmap
+    recovery_steps: Positive[int] = 1_200  # gradient steps from an initially dead layer
+    batch_size: Positive[int] = 64  # images per gradient step
+    recovery_learning_rate: Positive[float] = 0.1  # learning rate for these steps
 
     def __call__(self, run: Run) -> dict[str, float]:
         digits = standardised_digits().to(run.device)
-        dead = torch.tensor([[self.share_dead(digits, rate, bias, run) for rate in RATES] for bias in BIASES])
+        dead = torch.tensor([[self.dead_fraction(digits, rate, bias, run) for rate in RATES] for bias in BIASES])
         run.figure(
-            "what kills",
+            "dead units",
             heatmap(
                 dead,
                 row_labels=[f"{bias:g}" for bias in BIASES],
                 column_labels=[f"{rate:g}" for rate in RATES],
                 x_label="learning rate",
-                y_label="bias at the start",
+                y_label="initial bias",
                 annotate=True,
             ),
-            f"Share of the {2 * self.width} hidden units that are 0 on every training image after {self.steps} steps "
-            "of SGD. A large rate throws units so far that no image reaches them again; a low bias has them dead or "
-            "nearly dead from the beginning.",
+            f"Fraction of the {2 * self.width} hidden units that are 0 on every training image after {self.steps} "
+            "steps of SGD. Units die in large steps; with a low initial bias they are dead or nearly dead from the "
+            "start.",
         )
-        for name, sigma in UNITS.items():
-            self.rescue(run, digits, name, sigma)
-        lines = {name: run.curve(f"accuracy/{name}") for name in UNITS}
+        for name, sigma in ACTIVATIONS.items():
+            self.train_dead_layer(run, digits, name, sigma)
+        lines = {name: run.curve(f"accuracy/{name}") for name in ACTIVATIONS}
         run.figure(
-            "who comes back",
+            "recovery",
             curves(lines, x_label="step", y_label="test accuracy"),
-            "The same network, its first layer pushed below 0 on all images by its biases, trained with four kinds of "
-            "unit. The dead ReLU layer passes on nothing and gets no gradient: the network can only learn how frequent "
-            "the classes are. A hundredth of a slope is enough to come back, in time.",
+            "Four activations, trained from initial biases with which all pre-activations of the first layer are "
+            "negative on all images. The dead ReLU layer outputs 0 and receives no gradient: the network can only "
+            "learn the class frequencies. A slope of 0.01 is enough for recovery.",
         )
-        still = {name: run.curve(f"still_dead/{name}") for name in UNITS}
+        still = {name: run.curve(f"still_dead/{name}") for name in ACTIVATIONS}
         run.figure(
-            "who is dead",
-            curves(still, x_label="step", y_label="share of the first layer"),
-            "How much of the first layer is below 0 on every training image, step by step.",
+            "dead units during recovery",
+            curves(still, x_label="step", y_label="fraction of the first layer"),
+            "Fraction of first-layer units with negative pre-activations on every training image.",
         )
         run.note(
-            "what to see",
-            "Death needs no bad luck, only a large step: the same network loses "
-            f"{100 * float(dead[0, 0]):.0f} % of its units at rate {RATES[0]} and {100 * float(dead[0, -1]):.0f} % at "
-            f"rate {RATES[-1]:g}. And it is final: the gradient of a dead unit is exactly 0. Leaky ReLU and ELU cost "
-            "hardly more and have no such trap; a smaller rate and biases not below 0 help as well.",
+            "results",
+            f"{100 * float(dead[0, 0]):.0f} % of the units die with learning rate {RATES[0]} and "
+            f"{100 * float(dead[0, -1]):.0f} % with {RATES[-1]:g}. They do not recover: the gradient of a dead unit is "
+            "exactly 0. Leaky ReLU and ELU have no such state; a smaller learning rate and non-negative initial biases "
+            "also prevent it.",
         )
         return {
             "dead_at_a_small_rate": float(dead[0, 0]),
@@ -99,52 +99,52 @@ class Experiment:
             "elu_accuracy": lines["ELU"][1][-1],
         }
 
-    def share_dead(self, digits: Dataset, rate: float, bias: float, run: Run) -> float:
-        """Train a fresh ReLU classifier and count the units that no training image wakes."""
+    def dead_fraction(self, digits: Dataset, rate: float, bias: float, run: Run) -> float:
+        """Train a ReLU classifier; the fraction of hidden units that are 0 on every training image."""
         torch.manual_seed(run.seed)
         network = self.network(relu, bias).to(run.device)
         model, optimizer = Classifier(network), SGD(network.parameters(), lr=rate)
-        batches = digits.train.pairs(self.batch, self.steps)
+        batches = digits.train.pairs(self.batch_size, self.steps)
         for step in range(self.steps):
             optimizer.zero_grad()
             model.loss(*batches.at(step, run.seed)).backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 10.0)  # a rate too large should kill units, not overflow
+            nn.utils.clip_grad_norm_(network.parameters(), 10.0)  # too large a rate should kill units, not overflow
             optimizer.step()
         return float(torch.cat(dead_units(network, digits.train.x)).double().mean())
 
-    def rescue(self, run: Run, digits: Dataset, name: str, sigma: Activation) -> None:
-        """Train from a start at which the first layer is below 0 on all images."""
+    def train_dead_layer(self, run: Run, digits: Dataset, name: str, sigma: Activation) -> None:
+        """Train from biases with which the first layer's pre-activations are negative on all images."""
         torch.manual_seed(run.seed)
         network = self.network(sigma, 0.0)
         with torch.no_grad():
             values = digits.train.x.cpu() @ network.get_parameter("0.weight")
-            network.get_parameter("0.bias").copy_(-values.amax(0) - 0.1)  # just out of reach of every image
-        model, optimizer = run.prepare(Classifier(network), partial(SGD, lr=self.rescue_rate))
-        for step, loss in descend(run, model, optimizer, digits.train.pairs(self.batch, self.rescue_steps)):
+            network.get_parameter("0.bias").copy_(-values.amax(0) - 0.1)  # negative on every image
+        model, optimizer = run.prepare(Classifier(network), partial(SGD, lr=self.recovery_learning_rate))
+        for step, loss in descend(run, model, optimizer, digits.train.pairs(self.batch_size, self.recovery_steps)):
             run.log(step, **{f"loss/{name}": loss})
-            if (step + 1) % max(1, self.rescue_steps // 50) == 0 or step == 0:
-                tested = evaluate(model, digits.test.x, require_labels(digits.test.y, 10)).accuracy
-                below = float(below_zero(network, digits.train.x))
-                run.record(step + 1, **{f"accuracy/{name}": tested, f"still_dead/{name}": below})
+            if (step + 1) % max(1, self.recovery_steps // 50) == 0 or step == 0:
+                accuracy = evaluate(model, digits.test.x, require_labels(digits.test.y, 10)).accuracy
+                dead = float(negative_fraction(network, digits.train.x))
+                run.record(step + 1, **{f"accuracy/{name}": accuracy, f"still_dead/{name}": dead})
 
     def network(self, sigma: Activation, bias: float) -> nn.Sequential:
-        def start(weight: Tensor, offset: Tensor) -> None:
+        def initialise(weight: Tensor, offset: Tensor) -> None:
             he_normal()(weight, offset)
             if weight.shape[1] == self.width:
                 nn.init.constant_(offset, bias)
 
-        return mlp((64, self.width, self.width, 10), activation=sigma, initialise=start)
+        return mlp((64, self.width, self.width, 10), activation=sigma, initialise=initialise)
 
 
 @torch.no_grad()
-def below_zero(network: nn.Sequential, x: Tensor) -> Tensor:
-    """The share of units of the first layer whose pre-activation is negative on all of x."""
+def negative_fraction(network: nn.Sequential, x: Tensor) -> Tensor:
+    """The fraction of units of the first layer whose pre-activation is negative on all of x."""
     values = x @ network.get_parameter("0.weight") + network.get_parameter("0.bias")
     return (values < 0).all(0).double().mean()
 
 
 def standardised_digits() -> Dataset:
-    """The digits as rows of 64 numbers, with mean 0 and variance 1 over all training images and pixels."""
+    """The digits as vectors of 64 pixels, with mean 0 and variance 1 over all training images and pixels."""
     digits = load_digits()
     mean, std = digits.train.x.mean(), digits.train.x.std()
     train, test = (replace(part, x=(part.x.flatten(1) - mean) / std) for part in (digits.train, digits.test))

@@ -1,4 +1,4 @@
-"""When to stop: a network learns few digits with some wrong labels by heart (book fig. 2.3)."""
+"""Early stopping: a network overfits few digits with label noise (book fig. 2.3)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -10,66 +10,67 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
+from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, Evaluation, dense_classifier, evaluate, require_labels
 from parnassus.losses import softmax
 from parnassus.optim import EarlyStopping, hold_out
 from parnassus.report import curves
-from parnassus.train import Run, at_least, at_most, between, descend, reported
+from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, between, descend, no_band
 
 covers = ("B2.2-8", "D1.3.2", "D1.3.3")
 expected = {
-    "best_epoch": between(1, 40, "epoch with the least validation loss"),
-    "stopped_at": reported("epoch at which patience ran out"),
-    "validation_rise": at_least(1.4, "validation loss of the last epoch over the least"),
+    "best_epoch": between(1, 40, "epoch with the smallest validation loss"),
+    "stopped_at": no_band("epoch at which early stopping would end training"),
+    "validation_rise": at_least(1.4, "validation loss of the last epoch over the smallest"),
     "training_fall": at_most(0.25, "training loss of the last epoch over that of the best"),
-    "accuracy_stopped": at_least(0.78, "share of test images right with the restored weights"),
-    "accuracy_last": reported("the same with the weights of the last epoch"),
-    "restored_error": between(0.0, 1e-6, "distance of the restored net's validation loss from the one recorded"),
+    "accuracy_stopped": at_least(0.78, "test accuracy with the restored weights"),
+    "accuracy_last": no_band("the same with the weights of the last epoch"),
+    "restored_error": between(0.0, 1e-6, "validation loss with the restored weights minus the recorded one, absolute"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"epochs": 8, "patience": 3, "hidden": 64},
-    "gpu": {"data": "mnist", "images": 4_000, "hidden": 2_048},
+    "smoke": {"epochs": 8, "patience": 3, "hidden_size": 64},
+    "gpu": {"data": "mnist", "num_examples": 4_000, "hidden_size": 2_048},
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: str = "digits"  # digits, mnist_mini, mnist, fashion_mnist, or a folder or file of your own
-    images: int = 500  # labelled images, for training and validation together
-    wrong: float = 0.2  # share of their labels that are drawn by lot
-    share: float = 0.4  # share of the images held out for validation
-    hidden: int = 512  # hidden units of the network
-    epochs: int = 150  # passes over the training images, well beyond where one should stop
-    patience: int = 20  # epochs to wait for a better validation loss
-    batch: int = 32  # images a step
+    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    num_examples: Positive[int] = 500  # labelled images, training and validation together
+    label_noise: UnitInterval = 0.2  # fraction of their labels replaced at random
+    validation_fraction: UnitInterval = 0.4  # fraction of the images held out for validation
+    hidden_size: Positive[int] = 512  # hidden units
+    epochs: Positive[int] = 150  # passes over the training images, far beyond the optimum
+    patience: Positive[int] = 20  # epochs without improvement before stopping
+    batch_size: Positive[int] = 32  # images per gradient step
 
     def model(self, inputs: int, classes: int) -> Classifier:
-        return dense_classifier(inputs, classes, hidden=(self.hidden,))
+        return dense_classifier(inputs, classes, hidden=(self.hidden_size,))
 
     def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
-        """Probabilities, which `parnassus explain` shares out among the inputs."""
+        """Class probabilities, which `parnassus explain` attributes to the inputs."""
         return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         classes = len(data.classes)
         test_labels = require_labels(data.test.y, classes)
-        few = data.train.take(self.images)
-        labels = partly_wrong(require_labels(few.y, classes), classes, self.wrong)
-        rows, held = hold_out(len(few), self.share)
-        train, validation = Split(few.x[rows], labels[rows]), Split(few.x[held], labels[held])
+        subset = data.train.take(self.num_examples)
+        labels = corrupt_labels(require_labels(subset.y, classes), classes, self.label_noise)
+        rows, held = hold_out(len(subset), self.validation_fraction)
+        train, validation = Split(subset.x[rows], labels[rows]), Split(subset.x[held], labels[held])
 
         model = run.build(self.model, inputs=prod(data.shape), classes=classes)
         model, optimizer = run.prepare(model, partial(Adam, lr=1e-3))
         stopping = EarlyStopping(self.patience)
         run.keep("stopping", stopping)
-        per_epoch = train.pairs(self.batch, 0, partial=True).epoch
-        batches = train.pairs(self.batch, self.epochs * per_epoch, partial=True)
+        per_epoch = train.pairs(self.batch_size, 0, partial=True).epoch
+        batches = train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         for step, _ in descend(run, model, optimizer, batches):
             if (step + 1) % per_epoch:
                 continue
-            errors = {"train": on(model, train), "validation": on(model, validation)}
-            stopping.update(errors["validation"].loss, model)  # the test images have no say
+            errors = {"train": evaluate_split(model, train), "validation": evaluate_split(model, validation)}
+            stopping.update(errors["validation"].loss, model)  # test images are not used
             errors["test"] = evaluate(model, data.test.x, test_labels)
             run.record(step, **{f"loss/{name}": error.loss for name, error in errors.items()})
 
@@ -77,15 +78,14 @@ class Experiment:
         stopping.restore(model)
         stopped = evaluate(model, data.test.x, test_labels).accuracy
         lines = {name: run.curve(f"loss/{name}")[1] for name in ("train", "validation", "test")}
-        self.show(run, lines, stopping)
+        self.plot_losses(run, lines, stopping)
         best = stopping.best_update
         run.note(
-            "what to see",
-            f"The training loss falls on and on: {100 * self.wrong:.0f} % of the labels are drawn by lot, and the "
-            f"network learns those too. The validation loss is least after epoch {best + 1} and then rises to "
-            f"{lines['validation'][-1] / stopping.best_error:.1f} times that value. Stopping gives back the weights of "
-            f"that epoch: {100 * stopped:.1f} % of the test images are named rightly, whose labels are all true, "
-            f"against {100 * last:.1f} % at the end.",
+            "results",
+            f"The training loss decreases throughout, since the network also fits the {100 * self.label_noise:.0f} % "
+            f"random labels. The validation loss is smallest after epoch {best + 1} and then rises to "
+            f"{lines['validation'][-1] / stopping.best_error:.1f} times that value. With the weights of that epoch the "
+            f"test accuracy (true labels) is {100 * stopped:.1f} %, with those of the last epoch {100 * last:.1f} %.",
         )
         return {
             "best_epoch": float(best + 1),
@@ -94,16 +94,16 @@ class Experiment:
             "training_fall": lines["train"][-1] / lines["train"][best],
             "accuracy_stopped": stopped,
             "accuracy_last": last,
-            "restored_error": abs(on(model, validation).loss - stopping.best_error),
+            "restored_error": abs(evaluate_split(model, validation).loss - stopping.best_error),
         }
 
-    def show(self, run: Run, lines: dict[str, list[float]], stopping: EarlyStopping) -> None:
+    def plot_losses(self, run: Run, lines: dict[str, list[float]], stopping: EarlyStopping) -> None:
         epochs = range(1, len(lines["train"]) + 1)
         marks = {"best": stopping.best_update + 1.0}
         if stopping.stopped_at is not None:
             marks["stop"] = stopping.stopped_at + 1.0
         run.figure(
-            "two curves part",
+            "loss by epoch",
             curves(
                 {name: (epochs, values) for name, values in lines.items()},
                 x_label="epoch",
@@ -111,18 +111,18 @@ class Experiment:
                 log_y=True,
                 marks=marks,
             ),
-            "Training error falls on and on; on images held out it falls and then rises. Weights are kept at the "
-            f"first mark; training would end at the second, {self.patience} epochs later (book fig. 2.3). The test "
-            "labels are all true, so their loss is lower; nothing was chosen by them.",
+            "The training loss decreases throughout; the validation loss has a minimum. The weights of the first mark "
+            f"are kept; training would stop at the second, {self.patience} epochs later (book fig. 2.3). The test "
+            "labels have no noise, hence the lower loss; they are not used for the selection.",
         )
 
 
-def partly_wrong(labels: Tensor, classes: int, share: float) -> Tensor:
-    """The labels, each with chance `share` drawn anew among all classes."""
-    drawn = torch.randint(classes, labels.shape, device=labels.device)
-    return torch.where(torch.rand(labels.shape, device=labels.device) < share, drawn, labels)
+def corrupt_labels(labels: Tensor, classes: int, probability: float) -> Tensor:
+    """Each label replaced, with the given probability, by one drawn uniformly from all classes."""
+    replacements = torch.randint(classes, labels.shape, device=labels.device)
+    return torch.where(torch.rand(labels.shape, device=labels.device) < probability, replacements, labels)
 
 
-def on(model: Classifier, split: Split) -> Evaluation:
+def evaluate_split(model: Classifier, split: Split) -> Evaluation:
     assert split.y is not None
     return evaluate(model, split.x, split.y)

@@ -1,1 +1,1 @@
-"""Things to touch: a network that reads your drawing, one that learns before your eyes, and what they are made of."""
+"""Interactive views of a digit classifier, of the training of a small network and of activation functions."""

@@ -1,1 +1,1 @@
-"""What is claimed of losses: what they measure, how they slope, what makes them least; each with its number."""
+"""Claims about loss functions: values, gradients and minimisers."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import jacrev, vmap
 from torch.nn import functional
 
-from parnassus.atlas import Correction, Evidence, all_of, at_least, claim, close, erratum, raises, runs
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, raises, runs
 from parnassus.data import load_digits
 from parnassus.losses.classification import (
     accuracy,
@@ -19,20 +19,20 @@ from parnassus.losses.classification import (
     softmax,
     softmax_jacobian,
 )
-from parnassus.losses.squared import mean_squared_error, squared_error
+from parnassus.losses.regression import mean_squared_error, squared_error
 
 
-def random_logits(count: int = 40, classes: int = 10, seed: int = 0) -> tuple[Tensor, Tensor]:
+def sample_logits(count: int = 40, classes: int = 10, seed: int = 0) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     logits = 3 * torch.randn(count, classes, generator=generator, dtype=torch.float64)
     return logits, torch.randint(classes, (count,), generator=generator)
 
 
 @claim("B1.3-3")
-def mean_squared_error_sums_over_outputs() -> Evidence:
+def mean_squared_error_is_summed_over_outputs() -> Evidence:
     """The book's mean squared error is n_out times torch's, which also averages over outputs (book eq. 1.12)."""
-    prediction, _ = random_logits(50, 7)
-    target, _ = random_logits(50, 7, seed=1)
+    prediction, _ = sample_logits(50, 7)
+    target, _ = sample_logits(50, 7, seed=1)
     by_hand = torch.stack([(y - f) @ (y - f) for y, f in zip(target, prediction, strict=True)])
     return all_of(
         each=close(squared_error(prediction, target), by_hand, rtol=1e-12),
@@ -48,60 +48,59 @@ def mean_squared_error_sums_over_outputs() -> Evidence:
 
 
 @claim("B1.4-5")
-def softmax_is_a_distribution_that_ignores_shifts() -> Evidence:
-    """Softmax sums to one, does not feel a constant added to z, and survives |z| = 10⁴ (book eq. 1.19)."""
-    z, _ = random_logits()
+def softmax_is_a_shift_invariant_distribution() -> Evidence:
+    """Softmax sums to one, is invariant to a constant added to z, and is stable for |z| = 10⁴ (book eq. 1.19)."""
+    z, _ = sample_logits()
     huge = 1e4 * torch.eye(4, dtype=torch.float64) - 1e4 * torch.eye(4, dtype=torch.float64).flip(0)
     naive = huge.exp() / huge.exp().sum(-1, keepdim=True)
     return all_of(
         formula=close(softmax(z), z.exp() / z.exp().sum(-1, keepdim=True), atol=1e-15),
         sums_to_one=close(softmax(z).sum(-1), 1.0, atol=1e-14),
-        positive=at_least(softmax(z), 1e-12),
+        positive=greater_equal(softmax(z), 1e-12),
         shift=close(softmax(z + 1_000), softmax(z), atol=1e-12),
         stable=close(softmax(huge), torch.eye(4, dtype=torch.float64)),
-        printed_form_is_not=close(naive.diagonal().isnan().double(), 1.0),
+        printed_form_is_nan=close(naive.diagonal().isnan().double(), 1.0),
     )
 
 
 @claim("B1.4-5")
-def the_softmax_jacobian_is_diag_p_minus_p_p() -> Evidence:
-    """∂softmax/∂z = diag(p) − p pᵀ: symmetric, and shifts of z lie in its kernel (book sec. 1.4)."""
-    z, _ = random_logits()
+def the_softmax_jacobian_is_diag_p_minus_outer_product() -> Evidence:
+    """∂softmax/∂z = diag(p) − p pᵀ: symmetric, with constant vectors in its null space (book sec. 1.4)."""
+    z, _ = sample_logits()
     jacobian = softmax_jacobian(z)
     return all_of(
         autograd=close(jacobian, vmap(jacrev(softmax))(z), atol=1e-14),
         symmetric=close(jacobian, jacobian.mT),
-        kernel=close(jacobian.sum(-1), 0.0, atol=1e-14),
+        null_space=close(jacobian.sum(-1), 0.0, atol=1e-14),
     )
 
 
 @erratum("B1.4-6", printed="classes 1 … 10", right="classes 0 … 9")
-def classes_count_from_zero() -> Correction:
-    """The text numbers ten classes from 1, the data and every loss from 0 (book sec. 1.4)."""
+def class_indices_start_at_zero() -> Correction:
+    """The text numbers the ten classes from 1; the data and every loss number them from 0 (book sec. 1.4)."""
     labels = load_digits().train.y
     assert labels is not None
-    refused = raises(ValueError, lambda: one_hot(labels + 1, 10))
     return Correction(
         printed=close(labels.unique(), torch.arange(1, 11)),
         corrected=all_of(
             labels=close(labels.unique(), torch.arange(10)),
             one_hot=close(one_hot(labels, 10).argmax(-1), labels),
-            a_single_one=close(one_hot(labels, 10).sum(-1), 1.0),
-            ten_is_refused=refused,
+            one_entry_is_one=close(one_hot(labels, 10).sum(-1), 1.0),
+            label_ten_raises=raises(ValueError, lambda: one_hot(labels + 1, 10)),
         ),
     )
 
 
 @claim("B1.4-6", "B1.4-7")
-def cross_entropy_is_the_surprise_of_the_label() -> Evidence:
+def cross_entropy_is_the_negative_log_probability_of_the_label() -> Evidence:
     """−Σ y_i log softmax_i(z) = −log softmax_k(z) ≥ 0 for a one-hot y; ln 10 for ten equal logits (book eq. 1.20)."""
-    z, k = random_logits()
+    z, k = sample_logits()
     picked = -softmax(z)[torch.arange(len(k)), k].log()
     return all_of(
         sum_over_classes=close(soft_cross_entropy(z, one_hot(k, 10)), picked, atol=1e-12),
         from_labels=close(cross_entropy(z, k), picked, atol=1e-12),
         torch_loss=close(cross_entropy(z, k).mean(), nn.CrossEntropyLoss()(z, k), rtol=1e-12),
-        never_negative=at_least(cross_entropy(z, k), 0.0),
+        non_negative=greater_equal(cross_entropy(z, k), 0.0),
         ten_equal_logits=close(
             cross_entropy(torch.full((1, 10), 7.0, dtype=torch.float64), k[:1]), log(10), atol=1e-14
         ),
@@ -111,17 +110,17 @@ def cross_entropy_is_the_surprise_of_the_label() -> Evidence:
 
 @claim("B1.4-7")
 def the_gradient_of_cross_entropy_is_softmax_minus_label() -> Evidence:
-    """∂ℰ/∂z = softmax(z) − y, the output's distance from the one-hot label (book sec. 1.4)."""
-    z, k = random_logits()
+    """∂ℰ/∂z = softmax(z) − y, the difference of output and one-hot label (book sec. 1.4)."""
+    z, k = sample_logits()
     z.requires_grad_()
-    (slope,) = torch.autograd.grad(cross_entropy(z, k).sum(), z)
-    return close(slope, softmax(z) - one_hot(k, 10), atol=1e-14)
+    (gradient,) = torch.autograd.grad(cross_entropy(z, k).sum(), z)
+    return close(gradient, softmax(z) - one_hot(k, 10), atol=1e-14)
 
 
 @erratum("B1.4-7", printed="logit: what is left of “log it” behind exp", right="logit: the logarithm of odds")
-def a_logit_is_a_log_odds() -> Correction:
-    """The exponential does not cancel a logarithm: z is no log z̃, but differences of z are log-odds (book sec. 1.4)."""
-    z, _ = random_logits()
+def logits_are_log_odds() -> Correction:
+    """Logits are not logarithms of the softmax output; their differences are log-odds (book sec. 1.4)."""
+    z, _ = sample_logits()
     p = softmax(z)
     odds = p[:, :, None] / p[:, None, :]
     one = torch.sigmoid(z[:, 0])
@@ -129,16 +128,16 @@ def a_logit_is_a_log_odds() -> Correction:
         printed=close(z.exp(), p, rtol=0.1),
         corrected=all_of(
             log_odds_of_two_classes=close(odds.log(), z[:, :, None] - z[:, None, :], atol=1e-11),
-            of_one_against_the_rest=close((one / (1 - one)).log(), z[:, 0], atol=1e-11),
-            torch_calls_it_logit=close(torch.logit(one), z[:, 0], atol=1e-11),
+            log_odds_of_a_sigmoid=close((one / (1 - one)).log(), z[:, 0], atol=1e-11),
+            torch_logit=close(torch.logit(one), z[:, 0], atol=1e-11),
         ),
     )
 
 
 @erratum("B1.4-7", printed="−Σ y_i z_i: similarity of y and z", right="−Σ y_i log softmax_i(z)")
-def the_loss_compares_labels_with_log_probabilities() -> Correction:
-    """The explanation compares y with the logits; the formula takes log-probabilities (book sec. 1.4)."""
-    z, k = random_logits()
+def cross_entropy_uses_log_probabilities() -> Correction:
+    """The text compares y with the logits; the formula uses log-probabilities (book sec. 1.4)."""
+    z, k = sample_logits()
     y = one_hot(k, 10)
     loss = cross_entropy(z, k)
     return Correction(
@@ -153,9 +152,9 @@ def the_loss_compares_labels_with_log_probabilities() -> Correction:
 @erratum(
     "B1.4-7", printed="CrossEntropyLoss takes one-hot labels", right="class indices, or floating-point probabilities"
 )
-def the_torch_loss_takes_indices() -> Correction:
+def torch_cross_entropy_takes_class_indices() -> Correction:
     """Integer one-hot labels raise an error in torch's CrossEntropyLoss (book sec. 1.4)."""
-    z, k = random_logits()
+    z, k = sample_logits()
     onehot = one_hot(k, 10)
     return Correction(
         printed=runs(lambda: nn.CrossEntropyLoss()(z, onehot.long()), unless=RuntimeError),
@@ -167,12 +166,12 @@ def the_torch_loss_takes_indices() -> Correction:
 
 
 @claim("B1.4-12")
-def accuracy_counts_the_largest_logits() -> Evidence:
-    """Accuracy is the share of rows whose argmax is the label, and the class-weighted mean of class accuracies."""
-    z, k = random_logits(400)
-    share = torch.bincount(k, minlength=10) / 400
+def accuracy_is_the_fraction_of_correct_argmax() -> Evidence:
+    """Accuracy is the fraction of rows whose argmax is the label, and the class-weighted mean of class accuracies."""
+    z, k = sample_logits(400)
+    class_fractions = torch.bincount(k, minlength=10) / 400
     by_hand = sum(float(row.argmax()) == float(label) for row, label in zip(z, k, strict=True)) / 400
     return all_of(
-        count=close(accuracy(z, k), by_hand, atol=1e-12),
-        classes=close(share.double() @ accuracy_per_class(z, k).double(), by_hand, atol=1e-6),
+        fraction=close(accuracy(z, k), by_hand, atol=1e-12),
+        classes=close(class_fractions.double() @ accuracy_per_class(z, k).double(), by_hand, atol=1e-6),
     )

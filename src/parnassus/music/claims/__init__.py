@@ -1,1 +1,1 @@
-"""What is claimed of music as sequences, each statement with the number that decides it."""
+"""Claims about music as sequences."""

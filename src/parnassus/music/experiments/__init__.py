@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on symbolic music; one file per command."""

@@ -1,1 +1,1 @@
-"""What is claimed of gradient descent and of its learning rate, each claim with its number."""
+"""Claims about optimisation methods and their convergence."""

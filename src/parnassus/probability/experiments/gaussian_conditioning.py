@@ -1,4 +1,4 @@
-"""Seeing one coordinate of a normal pair moves and narrows the other (Diehl ex. 5.6)."""
+"""Conditional distribution of a bivariate Gaussian, checked by rejection sampling (Diehl ex. 5.6)."""
 
 from dataclasses import dataclass
 from math import pi
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from parnassus.probability import Gaussian, condition, normal_density
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
-from parnassus.train import Run, at_least, at_most, between
+from parnassus.train import Positive, Run, at_least, at_most, between
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,124 +18,128 @@ if TYPE_CHECKING:
 covers = ("D5.0.6", "D5.0.7", "D5.0.8", "D5.0.11")
 expected = {
     "variance_left": between(0.3599, 0.3601, "Var[X | Y] with correlation 0.8 and unit variances, 1 − ρ²"),
-    "slice_p_value": at_least(1e-4, "Kolmogorov test of draws with Y near y against the conditional law"),
-    "tower_gap": at_most(0.02, "mean over draws of E[X | Y], which should be E[X] = 0"),
-    "variance_gap": at_most(0.03, "Var E[X | Y] + Var[X | Y] less Var X"),
-    "off_the_line": at_most(1e-7, "distance of singular draws to the line they live on"),
+    "slice_p_value": at_least(
+        1e-4, "Kolmogorov-Smirnov test of samples with Y near y against the conditional distribution"
+    ),
+    "tower_gap": at_most(0.02, "mean over samples of E[X | Y], which equals E[X] = 0"),
+    "variance_gap": at_most(0.03, "Var E[X | Y] + Var[X | Y] − Var X"),
+    "off_the_line": at_most(1e-7, "distance of singular samples to their support, a line"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"draws": 20_000}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"num_samples": 20_000}, "gpu": {}}
 
-SEEN = (-1.5, 0.0, 1.0)
-"""Values of Y at which the pair is cut."""
+CONDITIONS = (-1.5, 0.0, 1.0)
+"""Values y of Y to condition on."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    correlation: float = 0.8  # of X and Y, between −1 and 1
-    draws: int = 200_000  # pairs drawn
-    width: float = 0.05  # pairs count as having Y = y up to half of this
+    correlation: float = 0.8  # correlation of X and Y, between −1 and 1
+    num_samples: Positive[int] = 200_000  # samples of (X, Y)
+    slice_width: Positive[float] = 0.05  # width of the slice |Y − y| < width / 2 used for Y = y
 
     def __call__(self, run: Run) -> dict[str, float]:
         if not -1 < self.correlation < 1:
-            raise ValueError(f"the correlation must lie between −1 and 1; got correlation={self.correlation}")
+            raise ValueError(f"correlation must lie between −1 and 1; got correlation={self.correlation}")
         joint = pair(self.correlation)
-        z = joint.sample(self.draws)
-        slices = {y: z[(z[:, 1] - y).abs() < self.width / 2, 0] for y in SEEN}
-        given = {y: condition(joint, torch.tensor([y], dtype=torch.float64), observed=[1]) for y in SEEN}
+        z = joint.sample(self.num_samples)
+        slices = {y: z[(z[:, 1] - y).abs() < self.slice_width / 2, 0] for y in CONDITIONS}
+        given = {y: condition(joint, torch.tensor([y], dtype=torch.float64), observed=[1]) for y in CONDITIONS}
         run.figure(
-            "slices of an ellipse",
+            "conditional distributions",
             slices_figure(joint, z[:1_500], given),
-            "Left: draws of (X, Y), ellipses that hold 50 % and 95 % of them, and three values of Y. Each bar is "
-            "E[X | Y = y] plus and minus one standard deviation. The bars are equally long; the means lie on a line, "
-            "which is not the long axis: X stays nearer to its own mean than Y. Right: the density of X before "
-            "anything is seen, and after.",
+            "Left: samples of (X, Y), ellipses of 50 % and 95 % probability, and three values of Y. Bars show E[X | "
+            "Y = y] ± one standard deviation; they have equal length, and their centres lie on the regression line, "
+            "which is not the major axis. Right: the marginal density of X and its conditional densities.",
         )
         run.figure(
-            "draws with Y near y",
+            "rejection sampling",
             histogram_figure(slices, given),
-            f"Of {self.draws:,} draws those with Y within {self.width / 2:g} of y, beside the conditional density.",
+            f"Histograms of the samples with Y within {self.slice_width / 2:g} of y (of {self.num_samples:,} in "
+            "total) and the conditional densities.",
         )
 
         means = condition(joint, z[:, 1:], observed=[1])
         run.figure(
-            "what a correlation tells",
+            "remaining variance",
             curves(
-                what_is_left(),
+                remaining_spread(),
                 x_label="correlation ρ",
-                y_label="share of X that is left",
+                y_label="remaining fraction",
             ),
-            "Variance and standard deviation of X once Y is known. A correlation of 0.8 leaves 60 % of the deviation.",
+            "Conditional variance and standard deviation of X given Y. A correlation of 0.8 leaves 60 % of the "
+            "deviation.",
         )
-        flat = pair(1.0)  # both coordinates are one number
+        flat = pair(1.0)  # both coordinates are equal
         singular = flat.sample(1_000)
-        certain = condition(flat, singular[:, 1:], observed=[1])
-        worst = next(iter(SEEN))
-        test = kstest(((slices[worst] - given[worst].mean) / given[worst].covariance[0].sqrt()).numpy(), "norm")
-        left = float(given[worst].covariance)
+        determined = condition(flat, singular[:, 1:], observed=[1])
+        first = next(iter(CONDITIONS))
+        test = kstest(((slices[first] - given[first].mean) / given[first].covariance[0].sqrt()).numpy(), "norm")
+        variance = float(given[first].covariance)
         run.table(
-            "three slices",
+            "samples and formulas",
             [
                 {
                     "y": y,
                     "E[X | y]": float(given[y].mean),
-                    "mean of the draws": float(slices[y].mean()),
+                    "sample mean": float(slices[y].mean()),
                     "Var[X | y]": float(given[y].covariance),
-                    "variance of the draws": float(slices[y].var()),
-                    "draws": len(slices[y]),
+                    "sample variance": float(slices[y].var()),
+                    "samples": len(slices[y]),
                 }
-                for y in SEEN
+                for y in CONDITIONS
             ],
         )
         run.note(
             "what to see",
-            f"Before, X has variance 1; whatever Y turns out to be, {left:.2f} of it is left. The mean follows Y with "
-            f"slope {self.correlation:g}. With correlation 1 the pair has no density in the plane: its draws stay on "
-            f"the diagonal, and Y tells X exactly (variance left: {float(certain.covariance):g}).",
+            f"X has variance 1, and conditional variance {variance:.2f} for every value of Y; the conditional mean is "
+            f"linear in Y with slope {self.correlation:g}. With correlation 1 the pair has no density in the plane: "
+            "its samples lie on the diagonal and Y determines X (conditional variance "
+            f"{float(determined.covariance):g}).",
         )
         return {
-            "variance_left": left,
+            "variance_left": variance,
             "slice_p_value": float(test.pvalue),
             "tower_gap": abs(float(means.mean.mean())),
-            "variance_gap": abs(float(means.mean.var() + left - 1)),
-            "off_the_line": float((certain.mean - singular[:, :1]).abs().max()),
+            "variance_gap": abs(float(means.mean.var() + variance - 1)),
+            "off_the_line": float((determined.mean - singular[:, :1]).abs().max()),
         }
 
 
 def pair(correlation: float) -> Gaussian:
-    """Two standard normals with this correlation."""
+    """Two standard normal variables with this correlation."""
     covariance = torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=torch.float64)
     return Gaussian(torch.zeros(2, dtype=torch.float64), covariance)
 
 
-def ellipse(law: Gaussian, share: float) -> Tensor:
-    """The level line of a normal density in the plane that holds this share of its mass."""
+def probability_ellipse(gaussian: Gaussian, probability: float) -> Tensor:
+    """The contour of a bivariate Gaussian density that encloses this probability."""
     angle = torch.linspace(0, 2 * pi, 200, dtype=torch.float64)
-    radius = (-2 * torch.tensor(1 - share, dtype=torch.float64).log()).sqrt()  # χ² with two degrees of freedom
+    radius = (-2 * torch.tensor(1 - probability, dtype=torch.float64).log()).sqrt()  # χ² with two degrees of freedom
     circle = radius * torch.stack([angle.cos(), angle.sin()], 1)
-    line: Tensor = law.mean + circle @ torch.linalg.cholesky(law.covariance).mT
+    line: Tensor = gaussian.mean + circle @ torch.linalg.cholesky(gaussian.covariance).mT
     return line
 
 
-def what_is_left() -> dict[str, tuple[Tensor, Tensor]]:
+def remaining_spread() -> dict[str, tuple[Tensor, Tensor]]:
     rho = torch.linspace(-0.999, 0.999, 201, dtype=torch.float64)
     zero = torch.zeros(1, dtype=torch.float64)
-    left = torch.stack([condition(pair(float(r)), zero, observed=[1]).covariance[0, 0] for r in rho])
-    return {"variance, 1 − ρ²": (rho, left), "standard deviation, √(1 − ρ²)": (rho, left.sqrt())}
+    variances = torch.stack([condition(pair(float(r)), zero, observed=[1]).covariance[0, 0] for r in rho])
+    return {"variance, 1 − ρ²": (rho, variances), "standard deviation, √(1 − ρ²)": (rho, variances.sqrt())}
 
 
 def slices_figure(joint: Gaussian, z: Tensor, given: dict[float, Gaussian]) -> "Figure":
     figure, axes = subplots(1, 2, size=(10.0, 4.4))
     plane, line = axes[0]
     plane.scatter(z[:, 0], z[:, 1], s=3, color=FAINT, linewidths=0, alpha=0.5, rasterized=True)
-    for share, style in ((0.5, "-"), (0.95, "--")):
-        x, y = ellipse(joint, share).mT
+    for probability, style in ((0.5, "-"), (0.95, "--")):
+        x, y = probability_ellipse(joint, probability).mT
         plane.plot(x, y, color=INK, linestyle=style, linewidth=1.2)
     ends = torch.tensor([[-3.4], [3.4]], dtype=torch.float64)
     plane.plot(condition(joint, ends, observed=[1]).mean, ends, color=INK, linewidth=1, linestyle=":")
     x = torch.linspace(-4, 4, 300, dtype=torch.float64)
-    line.plot(x, normal_density(x, mean=0.0, variance=1.0), color=INK, linestyle="--", label="nothing seen")
-    for (y, law), colour in zip(given.items(), PALETTE, strict=False):
-        mean, deviation = float(law.mean), float(law.covariance) ** 0.5
+    line.plot(x, normal_density(x, mean=0.0, variance=1.0), color=INK, linestyle="--", label="marginal")
+    for (y, gaussian), colour in zip(given.items(), PALETTE, strict=False):
+        mean, deviation = float(gaussian.mean), float(gaussian.covariance) ** 0.5
         plane.axhline(y, color=colour, linewidth=0.8, alpha=0.6)
         plane.plot([mean - deviation, mean + deviation], [y, y], color=colour, linewidth=4, solid_capstyle="butt")
         plane.plot(mean, y, "o", color=colour, markersize=7)
@@ -151,9 +155,9 @@ def histogram_figure(slices: dict[float, Tensor], given: dict[float, Gaussian]) 
     figure, axes = subplots(1, len(slices), size=(10.0, 3.0))
     x = torch.linspace(-4, 4, 300, dtype=torch.float64)
     for (y, kept), ax, colour in zip(slices.items(), axes[0], PALETTE, strict=False):
-        law = given[y]
+        gaussian = given[y]
         ax.hist(kept.numpy(), bins=40, range=(-4, 4), density=True, color=colour, alpha=0.35)
-        ax.plot(x, normal_density(x, mean=float(law.mean), variance=float(law.covariance)), color=colour)
-        ax.set(xlabel="X", title=f"Y near {y:g}, {len(kept):,} draws".replace("-", "−"), ylim=(0, 0.95))
+        ax.plot(x, normal_density(x, mean=float(gaussian.mean), variance=float(gaussian.covariance)), color=colour)
+        ax.set(xlabel="X", title=f"Y near {y:g}, {len(kept):,} samples".replace("-", "−"), ylim=(0, 0.95))
     axes[0, 0].set_ylabel("density")
     return figure

@@ -1,1 +1,1 @@
-"""Things to touch: laws, and what becomes of them when something is seen."""
+"""Interactive probes of Gaussian conditioning and expectation-maximisation."""

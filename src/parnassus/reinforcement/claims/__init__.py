@@ -1,1 +1,1 @@
-"""What is claimed of reinforcement learning, each statement with the number that decides it."""
+"""Claims about reinforcement learning, each with its numerical evidence."""

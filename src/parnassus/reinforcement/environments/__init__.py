@@ -1,9 +1,8 @@
-"""Environments: what an agent acts in; in tensors, or gymnasium's."""
+"""Vectorised environments: implemented in tensors, or gymnasium's."""
 
 from parnassus.reinforcement.environments.acrobot import Acrobot
-from parnassus.reinforcement.environments.by_name import SIMULATED, environments
 from parnassus.reinforcement.environments.cart_pole import CartPole
-from parnassus.reinforcement.environments.gymnasium import Gymnasium
+from parnassus.reinforcement.environments.gymnasium import GymnasiumEnvironments
 from parnassus.reinforcement.environments.interface import (
     Actions,
     BrokenEnvironmentError,
@@ -12,12 +11,13 @@ from parnassus.reinforcement.environments.interface import (
     Environments,
     Step,
 )
+from parnassus.reinforcement.environments.make import TENSOR_ENVIRONMENTS, make_environments
 from parnassus.reinforcement.environments.mountain_car import MountainCar
 from parnassus.reinforcement.environments.pendulum import Pendulum
-from parnassus.reinforcement.environments.simulated import Move, Physics, Simulated
+from parnassus.reinforcement.environments.tensor_environments import Physics, PhysicsStep, TensorEnvironments
 
 __all__ = [
-    "SIMULATED",
+    "TENSOR_ENVIRONMENTS",
     "Acrobot",
     "Actions",
     "BrokenEnvironmentError",
@@ -25,12 +25,12 @@ __all__ = [
     "Continuous",
     "Discrete",
     "Environments",
-    "Gymnasium",
+    "GymnasiumEnvironments",
     "MountainCar",
-    "Move",
     "Pendulum",
     "Physics",
-    "Simulated",
+    "PhysicsStep",
     "Step",
-    "environments",
+    "TensorEnvironments",
+    "make_environments",
 ]

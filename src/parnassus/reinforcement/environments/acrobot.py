@@ -1,4 +1,4 @@
-"""Two links hanging from a bar, moved at the joint between them: swing the foot above the bar (Sutton 1996)."""
+"""Acrobot: swing a two-link pendulum up by a torque at the joint between the links (Sutton 1996)."""
 
 from dataclasses import dataclass
 from math import pi
@@ -8,45 +8,45 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.reinforcement.environments.interface import Discrete
-from parnassus.reinforcement.environments.simulated import Move
+from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
 
 
 @dataclass(frozen=True)
 class Acrobot:
-    """State (θ₁, θ₂, θ̇₁, θ̇₂), a torque of −1, 0 or 1 at the second joint; −1 a step until the foot is a link above.
+    """State (θ₁, θ₂, θ̇₁, θ̇₂), torque −1, 0 or 1; reward −1 per step until the tip is one link up.
 
-    Links have length, mass and moment of inertia 1 and their centres at ½. What is seen are the cosines and sines of
-    the angles and the speeds. One Runge-Kutta step of 1/5 s; the equations are those of the original paper, as in
-    gymnasium's Acrobot-v1, number by number.
+    The torque acts at the second joint. Links have length, mass and moment of inertia 1 and their centres at ½.
+    Observations are the cosines and sines of the angles and the angular velocities. One Runge-Kutta step of 1/5 s; the
+    equations of the original paper, with exactly the values of gymnasium's Acrobot-v1.
     """
 
-    longest: int = 500
+    max_episode_steps: int = 500
     features = 6
     actions = Discrete(3)
     gravity, centre, inertia, seconds = 9.8, 0.5, 1.0, 0.2
-    fastest = (4 * pi, 9 * pi)
+    max_speeds = (4 * pi, 9 * pi)
 
-    def start(self, copies: int, device: torch.device) -> Float[Tensor, "copies 4"]:
-        return torch.empty(copies, 4, dtype=torch.float64, device=device).uniform_(-0.1, 0.1)
+    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 4"]:
+        return torch.empty(n_envs, 4, dtype=torch.float64, device=device).uniform_(-0.1, 0.1)
 
-    def observe(self, state: Float[Tensor, "copies 4"]) -> Float[Tensor, "copies 6"]:
+    def observe(self, state: Float[Tensor, "envs 4"]) -> Float[Tensor, "envs 6"]:
         first, second, first_speed, second_speed = state.unbind(1)
         return torch.stack([first.cos(), first.sin(), second.cos(), second.sin(), first_speed, second_speed], 1)
 
-    def move(self, state: Float[Tensor, "copies 4"], action: Int[Tensor, " copies"]) -> Move:
+    def move(self, state: Float[Tensor, "envs 4"], action: Int[Tensor, " envs"]) -> PhysicsStep:
         torque, h = (action - 1).to(state), self.seconds
         k1 = self.rate(state, torque)
         k2 = self.rate(state + h / 2 * k1, torque)
         k3 = self.rate(state + h / 2 * k2, torque)
         k4 = self.rate(state + h * k3, torque)
         moved = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        angles = [wrapped(angle) for angle in moved[:, :2].unbind(1)]
-        speeds = [speed.clamp(-most, most) for speed, most in zip(moved[:, 2:].unbind(1), self.fastest, strict=True)]
+        angles = [wrap_angle(angle) for angle in moved[:, :2].unbind(1)]
+        speeds = [s.clamp(-limit, limit) for s, limit in zip(moved[:, 2:].unbind(1), self.max_speeds, strict=True)]
         above = -angles[0].cos() - (angles[1] + angles[0]).cos() > 1.0
-        return Move(torch.stack([*angles, *speeds], 1), above.to(state) - 1, above)
+        return PhysicsStep(torch.stack([*angles, *speeds], 1), above.to(state) - 1, above)
 
-    def rate(self, state: Float[Tensor, "copies 4"], torque: Float[Tensor, " copies"]) -> Float[Tensor, "copies 4"]:
-        """(θ̇₁, θ̇₂, θ̈₁, θ̈₂), from the energy of both links."""
+    def rate(self, state: Float[Tensor, "envs 4"], torque: Float[Tensor, " envs"]) -> Float[Tensor, "envs 4"]:
+        """(θ̇₁, θ̇₂, θ̈₁, θ̈₂), by the equations of motion of both links."""
         first, second, turning, bending = state.unbind(1)
         g, c, cosine, sine = self.gravity, self.centre, second.cos(), second.sin()
         d1 = c**2 + (1 + c**2 + 2 * c * cosine) + 2 * self.inertia
@@ -64,7 +64,7 @@ class Acrobot:
         return torch.stack([turning, bending, -(d2 * bend + weight1) / d1, bend], 1)
 
 
-def wrapped(angle: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """The same angle between −π and π, by whole turns."""
+def wrap_angle(angle: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The same angle in [−π, π], by adding multiples of 2π."""
     turns = torch.where(angle > pi, -((angle - pi) / (2 * pi)).ceil(), ((-angle - pi) / (2 * pi)).ceil().clamp(min=0))
     return angle + 2 * pi * turns

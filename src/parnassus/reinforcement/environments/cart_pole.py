@@ -1,4 +1,4 @@
-"""A pole on a cart: push left or right, so that it does not fall (Barto, Sutton and Anderson 1983)."""
+"""CartPole: balance a pole on a cart by pushes to the left or right (Barto, Sutton and Anderson 1983)."""
 
 from dataclasses import dataclass
 from math import pi
@@ -8,33 +8,33 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.reinforcement.environments.interface import Discrete
-from parnassus.reinforcement.environments.simulated import Move
+from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
 
 
 @dataclass(frozen=True)
 class CartPole:
-    """State (x, ẋ, θ, θ̇), a force of ±10 on the cart, 1 for every step; over when |θ| > 12° or |x| > 2.4.
+    """State (x, ẋ, θ, θ̇), force ±10, reward 1 per step; terminated when |θ| > 12° or |x| > 2.4.
 
         θ̈ = (g sin θ − cos θ · p) / (l (4/3 − m cos² θ / M)),   p = (F + m l θ̇² sin θ) / M
         ẍ = p − m l θ̈ cos θ / M
 
-    with M the mass of both, m that of the pole and l half its length, by Euler's steps of 1/50 s. gymnasium's
-    CartPole-v1, number by number.
+    with M the total mass, m that of the pole and l half its length, by Euler steps of 1/50 s; exactly the values of
+    gymnasium's CartPole-v1.
     """
 
-    longest: int = 500
+    max_episode_steps: int = 500
     features = 4
     actions = Discrete(2)
     gravity, cart, pole, half_length, force, seconds = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
-    farthest, steepest = 2.4, 12 * 2 * pi / 360
+    max_position, max_angle = 2.4, 12 * 2 * pi / 360
 
-    def start(self, copies: int, device: torch.device) -> Float[Tensor, "copies 4"]:
-        return torch.empty(copies, 4, dtype=torch.float64, device=device).uniform_(-0.05, 0.05)
+    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 4"]:
+        return torch.empty(n_envs, 4, dtype=torch.float64, device=device).uniform_(-0.05, 0.05)
 
-    def observe(self, state: Float[Tensor, "copies 4"]) -> Float[Tensor, "copies 4"]:
+    def observe(self, state: Float[Tensor, "envs 4"]) -> Float[Tensor, "envs 4"]:
         return state
 
-    def move(self, state: Float[Tensor, "copies 4"], action: Int[Tensor, " copies"]) -> Move:
+    def move(self, state: Float[Tensor, "envs 4"], action: Int[Tensor, " envs"]) -> PhysicsStep:
         x, speed, angle, turning = state.unbind(1)
         sine, cosine = angle.sin(), angle.cos()
         both, lever = self.cart + self.pole, self.pole * self.half_length
@@ -44,5 +44,5 @@ class CartPole:
         )
         rate = torch.stack([speed, push - lever * bend * cosine / both, turning, bend], 1)
         moved = state + self.seconds * rate
-        fell = (moved[:, 0].abs() > self.farthest) | (moved[:, 2].abs() > self.steepest)
-        return Move(moved, torch.ones_like(x), fell)
+        fell = (moved[:, 0].abs() > self.max_position) | (moved[:, 2].abs() > self.max_angle)
+        return PhysicsStep(moved, torch.ones_like(x), fell)

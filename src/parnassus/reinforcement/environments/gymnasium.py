@@ -1,4 +1,4 @@
-"""Any environment of gymnasium, as copies that step together; installed with `pip install 'parnassus[gym]'`."""
+"""Any environment of gymnasium, as copies that step together; needs `pip install 'parnassus[gym]'`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -9,120 +9,129 @@ from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 
-from parnassus.reinforcement.environments.copies import Copies, Episode, actions_of, made
+from parnassus.reinforcement.environments.gymnasium_serial import (
+    EpisodeState,
+    SerialEnvironments,
+    make_gymnasium,
+    read_actions,
+)
+from parnassus.reinforcement.environments.gymnasium_workers import WorkerEnvironments
 from parnassus.reinforcement.environments.interface import BrokenEnvironmentError, Discrete, Step
-from parnassus.reinforcement.environments.workers import Workers
 
 if TYPE_CHECKING:
     import gymnasium
 
-ENDLESS = 20_000
-"""Steps after which an episode counts as endless where gymnasium sets no limit."""
+MAX_STEPS = 20_000
+"""Limit after which an episode counts as endless where gymnasium sets no time limit."""
 
-FORGOTTEN = 1_000
-"""Steps that no episode in hand needs, after which they are forgotten."""
+UNUSED_ACTIONS = 1_000
+"""Past actions that no current episode needs, after which they are deleted."""
 
 
-class Gymnasium:
-    """Copies of one environment by its id, such as Acrobot-v1: in this process, or shared by `workers`.
+class GymnasiumEnvironments:
+    """Copies of one environment by its id, in this process or shared by `num_workers` processes.
 
-    Each episode has a seed of its own, drawn from torch's generator. What is saved of an episode is this seed and the
-    actions so far: it is played again when a run goes on, whatever the environment keeps inside. Workers change no
-    number; there are as many as share the copies alike, and none where that is one alone.
+    Every episode has its own seed, drawn from torch's generator. An episode is saved as its seed and the actions so
+    far, and replayed when a run is resumed, whatever the environment's internal state. Workers change no result; their
+    number is reduced to one that shares the copies equally, and to none where that is one.
 
-    In this process they are looped over here (`Copies`). gymnasium's SyncVectorEnv is such a loop too, but cannot say
-    in which copy and episode something broke, and adds 1.5 µs to the 6 µs that a step of CartPole-v1 takes, where this
-    loop adds 1, checks included (eight copies, one core).
+    In this process the copies are stepped by `SerialEnvironments`. gymnasium's SyncVectorEnv loops too, but cannot tell
+    in which copy and episode an error occurred, and adds 1.5 µs to the 6 µs that a step of CartPole-v1 takes, where
+    this loop adds 1, checks included (eight copies, one core).
     """
 
     def __init__(
         self,
         name: str,
-        copies: int,
+        n_envs: int,
         *,
         device: torch.device | str = "cpu",
-        workers: int = 0,
-        make: "Callable[[str], gymnasium.Env[Any, Any]]" = made,
+        num_workers: int = 0,
+        make: "Callable[[str], gymnasium.Env[Any, Any]]" = make_gymnasium,
     ) -> None:
-        if copies < 1:
-            raise ValueError(f"at least one copy is needed; got copies={copies}")
-        if workers < 0:
-            raise ValueError(f"workers are counted: 0 for none; got workers={workers}")
-        self.name, self.copies, self.device = name, copies, torch.device(device)
-        shared = max(count for count in range(1, max(1, workers) + 1) if copies % count == 0)
-        here = Copies(name, [make(name) for _ in range(copies if shared == 1 else 1)])
-        world, self.features = here.worlds[0], here.features
-        self.space, self.actions = cast("Any", world.action_space), actions_of(world, name)
-        self.longest = (world.spec.max_episode_steps if world.spec else None) or ENDLESS
-        self.worlds: Copies | Workers = here if shared == 1 else Workers(here, copies, workers=shared)
-        self.seeds, self.begun = [0] * copies, [0] * copies
+        if n_envs < 1:
+            raise ValueError(f"n_envs must be at least 1; got n_envs={n_envs}")
+        if num_workers < 0:
+            raise ValueError(f"num_workers must not be negative; got num_workers={num_workers}")
+        self.name, self.n_envs, self.device = name, n_envs, torch.device(device)
+        workers = max(count for count in range(1, max(1, num_workers) + 1) if n_envs % count == 0)
+        here = SerialEnvironments(name, [make(name) for _ in range(n_envs if workers == 1 else 1)])
+        env, self.features = here.envs[0], here.features
+        self.space, self.actions = cast("Any", env.action_space), read_actions(env, name)
+        self.max_episode_steps = (env.spec.max_episode_steps if env.spec else None) or MAX_STEPS
+        self.backend: SerialEnvironments | WorkerEnvironments = (
+            here if workers == 1 else WorkerEnvironments(here, n_envs, num_workers=workers)
+        )
+        self.seeds, self.started = [0] * n_envs, [0] * n_envs
         self.past: list[NDArray[Any]] = []
-        self.seen = np.zeros((copies, self.features), dtype=np.float32)
+        self.observations = np.zeros((n_envs, self.features), dtype=np.float32)
 
-    def reset(self) -> Float[Tensor, "copies features"]:
-        """New episodes everywhere; the first observations."""
-        return self._shown(self._begin(range(self.copies)))
+    def reset(self) -> Float[Tensor, "envs features"]:
+        """Start new episodes everywhere; the first observations."""
+        return self._to_tensor(self._start_episodes(range(self.n_envs)))
 
-    def step(self, action: Shaped[Tensor, "copies *action"]) -> Step:
-        """One action in every copy."""
-        asked = self._asked(action)
-        self.past.append(asked)
-        self.seen, rewards, terminated, truncated = self.worlds.step(asked)
-        led_to = observation = self._shown(self.seen)
-        over = terminated | truncated
-        if np.count_nonzero(over):
-            observation, truncated = self._shown(self._begin(np.flatnonzero(over).tolist())), truncated & ~terminated
-        ends = self._shown(terminated), self._shown(truncated)
-        return Step(observation, self._shown(rewards), *ends, led_to)
+    def step(self, action: Shaped[Tensor, "envs *action"]) -> Step:
+        """One action in every environment."""
+        actions = self._to_space(action)
+        self.past.append(actions)
+        self.observations, rewards, terminated, truncated = self.backend.step(actions)
+        next_observations = observation = self._to_tensor(self.observations)
+        ended = terminated | truncated
+        if np.count_nonzero(ended):
+            observation = self._to_tensor(self._start_episodes(np.flatnonzero(ended).tolist()))
+            truncated = truncated & ~terminated
+        ends = self._to_tensor(terminated), self._to_tensor(truncated)
+        return Step(observation, self._to_tensor(rewards), *ends, next_observations)
 
     def close(self) -> None:
-        """Give back what the copies hold: processes, pictures."""
-        self.worlds.close()
+        """Release processes and windows."""
+        self.backend.close()
 
     def state_dict(self) -> dict[str, object]:
-        past = np.stack(self.past) if self.past else np.zeros((0, self.copies))
-        played = np.concatenate([past[begun:, copy] for copy, begun in enumerate(self.begun)])
+        past = np.stack(self.past) if self.past else np.zeros((0, self.n_envs))
+        actions = np.concatenate([past[started:, index] for index, started in enumerate(self.started)])
         return {
             "seeds": torch.tensor(self.seeds),
-            "lengths": torch.tensor([len(past) - begun for begun in self.begun]),
-            "actions": torch.from_numpy(played),
-            "seen": torch.from_numpy(self.seen.copy()),
+            "lengths": torch.tensor([len(past) - started for started in self.started]),
+            "actions": torch.from_numpy(actions),
+            "seen": torch.from_numpy(self.observations.copy()),
         }
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Play the episodes in hand again; refuse to go on where one does not come to the same point."""
+        """Replay the current episodes; raise where one does not reproduce its last observation."""
         seeds, lengths, actions, seen = (cast("Tensor", state[key]) for key in ("seeds", "lengths", "actions", "seen"))
         played = [own.numpy().copy() for own in actions.split(lengths.tolist())]
-        past = np.zeros((int(lengths.max()), self.copies, *actions.shape[1:]), actions.numpy().dtype)
-        self.seeds, self.begun = seeds.tolist(), [len(past) - len(own) for own in played]
-        for copy, own in enumerate(played):
-            past[self.begun[copy] :, copy] = own
+        past = np.zeros((int(lengths.max()), self.n_envs, *actions.shape[1:]), actions.numpy().dtype)
+        self.seeds, self.started = seeds.tolist(), [len(past) - len(own) for own in played]
+        for index, own in enumerate(played):
+            past[self.started[index] :, index] = own
         self.past = list(past)
-        self.seen = self.worlds.begin([Episode(*both) for both in zip(self.seeds, played, strict=True)])
-        if not np.array_equal(self.seen, seen.numpy()):
+        episodes = [EpisodeState(*both) for both in zip(self.seeds, played, strict=True)]
+        self.observations = self.backend.start_episodes(episodes)
+        if not np.array_equal(self.observations, seen.numpy()):
             raise BrokenEnvironmentError(
-                f"{self.name} does not repeat itself from its seed: the run cannot go on as it was"
+                f"{self.name} is not reproducible from its seed: the run cannot be resumed exactly"
             )
 
-    def _begin(self, copies: Sequence[int]) -> NDArray[np.float32]:
-        episodes: list[Episode | None] = [None] * self.copies
-        for copy, seed in zip(copies, torch.randint(2**31, (len(copies),)).tolist(), strict=True):
-            self.seeds[copy], self.begun[copy], episodes[copy] = seed, len(self.past), Episode(seed)
-        self.seen = self.worlds.begin(episodes)
-        unused = min(self.begun)
-        if unused >= FORGOTTEN:
+    def _start_episodes(self, indices: Sequence[int]) -> NDArray[np.float32]:
+        episodes: list[EpisodeState | None] = [None] * self.n_envs
+        for index, seed in zip(indices, torch.randint(2**31, (len(indices),)).tolist(), strict=True):
+            self.seeds[index], self.started[index], episodes[index] = seed, len(self.past), EpisodeState(seed)
+        self.observations = self.backend.start_episodes(episodes)
+        unused = min(self.started)
+        if unused >= UNUSED_ACTIONS:
             del self.past[:unused]
-            self.begun = [begun - unused for begun in self.begun]
-        return self.seen
+            self.started = [started - unused for started in self.started]
+        return self.observations
 
-    def _asked(self, action: Tensor) -> NDArray[Any]:
-        """What was given, counted as the space does or cut off at its bounds; a copy, for it is kept."""
+    def _to_space(self, action: Tensor) -> NDArray[Any]:
+        """Actions as the space counts them, or clipped to its bounds; a copy, since it is stored."""
         given: NDArray[Any] = action.detach().cpu().numpy()
         if isinstance(self.actions, Discrete):
             return given + self.space.start if self.space.start else given.copy()
-        within: NDArray[Any] = np.clip(given, self.actions.low, self.actions.high)
-        return within.reshape(len(given), *self.space.shape).astype(self.space.dtype)
+        clipped: NDArray[Any] = np.clip(given, self.actions.low, self.actions.high)
+        return clipped.reshape(len(given), *self.space.shape).astype(self.space.dtype)
 
-    def _shown(self, x: NDArray[Any]) -> Tensor:
-        shown = torch.from_numpy(x)
-        return shown if self.device.type == "cpu" else shown.to(self.device)
+    def _to_tensor(self, x: NDArray[Any]) -> Tensor:
+        tensor = torch.from_numpy(x)
+        return tensor if self.device.type == "cpu" else tensor.to(self.device)

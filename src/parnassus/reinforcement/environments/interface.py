@@ -1,4 +1,4 @@
-"""What an environment is to an agent: many copies that step together (book sec. 18.1)."""
+"""The interface of vectorised environments: many copies that step together (book sec. 18.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,25 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-
-class BrokenEnvironmentError(RuntimeError):
-    """An environment that cannot be used, or broke while in use, in a sentence."""
+from parnassus.errors import UserError
 
 
-def endless(steps: int) -> BrokenEnvironmentError:
-    """What to raise where a whole episode is wanted, and after so many steps there is none."""
+class BrokenEnvironmentError(UserError):
+    """An environment that cannot be used, or failed while in use."""
+
+
+def endless_episode_error(steps: int) -> BrokenEnvironmentError:
+    """The error for an episode that has not ended after so many steps where a complete one is needed."""
     return BrokenEnvironmentError(
-        f"an episode is not over after {steps:,} steps: an environment that may go on for ever needs a limit of time, "
+        f"an episode has not ended after {steps:,} steps: an environment without terminal states needs a time limit, "
         "max_episode_steps where it is registered"
     )
+
+
+def require_divisible(n_envs: int, num_learners: int) -> None:
+    """Raise a ValueError unless every learner gets the same number of environments."""
+    if n_envs % num_learners:
+        raise ValueError(f"n_envs must be divisible by num_learners; got n_envs={n_envs}, num_learners={num_learners}")
 
 
 @dataclass(frozen=True)
@@ -29,13 +37,14 @@ class Discrete:
 
 @dataclass(frozen=True)
 class Continuous:
-    """Actions are vectors within bounds, one number a direction; what lies outside is cut off at them."""
+    """Actions are vectors within bounds; values outside are clipped."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     @property
     def count(self) -> int:
+        """The dimension of an action."""
         return len(self.low)
 
 
@@ -43,28 +52,28 @@ Actions: TypeAlias = Discrete | Continuous
 
 
 class Step(NamedTuple):
-    """What an action brings: a reward, where it led, and what to act on next.
+    """The result of an action: next observation, reward, and whether the episode ended.
 
-    The two differ where an episode is over: `terminated` by the task itself, `truncated` by a limit of time. There
-    `led_to` is the last observation of the old episode, and `observation` the first of a new one.
+    An episode ends as `terminated` by the task or `truncated` by a time limit. There `next_observations` holds the last
+    observation of the old episode, and `observation` the first of a new one; elsewhere they are equal.
     """
 
-    observation: Float[Tensor, "copies features"]
-    reward: Float[Tensor, " copies"]
-    terminated: Bool[Tensor, " copies"]
-    truncated: Bool[Tensor, " copies"]
-    led_to: Float[Tensor, "copies features"]
+    observation: Float[Tensor, "envs features"]
+    reward: Float[Tensor, " envs"]
+    terminated: Bool[Tensor, " envs"]
+    truncated: Bool[Tensor, " envs"]
+    next_observations: Float[Tensor, "envs features"]
 
 
 @runtime_checkable
 class Environments(Protocol):
-    """Copies of one environment that begin a new episode by themselves when one is over.
+    """Copies of one environment that reset automatically when an episode ends.
 
-    `state_dict` is all that is needed to go on from here, so that a run can be interrupted at any step.
+    `state_dict` holds all that is needed to continue from here, so that a run can be interrupted at any step.
     """
 
     @property
-    def copies(self) -> int: ...
+    def n_envs(self) -> int: ...
 
     @property
     def features(self) -> int: ...
@@ -73,11 +82,11 @@ class Environments(Protocol):
     def actions(self) -> Actions: ...
 
     @property
-    def longest(self) -> int: ...
+    def max_episode_steps(self) -> int: ...
 
-    def reset(self) -> Float[Tensor, "copies features"]: ...
+    def reset(self) -> Float[Tensor, "envs features"]: ...
 
-    def step(self, action: Shaped[Tensor, "copies *action"]) -> Step: ...
+    def step(self, action: Shaped[Tensor, "envs *action"]) -> Step: ...
 
     def state_dict(self) -> Mapping[str, object]: ...
 

@@ -1,7 +1,7 @@
-"""DQN learns to act: a network, a memory, and a held copy that says what to aim at (book sec. 18.3).
+"""DQN: Q-learning with a neural network, a replay buffer and a target network (book sec. 18.3).
 
-Several learners, each with its own weights, memory and copies of the environment, learn side by side in one process.
-What acts in the end is the moving mean of each learner's weights: a single late step cannot spoil it.
+Several independent learners, each with its own weights, buffer and environments, are trained in one process.
+The evaluated policy uses a moving average of the weights, so that a single late update cannot spoil it.
 """
 
 from collections.abc import Iterator
@@ -14,144 +14,175 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from parnassus.reinforcement.agent import Agent
-from parnassus.reinforcement.collector import Collector
-from parnassus.reinforcement.dqn import TUNED, Settings, explored, exploring, finitely_many, hold, q_slope
-from parnassus.reinforcement.experiments import ppo
-from parnassus.reinforcement.lean_adam import LeanAdam
-from parnassus.reinforcement.prioritised import PrioritisedReplay
-from parnassus.reinforcement.q_network import DuelingQNetwork, QNetwork
-from parnassus.reinforcement.replay import Remembered, Replay
-from parnassus.reinforcement.targets import double_q_targets, q_targets
-from parnassus.reinforcement.transitions import NSteps
-from parnassus.reinforcement.tuned import settled
-from parnassus.train import Run, at_least, reported
+from parnassus.data.setting_types import EnvironmentId
+from parnassus.reinforcement.agents.dqn import (
+    TUNED,
+    Settings,
+    count_discrete_actions,
+    dqn_loss,
+    epsilon_greedy,
+    epsilon_greedy_actor,
+    update_target,
+)
+from parnassus.reinforcement.agents.multi_learner import MultiLearnerAgent
+from parnassus.reinforcement.agents.q_learning_targets import double_q_targets, q_targets
+from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork
+from parnassus.reinforcement.agents.settings import resolve_settings
+from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.reinforcement.experience.collector import Collector
+from parnassus.reinforcement.experience.prioritised_replay import PrioritisedReplayBuffer
+from parnassus.reinforcement.experience.replay_buffer import ReplayBuffer, ReplaySample
+from parnassus.reinforcement.experience.transitions import NStepTransitions
+from parnassus.reinforcement.fast.dqn_backward import dqn_backward
+from parnassus.reinforcement.fast.flat_adam import FlatAdam
+from parnassus.reinforcement.figures.training_report import report_evaluation
+from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, no_band
 
 Network: TypeAlias = QNetwork | DuelingQNetwork
 
 covers = ("B18.1-1", "B18.3-1", "B18.3-3")
 expected = {
-    "return_mean": at_least(440.0, "mean return of whole episodes, the best action always"),
-    "return_iqm": at_least(490.0, "mean of the middle half of the learners"),
-    "return_worst": reported("mean return of the worst learner"),
-    "solved": reported("share of the learners whose mean gymnasium calls solved; 0 where it names no goal"),
-    "steps_a_second": reported("steps of all learners together, a second, learning included"),
+    "return_mean": at_least(440.0, "mean return of episodes with the most likely actions"),
+    "return_iqm": at_least(490.0, "interquartile mean over the learners"),
+    "return_worst": no_band("mean return of the worst learner"),
+    "solved": no_band("fraction of learners above gymnasium's reward threshold; 0 where there is none"),
+    "steps_per_second": no_band("environment steps per second of all learners, training included"),
 }
 profiles = {
-    "smoke": {"budget": 512, "starts": 0, "updates": 8, "learners": 2, "episodes": 2},
-    "gpu": {"learners": 32},
+    "smoke": {"total_timesteps": 512, "learning_starts": 0, "gradient_steps": 8, "num_learners": 2, "eval_episodes": 2},
+    "gpu": {"num_learners": 32},
 }
 
 
 @dataclass(frozen=True)
-class Experiment(Agent):
-    env: str = "CartPole-v1"  # any environment of gymnasium with finitely many actions; some also written in tensors
-    gym: bool = False  # use gymnasium's even where there is one in tensors
-    workers: int = 0  # processes that share gymnasium's copies; 0 for this one alone
-    learners: int = 5  # seeds that learn side by side
-    episodes: int = 100  # of each learner, to judge it in the end
-    double: bool = True  # the network chooses the next action, the held one judges it
-    dueling: bool = False  # values of states and advantages of actions in parts of their own
-    prioritised: bool = False  # come back most often to what was most wrong
-    budget: int | None = None  # steps of each learner; this and what follows as tuned for the environment unless told
-    copies: int | None = None  # of the environment, for each learner
-    every: int | None = None  # steps between times of learning
-    updates: int | None = None  # batches learned from each time
-    batch: int | None = None  # transitions of a batch
-    capacity: int | None = None  # transitions remembered
-    starts: int | None = None  # steps before anything is learned; may be 0
-    held: int | None = None  # steps for which the other network is held
-    lr: float | None = None  # Adam's learning rate
-    discount: float | None = None  # what a reward a step later counts
-    exploring: float | None = None  # share of the budget over which ε falls from 1
-    epsilon: float | None = None  # what it falls to
-    border: float | None = None  # errors beyond it count by their size, not its square
-    norm: float | None = None  # gradients are shortened to it
-    width: int | None = None  # of the two hidden layers
-    falling: bool | None = None  # let the learning rate fall to 0
-    n_steps: int | None = None  # rewards before the held network is asked
-    share: float | None = None  # of the way to the network that the held one goes
-    mean: float | None = None  # the same for the mean of the weights that acts in the end
+class Experiment(MultiLearnerAgent):
+    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
+    use_gymnasium: bool = False  # use gymnasium's implementation even where there is one in tensors
+    num_workers: NonNegative[int] = 0  # processes that share gymnasium's environments; 0 for none
+    num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
+    eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
+    double: bool = True  # double DQN: the online network selects the next action, the target network evaluates it
+    dueling: bool = False  # dueling architecture: separate heads for state values and advantages
+    prioritised: bool = False  # prioritised experience replay
+    total_timesteps: Positive[int] | None = None  # environment steps per learner (None here and below: tuned for env)
+    n_envs: Positive[int] | None = None  # environments per learner
+    train_freq: Positive[int] | None = None  # environment steps between training phases
+    gradient_steps: Positive[int] | None = None  # gradient steps per training phase
+    batch_size: Positive[int] | None = None  # transitions per gradient step
+    buffer_size: Positive[int] | None = None  # capacity of the replay buffer
+    learning_starts: NonNegative[int] | None = None  # environment steps before the first gradient step
+    target_update_interval: Positive[int] | None = None  # environment steps between updates of the target network
+    learning_rate: Positive[float] | None = None  # learning rate of Adam
+    gamma: UnitInterval | None = None  # discount factor
+    exploration_fraction: UnitInterval | None = None  # fraction of training over which ε decreases from 1
+    exploration_final_eps: UnitInterval | None = None  # final ε
+    huber_delta: Positive[float] | None = None  # error from which on the loss is linear
+    max_grad_norm: Positive[float] | None = None  # largest norm of the gradient
+    width: Positive[int] | None = None  # units of each of the two hidden layers
+    decay_learning_rate: bool | None = None  # decrease the learning rate linearly to 0
+    n_steps: Positive[int] | None = None  # rewards in an n-step target
+    tau: UnitInterval | None = None  # soft update coefficient of the target network
+    averaging_tau: UnitInterval | None = None  # coefficient of the moving average of the weights used for evaluation
+    fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
 
     def model(self) -> Network:
-        world = self.worlds(1)
-        kind = DuelingQNetwork if self.dueling else QNetwork
-        count, hidden = finitely_many(world.actions, self.env), (self.settings.width,) * 2
-        return kind(world.features, count, hidden=hidden, learners=self.learners)
+        environment = self.make_environments(1)
+        network = DuelingQNetwork if self.dueling else QNetwork
+        count, hidden = count_discrete_actions(environment.actions, self.env), (self.settings.width,) * 2
+        return network(environment.features, count, hidden=hidden, num_learners=self.num_learners)
 
-    def act(self, model: Network, x: Tensor, *, drawn: bool = False) -> Tensor:
-        """What the learners do in states x: the best action, or what they did while they explored in the end."""
-        return explored(model(x), self.settings.epsilon if drawn else 0.0)
+    def act(self, model: Network, x: Tensor, *, sample_actions: bool = False) -> Tensor:
+        """Actions of the learners in states x: the greedy ones, or ε-greedy with the final ε."""
+        return epsilon_greedy(model(x), self.settings.exploration_final_eps if sample_actions else 0.0)
 
-    def memory(self, features: int, device: torch.device) -> Replay:
-        kind = PrioritisedReplay if self.prioritised else Replay
-        room = min(self.settings.capacity, self.settings.budget)
-        return kind(features, capacity=room, learners=self.learners, device=device)
+    def replay_buffer(self, features: int, device: torch.device) -> ReplayBuffer:
+        buffer = PrioritisedReplayBuffer if self.prioritised else ReplayBuffer
+        capacity = min(self.settings.buffer_size, self.settings.total_timesteps)
+        return buffer(features, capacity=capacity, num_learners=self.num_learners, device=device)
 
     @property
     def settings(self) -> Settings:
-        return settled(TUNED.get(self.env, Settings()), self)
+        return resolve_settings(TUNED.get(self.env, Settings()), self)
 
-    @torch.no_grad()
-    def learn(self, drawn: Remembered, model: Network, held: Network, optimizer: Optimizer, memory: Replay) -> None:
-        """A step of descent for each batch of what was drawn; the held network is asked about all of it at once."""
-        told, ahead = self.settings, held(drawn.transitions.led_to)
-        batches = list(drawn.batches(told.batch))
-        for batch, targets in zip(batches, self.targets(drawn, batches, ahead, model), strict=True):
-            trace = model.traced(batch.transitions.observations)
-            slope, errors = q_slope(trace.said, batch, targets, border=told.border)
-            model.pull_back(trace, slope)
+    def learn(
+        self, sample: ReplaySample, model: Network, target: Network, optimizer: Optimizer, buffer: ReplayBuffer
+    ) -> None:
+        """One gradient step for each batch of the sample; the target network is evaluated on all of it at once."""
+        settings = self.settings
+        with torch.no_grad():
+            next_q = target(sample.transitions.next_observations)
+        batches = list(sample.batches(settings.batch_size))
+        for batch, targets in zip(batches, self.targets(sample, batches, next_q, model), strict=True):
+            optimizer.zero_grad()
+            if self.fast_backward:
+                errors = dqn_backward(model, batch, targets, huber_delta=settings.huber_delta)
+            else:
+                loss = dqn_loss(model, batch, targets, huber_delta=settings.huber_delta)
+                loss.total.sum().backward()
+                errors = loss.errors
             optimizer.step()
-            memory.learned(batch, errors)
+            buffer.update_priorities(batch, errors)
 
-    def targets(self, drawn: Remembered, batches: list[Remembered], ahead: Tensor, model: Network) -> Iterator[Tensor]:
-        """What the action values of each batch should become; `ahead` are the held network's where transitions led.
+    def targets(
+        self, sample: ReplaySample, batches: list[ReplaySample], next_q: Tensor, model: Network
+    ) -> Iterator[Tensor]:
+        """The targets of each batch; `next_q` are the target network's values of the next states.
 
-        For all batches at once, unless the network that learns has a say: then when it is a batch's turn.
+        Those of double DQN depend on the online network, which changes between the batches.
         """
-        seen, rows = drawn.transitions, batches[0].places.shape[1]
+        transitions, rows = sample.transitions, batches[0].indices.shape[1]
         if not self.double:
-            yield from q_targets(seen.rewards, ahead, seen.terminated, discount=seen.discounts).split(rows, 1)
+            targets = q_targets(transitions.rewards, next_q, transitions.terminated, gamma=transitions.discounts)
+            yield from targets.split(rows, 1)
             return
-        for batch, judging in zip(batches, ahead.split(rows, 1), strict=True):
-            seen = batch.transitions
-            yield double_q_targets(seen.rewards, model(seen.led_to), judging, seen.terminated, discount=seen.discounts)
+        for batch, target_q in zip(batches, next_q.split(rows, 1), strict=True):
+            transitions = batch.transitions
+            with torch.no_grad():
+                online_q = model(transitions.next_observations)
+            yield double_q_targets(
+                transitions.rewards, online_q, target_q, transitions.terminated, gamma=transitions.discounts
+            )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.demand_one_process(run.world)
-        told = self.settings
+        self.require_single_process(run.world)
+        settings = self.settings
         model = run.build(self.model)
-        held, mean = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
-        descent = partial(LeanAdam, lr=told.lr, most=told.norm, learners=self.learners)
-        model, optimizer = run.prepare(model, descent)
-        collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
-        memory = self.memory(collector.environments.features, run.device)
-        over = NSteps(told.n_steps, discount=told.discount)
-        run.keep("held", held)
-        run.keep("mean", mean)
+        target, average = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
+        make_optimizer = partial(
+            FlatAdam, lr=settings.learning_rate, max_norm=settings.max_grad_norm, num_learners=self.num_learners
+        )
+        model, optimizer = run.prepare(model, make_optimizer)
+        environments = self.make_environments(settings.n_envs * self.num_learners, run.device)
+        collector = Collector(environments, self.num_learners)
+        buffer = self.replay_buffer(environments.features, run.device)
+        n_step_transitions = NStepTransitions(settings.n_steps, gamma=settings.gamma)
+        run.keep("held", target)
+        run.keep("mean", average)
         run.keep("collector", collector)
-        run.keep("memory", memory)
-        run.keep("waiting", over)
+        run.keep("memory", buffer)
+        run.keep("waiting", n_step_transitions)
 
-        count = finitely_many(collector.environments.actions, self.env)
-        horizon = max(1, told.every // told.copies)
-        times = max(1, told.budget // (told.copies * horizon))
-        for time, _ in run.steps(times):
-            optimizer.param_groups[0]["lr"] = told.lr * (1 - time / times if told.falling else 1)
+        count = count_discrete_actions(environments.actions, self.env)
+        steps = max(1, settings.train_freq // settings.n_envs)
+        phases = max(1, settings.total_timesteps // (settings.n_envs * steps))
+        for phase, _ in run.steps(phases):
+            progress = phase / phases
+            optimizer.param_groups[0]["lr"] = settings.learning_rate * (
+                1 - progress if settings.decay_learning_rate else 1
+            )
             before = collector.steps
-            falling = torch.tensor([told.epsilon_at(before + step * told.copies) for step in range(horizon)])
-            epsilons = falling.view(-1, 1, 1).expand(-1, self.learners, told.copies).to(run.device)
-            experience = collector.collect(exploring(model, count, epsilons), horizon)
-            fresh = over(experience)
-            if fresh is not None:
-                memory.add(fresh)
-            if collector.steps // told.held > before // told.held:
-                hold(held, model, told.share)
-            if collector.steps >= told.starts and len(memory):
-                for drawn in memory.draw(told.batch, told.updates, progress=time / times):
-                    self.learn(drawn, model, held, optimizer, memory)
-            hold(mean, model, max(told.mean, 1 / (time + 1)))
-            if time % max(1, times // 200) == 0 or time == times - 1:
+            schedule = torch.tensor([settings.epsilon_at(before + step * settings.n_envs) for step in range(steps)])
+            epsilons = schedule.view(-1, 1, 1).expand(-1, self.num_learners, settings.n_envs).to(run.device)
+            transitions = n_step_transitions(collector.collect(epsilon_greedy_actor(model, count, epsilons), steps))
+            if transitions is not None:
+                buffer.add(transitions)
+            if collector.steps // settings.target_update_interval > before // settings.target_update_interval:
+                update_target(target, model, settings.tau)
+            if collector.steps >= settings.learning_starts and len(buffer):
+                for sample in buffer.sample(settings.batch_size, settings.gradient_steps, progress=progress):
+                    self.learn(sample, model, target, optimizer, buffer)
+            update_target(average, model, max(settings.averaging_tau, 1 / (phase + 1)))
+            if phase % max(1, phases // 200) == 0 or phase == phases - 1:
                 run.record(collector.steps, **collector.progress)
-        hold(model, mean)
-        return ppo.judge(run, self, model, collector.steps)
+        update_target(model, average)
+        return report_evaluation(run, self, model, collector.steps)

@@ -1,117 +1,109 @@
-"""PPO learns to act: many clipped steps on what the last policy saw (book sec. 18.5).
+"""PPO: several epochs of clipped policy updates on each rollout (book sec. 18.5).
 
-Several learners, each with its own weights and its own copies of the environment, learn side by side in one process.
+Several independent learners, each with its own weights and environments, are trained in one process.
 """
 
 from dataclasses import dataclass
 from functools import partial
 
-from torch import Tensor, nn
-
-from parnassus.reinforcement.actor_critic import ActorCritic
-from parnassus.reinforcement.agent import Actor
-from parnassus.reinforcement.collector import Collector
-from parnassus.reinforcement.evaluation import Learners, episode_returns, goal_of, summary
-from parnassus.reinforcement.judged import judged
-from parnassus.reinforcement.lean_adam import LeanAdam
-from parnassus.reinforcement.moments import RewardScale, at_scale
-from parnassus.reinforcement.ppo import TUNED, Settings, minibatches, ppo_backward
-from parnassus.reinforcement.solved import UntilSolved
-from parnassus.reinforcement.tuned import settled, whole_updates
-from parnassus.report.learning import learners_table, learning_curves
-from parnassus.train import Run, at_least, reported
+from parnassus.data.setting_types import EnvironmentId
+from parnassus.reinforcement.agents.actor_critic import ActorCritic
+from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor
+from parnassus.reinforcement.agents.ppo import TUNED, Settings, minibatches, ppo_loss
+from parnassus.reinforcement.agents.settings import num_updates, resolve_settings
+from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold
+from parnassus.reinforcement.experience.collector import Collector
+from parnassus.reinforcement.experience.rollout_batch import estimate_advantages
+from parnassus.reinforcement.experience.running_statistics import RewardNormaliser, normalise_rewards
+from parnassus.reinforcement.fast.flat_adam import FlatAdam
+from parnassus.reinforcement.fast.ppo_backward import ppo_backward
+from parnassus.reinforcement.figures.training_report import report_evaluation
+from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, no_band
 
 covers = ("B18.1-1", "B18.5-1", "B18.5-3")
 expected = {
-    "return_mean": at_least(450.0, "mean return of whole episodes, the best action always"),
-    "return_iqm": at_least(475.0, "mean of the middle half of the learners"),
-    "return_worst": reported("mean return of the worst learner"),
-    "solved": at_least(0.8, "share of the learners whose mean gymnasium calls solved; 0 where it names no goal"),
-    "steps_a_second": reported("steps of all learners together, a second, learning included"),
+    "return_mean": at_least(450.0, "mean return of episodes with the most likely actions"),
+    "return_iqm": at_least(475.0, "interquartile mean over the learners"),
+    "return_worst": no_band("mean return of the worst learner"),
+    "solved": at_least(0.8, "fraction of learners above gymnasium's reward threshold; 0 where there is none"),
+    "steps_per_second": no_band("environment steps per second of all learners, training included"),
 }
 profiles = {
-    "smoke": {"budget": 1_024, "learners": 2, "episodes": 2},
-    "gpu": {"copies": 512, "budget": 1_000_000, "batch": 4_096},
+    "smoke": {"total_timesteps": 1_024, "num_learners": 2, "eval_episodes": 2},
+    "gpu": {"n_envs": 512, "total_timesteps": 1_000_000, "batch_size": 4_096},
 }
 
 
 @dataclass(frozen=True)
-class Experiment(Actor):
-    env: str = "CartPole-v1"  # any environment of gymnasium; the classic ones are also written in tensors
-    gym: bool = False  # use gymnasium's even where there is one in tensors
-    workers: int = 0  # processes that share gymnasium's copies; 0 for this one alone
-    learners: int = 5  # seeds that learn side by side
-    episodes: int = 100  # of each learner, to judge it in the end
-    budget: int | None = None  # steps of each learner; this and what follows as tuned for the environment unless told
-    copies: int | None = None  # of the environment, for each learner
-    horizon: int | None = None  # steps of every copy between updates
-    batch: int | None = None  # rows of a minibatch
-    epochs: int | None = None  # passes over what was seen
-    lr: float | None = None  # Adam's learning rate at first; it falls to 0
-    clip: float | None = None  # how far the ratio of probabilities may go
-    discount: float | None = None  # what a reward a step later counts
-    decay: float | None = None  # λ of the advantages
-    entropy: float | None = None  # weight of the policy's entropy
-    normalised: bool | None = None  # bring observations and rewards to one scale
-    until_solved: bool = False  # stop as soon as all learners have solved the environment
+class Experiment(MultiLearnerActor):
+    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
+    use_gymnasium: bool = False  # use gymnasium's implementation even where there is one in tensors
+    num_workers: NonNegative[int] = 0  # processes that share gymnasium's environments; 0 for none
+    num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
+    eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
+    total_timesteps: Positive[int] | None = None  # environment steps per learner (None here and below: tuned for env)
+    n_envs: Positive[int] | None = None  # environments per learner
+    n_steps: Positive[int] | None = None  # steps per environment between updates
+    batch_size: Positive[int] | None = None  # rows per minibatch
+    n_epochs: Positive[int] | None = None  # passes over each rollout
+    learning_rate: Positive[float] | None = None  # initial learning rate of Adam; decreases linearly to 0
+    clip_range: Positive[float] | None = None  # clip range ε of the probability ratio; decreases linearly
+    gamma: UnitInterval | None = None  # discount factor
+    gae_lambda: UnitInterval | None = None  # λ of generalised advantage estimation
+    ent_coef: NonNegative[float] | None = None  # entropy coefficient of the loss
+    normalize: bool | None = None  # normalise observations and rewards by running statistics
+    stop_when_solved: bool = False  # stop as soon as all learners have solved the environment
+    fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
 
     def model(self) -> ActorCritic:
-        return self.actor_critic(normalised=self.settings.normalised)
+        return self.actor_critic(normalize_observations=self.settings.normalize)
 
     @property
     def settings(self) -> Settings:
-        return settled(TUNED.get(self.env, Settings()), self)
+        return resolve_settings(TUNED.get(self.env, Settings()), self)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.demand_one_process(run.world)
-        told = self.settings
-        collector = Collector(self.worlds(told.copies * self.learners, run.device), self.learners)
+        self.require_single_process(run.world)
+        settings = self.settings
+        environments = self.make_environments(settings.n_envs * self.num_learners, run.device)
+        collector = Collector(environments, self.num_learners)
         model = run.build(self.model)
-        scale = RewardScale(self.learners, told.copies, told.discount).to(run.device) if told.normalised else None
-        descent = partial(LeanAdam, lr=told.lr, eps=1e-5, most=0.5, learners=self.learners)
-        model, optimizer = run.prepare(model, descent)
+        normaliser = (
+            RewardNormaliser(self.num_learners, settings.n_envs, settings.gamma) if settings.normalize else None
+        )
+        make_optimizer = partial(
+            FlatAdam, lr=settings.learning_rate, eps=1e-5, max_norm=0.5, num_learners=self.num_learners
+        )
+        model, optimizer = run.prepare(model, make_optimizer)
         run.keep("collector", collector)
-        if scale is not None:
-            run.keep("scale", scale)
+        if normaliser is not None:
+            run.keep("scale", normaliser.to(run.device))
 
-        until = UntilSolved(self, run.device) if self.until_solved else None
-        updates = whole_updates(told.budget, told.copies, told.horizon)
+        stop = StopOnRewardThreshold(self, run.device) if self.stop_when_solved else None
+        updates = num_updates(settings.total_timesteps, settings.n_envs, settings.n_steps)
         for update, _ in run.steps(updates):
-            left = 1 - update / updates
-            optimizer.param_groups[0]["lr"] = left * told.lr
-            experience = at_scale(scale, collector.collect(lambda x: model.law(x).draw(), told.horizon))
-            seen = judged(model, experience, discount=told.discount, decay=told.decay)
-            for batch in minibatches(seen, told.batch, told.epochs):
-                ppo_backward(model, batch, clip=max(left * told.clip, 1e-3), entropy_weight=told.entropy)
+            remaining = 1 - update / updates
+            optimizer.param_groups[0]["lr"] = remaining * settings.learning_rate
+            clip_range = max(remaining * settings.clip_range, 1e-3)
+            experience = collector.collect(lambda x: self.act(model, x, sample_actions=True), settings.n_steps)
+            experience = normalise_rewards(normaliser, experience)
+            rollout = estimate_advantages(model, experience, gamma=settings.gamma, gae_lambda=settings.gae_lambda)
+            for batch in minibatches(rollout, settings.batch_size, settings.n_epochs):
+                optimizer.zero_grad()
+                if self.fast_backward:
+                    ppo_backward(model, batch, clip_range=clip_range, ent_coef=settings.ent_coef)
+                else:
+                    ppo_loss(model, batch, clip_range=clip_range, ent_coef=settings.ent_coef).sum().backward()
                 optimizer.step()
-            if model.seen is not None:
-                model.seen.update(seen.observations)
-            solved = until is not None and until.reached(collector, model)
+            if model.observation_statistics is not None:
+                model.observation_statistics.update(rollout.observations)
+            solved = stop is not None and stop.is_solved(collector, model)
             if solved or update % max(1, updates // 200) == 0 or update == updates - 1:
                 run.record(collector.steps, **collector.progress)
             if solved:
                 break
-        if until is None:
-            return judge(run, self, model, collector.steps)
-        run.note("solved", until.story(collector.steps, run.seconds))
-        return judge(run, self, model, collector.steps, returns=until.returns)
-
-
-def judge(
-    run: Run, experiment: Learners, model: nn.Module, steps: int, *, returns: Tensor | None = None
-) -> dict[str, float]:
-    """How the learners came on, and what they reach in whole episodes at their best.
-
-    `returns` are those of these episodes, where they were played already.
-    """
-    spent, learners, goal = run.seconds, experiment.learners, goal_of(experiment.env)
-    curves = {f"learner {i + 1}": run.curve(f"return/{i + 1}") for i in range(learners)}
-    if returns is None:
-        judging = experiment.worlds(experiment.episodes * learners, run.device)
-        returns = episode_returns(judging, lambda x: experiment.act(model, x), learners)
-    dashed = "" if goal is None else f" Dashed: {goal:g}, the mean return at which gymnasium counts it as solved."
-    who = "1 learner" if learners == 1 else f"{learners} learners"
-    if curves["learner 1"][0]:  # not where the budget ended before an episode did
-        run.figure("return", learning_curves(curves, goal=goal), f"{who} on {experiment.env}, exploring.{dashed}")
-    run.table("learners", learners_table(returns), f"{experiment.episodes} episodes each, the best action always.")
-    return {**summary(returns, goal), "steps_a_second": steps * learners / spent}
+        if stop is None:
+            return report_evaluation(run, self, model, collector.steps)
+        run.note("solved", stop.describe(collector.steps, run.seconds))
+        return report_evaluation(run, self, model, collector.steps, returns=stop.returns)

@@ -1,1 +1,1 @@
-"""Things to touch: values that spread over a grid, a cat's day, a trained policy at play."""
+"""Interactive views of Markov decision processes and trained agents."""

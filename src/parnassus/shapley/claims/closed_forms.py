@@ -1,84 +1,90 @@
-"""Claims about models whose Shapley values need no coalitions: linear ones and trees (book sec. 17.3)."""
+"""Claims about Shapley values in closed form: linear models and trees (book sec. 17.3)."""
 
 import numpy as np
 import torch
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
-from torch import Tensor
 
-from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close
-from parnassus.shapley.attribution import explain_exactly
-from parnassus.shapley.leaves import said_by_trees
-from parnassus.shapley.linear import explain_linear, explain_linear_given
-from parnassus.shapley.masking import ConditionalGaussian, Interventional
-from parnassus.shapley.model import as_model
-from parnassus.shapley.trees import explain_trees, explain_trees_by_cover
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
+from parnassus.probability import standard_normal
+from parnassus.shapley.attributions.attribution import explain_exactly
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
+from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.model_adapters import as_model
+from parnassus.shapley.closed_forms.linear_shap import conditional_linear_shap, linear_shap
+from parnassus.shapley.closed_forms.tree_leaves import additive_output
+from parnassus.shapley.closed_forms.tree_shap import path_dependent_tree_shap, tree_shap
 
 FEATURES = 6
 
 
-def normals(*shape: int, seed: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 @claim("B17.3-3")
-def linear_models_need_no_coalitions() -> Evidence:
-    """For linear f, w (x − E x), and regressions where features correlate, are what coalitions say (book sec. 17.3)."""
-    weight, bias = normals(2, FEATURES, seed=0), normals(2, seed=1)
-    background, x = normals(50, FEATURES, seed=2) @ normals(FEATURES, FEATURES, seed=3), normals(5, FEATURES, seed=4)
+def linear_shap_equals_enumeration() -> Evidence:
+    """For linear f the closed forms equal enumeration, interventional and conditional (book sec. 17.3)."""
+    weight, bias = standard_normal(2, FEATURES, seed=0), standard_normal(2, seed=1)
+    background, x = (
+        standard_normal(50, FEATURES, seed=2) @ standard_normal(FEATURES, FEATURES, seed=3),
+        standard_normal(5, FEATURES, seed=4),
+    )
     model = as_model(lambda z: z @ weight.mT + bias)
-    apart, given = (explain(weight, bias, x, background) for explain in (explain_linear, explain_linear_given))
-    spread = torch.diag(normals(FEATURES, seed=5))
+    interventional, conditional = (
+        explain(weight, bias, x, background) for explain in (linear_shap, conditional_linear_shap)
+    )
+    spread = torch.diag(standard_normal(FEATURES, seed=5))
     independent = torch.cat([spread, -spread])
-    alone = explain_linear_given(weight, bias, x, independent)
+    uncorrelated = conditional_linear_shap(weight, bias, x, independent)
     return all_of(
-        interventional=close(apart.values, explain_exactly(Interventional(model, background), x).values, atol=1e-11),
-        conditional=close(
-            given.values, explain_exactly(ConditionalGaussian(model, background, draws=2), x).values, atol=1e-9
+        interventional=close(
+            interventional.values, explain_exactly(Interventional(model, background), x).values, atol=1e-11
         ),
-        sums=close(given.prediction, model(x), atol=1e-9),
-        alike_if_independent=close(alone.values, explain_linear(weight, bias, x, independent).values, atol=1e-11),
-        else_not=at_least((apart.values - given.values).abs().max(), 0.1),
+        conditional=close(
+            conditional.values,
+            explain_exactly(ConditionalGaussian(model, background, num_draws=2), x).values,
+            atol=1e-9,
+        ),
+        sums=close(conditional.prediction, model(x), atol=1e-9),
+        equal_if_uncorrelated=close(uncorrelated.values, linear_shap(weight, bias, x, independent).values, atol=1e-11),
+        different_else=greater_equal((interventional.values - conditional.values).abs().max(), 0.1),
     )
 
 
 @claim("B17.3-3", "B17.2-1")
-def forests_need_no_coalitions() -> Evidence:
-    """Leaf by leaf, (|A| − 1)! |B|! / (|A| + |B|)! is what all 2^M coalitions say of a forest (book sec. 17.3)."""
-    training = (3 * normals(150, FEATURES, seed=6)).round() / 3  # on a grid, thresholds fall on values
+def tree_shap_equals_enumeration() -> Evidence:
+    """Leaf values (|A| − 1)! |B|! / (|A| + |B|)! sum to the Shapley values from all 2^M coalitions (book sec. 17.3)."""
+    training = (3 * standard_normal(150, FEATURES, seed=6)).round() / 3  # on a grid: thresholds fall on values
     target = training[:, 0] * training[:, 1] + training[:, 2].abs()
     forest = RandomForestRegressor(5, random_state=0).fit(training, target)
     boosted = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(training, target.sign())
     x, background = training[:6] + 1 / 3, training[100:]
-    forest_parts, boosted_parts = (explain_trees(model, x, background) for model in (forest, boosted))
-    asked = [explain_exactly(Interventional(said_by_trees(model), background), x) for model in (forest, boosted)]
-    covered = explain_trees_by_cover(forest, x)
+    of_forest, of_boosted = (tree_shap(model, x, background) for model in (forest, boosted))
+    enumerated = [explain_exactly(Interventional(additive_output(model), background), x) for model in (forest, boosted)]
+    path_dependent = path_dependent_tree_shap(forest, x)
     return all_of(
-        forest=close(forest_parts.values, asked[0].values, atol=1e-10),
-        boosted=close(boosted_parts.values, asked[1].values, atol=1e-10),
-        sums=close(forest_parts.prediction, as_model(forest)(x), atol=1e-10),
-        covers_sum=close(covered.prediction, as_model(forest)(x), atol=1e-10),
-        covers_are_another_game=at_least((covered.values - forest_parts.values).abs().max(), 0.01),
+        forest=close(of_forest.values, enumerated[0].values, atol=1e-10),
+        boosted=close(of_boosted.values, enumerated[1].values, atol=1e-10),
+        sums=close(of_forest.prediction, as_model(forest)(x), atol=1e-10),
+        path_dependent_sums=close(path_dependent.prediction, as_model(forest)(x), atol=1e-10),
+        path_dependent_differs=greater_equal((path_dependent.values - of_forest.values).abs().max(), 0.01),
     )
 
 
 @claim("B17.3-1")
-def impurity_is_not_consistent_and_shapley_values_are() -> Evidence:
-    """A tree that leans more on the cough asks for it first, and is then said to need it less (book eq. 17.7).
+def impurity_importance_is_inconsistent() -> Evidence:
+    """A tree that depends more on the cough splits on it first, and its impurity importance falls (book eq. 17.7).
 
-    Fever and cough, each yes or no, make 80 together and the fever 1 by itself; the second tree adds 10 for a cough.
-    What is shared out by the drop of impurity goes to the question that is asked last.
+    Fever and cough, each yes or no, add 80 together and the fever 1 alone; the second tree adds 10 for a cough. The
+    decrease of impurity credits the feature of the last split.
     """
     rows = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     both = np.array([0.0, 0.0, 1.0, 81.0])
-    impurity, parts = [], []
+    impurity, values = [], []
     for target in (both, both + 10 * rows[:, 1]):
         tree = DecisionTreeRegressor().fit(rows, target)
         impurity.append(float(tree.feature_importances_[1]))
-        parts.append(explain_trees(tree, torch.tensor(rows), torch.tensor(rows)).values[:, 0])
+        values.append(tree_shap(tree, torch.tensor(rows), torch.tensor(rows)).values[:, 0])
     added = torch.tensor(10 * (rows[:, 1] - 0.5))
     return all_of(
-        cough_gets_what_it_adds=close(parts[1][:, 1] - parts[0][:, 1], added, atol=1e-12),
-        fever_keeps_its_own=close(parts[1][:, 0], parts[0][:, 0], atol=1e-12),
-        share_of_impurity_falls=at_most(impurity[1], impurity[0] - 0.1),
+        cough_gains_its_contribution=close(values[1][:, 1] - values[0][:, 1], added, atol=1e-12),
+        fever_is_unchanged=close(values[1][:, 0], values[0][:, 0], atol=1e-12),
+        impurity_importance_falls=less_equal(impurity[1], impurity[0] - 0.1),
     )

@@ -1,70 +1,77 @@
-"""Claims about values from samples: orders of all kinds, sizes, and when to stop (book secs. 17.2, 17.4)."""
+"""Claims about permutation and stratified sampling, and about stopping (book secs. 17.2, 17.4)."""
 
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from parnassus.atlas import Evidence, all_of, at_least, at_most, claim, close, rate
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
 from parnassus.shapley.claims.games import sum_of_dividends
-from parnassus.shapley.game import dividends, looked_up, members, sizes
-from parnassus.shapley.kernel_shap import kernel_shap
-from parnassus.shapley.orders import by_balanced_orders, by_orders
-from parnassus.shapley.sampling import Estimator
-from parnassus.shapley.stopping import Remembered, largest_error, until
-from parnassus.shapley.strata import by_sizes, evenly, neyman
-from parnassus.shapley.values import Estimate, shapley_values, widened
+from parnassus.shapley.estimators.estimate import Estimate, Estimator, widen_errors
+from parnassus.shapley.estimators.kernel_shap import kernel_shap
+from parnassus.shapley.estimators.permutation_sampling import balanced_permutation_sampling, permutation_sampling
+from parnassus.shapley.estimators.stopping import CachedGame, estimate_to_tolerance, max_standard_error
+from parnassus.shapley.estimators.stratified_sampling import equal_allocation, neyman_allocation, stratified_sampling
+from parnassus.shapley.games.cooperative_games import (
+    all_coalitions,
+    characteristic_function,
+    coalition_sizes,
+    harsanyi_dividends,
+)
+from parnassus.shapley.games.shapley_values import shapley_values
 
 PLAYERS = 6
 ESTIMATORS: dict[str, Estimator] = {
-    "random": by_orders,
-    "mirrored": partial(by_orders, mirrored=True),
-    "balanced": by_balanced_orders,
-    "by_size": by_sizes,
+    "random": permutation_sampling,
+    "antithetic": partial(permutation_sampling, antithetic=True),
+    "balanced": balanced_permutation_sampling,
+    "stratified": stratified_sampling,
 }
 
 
 def smooth_game(players: int = PLAYERS, seed: int = 0) -> Tensor:
-    """A small network of who is present."""
+    """A game whose worth is a small network of the players present."""
     source = torch.Generator().manual_seed(seed)
     hidden = torch.randn(players, 8, generator=source, dtype=torch.float64)
-    return (members(players).double() @ hidden).tanh() @ torch.randn(8, generator=source, dtype=torch.float64)
+    return (all_coalitions(players).double() @ hidden).tanh() @ torch.randn(8, generator=source, dtype=torch.float64)
 
 
-def repeated(estimator: Estimator, worth: Tensor, budget: int, times: int, seed: int = 0) -> Estimate:
-    """Values less what is right, and their errors, `times` over."""
+def repeat_estimates(estimator: Estimator, worth: Tensor, budget: int, times: int, seed: int = 0) -> Estimate:
+    """Deviations from the exact values, and standard errors, of `times` independent estimates."""
     players, source = len(worth).bit_length() - 1, torch.Generator().manual_seed(seed)
-    found = [estimator(looked_up(worth), players, budget, generator=source) for _ in range(times)]
-    off = torch.stack([each.values for each in found]) - shapley_values(worth - worth[0])
-    return Estimate(off, torch.stack([each.errors for each in found]))
+    found = [estimator(characteristic_function(worth), players, budget, generator=source) for _ in range(times)]
+    deviations = torch.stack([each.values for each in found]) - shapley_values(worth - worth[0])
+    return Estimate(deviations, torch.stack([each.errors for each in found]))
 
 
-def missed(found: Estimate) -> Tensor:
-    """The root mean square of what was missed."""
+def root_mean_square_error(found: Estimate) -> Tensor:
+    """Of the deviations."""
     return found.values.square().mean().sqrt()
 
 
 @claim("B17.2-2", "B17.4-3")
-def sampled_values_are_unbiased_and_add_up() -> Evidence:
-    """The mean of many estimates is Shapley's value; each estimate sums to v(all) − v(∅) (book eq. 17.4)."""
+def sampled_values_are_unbiased_and_efficient() -> Evidence:
+    """The mean of many estimates is the Shapley value; each estimate sums to v(all) − v(∅) (book eq. 17.4)."""
     worth = smooth_game()
     evidence = {}
     for name, estimator in ESTIMATORS.items():
-        off = repeated(estimator, worth, 120, 100).values
-        evidence[f"{name}_mean"] = at_most((off.mean(0) / (off.std(0) / 10)).abs().max(), 4.0)
-        evidence[f"{name}_sum"] = close(off.sum(-1), torch.zeros(100).double(), atol=1e-12)
+        deviation = repeat_estimates(estimator, worth, 120, 100).values
+        evidence[f"{name}_mean"] = less_equal((deviation.mean(0) / (deviation.std(0) / 10)).abs().max(), 4.0)
+        evidence[f"{name}_sum"] = close(deviation.sum(-1), torch.zeros(100).double(), atol=1e-12)
     return all_of(**evidence)
 
 
 @claim("B17.2-2", "B17.4-3")
-def four_times_as_many_questions_halve_the_error() -> Evidence:
-    """Errors of sampled values fall like budget^(−1/2), whichever the estimator (book sec. 17.2)."""
+def four_times_the_budget_halves_the_error() -> Evidence:
+    """The error of every estimator falls like budget^(−1/2) (book sec. 17.2)."""
     worth, budgets = smooth_game(), (120, 480, 1_920)
     return all_of(
         **{
             name: rate(
                 torch.tensor(budgets),
-                torch.stack([missed(repeated(estimator, worth, budget, 40)) for budget in budgets]),
+                torch.stack(
+                    [root_mean_square_error(repeat_estimates(estimator, worth, budget, 40)) for budget in budgets]
+                ),
                 -0.5,
                 atol=0.1,
             )
@@ -74,19 +81,24 @@ def four_times_as_many_questions_halve_the_error() -> Evidence:
 
 
 @claim("B17.2-2")
-def mirrored_orders_help_where_twos_and_fours_count() -> Evidence:
-    """Mirrored orders err less at equal budgets where even interactions rule, not at all for pairs, more for odd."""
-    drawn = dividends(smooth_game(seed=1)) + dividends(smooth_game(seed=2))
-    of_size = {size: sum_of_dividends(drawn.masked_fill(sizes(PLAYERS) != size, 0.0)) for size in (2, 3)}
+def antithetic_permutations_cancel_even_interactions() -> Evidence:
+    """Antithetic permutations have no error from even interactions, and twice the variance from odd ones."""
+    dividends = harsanyi_dividends(smooth_game(seed=1)) + harsanyi_dividends(smooth_game(seed=2))
+    of_size = {size: sum_of_dividends(dividends.masked_fill(coalition_sizes(PLAYERS) != size, 0.0)) for size in (2, 3)}
     even = even_part(smooth_game(seed=3))
     odd = smooth_game(seed=3) - even
-    plain, mirrored = ESTIMATORS["random"], ESTIMATORS["mirrored"]
+    plain, antithetic = ESTIMATORS["random"], ESTIMATORS["antithetic"]
     return all_of(
-        pairs=at_most(missed(repeated(mirrored, of_size[2], 120, 10)), 1e-12),
-        pairs_otherwise=at_least(missed(repeated(plain, of_size[2], 120, 10)), 0.01),
-        even=at_most(missed(repeated(mirrored, even, 120, 10)), 1e-12),
-        odd_costs_double=close(
-            (missed(repeated(mirrored, odd, 120, 150)) / missed(repeated(plain, odd, 120, 150))).square(),
+        pairs=less_equal(root_mean_square_error(repeat_estimates(antithetic, of_size[2], 120, 10)), 1e-12),
+        pairs_with_plain_sampling=greater_equal(
+            root_mean_square_error(repeat_estimates(plain, of_size[2], 120, 10)), 0.01
+        ),
+        even=less_equal(root_mean_square_error(repeat_estimates(antithetic, even, 120, 10)), 1e-12),
+        odd_doubles_the_variance=close(
+            (
+                root_mean_square_error(repeat_estimates(antithetic, odd, 120, 150))
+                / root_mean_square_error(repeat_estimates(plain, odd, 120, 150))
+            ).square(),
             2.0,
             rtol=0.3,
         ),
@@ -94,90 +106,98 @@ def mirrored_orders_help_where_twos_and_fours_count() -> Evidence:
 
 
 @claim("B17.2-2")
-def balance_takes_away_what_the_place_does() -> Evidence:
-    """With every player at every place equally often, what depends on the place alone is known (Castro et al. 2017)."""
-    concave = members(PLAYERS).double().sum(1).sqrt()
+def balanced_permutations_remove_variance_between_positions() -> Evidence:
+    """With every player at every position equally often, effects of the position have no error (Castro et al. 2017)."""
+    concave = all_coalitions(PLAYERS).double().sum(1).sqrt()
     mixed = smooth_game() + 3 * concave
-    balanced, plain = (repeated(ESTIMATORS[name], mixed, 120, 100) for name in ("balanced", "random"))
+    balanced, plain = (repeat_estimates(ESTIMATORS[name], mixed, 120, 100) for name in ("balanced", "random"))
     return all_of(
-        place_alone=at_most(missed(repeated(by_balanced_orders, concave, 60, 10)), 1e-12),
-        mixed=at_most(missed(balanced) / missed(plain), 0.8),
+        position_alone=less_equal(
+            root_mean_square_error(repeat_estimates(balanced_permutation_sampling, concave, 60, 10)), 1e-12
+        ),
+        mixed=less_equal(root_mean_square_error(balanced) / root_mean_square_error(plain), 0.8),
     )
 
 
 @claim("B17.4-3")
-def neyman_shares_out_better_than_evenly() -> Evidence:
-    """Σ σ_s²/n_s is least for n_s ∝ σ_s; with σ_s learned on the way it is still less than by even shares."""
+def neyman_allocation_beats_equal_allocation() -> Evidence:
+    """Σ σ_s²/n_s is minimal for n_s ∝ σ_s; with estimated σ_s it is still smaller than for equal allocation."""
     source = torch.Generator().manual_seed(0)
     deviations = torch.rand(50, 8, generator=source, dtype=torch.float64)
     variance = {
         allocate: torch.stack([(d.square() / (allocate(d) / allocate(d).sum())).sum() for d in deviations])
-        for allocate in (neyman, evenly)
+        for allocate in (neyman_allocation, equal_allocation)
     }
     weights = torch.rand(8, generator=source, dtype=torch.float64)
-    vote = (members(8).double() @ weights > weights.sum() / 2).double()  # decided where half of them are there
-    learned, even = (repeated(partial(by_sizes, allocate=each), vote, 500, 40) for each in (neyman, evenly))
+    vote = (all_coalitions(8).double() @ weights > weights.sum() / 2).double()  # decided near half of the players
+    estimated, equal = (
+        repeat_estimates(partial(stratified_sampling, allocation=each), vote, 500, 40)
+        for each in (neyman_allocation, equal_allocation)
+    )
     return all_of(
-        known=at_most((variance[neyman] / variance[evenly]).max(), 1.0),
-        closed_form=close(variance[neyman], deviations.sum(1).square(), rtol=1e-12),
-        learned=at_most(missed(learned) / missed(even), 0.95),
+        known=less_equal((variance[neyman_allocation] / variance[equal_allocation]).max(), 1.0),
+        closed_form=close(variance[neyman_allocation], deviations.sum(1).square(), rtol=1e-12),
+        estimated=less_equal(root_mean_square_error(estimated) / root_mean_square_error(equal), 0.95),
     )
 
 
 @claim("B17.2-2", "B17.4-3")
-def standard_errors_cover() -> Evidence:
-    """Within 1.96 standard errors lies what is right about 95 times in a hundred, for every estimator."""
+def standard_errors_have_nominal_coverage() -> Evidence:
+    """±1.96 standard errors cover the exact value in about 95 % of cases, for every estimator."""
     worth = smooth_game()
     evidence = {}
     for name, estimator in ESTIMATORS.items():
-        found = repeated(estimator, worth, 480, 60)
+        found = repeat_estimates(estimator, worth, 480, 60)
         within = (found.values.abs() <= 1.96 * found.errors).double().mean()
         evidence[name] = close(within, 0.95, atol=0.045)
     return all_of(**evidence)
 
 
 @claim("B17.2-2", "B17.4-3")
-def few_samples_cover_as_well() -> Evidence:
-    """Errors that a few samples tell are widened as Student's t asks, and hold the truth as often as they should."""
+def widened_errors_have_nominal_coverage() -> Evidence:
+    """Standard errors from few samples, widened by Student's t, have nominal coverage."""
     worth = smooth_game(8)
     exact = shapley_values(worth - worth[0])
     few: dict[str, tuple[Estimator, int]] = {
-        "four_orders": (by_orders, 28),
-        "three_pairs": (partial(by_orders, mirrored=True), 42),
+        "four_permutations": (permutation_sampling, 28),
+        "three_antithetic_pairs": (partial(permutation_sampling, antithetic=True), 42),
     }
-    few |= {"sixteen_complements": (kernel_shap, 32), "two_squares": (by_balanced_orders, 112)}
+    few |= {
+        "sixteen_complementary_pairs": (kernel_shap, 32),
+        "two_latin_squares": (balanced_permutation_sampling, 112),
+    }
     evidence = {}
     for name, (estimator, budget) in few.items():
-        found = repeated(estimator, worth, budget, 150)
+        found = repeat_estimates(estimator, worth, budget, 150)
         evidence[name] = close((found.values.abs() <= 2 * found.errors).double().mean(), 0.954, atol=0.035)
-    pairs = repeated(ESTIMATORS["mirrored"], worth, 42, 150)
-    narrow = pairs.errors / widened(torch.ones_like(exact), 2)
-    return all_of(**evidence, without=at_most((pairs.values.abs() <= 2 * narrow).double().mean(), 0.85))
+    pairs = repeat_estimates(ESTIMATORS["antithetic"], worth, 42, 150)
+    narrow = pairs.errors / widen_errors(torch.ones_like(exact), 2)
+    return all_of(**evidence, not_widened=less_equal((pairs.values.abs() <= 2 * narrow).double().mean(), 0.85))
 
 
 @claim("B17.4-3")
-def sampling_stops_at_the_wished_error() -> Evidence:
-    """Rounds that grow stop once every standard error is as wished, soon after, and miss by no more than it."""
-    worth, wished = smooth_game(10), 0.02
+def sampling_stops_at_the_tolerance() -> Evidence:
+    """Growing rounds stop soon after every standard error is below the tolerance, and the actual error is too."""
+    worth, tolerance = smooth_game(10), 0.02
     exact = shapley_values(worth - worth[0])
-    needed, stopped, off = [], [], []
+    budgets, errors, deviations = [], [], []
     for seed in range(12):
-        game = Remembered(looked_up(worth))
+        game = CachedGame(characteristic_function(worth))
 
-        def grow(budget: int, game: Remembered = game, seed: int = seed) -> Estimate:
-            needed.append(budget)
-            return by_balanced_orders(game, 10, budget, generator=torch.Generator().manual_seed(seed))
+        def estimate(budget: int, game: CachedGame = game, seed: int = seed) -> Estimate:
+            budgets.append(budget)
+            return balanced_permutation_sampling(game, 10, budget, generator=torch.Generator().manual_seed(seed))
 
-        found = until(grow, wished, first=180, most=10**6)
-        stopped.append(largest_error(found))
-        off.append(found.values - exact)
+        found = estimate_to_tolerance(estimate, tolerance, first_budget=180, max_budget=10**6)
+        errors.append(max_standard_error(found))
+        deviations.append(found.values - exact)
     return all_of(
-        errors=at_most(max(stopped), wished),
-        not_much_later=at_least(sum(stopped) / len(stopped), 0.85 * wished),
-        missed=at_most(torch.stack(off).square().mean().sqrt(), wished),
+        standard_errors=less_equal(max(errors), tolerance),
+        not_much_later=greater_equal(sum(errors) / len(errors), 0.85 * tolerance),
+        actual_error=less_equal(torch.stack(deviations).square().mean().sqrt(), tolerance),
     )
 
 
 def even_part(worth: Tensor) -> Tensor:
-    """(v(S) + v(∖S))/2: who is present and who is absent may change sides, and with them all signs."""
+    """(v(S) + v(∖S))/2, which is invariant under complements and has only interactions of even order."""
     return (worth + worth.flip(0)) / 2

@@ -1,1 +1,1 @@
-"""Things to touch: what the players of a game earn as its worths change."""
+"""Interactive views of Shapley values: small games, estimators, explanations."""

@@ -1,1 +1,1 @@
-"""What is claimed of tokens and decoding, each statement with the number that decides it."""
+"""Claims about tokenisers, n-gram models and decoding."""

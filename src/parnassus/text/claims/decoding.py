@@ -1,81 +1,87 @@
-"""Claims about choosing the next token and searching for the best text (book secs. 9.2, 9.3)."""
+"""Sampling, beam search, n-gram smoothing and perplexity (book secs. 9.2, 9.3)."""
 
 from itertools import pairwise
 
 import torch
 from scipy.stats import chisquare
 
-from parnassus.atlas import Correction, Evidence, accepts, all_of, at_least, claim, close, erratum
-from parnassus.text.beam import beam_search
-from parnassus.text.choosing import cooled, draw, greedy
-from parnassus.text.enumeration import draws_without_replacement, every_continuation, inclusion_probabilities
-from parnassus.text.generation import written
-from parnassus.text.ngrams import NGrams, perplexity
-from parnassus.text.stochastic_beam import stochastic_beam_search
-from parnassus.text.words import WordTokeniser
+from parnassus.atlas import Correction, Evidence, accepts, all_of, claim, close, erratum, greater_equal
+from parnassus.text.beam_search import beam_search
+from parnassus.text.enumeration import (
+    enumerate_continuations,
+    inclusion_probabilities,
+    without_replacement_probabilities,
+)
+from parnassus.text.generation import generate
+from parnassus.text.ngrams import NGramModel, perplexity
+from parnassus.text.sampling import apply_temperature, greedy, sample_tokens
+from parnassus.text.stochastic_beam_search import stochastic_beam_search
+from parnassus.text.word_tokeniser import WordTokeniser
 
 COMPANIES = ["google"] * 5 + ["bank of america"] * 3 + ["bank of england"] * 2 + ["bank of japan"] * 2
 PARKS = ["yellowstone national park"] * 6 + ["yosemite national park"] * 4 + ["hyde park"] * 3 + ["central park"] * 2
 NAMES = WordTokeniser.fit(" ".join(COMPANIES + PARKS), special=("<end>",))
-END = 0  # of a name, and so also before the next one
+END = 0  # ends a name, and so also precedes the next one
 
 
-def _model_of(names: list[str]) -> NGrams:
-    """What follows each word in these names, each name as likely as it is frequent."""
+def _model_of(names: list[str]) -> NGramModel:
+    """Bigram model of these names."""
     tokens = torch.cat([torch.cat([torch.tensor([END]), NAMES.encode(name)]) for name in names] + [torch.tensor([END])])
-    single = NGrams.fit(tokens, 1, vocabulary=NAMES.vocabulary, smoothing=0.0)
-    return NGrams.fit(tokens, 2, vocabulary=NAMES.vocabulary, smoothing=0.0, lower=single)
+    single = NGramModel.fit(tokens, 1, vocabulary=NAMES.vocabulary, smoothing=0.0)
+    return NGramModel.fit(tokens, 2, vocabulary=NAMES.vocabulary, smoothing=0.0, lower=single)
 
 
-def _random_model(vocabulary: int = 4) -> NGrams:
+def _random_model(vocabulary: int = 4) -> NGramModel:
     tokens = torch.randint(vocabulary, (150,), generator=torch.Generator().manual_seed(0))
-    return NGrams.backed_off(tokens, 3, vocabulary=vocabulary, smoothing=0.3)
+    return NGramModel.fit_interpolated(tokens, 3, vocabulary=vocabulary, smoothing=0.3)
 
 
 @claim("B9.2-9")
-def temperature_goes_from_the_best_to_all_equal() -> Evidence:
-    """Logits over T are p^{1/T}: T = 1 leaves p alone, T → 0 takes the best, T → ∞ is uniform (book sec. 9.2)."""
+def temperature_interpolates_between_greedy_and_uniform() -> Evidence:
+    """Logits over T give p^{1/T}: T = 1 leaves p unchanged, T → 0 is greedy, T → ∞ is uniform (book sec. 9.2)."""
     source = torch.Generator().manual_seed(0)
     logits = torch.randn(7, dtype=torch.float64, generator=source)
     p = logits.softmax(0)
     best = torch.nn.functional.one_hot(p.argmax(), 7)
-    counts = torch.bincount(draw(cooled(logits, 0.8).expand(20_000, -1), source), minlength=7)
-    law = p ** (1 / 0.8) / (p ** (1 / 0.8)).sum()
+    counts = torch.bincount(sample_tokens(apply_temperature(logits, 0.8).expand(20_000, -1), source), minlength=7)
+    powered = p ** (1 / 0.8) / (p ** (1 / 0.8)).sum()
     return all_of(
-        one=close(cooled(logits, 1.0).softmax(0), p, rtol=1e-12),
-        power=close(cooled(logits, 0.8).softmax(0), law, rtol=1e-12),
-        cold=close(cooled(logits, 1e-3).softmax(0), best, atol=1e-12),
-        hot=close(cooled(logits, 1e9).softmax(0), 1 / 7, rtol=1e-6),
-        draws=accepts(float(chisquare(counts.numpy(), 20_000 * law.numpy()).pvalue)),
+        one=close(apply_temperature(logits, 1.0).softmax(0), p, rtol=1e-12),
+        power=close(apply_temperature(logits, 0.8).softmax(0), powered, rtol=1e-12),
+        cold=close(apply_temperature(logits, 1e-3).softmax(0), best, atol=1e-12),
+        hot=close(apply_temperature(logits, 1e9).softmax(0), 1 / 7, rtol=1e-6),
+        draws=accepts(float(chisquare(counts.numpy(), 20_000 * powered.numpy()).pvalue)),
     )
 
 
 @claim("B9.2-10")
-def a_seed_of_any_length_can_be_continued() -> Evidence:
-    """Texts go on from a seed of one token, of two or of hundreds, as if all were read anew (book sec. 9.2)."""
+def prompts_of_any_length_can_be_continued() -> Evidence:
+    """Incremental generation from a prompt of 1, 2 or 300 tokens equals reading the whole prompt (book sec. 9.2)."""
     model = _random_model()
-    seed = torch.arange(300)[None] % 4
-    ends = {length: written(model, seed[:, :length], greedy, 1) for length in (1, 2, 300)}
-    anew = {length: greedy(model.read(seed[:, :length])[0]) for length in ends}
+    prompt = torch.arange(300)[None] % 4
+    continued = {length: generate(model, prompt[:, :length], greedy, 1) for length in (1, 2, 300)}
+    reference = {length: greedy(model.read(prompt[:, :length])[0]) for length in continued}
     return all_of(
-        one=close(ends[1][:, 0], anew[1]), two=close(ends[2][:, 0], anew[2]), many=close(ends[300][:, 0], anew[300])
+        one=close(continued[1][:, 0], reference[1]),
+        two=close(continued[2][:, 0], reference[2]),
+        many=close(continued[300][:, 0], reference[300]),
     )
 
 
 @claim("B9.3-13", "B9.3-16")
-def beam_search_goes_from_greedy_to_exact() -> Evidence:
-    """Width 1 is greedy, width V^{T−1} finds the best of all V^T texts, and its law sums to one (book eq. 9.9)."""
+def beam_search_ranges_from_greedy_to_exhaustive() -> Evidence:
+    """Width 1 is greedy; width V^{T−1} finds the best of all V^T texts, whose probabilities sum to 1 (book eq. 9.9)."""
     model, length = _random_model(), 5
     prompts = torch.tensor([[0, 1], [2, 2], [3, 0]])
     narrow = beam_search(model, prompts, width=1, length=length)
     wide = beam_search(model, prompts, width=4 ** (length - 1), length=length)
     stopping = beam_search(model, prompts, width=4 ** (length - 1), length=length, stop=3, penalty=0.75)
     rows = range(len(prompts))
-    every = [every_continuation(model, prompt, length=length) for prompt in prompts]
-    ended = [every_continuation(model, prompt, length=length, stop=3) for prompt in prompts]
+    every = [enumerate_continuations(model, prompt, length=length) for prompt in prompts]
+    ended = [enumerate_continuations(model, prompt, length=length, stop=3) for prompt in prompts]
     return all_of(
         sums_to_one=close(torch.stack([each.log_probs.exp().sum() for each in every + ended]), 1.0, rtol=1e-12),
-        greedy=close(torch.tensor([narrow.best(row).tokens for row in rows]), written(model, prompts, greedy, length)),
+        greedy=close(torch.tensor([narrow.best(row).tokens for row in rows]), generate(model, prompts, greedy, length)),
         exact=close(
             torch.tensor([wide.best(row).tokens for row in rows]), torch.stack([each.best() for each in every])
         ),
@@ -84,18 +90,18 @@ def beam_search_goes_from_greedy_to_exact() -> Evidence:
             torch.stack([each.scores(0.75).max() for each in ended]),
             rtol=1e-6,
         ),
-        greedy_loses=at_least(
+        beam_gain=greater_equal(
             torch.tensor([wide.best(row).log_prob - narrow.best(row).log_prob for row in rows]).max(), 0.01
         ),
     )
 
 
 @claim("B9.3-14")
-def greedy_decoding_names_the_parks() -> Evidence:
-    """After yellowstone the likeliest words are national, park and the end: greedy is also best (book sec. 9.3)."""
+def greedy_decoding_finds_the_most_likely_park() -> Evidence:
+    """After "yellowstone" greedy decoding gives "national park", also the most likely text (book sec. 9.3)."""
     model = _model_of(PARKS)
     prompt = NAMES.encode("yellowstone")
-    text = written(model, prompt[None], greedy, 3, stop=END)[0]
+    text = generate(model, prompt[None], greedy, 3, stop=END)[0]
     best = beam_search(model, prompt[None], width=4, length=3, stop=END).best()
     return all_of(
         words=close(text, torch.cat([NAMES.encode("national park"), torch.tensor([END])])),
@@ -104,62 +110,62 @@ def greedy_decoding_names_the_parks() -> Evidence:
 
 
 @claim("B9.3-15", "B9.3-16")
-def greedy_decoding_ends_at_a_bank() -> Evidence:
-    """Greedy begins with bank, 7 of 12, and ends at 3 of 12; width 2 finds google with 5 of 12 (book sec. 9.3)."""
+def greedy_decoding_misses_the_most_likely_company() -> Evidence:
+    """Greedy starts with "bank" and ends at probability 3/12; width 2 finds "google" with 5/12 (book sec. 9.3)."""
     model = _model_of(COMPANIES)
     start = torch.tensor([[END]])
     narrow, wide = (beam_search(model, start, width=width, length=4, stop=END).best() for width in (1, 2))
     first = model.distribution(start)[0, NAMES.encode("bank")]
-    exact = every_continuation(model, start[0], length=4, stop=END)
+    exact = enumerate_continuations(model, start[0], length=4, stop=END)
     return all_of(
         begins_with_bank=close(first, 7 / 12, rtol=1e-12),
         greedy=close(torch.tensor(narrow.tokens[:3]), NAMES.encode("bank of america")),
         greedy_probability=close(torch.tensor(narrow.log_prob).exp(), 3 / 12, rtol=1e-6),
         width_two=close(torch.tensor(wide.tokens[:1]), NAMES.encode("google")),
         width_two_probability=close(torch.tensor(wide.log_prob).exp(), 5 / 12, rtol=1e-6),
-        no_better=close(exact.log_probs.max().exp(), 5 / 12, rtol=1e-12),
+        exhaustive=close(exact.log_probs.max().exp(), 5 / 12, rtol=1e-12),
     )
 
 
 @claim("B9.5-17")
-def a_stochastic_beam_draws_without_replacement() -> Evidence:
-    """Its k texts, in order, are k draws from the model when none is put back (Kool et al. 2019; book sec. 9.5)."""
+def stochastic_beam_search_samples_without_replacement() -> Evidence:
+    """Its k texts are k ordered samples without replacement from the model (Kool et al. 2019; book sec. 9.5)."""
     model, prompt, repeats = _random_model(3), torch.tensor([1]), 8_000
-    every = every_continuation(model, prompt, length=3, stop=2)
-    law = draws_without_replacement(every.log_probs.exp(), 2)
+    every = enumerate_continuations(model, prompt, length=3, stop=2)
+    exact = without_replacement_probabilities(every.log_probs.exp(), 2)
     source = torch.Generator().manual_seed(0)
     draws = stochastic_beam_search(model, prompt.expand(repeats, 1), width=2, length=3, stop=2, generator=source)
-    which = (draws.tokens[:, :, None] == every.tokens).all(-1).long().argmax(-1)  # (repeats, 2) numbers of texts
+    which = (draws.tokens[:, :, None] == every.tokens).all(-1).long().argmax(-1)  # (repeats, 2) indices of texts
     size = len(every.tokens)
     counts = torch.bincount(which[:, 0] * size + which[:, 1], minlength=size**2).double()
-    pairs = torch.tensor([law.get((i, j), 0.0) for i in range(size) for j in range(size)], dtype=torch.float64)
-    often = pairs * repeats >= 5
-    observed = torch.cat([counts[often], counts[~often].sum()[None]])
-    expected = repeats * torch.cat([pairs[often], pairs[~often].sum()[None]])
+    pairs = torch.tensor([exact.get((i, j), 0.0) for i in range(size) for j in range(size)], dtype=torch.float64)
+    frequent = pairs * repeats >= 5
+    observed = torch.cat([counts[frequent], counts[~frequent].sum()[None]])
+    expected = repeats * torch.cat([pairs[frequent], pairs[~frequent].sum()[None]])
     included = inclusion_probabilities(every.log_probs.exp(), 2)
     frequency = torch.bincount(which.flatten(), minlength=size).double() / repeats
     mean = (every.log_probs.exp() * every.lengths).sum()
-    of_three = stochastic_beam_search(model, prompt.expand(repeats, 1), width=3, length=3, stop=2, generator=source)
-    lengths = every.lengths[(of_three.tokens[:, :, None] == every.tokens).all(-1).long().argmax(-1)].double()
-    estimates = of_three.mean(lengths)
+    triples = stochastic_beam_search(model, prompt.expand(repeats, 1), width=3, length=3, stop=2, generator=source)
+    lengths = every.lengths[(triples.tokens[:, :, None] == every.tokens).all(-1).long().argmax(-1)].double()
+    estimates = triples.mean(lengths)
     return all_of(
-        never_twice=close((which[:, 0] == which[:, 1]).sum(), 0.0),
+        no_duplicates=close((which[:, 0] == which[:, 1]).sum(), 0.0),
         pairs_in_order=accepts(float(chisquare(observed.numpy(), expected.numpy()).pvalue)),
         inclusion=close(frequency, included, atol=4 * float((included * (1 - included) / repeats).sqrt().max())),
         unbiased_mean=close(estimates.mean(), mean, atol=4 * float(estimates.std()) / repeats**0.5),
-        falling=at_least(draws.perturbed[:, 0] - draws.perturbed[:, 1], 0.0),
+        decreasing=greater_equal(draws.perturbed_log_probs[:, 0] - draws.perturbed_log_probs[:, 1], 0.0),
     )
 
 
 @claim("Z9.3")
-def smoothing_mixes_counts_with_a_simpler_model() -> Evidence:
-    """ε = 0 gives relative frequencies, ε → ∞ the lower model, and all rows sum to one (Zhao sec. 9)."""
+def smoothing_interpolates_with_the_lower_order_model() -> Evidence:
+    """ε = 0 gives relative frequencies, ε → ∞ the lower-order model, and all rows sum to one (Zhao sec. 9)."""
     tokens = torch.randint(5, (200,), generator=torch.Generator().manual_seed(0))
-    single = NGrams.fit(tokens, 1, vocabulary=6, smoothing=0.0)
-    uniform = NGrams.fit(tokens, 1, vocabulary=6, smoothing=1e15)
-    smooth = NGrams.fit(tokens, 1, vocabulary=6, smoothing=2.0)
-    pair, strong = (NGrams.fit(tokens, 2, vocabulary=6, smoothing=eps, lower=smooth) for eps in (1.5, 1e15))
-    triple = NGrams.fit(tokens, 3, vocabulary=6, smoothing=0.5, lower=smooth)
+    single = NGramModel.fit(tokens, 1, vocabulary=6, smoothing=0.0)
+    uniform = NGramModel.fit(tokens, 1, vocabulary=6, smoothing=1e15)
+    smooth = NGramModel.fit(tokens, 1, vocabulary=6, smoothing=2.0)
+    pair, strong = (NGramModel.fit(tokens, 2, vocabulary=6, smoothing=eps, lower=smooth) for eps in (1.5, 1e15))
+    triple = NGramModel.fit(tokens, 3, vocabulary=6, smoothing=0.5, lower=smooth)
     contexts = torch.cartesian_prod(torch.arange(6), torch.arange(6))
     prior = smooth.distribution(contexts[:1, :0])[0]
     return all_of(
@@ -168,16 +174,16 @@ def smoothing_mixes_counts_with_a_simpler_model() -> Evidence:
         to_single_tokens=close(strong.distribution(contexts)[3], prior, rtol=1e-9),
         pairs_sum_to_one=close(pair.distribution(contexts).sum(1), 1.0, rtol=1e-12),
         triples_sum_to_one=close(triple.distribution(contexts).sum(1), 1.0, rtol=1e-12),
-        nothing_is_impossible=at_least(triple.distribution(contexts).min(), 1e-5),
+        positive=greater_equal(triple.distribution(contexts).min(), 1e-5),
     )
 
 
 @erratum("Z9.3", printed="n(x) = how often x occurs", right="n(x) = how often x has a successor")
 def the_last_token_has_no_successor() -> Correction:
-    """In “a b a c” the row of c sums to ½ as printed, for c occurs once and nothing follows it (Zhao sec. 9)."""
+    """In “a b a c” the printed row of c sums to ½, because c occurs once and has no successor (Zhao sec. 9)."""
     tokens = torch.tensor([0, 1, 0, 2])
-    smooth = NGrams.fit(tokens, 1, vocabulary=3, smoothing=1.0)
-    model = NGrams.fit(tokens, 2, vocabulary=3, smoothing=1.0, lower=smooth)
+    smooth = NGramModel.fit(tokens, 1, vocabulary=3, smoothing=1.0)
+    model = NGramModel.fit(tokens, 2, vocabulary=3, smoothing=1.0, lower=smooth)
     prior = smooth.distribution(tokens[None, :0])[0]
     following = torch.zeros(3, 3, dtype=torch.float64)
     for before, after in pairwise(tokens.tolist()):
@@ -190,12 +196,12 @@ def the_last_token_has_no_successor() -> Correction:
 
 
 @claim("Z9.4")
-def perplexity_is_a_number_of_equal_choices() -> Evidence:
-    """1 when sure, m when uniform, ∞ after one impossible token; the geometric mean of 1/p (Zhao sec. 9)."""
+def perplexity_is_an_effective_number_of_choices() -> Evidence:
+    """1 if certain, m if uniform, ∞ after a token of probability 0; the geometric mean of 1/p (Zhao sec. 9)."""
     uniform = torch.full((28,), 1 / 28, dtype=torch.float64).log()
     some = torch.tensor([0.5, 0.25, 0.1], dtype=torch.float64)
     return all_of(
-        sure=close(perplexity(torch.zeros(9)), 1.0),
+        certain=close(perplexity(torch.zeros(9)), 1.0),
         uniform=close(perplexity(uniform), 28.0, rtol=1e-12),
         impossible=close(perplexity(torch.tensor([1.0, 0.0]).log()), float("inf")),
         geometric_mean=close(perplexity(some.log()), (1 / some).prod() ** (1 / 3), rtol=1e-12),

@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on tokenisers and decoding; one file per command."""

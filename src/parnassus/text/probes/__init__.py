@@ -1,1 +1,1 @@
-"""Things to touch in text: the ways in which the next token is chosen."""
+"""Interactive views of decoding."""

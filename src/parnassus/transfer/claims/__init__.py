@@ -1,1 +1,1 @@
-"""What is claimed of transfer, each statement with the number that decides it."""
+"""Claims about transfer learning."""

@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on transfer learning; one file per command."""

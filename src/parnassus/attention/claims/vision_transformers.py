@@ -1,0 +1,99 @@
+"""Claims about vision transformers: patches and receptive fields (book sec. 10.1.2)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import unfold
+
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal
+from parnassus.attention.core.attention_maps import attention_distance
+from parnassus.attention.models.vit import (
+    PatchEmbedding,
+    dilated_receptive_field,
+    mean_of_patches,
+    patch_centres,
+    receptive_field,
+    vit,
+)
+
+
+@claim("B10.1.2-9")
+def patch_embedding_is_one_matrix_for_all_patches() -> Evidence:
+    """Tokens = patches(x) W_E + positions: a strided convolution is this product (book sec. 10.1.2)."""
+    torch.manual_seed(0)
+    patches, x = PatchEmbedding((3, 8, 12), 5, patch=4), torch.randn(2, 3, 8, 12)
+    cut = unfold(x, 4, stride=4).mT  # row = patch
+    matrix = patches.filters.flatten(1).mT
+    assert patches.embed.bias is not None
+    expected = cut @ matrix + patches.embed.bias + patches.positions[1:]
+    return all_of(
+        tokens=close(patches(x)[:, 1:].detach(), expected.detach(), atol=1e-5),
+        count=close(float(patches(x).shape[1]), 1.0 + 2 * 3),
+    )
+
+
+@claim("B10.1.2-9")
+def without_positions_a_vit_is_invariant_to_the_order_of_patches() -> Evidence:
+    """A ViT without positions gives shuffled patches equal logits; with them it does not (Dosovitskiy et al. 2020)."""
+    torch.manual_seed(0)
+    model = vit((1, 8, 8), 10, patch=4, width=16, depth=2, pool=mean_of_patches).eval()
+    x = torch.randn(3, 1, 8, 8)
+    swapped = x.roll(4, -1)  # the left patches to the right
+    with torch.no_grad():
+        nn.init.normal_(model.patches.positions)
+        with_positions = (model(x) - model(swapped)).abs().max()
+        nn.init.zeros_(model.patches.positions)
+        without_positions = (model(x) - model(swapped)).abs().max()
+    return all_of(
+        with_positions=greater_equal(with_positions, 0.01), without_positions=close(without_positions, 0.0, atol=1e-5)
+    )
+
+
+@claim("B10.1.2-10")
+def receptive_fields_of_convolutions_grow_with_depth() -> Evidence:
+    """L plain layers see 1 + L(k−1) pixels, dilated 1 + (k−1)(2^L − 1): counted by gradients (book sec. 10.1.2)."""
+    plain = [measured_receptive_field(*(convolution(3, 1) for _ in range(layers))) for layers in range(1, 6)]
+    dilated = [
+        measured_receptive_field(*(convolution(3, 2**layer) for layer in range(layers))) for layers in range(1, 6)
+    ]
+    wide = measured_receptive_field(*(convolution(5, 1) for _ in range(3)))
+    return all_of(
+        plain=close(torch.tensor(plain), torch.tensor([receptive_field(3, layers) for layers in range(1, 6)])),
+        dilated=close(
+            torch.tensor(dilated), torch.tensor([dilated_receptive_field(3, layers) for layers in range(1, 6)])
+        ),
+        wider_kernel=close(wide, receptive_field(5, 3)),
+    )
+
+
+@claim("B10.1.2-10")
+def attention_has_a_global_receptive_field_in_its_first_layer() -> Evidence:
+    """After one block every patch depends on every pixel (book sec. 10.1.2)."""
+    torch.manual_seed(0)
+    model = vit((1, 16, 16), 10, patch=4, width=16, depth=1).double()
+    x = torch.randn(1, 1, 16, 16, dtype=torch.float64, requires_grad=True)
+    corner: Tensor = model.tokens(x)[0, 1].sin().sum()
+    (gradient,) = torch.autograd.grad(corner, x)
+    centres = patch_centres(model.patches).double()
+    uniform = torch.full((16, 16), 1 / 16, dtype=torch.float64)
+    return all_of(
+        every_pixel=greater_equal(gradient.abs().min(), 1e-12),
+        mean_distance_of_uniform_weights=close(
+            attention_distance(uniform, centres).mean(), torch.cdist(centres, centres).mean(), rtol=1e-12
+        ),
+        mean_distance_of_identity_weights=close(attention_distance(torch.eye(16, dtype=torch.float64), centres), 0.0),
+    )
+
+
+def convolution(kernel: int, dilation: int) -> nn.Module:
+    """A convolution with positive weights, so that no path cancels another."""
+    layer = nn.Conv1d(1, 1, kernel, dilation=dilation, padding=dilation * (kernel - 1) // 2, bias=False).double()
+    nn.init.ones_(layer.weight)
+    return layer
+
+
+def measured_receptive_field(*layers: nn.Module) -> float:
+    """Number of inputs with a non-zero gradient at the middle output."""
+    x = torch.zeros(1, 1, 201, dtype=torch.float64, requires_grad=True)
+    middle: Tensor = nn.Sequential(*layers)(x)[0, 0, 100]
+    (gradient,) = torch.autograd.grad(middle, x)
+    return float((gradient != 0).sum())

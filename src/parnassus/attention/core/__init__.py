@@ -1,0 +1,1 @@
+"""Attention itself: scores, masks, softmax weights, heads, lookups and caches."""

@@ -1,0 +1,113 @@
+"""A Nadaraya-Watson kernel classifier recognises digits without training (Zhao sec. 11)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from parnassus.attention.regression.kernel_regression import NadarayaWatson
+from parnassus.attention.regression.kernels import Kernel, boxcar, epanechnikov, gaussian, triangular
+from parnassus.data import DataError, Dataset, open_data
+from parnassus.data.setting_types import AnyData
+from parnassus.report import confusion_matrix, curves, image_grid
+from parnassus.train import Positive, Run, at_least, between, no_band
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+covers = ("Z11.5", "Z11.2", "B10.1.3-4")
+expected = {
+    "accuracy_gaussian": at_least(0.95, "test accuracy, Gaussian kernel, width by leave-one-out"),
+    "accuracy_epanechnikov": at_least(0.95, "the same with the Epanechnikov kernel"),
+    "accuracy_triangular": at_least(0.95, "the same with the triangular kernel"),
+    "accuracy_boxcar": at_least(0.95, "the same with the boxcar kernel"),
+    "accuracy_nearest": at_least(0.94, "the same with the nearest neighbour only, the limit of width 0"),
+    "accuracy_wide": between(0.05, 0.95, "the same with 20 times the best width"),
+    "width": no_band("width of the Gaussian kernel"),
+    "effective_neighbours": no_band("effective number of examples per prediction, 1 / Σ α², median"),
+}
+profiles = {"smoke": {"num_examples": 150, "num_widths": 4}, "gpu": {"data": "mnist", "num_examples": 20_000}}
+
+KERNELS: dict[str, Kernel] = {
+    "gaussian": gaussian,
+    "epanechnikov": epanechnikov,
+    "triangular": triangular,
+    "boxcar": boxcar,
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    data: AnyData = "digits"  # labelled images or rows, or a file of your own
+    num_examples: Positive[int] = 1_000  # maximum number of training examples and of test examples
+    num_widths: Positive[int] = 14  # candidate widths, logarithmically spaced
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        data = self.load_labelled_data().to(run.device)
+        assert data.train.y is not None
+        assert data.test.y is not None
+        x, labels = data.train.x.flatten(1)[: self.num_examples], data.train.y[: self.num_examples]
+        test, test_labels = data.test.x.flatten(1)[: self.num_examples], data.test.y[: self.num_examples]
+        distances = torch.cdist(x[:300], x[:300])
+        typical = float(distances[distances > 0].quantile(0.05))
+        widths = (typical * torch.logspace(-1.2, 0.9, self.num_widths)).tolist()
+        scores, left_out_errors, fits = {}, {}, {}
+        for name, kernel in KERNELS.items():
+            classifier = NadarayaWatson.fit_classes(x, labels, len(data.classes), kernel=kernel)
+            left_out = [classifier.with_width(width).leave_one_out() for width in widths]
+            left_out_errors[name] = [error_rate(each, labels) for each in left_out]
+            losses = [float((each - classifier.value).square().sum()) for each in left_out]
+            fits[name] = classifier.with_width(widths[min(range(len(widths)), key=losses.__getitem__)])
+            scores[name] = fits[name].predict(test)
+        best = fits["gaussian"]
+        assert isinstance(best.width, float)
+        run.figure(
+            "width selection",
+            curves(
+                {name: (widths, rates) for name, rates in left_out_errors.items()},
+                x_label="width",
+                y_label="leave-one-out error rate",
+                log_x=True,
+            ),
+            "Each example predicted from all others. A narrow kernel reduces to the nearest neighbour. A wide kernel "
+            "averages all examples; without the left-out example its class is one smaller, so every prediction is "
+            "wrong.",
+        )
+        if len(data.shape) == 3:
+            run.figure(
+                "neighbours",
+                plot_neighbours(data.test.x[:6], data.train.x[: self.num_examples], best.weights(test[:6])),
+                "Left, a test image; right, the five examples with the largest weights.",
+            )
+        run.figure(
+            "confusion",
+            confusion_matrix(test_labels.cpu(), scores["gaussian"].argmax(1).cpu(), data.classes),
+            "Confusion matrix of the Gaussian kernel on the test images.",
+        )
+        accuracies = {name: 1 - error_rate(each, test_labels) for name, each in scores.items()}
+        others = {"nearest": best.with_width(1e-6 * best.width), "wide": best.with_width(20 * best.width)}
+        accuracies |= {name: 1 - error_rate(fit.predict(test), test_labels) for name, fit in others.items()}
+        return {
+            **{f"accuracy_{name}": accuracy for name, accuracy in accuracies.items()},
+            "width": best.width,
+            "effective_neighbours": float((1 / best.weights(test).square().sum(1)).median()),
+        }
+
+    def load_labelled_data(self) -> Dataset:
+        data = open_data(self.data)
+        if not data.classes:
+            raise DataError(f"{self.data} has no classes: its targets must be names or integers")
+        return data
+
+
+def error_rate(scores: Tensor, labels: Tensor) -> float:
+    return float((scores.argmax(1) != labels).double().mean())
+
+
+def plot_neighbours(images: Tensor, examples: Tensor, weights: Tensor) -> "Figure":
+    """A row for each image: the query, then the five examples with the largest weights."""
+    top = weights.topk(5)
+    rows = torch.cat([images[:, None], examples[top.indices]], 1)
+    titles = [["query", *(f"{weight:.2f}" for weight in row)] for row in top.values.tolist()]
+    return image_grid(rows.flatten(0, 1), columns=6, titles=[title for row in titles for title in row])

@@ -1,0 +1,1 @@
+"""Transformers and their blocks: encoders, language models, translation, vision and music."""

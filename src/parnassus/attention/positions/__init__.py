@@ -1,0 +1,1 @@
+"""Positional information: added to embeddings, applied to queries and keys, or as a bias on the scores."""

@@ -1,0 +1,1 @@
+"""Kernel regression, the non-parametric case of attention, and ridge regression on features."""

@@ -1,0 +1,72 @@
+"""Radial kernels: similarity as a function of distance (Zhao sec. 11, book sec. 10.1.3).
+
+Each is a function of u = ‖(q − k)/h‖ ≥ 0 with bandwidth h. Constant factors cancel in normalised weights.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Kernel: TypeAlias = Callable[[Tensor], Tensor]
+"""kernel(u): the similarity of points at distance u, in units of the bandwidth."""
+
+Bandwidth: TypeAlias = float | Float[Tensor, " _features"]
+"""One bandwidth h for all coordinates, or one per coordinate."""
+
+
+def gaussian(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """exp(−½ u²), positive everywhere (Zhao sec. 11)."""
+    return (-u.square() / 2).exp()
+
+
+def boxcar(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """1 if u ≤ 1, else 0 (Zhao sec. 11, which does not print the 0)."""
+    return (u <= 1).to(u.dtype)
+
+
+def triangular(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """max(0, 1 − u), which (Zhao sec. 11) calls the Epanechnikov kernel."""
+    return (1 - u).clamp(min=0)
+
+
+def epanechnikov(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """¾ max(0, 1 − u²), optimal in mean squared error in one dimension (Epanechnikov 1969)."""
+    return 0.75 * (1 - u.square()).clamp(min=0)
+
+
+def constant(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """1 at any distance: the prediction is the mean."""
+    return torch.ones_like(u)
+
+
+def distances(
+    query: Float[Tensor, "*batch queries features"], key: Float[Tensor, "*batch keys features"], width: Bandwidth = 1.0
+) -> Float[Tensor, "*batch queries keys"]:
+    """The distances u = ‖(q − k)/h‖ of every query and key, accurate also for nearly equal points."""
+    _check_width(width, key.shape[-1])
+    return torch.cdist(query / width, key / width, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def similarity(
+    query: Float[Tensor, "*batch queries features"],
+    key: Float[Tensor, "*batch keys features"],
+    *,
+    kernel: Kernel = gaussian,
+    width: Bandwidth = 1.0,
+) -> Float[Tensor, "*batch queries keys"]:
+    """α(q, k) = K(‖(q − k)/h‖) for every query and key (Zhao sec. 11)."""
+    return kernel(distances(query, key, width))
+
+
+def _check_width(width: Bandwidth, features: int) -> None:
+    if not isinstance(width, Tensor):
+        if not width > 0:
+            raise ValueError(f"width must be positive; got width={width}")
+        return
+    if width.shape != (features,):
+        raise ValueError(f"width must have one entry per feature ({features}); got shape {tuple(width.shape)}")
+    if not bool((width > 0).all()):
+        raise ValueError(f"widths must be positive; got a minimum of {float(width.min()):g}")

@@ -1,0 +1,1 @@
+"""Claims about spectra, cepstra and quantised waves."""

@@ -1,0 +1,1 @@
+"""Experiments on sound; one file per command."""

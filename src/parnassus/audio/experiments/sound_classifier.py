@@ -1,0 +1,315 @@
+"""Classify sounds with a transformer on log-mel frames, cepstra or wave patches (book sec. 10.1.2).
+
+Three classifiers of equal size are trained on the same sounds. They differ in their tokens: log-mel bands of a frame,
+its first cepstra (MFCC), or a patch of the wave in 256 µ-law levels.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from parnassus.attention.core.attention_maps import attention_maps
+from parnassus.audio.sound_classifier import MFCC, LogMelSpectrogram, SoundClassifier, WavePatches, crop_and_normalise
+from parnassus.audio.spectra import cepstra, hertz_to_mel, invert_cepstra, log_mel_spectrogram, mel_to_hertz, stft
+from parnassus.data import DataError, Recordings, SoundDataset, Split, open_sounds, read_wav
+from parnassus.layers import count_parameters
+from parnassus.optim import Adam, one_cycle_rate
+from parnassus.report import FAINT, PALETTE, confusion_matrix, subplots
+from parnassus.report.style import DIVERGING, SEQUENTIAL
+from parnassus.train import BuiltIn, Positive, Run, SideBySide, at_least, between, descend, no_band
+
+covers = ("B10.1.2-9", "B10.1.2-16")
+expected = {
+    "accuracy/log_mel": at_least(0.94, "test accuracy, tokens are log-mel frames"),
+    "accuracy/cepstra": at_least(0.93, "the same, tokens are the first cepstra of these frames"),
+    "accuracy/wave": between(0.45, 0.72, "the same, tokens are patches of the µ-law wave"),
+    "accuracy/nearest_mean": no_band("the same for the class with the nearest mean cepstra over time and sounds"),
+    "parameters/log_mel": no_band("trained parameters, log-mel frames"),
+    "parameters/cepstra": no_band("the same for cepstra"),
+    "parameters/wave": no_band("the same for wave patches"),
+}
+profiles: dict[str, dict[str, object]] = {
+    "smoke": {"steps": 6, "batch_size": 8, "width": 16, "num_layers": 1, "seconds": 0.2},
+    "gpu": {
+        "data": "spoken_digits",
+        "steps": 4_000,
+        "batch_size": 128,
+        "width": 128,
+        "num_layers": 4,
+        "learning_rate": 1e-3,
+    },
+}
+
+INPUTS = {"log_mel": "log-mel frames", "cepstra": "cepstra", "wave": "wave patches"}
+NUM_EVALUATIONS = 10
+"""Evaluations on the test set during training."""
+
+
+class SoundClassifiers(SideBySide[SoundClassifier]):
+    """The three classifiers with their sampling rate and class names."""
+
+    def __init__(self, classifiers: Mapping[str, SoundClassifier], *, rate: int, classes: Sequence[str]) -> None:
+        super().__init__(classifiers)
+        self.rate, self.classes = rate, tuple(classes)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    data: Annotated[str, BuiltIn("vowels", "spoken_digits")] = "vowels"  # sounds by class, or a folder of WAV files
+    seconds: Positive[float] = 0.5  # length of the loudest segment of each sound, which is the input
+    frame_ms: Positive[float] = 32.0  # milliseconds per frame; hop and wave patches are half as long
+    num_mels: Positive[int] = 32  # mel bands
+    num_mfcc: Positive[int] = 13  # cepstral coefficients
+    steps: Positive[int] = 500  # gradient steps
+    batch_size: Positive[int] = 32  # sounds per gradient step
+    width: Positive[int] = 64  # channels of the transformer
+    num_layers: Positive[int] = 2  # transformer blocks
+    learning_rate: Positive[float] = 2e-3  # peak learning rate of the 1cycle schedule
+
+    def model(self, rate: int, classes: Sequence[str]) -> SoundClassifiers:
+        window, samples = 2 * round(self.frame_ms * rate / 2_000), round(self.seconds * rate)
+        frontends: dict[str, nn.Module] = {
+            "log_mel": LogMelSpectrogram(self.num_mels, window=window, rate=rate),
+            "cepstra": MFCC(LogMelSpectrogram(self.num_mels, window=window, rate=rate), self.num_mfcc),
+            "wave": WavePatches(window // 2),
+        }
+        build = partial(SoundClassifier, samples=samples, classes=len(classes), width=self.width, depth=self.num_layers)
+        return SoundClassifiers(
+            {name: build(frontend) for name, frontend in frontends.items()}, rate=rate, classes=classes
+        )
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        data = open_sounds(self.data)
+        if not len(data.test):
+            raise DataError(f"{self.data} needs more sounds: none of its {len(data.train)} are left for testing.")
+        classifiers = run.build(self.model, rate=data.train.rate, classes=list(data.classes))
+        samples = classifiers.one("wave").samples
+        train, test = (as_split(part, samples).to(run.device) for part in (data.train, data.test))
+        classifiers = classifiers.to(run.device)
+        for _, classifier in classifiers.every():
+            classifier.fit_normalisation(train.x)
+        classifiers, optimizer = run.prepare(classifiers, partial(Adam, lr=self.learning_rate))
+        every = max(1, self.steps // NUM_EVALUATIONS)
+        for step, loss in descend(run, classifiers, optimizer, train.pairs(self.batch_size, self.steps)):
+            for group in optimizer.param_groups:
+                group["lr"] = one_cycle_rate(step, self.steps, peak=self.learning_rate)
+            run.log(step, loss=loss / len(classifiers))
+            if (step + 1) % every == 0:
+                run.record(step, **{f"accuracy/{name}": accuracy(one, test) for name, one in classifiers.every()})
+
+        accuracies = {name: accuracy(classifier, test) for name, classifier in classifiers.every()}
+        self.plot_results(run, classifiers, data, test)
+        nearest = nearest_mean(classifiers.one("cepstra"), train, test)
+        run.note(
+            "results",
+            f"Test accuracy on {len(test)} sounds: log-mel frames {accuracies['log_mel']:.1%}, cepstra "
+            f"{accuracies['cepstra']:.1%} with {self.num_mfcc} features per token instead of {self.num_mels}, wave "
+            f"patches {accuracies['wave']:.1%}. Pulses fall at different positions of each patch, so equal sounds have "
+            "different wave patches but similar spectra. Classification by the nearest mean of time-averaged cepstra "
+            f"reaches {nearest:.1%}.",
+        )
+        return {
+            **{f"accuracy/{name}": value for name, value in accuracies.items()},
+            "accuracy/nearest_mean": nearest,
+            **{f"parameters/{name}": float(count_parameters(classifier)) for name, classifier in classifiers.every()},
+        }
+
+    def plot_results(self, run: Run, classifiers: SoundClassifiers, data: SoundDataset, test: Split) -> None:
+        """Figures of sounds and tokens, confusion matrices and attention over time."""
+        rows = first_of_each_class(data.test.labels)
+        selected = rows[:: max(1, len(rows) // 3)][:3]
+        waves, names = test.x[selected].cpu(), [data.classes[int(data.test.labels[row])] for row in selected]
+        spectrum = classifiers.one("log_mel").frontend
+        assert isinstance(spectrum, LogMelSpectrogram)
+        filters, hop = spectrum.filters.cpu(), spectrum.hop
+        plot_inputs(run, waves, names, filters, hop=hop, count=self.num_mfcc, rate=classifiers.rate)
+        plot_mel_filters(run, filters, rate=classifiers.rate)
+        plot_envelope(run, waves[0], names[0], filters, hop=hop, count=self.num_mfcc, rate=classifiers.rate)
+        assert test.y is not None
+        for name in ("log_mel", "wave"):
+            run.figure(
+                f"confusion, {INPUTS[name]}",
+                confusion_matrix(test.y.cpu(), predict(classifiers.one(name), test.x).cpu(), data.classes),
+                f"True and predicted classes of test sounds, tokens are {INPUTS[name]}.",
+            )
+        plot_attention(run, classifiers, test.x[selected[:1]], names[0], hop=hop)
+
+
+@dataclass(frozen=True)
+class Sample:
+    wav: str = ""  # WAV file to classify; by default one path per line from standard input
+
+    def write(self, model: SoundClassifiers) -> Iterator[str]:
+        for path in [self.wav] if self.wav else (line.strip() for line in sys.stdin):
+            try:
+                yield f"{path}: {describe_prediction(model, Path(path))}\n"
+            except DataError as error:
+                if self.wav:
+                    raise
+                yield f"{error}\n"  # continue with the other files
+
+
+def describe_prediction(classifiers: SoundClassifiers, path: Path) -> str:
+    """The predicted class of a WAV file and its probability, for each classifier."""
+    sound, rate = read_wav(path)
+    wave = sound.mean(0)
+    if rate != classifiers.rate:
+        raise DataError(f"{path} must have {classifiers.rate} samples per second, as in training; got {rate}.")
+    if not wave.any():
+        raise DataError(f"{path} is silent.")
+    words = []
+    for name, classifier in classifiers.every():
+        probabilities = classifier(crop_and_normalise([wave], classifier.samples).to(classifier.mean.device)).softmax(
+            -1
+        )[0]
+        words.append(
+            f"{classifiers.classes[int(probabilities.argmax())]} ({float(probabilities.max()):.0%}) by {INPUTS[name]}"
+        )
+    return ", ".join(words)
+
+
+def as_split(recordings: Recordings, samples: int) -> Split:
+    return Split(crop_and_normalise(recordings.waves, samples), recordings.labels)
+
+
+def first_of_each_class(labels: Int[Tensor, " rows"]) -> list[int]:
+    """The row of the first sound of each class."""
+    return [int((labels == label).nonzero()[0, 0]) for label in labels.unique().tolist()]
+
+
+@torch.no_grad()
+def predict(classifier: SoundClassifier, waves: Float[Tensor, "rows samples"]) -> Int[Tensor, " rows"]:
+    return torch.cat([classifier(part).argmax(-1) for part in waves.split(256)])
+
+
+def accuracy(classifier: SoundClassifier, test: Split) -> float:
+    assert test.y is not None
+    return float((predict(classifier, test.x) == test.y).double().mean())
+
+
+@torch.no_grad()
+def nearest_mean(classifier: SoundClassifier, train: Split, test: Split) -> float:
+    """Accuracy of the nearest class mean of time-averaged tokens."""
+    assert train.y is not None
+    assert test.y is not None
+    train_means, test_means = (
+        torch.cat([classifier.token_image(part).mean((2, 3)) for part in x.split(256)]) for x in (train.x, test.x)
+    )
+    means = torch.stack([train_means[train.y == label].mean(0) for label in train.y.unique()])
+    return float((torch.cdist(test_means, means).argmin(1) == test.y).double().mean())
+
+
+def plot_inputs(
+    run: Run, waves: Tensor, names: Sequence[str], filters: Tensor, *, hop: int, count: int, rate: int
+) -> None:
+    spectra = log_mel_spectrogram(waves, filters, hop=hop)
+    end = 1000 * waves.shape[1] / rate
+    figure, axes = subplots(3, len(waves), size=(3.2 * len(waves), 6.0))
+    for column, (wave, spectrum, name) in enumerate(zip(waves, spectra, names, strict=True)):
+        first, second, third = axes[:, column]
+        first.plot(torch.arange(len(wave)) * 1000 / rate, wave, color=PALETTE[0], linewidth=0.5)
+        first.set(title=name, xlim=(0, end), ylim=(-1.05, 1.05))
+        second.imshow(
+            spectrum.numpy(), origin="lower", aspect="auto", extent=(0, end, 0, len(spectrum)), cmap=SEQUENTIAL
+        )
+        displayed = cepstra(spectrum, count)[1:]
+        limit = float(displayed.abs().max())
+        third.imshow(
+            displayed.numpy(),
+            origin="lower",
+            aspect="auto",
+            extent=(0, end, 0.5, count - 0.5),
+            cmap=DIVERGING,
+            vmin=-limit,
+            vmax=limit,
+        )
+        third.set(xlabel="milliseconds", yticks=range(1, count, 4))
+        for ax in (second, third):
+            ax.grid(visible=False)
+    for ax, label in zip(axes[:, 0], ("wave", "mel band", "cepstrum"), strict=True):
+        ax.set(ylabel=label)
+    run.figure(
+        "inputs",
+        figure,
+        "Test sounds, one per column: wave, log-mel bands (bright: high energy), and cepstra (red: positive, blue: "
+        "negative; the first, the mean log-energy, is omitted). Each column of an image is a token.",
+    )
+
+
+def plot_mel_filters(run: Run, filters: Tensor, *, rate: int) -> None:
+    bins = torch.linspace(0, rate / 2, filters.shape[1])
+    figure, axes = subplots(1, 2, size=(9.4, 3.4))
+    left, right = axes[0]
+    pitch = torch.linspace(0, rate / 2, 200)
+    left.plot(pitch, hertz_to_mel(pitch), color=PALETTE[0])
+    left.set(xlabel="hertz", ylabel="mel")
+    for band, row in enumerate(filters):
+        right.plot(bins, row, color=PALETTE[band % 2], linewidth=1)
+    right.plot(bins, filters.sum(0), color=FAINT, linestyle="--", linewidth=1.2, label="sum")
+    right.set(xlabel="hertz", ylabel="weight", ylim=(0, 1.15))
+    right.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    run.figure(
+        "mel filters",
+        figure,
+        f"Left: the mel scale. Right: {len(filters)} triangular filters, equally spaced in mel; from the first to the "
+        "last peak they add up to 1.",
+    )
+
+
+def plot_envelope(run: Run, wave: Tensor, name: str, filters: Tensor, *, hop: int, count: int, rate: int) -> None:
+    """Spectrum, mel bands and cepstral envelope of the loudest frame."""
+    spectra, power = log_mel_spectrogram(wave, filters, hop=hop), stft(wave, window=2 * hop, hop=hop).abs().square()
+    frame = int(spectra.sum(0).argmax())
+    envelope = invert_cepstra(cepstra(spectra, count), len(filters))
+    centres = mel_to_hertz(torch.linspace(0.0, hertz_to_mel(rate / 2), len(filters) + 2)[1:-1])
+    figure, axes = subplots(size=(7.4, 3.8))
+    ax = axes[0, 0]
+    ax.plot(
+        torch.linspace(0, rate / 2, len(power)), power[:, frame].clamp_min(1e-4).log(), color=FAINT, label="spectrum"
+    )
+    ax.plot(centres, spectra[:, frame], "o-", color=PALETTE[0], markersize=4, label=f"{len(filters)} mel bands")
+    ax.plot(centres, envelope[:, frame], color=PALETTE[1], label=f"envelope by {count} cepstra")
+    ax.set(xlabel="hertz", ylabel="log power")
+    ax.legend()
+    run.figure(
+        "spectral envelope",
+        figure,
+        f"The loudest frame of “{name}”: harmonics of the voice under the formants of the vocal tract. Mel bands and "
+        "the first cepstra keep the formants.",
+    )
+
+
+def plot_attention(
+    run: Run, classifiers: SoundClassifiers, wave: Float[Tensor, "1 samples"], name: str, *, hop: int
+) -> None:
+    """Attention of the class token over time in the first layer, mean over heads."""
+    figure, axes = subplots(1 + len(classifiers), 1, size=(8.0, 1.5 * (1 + len(classifiers))))
+    time, hop_ms = torch.arange(wave.shape[1]) * 1000 / classifiers.rate, hop * 1000 / classifiers.rate
+    axes[0, 0].plot(time, wave[0].cpu(), color=PALETTE[0], linewidth=0.5)
+    axes[0, 0].set(title=f"“{name}”", ylabel="wave", xlim=(0, float(time[-1])), xticklabels=[])
+    for ax, (name_of_input, classifier) in zip(axes[1:, 0], classifiers.every(), strict=True):
+        maps = attention_maps(classifier.transformer, classifier.token_image(wave))
+        weights = next(iter(maps.values()))[0, :, 0, 1:].mean(0).cpu()
+        is_wave = isinstance(classifier.frontend, WavePatches)
+        first = hop_ms / 2 if is_wave else 0.0  # frames are centred at multiples of the hop
+        ax.bar(
+            (first + hop_ms * torch.arange(len(weights))).numpy(), weights.numpy(), width=0.8 * hop_ms, color=PALETTE[1]
+        )
+        ax.set(ylabel="weight", xlim=(0, float(time[-1])))
+        ax.set_title(INPUTS[name_of_input], fontsize=9, loc="left")
+    for ax in axes[1:-1, 0]:
+        ax.set(xticklabels=[])
+    axes[-1, 0].set(xlabel="milliseconds")
+    run.figure(
+        "attention over time",
+        figure,
+        "A test sound, and the attention weights of the class token over its tokens in the first "
+        "layer, mean over heads. Shorter sounds end in silence.",
+    )

@@ -1,0 +1,1 @@
+"""The discrete diffusion chain: noise schedules, forward process, posterior, objectives and bounds."""

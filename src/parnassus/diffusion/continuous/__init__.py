@@ -1,0 +1,1 @@
+"""Diffusion in continuous time: stochastic and ordinary differential equations and their solvers."""

@@ -1,0 +1,171 @@
+"""Class conditioning of diffusion by concatenation, multiplication, modulation and attention (book sec. 13.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.optim.lr_scheduler import OneCycleLR
+
+from parnassus.data import DataError, Dataset, open_data, standardise_features
+from parnassus.data.setting_types import PlaneData
+from parnassus.diffusion.chain.schedules import linear_schedule
+from parnassus.diffusion.models.ddpm import DDPM
+from parnassus.diffusion.networks.conditioning import (
+    Concatenation,
+    ConditionedMLP,
+    CrossAttention,
+    FiLM,
+    Mechanism,
+    Multiplication,
+)
+from parnassus.diffusion.networks.mlp_denoisers import TimeMLP
+from parnassus.diffusion.samplers.ddim import ddim
+from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.optim import Adam
+from parnassus.probability.divergences.energy_distance import energy_distance
+from parnassus.report import PALETTE, bar_chart, subplots
+from parnassus.train import Positive, Run, SideBySide, at_least, at_most, between, descend
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+covers = ("B13.3-3",)
+expected = {
+    "accuracy/concatenation": at_least(0.9, "fraction of samples whose nearest data point has the requested class"),
+    "accuracy/multiplication": at_least(0.9, "the same with a factor per feature"),
+    "accuracy/modulation": at_least(0.9, "the same with a scale and a shift per feature (FiLM)"),
+    "accuracy/attention": at_least(0.9, "the same with cross-attention to class tokens"),
+    "accuracy/unconditional": between(0.42, 0.58, "the same with the null label: chance level"),
+    "distance/concatenation": at_most(0.05, "energy distance between samples and test points of their class"),
+    "distance/multiplication": at_most(0.05, "the same with a factor per feature"),
+    "distance/modulation": at_most(0.05, "the same with a scale and a shift per feature (FiLM)"),
+    "distance/attention": at_most(0.05, "the same with cross-attention to class tokens"),
+    "distance/unconditional": at_least(0.15, "the same with the null label"),
+}
+profiles = {"smoke": {"steps": 4, "width": 16, "timesteps": 10, "sampling_steps": 3, "num_samples": 40}}
+
+MECHANISMS: dict[str, Mechanism] = {
+    "concatenation": Concatenation,
+    "multiplication": Multiplication,
+    "modulation": FiLM,
+    "attention": CrossAttention,
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    data: PlaneData = "spirals"  # points in the plane by class, or a .csv file of your own
+    steps: Positive[int] = 1_500  # gradient steps
+    batch_size: Positive[int] = 256  # points per gradient step
+    width: Positive[int] = 64  # hidden units of the denoiser
+    timesteps: Positive[int] = 100  # number of diffusion steps T
+    learning_rate: Positive[float] = 3e-3  # peak learning rate of Adam, reached after 10 % of the steps
+    sampling_steps: Positive[int] = 25  # DDIM steps per sample
+    num_samples: Positive[int] = 500  # number of samples per mechanism
+
+    def model(self, features: int, classes: int) -> SideBySide[DDPM]:
+        def build_model(mechanism: Mechanism) -> DDPM:
+            denoiser = ConditionedMLP(TimeMLP(features, self.width), classes, mechanism)
+            return DDPM(
+                denoiser,
+                (features,),
+                schedule=linear_schedule(self.timesteps, 0.1 / self.timesteps, min(20 / self.timesteps, 0.9)),
+                classes=classes,
+            )
+
+        return SideBySide({name: build_model(mechanism) for name, mechanism in MECHANISMS.items()})
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        data = load_points(self.data).to(run.device)
+        models = run.build(self.model, features=data.shape[0], classes=len(data.classes))
+        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
+        scheduler = OneCycleLR(
+            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        )
+        run.keep("scheduler", scheduler)
+        for step, loss in descend(run, models, optimizer, data.train.pairs(self.batch_size, self.steps)):
+            scheduler.step()
+            run.log(step, loss=loss / len(MECHANISMS))
+
+        label = torch.arange(self.num_samples, device=run.device) % len(data.classes)
+        null = torch.full_like(label, len(data.classes))
+        samples = {name: self.sample(models.one(name), label) for name in MECHANISMS}
+        samples["unconditional"] = self.sample(models.one("modulation"), null)
+        accuracies = {name: class_accuracy(x, label, data) for name, x in samples.items()}
+        distances = {name: class_distance(x, label, data) for name, x in samples.items()}
+
+        run.figure(
+            "samples",
+            plot_samples_by_class(samples, label, data),
+            "Samples with each conditioning mechanism, coloured by the requested class; the unconditional samples use "
+            "the null label.",
+        )
+        chance = ("chance", 1 / len(data.classes))
+        run.figure(
+            "accuracy",
+            bar_chart(accuracies, x_label="class accuracy of samples", reference=chance),
+            "Fraction of samples whose nearest data point has the requested class. One network is trained for both "
+            "conditional and unconditional sampling, by replacing a tenth of the labels with the null label.",
+        )
+        sizes = {name: sum(p.numel() for p in models.one(name).parameters()) for name in MECHANISMS}
+        rows: list[dict[str, str | float]] = [
+            {"mechanism": name, "parameters": sizes[name], "accuracy": accuracies[name], "distance": distances[name]}
+            for name in MECHANISMS
+        ]
+        run.table("mechanisms", rows, "The networks differ in the conditioning mechanism only.")
+        return {
+            **{f"accuracy/{name}": value for name, value in accuracies.items()},
+            **{f"distance/{name}": value for name, value in distances.items()},
+        }
+
+    def sample(self, model: DDPM, label: Tensor) -> Tensor:
+        grid = even_grid(self.timesteps, min(self.sampling_steps, self.timesteps))
+        return model.sample(len(label), label, sampler=partial(ddim, grid=grid))
+
+
+def load_points(name: str) -> Dataset:
+    """Standardised points in the plane by class."""
+    data = standardise_features(open_data(name))
+    if len(data.shape) != 1 or len(data.classes) < 2:
+        raise DataError(
+            f"data must be points of at least 2 classes; {name} has examples of shape {data.shape} and "
+            f"{len(data.classes)} classes"
+        )
+    return data
+
+
+def class_accuracy(x: Tensor, label: Tensor, data: Dataset) -> float:
+    """The fraction of points whose nearest training point has their label."""
+    assert data.train.y is not None
+    nearest = torch.cdist(x, data.train.x).argmin(1)
+    return float((data.train.y[nearest] == label).double().mean())
+
+
+def class_distance(x: Tensor, label: Tensor, data: Dataset) -> float:
+    """The energy distance to test points of the same class, averaged over classes."""
+    return float(
+        torch.stack(
+            [energy_distance(x[label == k], data.test.x[data.test.y == k]) for k in range(len(data.classes))]
+        ).mean()
+    )
+
+
+def plot_samples_by_class(samples: dict[str, Tensor], label: Tensor, data: Dataset) -> "Figure":
+    """A panel for the data and one for each mechanism, in the same colours."""
+    assert data.test.y is not None
+    panels: Sequence[tuple[str, Tensor, Tensor]] = [
+        ("test data", data.test.x, data.test.y),
+        *((name, x, label) for name, x in samples.items()),
+    ]
+    figure, axes = subplots(2, 3, size=(9.0, 6.2))
+    for ax, (name, x, classes) in zip(axes.flat, panels, strict=True):
+        for index in range(len(data.classes)):
+            points = x[classes == index].cpu().numpy()
+            ax.scatter(
+                points[:, 0], points[:, 1], s=5, color=PALETTE[index % len(PALETTE)], linewidths=0, rasterized=True
+            )
+        ax.set(title=name, xlim=(-2.6, 2.6), ylim=(-2.6, 2.6), aspect="equal", xticks=[], yticks=[])
+    return figure

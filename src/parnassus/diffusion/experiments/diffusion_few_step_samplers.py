@@ -1,0 +1,214 @@
+"""DDPM, DDIM, Heun and DPM-Solver++ at equal numbers of network evaluations on digits (book sec. 13.2.5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.optim import Adam
+from torch.optim.lr_scheduler import OneCycleLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from parnassus.data import Dataset, open_data
+from parnassus.data.setting_types import GreyImageData
+from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.diffusion.chain.forward_process import Denoiser
+from parnassus.diffusion.chain.schedules import cosine_schedule
+from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier
+from parnassus.diffusion.guidance import clip_x0
+from parnassus.diffusion.models.ddpm import DDPM
+from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
+from parnassus.diffusion.samplers.heun import heun
+from parnassus.diffusion.samplers.image_sampling import SAMPLER_PATHS, to_pixels
+from parnassus.diffusion.samplers.time_steps import even_grid, last_state
+from parnassus.probability import energy_distance
+from parnassus.report import curves, image_grid
+from parnassus.train import Positive, Run, at_least, at_most, descend, no_band
+
+covers = ("B13.2.5-2", "B13.2.5-3")
+expected = {
+    "accuracy_ddim_9": at_least(0.88, "class accuracy of DDIM samples with 9 network evaluations"),
+    "accuracy_dpm_9": at_least(0.88, "the same for DPM-Solver++"),
+    "accuracy_heun_9": at_least(0.88, "the same for Heun's method"),
+    "accuracy_ddpm_9": no_band("the same for DDPM, which adds noise at every step"),
+    "error_ratio_dpm": at_most(
+        0.85, "distance to the exact solution after 25 network evaluations, DPM-Solver++ over DDIM"
+    ),
+    "error_ratio_heun": no_band("the same, Heun over DDIM; Heun evaluates the network twice per step"),
+    "energy_ddim_25": at_most(0.12, "energy distance of DDIM samples to test images, 25 network evaluations"),
+    "energy_of_real": no_band("the same between training and test images"),
+}
+profiles = {
+    "smoke": {"steps": 10, "width": 32, "timesteps": 60, "num_samples": 40},
+    "gpu": {
+        "data": "mnist",
+        "steps": 20_000,
+        "batch_size": 512,
+        "width": 1_536,
+        "blocks": 6,
+        "timesteps": 1_000,
+        "learning_rate": 5e-4,
+    },
+}
+EVALUATIONS = (3, 5, 9, 15, 25, 51)  # of the network per sample
+NAMES = {"ddim": "DDIM", "ddpm": "DDPM", "heun": "Heun", "dpm": "DPM-Solver++(2M)"}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    steps: Positive[int] = 1_200  # gradient steps
+    batch_size: Positive[int] = 128  # images per gradient step
+    width: Positive[int] = 256  # hidden units of the denoiser
+    blocks: Positive[int] = 3  # residual blocks of the denoiser
+    timesteps: Positive[int] = 200  # number of diffusion steps T
+    learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
+    num_samples: Positive[int] = 500  # number of samples to evaluate
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        data = signed_labelled_images(open_data(self.data)).to(run.device)
+        classes = len(data.classes)
+        denoiser = ResidualMLP(data.shape, self.width, blocks=self.blocks, classes=classes)
+        model = DDPM(denoiser, data.shape, schedule=cosine_schedule(self.timesteps), classes=classes)
+        average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
+        scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
+        run.keep("average", average)
+        run.keep("scheduler", scheduler)
+        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
+            average.update_parameters(model)
+            scheduler.step()
+            run.log(step, loss=loss)
+        model = cast("DDPM", average.module)
+        run.publish(model)
+
+        label = torch.arange(self.num_samples, device=run.device) % classes
+        start = torch.randn(self.num_samples, *data.shape, device=run.device)
+        samples = sample_with_all(model, label, start)
+        quality = self.evaluate_quality(run, data, samples, label)
+        errors = self.measure_solver_errors(run, model, label, start, samples)
+        self.plot_samples(run, data, samples)
+        nine, many = EVALUATIONS.index(9), EVALUATIONS.index(25)
+        return {
+            **{f"accuracy_{name}_9": quality[name]["accuracy"][nine] for name in NAMES},
+            "error_ratio_dpm": errors["dpm"][many] / errors["ddim"][many],
+            "error_ratio_heun": errors["heun"][many] / errors["ddim"][many],
+            "energy_ddim_25": quality["ddim"]["energy"][many],
+            "energy_of_real": pixel_energy_distance(data.train.x[: self.num_samples], data.test.x),
+        }
+
+    def evaluate_quality(
+        self, run: Run, data: Dataset, samples: dict[str, list[Tensor]], label: Tensor
+    ) -> dict[str, dict[str, list[float]]]:
+        """Class accuracy by a classifier of real images, and energy distance to test images."""
+        classifier = fit_classifier(data.train.x, data.train.y)
+        quality = {
+            name: {
+                "accuracy": [classifier_accuracy(classifier, images, label) for images in sets],
+                "energy": [pixel_energy_distance(images, data.test.x) for images in sets],
+            }
+            for name, sets in samples.items()
+        }
+        real_distance = pixel_energy_distance(data.train.x[: self.num_samples], data.test.x)
+        accuracies = {NAMES[name]: (EVALUATIONS, each["accuracy"]) for name, each in quality.items()}
+        run.figure(
+            "accuracy",
+            curves(accuracies, x_label="network evaluations per sample", y_label="class accuracy", log_x=True),
+            "Class accuracy of unguided samples, by a classifier of real images. The noise that DDPM adds corrects "
+            "earlier errors, so its samples are the most typical, at the cost of diversity (next figure).",
+        )
+        distances = {NAMES[name]: (EVALUATIONS, each["energy"]) for name, each in quality.items()}
+        run.figure(
+            "energy distance",
+            curves(
+                {**distances, "training images": (EVALUATIONS, [real_distance] * len(EVALUATIONS))},
+                x_label="network evaluations per sample",
+                y_label="energy distance to test images",
+                log_x=True,
+                log_y=True,
+            ),
+            "Energy distance between samples and test images. With few evaluations the distribution of DDPM samples "
+            "is too narrow.",
+        )
+        rows: list[dict[str, str | float]] = [
+            {"evaluations": evaluations, **{NAMES[name]: quality[name]["accuracy"][i] for name in quality}}
+            for i, evaluations in enumerate(EVALUATIONS)
+        ]
+        run.table("class accuracy", rows, "Fraction of samples classified as the requested class.")
+        return quality
+
+    @torch.no_grad()
+    def measure_solver_errors(
+        self, run: Run, model: DDPM, label: Tensor, start: Tensor, samples: dict[str, list[Tensor]]
+    ) -> dict[str, list[float]]:
+        """Distance of each deterministic sampler to the solution of the ODE, approximated by Heun over all steps."""
+        exact = heun(clip_x0(model.condition_on(label), model.schedule), model.schedule, start)
+        errors = {
+            name: [float((images - exact).square().mean().sqrt()) for images in samples[name]]
+            for name in ("ddim", "heun", "dpm")
+        }
+        figure = curves(
+            {NAMES[name]: (EVALUATIONS, row) for name, row in errors.items()},
+            x_label="network evaluations per sample",
+            y_label="RMS distance per pixel",
+            log_x=True,
+            log_y=True,
+        )
+        run.figure(
+            "solver error",
+            figure,
+            "Distance of deterministic samples to the solution of the ODE from the same initial noise, approximated "
+            f"by Heun's method over all {self.timesteps} steps. With exact denoisers the second-order solvers "
+            "converge as 1/steps² (see the claims); a trained network is less smooth.",
+        )
+        return errors
+
+    def plot_samples(self, run: Run, data: Dataset, samples: dict[str, list[Tensor]]) -> None:
+        """A row of samples for each sampler, from the same initial noise."""
+        columns = min(10, len(data.classes))
+        for evaluations in (5, 9, 25):
+            rows = torch.cat([sets[EVALUATIONS.index(evaluations)][:columns] for sets in samples.values()])
+            grid = image_grid(
+                to_pixels(rows),
+                columns=columns,
+                titles=data.classes[:columns],
+                row_labels=[NAMES[name] for name in samples],
+            )
+            run.figure(
+                f"{evaluations} evaluations",
+                grid,
+                f"Samples from the same initial noise with {evaluations} network evaluations.",
+            )
+
+
+@torch.no_grad()
+def sample_with_all(model: DDPM, label: Tensor, start: Tensor) -> dict[str, list[Tensor]]:
+    """Images by each sampler for each number of network evaluations, which are counted."""
+    samples: dict[str, list[Tensor]] = {name: [] for name in NAMES}
+    for name, path in SAMPLER_PATHS.items():
+        for evaluations in EVALUATIONS:
+            steps = (evaluations + 1) // 2 if name == "heun" else evaluations
+            denoiser, calls = count_calls(clip_x0(model.condition_on(label), model.schedule))
+            grid = even_grid(len(model.schedule), steps)
+            samples[name].append(last_state(path(denoiser, model.schedule, start, grid=grid)))
+            assert len(calls) == evaluations
+    return samples
+
+
+def count_calls(denoiser: Denoiser) -> tuple[Callable[[Tensor, Tensor], Tensor], list[int]]:
+    """The denoiser, and a list that grows by one with each call."""
+    calls: list[int] = []
+
+    def count_and_denoise(x: Tensor, t: Tensor) -> Tensor:
+        calls.append(len(calls))
+        return denoiser(x, t)
+
+    return count_and_denoise, calls
+
+
+def pixel_energy_distance(images: Tensor, real: Tensor) -> float:
+    """The energy distance between two sets of images in pixel space."""
+    few = real[:1_000].flatten(1)
+    return float(energy_distance(images.flatten(1), few))

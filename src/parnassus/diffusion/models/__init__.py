@@ -1,0 +1,1 @@
+"""Generative models with `loss` and `sample`: DDPM, variational diffusion, score models."""

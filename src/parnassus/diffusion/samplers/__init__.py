@@ -1,0 +1,1 @@
+"""Samplers: DDPM, DDIM and its inversion, second-order solvers, Langevin dynamics."""

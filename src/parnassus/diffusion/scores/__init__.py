@@ -1,0 +1,1 @@
+"""Scores ∇ log p(x): score matching, Tweedie's formula, noise levels, Gaussian mixtures."""

@@ -1,0 +1,35 @@
+"""Tweedie's formula: posterior mean and covariance of clean data from scores (Efron 2011)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.diffusion.scores.score_matching import Score
+from parnassus.diffusion.scores.vector_fields import jacobian
+
+
+def tweedie_mean(
+    score: Score, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
+) -> Float[Tensor, "batch *event"]:
+    """E[x_0 | x] for x = a x_0 + b ε, from the score of the noisy density (book sec. 13.3).
+
+        E[x_0 | x] = (x + b² ∇ log q(x)) / a
+
+    With a = √ᾱ_t and b = √(1 − ᾱ_t) it is the prediction x̂_0 of a denoiser.
+    """
+    _check_scales(scale, noise)
+    return (x + noise**2 * score(x)) / scale
+
+
+def tweedie_covariance(
+    score: Score, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
+) -> Float[Tensor, "batch d d"]:
+    """Cov[x_0 | x] = b²/a² (I + b² ∇∇ log q(x)), from the Jacobian of the score."""
+    _check_scales(scale, noise)
+    _, hessian = jacobian(score, x)
+    return (noise / scale) ** 2 * (torch.eye(hessian.shape[-1]).to(hessian) + noise**2 * hessian)
+
+
+def _check_scales(scale: float, noise: float) -> None:
+    if not scale > 0 or not noise >= 0:
+        raise ValueError(f"scale must be > 0 and noise ≥ 0; got scale={scale}, noise={noise}")

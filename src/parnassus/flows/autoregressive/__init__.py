@@ -1,0 +1,1 @@
+"""Autoregressive flows (MAF, IAF) with their conditioners and synthesizers (book sec. 13.1)."""

@@ -1,0 +1,1 @@
+"""Coupling flows: affine couplings, Real NVP and neural spline flows (book sec. 13.1)."""

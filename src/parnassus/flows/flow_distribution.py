@@ -1,0 +1,41 @@
+"""A flow as a torch distribution (book sec. 13.1)."""
+
+from math import prod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution, constraints
+
+from parnassus.flows.flow import Flow
+
+
+class FlowDistribution(Distribution):
+    """A flow with the interface of `torch.distributions`: `sample`, `rsample` and `log_prob` for any sample shape.
+
+    >>> FlowDistribution(flow, (2,)).rsample((64,))  # gradients reach the flow's parameters
+    """
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+    has_rsample = True
+
+    def __init__(self, flow: Flow, event_shape: tuple[int, ...], *, validate_args: bool | None = None) -> None:
+        self.flow = flow
+        super().__init__(event_shape=torch.Size(event_shape), validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """All real values; the density is 0 outside the image of the transform."""
+        return constraints.independent(constraints.real, len(self.event_shape))
+
+    def rsample(self, sample_shape: torch.Size | list[int] | tuple[int, ...] = ()) -> Tensor:
+        """Samples T(z) with z ~ p_z, differentiable in the parameters of the flow."""
+        x, _ = self.flow.sample_with_log_prob(prod(sample_shape))
+        return x.reshape(*sample_shape, *self.event_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The exact log-density of every example of `value`."""
+        if self._validate_args:
+            self._validate_sample(value)
+        batch = value.shape[: value.dim() - len(self.event_shape)]
+        return self.flow.log_prob(value.reshape(-1, *self.event_shape)).reshape(batch)

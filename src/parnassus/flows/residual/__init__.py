@@ -1,0 +1,1 @@
+"""Residual flows and their continuous-time limit, with Lipschitz bounds and trace estimators."""

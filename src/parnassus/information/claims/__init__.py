@@ -1,0 +1,1 @@
+"""Claims about source codes and rate-distortion."""

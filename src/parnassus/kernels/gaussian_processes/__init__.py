@@ -1,0 +1,1 @@
+"""Gaussian processes: covariance functions, regression, model selection, calibration (book sec. 15.1)."""

@@ -1,0 +1,1 @@
+"""Linear solvers for large kernel matrices: Cholesky, conjugate gradients, evaluation in blocks."""

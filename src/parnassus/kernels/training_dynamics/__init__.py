@@ -1,0 +1,1 @@
+"""Gradient flow with a constant kernel: its modes, its ensembles and their information (book sec. 15.4)."""

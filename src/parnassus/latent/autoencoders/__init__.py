@@ -1,0 +1,1 @@
+"""Deterministic autoencoders, their penalties, and encoder and decoder networks."""

@@ -1,0 +1,72 @@
+"""Log-likelihood, rate and distortion of trained VAEs on a data set of images (book sec. 6.4, Diehl sec. 6)."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.data import DataError, open_images
+from parnassus.data.setting_types import GreyImageData
+from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
+from parnassus.latent.variational.decoders import BernoulliDecoder
+from parnassus.latent.variational.elbo import VAETerms
+from parnassus.latent.variational.vae import VAE
+from parnassus.train import AtLeast, NonNegative, Positive
+from parnassus.train.devices import choose_device
+from parnassus.train.sample_predict_evaluate import Row
+from parnassus.train.trained import Trained
+
+
+@dataclass(frozen=True)
+class VAEEvaluate:
+    """Log-likelihood, rate and distortion of the test images of a data set."""
+
+    data: GreyImageData = "mnist_mini"  # images: a data set, or a folder of your own
+    image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
+    num_examples: Positive[int] = 1_000  # maximum number of test images
+    num_draws: Annotated[int, AtLeast(2)] = 200  # importance samples per image
+    seed: NonNegative[int] = 0  # seed of the binarisation and of the importance samples
+    device: str = "auto"  # device: auto, cpu, cuda or mps
+
+    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
+        return [self.evaluate(trained) for trained in runs]
+
+    def evaluate(self, trained: Trained) -> Row:
+        device = choose_device(self.device)
+        model = deepcopy(cast("VAE", trained.model)).to(device)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            x = self.load_images(model).to(device)
+            likelihood = importance_likelihood(model, x, samples=self.num_draws)
+            terms = evaluate_terms(model, x)
+        return {
+            "run": trained.folder.path.name,
+            "data": self.data,
+            "num_examples": len(x),
+            "num_draws": self.num_draws,
+            "nll": likelihood.nll,
+            "nll_error": likelihood.nll_error,
+            "effective_samples": float(likelihood.effective.median()),
+            "negative_elbo": float(terms.negative_elbo.mean()),
+            "rate": float(terms.rate.mean()),
+            "distortion": float(terms.distortion.mean()),
+        }
+
+    def load_images(self, model: VAE) -> Tensor:
+        """The test images, binarised at random for a Bernoulli decoder; they must have the shape of the model's."""
+        x = open_images(self.data, self.image_size).test.x[: self.num_examples]
+        shape = tuple(model.decode(model.prior().mean[None]).shape[1:])
+        if x.shape[1:] != shape:
+            raise DataError(f"images must have the model's shape {shape}; those of {self.data} have {(*x.shape[1:],)}")
+        return torch.bernoulli(x) if isinstance(model.decoder, BernoulliDecoder) else x
+
+
+@torch.no_grad()
+def evaluate_terms(model: VAE, x: Float[Tensor, "batch *event"]) -> VAETerms:
+    """Distortion and rate of every row, computed in chunks of 1,000 rows."""
+    parts = [model.terms(part) for part in x.split(1_000)]
+    return VAETerms(torch.cat([part.distortion for part in parts]), torch.cat([part.rate for part in parts]))

@@ -1,0 +1,1 @@
+"""Energy-based models and their samplers: Boltzmann machines, Gibbs, Metropolis and HMC."""

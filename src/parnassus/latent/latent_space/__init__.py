@@ -1,0 +1,1 @@
+"""Latent spaces: interpolation, grids of codes and quality metrics."""

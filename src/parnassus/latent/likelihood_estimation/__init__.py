@@ -1,0 +1,1 @@
+"""Estimators of log p(x) and log Z: importance sampling and annealed importance sampling."""

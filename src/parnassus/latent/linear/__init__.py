@@ -1,0 +1,1 @@
+"""Linear models: PCA, probabilistic PCA, linear autoencoders and linear VAEs."""

@@ -1,0 +1,1 @@
+"""Variational autoencoders: the ELBO, its gradient estimators, decoders and variants of the VAE."""

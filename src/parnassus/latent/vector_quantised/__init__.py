@@ -1,0 +1,1 @@
+"""VQ-VAE: codebooks, and priors over rasters of code indices."""

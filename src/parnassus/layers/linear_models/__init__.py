@@ -1,0 +1,1 @@
+"""Linear models: least squares, ridge, robust and softmax regression, and support vector machines."""

@@ -1,0 +1,146 @@
+"""Melody generation for a given rhythm, against a model without rhythm (book sec. 10.1.2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import OneCycleLR
+
+from parnassus.attention.models.gpt import LanguageModel, gpt
+from parnassus.data import Split
+from parnassus.music.rhythm import (
+    CHORD,
+    EIGHTHS,
+    FIRST_PITCH,
+    STRONG,
+    VOCABULARY,
+    generate_melodies,
+    generate_melody,
+    interleave_tokens,
+    is_strong_beat,
+    melody_nll,
+    rhythm_tokens,
+    strong_chord_tone_fraction,
+)
+from parnassus.music.solo import LOWEST
+from parnassus.optim import Adam
+from parnassus.report import PALETTE, bar_chart, subplots
+from parnassus.text.generation import generate
+from parnassus.text.sampling import token_sampler
+from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band
+
+covers = ("B10.1.2-6",)
+expected = {
+    "chord_tones/with_rhythm": at_least(
+        0.9, "fraction of the notes on strong beats that belong to the tonic chord, model with rhythm"
+    ),
+    "chord_tones/without_rhythm": at_most(0.8, "the same for a model of pitches only"),
+    "nll/with_rhythm": at_most(1.3, "mean −log p of a pitch of test melodies, in nats, model with rhythm"),
+    "nll/without_rhythm": no_band("the same without rhythm"),
+    "nll/optimal": no_band("the same under the generating distribution, the smallest possible loss"),
+}
+profiles = {"smoke": {"steps": 4, "num_examples": 64, "num_test": 16, "width": 16}}
+
+NAMES = {"with_rhythm": "with rhythm", "without_rhythm": "without rhythm"}
+
+
+class PitchOnly(nn.Module):
+    """A language model of the pitches only: the start token and every second token after it."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def loss(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
+        return self.model.loss(tokens[:, ::2])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    notes: Positive[int] = 16  # notes per melody
+    num_examples: Positive[int] = 20_000  # training melodies
+    num_test: Positive[int] = 300  # test melodies
+    steps: Positive[int] = 400  # gradient steps
+    batch_size: Positive[int] = 32  # melodies per gradient step
+    width: Positive[int] = 64  # channels
+    num_layers: Positive[int] = 2  # transformer blocks
+    learning_rate: Positive[float] = 3e-3  # peak learning rate of the 1cycle schedule
+
+    def model(self) -> SideBySide[LanguageModel | PitchOnly]:
+        build = partial(gpt, VOCABULARY, 2 * self.notes + 1, width=self.width, depth=self.num_layers)
+        return SideBySide({"with_rhythm": build(), "without_rhythm": PitchOnly(build())})
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        train = generate_melodies(self.num_examples, notes=self.notes, seed=2 * run.seed)
+        test = generate_melodies(self.num_test, notes=self.notes, seed=2 * run.seed + 1)
+        models = run.build(self.model)
+        num_models = len(models)  # before torchrun wraps them
+        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
+        schedule = OneCycleLR(
+            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        )
+        run.keep("schedule", schedule)
+        tokens = interleave_tokens(rhythm_tokens(train.durations), train.pitches).to(run.device)
+        for step, loss in descend(run, models, optimizer, Split(tokens).batches(self.batch_size, self.steps)):
+            schedule.step()
+            run.log(step, loss=loss / num_models)
+
+        rhythm = rhythm_tokens(test.durations).to(run.device)
+        unseen = interleave_tokens(rhythm, test.pitches.to(run.device))
+        full, pitch_only = models.one("with_rhythm").eval(), models.one("without_rhythm").eval()
+        if not isinstance(full, LanguageModel) or not isinstance(pitch_only, PitchOnly):
+            raise TypeError("the models must be a LanguageModel and a PitchOnly")
+        with torch.no_grad():
+            nats = {
+                "with_rhythm": float(full.nll(unseen)[:, 1::2].mean()),  # of pitches only
+                "without_rhythm": float(pitch_only.model.nll(unseen[:, ::2]).mean()),
+                "optimal": float(melody_nll(test).mean()),
+            }
+        pitch_tokens = generate(pitch_only.model, unseen[:, :1], token_sampler(), self.notes).clamp(min=FIRST_PITCH)
+        generated = {
+            "with_rhythm": generate_melody(full, rhythm, token_sampler()).cpu(),
+            "without_rhythm": pitch_tokens.cpu() - FIRST_PITCH + LOWEST,
+        }
+        fractions = {name: strong_chord_tone_fraction(pitches, test.durations) for name, pitches in generated.items()}
+        run.figure(
+            "chord_tones",
+            bar_chart(
+                {NAMES[name]: fraction for name, fraction in fractions.items()},
+                x_label="fraction of the notes on strong beats that belong to the tonic chord",
+                reference=("any note of the scale", 3 / 7),
+            ),
+            "Melodies generated for test rhythms. In the training melodies every note on a strong beat is a chord "
+            "tone; without the rhythm the positions of strong beats are unknown.",
+        )
+        plot_melodies(run, test.durations[0], {name: pitches[0] for name, pitches in generated.items()})
+        return {
+            **{f"chord_tones/{name}": fraction for name, fraction in fractions.items()},
+            **{f"nll/{name}": nll for name, nll in nats.items()},
+        }
+
+
+def plot_melodies(run: Run, durations: Int[Tensor, " notes"], melodies: Mapping[str, Int[Tensor, " notes"]]) -> None:
+    begin = durations.cumsum(0) - durations
+    on_beat = is_strong_beat(durations[None])[0]
+    figure, axes = subplots(len(melodies), 1, size=(9.0, 2.2 * len(melodies)))
+    for ax, (name, pitches) in zip(axes[:, 0], melodies.items(), strict=True):
+        fits = (pitches[:, None] % 12 == torch.tensor(CHORD)).any(1)
+        kinds = {
+            "strong beat, chord tone": (on_beat & fits, PALETTE[0]),
+            "strong beat, not a chord tone": (on_beat & ~fits, PALETTE[1]),
+            "weak beat": (~on_beat, "grey"),
+        }
+        for label, (which, colour) in kinds.items():
+            ends = (begin + durations - 0.15)[which]
+            ax.hlines(pitches[which], begin[which], ends, color=colour, linewidth=4, label=label)
+        for beat in range(0, int(begin[-1] + durations[-1]) + 1, STRONG):
+            ax.axvline(beat - 0.07, color="grey", linewidth=0.8 if beat % EIGHTHS == 0 else 0.3)
+        ax.set_title(NAMES[name], fontsize=9, loc="left")
+        ax.set(ylabel="pitch")
+        ax.grid(visible=False, axis="x")
+    axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
+    axes[-1, 0].set_xlabel("time in eighths; lines at strong beats")
+    run.figure("melodies", figure, "A test rhythm, and the pitches that each model generates for it.")

@@ -1,0 +1,1 @@
+"""Differential equations that gradient descent and Nesterov's method discretise."""

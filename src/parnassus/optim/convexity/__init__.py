@@ -1,0 +1,1 @@
+"""Convex sets and functions, and the convergence bounds that follow from convexity."""

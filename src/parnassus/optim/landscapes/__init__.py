@@ -1,0 +1,1 @@
+"""Functions to minimise with known minimisers, and optimiser trajectories on them."""

@@ -1,0 +1,1 @@
+"""Optimisers, and what modifies their steps: weight decay, gradient clipping, averaging."""

@@ -1,0 +1,1 @@
+"""Parts of a training procedure: mini-batches, learning-rate schedules, validation, early stopping."""

@@ -1,0 +1,1 @@
+"""Finite distributions, joint densities and Gaussians."""

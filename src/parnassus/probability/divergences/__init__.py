@@ -1,0 +1,1 @@
+"""Entropy, information, divergences and distances between distributions."""

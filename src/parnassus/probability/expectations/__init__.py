@@ -1,0 +1,1 @@
+"""Expectations, inequalities and modes of convergence."""

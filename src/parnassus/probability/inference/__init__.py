@@ -1,0 +1,1 @@
+"""Bayes' theorem, latent-variable models and estimates of their evidence."""

@@ -1,0 +1,1 @@
+"""Random walks, Markov chains and hidden Markov models."""

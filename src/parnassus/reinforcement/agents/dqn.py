@@ -1,0 +1,150 @@
+"""DQN: Q-learning with a network, replay and a target network (book sec. 18.3; Mnih et al. 2015)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import huber_loss
+
+from parnassus.reinforcement.agents.q_learning_targets import values_of_actions
+from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork
+from parnassus.reinforcement.environments.interface import Actions, Discrete
+from parnassus.reinforcement.experience.replay_buffer import ReplaySample
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Hyperparameters of DQN; the defaults are tuned for CartPole.
+
+    Environment steps are counted per learner, over all its environments.
+    """
+
+    total_timesteps: int = 50_000
+    n_envs: int = 8
+    train_freq: int = 256
+    gradient_steps: int = 256
+    batch_size: int = 64
+    buffer_size: int = 100_000
+    learning_starts: int = 1_000
+    target_update_interval: int = 10
+    learning_rate: float = 2.3e-3
+    gamma: float = 0.99
+    exploration_fraction: float = 0.16
+    exploration_final_eps: float = 0.04
+    huber_delta: float = 10.0
+    max_grad_norm: float = 10.0
+    width: int = 128
+    decay_learning_rate: bool = False
+    n_steps: int = 5
+    tau: float = 1.0
+    averaging_tau: float = 0.1
+
+    def epsilon_at(self, step: int) -> float:
+        """ε decreases linearly from 1 over the first part of training, then stays constant."""
+        final, exploring = self.exploration_final_eps, self.exploration_fraction * self.total_timesteps
+        return max(final, 1 - (1 - final) * step / max(1.0, exploring))
+
+
+_FREQUENT_UPDATES = Settings(
+    total_timesteps=100_000, n_envs=1, train_freq=4, gradient_steps=4, batch_size=128, buffer_size=50_000,
+    learning_starts=0, target_update_interval=250, learning_rate=6.3e-4, exploration_fraction=0.12,
+    exploration_final_eps=0.1, huber_delta=1.0, width=256, n_steps=3, averaging_tau=1.0,
+)  # fmt: skip
+TUNED = {
+    "Acrobot-v1": _FREQUENT_UPDATES,
+    "LunarLander-v3": _FREQUENT_UPDATES,
+    "MountainCar-v0": Settings(
+        total_timesteps=120_000, n_envs=1, train_freq=16, gradient_steps=8, batch_size=128, buffer_size=10_000,
+        target_update_interval=600, learning_rate=4e-3, gamma=0.98, exploration_fraction=0.2, huber_delta=1.0,
+        decay_learning_rate=True, averaging_tau=0.003,
+    ),
+}  # fmt: skip
+"""Settings tuned for other environments."""
+
+
+class QLoss(NamedTuple):
+    """The loss of each learner, and the errors target − Q it is made of."""
+
+    total: Float[Tensor, " learners"]
+    errors: Float[Tensor, "learners rows"]
+
+
+def dqn_loss(
+    model: QNetwork | DuelingQNetwork,
+    batch: ReplaySample,
+    targets: Float[Tensor, "learners rows"],
+    *,
+    huber_delta: float = torch.inf,
+) -> QLoss:
+    """`q_loss` of Q(s, ·; θ); `fast.dqn_backward` writes the same gradient without autograd."""
+    return q_loss(model(batch.transitions.observations), batch, targets, huber_delta=huber_delta)
+
+
+def q_loss(
+    q: Float[Tensor, "learners rows actions"],
+    batch: ReplaySample,
+    targets: Float[Tensor, "learners rows"],
+    *,
+    huber_delta: float = torch.inf,
+) -> QLoss:
+    """E ½ (target − Q(s, a; θ))² for every learner, weighted if the sample has weights (book eq. 18.7).
+
+    Errors larger than `huber_delta` count linearly (Huber loss), which bounds the influence of a single transition.
+    """
+    predicted = values_of_actions(q, batch.transitions.actions)
+    each = huber_loss(predicted, targets, reduction="none", delta=huber_delta)
+    each = each if batch.weights is None else batch.weights * each
+    return QLoss(each.mean(1), (targets - predicted).detach())
+
+
+def epsilon_greedy(q: Float[Tensor, "*states actions"], epsilon: float) -> Int[Tensor, "*states"]:
+    """The greedy action with probability 1 − ε, else a uniformly random one (book sec. 18.3)."""
+    greedy = q.argmax(-1)
+    random = torch.randint_like(greedy, q.shape[-1])
+    return torch.where(torch.rand(greedy.shape, device=q.device) < epsilon, random, greedy)
+
+
+def epsilon_greedy_actor(
+    q: Callable[[Float[Tensor, "learners envs features"]], Float[Tensor, "learners envs actions"]],
+    actions: int,
+    epsilons: Float[Tensor, "steps learners envs"],
+) -> Callable[[Float[Tensor, "learners envs features"]], Int[Tensor, "learners envs"]]:
+    """An ε-greedy policy for consecutive steps with one ε each; all random choices are drawn beforehand.
+
+    Where every environment explores, `q` is not evaluated.
+    """
+    random_actions = torch.randint(actions, epsilons.shape, device=epsilons.device)
+    explore = torch.rand_like(epsilons) < epsilons
+    all_explore, any_explore = explore.flatten(1).all(1).tolist(), explore.flatten(1).any(1).tolist()
+    plan = iter(zip(explore, random_actions, all_explore, any_explore, strict=True))
+
+    def act(x: Tensor) -> Tensor:
+        here, random, everywhere, somewhere = next(plan)
+        greedy = random if everywhere else q(x).argmax(-1)
+        return torch.where(here, random, greedy) if somewhere else greedy
+
+    return act
+
+
+@torch.no_grad()
+def update_target(target: nn.Module, model: nn.Module, tau: float = 1.0) -> None:
+    """θ⁻ ← θ⁻ + τ (θ − θ⁻); by default a copy, θ⁻ ← θ.
+
+    With a small τ it is an exponential moving average of the weights (Polyak and Juditsky 1992).
+    """
+    if not 0 < tau <= 1:
+        raise ValueError(f"tau must be in (0, 1]; got tau={tau}")
+    torch._foreach_lerp_(list(target.parameters()), list(model.parameters()), tau)
+
+
+def count_discrete_actions(actions: Actions, name: str) -> int:
+    """The number of actions; a ValueError where they are continuous."""
+    if not isinstance(actions, Discrete):
+        raise ValueError(
+            f"DQN needs a finite number of actions; {name} has continuous actions of dimension {actions.count}: "
+            "use ppo instead"
+        )
+    return actions.count

@@ -1,0 +1,55 @@
+"""Base classes of experiments with several learners: environments and actions (book sec. 18.1)."""
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from parnassus.reinforcement.agents.actor_critic import ActorCritic
+from parnassus.reinforcement.environments import Environments, make_environments
+
+
+class MultiLearnerAgent:
+    """Independent learners in copies of one environment."""
+
+    env: str
+    use_gymnasium: bool
+    num_workers: int
+    num_learners: int
+
+    def make_environments(self, n_envs: int, device: torch.device | str = "cpu") -> Environments:
+        return make_environments(
+            self.env, n_envs, device=device, use_gymnasium=self.use_gymnasium, num_workers=self.num_workers
+        )
+
+    def require_single_process(self, processes: int) -> None:
+        """Raise a ValueError under torchrun with several processes.
+
+        Hand-written gradients and natural-gradient steps bypass the gradient averaging of distributed training: every
+        process would train weights of its own, and only those of the first would be saved.
+        """
+        if processes > 1:
+            raise ValueError(
+                f"agents learn in one process, not in {processes}: instead of torchrun, share gymnasium's environments "
+                "by --num-workers, or step more of them at once by --n-envs, in tensors on --device cuda"
+            )
+
+
+class MultiLearnerActor(MultiLearnerAgent):
+    """Learners whose policy is a distribution over actions."""
+
+    def actor_critic(self, *, normalize_observations: bool = False) -> ActorCritic:
+        """An actor-critic network for each learner, of the environment's sizes."""
+        environment = self.make_environments(1)
+        return ActorCritic(
+            environment.features,
+            environment.actions,
+            num_learners=self.num_learners,
+            normalize_observations=normalize_observations,
+        )
+
+    def act(
+        self, model: ActorCritic, x: Float[Tensor, "learners batch features"], *, sample_actions: bool = False
+    ) -> Shaped[Tensor, "learners batch *action"]:
+        """Actions of the learners in states x: the most likely ones, or sampled from the policy."""
+        distribution = model.distribution(x)
+        return distribution.sample() if sample_actions else distribution.mode()

@@ -1,0 +1,160 @@
+"""TRPO: natural-gradient steps limited by a KL divergence (book sec. 18.5; Schulman et al. 2015).
+
+max_θ E[ρ Â]   subject to   E KL(π_old(·|s) ‖ π_θ(·|s)) ≤ δ
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from parnassus.reinforcement.agents.action_distributions import ActionDistribution, Categorical, DiagonalGaussian
+from parnassus.reinforcement.agents.actor_critic import ActorCritic
+from parnassus.reinforcement.agents.actor_parameters import ActorParameters
+from parnassus.reinforcement.agents.surrogate import policy_ratio
+from parnassus.reinforcement.conjugate_gradient import conjugate_gradient
+from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, standardise
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Hyperparameters of TRPO; the defaults are tuned for CartPole.
+
+    Observations are not normalised: changing running statistics would move the policy outside the KL constraint.
+    """
+
+    total_timesteps: int = 100_000
+    n_envs: int = 8
+    n_steps: int = 128
+    target_kl: float = 0.01
+    cg_damping: float = 1e-3
+    cg_max_steps: int = 15
+    batch_size: int = 256
+    n_epochs: int = 20
+    learning_rate: float = 2e-3
+    gamma: float = 0.98
+    gae_lambda: float = 0.9
+
+
+TUNED = {
+    "Acrobot-v1": Settings(100_000, 8, 256, 0.01, 0.1, 15, 256, 20, 1e-3, 0.99, 0.95),
+    "LunarLander-v3": Settings(200_000, 8, 256, 0.01, 0.1, 15, 256, 20, 1e-3, 0.99, 0.98),
+    "Pendulum-v1": Settings(100_000, 8, 256, 0.01, 0.1, 15, 256, 15, 1e-3, 0.9, 0.95),
+}
+"""Settings tuned for other environments."""
+
+
+class UpdateStatistics(NamedTuple):
+    """For each learner, an update's KL divergence, surrogate gain and number of backtracks.
+
+    Where no step length satisfied the conditions the policy is unchanged: `kl` and `gain` are 0.
+    """
+
+    kl: Float[Tensor, " learners"]
+    gain: Float[Tensor, " learners"]
+    backtracks: Int[Tensor, " learners"]
+
+
+def trust_region_update(
+    model: ActorCritic,
+    batch: RolloutBatch,
+    *,
+    target_kl: float,
+    cg_damping: float = 1e-3,
+    cg_max_steps: int = 15,
+    shrinking_factor: float = 0.8,
+    max_backtracks: int = 10,
+) -> UpdateStatistics:
+    """Increase the surrogate L = E[ρ Â] of each learner's actor within its trust region (book sec. 18.5).
+
+        x = (F + damping)⁻¹ ∇L,   θ' = θ + shrinking_factor^j √(2δ / xᵀ(F + damping)x) x
+
+    with the smallest j < max_backtracks for which E KL(π_old ‖ π_θ') ≤ δ and L has increased. F is the Hessian of the
+    mean KL at θ; F x is the gradient of ⟨∇KL, x⟩, so that F itself is never formed.
+    """
+    if not (target_kl > 0 and cg_damping >= 0 and 0 < shrinking_factor < 1 and max_backtracks >= 1):
+        raise ValueError(
+            "need target_kl > 0, cg_damping ≥ 0, 0 < shrinking_factor < 1 and max_backtracks ≥ 1; got "
+            f"target_kl={target_kl}, cg_damping={cg_damping}, shrinking_factor={shrinking_factor}, "
+            f"max_backtracks={max_backtracks}"
+        )
+    actor, advantages = ActorParameters(model), standardise(batch.advantages)
+    before = actor.read()
+    distribution = model.distribution(batch.observations)
+    old = detach_distribution(distribution)
+    gradient = actor.gradient(mean_surrogate(distribution, batch, advantages).sum(), retain_graph=True)
+    kl_gradient = actor.gradient(mean_kl(old, distribution).sum(), create_graph=True)
+
+    def hessian_product(x: Tensor) -> Tensor:
+        return actor.gradient((kl_gradient * x).sum(), retain_graph=True) + cg_damping * x
+
+    direction = conjugate_gradient(hessian_product, gradient, max_steps=cg_max_steps, batch_dims=1)
+    curvature = (direction * hessian_product(direction)).sum(1, keepdim=True)
+    full_step = (2 * target_kl / curvature.clamp(min=1e-30)).sqrt() * direction
+    return line_search(
+        model,
+        batch,
+        before,
+        full_step,
+        target_kl=target_kl,
+        shrinking_factor=shrinking_factor,
+        max_backtracks=max_backtracks,
+    )
+
+
+@torch.no_grad()
+def line_search(
+    model: ActorCritic,
+    batch: RolloutBatch,
+    before: Float[Tensor, "learners weights"],
+    full_step: Float[Tensor, "learners weights"],
+    *,
+    target_kl: float,
+    shrinking_factor: float,
+    max_backtracks: int,
+) -> UpdateStatistics:
+    """Shorten each learner's step until KL ≤ target_kl and the surrogate has increased, else keep θ."""
+    actor, advantages = ActorParameters(model), standardise(batch.advantages)
+    old = detach_distribution(model.distribution(batch.observations))
+    start = mean_surrogate(old, batch, advantages)
+    accepted, weights = torch.zeros_like(start, dtype=torch.bool), before
+    kl, gain, backtracks = torch.zeros_like(start), torch.zeros_like(start), torch.zeros_like(start, dtype=torch.int64)
+    for attempt in range(max_backtracks):
+        candidate = before + shrinking_factor**attempt * full_step
+        actor.write(candidate)
+        distribution = model.distribution(batch.observations)
+        new_kl, new_gain = mean_kl(old, distribution), mean_surrogate(distribution, batch, advantages) - start
+        fits = ~accepted & (new_kl <= target_kl) & (new_gain > 0)
+        weights = torch.where(fits[:, None], candidate, weights)
+        kl, gain = torch.where(fits, new_kl, kl), torch.where(fits, new_gain, gain)
+        accepted = accepted | fits
+        if bool(accepted.all()):
+            break
+        backtracks += ~accepted
+    actor.write(weights)
+    return UpdateStatistics(kl, gain, backtracks)
+
+
+def mean_surrogate(
+    distribution: ActionDistribution, batch: RolloutBatch, advantages: Float[Tensor, "learners rows"]
+) -> Float[Tensor, " learners"]:
+    """L = E[π(a|s)/π_old(a|s) Â] over each learner's batch."""
+    return (policy_ratio(distribution.log_prob(batch.actions), batch.log_probs) * advantages).mean(1)
+
+
+def mean_kl(old: ActionDistribution, new: ActionDistribution) -> Float[Tensor, " learners"]:
+    """E KL(π_old(·|s) ‖ π_new(·|s)) over each learner's states."""
+    if isinstance(old, Categorical) and isinstance(new, Categorical):
+        return old.kl(new).mean(1)
+    if isinstance(old, DiagonalGaussian) and isinstance(new, DiagonalGaussian):
+        return old.kl(new).mean(1)
+    raise ValueError(f"both distributions must be of one kind; got {type(old).__name__} and {type(new).__name__}")
+
+
+def detach_distribution(distribution: ActionDistribution) -> ActionDistribution:
+    """A constant copy, independent of later changes of the weights."""
+    if isinstance(distribution, Categorical):
+        return Categorical(distribution.logits.detach().clone())
+    return DiagonalGaussian(distribution.mean.detach().clone(), distribution.log_std.detach().clone())

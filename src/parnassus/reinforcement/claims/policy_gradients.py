@@ -1,0 +1,277 @@
+"""Claims about REINFORCE, baselines and actor-critic methods (book secs. 18.4, 18.5)."""
+
+import torch
+from torch import Tensor
+
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
+from parnassus.reinforcement.claims.random_processes import DISCOUNT, make_generator, random_process
+from parnassus.reinforcement.experience.generalised_advantage import generalised_advantages, td_errors
+from parnassus.reinforcement.tabular.expected_advantage import expected_advantages
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+from parnassus.reinforcement.tabular.policy_gradient import (
+    expected_return,
+    mean_and_variance,
+    optimal_baseline,
+    policy_gradient,
+    reinforce_estimates,
+    return_weights,
+    softmax_policy,
+)
+from parnassus.reinforcement.tabular.rollout import Rollout, rollout
+from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
+from parnassus.reinforcement.textbook.cat import ACTIONS, MOODS, cat_decisions
+
+HORIZON = 3
+
+
+def small_problem() -> tuple[Trajectories, Tensor, Tensor, Tensor]:
+    """All paths of three steps in a small process; logits, policy and ∇J by finite differences."""
+    process, start = random_process(), torch.tensor([0.7, 0.3], dtype=torch.float64)
+    paths = enumerate_trajectories(process, start, HORIZON)
+    logits = torch.randn(2, 2, generator=make_generator(1), dtype=torch.float64)
+    gradient, step = torch.zeros_like(logits), 1e-5
+    for entry in range(4):
+        shift = step * torch.eye(4, dtype=torch.float64)[entry].view(2, 2)
+        above, below = (_return(paths, process, logits + sign * shift) for sign in (1, -1))
+        gradient.view(-1)[entry] = (above - below) / (2 * step)
+    return paths, logits, softmax_policy(logits, process.allowed), gradient
+
+
+def _return(paths: Trajectories, process: MarkovDecisionProcess, logits: Tensor) -> Tensor:
+    return paths.probabilities(softmax_policy(logits, process.allowed)) @ paths.returns(DISCOUNT)[:, 0]
+
+
+def powers(paths: Trajectories) -> Tensor:
+    return DISCOUNT ** torch.arange(paths.actions.shape[1], dtype=torch.float64)
+
+
+@claim("B18.4-1")
+def reinforce_is_unbiased() -> Evidence:
+    """Over all 128 paths of a small process the mean of Σ_t γ^t G_t ∇log π is ∇J (book eqs. 18.9-18.10)."""
+    paths, logits, policy, gradient = small_problem()
+    probabilities = paths.probabilities(policy)
+    mean, _ = mean_and_variance(probabilities, reinforce_estimates(paths, policy, return_weights(paths, DISCOUNT)))
+    leaf = logits.clone().requires_grad_()
+    (by_autograd,) = torch.autograd.grad(_return(paths, random_process(), leaf), leaf)
+    regrouped = powers(paths) * paths.rewards  # Σ_t Σ_{k≥t} γ^k r_k ∇log π(a_t|s_t)
+    regrouped_mean, _ = mean_and_variance(
+        probabilities, reinforce_estimates(paths, policy, regrouped.flip(1).cumsum(1).flip(1))
+    )
+    return all_of(
+        probabilities_sum_to_one=close(probabilities.sum(), 1.0, atol=1e-14),
+        finite_differences=close(mean, gradient, atol=1e-9),
+        autograd=close(mean, by_autograd, atol=1e-14),
+        regrouped=close(regrouped_mean, mean, atol=1e-14),
+    )
+
+
+@claim("B18.4-1")
+def the_policy_gradient_theorem_is_exact() -> Evidence:
+    """∂J/∂θ(s, a) = d(s) π(a|s) A(s, a) equals the derivative through Bellman's equations (book eq. 18.9)."""
+    gaps = []
+    for process in (random_process(6, 4, seed=3), cat_decisions(0.9)):
+        logits = torch.randn(
+            process.states, process.actions, generator=make_generator(4), dtype=torch.float64
+        ).requires_grad_()
+        start = process.uniform_policy().new_full((process.states,), 1 / process.states)
+        policy = softmax_policy(logits, process.allowed)
+        (by_autograd,) = torch.autograd.grad(expected_return(process, policy, start), logits)
+        gaps.append((policy_gradient(process, policy.detach(), start) - by_autograd).abs().max())
+    return close(torch.stack(gaps), 0.0, atol=1e-12)
+
+
+@claim("B18.4-1")
+def gradient_ascent_finds_the_optimal_policy() -> Evidence:
+    """Gradient ascent on J increases the return at every step, up to the optimum (book eq. 18.10)."""
+    process, relaxed, talk = cat_decisions(0.9), MOODS.index("relaxed"), ACTIONS.index("talk")
+    start = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
+    logits, returns = torch.zeros(6, 3, dtype=torch.float64), []
+    for _ in range(60):
+        policy = softmax_policy(logits, process.allowed)
+        returns.append(expected_return(process, policy, start))
+        logits = logits + policy_gradient(process, policy, start)
+    return all_of(
+        increments=greater_equal(torch.stack(returns).diff(), 0.0),
+        probability_of_talking=greater_equal(softmax_policy(logits, process.allowed)[relaxed, talk], 0.97),
+    )
+
+
+@erratum("B18.4-1", printed="G_t = Σ_{k>t} γ^{k−t−1} r_k with r_t after a_t", right="G_t = Σ_{k≥t} γ^{k−t} r_k")
+def the_printed_return_omits_the_reward_of_the_action() -> Correction:
+    """With s_0, a_0, r_0, s_1, … the return must begin at r_t; from r_{t+1} on it gives another gradient."""
+    paths, _, policy, gradient = small_problem()
+    probabilities = paths.probabilities(policy)
+    later = torch.cat([paths.returns(DISCOUNT)[:, 1:], torch.zeros(len(paths.rewards), 1).double()], 1)
+    printed, _ = mean_and_variance(probabilities, reinforce_estimates(paths, policy, powers(paths) * later))
+    right, _ = mean_and_variance(probabilities, reinforce_estimates(paths, policy, return_weights(paths, DISCOUNT)))
+    return Correction(printed=close(printed, gradient, atol=1e-2), corrected=close(right, gradient, atol=1e-9))
+
+
+@erratum("B18.4-1", printed="∇J = E[γ^t G_t ∇log π(a_t|s_t)]", right="∇J = E[Σ_t γ^t G_t ∇log π(a_t|s_t)]")
+def the_printed_theorem_omits_the_sum_over_time() -> Correction:
+    """No single t gives the gradient: the sum over t belongs inside the expectation (book eq. 18.9)."""
+    paths, _, policy, gradient = small_problem()
+    probabilities, weights = paths.probabilities(policy), return_weights(paths, DISCOUNT)
+    single_terms = [
+        mean_and_variance(probabilities, reinforce_estimates(paths, policy, weights * torch.eye(HORIZON).double()[t]))[
+            0
+        ]
+        for t in range(HORIZON)
+    ]
+    nearest = min(single_terms, key=lambda part: float((part - gradient).abs().max()))
+    return Correction(
+        printed=close(nearest, gradient, atol=1e-2),
+        corrected=close(torch.stack(single_terms).sum(0), gradient, atol=1e-9),
+    )
+
+
+@claim("B18.4-2")
+def baselines_are_unbiased_and_can_reduce_the_variance() -> Evidence:
+    """Any b(s) has bias 0; V(s) and the optimal b(s) reduce the variance (book sec. 18.4)."""
+    paths, _, policy, gradient = small_problem()
+    probabilities, before = paths.probabilities(policy), paths.states[:, :-1]
+    optimal = optimal_baseline(paths, policy, DISCOUNT)
+    value = random_process().values_of(policy) * (1 - DISCOUNT**HORIZON)
+    baselines: dict[str, Tensor | float] = {
+        "none": 0.0,
+        "value": value[before],
+        "optimal": optimal[before],
+        "bad": torch.tensor([5.0, -7.0])[before],
+    }
+    moments = {
+        name: mean_and_variance(
+            probabilities, reinforce_estimates(paths, policy, return_weights(paths, DISCOUNT, baseline))
+        )
+        for name, baseline in baselines.items()
+    }
+    perturbed = [
+        mean_and_variance(
+            probabilities, reinforce_estimates(paths, policy, return_weights(paths, DISCOUNT, (optimal + e)[before]))
+        )[1]
+        for e in torch.tensor([[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], dtype=torch.float64)
+    ]
+    return all_of(
+        bias=close(torch.stack([mean for mean, _ in moments.values()]), gradient, atol=1e-8),
+        variance_with_values=less_equal(moments["value"][1] / moments["none"][1], 0.95),
+        variance_with_the_optimum=less_equal(moments["optimal"][1], moments["value"][1]),
+        variance_near_the_optimum=greater_equal(torch.stack(perturbed), moments["optimal"][1]),
+        variance_with_a_bad_baseline=greater_equal(moments["bad"][1] / moments["none"][1], 5.0),
+    )
+
+
+@claim("B18.4-2")
+def action_dependent_baselines_are_biased() -> Evidence:
+    """With b(s, a) = Q(s, a) the expected gradient is 0 (book sec. 18.4)."""
+    paths, _, policy, gradient = small_problem()
+    probabilities, weights = paths.probabilities(policy), return_weights(paths, DISCOUNT)
+    baseline = (weights * probabilities[:, None]).new_zeros(weights.shape)
+    key = torch.stack([paths.states[:, :-1], paths.actions], -1)
+    for t in range(HORIZON):  # E[γ^t G_t | s_t, a_t], exactly
+        for s in range(2):
+            for a in range(2):
+                here = (key[:, t] == torch.tensor([s, a])).all(-1)
+                baseline[here, t] = (probabilities[here] @ weights[here, t]) / probabilities[here].sum()
+    mean, _ = mean_and_variance(probabilities, reinforce_estimates(paths, policy, weights - baseline))
+    return all_of(mean=close(mean, 0.0, atol=1e-12), true_gradient=greater_equal(gradient.abs().max(), 0.05))
+
+
+@claim("B18.5-1")
+def the_expected_td_error_is_the_advantage() -> Evidence:
+    """With v = V^π, E[δ | s, a] = A(s, a); and E[Σ_t γ^t δ_t ∇log π] = ∇J (book eqs. 18.11-18.12)."""
+    process = random_process(4, 3, seed=5)
+    policy = softmax_policy(torch.randn(4, 3, generator=make_generator(6), dtype=torch.float64), process.allowed)
+    values = process.values_of(policy)
+    shape = process.transition.shape
+    errors = td_errors(
+        process.reward,
+        values[:, None, None].expand(shape),
+        values.expand(shape),
+        torch.zeros(shape, dtype=torch.bool),
+        gamma=DISCOUNT,
+    )
+    mean = (process.transition * errors).sum(-1)
+    start = torch.full((4,), 0.25, dtype=torch.float64)
+    actor = process.occupancy(policy, start)[:, None] * policy * (mean - (policy * mean).sum(-1, keepdim=True))
+    return all_of(
+        advantage=close(mean, process.advantages_of(policy), atol=1e-12),
+        actor=close(actor, policy_gradient(process, policy, start), atol=1e-12),
+    )
+
+
+@claim("B18.5-1")
+def the_critic_uses_a_semi_gradient() -> Evidence:
+    """With the target detached ∇½δ² = −δ ∇v(s); the full gradient differs (book eq. 18.12)."""
+    features = torch.randn(2, 32, 5, generator=make_generator(), dtype=torch.float64)
+    weights = torch.randn(5, generator=make_generator(1), dtype=torch.float64).requires_grad_()
+    rewards, not_terminal = (
+        torch.randn(32, generator=make_generator(2), dtype=torch.float64),
+        torch.zeros(32, dtype=torch.bool),
+    )
+    here, there = (each @ weights for each in features)
+    delta = td_errors(rewards, here, there, not_terminal, gamma=DISCOUNT)
+    held = td_errors(rewards, here, there.detach(), not_terminal, gamma=DISCOUNT)
+    (semi,) = torch.autograd.grad(held.square().mean() / 2, weights, retain_graph=True)
+    (full,) = torch.autograd.grad(delta.square().mean() / 2, weights)
+    by_hand = -(delta.detach()[:, None] * features[0]).mean(0)
+    return all_of(
+        semi_gradient=close(semi, by_hand, atol=1e-14),
+        full_gradient_differs=greater_equal((full - by_hand).abs().max(), 0.05),
+    )
+
+
+def sample_rollout(process: MarkovDecisionProcess, policy: Tensor, envs: int) -> Rollout:
+    start = torch.zeros(process.states, dtype=torch.float64)
+    start[0] = 1
+    return rollout(process, policy, start, steps=60, n_envs=envs, generator=make_generator())
+
+
+@claim("B18.5-1")
+def lambda_trades_bias_for_variance() -> Evidence:
+    """With a wrong critic the bias falls to 0 as λ → 1 and the variance grows (Schulman et al. 2016)."""
+    process = random_process(4, 3, seed=7)
+    policy = process.uniform_policy()
+    values = process.values_of(policy)
+    wrong = torch.zeros_like(values)  # an untrained critic
+    seen = sample_rollout(process, policy, 4_000)
+    bias, variance, sampled = [], [], []
+    for decay in (0.0, 0.5, 0.9, 1.0):
+        expected = expected_advantages(process, policy, wrong, decay)
+        bias.append((expected + wrong[:, None] - process.q_values(values)).abs().max())
+        estimate = generalised_advantages(
+            seen.rewards,
+            wrong[seen.states],
+            wrong[seen.next_states],
+            seen.terminated,
+            seen.truncated,
+            gamma=DISCOUNT,
+            gae_lambda=decay,
+        )[0]
+        variance.append(estimate.var())
+        first = [estimate[seen.actions[0] == a].mean() - expected[0, a] for a in range(3)]
+        sampled.append(torch.stack(first).abs().max())
+    return all_of(
+        bias_falls=less_equal(torch.stack(bias).diff(), 0.0),
+        unbiased_at_lambda_one=close(bias[-1], 0.0, atol=1e-12),
+        variance_grows=greater_equal(torch.stack(variance).diff(), 0.0),
+        samples_match_the_expectation=less_equal(torch.stack(sampled), 0.25),
+        unbiased_with_the_true_critic=close(
+            expected_advantages(process, policy, values, 0.3), process.advantages_of(policy), atol=1e-12
+        ),
+    )
+
+
+@erratum("B18.5-1", printed="δ = r + γ v(s′) − v(s) at every step", right="δ = r − v(s) where the episode ends")
+def td_errors_must_mask_terminal_states() -> Correction:
+    """A nonzero critic at a terminal state changes δ there, unless the end is masked (book sec. 18.5)."""
+    process = cat_decisions(0.9)
+    policy = process.uniform_policy()
+    values = process.values_of(policy)
+    unmasked = values.clone()
+    unmasked[-1] = 3.0  # never trained
+    relaxed, stroke, asleep = MOODS.index("relaxed"), ACTIONS.index("stroke"), MOODS.index("sleeping")
+    advantage = process.advantages_of(policy)[relaxed, stroke]
+    reward, over = process.reward[relaxed, stroke, asleep], process.terminal[asleep]
+    printed, right = (
+        td_errors(reward, unmasked[relaxed], unmasked[asleep], end, gamma=0.9) for end in (torch.zeros_like(over), over)
+    )
+    return Correction(printed=close(printed, advantage, atol=1e-6), corrected=close(right, advantage, atol=1e-12))

@@ -1,0 +1,233 @@
+"""Claims about tabular Q-learning, SARSA and their relatives (book sec. 18.3)."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
+from parnassus.reinforcement.agents.q_learning_targets import half_squared_error, q_targets, values_of_actions
+from parnassus.reinforcement.claims.random_processes import make_generator
+from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
+from parnassus.reinforcement.tabular.control import expected_sarsa_value, q_learning_value, sarsa_value, td_control
+from parnassus.reinforcement.tabular.double_q_learning import double_q_learning
+from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearners
+from parnassus.reinforcement.tabular.exploration import add_exploration, epsilon_greedy_policy
+from parnassus.reinforcement.tabular.grid_world import CLIFF, CORNER, GridWorld
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+from parnassus.reinforcement.tabular.planning import policy_iteration
+from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
+from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
+from parnassus.reinforcement.textbook.cat import AWAKE, cat_decisions
+
+
+def rms_error(process: MarkovDecisionProcess, q: Tensor, exact: Tensor) -> Tensor:
+    """Root mean square error of the tables over allowed actions in non-terminal states."""
+    there = process.allowed & ~process.terminal[:, None]
+    return (q - exact)[:, there].square().mean().sqrt()
+
+
+@claim("B18.3-1")
+def epsilon_greedy_probabilities() -> Evidence:
+    """The greedy action has 1 − ε + ε/|A|, others ε/|A|; ties share equally; actions not allowed have 0."""
+    q = torch.tensor([[1.0, 3.0, 2.0, 0.0], [2.0, 2.0, 1.0, 0.0]], dtype=torch.float64)
+    policy = epsilon_greedy_policy(q, 0.2)
+    allowed = torch.tensor([[True, False, True, True], [True, True, False, False]])
+    fewer = epsilon_greedy_policy(q, 0.2, allowed)
+    drawn = torch.bincount(sample_categorical(policy[:1].expand(100_000, -1), make_generator()), minlength=4) / 100_000
+    return all_of(
+        greedy_and_others=close(policy[0], torch.tensor([0.05, 0.85, 0.05, 0.05]).double(), atol=1e-7),
+        ties=close(policy[1], torch.tensor([0.45, 0.45, 0.05, 0.05]).double(), atol=1e-7),
+        only_allowed=close(fewer[0], torch.tensor([0.2 / 3, 0, 0.8 + 0.2 / 3, 0.2 / 3]).double(), atol=1e-7),
+        sampled_frequencies=close(drawn, policy[0], atol=0.005),
+        without_exploration=close(epsilon_greedy_policy(q[:1], 0.0)[0].double(), torch.tensor([0.0, 1, 0, 0]).double()),
+    )
+
+
+@claim("B18.3-2")
+def q_learning_converges_to_the_optimal_values() -> Evidence:
+    """With step sizes α_n = n^(−p) the error decays as n^(−p/2), on the cat and on a grid (book eq. 18.6)."""
+    cat, grid = cat_decisions(0.9), GridWorld(CORNER, discount=0.9).process
+    parts: dict[str, Evidence] = {}
+    for name, process, max_error in (("cat", cat, 1.0), ("grid", grid, 0.03)):
+        exact, sweeps = policy_iteration(process).q, (300, 600, 1_200)
+        learn = partial(synchronous_q_learning, process, num_learners=50)
+        tables = [
+            learn(sweeps=count, step_size=polynomial_step_size(0.6), generator=make_generator()) for count in sweeps
+        ]
+        errors = [rms_error(process, q, exact) for q in tables]
+        constant = learn(sweeps=400, step_size=constant_step_size(0.2), generator=make_generator())
+        parts |= {
+            f"{name}_decay_rate": rate(torch.tensor(sweeps), torch.stack(errors), -0.3, atol=0.1),
+            f"{name}_final_error": less_equal(errors[-1], max_error),
+            f"{name}_error_with_constant_steps": greater_equal(
+                rms_error(process, constant, exact), 2.5 * float(errors[-1])
+            ),
+        }
+        if process is cat:
+            parts["cat_mean_over_learners"] = close(tables[-1].mean(0)[cat.allowed], exact[cat.allowed], atol=0.4)
+    return all_of(**parts)
+
+
+@claim("B18.3-2")
+def q_learning_from_trajectories_converges() -> Evidence:
+    """ε-greedy Q-learning finds talking optimal too; terminal values stay 0 (book eq. 18.6)."""
+    process = cat_decisions(0.9)
+    exact = policy_iteration(process).q
+    learners = partial(
+        TabularLearners, process, AWAKE, epsilon=0.5, step_size=polynomial_step_size(0.6), num_learners=400
+    )
+    tables = [
+        td_control(learners(steps=steps, generator=make_generator()), q_learning_value).q for steps in (100, 400, 1_600)
+    ]
+    errors = torch.stack([rms_error(process, q, exact) for q in tables])
+    return all_of(
+        error_ratios=less_equal(errors[1:] / errors[:-1], 0.75),
+        learners_that_talk=greater_equal((tables[-1][:, 3, 1] > tables[-1][:, 3, 2]).double().mean(), 0.95),
+        value_of_stroking=close(tables[-1][:, 3, 2], 2.0, atol=1e-12),
+        terminal_values=close(tables[-1][:, -1], 0.0),
+    )
+
+
+@claim("B18.3-2")
+def sarsa_is_on_policy_and_q_learning_off_policy() -> Evidence:
+    """With a uniform policy SARSA finds Q^π and Q-learning Q*; expected SARSA varies less than SARSA."""
+    world = GridWorld("..G", step_reward=-0.1, slip=0.0, discount=0.9)
+    process = world.process
+    on_policy = process.q_values(process.values_of(process.uniform_policy()))
+    best = policy_iteration(process).q
+    learners = partial(
+        TabularLearners,
+        process,
+        world.start,
+        epsilon=1.0,
+        steps=800,
+        step_size=polynomial_step_size(0.6),
+        num_learners=100,
+    )
+    sarsa, expected, greedy = (
+        td_control(learners(generator=make_generator()), worth).q
+        for worth in (sarsa_value, expected_sarsa_value, q_learning_value)
+    )
+    there = ~process.terminal
+    return all_of(
+        sarsa=close(sarsa.mean(0)[there], on_policy[there], atol=0.03),
+        expected_sarsa=close(expected.mean(0)[there], on_policy[there], atol=0.03),
+        q_learning=close(greedy.mean(0)[there], best[there], atol=0.03),
+        difference_of_the_values=greater_equal((best - on_policy)[0].min(), 0.5),
+        variance_ratio=less_equal(expected.var(0)[there].mean() / sarsa.var(0)[there].mean(), 0.8),
+    )
+
+
+@claim("B18.3-2")
+def the_best_path_at_the_cliff_depends_on_exploration() -> Evidence:
+    """With ε = 0.1 SARSA's path, a row higher, returns −20.7, and Q-learning's along the edge −45.8."""
+    world = GridWorld(CLIFF, step_reward=-1.0, slip=0.0, rewards={"G": 0.0, "C": -99.0})
+    exploring = add_exploration(world.process, 0.1)
+    edge, safe = (policy_iteration(process).policy for process in (world.process, exploring))
+    greedy_returns, exploring_returns = (
+        [float(process.values_of(policy) @ world.start) for policy in (edge, safe)]
+        for process in (world.process, exploring)
+    )
+    middle = world.state(2, 5)  # on the edge path; the safe path goes up here
+    return all_of(
+        edge_path=close(greedy_returns[0], -13.0, atol=1e-9),
+        safe_path=close(greedy_returns[1], -15.0, atol=1e-9),
+        safe_path_while_exploring=close(exploring_returns[1], -20.71, atol=5e-3),
+        edge_path_while_exploring=close(exploring_returns[0], -45.80, atol=5e-3),
+        edge_action=close(edge[middle], torch.tensor([0.0, 1, 0, 0]).double()),
+        safe_action=close(safe[middle], torch.tensor([1.0, 0, 0, 0]).double()),
+    )
+
+
+def overestimation_process(actions: int) -> tuple[MarkovDecisionProcess, Tensor]:
+    """Terminate with reward 0, or go on to equivalent actions with reward +0.9 or −1.1: −0.1 on average."""
+    here, there, good, bad = range(4)
+    transition = torch.zeros(4, actions, 4, dtype=torch.float64)
+    transition[:, :, bad] = 1
+    transition[here, 0], transition[here, 1] = torch.eye(4).double()[[bad, there]]
+    transition[there, :, good] = transition[there, :, bad] = 0.5
+    reward = torch.zeros(4, actions, 4, dtype=torch.float64)
+    reward[there, :, good], reward[there, :, bad] = 0.9, -1.1
+    allowed = torch.ones(4, actions, dtype=torch.bool)
+    allowed[here, 2:] = False
+    terminal = torch.tensor([False, False, True, True])
+    return MarkovDecisionProcess(transition, reward, 1.0, terminal, allowed), torch.eye(4).double()[here]
+
+
+@claim("B18.3-2")
+def double_q_learning_reduces_overestimation() -> Evidence:
+    """Q-learning overestimates the maximum over ten actions of mean −0.1, double Q-learning less."""
+    process, start = overestimation_process(10)
+    learners = partial(
+        TabularLearners, process, start, steps=400, epsilon=0.1, step_size=constant_step_size(0.1), num_learners=400
+    )
+    single = td_control(learners(generator=make_generator()), q_learning_value)
+    double = double_q_learning(learners(generator=make_generator()))
+    frequencies = [float((each.rewards != 0).sum() / each.ended.sum()) for each in (single, double)]
+    return all_of(
+        true_value=close(policy_iteration(process).q[0, 1], -0.1, atol=1e-12),
+        q_learning=greater_equal(frequencies[0], 0.3),
+        double_q_learning=less_equal(frequencies[1], frequencies[0] - 0.1),
+        difference_of_the_estimates=greater_equal(single.q[:, 0, 1].mean() - double.q[:, 0, 1].mean(), 0.02),
+    )
+
+
+def batch(seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """64 random transitions: states, actions, rewards, next states and ends."""
+    chance = make_generator(seed)
+    states, following = torch.randint(5, (2, 64), generator=chance)
+    actions = torch.randint(3, (64,), generator=chance)
+    rewards = torch.randn(64, generator=chance, dtype=torch.float64)
+    return states, actions, rewards, following, torch.rand(64, generator=chance) < 0.2
+
+
+def network(seed: int) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).double()
+
+
+@erratum("B18.3-3", printed="∇L = E[(target − Q) ∇Q]", right="∇L = −E[(target − Q) ∇Q]")
+def the_gradient_of_the_loss_has_a_minus() -> Correction:
+    """With the printed sign gradient descent increases the loss (book eq. 18.8)."""
+    states, actions, rewards, following, terminated = batch()
+    one_hot, online, held = torch.eye(5).double(), network(0), network(1)
+    q = values_of_actions(online(one_hot[states]), actions)
+    target = q_targets(rewards, held(one_hot[following]), terminated, gamma=0.9)
+    parameters = list(online.parameters())
+    gradient = torch.autograd.grad(half_squared_error(q, target), parameters, retain_graph=True)
+    weighted = torch.autograd.grad(((target - q).detach() * q).mean(), parameters)
+    ours, printed = (torch.cat([part.flatten() for part in parts]) for parts in (gradient, weighted))
+    return Correction(printed=close(printed, ours, rtol=1e-9, atol=1e-12), corrected=close(-printed, ours, atol=1e-12))
+
+
+@claim("B18.3-3")
+def one_hot_features_recover_tabular_q_learning() -> Evidence:
+    """With one-hot features a gradient step on one transition is the tabular update (book eq. 18.6)."""
+    states, actions, rewards, following, terminated = batch()
+    table = torch.randn(5, 3, generator=make_generator(1), dtype=torch.float64).requires_grad_()
+    gaps = []
+    for s, a, r, t, end in zip(states, actions, rewards, following, terminated, strict=True):
+        target = q_targets(r[None], table[t][None], end[None], gamma=0.9)
+        (gradient,) = torch.autograd.grad(half_squared_error(values_of_actions(table[s][None], a[None]), target), table)
+        stepped = table.detach() - 0.3 * gradient
+        ruled = table.detach().clone()
+        ahead = 0.0 if end else 0.9 * ruled[t].max()
+        ruled[s, a] += 0.3 * (r + ahead - ruled[s, a])
+        gaps.append((stepped - ruled).abs().max())
+    return close(torch.stack(gaps), 0.0, atol=1e-15)
+
+
+@erratum("B18.3-3", printed="target r + γ max Q(s′, a′) at every step", right="target r where the episode ends")
+def the_target_at_terminal_states_is_the_reward() -> Correction:
+    """Bootstrapping from a terminal state, whose entry is never updated, changes Q-learning's fixed point."""
+    process = cat_decisions(0.9)
+    exact = policy_iteration(process).q
+    stroke = exact[3, 2]
+    after = torch.full((1, 3), 1.0, dtype=torch.float64)  # a random initialisation, never updated
+    reward = torch.tensor([2.0], dtype=torch.float64)
+    not_terminal, terminal = torch.tensor([False]), torch.tensor([True])
+    return Correction(
+        printed=close(q_targets(reward, after, not_terminal, gamma=0.9)[0], stroke, atol=1e-6),
+        corrected=close(q_targets(reward, after, terminal, gamma=0.9)[0], stroke, atol=1e-12),
+    )

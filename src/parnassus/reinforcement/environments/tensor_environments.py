@@ -1,0 +1,91 @@
+"""Environments in tensors: thousands of copies step at once, on any device (book sec. 18.1)."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, cast, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor
+
+from parnassus.reinforcement.environments.interface import Actions, Continuous, Step
+
+
+class PhysicsStep(NamedTuple):
+    """Next states, rewards and whether the episodes terminated."""
+
+    state: Float[Tensor, "envs state"]
+    reward: Float[Tensor, " envs"]
+    terminated: Bool[Tensor, " envs"]
+
+
+@runtime_checkable
+class Physics(Protocol):
+    """The dynamics of an environment for many copies at once: initial states, observations, transitions.
+
+    States are float64, as in gymnasium, whose values the dynamics must reproduce.
+    """
+
+    @property
+    def features(self) -> int: ...
+
+    @property
+    def actions(self) -> Actions: ...
+
+    @property
+    def max_episode_steps(self) -> int: ...
+
+    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs state"]: ...
+
+    def observe(self, state: Float[Tensor, "envs state"]) -> Float[Tensor, "envs features"]: ...
+
+    def move(self, state: Float[Tensor, "envs state"], action: Shaped[Tensor, "envs *action"]) -> PhysicsStep: ...
+
+
+class TensorEnvironments:
+    """Copies of an environment in tensors, reset at the end of an episode or its time limit.
+
+    Initial states are drawn from torch's generator, so that results are reproducible by its seed.
+    """
+
+    def __init__(self, physics: Physics, n_envs: int, *, device: torch.device | str = "cpu") -> None:
+        if n_envs < 1:
+            raise ValueError(f"n_envs must be at least 1; got n_envs={n_envs}")
+        self.physics, self.n_envs, self.device = physics, n_envs, torch.device(device)
+        self.features, self.actions = physics.features, physics.actions
+        self.max_episode_steps = physics.max_episode_steps
+        self.state = torch.zeros(0, dtype=torch.float64)
+        self.age = torch.zeros(0, dtype=torch.int64)
+
+    def reset(self) -> Float[Tensor, "envs features"]:
+        """Start new episodes everywhere; the first observations."""
+        self.state = self.physics.start(self.n_envs, self.device)
+        self.age = torch.zeros(self.n_envs, dtype=torch.int64, device=self.device)
+        return self.physics.observe(self.state).float()
+
+    def step(self, action: Shaped[Tensor, "envs *action"]) -> Step:
+        """One action in every environment."""
+        state, reward, terminated = self.physics.move(self.state, _clip(action, self.actions))
+        self.age += 1
+        truncated = (self.age >= self.max_episode_steps) & ~terminated
+        next_observations = observation = self.physics.observe(state).float()
+        ended = terminated | truncated
+        if self.device.type != "cpu" or bool(ended.any()):
+            state = torch.where(ended[:, None], self.physics.start(self.n_envs, self.device), state)
+            self.age = self.age.masked_fill(ended, 0)
+            observation = self.physics.observe(state).float()
+        self.state = state
+        return Step(observation, reward.float(), terminated, truncated, next_observations)
+
+    def state_dict(self) -> dict[str, object]:
+        return {"state": self.state.clone(), "age": self.age.clone()}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        self.state = cast("Tensor", state["state"]).to(self.device)
+        self.age = cast("Tensor", state["age"]).to(self.device)
+
+
+def _clip(action: Tensor, actions: Actions) -> Tensor:
+    if not isinstance(actions, Continuous):
+        return action
+    low, high = (torch.tensor(bound, dtype=action.dtype, device=action.device) for bound in (actions.low, actions.high))
+    return action.clamp(low, high)

@@ -1,0 +1,1 @@
+"""Evaluation of trained agents: episode returns, reward thresholds and confidence intervals."""

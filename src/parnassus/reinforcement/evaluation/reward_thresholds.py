@@ -1,0 +1,26 @@
+"""Mean returns at which gymnasium counts an environment as solved."""
+
+from parnassus.reinforcement.environments.gymnasium_serial import make_gymnasium
+from parnassus.reinforcement.environments.interface import BrokenEnvironmentError
+
+REWARD_THRESHOLDS: dict[str, float | None] = {
+    "Acrobot-v1": -100.0,
+    "CartPole-v1": 475.0,
+    "LunarLander-v3": 200.0,
+    "MountainCar-v0": -110.0,
+    "Pendulum-v1": None,
+}
+"""Thresholds of the mean return of a hundred episodes, known here without gymnasium."""
+
+
+def reward_threshold(name: str) -> float | None:
+    """The mean return at which the environment counts as solved; None where gymnasium defines none."""
+    if name in REWARD_THRESHOLDS:
+        return REWARD_THRESHOLDS[name]
+    try:
+        environment = make_gymnasium(name)
+    except BrokenEnvironmentError:  # not an environment of gymnasium
+        return None
+    environment.close()
+    threshold = environment.spec.reward_threshold if environment.spec is not None else None
+    return None if threshold is None else float(threshold)

@@ -1,0 +1,1 @@
+"""Collected experience: rollouts, returns, advantages, transitions and replay buffers."""

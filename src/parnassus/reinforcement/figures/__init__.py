@@ -1,0 +1,1 @@
+"""Figures of environments, grid worlds, state graphs and training runs."""

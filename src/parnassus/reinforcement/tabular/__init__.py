@@ -1,0 +1,1 @@
+"""Finite Markov processes as tables: planning, prediction, control and exact policy gradients."""

@@ -1,0 +1,29 @@
+"""Double Q-learning: select with one table, evaluate with the other (van Hasselt 2010)."""
+
+import torch
+
+from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
+from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningRecord, TabularLearners
+
+
+def double_q_learning(learners: TabularLearners) -> LearningRecord:
+    """Two tables, one of which is updated at random at every step; the result is their mean.
+
+        Q₁(s, a) ← Q₁(s, a) + α (r + γ Q₂(s', argmax_a Q₁(s', a)) − Q₁(s, a)), or the same with 1 and 2 exchanged
+
+    max_a Q(s', a) of one noisy table is biased upwards: E max ≥ max E. The other table's value of the selected action
+    is not. The policy is ε-greedy in Q₁ + Q₂.
+    """
+    process, row, state = learners.process, learners.row, learners.starts[0]
+    q = torch.stack([learners.zeros(), learners.zeros()])
+    visits = torch.zeros_like(q)
+    coins = sample_categorical(q.new_full((learners.rewards.numel(), 2), 0.5), learners.generator)
+    for step, coin in enumerate(coins.view_as(learners.rewards)):
+        policy = learners.policy(learners.q_of_state(q.mean(0), state), state)
+        action = sample_categorical(policy, learners.generator)
+        reward, over, following = learners.step(step, state, action)
+        selecting = q[coin, row, following].masked_fill(~process.allowed[following], -torch.inf)
+        ahead = q[1 - coin, row, following, selecting.argmax(-1)].masked_fill(over, 0)
+        learners.update(q, visits, (coin, row, state, action), reward + process.discount * ahead)
+        state = following
+    return learners.record(q.mean(0))

@@ -1,0 +1,87 @@
+"""Policy gradients of a tabular softmax policy: exact, and their REINFORCE estimates (book sec. 18.4)."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional
+
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+from parnassus.reinforcement.tabular.trajectories import Trajectories
+
+
+def softmax_policy(
+    logits: Float[Tensor, "*batch states actions"], allowed: Bool[Tensor, "states actions"]
+) -> Float[Tensor, "*batch states actions"]:
+    """π_θ(a|s) = exp θ(s, a) / Σ_b exp θ(s, b) over the allowed actions; over all where none is allowed."""
+    among = allowed | ~allowed.any(-1, keepdim=True)
+    return logits.masked_fill(~among, -torch.inf).softmax(-1)
+
+
+def expected_return(
+    process: MarkovDecisionProcess, policy: Float[Tensor, "*batch states actions"], start: Float[Tensor, " states"]
+) -> Float[Tensor, "*batch"]:
+    """J(π) = Σ_s ρ(s) V^π(s), by solving Bellman's equations; differentiable in π."""
+    return process.values_of(policy) @ start
+
+
+def policy_gradient(
+    process: MarkovDecisionProcess, policy: Float[Tensor, "states actions"], start: Float[Tensor, " states"]
+) -> Float[Tensor, "states actions"]:
+    """∂J/∂θ(s, a) = d(s) π(a|s) A^π(s, a), the theorem for a softmax policy (book eq. 18.9).
+
+    d(s) = Σ_t γ^t P[s_t = s] contains the sum over t that the book's formula omits.
+    """
+    advantages = torch.where(policy > 0, process.advantages_of(policy), 0)
+    return process.occupancy(policy, start)[:, None] * policy * advantages
+
+
+def reinforce_estimates(
+    paths: Trajectories, policy: Float[Tensor, "states actions"], weights: Float[Tensor, "paths steps"]
+) -> Float[Tensor, "paths states actions"]:
+    """REINFORCE's gradient estimate from each path: Σ_t w_t ∇_θ log π_θ(a_t|s_t) (book eqs. 18.9-18.10).
+
+        ∂ log π_θ(a|s) / ∂θ(s, b) = [a = b] − π_θ(b|s)
+
+    With w_t = γ^t (G_t − b(s_t)) the expectation over paths is ∇J for any baseline b; see `return_weights`.
+    """
+    before = paths.states[:, :-1]
+    scores = functional.one_hot(paths.actions, policy.shape[1]) - policy[before]
+    scores = scores * (weights * paths.live)[..., None]
+    estimates = policy.new_zeros(len(paths.states), *policy.shape)
+    row = torch.arange(len(before), device=policy.device)[:, None].expand_as(before)
+    return estimates.index_put_((row, before), scores, accumulate=True)
+
+
+def return_weights(
+    paths: Trajectories, discount: float, baseline: Float[Tensor, "paths steps"] | float = 0.0
+) -> Float[Tensor, "paths steps"]:
+    """w_t = γ^t (G_t − b_t), where G_t includes r_t, the reward of a_t (book sec. 18.4, corrected)."""
+    steps = paths.actions.shape[1]
+    powers = discount ** torch.arange(steps, dtype=paths.rewards.dtype, device=paths.rewards.device)
+    return powers * (paths.returns(discount) - baseline)
+
+
+def mean_and_variance(
+    probabilities: Float[Tensor, " paths"], estimates: Float[Tensor, "paths states actions"]
+) -> tuple[Float[Tensor, "states actions"], Float[Tensor, ""]]:
+    """Exact mean of the estimate over all paths, and its total variance E‖g − E g‖²."""
+    mean = torch.einsum("p,psa->sa", probabilities, estimates)
+    return mean, probabilities @ (estimates - mean).square().sum((1, 2))
+
+
+def optimal_baseline(
+    paths: Trajectories, policy: Float[Tensor, "states actions"], discount: float
+) -> Float[Tensor, " states"]:
+    """The baseline b(s) of minimal variance (book sec. 18.4).
+
+        b(s) = E⟨g, h_s⟩ / E‖h_s‖²,   g = Σ_t γ^t G_t ∇log π,   h_s = Σ_t [s_t = s] γ^t ∇log π
+
+    Gradients of different states affect different rows of θ, so that each state has its own optimum. It is close to the
+    value V(s), but weights returns by the squared norm of the gradient.
+    """
+    probabilities = paths.probabilities(policy)
+    plain = reinforce_estimates(paths, policy, return_weights(paths, discount))
+    unit = reinforce_estimates(paths, policy, return_weights(paths, discount) - return_weights(paths, discount, 1.0))
+    together = torch.einsum("p,psa,psa->s", probabilities, plain, unit)
+    size = torch.einsum("p,psa,psa->s", probabilities, unit, unit)
+    return together / size.clamp(min=torch.finfo(size.dtype).tiny)

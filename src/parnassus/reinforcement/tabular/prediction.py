@@ -1,0 +1,71 @@
+"""Value prediction from sampled paths: Monte Carlo and TD(λ) (book sec. 18.2).
+
+Both are model-free: the transition matrix is used only to sample next states. Paths restart after an end.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.reinforcement.experience.generalised_advantage import require_lambda
+from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
+from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, require_positive
+from parnassus.reinforcement.tabular.step_sizes import StepSize
+
+
+def monte_carlo_values(
+    process: MarkovRewardProcess, num_paths: int, *, steps: int, generator: torch.Generator | None = None
+) -> tuple[Float[Tensor, " states"], Float[Tensor, " states"]]:
+    """Mean discounted return of `num_paths` sampled paths from each state, and its standard error.
+
+    Paths are truncated after `steps`; the neglected rest is at most γ^steps of the largest value.
+    """
+    if num_paths < 2:
+        raise ValueError(f"a standard error needs at least two paths; got num_paths={num_paths}")
+    states = len(process.reward)
+    current = torch.arange(states, device=process.reward.device).repeat_interleave(num_paths)
+    total = torch.zeros(states * num_paths, dtype=process.reward.dtype, device=process.reward.device)
+    for step in range(steps):
+        total += process.discount**step * process.reward[current]
+        current = sample_categorical(process.transition[current], generator)
+    returns = total.view(states, num_paths)
+    return returns.mean(1), returns.std(1) / num_paths**0.5
+
+
+def td_lambda(
+    process: MarkovRewardProcess,
+    start: Float[Tensor, " states"],
+    *,
+    steps: int,
+    step_size: StepSize,
+    trace_decay: float = 0.0,
+    num_learners: int = 1,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "{num_learners} states"]:
+    """TD(λ) with accumulating traces for independent learners, from V = 0 (Sutton 1988).
+
+        δ_t = r_t + γ V(s_{t+1}) − V(s_t)
+        e ← γλ e,  e(s_t) ← e(s_t) + 1,   V ← V + α δ_t e
+
+    `trace_decay` is λ: 0 bootstraps from the next state, 1 uses the rewards up to the end.
+    """
+    require_lambda(trace_decay)
+    require_positive("steps", steps)
+    require_positive("num_learners", num_learners)
+    row = torch.arange(num_learners, device=start.device)
+    values = torch.zeros(num_learners, len(start), dtype=process.reward.dtype, device=start.device)
+    trace, visits = torch.zeros_like(values), torch.zeros_like(values)
+    ends = process.ends
+    starts = sample_categorical(start.expand((steps + 1) * num_learners, -1), generator).view(steps + 1, num_learners)
+    now = starts[0]
+    for step in range(steps):
+        following = sample_categorical(process.transition[now], generator)
+        delta = process.reward[now] + process.discount * values[row, following] - values[row, now]
+        trace *= process.discount * trace_decay
+        trace[row, now] += 1
+        visits[row, now] += 1
+        values += (step_size(visits[row, now]) * delta)[:, None] * trace
+        over = ends[following]
+        trace[over] = 0
+        now = torch.where(over, starts[step + 1], following)
+    return values

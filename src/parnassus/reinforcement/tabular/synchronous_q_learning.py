@@ -1,0 +1,42 @@
+"""Synchronous Q-learning with a generative model: sweeps over all entries (book eq. 18.6).
+
+A trajectory visits rare states rarely. Where any state can be sampled from, one next state per entry updates the whole
+table, and the remaining errors are those of the update rule itself (Even-Dar and Mansour 2003).
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+from parnassus.reinforcement.tabular.markov_reward_process import require_positive
+from parnassus.reinforcement.tabular.step_sizes import StepSize
+
+
+def synchronous_q_learning(
+    process: MarkovDecisionProcess,
+    *,
+    sweeps: int,
+    step_size: StepSize,
+    num_learners: int = 1,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "{num_learners} states actions"]:
+    """Q ← Q + α_n (r(s, a, s') + γ max_b Q(s', b) − Q) for all s and a, with one s' sampled for each.
+
+    Q is initialised to 0 and stays 0 at terminal states; actions that are not allowed have −∞.
+    """
+    require_positive("sweeps", sweeps)
+    require_positive("num_learners", num_learners)
+    pairs = process.states * process.actions
+    transition = process.transition.reshape(1, pairs, process.states).expand(num_learners, -1, -1)
+    transition = transition.reshape(-1, process.states)
+    rewards = process.reward.reshape(pairs, process.states)
+    column = torch.arange(pairs, device=transition.device)
+    q = process.mask_q_values(transition.new_zeros(num_learners, process.states, process.actions))
+    for sweep in range(1, sweeps + 1):
+        following = sample_categorical(transition, generator).view(num_learners, pairs)
+        target = rewards[column, following] + process.discount * q.amax(-1).gather(1, following)
+        rate = step_size(target.new_full((1,), float(sweep)))
+        q = process.mask_q_values(q.lerp(target.view_as(q), rate))
+    return q

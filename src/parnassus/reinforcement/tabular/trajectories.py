@@ -1,0 +1,67 @@
+"""Enumeration of all episodes of a small process, for exact expectations (book sec. 18.4)."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.reinforcement.experience.returns import discounted_returns
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+from parnassus.reinforcement.tabular.markov_reward_process import require_positive
+
+MAX_PATHS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Every possible s_0, a_0, r_0, s_1, …, s_T with its probability.
+
+    `environment_probability` is the factor that does not depend on the policy. A path that terminates before T stays
+    there: those steps are not `live` and have reward 0.
+    """
+
+    states: Int[Tensor, "paths time"]  # one more than steps
+    actions: Int[Tensor, "paths steps"]
+    rewards: Float[Tensor, "paths steps"]
+    live: Bool[Tensor, "paths steps"]
+    environment_probability: Float[Tensor, " paths"]
+
+    def probabilities(self, policy: Float[Tensor, "states actions"]) -> Float[Tensor, " paths"]:
+        """ρ(s_0) Π_t π(a_t|s_t) P(s_t, a_t, s_{t+1}), which sum to 1; differentiable in π."""
+        chosen = policy[self.states[:, :-1], self.actions]
+        return self.environment_probability * torch.where(self.live, chosen, 1).prod(1)
+
+    def returns(self, discount: float) -> Float[Tensor, "paths steps"]:
+        """G_t = Σ_{k≥t} γ^{k−t} r_k from every step of every path."""
+        return discounted_returns(self.rewards.T, ~self.live.T, gamma=discount).T
+
+
+def enumerate_trajectories(
+    process: MarkovDecisionProcess, start: Float[Tensor, " states"], horizon: int
+) -> Trajectories:
+    """All paths of at most `horizon` steps."""
+    require_distribution(start, "start")
+    require_positive("horizon", horizon)
+    stay = torch.zeros_like(process.transition)
+    stay[:, 0] = torch.eye(process.states, dtype=start.dtype, device=start.device)
+    ended = process.terminal[:, None, None]
+    transition = torch.where(ended, stay, process.transition * process.allowed[..., None])
+    reward = process.reward.masked_fill(ended, 0)
+    states = start.nonzero()
+    probability = start[states[:, 0]]
+    actions, rewards = states[:, :0], probability[:, None][:, :0]
+    for _ in range(horizon):
+        ahead = transition[states[:, -1]]
+        path, action, following = ahead.nonzero(as_tuple=True)
+        if len(path) > MAX_PATHS:
+            raise ValueError(
+                f"at most {MAX_PATHS:,} paths are listed; after {actions.shape[1] + 1} steps: {len(path):,}"
+            )
+        paid = reward[states[path, -1], action, following]
+        probability = probability[path] * ahead[path, action, following]
+        states = torch.cat([states[path], following[:, None]], 1)
+        actions = torch.cat([actions[path], action[:, None]], 1)
+        rewards = torch.cat([rewards[path], paid[:, None]], 1)
+    return Trajectories(states, actions, rewards, ~process.terminal[states[:, :-1]], probability)

@@ -1,0 +1,1 @@
+"""Attributions of a model's predictions: value functions, models, inputs, explanations."""

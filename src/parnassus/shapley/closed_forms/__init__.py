@@ -1,0 +1,1 @@
+"""Shapley values in closed form: linear models and trees."""

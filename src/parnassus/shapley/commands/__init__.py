@@ -1,0 +1,15 @@
+"""The room's commands: `parnassus explain`."""
+
+COMMANDS = {"explain": "attribute a model's predictions to their features, by SHAP values with standard errors"}
+
+
+def explain(arguments: list[str]) -> int:
+    """Explain rows of a table: compute their SHAP values, print them and write a figure."""
+    from parnassus.shapley.commands.explainer import compute_explanation
+    from parnassus.shapley.commands.printing import print_explanation
+    from parnassus.shapley.commands.settings import parse_settings
+
+    settings = parse_settings(arguments)
+    explanation = compute_explanation(settings)
+    print_explanation(explanation, max_display=settings.max_display, out=settings.out, as_json=settings.json)
+    return 0

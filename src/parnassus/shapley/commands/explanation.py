@@ -1,0 +1,85 @@
+"""The result of `parnassus explain`: rows, predictions and the attributions of their features."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from parnassus.shapley.attributions.attribution import Attribution
+from parnassus.shapley.commands.feature_table import FeatureTable
+from parnassus.shapley.estimators.stopping import max_standard_error
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Predictions of one output for some rows, and their attributions."""
+
+    predictor: str
+    features: FeatureTable
+    rows: list[int]
+    """Row numbers, from 1."""
+    output: str
+    attribution: Attribution
+    prediction: Float[Tensor, " rows"]
+    base_is: str
+    """What the base value is the mean over."""
+    model_rows: int
+    """Inputs evaluated by the model."""
+    is_closed_form: bool
+    """Whether the model was not evaluated, but read."""
+    is_conditional: bool
+    """Whether worths of coalitions are means over sampled features, and so have errors of their own."""
+    tolerance: float | None
+
+    @property
+    def is_exact(self) -> bool:
+        enumerated = self.attribution.evaluations >= 2 ** self.attribution.values.shape[-1]
+        return self.is_closed_form or (enumerated and not self.is_conditional)
+
+    @property
+    def gap(self) -> float:
+        """The largest distance between a prediction and the sum of its attributions."""
+        return float((self.attribution.prediction[:, 0] - self.prediction).abs().max())
+
+    @property
+    def x(self) -> Float[Tensor, "rows features"]:
+        return self.features.rows[[number - 1 for number in self.rows]]
+
+    def as_data(self) -> dict[str, object]:
+        """All results in plain types, for JSON."""
+        attribution = self.attribution
+        rows = [
+            {
+                "row": number,
+                "prediction": float(self.prediction[index]),
+                "base_value": float(attribution.base_values[index, 0]),
+                "features": [
+                    {"name": name, "value": value, "shap_value": shap_value, "error": error}
+                    for name, value, shap_value, error in zip(
+                        self.features.columns,
+                        self.x[index].tolist(),
+                        attribution.values[index, 0].tolist(),
+                        attribution.errors[index, 0].tolist(),
+                        strict=True,
+                    )
+                ],
+            }
+            for index, number in enumerate(self.rows)
+        ]
+        return {
+            "model": self.predictor,
+            "data": self.features.source,
+            "output": self.output,
+            "exact": self.is_exact,
+            "tolerance": self.tolerance,
+            "max_standard_error": max_standard_error(attribution),
+            "evaluations": attribution.evaluations,
+            "model_rows": self.model_rows,
+            "gap": self.gap,
+            "rows": rows,
+        }
+
+
+def count_of(number: int, noun: str) -> str:
+    """1 row, 2,000 rows."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,52 @@
+"""The flags of `parnassus explain`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import tyro
+
+from parnassus.runs.errors import RunError
+from parnassus.runs.folder import RUNS
+from parnassus.train.seeding import check_seed
+
+Perturbation: TypeAlias = Literal["interventional", "conditional"]
+"""Where unknown features come from: background rows, or a Gaussian conditioned on the known features."""
+
+
+@dataclass(frozen=True)
+class ExplainSettings:
+    """Attribute a model's predictions to their features: SHAP values with standard errors, a table and a figure.
+
+    The model is a trained run, or any predictor in a file of yours. One row gives a waterfall plot, several a beeswarm.
+
+    parnassus explain --model my_model.py:forest --data my.csv --row 17
+    """
+
+    model: str  # a trained run, or a predictor as my_model.py:name or package.module:name
+    data: str  # a .csv file, or other data that `parnassus run --data` accepts (its test rows)
+    row: str | None = None  # rows to explain, from 1: 17, or 1,2,5-9, or all; by default 50 random rows
+    target: tuple[str, ...] = ()  # columns that are not features; by default the last, if the model does not use it
+    output: str | None = None  # class name, or output index from 0; by default the output predicted for most rows
+    background: str = "100"  # background data: a number of random rows of the data, or a file
+    feature_perturbation: Perturbation = "interventional"  # unknown features: from background rows, or given the known
+    max_evals: int | None = None  # coalitions evaluated; by default about 2000, or all for one row of ≤ 14 features
+    tolerance: float | None = None  # add coalitions until all standard errors are below this, or up to --max-evals
+    max_display: int = 12  # features shown; the others are summed
+    out: Path | None = None  # figure, written as .png and .svg; by default explanation-ROW in the current folder
+    seed: int = 0  # seed of the background, the coalitions and the random rows
+    device: str = "auto"  # device of a network
+    folder: Path = RUNS  # folder of the runs
+    json: bool = False  # print JSON and nothing else
+
+
+def parse_settings(arguments: list[str]) -> ExplainSettings:
+    """The flags, or an error before anything is loaded."""
+    settings = tyro.cli(ExplainSettings, prog="parnassus explain", args=arguments)
+    for flag, value in (("--tolerance", settings.tolerance), ("--max-display", settings.max_display)):
+        if value is not None and not value > 0:
+            raise RunError(f"{flag} must be positive; got {value}")
+    check_seed(settings.seed)
+    if settings.out is not None and settings.out.suffix not in ("", ".png", ".svg"):
+        raise RunError(f"--out must end in .png or .svg, or have no suffix; got {settings.out}")
+    return settings

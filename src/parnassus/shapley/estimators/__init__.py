@@ -1,0 +1,1 @@
+"""Estimators of Shapley values from a budget of coalitions: Kernel SHAP, permutations, strata."""

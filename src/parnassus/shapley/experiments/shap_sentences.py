@@ -1,0 +1,251 @@
+"""SHAP values and interactions of the words of a sentence, for a sentiment classifier (book secs. 17.0, 17.2).
+
+Two models classify short opinions: a recurrent network, and a bag of words. Missing words are omitted, or masked by the
+token of unknown words; both are applied to random words in training.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from parnassus.data import Split
+from parnassus.data.synthetic_opinions import MOODS, opinions
+from parnassus.optim import Adam
+from parnassus.report import heatmap
+from parnassus.shapley.attributions.attribution import Attribution, explain, explain_exactly
+from parnassus.shapley.attributions.masked_text import MaskedText, masked_ids
+from parnassus.shapley.figures.force import plot_force
+from parnassus.shapley.figures.text import plot_text
+from parnassus.shapley.games.cooperative_games import all_coalitions
+from parnassus.shapley.games.shapley_values import interaction_indices
+from parnassus.text.word_tokeniser import UNKNOWN, WordTokeniser, split_words
+from parnassus.train import Positive, Run, SideBySide, Text, at_least, at_most, descend, no_band
+
+covers = ("B17.0-1", "B17.2-1", "B17.3-1", "B17.4-1")
+expected = {
+    "accuracy": at_least(0.98, "test accuracy of the recurrent network"),
+    "accuracy_of_bag_of_words": at_most(0.75, "the same for the bag of words, which cannot represent negation"),
+    "max_gap": at_most(1e-5, "largest gap between a prediction and the sum of its SHAP values, in log-odds"),
+    "interaction_not_good": at_most(-5.0, "interaction of “not” and “good”, in log-odds of cheerful"),
+    "interaction_in_bag_of_words": at_most(1e-6, "absolute interaction of “not” and “good” in the bag of words"),
+    "good_alone": at_least(3.0, "SHAP value of “good” in “the food was good”, in log-odds"),
+    "good_negated": no_band("the same in “the food was not good”"),
+    "relative_error": at_most(0.4, "root mean square error with 1/16 of the coalitions, relative to the values"),
+    "omission_masking_correlation": no_band("correlation of SHAP values by omission and by masking"),
+}
+profiles: dict[str, dict[str, object]] = {
+    "smoke": {"steps": 20, "num_examples": 200, "num_test": 50, "sentence": "the food was not good"},
+    "gpu": {"steps": 4_000, "num_examples": 20_000},
+}
+
+PADDING = "<padding>"
+MASK = 1
+"""The id of unknown words; 0 is padding, which both models ignore."""
+PLAIN, NEGATED = "the food was good", "the food was not good"
+LONG = "the film was really lovely but the food was not good"
+SENTENCES = (PLAIN, NEGATED, "our room is not very dull", LONG)
+
+
+class RecurrentClassifier(nn.Module):
+    """A GRU with mean pooling over its states."""
+
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width, padding_idx=0)
+        self.network = nn.GRU(width, width, batch_first=True)
+        self.out = nn.Linear(width, 1)
+
+    def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, " batch"]:
+        """Log-odds of cheerful."""
+        is_token = (ids != 0)[..., None]
+        states, _ = self.network(self.embedding(ids))
+        log_odds: Tensor = self.out((states * is_token).sum(1) / is_token.sum(1).clamp(min=1))
+        return log_odds[:, 0]
+
+    def loss(self, ids: Int[Tensor, "batch time"], cheerful: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+        return binary_cross_entropy_with_logits(self(drop_random_words(ids)), cheerful)
+
+
+class BagOfWords(nn.Module):
+    """A sum of word weights, independent of their order."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.weights = nn.Embedding(vocabulary, 1, padding_idx=0)
+        nn.init.zeros_(self.weights.weight)
+
+    def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, " batch"]:
+        total: Tensor = self.weights(ids).sum((1, 2))
+        return total
+
+    def loss(self, ids: Int[Tensor, "batch time"], cheerful: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+        return binary_cross_entropy_with_logits(self(drop_random_words(ids)), cheerful)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    sentence: Text = "the film was really lovely but the food was not good"  # sentence to explain
+    num_examples: Positive[int] = 2_000  # training texts
+    num_test: Positive[int] = 500  # test texts
+    steps: Positive[int] = 500  # gradient steps
+    batch_size: Positive[int] = 64  # texts per gradient step
+    width: Positive[int] = 32  # dimension of embeddings and states
+    learning_rate: Positive[float] = 5e-3  # Adam's learning rate
+    max_evals: Positive[int] = 4_096  # coalitions evaluated; exact for texts of up to 12 words
+
+    def model(self, vocabulary: int) -> SideBySide[nn.Module]:
+        return SideBySide(
+            {"recurrent": RecurrentClassifier(vocabulary, self.width), "bag_of_words": BagOfWords(vocabulary)}
+        )
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        pairs = opinions(self.num_examples + self.num_test, seed=run.seed)
+        tokeniser = WordTokeniser.fit(
+            "\n".join(text for text, _ in pairs[: self.num_examples]), special=(PADDING, UNKNOWN)
+        )
+        train, test = (
+            encode_texts(part, tokeniser).to(run.device)
+            for part in (pairs[: self.num_examples], pairs[self.num_examples :])
+        )
+        models = run.build(self.model, vocabulary=tokeniser.vocabulary)
+        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
+        recurrent, bag_of_words = models.one("recurrent"), models.one("bag_of_words")
+        texts = dict.fromkeys((*SENTENCES, self.sentence))
+        games = {text: masked_ids(recurrent, tokeniser.encode(text), pad_token_id=0) for text in texts}
+        for step, loss in descend(run, models, optimizer, train.pairs(self.batch_size, self.steps)):
+            run.log(step, loss=loss / 2)
+
+        found = {text: explain(game, game.full_input, self.max_evals) for text, game in games.items()}
+        self.plot_texts(run, found, tokeniser)
+        interactions = self.plot_interactions(run, games[NEGATED])
+        additive = masked_ids(bag_of_words, tokeniser.encode(NEGATED), pad_token_id=0)
+        self.compare_values(run, models, tokeniser, found[self.sentence])
+        return {
+            "accuracy": accuracy(recurrent, test),
+            "accuracy_of_bag_of_words": accuracy(bag_of_words, test),
+            "max_gap": max(
+                float((each.prediction - games[text].model([tokeniser.encode(text).tolist()])).abs().max())
+                for text, each in found.items()
+            ),
+            "interaction_not_good": float(interactions[3, 4]),
+            "interaction_in_bag_of_words": float(pairwise_interactions(additive)[3, 4].abs()),
+            "good_alone": float(found[PLAIN].values[0, 0, 3]),
+            "good_negated": float(found[NEGATED].values[0, 0, 4]),
+            "relative_error": relative_error(games[LONG], fraction=16),
+            "omission_masking_correlation": omission_masking_correlation(recurrent, tokeniser),
+        }
+
+    def plot_texts(self, run: Run, found: dict[str, Attribution], tokeniser: WordTokeniser) -> None:
+        """A text plot of every text, and a force plot of the last one."""
+        for number, (text, each) in enumerate(found.items(), 1):
+            probability = float(each.prediction.sigmoid())
+            is_cheerful = probability > 0.5
+            title = f"{MOODS[0]}: {probability:.1%}" if is_cheerful else f"{MOODS[1]}: {1 - probability:.1%}"
+            run.figure(
+                f"text {number}",
+                plot_text(split_words(text), each.values[0, 0], title=title),
+                CAPTIONS.get(text, "The given sentence."),
+            )
+        attribution = found[self.sentence]
+        run.figure(
+            "force plot",
+            plot_force(
+                float(attribution.base_values),
+                attribution.values[0, 0],
+                split_words(self.sentence),
+                x_label="log-odds of cheerful",
+            ),
+            "The last text again: from the output without any word to the prediction.",
+        )
+        new = [f"“{word}”" for word in split_words(self.sentence) if word not in tokeniser.words]
+        if new:
+            run.note("unknown words", f"{', '.join(new)} did not occur in training and are masked in every coalition.")
+
+    def plot_interactions(self, run: Run, game: MaskedText[int]) -> Tensor:
+        """Shapley interaction indices of all pairs of words."""
+        words = split_words(NEGATED)
+        interactions = pairwise_interactions(game)
+        run.figure(
+            "interactions",
+            heatmap(interactions, row_labels=words, column_labels=words, diverging=True, annotate=True),
+            f"“{NEGATED}”: interaction indices of pairs of words off the diagonal, SHAP values on the diagonal. “good” "
+            "is positive alone, its interaction with “not” is negative.",
+        )
+        return interactions
+
+    def compare_values(
+        self, run: Run, models: SideBySide[nn.Module], tokeniser: WordTokeniser, by_omission: Attribution
+    ) -> None:
+        """SHAP values of the same text by omission, by masking, and of the bag of words."""
+        ids = tokeniser.encode(self.sentence)
+        masked = masked_ids(models.one("recurrent"), ids, mask_token_id=MASK)
+        additive = masked_ids(models.one("bag_of_words"), ids, pad_token_id=0)
+        others = [explain(game, game.full_input, self.max_evals).values[0, 0].tolist() for game in (masked, additive)]
+        columns = zip(split_words(self.sentence), by_omission.values[0, 0].tolist(), *others, strict=True)
+        rows = [
+            {"word": word, "omission": round(omitted, 3), "masking": round(mask, 3), "bag of words": round(weight, 3)}
+            for word, omitted, mask, weight in columns
+        ]
+        run.table(
+            "values by method",
+            rows,
+            "SHAP values of words in log-odds of cheerful: of the recurrent network when missing words are omitted or "
+            "masked (a masked word before “good” may be a “not”), and of the bag of words.",
+        )
+
+
+CAPTIONS = {
+    PLAIN: "Colours are SHAP values of words in log-odds of cheerful, exact values over all coalitions of words with "
+    "missing words omitted.",
+    NEGATED: "With “not” the prediction is reversed; its SHAP value is about twice as large as that of “good” alone.",
+    SENTENCES[2]: "“dull” after “not” has a positive value.",
+    LONG: "The last clause decides. “lovely” has a non-zero value, since it decides in coalitions without that clause.",
+}
+
+
+def drop_random_words(ids: Int[Tensor, "batch time"]) -> Int[Tensor, "batch time"]:
+    """A tenth of the words masked and a tenth omitted, as in the coalitions of an explanation."""
+    uniform = torch.rand(ids.shape, device=ids.device)
+    ids = torch.where((uniform < 0.1) & (ids != 0), MASK, torch.where(uniform > 0.9, 0, ids))
+    return ids.gather(1, (ids == 0).long().argsort(dim=1, stable=True))  # padding moves to the end
+
+
+def encode_texts(pairs: Sequence[tuple[str, str]], tokeniser: WordTokeniser) -> Split:
+    """Texts as padded ids, with label 1 for cheerful."""
+    ids = [tokeniser.encode(text) for text, _ in pairs]
+    cheerful = torch.tensor([float(mood == MOODS[0]) for _, mood in pairs])
+    return Split(nn.utils.rnn.pad_sequence(ids, batch_first=True), cheerful)
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, test: Split) -> float:
+    assert test.y is not None
+    return float(((model(test.x) > 0) == (test.y > 0.5)).double().mean())
+
+
+def pairwise_interactions(game: MaskedText[int]) -> Float[Tensor, "players players"]:
+    """Exact interaction indices of all pairs of words."""
+    worth = game(game.full_input, all_coalitions(game.players))[0, 0]
+    return interaction_indices(worth - worth[0])
+
+
+def relative_error(game: MaskedText[int], fraction: int) -> float:
+    """Root mean square error of SHAP values from 1/fraction of the coalitions, relative to the values."""
+    exact = explain_exactly(game, game.full_input).values
+    estimates = [explain(game, game.full_input, 2**game.players // fraction).values for _ in range(10)]
+    return float((torch.stack(estimates) - exact).square().mean().sqrt() / exact.square().mean().sqrt())
+
+
+def omission_masking_correlation(model: nn.Module, tokeniser: WordTokeniser) -> float:
+    """Correlation over all words between SHAP values by omission and by masking."""
+    both = []
+    for text in SENTENCES:
+        ids = tokeniser.encode(text)
+        games = masked_ids(model, ids, mask_token_id=MASK), masked_ids(model, ids, pad_token_id=0)
+        both.append(torch.stack([explain_exactly(game, game.full_input).values[0, 0] for game in games]))
+    return float(torch.corrcoef(torch.cat(both, 1))[0, 1])

@@ -1,0 +1,1 @@
+"""Figures of attributions: waterfall, beeswarm, dependence, force, image and text plots."""

@@ -1,0 +1,1 @@
+"""Cooperative games: tables of worths, Shapley and Banzhaf values, bankruptcy problems."""

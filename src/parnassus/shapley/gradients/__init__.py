@@ -1,0 +1,1 @@
+"""Attributions by gradients: integrated and expected gradients, DeepLIFT."""
