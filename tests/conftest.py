@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,7 @@ os.environ.pop("PARNASSUS_RUNS", None)  # somebody's runs are none of ours
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "network: opens sockets, on this machine only")
-    config.addinivalue_line("markers", "alone: holds a time to its limit, so nothing else should run beside it")
+    config.addinivalue_line("markers", "slow: takes more than 2 s; run by `make slow`, not by `make test`")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -61,6 +62,31 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Trai
         return opened[key]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two finished runs that differ in their seed."""
+    from parnassus.cli.main import dispatch
+
+    root = tmp_path_factory.mktemp("runs")
+    for seed in ("0", "1"):
+        flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
+        assert dispatch(["run", "classifier_on_digits", *flags, "--seed", seed, "--name", f"seed-{seed}"]) == 0
+    return root
+
+
+@pytest.fixture(scope="session")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of agents: two learners with a pole, and one with a pendulum."""
+    from parnassus.cli.main import dispatch
+
+    root = tmp_path_factory.mktemp("agents")
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
+    assert dispatch(["run", "ppo", *flags, "--name", "two"]) == 0
+    swinging = ["--env", "Pendulum-v1", "--num-learners", "1", "--n-steps", "64", "--batch-size", "64"]
+    assert dispatch(["run", "ppo", *flags, *swinging, "--name", "one"]) == 0
+    return root
 
 
 @pytest.fixture(autouse=True)

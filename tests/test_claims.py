@@ -2,11 +2,13 @@
 
 import pytest
 
-from parnassus.atlas.index import examine
-from parnassus.atlas.reading import Mark, marks
+from parnassus.atlas.index import Atlas, examine
+from parnassus.atlas.reading import Mark
+
+MARKS = [pytest.param(mark, id=mark.name, marks=[pytest.mark.slow] * mark.slow) for mark in Atlas().marks]
 
 
-@pytest.mark.parametrize("mark", marks(), ids=lambda mark: mark.name)
+@pytest.mark.parametrize("mark", MARKS)
 def test_it_holds(mark: Mark) -> None:
     outcome = examine(mark)
     assert outcome.holds, outcome

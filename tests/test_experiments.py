@@ -11,19 +11,22 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from parnassus.atlas.bands import Band
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Entry, experiments
-from parnassus.cli.run import Launch, recipe_of, with_profile
-from parnassus.cli.sample import Draw, Writer, draw_samples
-from parnassus.report.page import heading
+from parnassus.atlas.reading import Entry
+from parnassus.cli.evaluate import EvaluateOptions
+from parnassus.cli.predict import PredictOptions
+from parnassus.cli.run import Launch, check_settings, recipe_of, with_profile
+from parnassus.cli.run_flags import run_settings
+from parnassus.cli.sample import SampleOptions, draw_samples
+from parnassus.report.page import split_title
 from parnassus.runs import RunFolder
 from parnassus.train import Options
 from parnassus.train.execute import execute, start
+from parnassus.train.sample_predict_evaluate import TextSample
 from parnassus.train.trained import Trained
 
 ATLAS = Atlas()
-ENTRIES = experiments()
+ENTRIES = list(ATLAS.experiments.values())
 REFERENCE = re.compile(r"\((?:book|Diehl|Zhao) (?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. \d")
 
 
@@ -31,7 +34,7 @@ def test_there_is_something_to_run_and_to_check() -> None:
     assert len(ENTRIES) >= 10
     assert len(ATLAS.marks) >= 60
     assert {mark.kind for mark in ATLAS.marks} == {"claim", "erratum"}
-    assert any(entry.generative for entry in ENTRIES)
+    assert any("sample" in entry.verbs for entry in ENTRIES)
 
 
 @pytest.fixture(params=ENTRIES, ids=lambda entry: entry.name)
@@ -52,34 +55,43 @@ def module(entry: Entry) -> ModuleType:
     return importlib.import_module(entry.module)
 
 
-def test_it_has_a_title_with_a_reference_and_covers_rows(entry: Entry) -> None:
-    assert REFERENCE.search(entry.title), entry.title
-    assert len(entry.title) <= 120
-    assert entry.covers
-    assert set(entry.covers) <= set(ATLAS.rows)
+def test_titles_have_a_reference_and_covered_rows_exist() -> None:
+    for each in ENTRIES:
+        assert REFERENCE.search(each.title), each.title
+        assert len(each.title) <= 120, each.title
+        assert each.covers, each.name
+        assert set(each.covers) <= set(ATLAS.rows), each.name
 
 
-def test_it_says_what_a_good_run_gives(module: ModuleType) -> None:
-    assert module.expected
-    assert all(isinstance(band, Band) and band.about for band in module.expected.values())
+def test_every_result_is_described() -> None:
+    for each in ENTRIES:
+        assert each.expected, each.name
+        assert all(band.about for band in each.expected.values()), each.name
 
 
-def test_its_profiles_are_presets_of_its_own_flags(entry: Entry, module: ModuleType) -> None:
-    assert "smoke" in entry.profiles
-    assert set(entry.profiles) <= {"smoke", "gpu"}
-    for profile in ("laptop", *entry.profiles):
-        with_profile(module, profile)
+def test_profiles_are_presets_of_settings() -> None:
+    for each in ENTRIES:
+        assert "smoke" in each.profiles, each.name
+        assert set(each.profiles) <= {"smoke", "gpu"}, each.name
+        module = importlib.import_module(each.module)
+        for profile in ("laptop", *each.profiles):
+            check_settings(each, with_profile(module, profile))
 
 
-def test_its_flags_have_help_and_meet_no_other_flag(entry: Entry, module: ModuleType) -> None:
-    for setting in entry.settings:
-        assert setting.help, f"--{setting.name} has no help"
-        assert setting.default, f"--{setting.name} has no default"
+def test_flags_have_a_help_and_a_default_and_no_other_flag_has_their_name() -> None:
     taken = {field.name for kind in (Options, Launch) for field in fields(kind)}
-    assert not taken & {field.name for field in fields(module.Experiment)}
-    if entry.generative:
-        drawing = {field.name for field in fields(module.Sample)}
-        assert not drawing & {field.name for field in fields(Draw)}
+    for each in ENTRIES:
+        assert all(setting.help and setting.default for setting in each.settings), each.name
+        assert not taken & {setting.name for setting in each.settings}, each.name
+        for kind, verb, options in (
+            ("Sample", "sample", SampleOptions),
+            ("Predict", "predict", PredictOptions),
+            ("Evaluate", "evaluate", EvaluateOptions),
+        ):
+            if verb in each.verbs:
+                declared = run_settings(each, kind)
+                assert not {field.name for field in fields(options)} & {setting.name for setting in declared}, each.name
+                assert all(setting.help and setting.default for setting in declared), each.name
 
 
 def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
@@ -92,13 +104,13 @@ def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tm
     assert all(isfinite(value) for value in numbers.values()), numbers
     assert folder.status == "finished"
     check_report((folder.path / "report.html").read_text(encoding="utf-8"), entry.title)
-    if entry.generative:
+    if "sample" in entry.verbs:
         check_samples(folder, module)
 
 
 def check_report(html: str, title: str) -> None:
     """The page shows the title and a drawing, and asks for nothing from elsewhere."""
-    assert all(part in unescape(html) for part in heading(title))
+    assert all(part in unescape(html) for part in split_title(title))
     assert "<svg" in html
     links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", html) + re.findall(r"url\(([^)]*)\)", html)
     assert all(link.startswith(("#", "data:")) for link in links)
@@ -108,10 +120,10 @@ def check_report(html: str, title: str) -> None:
 def check_samples(folder: RunFolder, module: ModuleType) -> None:
     """The same seed draws the same samples from the saved weights, another seed others; of text the same is true."""
     first, again, other = (
-        draw_samples(Trained.open(folder), module.Sample(), Draw(seed, "cpu", folder.path / name))
+        draw_samples(Trained.open(folder), module.Sample(), SampleOptions(seed, "cpu", folder.path / name))
         for seed, name in ((0, "first"), (0, "again"), (1, "other"))
     )
-    if isinstance(module.Sample(), Writer):
+    if isinstance(module.Sample(), TextSample):
         words = [Path(f"{path}.txt").read_text(encoding="utf-8") for path in (first, again, other)]
         assert words[0] == words[1]
         assert (words[0] != words[2]) is hasattr(module.Sample(), "temperature")  # without one, nothing is drawn

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from parnassus.atlas.index import Atlas
 from parnassus.cli.verbs import VERBS
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_its_library_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,8 +22,20 @@ def test_its_library_example_prints_what_it_says(capsys: pytest.CaptureFixture[s
 
 
 def test_it_names_every_verb_and_shows_its_pictures() -> None:
-    assert set(re.findall(r"^\| `parnassus (\w+)", README, re.MULTILINE)) == set(VERBS)
+    assert set(re.findall(r"^\| `parnassus (\w+)", README, re.MULTILINE)) == set(VERBS) | set(Atlas().commands)
     pictures = re.findall(r"!\[.*\]\((.*)\)", README)
     assert len(pictures) == 2
     for picture in pictures:
-        assert (Path(__file__).parents[1] / picture).stat().st_size > 10_000
+        assert (ROOT / picture).stat().st_size > 10_000
+
+
+def test_the_architecture_names_files_and_functions_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)*\w+\.py)(?:: ([\w.]+))?`", text)
+    assert len(named) >= 15
+    for path, name in named:
+        if path.split("/")[0] in ("ROOM", "tests", "hatch_build.py") or "/" not in path:
+            continue
+        source = (ROOT / "src" / "parnassus" / path).read_text(encoding="utf-8")
+        for part in name.split("."):
+            assert re.search(rf"^\s*(?:def|class) {part}\b" if part else "", source, re.MULTILINE), (path, name)

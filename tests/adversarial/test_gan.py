@@ -1,4 +1,4 @@
-"""The two losses by hand, and who learns from which."""
+"""Losses against closed forms, and gradients of the two networks."""
 
 from math import log
 
@@ -12,35 +12,35 @@ from parnassus.adversarial import GAN, discriminator_loss, minimax_loss, non_sat
 
 def small_gan() -> GAN:
     torch.manual_seed(0)
-    return GAN(nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1)), noise=3)
+    return GAN(nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1)), latent_dim=3)
 
 
-def test_the_judges_loss_is_two_cross_entropies() -> None:
+def test_the_discriminator_loss_is_two_cross_entropies() -> None:
     real, fake = torch.randn(7, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
     expected = binary_cross_entropy_with_logits(real, torch.ones_like(real))
     expected = expected + binary_cross_entropy_with_logits(fake, torch.zeros_like(fake))
     torch.testing.assert_close(discriminator_loss(real, fake), expected)
 
 
-def test_a_judge_who_cannot_tell_pays_log_four() -> None:
+def test_an_undecided_discriminator_has_loss_log_four() -> None:
     even = torch.zeros(3)
     assert float(discriminator_loss(even, even)) == pytest.approx(log(4))
     assert float(minimax_loss(even)) == pytest.approx(-log(2))
     assert float(non_saturating_loss(even)) == pytest.approx(log(2))
 
 
-def test_losses_stay_finite_where_the_judge_is_certain() -> None:
+def test_losses_are_finite_for_large_logits() -> None:
     certain = torch.tensor([-1e4, 1e4])
     for loss in (minimax_loss(certain), non_saturating_loss(certain), discriminator_loss(certain, certain)):
         assert bool(loss.isfinite())
 
 
-def test_the_best_judge_is_sure_where_only_one_law_lives() -> None:
+def test_the_optimal_discriminator_is_certain_where_one_density_is_zero() -> None:
     p, q = torch.tensor([0.3, 0.0, 0.2, 0.0]), torch.tensor([0.1, 0.4, 0.0, 0.0])
     torch.testing.assert_close(optimal_discriminator(p, q), torch.tensor([0.75, 0.0, 1.0, 0.5]))
 
 
-def moved(module: nn.Module, before: list[Tensor]) -> bool:
+def has_changed(module: nn.Module, before: list[Tensor]) -> bool:
     return any(bool((new != old).any()) for new, old in zip(module.parameters(), before, strict=True))
 
 
@@ -53,7 +53,7 @@ def test_each_loss_reaches_the_network_it_is_for() -> None:
     assert all(weight.grad is not None for weight in gan.generator.parameters())
 
 
-def test_a_step_of_the_forger_raises_its_forgeries_in_the_judges_eyes() -> None:
+def test_a_generator_step_lowers_its_loss() -> None:
     gan = small_gan()
     before = [weight.detach().clone() for weight in gan.generator.parameters()]
     optimizer = torch.optim.SGD(gan.generator.parameters(), lr=0.1)
@@ -63,7 +63,7 @@ def test_a_step_of_the_forger_raises_its_forgeries_in_the_judges_eyes() -> None:
     optimizer.step()
     torch.manual_seed(1)  # the same noise
     assert bool(gan.generator_loss(64) < loss)
-    assert moved(gan.generator, before)
+    assert has_changed(gan.generator, before)
 
 
 def test_samples_are_the_generators_and_carry_no_gradient() -> None:
@@ -75,17 +75,17 @@ def test_samples_are_the_generators_and_carry_no_gradient() -> None:
     assert not made.requires_grad
 
 
-def test_the_minimax_game_can_be_asked_for() -> None:
+def test_the_minimax_loss_can_be_passed() -> None:
     gan = small_gan()
-    stated = GAN(gan.generator, gan.discriminator, noise=3, generator_loss=minimax_loss)
+    minimax = GAN(gan.generator, gan.discriminator, latent_dim=3, generator_loss=minimax_loss)
     torch.manual_seed(0)
     fakes = gan.logits(gan.generate(5))
     torch.manual_seed(0)
-    torch.testing.assert_close(stated.generator_loss(5), (1 - fakes.sigmoid()).log().mean())
+    torch.testing.assert_close(minimax.generator_loss(5), (1 - fakes.sigmoid()).log().mean())
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="at least one number; got noise=0"):
-        GAN(nn.Linear(1, 1), nn.Linear(1, 1), noise=0)
+def test_invalid_arguments_raise() -> None:
+    with pytest.raises(ValueError, match="latent_dim must be at least 1; got latent_dim=0"):
+        GAN(nn.Linear(1, 1), nn.Linear(1, 1), latent_dim=0)
     with pytest.raises(ValueError, match="densities must not be negative"):
         optimal_discriminator(torch.tensor([-0.1]), torch.tensor([1.0]))

@@ -15,10 +15,10 @@ from parnassus.atlas import (
     Evidence,
     accepts,
     all_of,
-    at_least,
-    at_most,
     close,
     exponent,
+    greater_equal,
+    less_equal,
     raises,
     rate,
     rejects,
@@ -84,7 +84,7 @@ def test_worst_means_furthest_beyond_its_own_tolerance() -> None:
 
 def test_shapes_broadcast_and_nothing_is_not_evidence() -> None:
     assert close(np.ones((4, 3)), 1.0).holds
-    for bad in (close, at_most, at_least):
+    for bad in (close, less_equal, greater_equal):
         with pytest.raises(ValueError, match="at least one number"):
             bad(torch.empty(0), 1.0)
 
@@ -99,21 +99,21 @@ def test_a_tensor_that_needs_a_gradient_can_be_measured() -> None:
 
 
 def test_bounds_include_their_border_and_show_the_nearest_element() -> None:
-    assert at_most(array([1.0, 2.0]), 2.0).holds
-    assert at_least(array([2.0, 3.0]), 2.0).holds
-    assert not at_most(array([1.0, 2.5]), 2.0).holds
-    assert not at_least(array([1.5, 3.0]), 2.0).holds
-    assert str(at_most(array([1.0, 1.9, 0.3]), 2.0)) == "1.9 ≤ 2"
-    assert str(at_least(array([5.0, 2.1, 9.0]), array([1.0, 2.0, 3.0]))) == "2.1 ≥ 2"
+    assert less_equal(array([1.0, 2.0]), 2.0).holds
+    assert greater_equal(array([2.0, 3.0]), 2.0).holds
+    assert not less_equal(array([1.0, 2.5]), 2.0).holds
+    assert not greater_equal(array([1.5, 3.0]), 2.0).holds
+    assert str(less_equal(array([1.0, 1.9, 0.3]), 2.0)) == "1.9 ≤ 2"
+    assert str(greater_equal(array([5.0, 2.1, 9.0]), array([1.0, 2.0, 3.0]))) == "2.1 ≥ 2"
 
 
 def test_bounds_at_infinity() -> None:
-    assert at_most(inf, inf).holds
-    assert at_least(-inf, -inf).holds
-    assert not at_most(inf, 1.0).holds
+    assert less_equal(inf, inf).holds
+    assert greater_equal(-inf, -inf).holds
+    assert not less_equal(inf, 1.0).holds
 
 
-@pytest.mark.parametrize("bounded", [at_most, at_least])
+@pytest.mark.parametrize("bounded", [less_equal, greater_equal])
 @pytest.mark.parametrize(("measured", "bound"), [(nan, 1.0), (array([0.0, nan]), 0.0), (1.0, nan)])
 def test_nan_keeps_no_bound(bounded: Callable[..., Evidence], measured: float, bound: float) -> None:
     evidence = bounded(measured, bound)
@@ -220,7 +220,7 @@ def test_what_was_compared_is_kept_element_by_element() -> None:
 def test_of_many_numbers_the_worst_is_kept_among_an_even_few(place: int) -> None:
     measured = np.zeros((100, 1_000))
     measured.flat[place] = 3.0
-    for kept in (agreement(close(measured, 0.0, atol=1.0)), bound(at_most(measured, 1.0))):
+    for kept in (agreement(close(measured, 0.0, atol=1.0)), bound(less_equal(measured, 1.0))):
         assert (kept.measured[kept.worst], kept.places[kept.worst], kept.count) == (3.0, place, 100_000)
         assert len(kept.measured) in (KEPT, KEPT + 1)
         even = [each for each in kept.places if each != place or place in (0, 99_999)]
@@ -229,8 +229,8 @@ def test_of_many_numbers_the_worst_is_kept_among_an_even_few(place: int) -> None
 
 
 def test_bounds_know_their_side() -> None:
-    assert bound(at_most(array([1.0, 3.0]), 2.0)) == Bound((1.0, 3.0), (2.0, 2.0), True, (0, 1), 1, 2)
-    assert bound(at_least(1.0, 2.0)) == Bound((1.0,), (2.0,), False, (0,), 0, 1)
+    assert bound(less_equal(array([1.0, 3.0]), 2.0)) == Bound((1.0, 3.0), (2.0, 2.0), True, (0, 1), 1, 2)
+    assert bound(greater_equal(1.0, 2.0)) == Bound((1.0,), (2.0,), False, (0,), 0, 1)
 
 
 def test_of_complex_numbers_the_distances_are_kept() -> None:
@@ -269,7 +269,7 @@ def test_errors_and_sums_of_parts_compare_no_numbers() -> None:
     [
         close(torch.ones(5, requires_grad=True), 1.0),
         close(array([nan, inf]), array([1.0, inf])),
-        at_least(torch.arange(1_000), 0),
+        greater_equal(torch.arange(1_000), 0),
         rate(torch.arange(1, 9), torch.arange(1, 9), 1.0, atol=0.1),
         rejects(float(np.float32(0.25))),
     ],

@@ -3,12 +3,12 @@
 import pytest
 
 from parnassus.atlas.catalogue import part_of
-from parnassus.atlas.index import Atlas, UnknownError, examine, nearest, resolve
+from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, examine, nearest, resolve
 from parnassus.atlas.reading import Entry, Mark
 
 
 def entry(name: str, *covers: str) -> Entry:
-    return Entry(name, f"parnassus.latent.experiments.{name}", name, "", covers, {}, {}, (), False)
+    return Entry(name, f"parnassus.latent.experiments.{name}", name, "", covers, {}, {}, ())
 
 
 @pytest.fixture
@@ -17,7 +17,9 @@ def atlas() -> Atlas:
     made = Atlas()
     made.marks = [
         Mark("claim", "one_holds", "parnassus.latent.claims", ("B1.1-1",), "One."),
-        Mark("erratum", "two_is_wrong", "parnassus.optim.claims.rates", ("B13.1-1", "B1.1-2"), "Two.", "2", "3"),
+        Mark(
+            "erratum", "two_is_wrong", "parnassus.optim.claims.learning_rates", ("B13.1-1", "B1.1-2"), "Two.", "2", "3"
+        ),
     ]
     entries = [entry("vae", "B1.1-1"), entry("vae_on_digits"), entry("wave", "B1.1-1")]
     made.experiments = {each.name: each for each in entries}
@@ -31,7 +33,7 @@ def test_a_name_or_its_unambiguous_beginning_finds_the_experiment(atlas: Atlas) 
 
 
 def test_an_ambiguous_beginning_lists_what_it_could_be(atlas: Atlas) -> None:
-    with pytest.raises(UnknownError, match="'va' could be any of vae, vae_on_digits"):
+    with pytest.raises(AmbiguousError, match="'va' could be any of vae, vae_on_digits"):
         atlas.experiment("va")
 
 
@@ -54,7 +56,7 @@ def test_marks_are_found_by_part_room_and_name(atlas: Atlas) -> None:
 
 
 def test_an_unknown_part_is_offered_the_nearest(atlas: Atlas) -> None:
-    with pytest.raises(UnknownError, match=r"'latnt' is no id.* \(did you mean latent"):
+    with pytest.raises(UnknownError, match=r"'latnt' is not an id.* \(did you mean latent"):
         atlas.marks_of("latnt")
 
 
@@ -70,7 +72,7 @@ def test_chapters_count_each_claim_and_experiment_once(atlas: Atlas) -> None:
     assert (first.claims, first.errata, first.experiments) == (1, 1, 2)
     assert (chapters["B13"].claims, chapters["B13"].errata, chapters["B13"].experiments) == (0, 1, 0)
     for name, chapter in chapters.items():
-        assert chapter.implemented + len(chapter.empty) == chapter.rows
+        assert chapter.implemented + len(chapter.empty) + chapter.no_code == chapter.rows
         assert all(part_of(name, row_id) for row_id in chapter.empty)
 
 
@@ -89,7 +91,7 @@ def test_a_dotted_name_resolves_to_modules_classes_and_methods() -> None:
 
 def test_a_claim_that_returns_no_evidence_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="must return Evidence or Correction; got list"):
-        examine(Mark("claim", "rows", "parnassus.atlas.catalogue", ("B1.1-1",), "Rows are no evidence."))
+        examine(Mark("claim", "row_files", "parnassus.atlas.catalogue", ("B1.1-1",), "Files are no evidence."))
 
 
 def test_the_nearest_names_are_few_and_different() -> None:

@@ -9,14 +9,14 @@ import torch
 from torch.nn import functional
 
 from parnassus import autodiff as ad
-from parnassus.autodiff.operation import Array, fit, spread
+from parnassus.autodiff.derivative_rules import Array, broadcast_to, sum_to_shape
 
 LABELS = np.array([2, 0, 3, 3])
 
 
 @dataclass(frozen=True)
 class Case:
-    """`ours` and `theirs` on arguments of these `shapes`, drawn from ±[0.2, 2] or, where `positive`, from [0.2, 2]."""
+    """`ours` and `theirs` on arguments of these `shapes`, sampled from ±[0.2, 2], or [0.2, 2] if `positive`."""
 
     name: str
     ours: Callable[..., Any]
@@ -87,6 +87,6 @@ CASES = [
     Case("sum over two", lambda x: ad.total(x, (0, 2)), lambda x: x.sum((0, 2)), ((2, 3, 4),)),
     Case("mean", ad.mean, torch.mean, ((3, 4),)),
     Case("mean over columns", lambda x: ad.mean(x, 1), lambda x: x.mean(1), ((3, 4),)),
-    Case("spread", lambda x: spread(x, (2, 3, 4)), lambda x: x.expand(2, 3, 4), ((3, 1),)),
-    Case("fit", lambda x: fit(x, (3, 1)), lambda x: x.sum((0, 2))[:, None], ((2, 3, 4),)),
+    Case("broadcast_to", lambda x: broadcast_to(x, (2, 3, 4)), lambda x: x.expand(2, 3, 4), ((3, 1),)),
+    Case("sum_to_shape", lambda x: sum_to_shape(x, (3, 1)), lambda x: x.sum((0, 2))[:, None], ((2, 3, 4),)),
 ]

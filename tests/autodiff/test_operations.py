@@ -9,8 +9,8 @@ from torch import Tensor
 
 from autodiff.cases import CASES, Case
 from parnassus import autodiff as ad
-from parnassus.autodiff.operation import Array
-from parnassus.autodiff.tape import Variable, derivatives, pull_back
+from parnassus.autodiff.derivative_rules import Array
+from parnassus.autodiff.tape import Variable, differentiable_gradients, gradients
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -50,17 +50,17 @@ def test_its_gradient_is_that_of_torch_and_of_finite_differences(case: Case) -> 
     points = case.arguments()
     weights = weights_of(case, points)
     function = scalar(case, weights)
-    _, slopes = ad.value_and_gradients(function, *points)
+    _, derivatives = ad.value_and_gradients(function, *points)
     tensors = [torch.from_numpy(point).requires_grad_() for point in points]
     theirs = torch.autograd.grad(torch_scalar(case, weights)(*tensors), tensors)
-    for place, (slope, expected) in enumerate(zip(slopes, theirs, strict=True)):
-        assert slope.shape == points[place].shape
-        np.testing.assert_allclose(slope, expected, rtol=1e-12, atol=1e-13)
+    for place, (derivative, expected) in enumerate(zip(derivatives, theirs, strict=True)):
+        assert derivative.shape == points[place].shape
+        np.testing.assert_allclose(derivative, expected, rtol=1e-12, atol=1e-13)
 
         def varied(x: Array, place: int = place) -> Array:
             return function(*[Variable(x if other == place else points[other]) for other in range(len(points))]).value
 
-        np.testing.assert_allclose(slope, ad.difference_gradient(varied, points[place]), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(derivative, ad.numerical_gradient(varied, points[place]), rtol=1e-6, atol=1e-7)
 
 
 @each_case
@@ -81,10 +81,10 @@ def test_forwards_is_the_transpose_of_backwards(case: Case) -> None:
             return result
 
         v = np.asarray(source.normal(size=point.shape))
-        value, pushed = ad.push_forward(function, point, v)
+        value, pushed = ad.jvp(function, point, v)
         u = np.asarray(source.normal(size=np.shape(value)))
         x = Variable(point)
-        (pulled,) = pull_back(function(x), [x], u)
+        (pulled,) = gradients(function(x), [x], u)
         np.testing.assert_allclose(np.sum(u * pushed), np.sum(pulled * v), rtol=1e-11, atol=1e-12)
         _, expected = torch.autograd.functional.jvp(torch_function, torch.from_numpy(point), torch.from_numpy(v))
         np.testing.assert_allclose(pushed, expected, rtol=1e-11, atol=1e-13)
@@ -100,22 +100,27 @@ def test_its_second_and_third_derivatives_are_those_of_torch(case: Case) -> None
     tensors = [torch.from_numpy(point).requires_grad_() for point in points]
     ours, theirs = scalar(case, weights)(*variables), torch_scalar(case, weights)(*tensors)
     for _ in range(2):
-        slopes = derivatives(ours, variables)
-        torch_slopes = torch.autograd.grad(theirs, tensors, create_graph=True, materialize_grads=True)
+        derivatives = differentiable_gradients(ours, variables)
+        torch_derivatives = torch.autograd.grad(theirs, tensors, create_graph=True, materialize_grads=True)
         ours = sum(
-            (ad.total(slope * v) for slope, v in zip(slopes[1:], directions[1:], strict=True)),
-            ad.total(slopes[0] * directions[0]),
+            (ad.total(derivative * v) for derivative, v in zip(derivatives[1:], directions[1:], strict=True)),
+            ad.total(derivatives[0] * directions[0]),
         )
         theirs = torch.stack(
-            [(slope * torch.from_numpy(v)).sum() for slope, v in zip(torch_slopes, directions, strict=True)]
+            [
+                (derivative * torch.from_numpy(v)).sum()
+                for derivative, v in zip(torch_derivatives, directions, strict=True)
+            ]
         ).sum()
-        slopes_again = pull_back(ours, variables)
+        second_derivatives = gradients(ours, variables)
         if not theirs.requires_grad:  # torch knows that nothing is left
-            np.testing.assert_allclose(np.concatenate([slope.ravel() for slope in slopes_again]), 0, atol=1e-12)
+            np.testing.assert_allclose(
+                np.concatenate([derivative.ravel() for derivative in second_derivatives]), 0, atol=1e-12
+            )
             return
         expected = torch.autograd.grad(theirs, tensors, retain_graph=True, materialize_grads=True)
-        for slope, theirs_again in zip(slopes_again, expected, strict=True):
-            np.testing.assert_allclose(slope, theirs_again.numpy(force=True), rtol=1e-9, atol=1e-10)
+        for derivative, theirs_again in zip(second_derivatives, expected, strict=True):
+            np.testing.assert_allclose(derivative, theirs_again.numpy(force=True), rtol=1e-9, atol=1e-10)
 
 
 @each_case
@@ -126,17 +131,17 @@ def test_the_graph_gives_the_numbers_of_the_tape(case: Case) -> None:
     y = function(*symbols)  # the same formula
     assert isinstance(y, ad.Symbol)
     numbers = ad.Program(symbols, [y, *ad.differentiate(y, symbols)])(*points)
-    value, slopes = ad.value_and_gradients(function, *points)
-    for number, expected in zip(numbers, [value, *slopes], strict=True):
+    value, derivatives = ad.value_and_gradients(function, *points)
+    for number, expected in zip(numbers, [value, *derivatives], strict=True):
         np.testing.assert_allclose(number, expected, rtol=1e-14, atol=1e-15)
 
 
-def test_corners_have_the_slopes_of_torch() -> None:
+def test_corners_have_the_derivatives_of_torch() -> None:
     zero, tie = np.zeros(1), torch.zeros(1, dtype=torch.float64, requires_grad=True)
     for ours, theirs in ((ad.relu, torch.relu), (ad.absolute, torch.abs), (ad.leaky_relu, torch.nn.LeakyReLU())):
-        _, (slope,) = ad.value_and_gradients(lambda x, f=ours: ad.total(f(x)), zero)
+        _, (derivative,) = ad.value_and_gradients(lambda x, f=ours: ad.total(f(x)), zero)
         (expected,) = torch.autograd.grad(theirs(tie).sum(), tie)
-        np.testing.assert_array_equal(slope, expected)
+        np.testing.assert_array_equal(derivative, expected)
     _, both = ad.value_and_gradients(lambda a, b: ad.total(ad.maximum(a, b)), zero, zero)
     np.testing.assert_array_equal(both, [[0.5], [0.5]])
 
@@ -146,7 +151,7 @@ def test_whole_powers_have_all_derivatives_at_zero() -> None:
     x = Variable(0.0)
     found = x**2
     for expected in (0.0, 2.0, 0.0, 0.0):
-        (found,) = derivatives(found, [x])
+        (found,) = differentiable_gradients(found, [x])
         assert float(found.value) == expected
 
 
@@ -154,9 +159,9 @@ def test_whole_powers_have_all_derivatives_at_zero() -> None:
 def test_large_numbers_do_not_overflow(z: float) -> None:
     with np.errstate(over="raise", invalid="raise"):
         x = np.array([[z, 0.0, -z]])
-        loss, (slope,) = ad.value_and_gradients(lambda logits: ad.cross_entropy(logits, np.array([1])), x)
+        loss, (derivative,) = ad.value_and_gradients(lambda logits: ad.cross_entropy(logits, np.array([1])), x)
         assert float(loss) == pytest.approx(abs(z))
-        np.testing.assert_allclose(slope, ad.softmax(x) - [[0.0, 1.0, 0.0]])
+        np.testing.assert_allclose(derivative, ad.softmax(x) - [[0.0, 1.0, 0.0]])
         assert float(ad.sigmoid(np.array(z))) == pytest.approx(float(z > 0))
 
 
@@ -164,19 +169,19 @@ def test_single_precision_stays_single() -> None:
     w = np.ones((3, 2), np.float32)
     x = np.ones((5, 3), np.float32)
     labels = np.zeros(5, np.int64)
-    loss, (slope,) = ad.value_and_gradients(lambda w: ad.cross_entropy(ad.gelu(ad.sigmoid(x @ w) * 2.0), labels), w)
-    assert [loss.dtype, slope.dtype] == [np.dtype(np.float32)] * 2
+    loss, (derivative,) = ad.value_and_gradients(
+        lambda w: ad.cross_entropy(ad.gelu(ad.sigmoid(x @ w) * 2.0), labels), w
+    )
+    assert [loss.dtype, derivative.dtype] == [np.dtype(np.float32)] * 2
 
 
-def test_what_does_not_fit_gets_a_sentence() -> None:
+def test_wrong_shapes_raise() -> None:
     x = Variable(np.zeros((2, 3)))
-    with pytest.raises(
-        ValueError, match=r"as many columns on the left as rows on the right; got \(2, 3\) and \(2, 3\)"
-    ):
+    with pytest.raises(ValueError, match=r"must agree; got shapes \(2, 3\) and \(2, 3\)"):
         x @ x
-    with pytest.raises(ValueError, match=r"got \(\) and \(3,\)"):
+    with pytest.raises(ValueError, match=r"got shapes \(\) and \(3,\)"):
         ad.matmul(Variable(1.0), np.zeros(3))
-    with pytest.raises(ValueError, match="axes must be from -2 to 1; got axis=2"):
+    with pytest.raises(ValueError, match="axis must lie in -2 … 1; got axis=2"):
         ad.total(x, 2)
-    with pytest.raises(ValueError, match="labels must be 2 whole numbers from 0 to 2; got shape"):
+    with pytest.raises(ValueError, match="labels must be 2 integers from 0 to 2; got shape"):
         ad.cross_entropy(x, np.array([0, 3]))

@@ -6,31 +6,31 @@ import pytest
 from parnassus.autodiff import (
     Variable,
     all_paths,
-    edge_count,
+    count_edges,
+    derivative_by_accumulation,
+    derivative_by_paths,
     edges_into,
-    pull_back,
+    gradients,
     sin,
-    slope_by_edges,
-    slope_by_paths,
 )
 
 
 def test_a_square_has_two_edges_from_one_node() -> None:
     x = Variable(3.0)
     y = x * x
-    assert [edge.slope for edge in edges_into(y)] == [3.0, 3.0]
+    assert [edge.derivative for edge in edges_into(y)] == [3.0, 3.0]
     assert len(list(all_paths(x, y))) == 2
-    assert slope_by_paths(x, y) == slope_by_edges(x, y) == 6.0
+    assert derivative_by_paths(x, y) == derivative_by_accumulation(x, y) == 6.0
 
 
 def test_a_path_is_its_edges_from_start_to_end() -> None:
     x, w = Variable(2.0), Variable(5.0)
     z = w * x
     y = sin(z) + x
-    ways = {tuple(edge.end for edge in way) for way in all_paths(x, y)}
-    assert ways == {(y,), (z, z_sin(y), y)}
+    paths = {tuple(edge.end for edge in path) for path in all_paths(x, y)}
+    assert paths == {(y,), (z, z_sin(y), y)}
     (only,) = all_paths(w, y)
-    assert [edge.slope for edge in only] == [2.0, pytest.approx(np.cos(10.0)), 1.0]
+    assert [edge.derivative for edge in only] == [2.0, pytest.approx(np.cos(10.0)), 1.0]
 
 
 def z_sin(y: Variable) -> Variable:
@@ -42,16 +42,16 @@ def z_sin(y: Variable) -> Variable:
 def test_constants_have_no_edges() -> None:
     x = Variable(2.0)
     y = 3.0 * x - 1.0
-    assert edge_count(y) == 2
-    assert slope_by_paths(x, y) == 3.0
+    assert count_edges(y) == 2
+    assert derivative_by_paths(x, y) == 3.0
 
 
-def test_no_path_no_slope() -> None:
+def test_without_a_path_the_derivative_is_zero() -> None:
     x, other = Variable(1.0), Variable(2.0)
-    assert slope_by_paths(other, x * 2.0) == slope_by_edges(other, x * 2.0) == 0.0
+    assert derivative_by_paths(other, x * 2.0) == derivative_by_accumulation(other, x * 2.0) == 0.0
 
 
-def test_random_graphs_have_the_slope_of_the_sweep() -> None:
+def test_random_graphs_have_the_derivative_of_reverse_mode() -> None:
     source = np.random.default_rng(0)
     for _ in range(20):
         x = Variable(source.normal())
@@ -59,12 +59,12 @@ def test_random_graphs_have_the_slope_of_the_sweep() -> None:
         for _ in range(8):
             a, b = (pool[source.integers(len(pool))] for _ in range(2))
             pool.append([a * b, a + b, sin(a), a - b][source.integers(4)])
-        expected = float(pull_back(pool[-1], [x])[0])
-        assert slope_by_paths(x, pool[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
-        assert slope_by_edges(x, pool[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        expected = float(gradients(pool[-1], [x])[0])
+        assert derivative_by_paths(x, pool[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        assert derivative_by_accumulation(x, pool[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
-def test_arrays_get_a_sentence() -> None:
+def test_arrays_raise() -> None:
     x = Variable(np.ones(2))
-    with pytest.raises(ValueError, match=r"paths are for graphs of single numbers; got a node of shape \(2,\)"):
-        slope_by_paths(x, x * 2.0)
+    with pytest.raises(ValueError, match=r"paths are defined for graphs of scalars; got a node of shape \(2,\)"):
+        derivative_by_paths(x, x * 2.0)

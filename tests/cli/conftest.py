@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from parnassus.cli.main import dispatch
-
-Command = Callable[..., subprocess.CompletedProcess[str]]
 EXPERIMENT = "classifier_on_digits"
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def clean_environment(**more: str) -> dict[str, str]:
@@ -35,24 +33,3 @@ def parnassus(tmp_path: Path) -> Command:
         )
 
     return call
-
-
-@pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two finished runs that differ in their seed."""
-    root = tmp_path_factory.mktemp("runs")
-    for seed in ("0", "1"):
-        flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
-        assert dispatch(["run", EXPERIMENT, *flags, "--seed", seed, "--name", f"seed-{seed}"]) == 0
-    return root
-
-
-@pytest.fixture(scope="session")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two runs of agents: two learners with a pole, and one with a pendulum."""
-    root = tmp_path_factory.mktemp("agents")
-    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
-    assert dispatch(["run", "ppo", *flags, "--name", "two"]) == 0
-    swinging = ["--env", "Pendulum-v1", "--learners", "1", "--horizon", "64", "--batch", "64"]
-    assert dispatch(["run", "ppo", *flags, *swinging, "--name", "one"]) == 0
-    return root

@@ -62,15 +62,16 @@ def told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
 
 
 @pytest.mark.parametrize(
-    ("how", "sentence"), [("crash", "broke in step 4 of an episode"), ("nan", "returned the reward nan in step 4")]
+    ("how", "sentence"), [("crash", "failed in step 4 of an episode"), ("nan", "returned the reward nan in step 4")]
 )
 @pytest.mark.usefixtures("sick")
 def test_a_run_that_breaks_says_why_and_goes_on(
     how: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """300 = 8 · 37 + 4 steps, in the tenth of sixteen updates; saved was after the eighth."""
-    settings = ["--learners", "1", "--episodes", "2", "--budget", "1024", "--copies", "2", "--horizon", "32"]
-    settings += ["--batch", "32", "--epochs", "2"]
+    settings = ["--num-learners", "1", "--eval-episodes", "2", "--total-timesteps", "1024"]
+    settings += ["--n-envs", "2", "--n-steps", "32"]
+    settings += ["--batch-size", "32", "--n-epochs", "2"]
     machine = ["--device", "cpu", "--quiet", "--save-steps", "4", "--folder", str(tmp_path)]
     command = ["run", "ppo", "--env", f"Sick-{how}-v0", *settings, *machine, "--name"]
     said = told(capsys, monkeypatch, *command, "ill")
@@ -90,4 +91,4 @@ def test_a_run_that_breaks_says_why_and_goes_on(
     ill, well = (load_weights(tmp_path / name / "weights.safetensors") for name in ("ill", "well"))
     assert all(ill[name].equal(well[name]) for name in well)
     assert dispatch(["evaluate", "ill", "well", "--episodes", "2", "--folder", str(tmp_path)]) == 0
-    assert "no pictures" in told(capsys, monkeypatch, "watch", "ill", "--folder", str(tmp_path))
+    assert "cannot be rendered" in told(capsys, monkeypatch, "watch", "ill", "--folder", str(tmp_path))

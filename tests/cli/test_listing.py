@@ -74,7 +74,7 @@ def test_show_of_a_part_lists_its_rows_and_no_others(said: Said) -> None:
 def test_show_of_a_room_lists_experiments_claims_and_errata(said: Said) -> None:
     shown = said("show", "layers")
     assert shown.startswith("layers: ")
-    assert "xor_needs_a_hidden_layer" in shown
+    assert "mlp_on_xor" in shown
     for mark in ATLAS.marks_of("layers"):
         assert squeezed(mark.statement.splitlines()[0]) in shown
     assert "check them: parnassus check layers" in shown

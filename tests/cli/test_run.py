@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import EXPERIMENT, Command
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch
-from parnassus.cli.run import carry_out, nothing_done, parse, recipe_of, with_profile
+from parnassus.cli.run import execute_and_print, nothing_done, parse, recipe_of, with_profile
 from parnassus.data import DataError
 from parnassus.runs import Interrupted, RunError, RunFolder
 from parnassus.train import Options, Run
@@ -45,10 +45,10 @@ def test_a_run_prints_its_numbers_and_where_its_report_is(parnassus: Command, tm
     ("flags", "message"),
     [
         (["--device", "abacus"], "device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'"),
-        (["--threads", "0"], "threads must be positive; got 0"),
-        (["--hidden", "0"], "--hidden must be at least 1; got 0 ("),
-        (["--name", "a/b"], "name must be the plain name of a folder; got 'a/b'"),
-        (["--name", ".."], "name must be the plain name of a folder; got '..'"),
+        (["--threads", "0"], "--threads must be at least 1; got 0"),
+        (["--hidden-size", "0"], "--hidden-size must be at least 1; got 0 ("),
+        (["--name", "a/b"], "--name must be a plain folder name; got 'a/b'"),
+        (["--name", ".."], "--name must be a plain folder name; got '..'"),
         (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
         (["--profile=huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
         (["--data", "no/such/folder", "--device", "cpu"], "no/such/folder"),
@@ -124,7 +124,7 @@ def test_settings_read_from_a_folder_make_the_same_experiment(runs: Path) -> Non
 
 
 def test_settings_of_another_version_are_refused() -> None:
-    with pytest.raises(RunError, match="another version of old: it has settings gone, lost"):
+    with pytest.raises(RunError, match="made by parnassus unknown, whose old had the settings gone, lost"):
         experiment_from(MODULE, {"experiment": "old", "settings": {"lost": 1, "gone": 2}})
 
 
@@ -141,7 +141,7 @@ def test_a_finished_run_is_not_resumed(runs: Path) -> None:
 
 
 def test_a_run_without_a_generative_model_draws_no_samples(runs: Path) -> None:
-    with pytest.raises(RunError, match=f"seed-1 is a run of {EXPERIMENT}, which has nothing to draw samples from"):
+    with pytest.raises(RunError, match=f"seed-1 is a run of {EXPERIMENT}, which does not know `sample`"):
         dispatch(["sample", str(runs / "seed-1")])
 
 
@@ -155,8 +155,8 @@ def test_an_interrupted_run_says_how_to_go_on(
     recipe = recipe_of(ATLAS, ENTRY, MODULE, MODULE.Experiment(), "laptop", as_is=True)
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path, name="mine")
-    assert carry_out(recipe, options, folder) == 130
-    assert "Go on with: parnassus resume mine" in capsys.readouterr().err
+    assert execute_and_print(recipe, options, folder) == 130
+    assert "Resume with: parnassus resume mine" in capsys.readouterr().err
     assert folder.status == "interrupted"
     assert nothing_done(folder)
 

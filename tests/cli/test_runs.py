@@ -54,7 +54,7 @@ def test_an_unknown_metric_names_those_there_are(runs: Path) -> None:
 
 
 def test_an_ambiguous_beginning_names_the_runs(runs: Path) -> None:
-    with pytest.raises(RunError, match=r"'seed' fits several runs in .* \(there: seed-0, seed-1\)"):
+    with pytest.raises(RunError, match=r"'seed' fits several runs in .*; the latest are: seed-0, seed-1"):
         dispatch(["runs", "compare", "seed", "seed-1", "--folder", str(runs)])
 
 

@@ -1,4 +1,4 @@
-"""`parnassus sample`: pictures, films, every sampler, text; and a sentence for whatever cannot be drawn."""
+"""`parnassus sample`: images, animations, every sampler, text, and an error message for what does not apply."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from parnassus.cli.main import dispatch, main
-from parnassus.cli.sample import Draw, draw_samples
+from parnassus.cli.sample import SampleOptions, draw_samples
 from parnassus.runs import RunFolder
 from parnassus.train.trained import Trained
 
@@ -53,7 +53,20 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 @pytest.mark.parametrize("sampler", ["ddim", "ddpm", "heun", "dpm"])
 def test_every_sampler_draws_the_class_asked_for(trained: Path, tmp_path: Path, sampler: str) -> None:
-    flags = ("--label", "7", "--guidance", "3", "--steps", "5", "--seed", "7", "--count", "6", "--sampler", sampler)
+    flags = (
+        "--label",
+        "7",
+        "--guidance-scale",
+        "3",
+        "--steps",
+        "5",
+        "--seed",
+        "7",
+        "--num-samples",
+        "6",
+        "--sampler",
+        sampler,
+    )
     first, again = (sampled(trained, tmp_path / name, *flags) for name in ("first", "again"))
     assert first.shape == (6, 1, 8, 8)
     assert np.array_equal(first, again)
@@ -67,14 +80,14 @@ def test_every_sampler_draws_the_class_asked_for(trained: Path, tmp_path: Path, 
 def test_a_film_ends_in_the_samples_and_has_every_step(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ("--steps", "6", "--count", "4")
+    flags = ("--steps", "6", "--num-samples", "4")
     still, moving = (
         sampled(trained, tmp_path / "still", *flags),
-        sampled(trained, tmp_path / "moving", *flags, "--film"),
+        sampled(trained, tmp_path / "moving", *flags, "--animation"),
     )
     assert np.array_equal(still, moving)
     assert not (tmp_path / "still.gif").exists()
-    assert f"film:    {tmp_path / 'moving'}.gif" in capsys.readouterr().out
+    assert f"animation: {tmp_path / 'moving'}.gif" in capsys.readouterr().out
     with Image.open(tmp_path / "moving.gif") as film:
         assert getattr(film, "n_frames", 1) == 7  # the noise and six steps
         film.seek(6)
@@ -87,16 +100,16 @@ def test_a_film_ends_in_the_samples_and_has_every_step(
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--guidance", "-1"), "guidance must be a number from 0 on; got -1.0"),
-        (("--guidance", "nan"), "guidance must be a number from 0 on; got nan"),
-        (("--guidance", "inf"), "guidance must be a number from 0 on; got inf"),
-        (("--steps", "0"), "steps must lie between 1 and 20, the length of the chain; got 0"),
-        (("--steps", "21"), "steps must lie between 1 and 20, the length of the chain; got 21"),
-        (("--label", "10"), "there is no label 10; there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
-        (("--label", "-1"), "there is no label -1; there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
-        (("--count", "0"), "count must be at least 1; got 0"),
-        (("--seed", "-1"), "seed must be a whole number from 0 to 2⁶³ − 1; got -1"),
-        (("--seed", "99999999999999999999"), "seed must be a whole number from 0 to 2⁶³ − 1; got"),
+        (("--guidance-scale", "-1"), "--guidance-scale must be at least 0; got -1.0"),
+        (("--guidance-scale", "nan"), "--guidance-scale must be at least 0; got nan"),
+        (("--guidance-scale", "inf"), "guidance_scale must be finite and ≥ 0; got guidance_scale=inf"),
+        (("--steps", "0"), "--steps must be at least 1; got 0"),
+        (("--steps", "21"), "steps must lie between 1 and the 20 steps of the chain; got steps=21"),
+        (("--label", "10"), "label must lie between 0 and 9; got label=10"),
+        (("--label", "-1"), "--label must be at least 0; got -1"),
+        (("--num-samples", "0"), "--num-samples must be at least 1; got 0"),
+        (("--seed", "-1"), "--seed must be between 0 and 2⁶³ − 1; got -1"),
+        (("--seed", "99999999999999999999"), "--seed must be between 0 and 2⁶³ − 1; got"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_a_sentence(
@@ -110,7 +123,9 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
     assert not (trained / "samples").exists()
 
 
-@pytest.mark.parametrize("flags", [("--sampler", "euler"), ("--steps", "many"), ("--guidance", "much"), ("--nope",)])
+@pytest.mark.parametrize(
+    "flags", [("--sampler", "euler"), ("--steps", "many"), ("--guidance-scale", "much"), ("--nope",)]
+)
 def test_wrong_flags_get_code_2(trained: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as stopped:
         dispatch(["sample", str(trained), *flags])
@@ -121,8 +136,10 @@ def test_wrong_flags_get_code_2(trained: Path, capsys: pytest.CaptureFixture[str
 def test_a_model_that_draws_at_once_has_no_film_and_pictures_are_not_compiled(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert refused(monkeypatch, capsys, str(trained.parent / "vae"), "--film").startswith("there is no film to make")
-    assert refused(monkeypatch, capsys, str(trained), "--compile").startswith("there is nothing to compile")
+    assert refused(monkeypatch, capsys, str(trained.parent / "vae"), "--animation").startswith(
+        "--animation does not apply"
+    )
+    assert refused(monkeypatch, capsys, str(trained), "--compile").startswith("--compile does not apply")
 
 
 def test_a_changed_byte_of_the_weights_is_told_wherever_it_is(
@@ -169,7 +186,7 @@ def wrote(run: Path, out: Path, capsys: pytest.CaptureFixture[str], *flags: str)
 
 
 def test_text_is_streamed_and_kept(writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ("--prompt", "the cat", "--length", "50", "--temperature", "0.9", "--top-k", "9", "--top-p", "0.95")
+    flags = ("--prompt", "the cat", "--max-new-tokens", "50", "--temperature", "0.9", "--top-k", "9", "--top-p", "0.95")
     first, again = (wrote(writing, tmp_path / name, capsys, *flags, "--seed", "1") for name in ("first", "again"))
     assert first.startswith("the cat")
     assert len(first.removesuffix("\n")) in (len("the cat") + 49, len("the cat") + 50)  # the last may be a new line
@@ -180,7 +197,7 @@ def test_text_is_streamed_and_kept(writing: Path, tmp_path: Path, capsys: pytest
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler here: apt-get install g++")
 def test_compiled_it_writes_the_same(writing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ("--prompt", "the cat", "--length", "40", "--temperature", "0.01")  # beyond the window of 32
+    flags = ("--prompt", "the cat", "--max-new-tokens", "40", "--temperature", "0.01")  # beyond the window of 32
     plain = wrote(writing, tmp_path / "plain", capsys, *flags)
     words = ["-m", "parnassus", "sample", str(writing), "--out", str(tmp_path / "compiled"), "--device", "cpu"]
     compiled = subprocess.run(  # the checks of types that tests have are nothing for a compiler
@@ -200,7 +217,9 @@ def test_what_was_written_before_an_interruption_is_kept(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        draw_samples(Trained.open(RunFolder(writing)), Impatient(), Draw(device="cpu", out=tmp_path / "part.txt"))
+        draw_samples(
+            Trained.open(RunFolder(writing)), Impatient(), SampleOptions(device="cpu", out=tmp_path / "part.txt")
+        )
     assert capsys.readouterr().out == "abc\n"
     assert (tmp_path / "part.txt").read_text(encoding="utf-8") == "abc\n"
 
@@ -209,8 +228,8 @@ def test_a_prompt_may_come_from_standard_input(
     writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("the mat\n"))
-    piped = wrote(writing, tmp_path / "piped", capsys, "--prompt", "-", "--length", "9")
-    assert piped == wrote(writing, tmp_path / "given", capsys, "--prompt", "the mat", "--length", "9")
+    piped = wrote(writing, tmp_path / "piped", capsys, "--prompt", "-", "--max-new-tokens", "9")
+    assert piped == wrote(writing, tmp_path / "given", capsys, "--prompt", "the mat", "--max-new-tokens", "9")
 
 
 def test_a_prompt_beyond_the_window_is_read_from_its_end(
@@ -218,7 +237,8 @@ def test_a_prompt_beyond_the_window_is_read_from_its_end(
 ) -> None:
     prompt = "the cat sat on the mat.\n" * 9
     ends = [
-        wrote(writing, tmp_path / "long", capsys, "--prompt", text, "--length", "8") for text in (prompt, prompt[-32:])
+        wrote(writing, tmp_path / "long", capsys, "--prompt", text, "--max-new-tokens", "8")
+        for text in (prompt, prompt[-32:])
     ]
     assert ends[0].removeprefix(prompt) == ends[1].removeprefix(prompt[-32:])
 
@@ -226,13 +246,16 @@ def test_a_prompt_beyond_the_window_is_read_from_its_end(
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--prompt", "Zürich"), "the alphabet of 12 characters has no 'Z' (U+005A), 'ü' (U+00FC), 'r'"),
-        (("--length", "0"), "length must be at least 1 token; got length=0"),
-        (("--temperature", "-1"), "the temperature must be positive and finite; got temperature=-1.0"),
-        (("--top-k", "0"), "at least one token must be left (top-k); got 0"),
-        (("--top-p", "1.5"), "a nucleus (top-p) has a probability above 0 and not above 1; got 1.5"),
-        (("--film",), "there is no film to make: this model writes text"),
-        (("--compile",), "torch.compile does not work here, write without --compile; it says: no compiler"),
+        (
+            ("--prompt", "Zürich"),
+            "text must consist of the 12 characters of the alphabet; got 'Z' (U+005A), 'ü' (U+00FC), 'r'",
+        ),
+        (("--max-new-tokens", "0"), "--max-new-tokens must be at least 1; got 0"),
+        (("--temperature", "-1"), "--temperature must be at least 0; got -1.0"),
+        (("--top-k", "0"), "--top-k must be at least 1; got 0"),
+        (("--top-p", "1.5"), "--top-p must be between 0 and 1; got 1.5"),
+        (("--animation",), "--animation does not apply: this model generates text"),
+        (("--compile",), "torch.compile failed: no compiler; omit --compile"),
     ],
 )
 def test_what_cannot_be_written_is_said_in_a_sentence(
@@ -243,7 +266,7 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
     sentence: str,
 ) -> None:
     def broken(*_: object) -> Tensor:
-        raise torch._dynamo.exc.TorchDynamoException("no compiler")
+        raise RuntimeError("no compiler")
 
     monkeypatch.setattr(torch, "compile", lambda _: broken)
     assert refused(monkeypatch, capsys, str(writing), *flags).startswith(sentence)
@@ -265,7 +288,9 @@ def test_twenty_lines_of_plain_torch_read_what_is_exported(
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), "the cat", "25"], capture_output=True, text=True, check=True
     )
-    greedy = wrote(writing, tmp_path / "ours", capsys, "--prompt", "the cat", "--length", "25", "--temperature", "0")
+    greedy = wrote(
+        writing, tmp_path / "ours", capsys, "--prompt", "the cat", "--max-new-tokens", "25", "--temperature", "0"
+    )
     assert done.stdout.strip() == greedy.strip()
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from parnassus.convolution import random_affine
-from parnassus.layers.placement import centre_of_mass
+from parnassus.layers.image_alignment import centre_of_mass
 
 
 def squares(count: int) -> torch.Tensor:
@@ -14,13 +14,13 @@ def squares(count: int) -> torch.Tensor:
 
 def test_no_movement_changes_nothing() -> None:
     images = torch.rand(4, 3, 9, 13)
-    torch.testing.assert_close(random_affine(images, shift=0.0, turn=0.0, scale=0.0), images, atol=1e-5, rtol=0)
+    torch.testing.assert_close(random_affine(images, translate=0.0, degrees=0.0, scale=0.0), images, atol=1e-5, rtol=0)
 
 
 def test_a_shift_moves_by_up_to_that_many_pixels_and_keeps_the_ink() -> None:
     torch.manual_seed(0)
     images = squares(2_000)
-    moved = random_affine(images, shift=3.0, turn=0.0, scale=0.0)
+    moved = random_affine(images, translate=3.0, degrees=0.0, scale=0.0)
     way = centre_of_mass(moved) - centre_of_mass(images)
     assert 2.9 < float(way.abs().max()) < 3.01
     torch.testing.assert_close(way.mean(0), torch.zeros(2), atol=0.15, rtol=0)
@@ -33,7 +33,7 @@ def test_a_turn_keeps_the_distance_from_the_middle() -> None:
     middle = torch.tensor([13.5, 13.5])
     before, after = (
         torch.linalg.vector_norm(centre_of_mass(each) - middle, dim=1)
-        for each in (images, random_affine(images, shift=0.0, turn=90.0, scale=0.0))
+        for each in (images, random_affine(images, translate=0.0, degrees=90.0, scale=0.0))
     )
     torch.testing.assert_close(after, before, atol=0.06, rtol=0)
 
@@ -41,7 +41,7 @@ def test_a_turn_keeps_the_distance_from_the_middle() -> None:
 def test_a_scale_changes_the_area_by_its_square() -> None:
     torch.manual_seed(0)
     images = squares(2_000)
-    area = random_affine(images, shift=0.0, turn=0.0, scale=0.2).sum((1, 2, 3)) / 36
+    area = random_affine(images, translate=0.0, degrees=0.0, scale=0.2).sum((1, 2, 3)) / 36
     assert 1 / 1.2**2 - 0.05 < float(area.min()) < 1 / 1.15**2
     assert 1 / 0.85**2 < float(area.max()) < 1 / 0.8**2 + 0.05
 
@@ -57,5 +57,5 @@ def test_pictures_of_one_batch_move_apart_and_a_seed_moves_them_alike() -> None:
 
 @pytest.mark.parametrize(("shift", "turn", "scale"), [(-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)])
 def test_ranges_that_make_no_sense_get_a_sentence(shift: float, turn: float, scale: float) -> None:
-    with pytest.raises(ValueError, match="need shift ≥ 0, turn ≥ 0 and 0 ≤ scale < 1; got"):
-        random_affine(squares(1), shift=shift, turn=turn, scale=scale)
+    with pytest.raises(ValueError, match=r"translate and degrees must be ≥ 0 and scale in \[0, 1\); got"):
+        random_affine(squares(1), translate=shift, degrees=turn, scale=scale)

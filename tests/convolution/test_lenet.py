@@ -2,19 +2,19 @@ import pytest
 import torch
 from torch import nn
 
-from parnassus.convolution import filters, lenet
-from parnassus.layers import parameter_count, tanh
+from parnassus.convolution import first_filters, lenet
+from parnassus.layers import count_parameters, tanh
 
 
 def test_its_first_sizes_are_those_of_lenet_5() -> None:
-    assert parameter_count(lenet((1, 28, 28), 10)) == 61_706
+    assert count_parameters(lenet((1, 28, 28), 10)) == 61_706
 
 
 @pytest.mark.parametrize("shape", [(1, 12, 12), (3, 32, 32), (1, 17, 40)])
 def test_it_takes_pictures_of_any_sufficient_size(shape: tuple[int, int, int]) -> None:
     model = lenet(shape, 7, channels=(4, 8), hidden=(16,), dropout=0.1)
     assert model(torch.randn(5, *shape)).shape == (5, 7)
-    assert filters(model).shape == (4, shape[0], 5, 5)
+    assert first_filters(model).shape == (4, shape[0], 5, 5)
 
 
 def test_it_equals_the_chain_written_out() -> None:

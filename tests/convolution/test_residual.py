@@ -20,14 +20,14 @@ from parnassus.convolution.residual import (
     resnext50,
     small_stem,
 )
-from parnassus.layers import Classifier, parameter_count
+from parnassus.layers import Classifier, count_parameters
 
 
 @pytest.mark.parametrize(("model", "count"), [(resnet18, 11_689_512), (resnet50, 25_557_032), (resnext50, 25_028_904)])
 def test_the_published_networks_have_their_published_size(model: Callable[[], Classifier], count: int) -> None:
     with torch.device("meta"):
         network = model()
-        assert parameter_count(network) == count
+        assert count_parameters(network) == count
         assert network(torch.empty(2, 3, 224, 224)).shape == (2, 1_000)
 
 
@@ -49,7 +49,7 @@ def test_a_basic_block_by_hand() -> None:
 
 
 def test_groups_divide_the_weights() -> None:
-    whole, split = (parameter_count(normalised_convolution(32, 32, 3, groups=groups)) for groups in (1, 8))
+    whole, split = (count_parameters(normalised_convolution(32, 32, 3, groups=groups)) for groups in (1, 8))
     assert whole - 64 == 8 * (split - 64) == 32 * 32 * 9
 
 
@@ -75,7 +75,7 @@ def test_a_small_network_learns_and_every_weight_gets_a_gradient() -> None:
 def test_what_cannot_work_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="must be a multiple of 4; got outputs=18"):
         bottleneck_block(18, 18)
-    with pytest.raises(ValueError, match="groups must divide half the outputs; got outputs=64, groups=5"):
+    with pytest.raises(ValueError, match="groups must divide outputs / 2; got outputs=64, groups=5"):
         grouped_block(64, 64, groups=5)
-    with pytest.raises(ValueError, match=r"a width and at least one block; got counts=\(2, 2\), widths=\(8,\)"):
+    with pytest.raises(ValueError, match=r"one entry per stage, counts at least 1; got counts=\(2, 2\), widths=\(8,\)"):
         resnet(small_stem(1, 8), 3, block=basic_block, counts=(2, 2), widths=(8,))

@@ -108,7 +108,7 @@ def test_a_checksum_that_differs_gets_one_sentence(server: Server, data_dir: Pat
     with pytest.raises(DataError) as caught:
         fetch(source(server, "/file", checksum=expected))
     sentence = str(caught.value)
-    for part in ("file.bin", expected, got, f"put it at {data_dir / 'things' / 'file.bin'} by hand"):
+    for part in ("file.bin", expected, got, f"place it at {data_dir / 'things' / 'file.bin'} manually"):
         assert part in sentence
     assert "\n" not in sentence
     assert leftovers(data_dir) == []

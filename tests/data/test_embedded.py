@@ -15,11 +15,11 @@ from parnassus.data import (
     mnist_mini,
     pydoc_text,
     sample_images,
-    standardised,
+    standardise_features,
     wine,
 )
 from parnassus.data.mnist_mini import make_mnist_mini
-from parnassus.data.partition import stratified
+from parnassus.data.partition import stratified_split
 from parnassus.data.splits import Dataset, first_of_each_class
 
 
@@ -71,7 +71,7 @@ def test_regression_sets(load: object, total: int, features: int, targets: int) 
 
 
 def test_standardised_features_have_mean_zero_and_variance_one() -> None:
-    data = standardised(wine())
+    data = standardise_features(wine())
     torch.testing.assert_close(data.train.x.mean(0), torch.zeros(13), atol=1e-5, rtol=0)
     torch.testing.assert_close(data.train.x.var(0, correction=0), torch.ones(13), atol=1e-4, rtol=0)
     assert (data.test.x.mean(0).abs() < 0.5).all()
@@ -80,10 +80,10 @@ def test_standardised_features_have_mean_zero_and_variance_one() -> None:
 def test_a_stratified_split_has_exactly_the_size_asked_for() -> None:
     labels = torch.tensor([7] * 3 + [2] * 5 + [9] * 2)
     for test in range(11):
-        train_rows, test_rows = stratified(labels, test)
+        train_rows, test_rows = stratified_split(labels, test)
         assert len(test_rows) == test
         assert sorted([*train_rows.tolist(), *test_rows.tolist()]) == list(range(10))
-    assert not stratified(labels, 5, seed=1)[1].equal(stratified(labels, 5, seed=2)[1])
+    assert not stratified_split(labels, 5, seed=1)[1].equal(stratified_split(labels, 5, seed=2)[1])
 
 
 def test_sample_images_are_photographs() -> None:

@@ -43,7 +43,7 @@ def test_given_splits_are_kept(tmp_path: Path) -> None:
     data = image_folder(tmp_path / "set")
     assert (len(data.train), len(data.test), data.classes) == (6, 4, ("a", "b"))
     paint(tmp_path / "set" / "test" / "c" / "0.png", 50)
-    with pytest.raises(DataError, match="must hold the same classes; only one has c"):
+    with pytest.raises(DataError, match="must have the same classes; only one has c"):
         image_folder(tmp_path / "set")
 
 
@@ -82,7 +82,7 @@ def test_unequal_sizes_get_a_sentence_or_are_resized(animals: Path) -> None:
 
 def test_what_is_not_a_picture_gets_a_sentence(animals: Path) -> None:
     (animals / "dog" / "notes.txt").write_text("woof")
-    with pytest.raises(DataError, match=r"notes\.txt is not a picture"):
+    with pytest.raises(DataError, match=r"notes\.txt is not an image"):
         open_data(animals)
 
 
@@ -91,7 +91,7 @@ def test_a_cut_picture_gets_a_sentence(animals: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)
     Image.fromarray(noise).save(path)
     path.write_bytes(path.read_bytes()[:2_000])
-    with pytest.raises(DataError, match=r"0\.png is a damaged picture"):
+    with pytest.raises(DataError, match=r"0\.png is a damaged image"):
         open_data(animals)
 
 

@@ -35,5 +35,5 @@ def test_columns_and_numbers_are_standardised_by_the_training_part() -> None:
 def test_data_without_targets_get_a_sentence() -> None:
     data = load_digits()
     bare = replace(data, train=replace(data.train, y=None))
-    with pytest.raises(DataError, match="has nothing to predict"):
+    with pytest.raises(DataError, match="has no targets or no test part"):
         RegressionTask.of(bare, 10, 10, kind=torch.float32, device=CPU)

@@ -56,7 +56,7 @@ def test_a_folder_is_a_class(tmp_path: Path) -> None:
     for recordings in (data.train, data.test):
         assert [int(one[0] * 2**15) - 1 for one in recordings.waves] == recordings.labels.tolist()
     (tmp_path / "pets" / "meow" / "fast.wav").write_bytes(wav([1], rate=16_000))
-    with pytest.raises(DataError, match=r"fast\.wav has 16000 samples a second"):
+    with pytest.raises(DataError, match=r"fast\.wav has 16000 samples per second"):
         wav_folder(tmp_path / "pets")
 
 

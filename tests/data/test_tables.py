@@ -6,7 +6,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from parnassus.data import DataError, Split, array_file, csv_file, open_data, standardised
+from parnassus.data import DataError, Split, array_file, csv_file, open_data, standardise_features
 from parnassus.data.tables import Table
 
 
@@ -72,8 +72,8 @@ def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
         ("a,b\n1,2\n1e999,4\n", "line 3, column 'a': 1e999 is not a finite number"),
         ("a,b\n1,2\n3,nan\n", "line 3: the target is nan"),
         ("a,b\n1,2\n3,\n", "line 3: the target is empty"),
-        ("1,2,3\n4,5\n6,7,8\n", "line 2: 2 columns, and 3 above it"),
-        ("a,b\n1,2\n", "has one row of data: a set to learn from and be judged on needs two at least"),
+        ("1,2,3\n4,5\n6,7,8\n", "line 2: 2 columns, but 3 above"),
+        ("a,b\n1,2\n", "has one row of data; at least two are needed"),
         ("a,b\n", "has no rows of data"),
         ("", "has no rows of data"),
         ("1\n2\n3\n", "has one column only"),
@@ -145,7 +145,7 @@ def test_an_npy_holds_examples(tmp_path: Path) -> None:
         ({"x": np.ones((3, 2)), "y": np.ones(4, int)}, "x has 3 rows and y 4"),
         ({"x": np.array([[1.0], [np.nan]])}, "x holds NaN or infinite numbers"),
         ({"x": np.ones((0, 2))}, "x must be an array of numbers"),
-        ({"x": np.ones((2, 2)), "y": np.array([-1, 1])}, "classes and count from 0; one is -1"),
+        ({"x": np.ones((2, 2)), "y": np.array([-1, 1])}, "class indices from 0; one is -1"),
         ({"images": np.ones((3, 2))}, "must hold x, or x_train and x_test; it holds images"),
     ],
 )
@@ -164,7 +164,7 @@ def test_cut_arrays_get_a_sentence(tmp_path: Path, keep: int) -> None:
 
 def test_the_names_of_the_columns_survive(tmp_path: Path) -> None:
     data = csv_file(table(tmp_path, "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n4,9,4.5\n"), target="kind")
-    for kept in (data, data.to("cpu"), standardised(data)):
+    for kept in (data, data.to("cpu"), standardise_features(data)):
         assert (kept.columns, kept.target) == (("height", "width"), "kind")
     unnamed = csv_file(table(tmp_path, "1,2,0\n3,4,1\n"), test=0.0)
     assert (unnamed.columns, unnamed.target) == ((), "")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from parnassus.data import DataError, data_status, open_sounds, vowels
-from parnassus.data.vowels import FORMANTS, PITCH, RATE, WORDS, filtered, pulses, resonances, spoken_vowels
+from parnassus.data.vowels import FORMANTS, PITCH, RATE, WORDS, pulses, resonances, spoken_vowels, vocal_tract_filter
 
 
 def test_the_set_has_all_words_and_speakers() -> None:
@@ -65,7 +65,7 @@ def test_filtering_by_spectra_is_the_recursion() -> None:
         wanted = recursion(wanted, float(1 - b - c), float(b), float(c))
     wanted = recursion(wanted, 1.0, 1.8, -0.81)
     wanted = wanted - torch.nn.functional.pad(wanted[:-1], (1, 0))
-    torch.testing.assert_close(filtered(source, formants)[0].double(), wanted, atol=1e-5, rtol=0)
+    torch.testing.assert_close(vocal_tract_filter(source, formants)[0].double(), wanted, atol=1e-5, rtol=0)
 
 
 def recursion(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
@@ -85,9 +85,9 @@ def test_sounds_are_opened_by_name_or_path(tmp_path: Path) -> None:
     data = open_sounds("vowels")
     assert (data.name, len(data.train), len(data.test)) == ("vowels", 2_000, 500)
     assert {row.name: row.present for row in data_status()}["vowels"]
-    with pytest.raises(DataError, match="there is no data called vowel: did you mean vowels"):
+    with pytest.raises(DataError, match="there is no data set vowel: did you mean vowels"):
         open_sounds("vowel")
-    with pytest.raises(DataError, match=r"nothing at .*: give the path of a folder of WAV files, or one of vowels"):
+    with pytest.raises(DataError, match=r"does not exist: give the path of a folder of WAV files, or one of vowels"):
         open_sounds(tmp_path / "none")
     with pytest.raises(DataError, match="a folder for each class"):
         open_sounds(tmp_path)

@@ -1,36 +1,36 @@
-"""Probes that need no training: schedules, samplers and guidance, against what is known of them."""
+"""Probes without training: noise schedules, samplers and guidance."""
 
 from typing import cast
 
 import pytest
 import torch
 
-from parnassus.diffusion.probes.guidance import pull_towards_a_class
-from parnassus.diffusion.probes.samplers import race_the_samplers
-from parnassus.diffusion.probes.schedules import KINDS, SHOWN, drown_a_digit
-from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Path, answer, controls_of
+from parnassus.diffusion.probes.guidance import guided_sampling
+from parnassus.diffusion.probes.samplers import compare_samplers
+from parnassus.diffusion.probes.schedules import KINDS, SHOWN, noise_schedules
+from parnassus.widgets import Answer, Bars, Curves, Images, Numbers, Trajectories, evaluate_probe, read_controls
 
 
 def ask(probe: object, **values: object) -> list[Answer]:
     assert callable(probe)
-    return list(answer(probe, None, controls_of(probe, None), values))
+    return list(evaluate_probe(probe, None, read_controls(probe, None), values))
 
 
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 @pytest.mark.parametrize(("steps", "strength"), [(10, 4.0), (1_000, 0.1), (200, 1.0)])
-def test_every_schedule_drowns_and_never_revives(kind: int, steps: int, strength: float) -> None:
-    images, both, ratio, numbers = ask(drown_a_digit, kind=kind, steps=steps, strength=strength)
+def test_the_snr_decreases_under_every_schedule(kind: int, steps: int, strength: float) -> None:
+    images, both, ratio, numbers = ask(noise_schedules, kind=kind, steps=steps, strength=strength)
     assert cast("Images", images).images.shape == (SHOWN, 1, 8, 8)
     (signal, level) = (torch.tensor(line[1]) for line in cast("Curves", both).lines.values())
     torch.testing.assert_close(signal.square() + level.square(), torch.ones(steps))
     snr = torch.tensor(next(iter(cast("Curves", ratio).lines.values()))[1])
     assert bool((snr.diff() < 0).all())
-    assert cast("Numbers", numbers).values["signal left at the end, √ᾱ_T"] == pytest.approx(float(signal[-1]))
+    assert cast("Numbers", numbers).values["signal at the end, √ᾱ_T"] == pytest.approx(float(signal[-1]))
 
 
 def test_the_linear_schedule_wastes_more_of_its_chain_than_the_cosine() -> None:
     wasted = [
-        cast("Numbers", ask(drown_a_digit, kind=kind)[-1]).values["share of the steps at SNR below 1/100"]
+        cast("Numbers", ask(noise_schedules, kind=kind)[-1]).values["fraction of steps with SNR below 1/100"]
         for kind in (0, 1)
     ]
     assert cast("float", wasted[0]) > 3 * cast("float", wasted[1])
@@ -38,21 +38,23 @@ def test_the_linear_schedule_wastes_more_of_its_chain_than_the_cosine() -> None:
 
 def test_with_many_calls_three_samplers_agree_and_with_few_they_do_not() -> None:
     names = ["DDIM", "Heun", "DPM-Solver++", "DDPM"]
-    many, few = (cast("Bars", ask(race_the_samplers, start=[1.0, -0.5], calls=calls)[1]) for calls in (40, 3))
+    many, few = (cast("Bars", ask(compare_samplers, start=[1.0, -0.5], calls=calls)[1]) for calls in (40, 3))
     assert list(many.names) == names
     assert float(many.values[:3].max()) < 0.1
     assert float(many.values[1]) < float(many.values[0])
     assert float(few.values[:3].max()) > float(many.values[:3].max())
-    path = cast("Path", ask(race_the_samplers, calls=9)[0])
-    assert len(path.places["DDIM"]) == 10
-    assert len(path.places["Heun"]) == 6
-    assert all(torch.equal(way[0], path.places["DDIM"][0]) for way in path.places.values())
+    path = cast("Trajectories", ask(compare_samplers, calls=9)[0])
+    assert len(path.paths["DDIM"]) == 10
+    assert len(path.paths["Heun"]) == 6
+    assert all(torch.equal(way[0], path.paths["DDIM"][0]) for way in path.paths.values())
 
 
 def test_both_ways_of_counting_meet_at_plain_conditioning() -> None:
-    by_scale, by_weight = (ask(pull_towards_a_class, counted=c, guidance=g) for c, g in ((0, 1.0), (1, 0.0)))
+    by_scale, by_weight = (ask(guided_sampling, convention=c, guidance=g) for c, g in ((0, 1.0), (1, 0.0)))
     for one, other in zip(
-        cast("Path", by_scale[0]).places.values(), cast("Path", by_weight[0]).places.values(), strict=True
+        cast("Trajectories", by_scale[0]).paths.values(),
+        cast("Trajectories", by_weight[0]).paths.values(),
+        strict=True,
     ):
         assert torch.equal(one, other)
 
@@ -60,9 +62,11 @@ def test_both_ways_of_counting_meet_at_plain_conditioning() -> None:
 def test_guidance_buys_the_class_with_spread() -> None:
     shares, spreads = [], []
     for scale in (0.0, 1.0, 4.0):
-        *_, bars, numbers = ask(pull_towards_a_class, guidance=scale)
+        *_, bars, numbers = ask(guided_sampling, guidance=scale)
         shares.append(float(cast("Bars", bars).values[2]))
-        spreads.append(cast("float", cast("Numbers", numbers).values["spread of the samples, over that of the class"]))
+        spreads.append(
+            cast("float", cast("Numbers", numbers).values["standard deviation of the samples, relative to the class"])
+        )
         assert float(cast("Bars", bars).values.sum()) == pytest.approx(1.0)
     assert abs(shares[0] - 1 / 3) < 0.12
     assert shares[0] < shares[1] < shares[2]
@@ -70,11 +74,11 @@ def test_guidance_buys_the_class_with_spread() -> None:
     assert spreads[2] < 0.8 * spreads[1] < spreads[0]
 
 
-def test_probes_leave_the_random_numbers_of_others_alone() -> None:
+def test_probes_keep_the_global_random_state() -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    ask(race_the_samplers)
-    ask(pull_towards_a_class)
-    ask(drown_a_digit)
+    ask(compare_samplers)
+    ask(guided_sampling)
+    ask(noise_schedules)
     assert torch.equal(torch.rand(1), expected)

@@ -1,69 +1,72 @@
-"""Walks under one's hands are those of the room's functions."""
+"""The probe of Langevin dynamics runs the algorithms of the package."""
 
 import pytest
 import torch
 
-from parnassus.diffusion.langevin import langevin_path
-from parnassus.diffusion.probes.langevin import DENSITIES, WALKERS, langevin_walk
-from parnassus.touch import Curves, Numbers, Path, answer, controls_of
+from parnassus.diffusion.probes.langevin import CHAINS, DENSITIES, langevin_dynamics
+from parnassus.diffusion.samplers.langevin import langevin_path
+from parnassus.widgets import Curves, Numbers, Trajectories, evaluate_probe, read_controls
 
 
-def walked(**values: object) -> tuple[Path, Curves, Numbers]:
-    path, shares, numbers = answer(langevin_walk, None, controls_of(langevin_walk, None), values)
-    assert isinstance(path, Path)
+def run_probe(**values: object) -> tuple[Trajectories, Curves, Numbers]:
+    path, shares, numbers = evaluate_probe(langevin_dynamics, None, read_controls(langevin_dynamics, None), values)
+    assert isinstance(path, Trajectories)
     assert isinstance(shares, Curves)
     assert isinstance(numbers, Numbers)
     return path, shares, numbers
 
 
-def test_the_plain_walk_is_langevins() -> None:
-    path, _, _ = walked(start=[1.0, 1.0], step=0.1, steps=7)
+def test_unadjusted_chains_are_those_of_langevin_path() -> None:
+    path, _, _ = run_probe(start=[1.0, 1.0], step=0.1, steps=7)
     torch.manual_seed(0)
-    start = torch.tensor([[1.0, 1.0]]).expand(WALKERS, 2)
+    start = torch.tensor([[1.0, 1.0]]).expand(CHAINS, 2)
     truth = next(iter(DENSITIES.values()))
     states = torch.stack(list(langevin_path(truth.score, start, step=0.1, steps=7)))
-    torch.testing.assert_close(path.places["walk 1"], states[:, 0])
-    assert len(path.places["walk 1"]) == 8
+    torch.testing.assert_close(path.paths["chain 1"], states[:, 0])
+    assert len(path.paths["chain 1"]) == 8
 
 
-def test_without_heat_all_walks_are_one_and_end_on_a_mode() -> None:
-    path, _, numbers = walked(temperature=0, start=[1.0, 1.5], step=0.1, steps=200)
-    ends = torch.stack([way[-1] for way in path.places.values()])
+def test_at_temperature_0_all_chains_end_at_one_mode() -> None:
+    path, _, numbers = run_probe(temperature=0, start=[1.0, 1.5], step=0.1, steps=200)
+    ends = torch.stack([way[-1] for way in path.paths.values()])
     assert float((ends - ends[0]).abs().max()) == 0
     torch.testing.assert_close(ends[0], torch.tensor([2.0, 2.0]), atol=1e-3, rtol=0)
-    assert numbers.values["E‖x − E x‖² of the walkers"] == pytest.approx(0, abs=1e-9)
+    assert numbers.values["E‖x − E x‖² of the chains"] == pytest.approx(0, abs=1e-9)
 
 
-def test_long_steps_leave_the_plane_and_metropolis_stays() -> None:
-    plain, exact = (walked(density=2, way=way, step=2.0, steps=100)[2].values for way in (0, 1))
-    assert isinstance(plain["walkers outside the picture"], float)
-    assert plain["walkers outside the picture"] > 100
-    assert exact["walkers outside the picture"] == 0
+def test_large_steps_diverge_except_with_metropolis_adjustment() -> None:
+    plain, exact = (run_probe(density=2, algorithm=index, step=2.0, steps=100)[2].values for index in (0, 1))
+    assert isinstance(plain["chains outside the plane"], float)
+    assert plain["chains outside the plane"] > 100
+    assert exact["chains outside the plane"] == 0
 
 
-def test_annealing_brings_the_weights_back_where_the_plain_walk_lost_them() -> None:
+def test_annealing_reproduces_the_weights_of_distant_modes() -> None:
     """From beside the light mode."""
-    shares = [walked(way=way, start=[-1.0, -1.0], step=0.05, steps=200)[1].lines["walkers"][1][-1] for way in (0, 2)]
+    shares = [
+        run_probe(algorithm=index, start=[-1.0, -1.0], step=0.05, steps=200)[1].lines["chains"][1][-1]
+        for index in (0, 2)
+    ]
     assert shares[0] < 0.1
     assert shares[1] > 0.6
 
 
 def test_the_spread_beside_it_is_that_of_the_density() -> None:
-    _, _, numbers = walked(density=1)
+    _, _, numbers = run_probe(density=1)
     torch.manual_seed(0)
     x, _ = list(DENSITIES.values())[1].draw(200_000)
     drawn = float((x - x.mean(0)).square().sum(1).mean())
-    assert numbers.values["the same under p"] == pytest.approx(drawn, rel=0.02)
+    assert numbers.values["E‖x − E x‖² under p"] == pytest.approx(drawn, rel=0.02)
 
 
-def test_walking_leaves_the_random_numbers_of_others_alone() -> None:
+def test_the_probe_keeps_the_global_random_state() -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    walked()
+    run_probe()
     assert torch.equal(torch.rand(1), expected)
 
 
 def test_steps_of_no_length_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="step size c must be between"):
-        walked(step=0)
+        run_probe(step=0)

@@ -1,17 +1,25 @@
-"""Films of sampling show what the samplers do, and ways out of the noise are theirs."""
+"""Probes of trained models show the states of the samplers."""
 
 from collections.abc import Callable
 
 import pytest
 import torch
 
-from parnassus.data import open_data, standardised
+from parnassus.data import open_data, standardise_features
 from parnassus.diffusion import DDPM, ddim, even_grid
-from parnassus.diffusion.drawing import draw_images
-from parnassus.diffusion.experiments.diffusion_on_digits import visible
-from parnassus.diffusion.probes.denoising import follow_the_noise, watch_the_denoising
-from parnassus.touch import Control, Film, Numbers, Path, Pick, Whole, answer, controls_of
+from parnassus.diffusion.probes.denoising import denoising_animation, sampling_trajectory
+from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
 from parnassus.train.trained import Trained
+from parnassus.widgets import (
+    Animation,
+    Control,
+    IntSlider,
+    Numbers,
+    Select,
+    Trajectories,
+    evaluate_probe,
+    read_controls,
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,21 +36,21 @@ def model(trained: Trained) -> DDPM:
 
 @pytest.fixture(scope="module")
 def controls(trained: Trained) -> dict[str, Control]:
-    return controls_of(watch_the_denoising, trained)
+    return read_controls(denoising_animation, trained)
 
 
-def films(trained: Trained, controls: dict[str, Control], **values: object) -> tuple[Film, Film]:
-    states, guesses = answer(watch_the_denoising, trained, controls, values)
-    assert isinstance(states, Film)
-    assert isinstance(guesses, Film)
+def animations(trained: Trained, controls: dict[str, Control], **values: object) -> tuple[Animation, Animation]:
+    states, guesses = evaluate_probe(denoising_animation, trained, controls, values)
+    assert isinstance(states, Animation)
+    assert isinstance(guesses, Animation)
     return states, guesses
 
 
 def test_the_classes_and_the_steps_are_those_of_the_run(controls: dict[str, Control]) -> None:
     kind, steps = controls["kind"], controls["steps"]
-    assert isinstance(kind, Pick)
-    assert isinstance(steps, Whole)
-    assert kind.names == tuple("0123456789")
+    assert isinstance(kind, Select)
+    assert isinstance(steps, IntSlider)
+    assert kind.choices == tuple("0123456789")
     assert steps.high == 20  # the whole chain of the smoke profile
 
 
@@ -50,44 +58,45 @@ def test_the_classes_and_the_steps_are_those_of_the_run(controls: dict[str, Cont
 def test_the_last_frame_is_what_ddim_draws_with_this_seed(
     guidance: float, trained: Trained, model: DDPM, controls: dict[str, Control]
 ) -> None:
-    states, guesses = films(trained, controls, kind=7, guidance=guidance, steps=10, seed=5)
+    states, guesses = animations(trained, controls, kind=7, guidance=guidance, steps=10, seed=5)
     torch.manual_seed(5)
-    drawn = visible(draw_images(model, torch.full((8,), 7), guidance=guidance, steps=10))
+    drawn = to_pixels(ddim_images(model, torch.full((8,), 7), guidance_scale=guidance, steps=10))
     torch.testing.assert_close(states.frames[-1], drawn, atol=1e-5, rtol=0)
     torch.testing.assert_close(guesses.frames[-1], drawn, atol=1e-5, rtol=0)
     torch.testing.assert_close(guesses.frames[-2], drawn, atol=1e-5, rtol=0)  # the chain ends in its last guess
 
 
 def test_the_first_frame_is_the_noise_of_the_seed(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
-    first, again, other = (films(trained, controls, seed=seed)[0].frames for seed in (3, 3, 4))
+    first, again, other = (animations(trained, controls, seed=seed)[0].frames for seed in (3, 3, 4))
     torch.manual_seed(3)
-    torch.testing.assert_close(first[0], visible(torch.randn(8, *model.shape)))
+    torch.testing.assert_close(first[0], to_pixels(torch.randn(8, *model.shape)))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
-def test_guidance_0_does_not_hear_the_class_and_more_does(trained: Trained, controls: dict[str, Control]) -> None:
+def test_guidance_scale_0_ignores_the_class(trained: Trained, controls: dict[str, Control]) -> None:
     silent, heard = (
-        [films(trained, controls, guidance=guidance, kind=kind)[1].frames for kind in (1, 8)] for guidance in (0, 8)
+        [animations(trained, controls, guidance=guidance, kind=kind)[1].frames for kind in (1, 8)]
+        for guidance in (0, 8)
     )
     torch.testing.assert_close(silent[0], silent[1], atol=1e-5, rtol=0)
     assert float((heard[0] - heard[1]).abs().max()) > 1e-3
 
 
 def test_captions_name_the_step_and_its_noise(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
-    states, guesses = films(trained, controls, steps=4)
+    states, guesses = animations(trained, controls, steps=4)
     level = (1 - model.schedule.alpha_bar).sqrt().tolist()
     steps = (20, 15, 10, 5)
-    assert list(states.captions) == [*(f"t = {t} of 20, noise level {level[t - 1]:.2f}" for t in steps), "drawn"]
+    assert list(states.captions) == [*(f"t = {t} of 20, noise level {level[t - 1]:.2f}" for t in steps), "sample"]
     assert guesses.captions == states.captions
     assert states.frames.shape == guesses.frames.shape == (5, 8, 1, 8, 8)
 
 
-def test_watching_leaves_the_random_numbers_of_others_alone(trained: Trained, controls: dict[str, Control]) -> None:
+def test_the_animation_keeps_the_global_random_state(trained: Trained, controls: dict[str, Control]) -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    films(trained, controls)
+    animations(trained, controls)
     assert torch.equal(torch.rand(1), expected)
 
 
@@ -97,14 +106,14 @@ def test_watching_leaves_the_random_numbers_of_others_alone(trained: Trained, co
         ({"kind": 10}, "class must be between 0 and 9; got 10"),
         ({"guidance": 8.5}, "guidance scale s must be between 0 and 8; got 8.5"),
         ({"steps": 0}, "DDIM steps must be between 1 and 20; got 0"),
-        ({"seed": 1.5}, "noise to start from must be a whole number; got 1.5"),
+        ({"seed": 1.5}, "seed of the initial noise must be an integer; got 1.5"),
     ],
 )
 def test_wrong_values_get_sentences(
     values: dict[str, object], sentence: str, trained: Trained, controls: dict[str, Control]
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
-        films(trained, controls, **values)
+        animations(trained, controls, **values)
 
 
 @pytest.fixture(scope="module")
@@ -112,55 +121,57 @@ def moons(trained_run: Callable[..., Trained]) -> Trained:
     return trained_run("diffusion_on_moons")
 
 
-def followed(moons: Trained, **values: object) -> tuple[Path, Numbers]:
-    path, numbers = answer(follow_the_noise, moons, controls_of(follow_the_noise, moons), values)
-    assert isinstance(path, Path)
+def trajectory_of(moons: Trained, **values: object) -> tuple[Trajectories, Numbers]:
+    path, numbers = evaluate_probe(sampling_trajectory, moons, read_controls(sampling_trajectory, moons), values)
+    assert isinstance(path, Trajectories)
     assert isinstance(numbers, Numbers)
     return path, numbers
 
 
-def test_without_noise_the_way_is_that_of_ddim(moons: Trained) -> None:
-    path, numbers = followed(moons, start=[-1.0, 0.5], steps=25)
+def test_without_noise_the_trajectory_is_that_of_ddim(moons: Trained) -> None:
+    path, numbers = trajectory_of(moons, start=[-1.0, 0.5], steps=25)
     model = moons.model
     assert isinstance(model, DDPM)
-    (way,) = path.places.values()
+    (way,) = path.paths.values()
     assert way[0].tolist() == [-1.0, 0.5]
     assert len(way) == 26
     with torch.no_grad():
         end = ddim(model.denoiser, model.schedule, torch.tensor([[-1.0, 0.5]]), grid=even_grid(50, 25))
     torch.testing.assert_close(way[-1:], end)
     far, apart = numbers.values.values()
-    assert far == pytest.approx(float(torch.cdist(end, standardised(open_data("moons")).train.x).min()), rel=1e-3)
+    assert far == pytest.approx(
+        float(torch.cdist(end, standardise_features(open_data("moons")).train.x).min()), rel=1e-3
+    )
     assert apart == 0
 
 
-def test_with_noise_one_start_has_many_ends(moons: Trained) -> None:
-    path, numbers = followed(moons, eta=1)
-    assert len(path.places) == 6
-    assert len({tuple(way[0].tolist()) for way in path.places.values()}) == 1
-    assert len({tuple(way[-1].tolist()) for way in path.places.values()}) == 6
-    apart = numbers.values["the furthest two ends are apart"]
+def test_with_noise_one_start_gives_different_samples(moons: Trained) -> None:
+    path, numbers = trajectory_of(moons, eta=1)
+    assert len(path.paths) == 6
+    assert len({tuple(way[0].tolist()) for way in path.paths.values()}) == 1
+    assert len({tuple(way[-1].tolist()) for way in path.paths.values()}) == 6
+    apart = numbers.values["largest distance between two samples"]
     assert isinstance(apart, float)
     assert apart > 0.5
-    again, _ = followed(moons, eta=1)
-    assert all(torch.equal(way, again.places[name]) for name, way in path.places.items())
+    again, _ = trajectory_of(moons, eta=1)
+    assert all(torch.equal(way, again.paths[name]) for name, way in path.paths.items())
 
 
-def test_the_ground_is_the_density_of_the_data(moons: Trained) -> None:
+def test_the_level_lines_are_the_density_of_the_data(moons: Trained) -> None:
     """It sums to one over the plane, and is high at the data, low in the corners."""
-    path, _ = followed(moons)
-    cell = float(path.across[1] - path.across[0]) * float(path.up[1] - path.up[0])
+    path, _ = trajectory_of(moons)
+    cell = float(path.x[1] - path.x[0]) * float(path.y[1] - path.y[0])
     assert float(path.levels.sum()) * cell == pytest.approx(1, abs=0.01)
-    points = standardised(open_data("moons")).train.x[:200]
-    column = (points[:, :1] - path.across).abs().argmin(1)
-    row = (points[:, 1:] - path.up).abs().argmin(1)
+    points = standardise_features(open_data("moons")).train.x[:200]
+    column = (points[:, :1] - path.x).abs().argmin(1)
+    row = (points[:, 1:] - path.y).abs().argmin(1)
     assert float(path.levels[row, column].min()) > 100 * float(path.levels[0, 0])
     assert float(path.levels[row, column].min()) > 10 * float(path.levels[column, row].min())  # rows go up
 
 
-def test_following_leaves_the_random_numbers_of_others_alone(moons: Trained) -> None:
+def test_the_trajectory_keeps_the_global_random_state(moons: Trained) -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    followed(moons, eta=1)
+    trajectory_of(moons, eta=1)
     assert torch.equal(torch.rand(1), expected)

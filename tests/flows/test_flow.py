@@ -3,7 +3,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Independent, Normal
 
-from parnassus.flows import Chain, Flow, FlowDistribution, GaussianBase, Inverted, Invertible
+from parnassus.flows import Chain, Flow, FlowDistribution, GaussianBase, InverseTransform, Invertible
 
 
 class Scale(nn.Module):
@@ -54,7 +54,7 @@ def test_a_chain_is_undone_from_its_end() -> None:
 
 def test_inverting_swaps_the_two_directions() -> None:
     chain, z = Chain([Scale(2.0), Shift()]), torch.randn(5, 3)
-    inverted = Inverted(chain)
+    inverted = InverseTransform(chain)
     assert isinstance(inverted, Invertible)
     torch.testing.assert_close(inverted(z)[0], chain.inverse(z)[0])
     torch.testing.assert_close(inverted.inverse(z)[1], chain(z)[1])
@@ -71,7 +71,7 @@ def test_samples_come_with_their_own_density_and_gradients() -> None:
 
 
 def test_a_learned_base_takes_gradients_and_a_fixed_one_has_none() -> None:
-    learned = Flow(Chain([Shift()]), GaussianBase((3,), learned=True))
+    learned = Flow(Chain([Shift()]), GaussianBase((3,), trainable=True))
     learned.loss(torch.randn(5, 3)).backward()
     assert all(parameter.grad is not None for parameter in learned.parameters())
     assert not list(GaussianBase((3,)).parameters())
@@ -79,20 +79,20 @@ def test_a_learned_base_takes_gradients_and_a_fixed_one_has_none() -> None:
 
 def test_a_flow_is_a_distribution_of_torch() -> None:
     torch.manual_seed(0)
-    law = FlowDistribution(flow(), (3,))
-    assert law.event_shape == (3,)
-    draws = law.rsample((4, 5))
+    distribution = FlowDistribution(flow(), (3,))
+    assert distribution.event_shape == (3,)
+    draws = distribution.rsample((4, 5))
     assert draws.shape == (4, 5, 3)
     assert draws.requires_grad
     truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)
-    torch.testing.assert_close(law.log_prob(draws), truth.log_prob(draws))
-    assert law.sample().shape == (3,)
+    torch.testing.assert_close(distribution.log_prob(draws), truth.log_prob(draws))
+    assert distribution.sample().shape == (3,)
     with pytest.raises(ValueError, match="within the support"):
-        law.log_prob(torch.full((3,), float("nan")))
+        distribution.log_prob(torch.full((3,), float("nan")))
 
 
-def test_what_is_no_flow_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="a transform with an inverse; Linear has none"):
+def test_an_invalid_flow_raises_an_error() -> None:
+    with pytest.raises(ValueError, match="must have an inverse; got Linear"):
         Flow(nn.Linear(2, 2), GaussianBase((2,)))
     with pytest.raises(ValueError, match=r"positive sizes; got shape=\(0,\)"):
         GaussianBase((0,))

@@ -1,4 +1,4 @@
-"""The bent plane is that of the trained flow, coupling by coupling."""
+"""The probe of coupling layers agrees with the trained flow."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from parnassus.flows import Chain, Flow
-from parnassus.flows.probes.bending import bend_the_plane
-from parnassus.touch import Bars, Control, Numbers, Path, Whole, answer, controls_of
+from parnassus.flows.probes.coupling_layers import deform_plane
 from parnassus.train.trained import Trained
+from parnassus.widgets import Bars, Control, IntSlider, Numbers, Trajectories, evaluate_probe, read_controls
 
 
 @pytest.fixture(scope="module")
@@ -18,44 +18,44 @@ def trained(trained_run: Callable[..., Trained]) -> Trained:
 
 @pytest.fixture(scope="module")
 def controls(trained: Trained) -> dict[str, Control]:
-    return controls_of(bend_the_plane, trained)
+    return read_controls(deform_plane, trained)
 
 
 def test_the_slider_ends_with_the_last_coupling(controls: dict[str, Control]) -> None:
     couplings = controls["couplings"]
-    assert isinstance(couplings, Whole)
+    assert isinstance(couplings, IntSlider)
     assert couplings.high == 2  # of the smoke profile
-    assert couplings.start(99) == 2
+    assert couplings.initial_value(99) == 2
 
 
-def test_the_point_goes_the_way_of_the_flow(trained: Trained, controls: dict[str, Control]) -> None:
+def test_the_trajectory_and_the_density_are_those_of_the_flow(trained: Trained, controls: dict[str, Control]) -> None:
     flow = trained.model
     assert isinstance(flow, Flow)
     assert isinstance(flow.transform, Chain)
-    picture, numbers, bars = answer(bend_the_plane, trained, controls, {"couplings": 2, "start": [0.5, -1.0]})
-    assert isinstance(picture, Path)
+    picture, numbers, bars = evaluate_probe(deform_plane, trained, controls, {"couplings": 2, "start": [0.5, -1.0]})
+    assert isinstance(picture, Trajectories)
     assert isinstance(numbers, Numbers)
     assert isinstance(bars, Bars)
     z = torch.tensor([[0.5, -1.0]])
     with torch.no_grad():
         states = torch.cat(list(flow.transform.path(z)))
         here = flow.log_prob(states[-1:])
-    torch.testing.assert_close(picture.places["the point, coupling by coupling"], states)
-    assert numbers.values["log p here"] == pytest.approx(float(here), abs=1e-5)
+    torch.testing.assert_close(picture.paths["z after each coupling"], states)
+    assert numbers.values["log p of the transformed point"] == pytest.approx(float(here), abs=1e-5)
     assert float(bars.values.sum()) == pytest.approx(float(flow.transform(z)[1].detach()), abs=1e-5)
 
 
 def test_without_couplings_the_grid_is_straight_and_the_density_normal(
     trained: Trained, controls: dict[str, Control]
 ) -> None:
-    picture, numbers = answer(bend_the_plane, trained, controls, {"couplings": 0})
-    assert isinstance(picture, Path)
+    picture, numbers = evaluate_probe(deform_plane, trained, controls, {"couplings": 0})
+    assert isinstance(picture, Trajectories)
     assert isinstance(numbers, Numbers)
-    assert numbers.values["log p here"] == numbers.values["log p of the noise"]
-    assert len(picture.threads) == 22
-    across, up = picture.threads[0], picture.threads[-1]
+    assert numbers.values["log p of the transformed point"] == numbers.values["log p of z"]
+    assert len(picture.thin_lines) == 22
+    across, up = picture.thin_lines[0], picture.thin_lines[-1]
     assert len(across[:, 1].unique()) == 1
     assert len(up[:, 0].unique()) == 1
     row, column = divmod(int(picture.levels.argmin()), picture.levels.shape[1])
-    assert abs(float(picture.up[row])) < 0.06
-    assert abs(float(picture.across[column])) < 0.06
+    assert abs(float(picture.y[row])) < 0.06
+    assert abs(float(picture.x[column])) < 0.06

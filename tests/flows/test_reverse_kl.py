@@ -8,16 +8,16 @@ from torch import Tensor
 from torch.distributions import Distribution, Independent, Normal, kl_divergence
 
 from parnassus.flows import Chain, Flow, GaussianBase
-from parnassus.flows.contraction import contractive_mlp
-from parnassus.flows.residual import residual_chain
-from parnassus.flows.reverse_kl import reverse_kl, reverse_kl_by_path, weigh_target
+from parnassus.flows.residual.lipschitz_networks import contractive_mlp
+from parnassus.flows.residual.residual_flow import residual_flow
+from parnassus.flows.reverse_kl import estimate_evidence, path_gradient_reverse_kl, reverse_kl
 
 LOG_Z = 1.7
 
 
 def learned_gaussian() -> Flow:
     """N(0.5, e^0.6) in each of two coordinates, all of it in the base."""
-    base = GaussianBase((2,), learned=True)
+    base = GaussianBase((2,), trainable=True)
     with torch.no_grad():
         base.mean.add_(0.5)
         base.log_std.add_(0.3)
@@ -42,7 +42,7 @@ def test_the_loss_is_the_divergence_less_the_constant() -> None:
     torch.testing.assert_close(found, truth.detach(), rtol=0.01, atol=0)
 
 
-@pytest.mark.parametrize("loss", [reverse_kl, reverse_kl_by_path])
+@pytest.mark.parametrize("loss", [reverse_kl, path_gradient_reverse_kl])
 def test_gradients_reach_the_base_by_reparameterisation(loss: Callable[..., Tensor]) -> None:
     torch.manual_seed(0)
     flow = learned_gaussian()
@@ -54,20 +54,20 @@ def test_gradients_reach_the_base_by_reparameterisation(loss: Callable[..., Tens
 
 
 def test_both_losses_are_one_number() -> None:
-    flow = Flow(residual_chain([contractive_mlp((2, 8, 2))]), GaussianBase((2,))).double()
+    flow = Flow(residual_flow([contractive_mlp((2, 8, 2))]), GaussianBase((2,))).double()
     torch.manual_seed(0)
     plain = reverse_kl(flow, log_target, 50)
     torch.manual_seed(0)
-    by_path = reverse_kl_by_path(flow, log_target, 50)
-    torch.testing.assert_close(plain, by_path)
+    path_gradient = path_gradient_reverse_kl(flow, log_target, 50)
+    torch.testing.assert_close(plain, path_gradient)
 
 
 def test_at_the_target_only_the_gradient_by_the_path_is_still() -> None:
     torch.manual_seed(0)
     flow = learned_gaussian()
     still = deepcopy(flow).requires_grad_(requires_grad=False)
-    by_path = torch.autograd.grad(reverse_kl_by_path(flow, still.log_prob, 30), list(flow.parameters()))
-    assert max(float(part.abs().max()) for part in by_path) < 1e-12
+    path_gradient = torch.autograd.grad(path_gradient_reverse_kl(flow, still.log_prob, 30), list(flow.parameters()))
+    assert max(float(part.abs().max()) for part in path_gradient) < 1e-12
     plain = torch.autograd.grad(reverse_kl(flow, still.log_prob, 30), list(flow.parameters()))
     assert max(float(part.abs().max()) for part in plain) > 0.01
 
@@ -80,12 +80,12 @@ def test_weights_find_the_constant_that_the_loss_bounds() -> None:
         return -x.square().sum(1) / 0.5
 
     truth = log(0.5 * pi)
-    estimate = weigh_target(flow, narrow, 100_000)
+    estimate = estimate_evidence(flow, narrow, 100_000)
     assert abs(float(estimate.log_evidence) - truth) < 4 * float(estimate.spread)
     assert -float(reverse_kl(flow, narrow, 10_000)) < float(estimate.log_evidence) - 0.5
     assert 1 < float(estimate.effective) < 100_000
 
 
-def test_no_draw_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="at least one draw; got count=0"):
+def test_a_count_of_zero_raises_an_error() -> None:
+    with pytest.raises(ValueError, match="at least 1; got count=0"):
         reverse_kl(learned_gaussian(), log_target, 0)

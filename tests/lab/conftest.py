@@ -1,4 +1,4 @@
-"""Runs to look at, and labs in processes of their own that are always stopped."""
+"""Finished runs, and labs in separate processes that are stopped at the end of the session."""
 
 import http.client
 import os
@@ -15,19 +15,19 @@ from cli.conftest import EXPERIMENT, clean_environment, parnassus
 
 from parnassus.cli.main import dispatch
 
-__all__ = ["parnassus"]  # the command line, also here
+__all__ = ["parnassus"]  # the fixture of the command line
 PATIENCE = 60.0
-"""Seconds that a lab may take to answer on a busy machine."""
+"""Seconds after which a waiting test fails."""
 StartLab = Callable[..., "Lab"]
 
 
 @dataclass
 class Lab:
-    """`parnassus lab` in a process of its own, listening on this machine only."""
+    """`parnassus lab` in a separate process."""
 
     process: subprocess.Popen[bytes]
     root: Path
-    home: Path  # the directory it runs in, with what it says in the files `said` and `errors`
+    home: Path  # its working directory, with its output in the files `stdout` and `errors`
     port: int = 0
     token: str | None = None
     _stopped: bool = field(default=False, repr=False)
@@ -41,15 +41,15 @@ class Lab:
         return f"127.0.0.1:{self.port}"
 
     @property
-    def said(self) -> str:
-        return (self.home / "said").read_text(encoding="utf-8")
+    def stdout(self) -> str:
+        return (self.home / "stdout").read_text(encoding="utf-8")
 
     @property
     def errors(self) -> str:
         return (self.home / "errors").read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> None:
-        """Ask it to end, and end it when it does not."""
+        """Terminate the process, or kill it after ten seconds."""
         if self._stopped:
             return
         self._stopped = True
@@ -60,18 +60,18 @@ class Lab:
             self.process.kill()
             self.process.wait(10)
 
-    def wait_until_it_answers(self) -> None:
-        """Read the address that it prints, then get an answer from there."""
+    def wait_until_ready(self) -> None:
+        """Read the printed address, then wait for a response."""
         deadline = time.monotonic() + PATIENCE
-        while "\n" not in self.said:
+        while "\n" not in self.stdout:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"the lab did not start: {self.errors}")
             time.sleep(0.02)
-        printed = re.match(r"lab: http://\S+?:(\d+)/(?:\?token=(\S+))?\n", self.said)
-        assert printed is not None, self.said
+        printed = re.match(r"lab: http://\S+?:(\d+)/(?:\?token=(\S+))?\n", self.stdout)
+        assert printed is not None, self.stdout
         self.port, self.token = int(printed[1]), printed[2]
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        connection.request("GET", "/favicon.ico")  # the socket listens already, so this waits for the lab
+        connection.request("GET", "/favicon.ico")  # the socket listens already, so this waits
         assert connection.getresponse().status == (200 if self.token is None else 401)
         connection.close()
 
@@ -95,23 +95,23 @@ def lab_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartLab]:
-    """Start a lab over a folder of runs, with further flags; whatever was started is stopped at the end."""
+    """Start a lab over a folder of runs, with further flags; all labs are stopped at the end."""
     labs: list[Lab] = []
 
     def start(root: Path, *flags: str) -> Lab:
         home = tmp_path_factory.mktemp("home")
         words = ["lab", "--no-browser", "--port", "0", "--folder", str(root), *flags]
-        with (home / "said").open("wb") as said, (home / "errors").open("wb") as errors:
+        with (home / "stdout").open("wb") as stdout, (home / "errors").open("wb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-m", "parnassus", *words],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=stdout,
                 stderr=errors,
                 cwd=home,
                 env=clean_environment(),
             )
         labs.append(Lab(process, root, home))
-        labs[-1].wait_until_it_answers()
+        labs[-1].wait_until_ready()
         return labs[-1]
 
     yield start
@@ -119,8 +119,8 @@ def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartLab]:
         lab.stop()
 
 
-def alive(pid: int) -> bool:
-    """Whether a process is still at work; one that only waits to be buried is not."""
+def is_alive(pid: int) -> bool:
+    """Whether a process is running and not a zombie."""
     try:
         os.kill(pid, 0)
         return not Path("/proc/self").exists() or ") Z " not in Path(f"/proc/{pid}/stat").read_text()
@@ -129,7 +129,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(ready: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-    """Look until it is so, fifty times a second; fail by its name when that takes too long."""
+    """Poll fifty times per second; fail with the description `what` after `patience` seconds."""
     deadline = time.monotonic() + patience
     while not ready():
         assert time.monotonic() < deadline, f"waited {patience:.0f} s for {what}"

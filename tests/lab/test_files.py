@@ -1,4 +1,4 @@
-"""Only what lies in a run's folder is served, by name, and what a run wrote has no power to act."""
+"""Only files in the folder of a run are served, by name, and without permission to run scripts."""
 
 import asyncio
 import re
@@ -12,17 +12,17 @@ from fastapi import FastAPI
 
 from lab.conftest import StartLab
 from lab.wire import Answer, Wire
-from parnassus.lab.files import HARMLESS, WHOLE, file_routes
+from parnassus.lab.files import DOWNLOADS, SANDBOX, file_routes
 from parnassus.lab.guard import Guard
 from parnassus.lab.library import Library
 
-SECRET = b"what nobody may see"
+SECRET = b"content of another file"
 HOST = "127.0.0.1:8700"
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
-    """Runs with more in their folders than there should be, and a secret beside them."""
+    """Runs with additional files and links in their folders, and files outside of them."""
     outside = tmp_path_factory.mktemp("outside")
     root = outside / "runs"
     for name in ("seed-0", "seed-1"):
@@ -46,7 +46,7 @@ def root(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
 
 
 def get(root: Path, target: str) -> Answer:
-    """What the guarded files answer to exactly this target; a client would tidy it up first."""
+    """The response to exactly this target, which a client would normalise first."""
     path, _, query = target.partition("?")
     scope = {
         "type": "http",
@@ -65,7 +65,7 @@ def get(root: Path, target: str) -> Answer:
     async def receive() -> dict[str, Any]:
         for message in messages:
             return message
-        await asyncio.Event().wait()  # whoever asked does not hang up
+        await asyncio.Event().wait()  # the client keeps the connection open
         raise AssertionError("unreachable")
 
     async def send(message: Any) -> None:
@@ -78,11 +78,11 @@ def get(root: Path, target: str) -> Answer:
     return Answer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_the_files_of_a_run_arrive_byte_for_byte(root: Path, name: str) -> None:
-    answer = get(root, f"/files/seed-1/{name}")
-    assert answer.status == 200
-    assert answer.body == (root / "seed-1" / name).read_bytes()
+def test_the_files_of_a_run_arrive_byte_for_byte(root: Path) -> None:
+    for name in DOWNLOADS:
+        answer = get(root, f"/files/seed-1/{name}")
+        assert answer.status == 200, name
+        assert answer.body == (root / "seed-1" / name).read_bytes(), name
 
 
 def test_every_figure_arrives_byte_for_byte(root: Path) -> None:
@@ -92,23 +92,34 @@ def test_every_figure_arrives_byte_for_byte(root: Path) -> None:
         assert get(root, f"/files/seed-1/figures/{figure.name.replace(' ', '%20')}").body == figure.read_bytes()
 
 
-OUT = ["../secret.txt", "%2e%2e/secret.txt", "%2e%2e%2fsecret.txt", "..%2fsecret.txt", "..%5csecret.txt"]
-OUT += ["%252e%252e%252fsecret.txt", "....//secret.txt", "..;/secret.txt", "%c0%ae%c0%ae/secret.txt", "./secret.txt"]
-OUT += ["../../secret.txt", "..%2f..%2fsecret.txt", "../../secret.svg", "%2e%2e%2f%2e%2e%2fsecret.svg", "secret.txt"]
-OUT += [".secret", "%2esecret", ".secret.svg", ".pid", ".lock", "figures/../.secret", "figures%2f..%2f.secret"]
-OUT += ["../seed-1/run.json", "..%2fseed-1%2frun.json", "../.hidden/run.json", "../seed-0/.secret"]
-OUT += ["run.json%00", "%00run.json", "run.json%00.svg", "run.json%0a", "run.json/", "RUN.JSON", "run.json+"]
-OUT += ["", "/", "//", ".", "..", "figures", "figures/", "figures/.", "folder.svg", "nope.svg", "x" * 300]
+PATHS = ["../secret.txt", "%2e%2e/secret.txt", "%2e%2e%2fsecret.txt", "..%2fsecret.txt", "..%5csecret.txt"]
+PATHS += [
+    "%252e%252e%252fsecret.txt",
+    "....//secret.txt",
+    "..;/secret.txt",
+    "%c0%ae%c0%ae/secret.txt",
+    "./secret.txt",
+]
+PATHS += [
+    "../../secret.txt",
+    "..%2f..%2fsecret.txt",
+    "../../secret.svg",
+    "%2e%2e%2f%2e%2e%2fsecret.svg",
+    "secret.txt",
+]
+PATHS += [".secret", "%2esecret", ".secret.svg", ".pid", ".lock", "figures/../.secret", "figures%2f..%2f.secret"]
+PATHS += ["../seed-1/run.json", "..%2fseed-1%2frun.json", "../.hidden/run.json", "../seed-0/.secret"]
+PATHS += ["run.json%00", "%00run.json", "run.json%00.svg", "run.json%0a", "run.json/", "RUN.JSON", "run.json+"]
+PATHS += ["", "/", "//", ".", "..", "figures", "figures/", "figures/.", "folder.svg", "nope.svg", "x" * 300]
 RUNS = ["seed", "last", "seed-0%20", "SEED-0", ".hidden", ".", "..", "%2e%2e", "*", "seed-*", "nope"]
-STRANGE = ['a"; filename="x.exe', "a\r\nSet-Cookie: b=c", "späße 🦌", "a;b=c", "<b>", "%41", "a'b"]
+STRANGE_NAMES = ['a"; filename="x.exe', "a\r\nSet-Cookie: b=c", "späße 🦌", "a;b=c", "<b>", "%41", "a'b"]
 
 
-@pytest.mark.parametrize("name", OUT)
-@pytest.mark.parametrize("place", ["/files/seed-0/", "/files/seed-0/figures/"])
-def test_no_way_leads_out_of_the_folder(root: Path, place: str, name: str) -> None:
-    answer = get(root, place + name)
-    assert answer.status in (404, 307)  # 307: the same address without its last slash
-    assert SECRET not in answer.body
+def test_no_address_leads_out_of_the_folder(root: Path) -> None:
+    for address in (folder + name for folder in ("/files/seed-0/", "/files/seed-0/figures/") for name in PATHS):
+        answer = get(root, address)
+        assert answer.status in (404, 307), address  # 307: the same address without its last slash
+        assert SECRET not in answer.body, address
 
 
 def test_no_absolute_path_is_a_name(root: Path) -> None:
@@ -120,47 +131,40 @@ def test_no_absolute_path_is_a_name(root: Path) -> None:
                 assert SECRET not in answer.body
 
 
-@pytest.mark.parametrize("name", ["figures/out.svg", "figures/inside.svg"])
-def test_a_link_among_the_figures_is_no_figure(root: Path, name: str) -> None:
-    assert get(root, f"/files/seed-0/{name}").status == 404
-
-
-@pytest.mark.parametrize("name", ["figures/secret.txt", "figures/secret.svg", "report.html", "log.txt"])
-def test_links_in_a_folder_from_somebody_else_lead_nowhere(root: Path, name: str) -> None:
-    assert get(root, f"/files/linked/{name}").status == 404
+def test_links_are_not_followed(root: Path) -> None:
+    linked = [f"linked/{name}" for name in ("figures/secret.txt", "figures/secret.svg", "report.html", "log.txt")]
+    for name in ("seed-0/figures/out.svg", "seed-0/figures/inside.svg", *linked):
+        assert get(root, f"/files/{name}").status == 404, name
     assert get(root, "/files/linked/run.json").body == b"{}"
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_only_the_whole_name_of_a_run_is_one(root: Path, run: str) -> None:
-    assert get(root, f"/files/{run}/run.json").status == 404
+def test_only_complete_names_of_runs_are_found(root: Path) -> None:
+    assert [run for run in RUNS if get(root, f"/files/{run}/run.json").status != 404] == []
 
 
-@pytest.mark.parametrize("name", ["checkpoint.safetensors", "model.json", "story.json", "progress.json", "error.json"])
-def test_what_is_not_meant_to_be_taken_away_stays(root: Path, name: str) -> None:
-    assert get(root, f"/files/seed-0/{name}").status == 404
+def test_internal_files_are_not_served(root: Path) -> None:
+    names = ["checkpoint.safetensors", "model.json", "story.json", "progress.json", "error.json"]
+    assert [name for name in names if get(root, f"/files/seed-0/{name}").status != 404] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "shown"),
-    [
+def test_images_and_texts_are_displayed_and_other_files_downloaded(root: Path) -> None:
+    cases = [
         ("report.html", "text/html; charset=utf-8", "inline"),
         ("log.txt", "text/plain; charset=utf-8", "inline"),
-        ("figures/confusion.svg", "image/svg+xml", "inline"),
-        ("figures/confusion.png", "image/png", "inline"),
+        ("figures/metric-loss.svg", "image/svg+xml", "inline"),
+        ("figures/metric-loss.png", "image/png", "inline"),
         ("metrics.csv", "text/csv; charset=utf-8", "attachment"),
         ("run.json", "application/json", "attachment"),
         ("weights.safetensors", "application/octet-stream", "attachment"),
-    ],
-)
-def test_pictures_and_texts_are_shown_and_the_rest_is_kept(root: Path, name: str, kind: str, shown: str) -> None:
-    answer = get(root, f"/files/seed-0/{name}")
-    assert answer.headers["content-type"] == kind
-    assert answer.headers["content-disposition"] == f'{shown}; filename="seed-0-{name.rsplit("/", maxsplit=1)[-1]}"'
+    ]
+    for name, kind, disposition in cases:
+        headers = get(root, f"/files/seed-0/{name}").headers
+        assert headers["content-type"] == kind
+        assert headers["content-disposition"] == f'{disposition}; filename="seed-0-{name.rsplit("/", maxsplit=1)[-1]}"'
 
 
-def test_what_a_run_wrote_may_not_act(root: Path) -> None:
-    """A page of scripts and a picture of scripts come as they are, in a sandbox that loads and runs nothing."""
+def test_files_of_runs_are_sandboxed(root: Path) -> None:
+    """Pages and images with scripts are served unchanged, with a policy that loads and runs nothing."""
     figures = root / "seed-1" / "figures"
     hostile = b'<svg xmlns="http://www.w3.org/2000/svg" onload="fetch(\'/\')"><script>alert(1)</script></svg>'
     (figures / "hostile.svg").write_bytes(hostile)
@@ -180,29 +184,29 @@ def test_what_a_run_wrote_may_not_act(root: Path) -> None:
     assert get(root, "/files/seed-1/figures/hostile.html").headers["content-disposition"].startswith("attachment")
 
 
-@pytest.mark.parametrize("name", STRANGE)
-def test_a_strange_name_of_a_run_stays_inside_its_quotes(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "run.json").write_text("{}")
-    address = "".join(f"%{byte:02x}" for byte in name.encode())
-    answer = get(tmp_path, f"/files/{address}/run.json")
-    if "\n" in name:
-        assert answer.status == 404
-        return
-    assert answer.body == b"{}"
+def test_the_name_of_a_run_is_quoted_in_the_header(tmp_path: Path) -> None:
     quoted = r"attachment; filename(\*=utf-8''[\w.%~-]+|=\"[\w.%~-]+\")"
-    assert re.fullmatch(quoted, answer.headers["content-disposition"], re.ASCII)
+    for name in STRANGE_NAMES:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+        address = "".join(f"%{byte:02x}" for byte in name.encode())
+        answer = get(tmp_path, f"/files/{address}/run.json")
+        if "\n" in name:
+            assert answer.status == 404, name
+        else:
+            assert answer.body == b"{}", name
+            assert re.fullmatch(quoted, answer.headers["content-disposition"], re.ASCII), name
 
 
 @pytest.mark.network
 def test_the_lab_serves_files_the_same_way(start_lab: StartLab, root: Path) -> None:
     lab = start_lab(root)
     with Wire(lab.port) as wire:
-        report = wire.ask("/files/seed-0/report.html")
+        report = wire.request("/files/seed-0/report.html")
         assert report.body == (root / "seed-0" / "report.html").read_bytes()
-        assert report.headers["content-security-policy"] == HARMLESS
-        for name in OUT:
-            answer = wire.ask(f"/files/seed-0/{name}")
+        assert report.headers["content-security-policy"] == SANDBOX
+        for name in PATHS:
+            answer = wire.request(f"/files/seed-0/{name}")
             assert answer.status in (404, 307), name
             assert SECRET not in answer.body
     lab.stop()

@@ -1,4 +1,4 @@
-"""Who may talk to the lab: the right name, its own pages, the token where one is asked for; and how much at once."""
+"""Access control: accepted hosts, sites and tokens; limits of size, method and address; security headers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ TOKEN = "t0ken-of_this-lab"
 
 
 async def behind(scope: Any, receive: Any, send: Any) -> None:
-    """What is guarded: it says how long a body it was given, or welcomes a websocket."""
+    """The application: it returns the length of the body, or accepts a websocket."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.accept"})
         return
@@ -31,7 +31,7 @@ async def behind(scope: Any, receive: Any, send: Any) -> None:
 
 
 def ask(guarded: Guard, method: str = "GET", path: str = "/", content: Any = None, **headers: str) -> httpx.Response:
-    """One request through the guard; in names of headers, _ stands for -."""
+    """One request through the guard; in the names of headers, _ stands for -."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
 
     async def answer() -> httpx.Response:
@@ -42,7 +42,7 @@ def ask(guarded: Guard, method: str = "GET", path: str = "/", content: Any = Non
 
 
 def knock(guarded: Guard, query: str = "", **headers: str) -> str:
-    """Ask for a websocket; `websocket.accept` or `websocket.close` is the answer."""
+    """Open a websocket; the response is `websocket.accept` or `websocket.close`."""
     named = OURS | {name.replace("_", "-"): value for name, value in headers.items()}
     raw = [(name.encode(), value.encode()) for name, value in named.items()]
     scope = {"type": "websocket", "path": "/_nicegui_ws/socket.io/", "query_string": query.encode(), "headers": raw}
@@ -67,11 +67,11 @@ def local() -> Guard:
 
 @pytest.fixture
 def public() -> Guard:
-    """The guard of a lab that other machines reach."""
+    """The guard of a lab that other machines can reach."""
     return Guard(behind, hosts=None, token=TOKEN)
 
 
-# names and sites
+# hosts and sites
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -85,7 +85,7 @@ def test_every_name_of_this_machine_is_ours(local: Guard, host: str) -> None:
     "host", ["evil.example", "evil.example:8700", "127.0.0.1", "127.0.0.1:8701", "localhost.evil.example:8700", ""]
 )
 def test_a_name_that_was_pointed_here_is_refused(local: Guard, host: str) -> None:
-    """DNS rebinding: the browser believes that it talks to evil.example, and says so."""
+    """DNS rebinding: evil.example resolves to this machine."""
     assert ask(local, host=host).status_code == 421
     assert ask(local, host=host, origin=f"http://{host}").status_code == 421
     assert knock(local, host=host, origin=f"http://{host}") == "websocket.close"
@@ -187,14 +187,14 @@ def chunks(sizes: Sequence[int]) -> AsyncIterator[bytes]:
 
 
 def test_a_body_may_be_as_long_as_the_limit_and_no_longer(local: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "LARGEST", 1000)
+    monkeypatch.setattr(guard, "MAX_BYTES", 1000)
     assert ask(local, "POST", content=bytes(1000)).text == "1000"
     assert ask(local, "POST", content=bytes(1001)).status_code == 413
     assert ask(local, "POST", content=chunks([400, 600])).text == "1000"
     assert ask(local, "POST", content=chunks([400, 600, 1])).status_code == 413
 
 
-@pytest.mark.parametrize("length", [str(guard.LARGEST + 1), "-1", "1e3", "abc", "0x10", "9" * 5000, "³", "+5", ""])
+@pytest.mark.parametrize("length", [str(guard.MAX_BYTES + 1), "-1", "1e3", "abc", "0x10", "9" * 5000, "³", "+5", ""])
 def test_a_length_that_is_none_or_too_large_is_refused_before_anything_is_read(local: Guard, length: str) -> None:
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b""}
     raw = [(b"host", HOSTS[0].encode()), (b"content-length", length.encode("latin-1"))]

@@ -1,4 +1,4 @@
-"""Runs started from the lab: real processes, found by their folder, stopped, resumed, and nobody's children."""
+"""Runs started by the lab: independent processes that are found by their folder, stopped and resumed."""
 
 import os
 import signal
@@ -19,8 +19,8 @@ FLAGS = ("--device", "cpu", "--threads", "1", "--quiet")
 LONG = ("run", "classifier_on_digits", "--epochs", "100000", *FLAGS)
 
 
-class Started:
-    """Jobs in a folder, and the processes that they started."""
+class StartedJobs:
+    """Jobs in a folder, with their processes."""
 
     def __init__(self, root: Path) -> None:
         self.jobs, self.all = Jobs(root), list[Job]()
@@ -33,27 +33,27 @@ class Started:
         return job
 
     def folder(self, job: Job) -> RunFolder:
-        wait_for(lambda: job.folder or job.over, "the folder of a run")
+        wait_for(lambda: job.folder or job.is_finished, "the folder of a run")
         found = job.folder
         assert found is not None, job.failure()
         return found
 
 
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StartedJobs]:
     for name in set(os.environ) - set(clean_environment()):
         monkeypatch.delenv(name)
-    started = Started(tmp_path / "runs")
+    started = StartedJobs(tmp_path / "runs")
     yield started
     for job in started.all:
-        if not job.over:
+        if not job.is_finished:
             job.process.kill()
         job.process.wait(10)
-        job.said.close()
+        job.stderr.close()
 
 
-def test_a_job_finds_the_folder_of_its_own_process(started: Started) -> None:
-    """Two of them begin in the same second, with the same name."""
+def test_a_job_finds_the_folder_of_its_own_process(started: StartedJobs) -> None:
+    """Also if two runs with the same name start in the same second."""
     jobs = [started.start(*LONG, "--seed", str(seed)) for seed in (0, 1)]
     folders = [started.folder(job) for job in jobs]
     assert len({folder.path for folder in folders}) == 2
@@ -65,8 +65,8 @@ def test_a_job_finds_the_folder_of_its_own_process(started: Started) -> None:
         assert options["seed"] == seed
 
 
-def test_a_stopped_run_is_saved_and_goes_on_to_its_end(started: Started) -> None:
-    """Also one that is called `last`, when another run is the last one."""
+def test_a_stopped_run_is_saved_and_can_be_finished(started: StartedJobs) -> None:
+    """Also if it has the name `last` and another run is the last one."""
     words = ("run", "classifier_on_digits", "--epochs", "60", "--save-seconds", "0.2", *FLAGS)
     job = started.start(*words, "--name", "last")
     folder = started.folder(job)
@@ -76,7 +76,7 @@ def test_a_stopped_run_is_saved_and_goes_on_to_its_end(started: Started) -> None
         started.jobs.resume(folder)
 
     stop(folder)
-    wait_for(lambda: job.over, "a run that was asked to stop")
+    wait_for(lambda: job.is_finished, "the end of a stopped run")
     assert job.process.returncode == 130
     assert state(folder) == "interrupted"
     assert folder.process is None
@@ -86,11 +86,11 @@ def test_a_stopped_run_is_saved_and_goes_on_to_its_end(started: Started) -> None
 
     RunFolder.create(started.jobs.root, "newer", {"experiment": "pca_on_digits"}, stamp=False)
     again = started.keep(started.jobs.resume(folder))
-    wait_for(lambda: folder.status == "running" or again.over, "a run that was resumed")
+    wait_for(lambda: folder.status == "running" or again.is_finished, "the resumed run")
     assert started.folder(again).path == folder.path
-    assert started.jobs.of("last") is again
-    assert started.jobs.of("newer") is None
-    wait_for(lambda: again.over, "the end of a run")
+    assert started.jobs.find("last") is again
+    assert started.jobs.find("newer") is None
+    wait_for(lambda: again.is_finished, "the end of a run")
     assert again.process.returncode == 0, again.failure()
     assert state(folder) == "finished"
     assert [line.split()[1] for line in (folder.path / "log.txt").read_text().splitlines()][-1] == "finished"
@@ -115,7 +115,7 @@ time.sleep(600)
 """
 
 
-def test_a_run_outlives_whoever_started_it(tmp_path: Path) -> None:
+def test_a_run_outlives_the_process_that_started_it(tmp_path: Path) -> None:
     root, pid = tmp_path / "runs", None
     words = [sys.executable, "-c", STARTER, str(root), *LONG]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=clean_environment()) as starter:
@@ -126,14 +126,14 @@ def test_a_run_outlives_whoever_started_it(tmp_path: Path) -> None:
         finally:
             starter.send_signal(signal.SIGKILL)
     try:
-        assert session == pid  # its own: Ctrl-C at the lab's terminal does not reach it
+        assert session == pid  # its own session: Ctrl-C in the terminal of the lab does not reach it
         wait_for(lambda: steps(root) > 0, "a step of a run whose starter was killed")
         before = steps(root)
         wait_for(lambda: steps(root) > before, "another step")
         (folder,) = run_folders(root)
         assert folder.process == pid
         stop(folder)
-        wait_for(lambda: folder.process is None, "a run that was asked to stop")
+        wait_for(lambda: folder.process is None, "the end of a stopped run")
         assert folder.status == "interrupted"
     except BaseException:
         with suppress(ProcessLookupError):
@@ -145,17 +145,17 @@ def steps(root: Path) -> int:
     return max((progress.done for folder in run_folders(root) if (progress := folder.progress) is not None), default=0)
 
 
-def test_a_command_that_cannot_start_leaves_its_last_sentence(started: Started, tmp_path: Path) -> None:
+def test_a_command_that_cannot_start_leaves_its_error_message(started: StartedJobs, tmp_path: Path) -> None:
     nowhere = tmp_path / "none.csv"
-    sentences = {
-        ("run", "no_such_thing"): "there is no experiment 'no_such_thing'; see: parnassus list",
+    messages = {
+        ("run", "no_such_thing"): "there is no experiment 'no_such_thing'",
         ("runs", "dance"): "runs takes list, compare, open or keep; got 'dance'",
-        ("run", "pca_on_digits", "--data", str(nowhere), *FLAGS): f"there is nothing at {nowhere}: give the path of ",
+        ("run", "pca_on_digits", "--data", str(nowhere), *FLAGS): f"{nowhere} does not exist: give the path of ",
     }
-    jobs = [started.start(*words) for words in sentences]
-    for job, sentence in zip(jobs, sentences.values(), strict=True):
+    jobs = [started.start(*words) for words in messages]
+    for job, message in zip(jobs, messages.values(), strict=True):
         assert job.process.wait(60) == 2
-        assert job.failure().startswith(sentence)
+        assert job.failure().startswith(message)
         assert job.failure() == job.failure()
         assert job.folder is None
     assert not list(started.jobs.root.glob("*"))

@@ -1,4 +1,4 @@
-"""The rooms' pictures: there, small, harmless on any page, and what docs/pictures.py draws today."""
+"""The images of the subjects are small SVGs without active content, and equal those that docs/pictures.py draws."""
 
 import importlib.util
 import re
@@ -9,15 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from parnassus.report.ink import PALETTE
+from parnassus.report.style import PALETTE
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "src" / "parnassus" / "lab" / "pictures"
-HOUSE = (
-    "layers losses autodiff optim expressivity probability information latent convolution vision audio recurrent text "
-    "music attention adversarial transport flows diffusion kernels transfer shapley reinforcement games"
-)
-SUBJECTS = HOUSE.split()
+PACKAGE = ROOT / "src" / "parnassus"
+SUBJECTS = sorted(path.parent.name for path in PACKAGE.glob("*/room.toml"))
 COLOURS = {"none", "var(--ink)", "var(--faint)", *PALETTE[:6]}
 TAGS = {"svg", "g", "path", "circle", "rect"}
 ATTRIBUTES = {
@@ -25,8 +21,6 @@ ATTRIBUTES = {
     *("d", "cx", "cy", "r", "x", "y", "width", "height", "rx"),
 }
 PROPERTIES = {"fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray"}
-
-subjects = pytest.mark.parametrize("subject", SUBJECTS)
 
 
 @cache
@@ -40,13 +34,13 @@ def program() -> ModuleType:
 
 
 @cache
-def drawn() -> dict[str, str]:
+def drawn_images() -> dict[str, str]:
     pictures: dict[str, str] = program().pictures()
     return pictures
 
 
 def elements(subject: str) -> list[ET.Element]:
-    return list(ET.fromstring((FOLDER / f"{subject}.svg").read_text(encoding="utf-8")).iter())
+    return list(ET.fromstring((PACKAGE / subject / "room.svg").read_text(encoding="utf-8")).iter())
 
 
 def styles(element: ET.Element) -> dict[str, str]:
@@ -54,69 +48,71 @@ def styles(element: ET.Element) -> dict[str, str]:
     return {name: value for name, _, value in (declaration.partition(":") for declaration in declarations)}
 
 
-def test_every_subject_has_a_picture_and_nothing_else_has() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*.svg")) == sorted(f"{subject}.svg" for subject in SUBJECTS)
-    assert list(drawn()) == SUBJECTS
+def test_every_subject_has_an_image_and_nothing_else_has() -> None:
+    assert sorted(path.parent.name for path in PACKAGE.glob("*/room.svg")) == SUBJECTS
+    assert sorted(drawn_images()) == SUBJECTS
 
 
-@subjects
-def test_the_program_draws_the_committed_file_byte_for_byte(subject: str) -> None:
-    assert drawn()[subject].encode() == (FOLDER / f"{subject}.svg").read_bytes()
+def test_the_program_draws_the_committed_files_byte_for_byte() -> None:
+    changed = [name for name in SUBJECTS if drawn_images()[name].encode() != (PACKAGE / name / "room.svg").read_bytes()]
+    assert changed == []
 
 
-@subjects
-def test_it_is_a_small_svg_that_takes_its_size_from_the_page(subject: str) -> None:
-    root = elements(subject)[0]
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert root.get("viewBox") == "0 0 160 100"
-    assert root.get("width") is None
-    assert root.get("height") is None
-    assert (FOLDER / f"{subject}.svg").stat().st_size < 6_000
+def test_every_image_is_a_small_svg_that_takes_its_size_from_the_page() -> None:
+    for subject in SUBJECTS:
+        root = elements(subject)[0]
+        assert root.tag == "{http://www.w3.org/2000/svg}svg", subject
+        assert root.get("viewBox") == "0 0 160 100", subject
+        assert root.get("width") is None, subject
+        assert root.get("height") is None, subject
+        assert (PACKAGE / subject / "room.svg").stat().st_size < 6_000, subject
 
 
-@subjects
-def test_it_holds_only_shapes_and_plain_attributes(subject: str) -> None:
-    """No script, link, id, event or style sheet can pass: what is not on the list is not allowed."""
-    for element in elements(subject):
-        assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in TAGS
-        assert set(element.attrib) <= ATTRIBUTES
-        assert set(styles(element)) <= PROPERTIES
-        assert not (element.text or "").strip()
-    source = (FOLDER / f"{subject}.svg").read_text(encoding="utf-8")
-    assert not re.search(r"<script|href|\son\w+=|<style|<!|<\?|url\(|\bid=", source)
+def test_every_image_holds_only_shapes_and_plain_attributes() -> None:
+    """Scripts, links, ids, events and style sheets are not on the list of what is allowed."""
+    for subject in SUBJECTS:
+        for element in elements(subject):
+            assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in TAGS, subject
+            assert set(element.attrib) <= ATTRIBUTES, subject
+            assert set(styles(element)) <= PROPERTIES, subject
+            assert not (element.text or "").strip(), subject
+        source = (PACKAGE / subject / "room.svg").read_text(encoding="utf-8")
+        assert not re.search(r"<script|href|\son\w+=|<style|<!|<\?|url\(|\bid=", source), subject
 
 
-@subjects
-def test_it_uses_the_house_colours_and_strokes(subject: str) -> None:
-    used = set()
-    for element in elements(subject):
-        style = styles(element)
-        assert element.get("fill", "none") == "none"
-        used |= {style[name] for name in ("fill", "stroke") if name in style}
-        assert 1 <= float(style.get("stroke-width", 1)) <= 2
-    assert used <= COLOURS
-    assert 2 <= len(used & set(PALETTE)) <= 3
+def test_every_image_uses_the_colours_and_line_widths_of_the_style() -> None:
+    for subject in SUBJECTS:
+        used = set()
+        for element in elements(subject):
+            style = styles(element)
+            assert element.get("fill", "none") == "none", subject
+            used |= {style[name] for name in ("fill", "stroke") if name in style}
+            assert 1 <= float(style.get("stroke-width", 1)) <= 2, subject
+        assert used <= COLOURS, subject
+        assert 2 <= len(used & set(PALETTE)) <= 3, subject
 
 
-@subjects
-def test_every_number_is_drawn_on_the_canvas(subject: str) -> None:
-    """Finite, and inside 160 × 100: absolute points of paths, centres with their radius, corners of boxes."""
-    for element in elements(subject):
-        numbers = {name: float(value) for name, value in element.attrib.items() if name in {"cx", "cy", "r", "x", "y"}}
-        if "r" in numbers:
-            assert numbers["r"] <= numbers["cx"] <= 160 - numbers["r"]
-            assert numbers["r"] <= numbers["cy"] <= 100 - numbers["r"]
-        elif "x" in numbers:
-            assert 0 <= numbers["x"] <= 160 - float(element.attrib["width"])
-            assert 0 <= numbers["y"] <= 100 - float(element.attrib["height"])
-        for piece in re.findall(r"M([-\d. ]+)", element.get("d", "")):
-            points = [float(value) for value in piece.split()]
-            assert all(0 <= x <= 160 for x in points[::2])
-            assert all(0 <= y <= 100 for y in points[1::2])
+def test_every_coordinate_lies_on_the_canvas() -> None:
+    """Inside 160 × 100: absolute points of paths, centres with their radius, corners of rectangles."""
+    assert [subject for subject in SUBJECTS if not all(map(is_inside, elements(subject)))] == []
+
+
+def is_inside(element: ET.Element) -> bool:
+    numbers = {name: float(value) for name, value in element.attrib.items() if name in {"cx", "cy", "r", "x", "y"}}
+    margins = {"cx": numbers.get("r", 0.0), "cy": numbers.get("r", 0.0)}
+    corners = [(numbers[name], margins[name], size) for name, size in (("cx", 160), ("cy", 100)) if "r" in numbers]
+    fits = all(margin <= centre <= size - margin for centre, margin, size in corners)
+    if "x" in numbers and "r" not in numbers:
+        fits &= 0 <= numbers["x"] <= 160 - float(element.attrib["width"])
+        fits &= 0 <= numbers["y"] <= 100 - float(element.attrib["height"])
+    for piece in re.findall(r"M([-\d. ]+)", element.get("d", "")):
+        points = [float(value) for value in piece.split()]
+        fits &= all(0 <= x <= 160 for x in points[::2]) and all(0 <= y <= 100 for y in points[1::2])
+    return fits
 
 
 def test_the_matching_is_optimal_for_any_two_pairs() -> None:
-    """No exchange of two partners shortens the picture of transport, read back from its lines and dots."""
+    """No exchange of two partners shortens the matching in the image of transport, read from its lines and dots."""
     lines = next(element.attrib["d"] for element in elements("transport") if element.get("d"))
     ends = [[float(value) for value in piece.split()] for piece in lines.split("M")[1:]]
     dots = [complex(float(e.attrib["cx"]), float(e.attrib["cy"])) for e in elements("transport") if e.get("r") == "3.2"]
@@ -132,9 +128,9 @@ def test_the_matching_is_optimal_for_any_two_pairs() -> None:
 
 
 def test_the_waterfall_is_efficient() -> None:
-    """The shares add up to what the whole team is worth: the bars end at v(N) − v(∅)."""
+    """The Shapley values sum to v(N) − v(∅)."""
     bars = [element for element in elements("shapley") if element.get("rx")]
     signed = [float(bar.attrib["width"]) * (1 if bar.attrib["style"] == "fill:#0072b2" else -1) for bar in bars]
-    worth = 4.0 - 2.0 + 2.0 + 1.5 - 1.0 - 1.0 + 1.0 + 1.5 - 0.6
+    total = 4.0 - 2.0 + 2.0 + 1.5 - 1.0 - 1.0 + 1.0 + 1.5 - 0.6
     first, last = signed[0], sum(signed)
-    assert last / first == pytest.approx(worth / (4.0 - 0.5 - 0.3), abs=0.01)
+    assert last / first == pytest.approx(total / (4.0 - 0.5 - 0.3), abs=0.01)

@@ -1,4 +1,4 @@
-"""Talking to a lab byte by byte: requests that no client would send, and the messages of an opened page."""
+"""A raw client of the lab: arbitrary bytes as requests, and the socket messages of an open page."""
 
 import html
 import http.client
@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; status 0 when the lab hung up without a word."""
+    """A response; status 0 where the lab closed the connection without one."""
 
     status: int
     headers: dict[str, str]
@@ -27,13 +27,13 @@ class Answer:
 
 
 class Wire:
-    """A connection that is kept open as long as the lab keeps it."""
+    """A connection that is reused until the lab closes it."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self._socket: socket.socket | None = None
 
-    def ask(
+    def request(
         self,
         target: str | bytes,
         *,
@@ -41,7 +41,7 @@ class Wire:
         headers: tuple[tuple[str, str | bytes], ...] = (),
         body: bytes = b"",
     ) -> Answer:
-        """Send one request with exactly this target; ours is the Host unless told."""
+        """Send one request with exactly this target; by default with the Host of the lab."""
         lines = [f"{method} ".encode("latin-1") + _bytes(target) + b" HTTP/1.1"]
         if not any(name.lower() == "host" for name, _ in headers):
             lines.append(f"Host: 127.0.0.1:{self.port}".encode())
@@ -51,7 +51,7 @@ class Wire:
         return self.send(b"\r\n".join(lines) + b"\r\n\r\n" + body, method)
 
     def send(self, raw: bytes, method: str = "GET", *, done: bool = False) -> Answer:
-        """Send bytes and read one answer; after `done` nothing more will come from here."""
+        """Send bytes and read one response; `done` closes the sending side."""
         kept = self._socket is not None
         for attempt in (1, 2):
             if self._socket is None:
@@ -64,7 +64,7 @@ class Wire:
             except (ConnectionError, http.client.BadStatusLine):
                 self.close()
                 if not kept or attempt == 2:
-                    break  # it was ours alone: the lab hung up on this request
+                    break  # the lab closed the connection because of this request
         return Answer(0, {}, b"")
 
     def _read(self, connection: socket.socket, method: str) -> Answer:
@@ -98,7 +98,7 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 class Page:
-    """A page that was opened, with its elements, and the socket over which a browser tells what happens on it."""
+    """An open page with its elements, and the socket for its events."""
 
     def __init__(self, connection: ClientConnection, client: str, source: str) -> None:
         self.connection, self.client = connection, client
@@ -108,7 +108,7 @@ class Page:
         self.elements: dict[str, Any] = json.loads(html.unescape(found[1]))
 
     def listeners(self) -> list[tuple[int, str, str, str]]:
-        """(element, its tag, the listener, its event) for everything on the page that listens."""
+        """(element, tag, listener, event) of all event listeners on the page."""
         return [
             (int(number), element.get("tag", ""), event["listener_id"], event["type"])
             for number, element in self.elements.items()
@@ -119,16 +119,16 @@ class Page:
         element = self.elements[str(number)]
         return str(element.get("text") or element.get("props", {}).get("label") or "")
 
-    def tell(self, name: str, message: object) -> None:
-        """A message of socket.io."""
+    def emit(self, name: str, message: object) -> None:
+        """Send a message of socket.io."""
         self.connection.send("42" + json.dumps([name, message]))
 
     def event(self, number: int, listener: str, *arguments: str | None) -> None:
-        """Something happened to an element; arguments are written as JSON."""
-        self.tell("event", {"id": number, "client_id": self.client, "listener_id": listener, "args": arguments})
+        """Send an event of an element; the arguments are JSON."""
+        self.emit("event", {"id": number, "client_id": self.client, "listener_id": listener, "args": arguments})
 
-    def hear(self, seconds: float = 0.2) -> list[Any]:
-        """The messages that came in until there was silence; elements that are new or changed are remembered."""
+    def receive(self, seconds: float = 0.2) -> list[Any]:
+        """Receive messages until none arrives for `seconds`; updates of elements are applied."""
         heard: list[Any] = []
         try:
             while len(heard) < 1000:
@@ -148,9 +148,9 @@ class Page:
 
 @contextmanager
 def opened(port: int, path: str) -> Iterator[Page]:
-    """Open a page as a browser does: its HTML, then its socket."""
+    """Open a page like a browser: its HTML, then its socket."""
     with Wire(port) as wire:
-        source = wire.ask(path).body.decode()
+        source = wire.request(path).body.decode()
     client = re.search(r"'client_id': '([^']+)'", source)
     assert client is not None
     query = f"client_id={client[1]}&next_message_id=0&implicit_handshake=true&tab_id=tab&document_id={client[1]}"

@@ -1,4 +1,4 @@
-"""Components rebuild what they must, and a place in the latent plane is decoded as the model does it."""
+"""Probes of PCA, PPCA and the autoencoder agree with the models they show."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -9,12 +9,23 @@ import torch
 from parnassus.data import load_digits, mnist_mini
 from parnassus.latent import Autoencoder
 from parnassus.latent.experiments import pca_on_digits
-from parnassus.latent.pca import PCA
-from parnassus.latent.probes.autoencoder_map import walk_the_latent_plane
-from parnassus.latent.probes.components import rebuild_from_components
+from parnassus.latent.linear.pca import PCA
+from parnassus.latent.probes.autoencoder_map import explore_latent_plane
+from parnassus.latent.probes.components import reconstruct_from_components
 from parnassus.latent.probes.posterior import FITTED, POINTS, ppca_posterior
-from parnassus.touch import Bars, Control, Curves, Images, Numbers, Path, Point, Whole, answer, controls_of
 from parnassus.train.trained import Trained
+from parnassus.widgets import (
+    Bars,
+    Control,
+    Curves,
+    Images,
+    IntSlider,
+    Numbers,
+    PointPicker,
+    Trajectories,
+    evaluate_probe,
+    read_controls,
+)
 
 DIGITS = load_digits()
 
@@ -24,9 +35,9 @@ def fitted(trained_run: Callable[..., Trained]) -> Trained:
     return trained_run("pca_on_digits")
 
 
-def rebuilt(trained: Trained, **values: object) -> tuple[Images, Numbers, Curves, Curves]:
-    images, numbers, errors, spectrum = answer(
-        rebuild_from_components, trained, controls_of(rebuild_from_components, trained), values
+def evaluate_reconstruction(trained: Trained, **values: object) -> tuple[Images, Numbers, Curves, Curves]:
+    images, numbers, errors, spectrum = evaluate_probe(
+        reconstruct_from_components, trained, read_controls(reconstruct_from_components, trained), values
     )
     assert isinstance(images, Images)
     assert isinstance(numbers, Numbers)
@@ -35,10 +46,10 @@ def rebuilt(trained: Trained, **values: object) -> tuple[Images, Numbers, Curves
     return images, numbers, errors, spectrum
 
 
-def test_the_sliders_run_over_all_components_and_all_unseen_examples(fitted: Trained) -> None:
-    components, example = controls_of(rebuild_from_components, fitted).values()
-    assert isinstance(components, Whole)
-    assert isinstance(example, Whole)
+def test_the_sliders_cover_all_components_and_all_test_examples(fitted: Trained) -> None:
+    components, example = read_controls(reconstruct_from_components, fitted).values()
+    assert isinstance(components, IntSlider)
+    assert isinstance(example, IntSlider)
     assert (components.low, components.high) == (1, 64)
     assert (example.low, example.high) == (1, 360)
 
@@ -46,57 +57,57 @@ def test_the_sliders_run_over_all_components_and_all_unseen_examples(fitted: Tra
 def test_the_error_falls_with_every_component_to_nothing(fitted: Trained) -> None:
     errors = []
     for size in (1, 2, 5, 16, 40, 64):
-        _, numbers, _, _ = rebuilt(fitted, components=size, example=7)
+        _, numbers, _, _ = evaluate_reconstruction(fitted, components=size, example=7)
         value = numbers.values["squared error of this example"]
         assert isinstance(value, float)
         errors.append(value)
     assert all(after < before for before, after in pairwise(errors))
     assert errors[-1] < 1e-9
-    assert rebuilt(fitted, components=64)[1].values["variance explained"] == "100.0 %"
+    assert evaluate_reconstruction(fitted, components=64)[1].values["explained variance"] == "100.0 %"
 
 
-def test_the_copy_is_that_of_a_fit_with_as_many_components(fitted: Trained) -> None:
-    images, numbers, errors, spectrum = rebuilt(fitted, components=5, example=7)
+def test_the_reconstruction_is_that_of_a_fit_with_as_many_components(fitted: Trained) -> None:
+    images, numbers, errors, spectrum = evaluate_reconstruction(fitted, components=5, example=7)
     pca, x = PCA.fit(DIGITS.train.x.flatten(1), 5), DIGITS.test.x[6].flatten()[None]
     copy = pca.reconstruct(x)
     torch.testing.assert_close(images.images[0], DIGITS.test.x[6])
     torch.testing.assert_close(images.images[1].flatten(), copy[0].clamp(0, 1), atol=1e-5, rtol=0)
     assert numbers.values["squared error of this example"] == pytest.approx(float((x - copy).square().sum()), rel=1e-4)
-    assert numbers.values["eigenvalues left out, their sum"] == pytest.approx(float(pca.residual), rel=1e-4)
+    assert numbers.values["sum of the omitted eigenvalues"] == pytest.approx(float(pca.residual_variance), rel=1e-4)
     sizes, line = errors.lines["this example"]
     assert line[list(sizes).index(5)] == numbers.values["squared error of this example"]
     assert (errors.marked, spectrum.marked) == (5, 5)
 
 
 def test_the_spectrum_falls_and_ends_with_the_pixels_that_vary(fitted: Trained) -> None:
-    _, _, _, spectrum = rebuilt(fitted)
+    _, _, _, spectrum = evaluate_reconstruction(fitted)
     index, eigenvalues = spectrum.lines["λ"]
     assert list(eigenvalues) == sorted(eigenvalues, reverse=True)
     assert sum(eigenvalues) == pytest.approx(float(DIGITS.train.x.flatten(1).var(0, correction=0).sum()), rel=1e-4)
     assert len(index) == int((DIGITS.train.x.flatten(1).std(0) > 0).sum()) < 64
 
 
-def test_examples_that_are_no_images_get_numbers(fitted: Trained) -> None:
+def test_examples_that_are_no_images_give_curves_only(fitted: Trained) -> None:
     trained = Trained(fitted.folder, pca_on_digits.Experiment(data="iris"))
-    numbers, errors, spectrum = answer(
-        rebuild_from_components, trained, controls_of(rebuild_from_components, trained), {}
+    numbers, errors, spectrum = evaluate_probe(
+        reconstruct_from_components, trained, read_controls(reconstruct_from_components, trained), {}
     )
     assert isinstance(numbers, Numbers)
     assert isinstance(errors, Curves)
     assert isinstance(spectrum, Curves)
-    assert numbers.title == "With 4 of 4 numbers"  # 16 by default, and there are not so many
+    assert numbers.title == "With 4 of 4 components"  # 16 by default, and there are not so many
 
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"components": 65}, "components kept, K must be between 1 and 64; got 65"),
-        ({"example": 0}, "unseen example must be between 1 and 360; got 0"),
+        ({"components": 65}, "number of components, K must be between 1 and 64; got 65"),
+        ({"example": 0}, "test example must be between 1 and 360; got 0"),
     ],
 )
-def test_wrong_values_get_sentences(values: dict[str, object], sentence: str, fitted: Trained) -> None:
+def test_invalid_values_are_rejected(values: dict[str, object], sentence: str, fitted: Trained) -> None:
     with pytest.raises(ValueError, match=sentence):
-        rebuilt(fitted, **values)
+        evaluate_reconstruction(fitted, **values)
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +117,15 @@ def trained(trained_run: Callable[..., Trained]) -> Trained:
 
 @pytest.fixture(scope="module")
 def controls(trained: Trained) -> dict[str, Control]:
-    return controls_of(walk_the_latent_plane, trained)
+    return read_controls(explore_latent_plane, trained)
 
 
 @torch.no_grad()
-def test_at_the_code_of_a_training_image_its_copy_is_painted(trained: Trained, controls: dict[str, Control]) -> None:
+def test_the_code_of_a_training_image_decodes_to_its_reconstruction(
+    trained: Trained, controls: dict[str, Control]
+) -> None:
     place, seen, model = controls["place"], mnist_mini().train.take(640), trained.model
-    assert isinstance(place, Point)
+    assert isinstance(place, PointPicker)
     assert not callable(place.plane)
     assert isinstance(model, Autoencoder)
     assert place.plane.labels is not None
@@ -120,7 +133,7 @@ def test_at_the_code_of_a_training_image_its_copy_is_painted(trained: Trained, c
     z = model.encode(seen.x)
     for point, label in list(zip(place.plane.points.tolist(), place.plane.labels.tolist(), strict=True))[:5]:
         row = int((z - torch.tensor(point)).abs().sum(1).argmin())
-        images, classes, numbers = answer(walk_the_latent_plane, trained, controls, {"place": point})
+        images, classes, numbers = evaluate_probe(explore_latent_plane, trained, controls, {"place": point})
         assert isinstance(images, Images)
         assert isinstance(classes, Bars)
         assert isinstance(numbers, Numbers)
@@ -134,13 +147,13 @@ def test_at_the_code_of_a_training_image_its_copy_is_painted(trained: Trained, c
         assert f"error {float((copy - seen.x[row]).square().mean()):.3f}" in images.captions[2]
 
 
-def test_far_from_every_code_the_distance_says_so(trained: Trained, controls: dict[str, Control]) -> None:
+def test_far_from_every_code_the_distance_is_large(trained: Trained, controls: dict[str, Control]) -> None:
     place = controls["place"]
-    assert isinstance(place, Point)
+    assert isinstance(place, PointPicker)
     assert not callable(place.plane)
-    corners = torch.cartesian_prod(torch.tensor(place.plane.across), torch.tensor(place.plane.up))
+    corners = torch.cartesian_prod(torch.tensor(place.plane.x_range), torch.tensor(place.plane.y_range))
     emptiest = corners[torch.cdist(corners, place.plane.points).amin(1).argmax()]
-    numbers = answer(walk_the_latent_plane, trained, controls, {"place": emptiest.tolist()})[-1]
+    numbers = evaluate_probe(explore_latent_plane, trained, controls, {"place": emptiest.tolist()})[-1]
     assert isinstance(numbers, Numbers)
     distance, typical = list(numbers.values.values())[2:]
     assert isinstance(distance, float)
@@ -148,43 +161,47 @@ def test_far_from_every_code_the_distance_says_so(trained: Trained, controls: di
     assert distance > 3 * typical > 0
 
 
-def test_a_place_outside_the_plane_gets_a_sentence(trained: Trained, controls: dict[str, Control]) -> None:
-    with pytest.raises(ValueError, match=r"a place in the plane must be between .* got 1e"):
-        answer(walk_the_latent_plane, trained, controls, {"place": [1e9, 0]})
+def test_a_point_outside_the_plane_is_rejected(trained: Trained, controls: dict[str, Control]) -> None:
+    with pytest.raises(ValueError, match=r"a point in the plane must be between .* got 1e"):
+        evaluate_probe(explore_latent_plane, trained, controls, {"place": [1e9, 0]})
 
 
-def asked(**values: object) -> tuple[Path, Curves, Numbers]:
-    path, codes, numbers = answer(ppca_posterior, None, controls_of(ppca_posterior, None), values)
-    assert isinstance(path, Path)
+def evaluate_posterior(**values: object) -> tuple[Trajectories, Curves, Numbers]:
+    path, codes, numbers = evaluate_probe(ppca_posterior, None, read_controls(ppca_posterior, None), values)
+    assert isinstance(path, Trajectories)
     assert isinstance(codes, Curves)
     assert isinstance(numbers, Numbers)
     return path, codes, numbers
 
 
-def test_without_noise_the_copy_is_the_foot_and_the_code_certain() -> None:
-    path, _, numbers = asked(place=[2.0, -1.0], variance=1e-3)
-    torch.testing.assert_close(path.places["from x to its copy"], path.places["from x to its foot"], atol=2e-3, rtol=0)
-    foot = path.places["from x to its foot"][1]
+def test_without_noise_the_reconstruction_is_the_projection_and_the_posterior_narrow() -> None:
+    path, _, numbers = evaluate_posterior(place=[2.0, -1.0], variance=1e-3)
+    torch.testing.assert_close(
+        path.paths["x to its reconstruction"], path.paths["x to its projection"], atol=2e-3, rtol=0
+    )
+    foot = path.paths["x to its projection"][1]
     assert abs(float((torch.tensor([2.0, -1.0]) - foot) @ FITTED.components[:, 0])) < 1e-5
-    spread = numbers.values["deviation of ν given x"]
+    spread = numbers.values["standard deviation of ν given x"]
     assert isinstance(spread, float)
     assert spread < 0.02
 
 
-def test_noise_draws_the_copy_to_the_mean_and_the_code_to_its_prior() -> None:
+def test_noise_shrinks_the_reconstruction_and_widens_the_posterior() -> None:
     lengths, spreads = [], []
     for variance in (0.01, 0.5, 2.5):
-        path, codes, numbers = asked(place=[4.0, 2.0], variance=variance)
-        lengths.append(float((path.places["from x to its copy"][1] - FITTED.mean).norm()))
-        spreads.append(numbers.values["deviation of ν given x"])
-        v, density = codes.lines["p(ν | x)"]
+        path, codes, numbers = evaluate_posterior(place=[4.0, 2.0], variance=variance)
+        lengths.append(float((path.paths["x to its reconstruction"][1] - FITTED.mean).norm()))
+        spreads.append(numbers.values["standard deviation of ν given x"])
+        v, density = codes.lines["posterior p(ν | x)"]
         assert v[density.index(max(density))] == pytest.approx(numbers.values["E[ν | x]"], abs=0.03)
     assert lengths == sorted(lengths, reverse=True)
     assert spreads == sorted(spreads)
 
 
-def test_the_points_are_likeliest_under_the_noise_of_maximum_likelihood() -> None:
-    best = float(FITTED.residual)
-    means = [asked(variance=best * factor)[2].values["ln p of all points, their mean"] for factor in (0.8, 1.0, 1.25)]
+def test_the_mean_log_density_is_largest_at_the_maximum_likelihood_noise() -> None:
+    best = float(FITTED.residual_variance)
+    means = [
+        evaluate_posterior(variance=best * factor)[2].values["mean ln p of all points"] for factor in (0.8, 1.0, 1.25)
+    ]
     assert max(means) == means[1]
     assert len(POINTS) == 300

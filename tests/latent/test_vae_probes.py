@@ -1,4 +1,4 @@
-"""What the probes of VAEs paint and count is what the models say."""
+"""Probes of VAEs agree with the models they show."""
 
 from collections.abc import Callable
 from math import log, pi
@@ -7,19 +7,29 @@ import pytest
 import torch
 
 from parnassus.data import load_digits
-from parnassus.latent.experiments.vae_latent_map import Both
-from parnassus.latent.probes.rate_distortion import rate_against_reconstruction
-from parnassus.latent.probes.traversal import traverse_a_code
-from parnassus.latent.probes.vae_map import latent_plane
-from parnassus.latent.vae import VAE
-from parnassus.touch import Answer, Bars, Curves, Images, Numbers, Pick, Point, Whole, answer, controls_of
-from parnassus.touch.asking import ProbeFunction
+from parnassus.latent.probes.rate_distortion import rate_and_distortion_of_an_image
+from parnassus.latent.probes.traversal import traverse_code
+from parnassus.latent.probes.vae_map import explore_vae_plane
+from parnassus.latent.variational.vae import VAE
 from parnassus.train import SideBySide
 from parnassus.train.trained import Trained
+from parnassus.widgets import (
+    Answer,
+    Bars,
+    Curves,
+    Images,
+    IntSlider,
+    Numbers,
+    PointPicker,
+    Select,
+    evaluate_probe,
+    read_controls,
+)
+from parnassus.widgets.evaluation import ProbeFunction
 
 
-def asked(probe: ProbeFunction, trained: Trained, **values: object) -> list[Answer]:
-    return list(answer(probe, trained, controls_of(probe, trained), values))
+def evaluate(probe: ProbeFunction, trained: Trained, **values: object) -> list[Answer]:
+    return list(evaluate_probe(probe, trained, read_controls(probe, trained), values))
 
 
 @pytest.fixture(scope="module")
@@ -28,30 +38,30 @@ def mapped(trained_run: Callable[..., Trained]) -> Trained:
 
 
 @torch.no_grad()
-def test_the_plane_paints_what_the_vae_decodes(mapped: Trained) -> None:
-    images, classes, numbers = asked(latent_plane, mapped, place=[0.5, -1.0])
+def test_the_plane_shows_the_decoded_image(mapped: Trained) -> None:
+    images, classes, numbers = evaluate(explore_vae_plane, mapped, place=[0.5, -1.0])
     assert isinstance(images, Images)
     assert isinstance(classes, Bars)
     assert isinstance(numbers, Numbers)
-    model = mapped.model
-    assert isinstance(model, Both)
-    torch.testing.assert_close(images.images[:1], model.vae.decode(torch.tensor([[0.5, -1.0]])))
+    assert isinstance(mapped.model, SideBySide)
+    vae = mapped.model.one("vae")
+    torch.testing.assert_close(images.images[:1], vae.decode(torch.tensor([[0.5, -1.0]])))
     assert float(classes.values.sum()) == pytest.approx(1)
     prior, codes, gap = (value for value in numbers.values.values() if isinstance(value, float))
     assert prior == pytest.approx(-log(2 * pi) - 1.25 / 2, abs=1e-5)
     assert gap == pytest.approx(codes - prior)
-    mean, log_variance = model.vae.moments(load_digits().train.x)
+    mean, log_variance = vae.posterior_parameters(load_digits().train.x)
     place = torch.tensor([0.5, -1.0])
     density = (-(place - mean).square() / log_variance.exp() - log_variance).sum(1) / 2 - log(2 * pi)
     assert codes == pytest.approx(float(density.logsumexp(0)) - log(len(mean)), abs=1e-3)
 
 
-def test_the_nearest_image_is_the_one_of_its_own_code(mapped: Trained) -> None:
-    place = controls_of(latent_plane, mapped)["place"]
-    assert isinstance(place, Point)
+def test_the_nearest_image_of_a_code_is_its_own(mapped: Trained) -> None:
+    place = read_controls(explore_vae_plane, mapped)["place"]
+    assert isinstance(place, PointPicker)
     assert not callable(place.plane)
     point = place.plane.points[3].tolist()
-    images = asked(latent_plane, mapped, place=point)[0]
+    images = evaluate(explore_vae_plane, mapped, place=point)[0]
     assert isinstance(images, Images)
     torch.testing.assert_close(images.images[0], images.images[2], atol=1e-4, rtol=0)
 
@@ -62,8 +72,8 @@ def drawn(trained_run: Callable[..., Trained]) -> Trained:
 
 
 @torch.no_grad()
-def test_one_coordinate_moves_and_the_others_stay(drawn: Trained) -> None:
-    seen, walk, bars, numbers = asked(traverse_a_code, drawn, example=3, rank=2, value=-3.0)
+def test_only_one_coordinate_is_varied(drawn: Trained) -> None:
+    seen, walk, bars, numbers = evaluate(traverse_code, drawn, example=3, rank=2, value=-3.0)
     assert isinstance(seen, Images)
     assert isinstance(walk, Images)
     assert isinstance(bars, Bars)
@@ -76,17 +86,17 @@ def test_one_coordinate_moves_and_the_others_stay(drawn: Trained) -> None:
     assert len(walk.images) == 7
     assert list(bars.values) == sorted(bars.values, reverse=True)
     assert bars.marked == 1
-    assert f"{float(bars.values[1]):.2f} nats" == numbers.values["this coordinate says"]
+    assert f"{float(bars.values[1]):.2f} nats" == numbers.values["rate of this coordinate"]
 
 
 @pytest.fixture(scope="module")
 def swept(trained_run: Callable[..., Trained]) -> Trained:
-    return trained_run("rate_distortion_curve")
+    return trained_run("vae_rate_distortion")
 
 
 @torch.no_grad()
-def test_the_bill_is_that_of_the_chosen_network(swept: Trained) -> None:
-    images, bars, curves = asked(rate_against_reconstruction, swept, beta=0, example=2)
+def test_rate_and_distortion_are_those_of_the_chosen_network(swept: Trained) -> None:
+    images, bars, curves = evaluate(rate_and_distortion_of_an_image, swept, beta=0, example=2)
     assert isinstance(images, Images)
     assert isinstance(bars, Bars)
     assert isinstance(curves, Curves)
@@ -103,18 +113,18 @@ def test_the_bill_is_that_of_the_chosen_network(swept: Trained) -> None:
     torch.testing.assert_close(images.images[2:3], vae.reconstruct(images.images[1:2]))
 
 
-def test_the_same_question_gets_the_same_answer(swept: Trained) -> None:
-    first, again = (asked(rate_against_reconstruction, swept, beta=1, example=5)[0] for _ in range(2))
+def test_answers_are_deterministic(swept: Trained) -> None:
+    first, again = (evaluate(rate_and_distortion_of_an_image, swept, beta=1, example=5)[0] for _ in range(2))
     assert isinstance(first, Images)
     assert isinstance(again, Images)
     assert first.images.equal(again.images)
 
 
-def test_the_controls_know_the_run(swept: Trained, drawn: Trained) -> None:
-    beta, example = controls_of(rate_against_reconstruction, swept).values()
-    assert isinstance(beta, Pick)
-    assert isinstance(example, Whole)
-    assert len(tuple(beta.names)) == 7  # type: ignore[arg-type]  # settled: no longer a function
+def test_the_controls_have_the_ranges_of_the_run(swept: Trained, drawn: Trained) -> None:
+    beta, example = read_controls(rate_and_distortion_of_an_image, swept).values()
+    assert isinstance(beta, Select)
+    assert isinstance(example, IntSlider)
+    assert len(tuple(beta.choices)) == 7  # type: ignore[arg-type]  # settled: no longer a function
     assert (example.low, example.high) == (1, 360)
-    with pytest.raises(ValueError, match="coordinate, the most telling first must be between 1 and 16; got 17"):
-        asked(traverse_a_code, drawn, rank=17)
+    with pytest.raises(ValueError, match="coordinate, by decreasing rate must be between 1 and 16; got 17"):
+        evaluate(traverse_code, drawn, rank=17)

@@ -12,24 +12,24 @@ from parnassus.layers import activations as act
 X = torch.linspace(-30, 30, 6_001, dtype=torch.float64)
 REFERENCES: list[tuple[act.Activation, Callable[[Tensor], Tensor]]] = [
     (act.identity, lambda x: x),
-    (act.step01, lambda x: torch.heaviside(x, torch.zeros_like(x))),
+    (act.heaviside, lambda x: torch.heaviside(x, torch.zeros_like(x))),
     (act.relu, functional.relu),
     (act.leaky_relu, functional.leaky_relu),
     (act.tanh, lambda x: x.sinh() / x.cosh()),
     (act.sigmoid, lambda x: x.exp() / (1 + x.exp())),
     (act.gelu, functional.gelu),
-    (act.gelu_by_tanh, lambda x: functional.gelu(x, approximate="tanh")),
+    (act.gelu_tanh, lambda x: functional.gelu(x, approximate="tanh")),
     (act.elu, functional.elu),
 ]
 WITH_SLOPES = [
-    (act.identity, act.identity_slope),
-    (act.relu, act.relu_slope),
-    (act.leaky_relu, act.leaky_relu_slope),
-    (act.tanh, act.tanh_slope),
-    (act.sigmoid, act.sigmoid_slope),
-    (act.gelu, act.gelu_slope),
-    (act.gelu_by_tanh, act.gelu_by_tanh_slope),
-    (act.elu, act.elu_slope),
+    (act.identity, act.identity_derivative),
+    (act.relu, act.relu_derivative),
+    (act.leaky_relu, act.leaky_relu_derivative),
+    (act.tanh, act.tanh_derivative),
+    (act.sigmoid, act.sigmoid_derivative),
+    (act.gelu, act.gelu_derivative),
+    (act.gelu_tanh, act.gelu_tanh_derivative),
+    (act.elu, act.elu_derivative),
 ]
 
 
@@ -45,7 +45,7 @@ def test_a_slope_is_the_limit_of_secants(function: act.Activation, slope: act.Ac
     torch.testing.assert_close(slope(x), secant, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("function", [pair[0] for pair in REFERENCES] + [act.sign_pm1])
+@pytest.mark.parametrize("function", [pair[0] for pair in REFERENCES] + [act.binary_sign])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3, 4)])
 def test_shape_and_precision_are_kept(function: act.Activation, shape: tuple[int, ...]) -> None:
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
@@ -56,8 +56,8 @@ def test_shape_and_precision_are_kept(function: act.Activation, shape: tuple[int
 
 def test_the_two_signs_differ_only_below() -> None:
     x = torch.tensor([-3.0, -0.0, 0.0, 1e-30, 5.0])
-    assert act.step01(x).tolist() == [0, 0, 0, 1, 1]
-    assert act.sign_pm1(x).tolist() == [-1, -1, -1, 1, 1]
+    assert act.heaviside(x).tolist() == [0, 0, 0, 1, 1]
+    assert act.binary_sign(x).tolist() == [-1, -1, -1, 1, 1]
 
 
 def test_gelu_keeps_its_digits_far_below_zero() -> None:
@@ -68,7 +68,7 @@ def test_gelu_keeps_its_digits_far_below_zero() -> None:
 
 def test_leaky_relu_leaks_as_much_as_it_is_told() -> None:
     assert float(act.leaky_relu(torch.tensor(-2.0), 0.25)) == -0.5
-    assert float(act.leaky_relu_slope(torch.tensor(-2.0), 0.25)) == 0.25
+    assert float(act.leaky_relu_derivative(torch.tensor(-2.0), 0.25)) == 0.25
 
 
 def test_elu_passes_finite_gradients_where_its_other_branch_overflows() -> None:

@@ -9,13 +9,13 @@ from torch.nn import functional
 
 from parnassus.layers import (
     Classifier,
+    batch_norm_classifier,
+    count_parameters,
     dead_logits,
     dense_classifier,
     dropout_classifier,
     evaluate,
     identity,
-    normalised_classifier,
-    parameter_count,
     relu,
     require_labels,
 )
@@ -30,7 +30,7 @@ def test_the_loss_is_the_loss_of_torch() -> None:
 
 def test_the_book_network_has_the_shape_of_the_listing() -> None:
     model = dense_classifier(784, 10, output=relu)
-    assert parameter_count(model) == 669_706
+    assert count_parameters(model) == 669_706
     logits = model(torch.randn(5, 1, 28, 28))
     assert logits.shape == (5, 10)
     assert float(logits.detach().min()) >= 0
@@ -46,11 +46,11 @@ def test_every_parameter_gets_a_gradient_and_survives_a_round_trip() -> None:
     assert torch.equal(model.predict(X), other.predict(X))
 
 
-@pytest.mark.parametrize("batch", [1, 7, 30, 1_000])
-def test_evaluation_does_not_depend_on_the_batch(batch: int) -> None:
+@pytest.mark.parametrize("batch_size", [1, 7, 30, 1_000])
+def test_evaluation_does_not_depend_on_the_batch_size(batch_size: int) -> None:
     torch.manual_seed(0)
     model = dense_classifier(16, 3, hidden=(8,))
-    found = evaluate(model, X, Y, batch=batch)
+    found = evaluate(model, X, Y, batch_size=batch_size)
     assert found.loss == pytest.approx(float(functional.cross_entropy(model(X), Y).detach()), rel=1e-5)
     assert found.accuracy == pytest.approx(float((model.predict(X) == Y).float().mean()))
 
@@ -78,12 +78,12 @@ def test_no_logit_is_dead_without_the_last_relu() -> None:
     assert dead_logits(dense_classifier(16, 3), X).tolist() == []
 
 
-def test_an_empty_set_gets_a_sentence() -> None:
+def test_an_empty_set_raises() -> None:
     with pytest.raises(ValueError, match="at least one example"):
         evaluate(dense_classifier(16, 3), X[:0], Y[:0])
 
 
-def test_data_without_labels_get_a_sentence() -> None:
+def test_data_without_labels_raise() -> None:
     assert require_labels(Y, 3) is Y
     with pytest.raises(ValueError, match="got 0 classes"):
         require_labels(None, 0)
@@ -95,7 +95,7 @@ def test_the_book_with_batch_normalisation_or_dropout_layer_by_layer() -> None:
     torch.manual_seed(0)
     x = torch.randn(16, 1, 2, 3)
     for ours, theirs in (
-        (normalised_classifier(6, 4, hidden=(5, 7)), nn.BatchNorm1d),
+        (batch_norm_classifier(6, 4, hidden=(5, 7)), nn.BatchNorm1d),
         (dropout_classifier(6, 4, hidden=(5, 7), rates=(0.2, 0.5)), nn.Identity),
     ):
         linear = nn.Linear(6, 5), nn.Linear(5, 7), nn.Linear(7, 4)
@@ -110,8 +110,8 @@ def test_the_book_with_batch_normalisation_or_dropout_layer_by_layer() -> None:
     assert repr(dropout_classifier(6, 4)).count("Dropout(rate=0.") == 2
 
 
-def test_a_hidden_layer_without_a_rate_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match=r"needs a rate; got hidden=\(5, 7\), rates=\(0.2,\)"):
+def test_a_hidden_layer_without_a_rate_raises() -> None:
+    with pytest.raises(ValueError, match=r"one entry per hidden layer; got hidden=\(5, 7\), rates=\(0.2,\)"):
         dropout_classifier(6, 4, hidden=(5, 7), rates=(0.2,))
 
 

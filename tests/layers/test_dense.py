@@ -1,4 +1,4 @@
-"""Dense layers: shapes, starts, gradients, and sentences for wrong sizes."""
+"""Dense layers: shapes, initialisation, gradients, and errors for wrong sizes."""
 
 import pytest
 import torch
@@ -7,15 +7,15 @@ from torch import Tensor, nn
 from parnassus.layers import (
     Dense,
     affine,
-    collapse,
+    count_parameters,
+    fan_in_uniform,
     identity,
     layer_outputs,
+    merge_affine_layers,
     mlp,
-    parameter_count,
     relu,
     sigmoid,
     tanh,
-    uniform_by_fan_in,
 )
 
 
@@ -75,9 +75,9 @@ def test_rows_do_not_see_each_other() -> None:
 
 def test_the_count_leaves_out_what_is_frozen() -> None:
     network = mlp((784, 512, 512, 10))
-    assert parameter_count(network) == 669_706
+    assert count_parameters(network) == 669_706
     network[0].requires_grad_(requires_grad=False)
-    assert parameter_count(network) == 669_706 - 785 * 512
+    assert count_parameters(network) == 669_706 - 785 * 512
 
 
 def test_a_layer_says_what_it_is() -> None:
@@ -86,20 +86,20 @@ def test_a_layer_says_what_it_is() -> None:
 
 
 def test_an_activation_with_weights_is_trained_too() -> None:
-    assert parameter_count(Dense(3, 2, activation=nn.PReLU())) == 3 * 2 + 2 + 1
+    assert count_parameters(Dense(3, 2, activation=nn.PReLU())) == 3 * 2 + 2 + 1
 
 
-def test_wrong_sizes_get_a_sentence() -> None:
+def test_wrong_sizes_raise() -> None:
     with pytest.raises(ValueError, match="got inputs=0, outputs=3"):
         Dense(0, 3)
-    with pytest.raises(ValueError, match=r"at least one layer; got sizes=\(4,\)"):
+    with pytest.raises(ValueError, match=r"input and output; got sizes=\(4,\)"):
         mlp((4,))
 
 
 def test_fan_in_is_the_first_axis() -> None:
     torch.manual_seed(0)
     weight, bias = torch.empty(100, 4), torch.empty(4)
-    uniform_by_fan_in(weight, bias)
+    fan_in_uniform(weight, bias)
     assert 0.09 < float(weight.abs().max()) <= 0.1
 
 
@@ -115,29 +115,29 @@ def test_the_outputs_of_layers_are_those_of_the_chain_cut_short() -> None:
 def test_a_folded_stack_keeps_its_last_activation() -> None:
     torch.manual_seed(0)
     stack = [Dense(4, 6), Dense(6, 2), Dense(2, 5, activation=tanh)]
-    folded, x = collapse(stack), torch.randn(9, 4)
+    folded, x = merge_affine_layers(stack), torch.randn(9, 4)
     torch.testing.assert_close(folded(x), nn.Sequential(*stack)(x))
     assert folded.activation is tanh
     assert int(torch.linalg.matrix_rank(folded.weight)) == 2
-    assert collapse(mlp((3, 4, 2), activation=identity).double()).weight.dtype == torch.float64
+    assert merge_affine_layers(mlp((3, 4, 2), activation=identity).double()).weight.dtype == torch.float64
 
 
 def test_a_single_layer_folds_into_a_copy() -> None:
     layer = Dense(3, 2, activation=relu)
-    folded = collapse([layer])
+    folded = merge_affine_layers([layer])
     assert torch.equal(folded.weight, layer.weight)
     assert folded.weight is not layer.weight
 
 
 def test_only_affine_layers_fold() -> None:
     with pytest.raises(ValueError, match=r"layer 1 is Dense\(4 → 4, relu\)"):
-        collapse([Dense(3, 4), Dense(4, 4, activation=relu), Dense(4, 2)])
+        merge_affine_layers([Dense(3, 4), Dense(4, 4, activation=relu), Dense(4, 2)])
     with pytest.raises(ValueError, match=r"layer 1 is ReLU\(\)"):
-        collapse([Dense(3, 4), nn.ReLU(), Dense(4, 2)])
+        merge_affine_layers([Dense(3, 4), nn.ReLU(), Dense(4, 2)])
     with pytest.raises(ValueError, match="at least one dense layer; got none"):
-        collapse([])
+        merge_affine_layers([])
 
 
-def test_examples_of_another_size_get_a_sentence() -> None:
-    with pytest.raises(ValueError, match="this layer takes 64 numbers an example; got 49"):
+def test_examples_of_another_size_raise() -> None:
+    with pytest.raises(ValueError, match="x must have 64 features per example; got 49"):
         Dense(64, 10)(torch.zeros(5, 49))

@@ -9,9 +9,9 @@ from torch import nn
 from parnassus.layers import (
     ClassicalDropout,
     Dropout,
+    all_masks,
     average_over_masks,
     drop_units,
-    every_mask,
     geometric_average_over_masks,
     mask_probabilities,
 )
@@ -59,15 +59,15 @@ def test_no_gradient_reaches_what_was_dropped() -> None:
 
 
 def test_the_masks_are_all_there_once() -> None:
-    listed = {tuple(row) for row in every_mask(4).tolist()}
+    listed = {tuple(row) for row in all_masks(4).tolist()}
     assert listed == set(product((0.0, 1.0), repeat=4))
-    assert len(every_mask(4)) == 16
+    assert len(all_masks(4)) == 16
 
 
 def test_the_probabilities_by_hand() -> None:
     masks = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     torch.testing.assert_close(mask_probabilities(masks, 0.25), torch.tensor([9 / 64, 1 / 64, 27 / 64]))
-    assert float(mask_probabilities(every_mask(7), 0.3).sum()) == pytest.approx(1.0)
+    assert float(mask_probabilities(all_masks(7), 0.3).sum()) == pytest.approx(1.0)
 
 
 def test_the_average_of_a_square_by_hand() -> None:
@@ -85,20 +85,20 @@ def test_the_geometric_mean_of_one_unit_by_hand() -> None:
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
-def test_a_rate_outside_gets_a_sentence(rate: float) -> None:
+def test_a_rate_out_of_range_raises(rate: float) -> None:
     for action in (
         lambda: Dropout(rate),
         lambda: ClassicalDropout(rate),
         lambda: drop_units(torch.ones(1), rate),
         lambda: mask_probabilities(torch.ones(1, 1), rate),
     ):
-        with pytest.raises(ValueError, match="need 0 ≤ rate < 1, the probability to drop a unit; got rate="):
+        with pytest.raises(ValueError, match="rate must satisfy 0 ≤ rate < 1; got rate="):
             action()
 
 
-def test_too_many_units_get_a_sentence() -> None:
-    with pytest.raises(ValueError, match="for 1 to 20 units; got units=40"):
-        every_mask(40)
+def test_too_many_units_raise() -> None:
+    with pytest.raises(ValueError, match="units must be from 1 to 20; got units=40"):
+        all_masks(40)
 
 
 def test_the_layers_say_what_they_are() -> None:

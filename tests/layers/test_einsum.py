@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.layers import einsum, indices_seen_once, pure_tensor, tensor_product
+from parnassus.layers import einsum, pure_tensor, tensor_product, unrepeated_indices
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "i": 3, "j": 4, "k": 2}
 
@@ -59,23 +59,23 @@ def test_the_answer_is_a_tensor_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("terms", "kept"), [("ik,kj", "ij"), ("ii", ""), ("ij, j", "i"), ("bik,bkj", "ij"), ("i,j", "ij")]
 )
-def test_indices_seen_once(terms: str, kept: str) -> None:
-    assert indices_seen_once(terms) == kept
+def test_unrepeated_indices(terms: str, kept: str) -> None:
+    assert unrepeated_indices(terms) == kept
 
 
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("ij,jk", "must be spelled out after ->; got 'ij,jk'"),
-        ("i1,jk->i", "indices are letters"),
-        ("ij->ij", "a tensor for every term; 'ij->ij' has 1 terms, got 2 tensors"),
-        ("ij,jk->iz", "must occur among the inputs"),
-        ("ij,jk->ii", "only once in the output"),
-        ("ijk,jk->i", r"'ijk' in 'ijk,jk->i' has 3 indices, its tensor shape \(3, 4\)"),
-        ("ij,ik->jk", "index 'i' of 'ij,ik->jk' has two sizes: 3 and 4"),
+        ("ij,jk", "the output indices must follow ->; got 'ij,jk'"),
+        ("i1,jk->i", "indices must be letters"),
+        ("ij->ij", "equally many; got 1 terms in 'ij->ij' and 2 tensors"),
+        ("ij,jk->iz", "must be distinct and occur in the inputs"),
+        ("ij,jk->ii", "must be distinct and occur in the inputs"),
+        ("ijk,jk->i", r"one index per axis; got 'ijk' in 'ijk,jk->i' for shape \(3, 4\)"),
+        ("ij,ik->jk", "one size; got 3 and 4 for 'i' in 'ij,ik->jk'"),
     ],
 )
-def test_wrong_formulas_get_a_sentence(formula: str, message: str) -> None:
+def test_wrong_formulas_raise(formula: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         einsum(formula, torch.zeros(3, 4), torch.zeros(4, 2))
 

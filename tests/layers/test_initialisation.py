@@ -17,15 +17,15 @@ from parnassus.layers import (
     he_normal,
     he_uniform,
     identity,
-    initialise_linears,
+    initialise_linear_layers,
     leaky_relu,
     leaky_relu_gain,
     mlp,
-    normal_start,
-    preserving_gain,
+    normal_initialiser,
     relu,
     sigmoid,
     tanh,
+    variance_preserving_gain,
     xavier_normal,
     xavier_uniform,
 )
@@ -38,7 +38,7 @@ from parnassus.layers import (
         (xavier_uniform(5 / 3), lambda w: nn.init.xavier_uniform_(w, gain=5 / 3)),
         (he_normal(), lambda w: nn.init.kaiming_normal_(w, nonlinearity="relu")),
         (he_uniform(), lambda w: nn.init.kaiming_uniform_(w, nonlinearity="relu")),
-        (normal_start(0.01), lambda w: nn.init.normal_(w, std=0.01)),
+        (normal_initialiser(0.01), lambda w: nn.init.normal_(w, std=0.01)),
     ],
 )
 def test_the_numbers_are_those_of_torch(ours: Initialiser, theirs: Callable[[Tensor], Tensor]) -> None:
@@ -76,22 +76,24 @@ def test_the_gains_are_those_of_torch() -> None:
 
 
 def test_the_preserving_gain_by_hand() -> None:
-    assert preserving_gain(identity) == pytest.approx(1, abs=1e-9)
-    assert preserving_gain(relu) == pytest.approx(sqrt(2), abs=1e-9)
-    assert preserving_gain(lambda z: leaky_relu(z, 0.3)) == pytest.approx(leaky_relu_gain(0.3), abs=1e-9)
-    assert preserving_gain(torch.selu) == pytest.approx(1, abs=1e-6)  # what SELU's two constants are for
+    assert variance_preserving_gain(identity) == pytest.approx(1, abs=1e-9)
+    assert variance_preserving_gain(relu) == pytest.approx(sqrt(2), abs=1e-9)
+    assert variance_preserving_gain(lambda z: leaky_relu(z, 0.3)) == pytest.approx(leaky_relu_gain(0.3), abs=1e-9)
+    assert variance_preserving_gain(torch.selu) == pytest.approx(1, abs=1e-6)  # what SELU's two constants are for
 
 
 @pytest.mark.parametrize("activation", [tanh, sigmoid, gelu])
 def test_the_preserving_gain_by_drawing(activation: Callable[[Tensor], Tensor]) -> None:
     z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    assert preserving_gain(activation) == pytest.approx(float(activation(z).square().mean() ** -0.5), rel=0.005)
+    assert variance_preserving_gain(activation) == pytest.approx(
+        float(activation(z).square().mean() ** -0.5), rel=0.005
+    )
 
 
 def test_a_network_of_torch_gets_the_start_by_its_fans() -> None:
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(1_000, 50), nn.ReLU(), nn.Linear(50, 400, bias=False))
-    initialise_linears(network, he_normal())
+    initialise_linear_layers(network, he_normal())
     wide, narrow = network.get_parameter("0.weight"), network.get_parameter("2.weight")
     assert float(wide.detach().var()) == pytest.approx(2 / 1_000, rel=0.03)
     assert float(narrow.detach().var()) == pytest.approx(2 / 50, rel=0.03)
@@ -106,11 +108,11 @@ def test_an_mlp_takes_a_start() -> None:
 
 
 @pytest.mark.parametrize("start", [xavier_normal, xavier_uniform, he_normal, he_uniform])
-def test_a_gain_that_is_not_positive_gets_a_sentence(start: Callable[[float], Initialiser]) -> None:
-    with pytest.raises(ValueError, match="the gain must be positive; got gain=0"):
+def test_a_gain_that_is_not_positive_raises(start: Callable[[float], Initialiser]) -> None:
+    with pytest.raises(ValueError, match="gain must be positive; got gain=0"):
         start(0.0)
 
 
-def test_a_spread_that_is_not_positive_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="the std must be positive; got std=-1"):
-        normal_start(-1.0)
+def test_a_std_that_is_not_positive_raises() -> None:
+    with pytest.raises(ValueError, match="std must be positive; got std=-1"):
+        normal_initialiser(-1.0)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.func import jacrev
 
-from parnassus.layers import Dense, Residual, parameter_count, relu, residual_mlp, tanh
+from parnassus.layers import Dense, Residual, count_parameters, relu, residual_mlp, tanh
 
 
 def test_a_silent_body_is_the_identity() -> None:
@@ -31,8 +31,8 @@ def test_a_shortcut_may_change_the_shape() -> None:
     torch.testing.assert_close(Residual(body, shortcut)(x), body(x) + shortcut(x))
 
 
-def test_shapes_that_do_not_meet_get_a_sentence() -> None:
-    with pytest.raises(ValueError, match=r"same shape; got \(4,\) and \(6,\) from an example of shape \(4,\)"):
+def test_different_shapes_raise() -> None:
+    with pytest.raises(ValueError, match=r"same output shape; got \(4,\) and \(6,\) for examples of shape \(4,\)"):
         Residual(nn.Linear(4, 6))(torch.ones(2, 4))
 
 
@@ -49,9 +49,9 @@ def test_a_chain_of_blocks_by_hand() -> None:
         inner = torch.tanh(h @ block.get_parameter("body.0.weight") + block.get_parameter("body.0.bias"))
         h = h + inner @ block.get_parameter("body.1.weight") + block.get_parameter("body.1.bias")
     torch.testing.assert_close(network(x), network[3](h))
-    assert parameter_count(network) == 4 * 5 + 2 * 2 * 6 * 5 + 6 * 2
+    assert count_parameters(network) == 4 * 5 + 2 * 2 * 6 * 5 + 6 * 2
 
 
-def test_a_negative_number_of_blocks_gets_a_sentence() -> None:
+def test_a_negative_number_of_blocks_raises() -> None:
     with pytest.raises(ValueError, match="blocks must not be negative; got blocks=-1"):
         residual_mlp(3, 2, width=5, blocks=-1)

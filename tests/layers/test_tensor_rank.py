@@ -6,8 +6,8 @@ from torch import Tensor
 
 from parnassus.layers import (
     RankBounds,
-    decompose,
-    matrix_product_tensor,
+    cp_decomposition,
+    matrix_multiplication_tensor,
     pure_tensor,
     rank_bounds,
     sum_of_pure_tensors,
@@ -46,7 +46,7 @@ def test_unfoldings_bound_from_below() -> None:
 
 def test_a_decomposition_adds_up_to_its_tensor(source: torch.Generator) -> None:
     tensor = 1e3 * sum_of_pure_tensors(factors(3, 4, 5, 3))
-    found = decompose(tensor, 3, generator=source)
+    found = cp_decomposition(tensor, 3, generator=source)
     torch.testing.assert_close(found.full(), tensor, rtol=1e-6, atol=1e-3)
     assert found.error == pytest.approx(float((found.full() - tensor).norm() / tensor.norm()), abs=1e-9)
     assert [factor.shape for factor in found.factors] == [(4, 3), (5, 3), (3, 3)]
@@ -56,11 +56,13 @@ def test_of_a_matrix_it_is_the_best_of_its_rank(source: torch.Generator) -> None
     """Eckart and Young: what is left are the smaller singular values."""
     matrix = torch.randn(6, 5, generator=source, dtype=torch.float64)
     left = torch.linalg.svdvals(matrix)[2:].square().sum().sqrt() / matrix.norm()
-    assert decompose(matrix, 2, generator=source).error == pytest.approx(float(left), rel=1e-6)
+    assert cp_decomposition(matrix, 2, generator=source).error == pytest.approx(float(left), rel=1e-6)
 
 
 def test_errors_never_grow(source: torch.Generator) -> None:
-    found = decompose(torch.randn(3, 3, 3, generator=source, dtype=torch.float64), 3, generator=source, starts=1)
+    found = cp_decomposition(
+        torch.randn(3, 3, 3, generator=source, dtype=torch.float64), 3, generator=source, num_starts=1
+    )
     assert float(found.errors.diff().max()) <= 1e-12
 
 
@@ -72,22 +74,22 @@ def test_order_four(terms: int, source: torch.Generator) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_matrix_product_as_a_tensor(size: int) -> None:
     a, b = torch.randn(2, size, size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    product = torch.einsum("pqr,p,q->r", matrix_product_tensor(size), a.flatten(), b.flatten())
+    product = torch.einsum("pqr,p,q->r", matrix_multiplication_tensor(size), a.flatten(), b.flatten())
     torch.testing.assert_close(product.reshape(size, size), a @ b)
 
 
 def test_matrices_and_zero(source: torch.Generator) -> None:
     assert rank_bounds(torch.eye(3).double(), generator=source) == RankBounds(3, 3)
     assert rank_bounds(torch.zeros(2, 2, 2), generator=source) == RankBounds(0, 0)
-    assert decompose(torch.zeros(2, 3, 2), 2, generator=source).error == 0.0
+    assert cp_decomposition(torch.zeros(2, 3, 2), 2, generator=source).error == 0.0
 
 
-def test_wrong_input_gets_a_sentence(source: torch.Generator) -> None:
-    with pytest.raises(ValueError, match=r"a tensor of order 2 or more; got shape \(3,\)"):
+def test_wrong_input_raises(source: torch.Generator) -> None:
+    with pytest.raises(ValueError, match=r"must have order 2 or more; got shape \(3,\)"):
         rank_bounds(torch.zeros(3), generator=source)
-    with pytest.raises(ValueError, match="at least one term, start and sweep; got terms=0, starts=16, sweeps=500"):
-        decompose(torch.ones(2, 2), 0, generator=source)
-    with pytest.raises(ValueError, match="at least one row; got size=0"):
-        matrix_product_tensor(0)
+    with pytest.raises(ValueError, match="at least 1; got terms=0, num_starts=16, max_sweeps=500"):
+        cp_decomposition(torch.ones(2, 2), 0, generator=source)
+    with pytest.raises(ValueError, match="size must be at least 1; got size=0"):
+        matrix_multiplication_tensor(0)
     with pytest.raises(ValueError, match="must be finite"):
-        decompose(torch.full((2, 2), torch.nan), 1, generator=source)
+        cp_decomposition(torch.full((2, 2), torch.nan), 1, generator=source)

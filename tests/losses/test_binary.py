@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from parnassus.losses import binary_cross_entropy, binary_cross_entropy_slope
+from parnassus.losses import binary_cross_entropy, binary_cross_entropy_gradient
 
 A = 4 * torch.randn(3, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 T = torch.rand(3, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -17,13 +17,13 @@ def test_it_is_that_of_torch_for_soft_targets_too() -> None:
     torch.testing.assert_close(binary_cross_entropy(A, T), expected)
 
 
-def test_the_slope_is_that_of_autograd() -> None:
+def test_the_gradient_is_that_of_autograd() -> None:
     a = A.clone().requires_grad_()
     binary_cross_entropy(a, T).sum().backward()
-    torch.testing.assert_close(a.grad, binary_cross_entropy_slope(A, T))
+    torch.testing.assert_close(a.grad, binary_cross_entropy_gradient(A, T))
 
 
-def test_the_slope_at_zero_is_one_half_either_way() -> None:
+def test_the_gradient_at_zero_is_one_half_in_magnitude() -> None:
     a = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     binary_cross_entropy(a, torch.tensor([0.0, 1.0], dtype=torch.float64)).sum().backward()
     assert a.grad is not None
@@ -43,8 +43,8 @@ def test_half_precision_survives() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 2.0, float("nan")])
-def test_targets_outside_the_unit_interval_get_a_sentence(wrong: float) -> None:
+def test_targets_outside_the_unit_interval_raise(wrong: float) -> None:
     targets = torch.tensor([0.0, wrong])
-    for function in (binary_cross_entropy, binary_cross_entropy_slope):
+    for function in (binary_cross_entropy, binary_cross_entropy_gradient):
         with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]; got"):
             function(torch.zeros(2), targets)

@@ -56,17 +56,17 @@ def test_soft_labels_cost_at_least_their_entropy() -> None:
     torch.testing.assert_close(soft_cross_entropy(best, y), entropy)
 
 
-def test_a_hopeless_logit_costs_its_distance() -> None:
+def test_the_loss_of_a_very_wrong_logit_is_its_margin() -> None:
     loss = cross_entropy(torch.tensor([[0.0, 1e4, 1e4]], dtype=torch.float64), torch.tensor([0]))
     assert float(loss) == pytest.approx(1e4 + log(2))
 
 
-def test_one_hot_is_of_torch() -> None:
+def test_one_hot_is_that_of_torch() -> None:
     assert torch.equal(one_hot(K, 4), functional.one_hot(K, 4).float())
     assert one_hot(K[:0], 4).shape == (0, 6, 4)
 
 
-def test_labels_out_of_range_get_a_sentence() -> None:
+def test_labels_out_of_range_raise() -> None:
     with pytest.raises(ValueError, match=r"got 1 … 4, classes=4"):
         one_hot(torch.tensor([1, 4]), 4)
     with pytest.raises(ValueError, match=r"got -1 … 0, classes=4"):

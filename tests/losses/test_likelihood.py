@@ -7,23 +7,23 @@ import torch
 from torch.distributions import Bernoulli, Laplace, Normal
 from torch.func import grad
 
-from parnassus.losses import coin_nll, laplace_nll, likeliest_scale, likeliest_sigma, normal_nll
+from parnassus.losses import bernoulli_nll, laplace_nll, laplace_scale_mle, normal_nll, normal_std_mle
 
 torch.manual_seed(0)
 PREDICTION = torch.randn(50, dtype=torch.float64)
 TARGET = PREDICTION + 0.7 * torch.randn(50, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("spread", [0.1, 1.0, 30.0])
-def test_the_losses_are_minus_the_log_densities_of_torch(spread: float) -> None:
-    normal, laplace = Normal(PREDICTION, spread), Laplace(PREDICTION, spread)
-    torch.testing.assert_close(normal_nll(PREDICTION, TARGET, sigma=spread), -normal.log_prob(TARGET))
-    torch.testing.assert_close(laplace_nll(PREDICTION, TARGET, scale=spread), -laplace.log_prob(TARGET))
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_the_losses_are_minus_the_log_densities_of_torch(scale: float) -> None:
+    normal, laplace = Normal(PREDICTION, scale), Laplace(PREDICTION, scale)
+    torch.testing.assert_close(normal_nll(PREDICTION, TARGET, sigma=scale), -normal.log_prob(TARGET))
+    torch.testing.assert_close(laplace_nll(PREDICTION, TARGET, scale=scale), -laplace.log_prob(TARGET))
 
 
-def test_the_likeliest_spread_beats_its_neighbours() -> None:
-    sigma = float(likeliest_sigma(PREDICTION, TARGET))
-    scale = float(likeliest_scale(PREDICTION, TARGET))
+def test_the_maximum_likelihood_scale_beats_its_neighbours() -> None:
+    sigma = float(normal_std_mle(PREDICTION, TARGET))
+    scale = float(laplace_scale_mle(PREDICTION, TARGET))
     for factor in (0.9, 0.99, 1.01, 1.1):
         assert (
             normal_nll(PREDICTION, TARGET, sigma=sigma).sum()
@@ -35,19 +35,21 @@ def test_the_likeliest_spread_beats_its_neighbours() -> None:
         )
 
 
-def test_a_coin_is_a_bernoulli_law() -> None:
+def test_coin_tosses_have_the_likelihood_of_torch() -> None:
     logit = torch.tensor(0.3, dtype=torch.float64)
     throws = torch.tensor([1.0] * 9 + [0.0] * 4, dtype=torch.float64)
-    torch.testing.assert_close(coin_nll(logit, heads=9, tails=4), -Bernoulli(logits=logit).log_prob(throws).sum())
-    slope = grad(lambda each: coin_nll(each, heads=9, tails=4))(torch.tensor(9 / 4, dtype=torch.float64).log())
-    assert float(slope) == pytest.approx(0, abs=1e-12)
-    assert float(coin_nll(torch.tensor(100.0), heads=1, tails=0)) == pytest.approx(exp(-100), abs=1e-30)
+    torch.testing.assert_close(bernoulli_nll(logit, heads=9, tails=4), -Bernoulli(logits=logit).log_prob(throws).sum())
+    derivative = grad(lambda each: bernoulli_nll(each, heads=9, tails=4))(
+        torch.tensor(9 / 4, dtype=torch.float64).log()
+    )
+    assert float(derivative) == pytest.approx(0, abs=1e-12)
+    assert float(bernoulli_nll(torch.tensor(100.0), heads=1, tails=0)) == pytest.approx(exp(-100), abs=1e-30)
 
 
-def test_misuse_gets_a_sentence() -> None:
+def test_wrong_input_raises() -> None:
     with pytest.raises(ValueError, match=r"must be positive; got sigma=0"):
         normal_nll(PREDICTION, TARGET, sigma=0.0)
     with pytest.raises(ValueError, match=r"must be positive; got scale=-1"):
         laplace_nll(PREDICTION, TARGET, scale=-1.0)
     with pytest.raises(ValueError, match="tails=-1"):
-        coin_nll(torch.tensor(0.0), heads=1, tails=-1)
+        bernoulli_nll(torch.tensor(0.0), heads=1, tails=-1)

@@ -1,4 +1,4 @@
-"""Norms against torch, and witnesses against what is none."""
+"""Norms against torch, and counterexamples for functions that are none."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.losses import l1_norm, l2_norm, norm_violation, p_norm
+from parnassus.losses import find_norm_violation, l1_norm, l2_norm, p_norm
 
 X = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
@@ -25,7 +25,9 @@ def test_large_orders_and_large_entries_do_not_overflow() -> None:
 
 @pytest.mark.parametrize("order", [0.5, 0.0, -2.0, float("nan")])
 def test_orders_below_one_are_refused(order: float) -> None:
-    with pytest.raises(ValueError, match="needs order ≥ 1: below, the triangle inequality fails; got order="):
+    with pytest.raises(
+        ValueError, match="order must be at least 1, below which the triangle inequality fails; got order="
+    ):
         p_norm(X, order=order)
 
 
@@ -41,27 +43,25 @@ CANDIDATES: list[tuple[Callable[[Tensor], Tensor], str]] = [
 
 
 @pytest.mark.parametrize(("candidate", "axiom"), CANDIDATES)
-def test_the_checker_names_the_axiom_and_its_witness_convicts(
-    candidate: Callable[[Tensor], Tensor], axiom: str
-) -> None:
-    found = norm_violation(candidate, 4, generator=torch.Generator().manual_seed(0))
+def test_the_violated_axiom_is_found_with_a_counterexample(candidate: Callable[[Tensor], Tensor], axiom: str) -> None:
+    found = find_norm_violation(candidate, 4, generator=torch.Generator().manual_seed(0))
     assert found is not None
     assert found.axiom == axiom
     assert axiom in str(found)
     if "+" in axiom:
-        x, y = found.witness["x"], found.witness["y"]
+        x, y = found.counterexample["x"], found.counterexample["y"]
         assert float(candidate(x + y)) == found.left > found.right == float(candidate(x) + candidate(y))
 
 
-def test_norms_in_disguise_pass() -> None:
+def test_other_norms_pass() -> None:
     root = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     for norm in (l1_norm, l2_norm, lambda x: l2_norm(x @ root), lambda x: l1_norm(x) + 3 * p_norm(x, order=torch.inf)):
-        assert norm_violation(norm, 4, generator=torch.Generator().manual_seed(0)) is None
+        assert find_norm_violation(norm, 4, generator=torch.Generator().manual_seed(0)) is None
 
 
-def test_wrong_input_gets_a_sentence() -> None:
+def test_wrong_input_raises() -> None:
     source = torch.Generator()
-    with pytest.raises(ValueError, match="at least one dimension and one trial; got dim=0, trials=5"):
-        norm_violation(l1_norm, 0, generator=source, trials=5)
-    with pytest.raises(ValueError, match=r"one number a vector; for 6 vectors it gave shape \(6, 2\)"):
-        norm_violation(torch.abs, 2, generator=source, trials=6)
+    with pytest.raises(ValueError, match="at least 1; got dim=0, num_trials=5"):
+        find_norm_violation(l1_norm, 0, generator=source, num_trials=5)
+    with pytest.raises(ValueError, match=r"one value per vector; got shape \(6, 2\) for 6 vectors"):
+        find_norm_violation(torch.abs, 2, generator=source, num_trials=6)

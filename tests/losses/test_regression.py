@@ -1,10 +1,19 @@
-"""Regression losses against torch and by their minimisers."""
+"""Regression losses by hand, against torch and by their minimisers."""
 
 import pytest
 import torch
 from torch.nn import functional
 
-from parnassus.losses import absolute_error, huber, mean_power_error
+from parnassus.losses import (
+    absolute_error,
+    half_mean_squared_error,
+    half_squared_error,
+    huber_loss,
+    mean_power_error,
+    mean_squared_error,
+    squared_error,
+)
+from parnassus.losses.regression import require_same_shape
 
 V = torch.randn(30, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 W = 2 * torch.randn(30, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -18,14 +27,16 @@ def test_powers_by_hand() -> None:
     assert absolute_error(v, w).tolist() == [1.0, 3.0]
 
 
-@pytest.mark.parametrize("border", [0.3, 1.0, 5.0])
-def test_huber_is_that_of_torch(border: float) -> None:
-    torch.testing.assert_close(huber(V, W, border=border), functional.huber_loss(V, W, reduction="none", delta=border))
+@pytest.mark.parametrize("delta", [0.3, 1.0, 5.0])
+def test_huber_is_that_of_torch(delta: float) -> None:
+    torch.testing.assert_close(
+        huber_loss(V, W, delta=delta), functional.huber_loss(V, W, reduction="none", delta=delta)
+    )
 
 
 def test_huber_goes_from_squares_to_absolute_values() -> None:
-    torch.testing.assert_close(huber(V, W, border=1e6), (V - W).square() / 2)
-    torch.testing.assert_close(huber(V, W, border=1e-9) / 1e-9, absolute_error(V, W), atol=1e-8, rtol=0)
+    torch.testing.assert_close(huber_loss(V, W, delta=1e6), (V - W).square() / 2)
+    torch.testing.assert_close(huber_loss(V, W, delta=1e-9) / 1e-9, absolute_error(V, W), atol=1e-8, rtol=0)
 
 
 def test_an_outlier_pulls_the_mean_but_not_the_median() -> None:
@@ -34,11 +45,48 @@ def test_an_outlier_pulls_the_mean_but_not_the_median() -> None:
     targets = values.expand(1_001, 5)
     assert int(mean_power_error(constants, targets, power=1.0).argmin()) == 3
     assert int(mean_power_error(constants, targets, power=2.0).argmin()) == 202
-    assert int(huber(constants, targets, border=1.0).mean(-1).argmin()) == 3
+    assert int(huber_loss(constants, targets, delta=1.0).mean(-1).argmin()) == 3
 
 
 def test_wrong_input_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match=r"power of a residual must be positive; got power=0\.0"):
+    with pytest.raises(ValueError, match=r"power must be positive; got power=0\.0"):
         mean_power_error(V, W, power=0.0)
-    with pytest.raises(ValueError, match=r"must be positive; got border=-1\.0"):
-        huber(V, W, border=-1.0)
+    with pytest.raises(ValueError, match=r"must be positive; got delta=-1\.0"):
+        huber_loss(V, W, delta=-1.0)
+
+
+def test_squared_error_by_hand() -> None:
+    prediction, target = torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.tensor([[4.0, 6.0], [0.0, 1.0]])
+    assert squared_error(prediction, target).tolist() == [25.0, 1.0]
+    assert float(mean_squared_error(prediction, target)) == 13.0
+
+
+@pytest.mark.parametrize("outputs", [(), (1,), (5,), (3, 4)])
+def test_squared_error_is_the_number_of_outputs_times_the_loss_of_torch(outputs: tuple[int, ...]) -> None:
+    prediction, target = torch.randn(6, *outputs), torch.randn(6, *outputs)
+    expected = max(1, torch.Size(outputs).numel()) * functional.mse_loss(prediction, target)
+    torch.testing.assert_close(mean_squared_error(prediction, target), expected)
+
+
+def test_half_the_squared_error_has_the_residual_as_its_gradient() -> None:
+    prediction, target = torch.randn(6, 3, requires_grad=True), torch.randn(6, 3)
+    (gradient,) = torch.autograd.grad(half_squared_error(prediction, target).sum(), prediction)
+    torch.testing.assert_close(gradient, (prediction - target).detach())
+    torch.testing.assert_close(half_mean_squared_error(prediction, target), mean_squared_error(prediction, target) / 2)
+
+
+def test_equal_shapes_pass() -> None:
+    require_same_shape(torch.zeros(3, 2), torch.ones(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target", "message"),
+    [
+        ((5, 1), (5,), r"must have the same shape; got \(5, 1\) and \(5,\)"),
+        ((5,), (3,), r"must have the same shape; got \(5,\) and \(3,\)"),
+        ((0, 2), (0, 2), r"at least one example; got shape \(0, 2\)"),
+    ],
+)
+def test_unequal_or_empty_shapes_raise(prediction: tuple[int, ...], target: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        require_same_shape(torch.zeros(prediction), torch.zeros(target))

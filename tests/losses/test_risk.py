@@ -1,4 +1,4 @@
-"""Risks of laws whose expected loss is known in closed form."""
+"""Risks under distributions whose expected loss is known in closed form."""
 
 from math import sqrt
 
@@ -16,8 +16,8 @@ def line(x: Tensor) -> Tensor:
 
 def density(x: Tensor, y: Tensor) -> Tensor:
     """Uniform x on [−1, 1], y = x + ε with ε ~ N(0, 0.3²)."""
-    chance: Tensor = Normal(x, 0.3).log_prob(y).exp() / 2
-    return chance
+    value: Tensor = Normal(x, 0.3).log_prob(y).exp() / 2
+    return value
 
 
 def test_quadrature_meets_the_closed_form() -> None:
@@ -40,16 +40,16 @@ def test_a_held_out_average_has_the_standard_error_of_a_mean() -> None:
 
 
 def test_the_zero_one_loss_counts_mistakes() -> None:
-    named, label = torch.tensor([0, 1, 2, 2]), torch.tensor([0, 2, 2, 1])
-    assert zero_one_loss(named, label).tolist() == [0, 1, 0, 1]
-    assert float(empirical_risk(zero_one_loss, lambda x: x.long()[:, 0], named[:, None].float(), label)) == 0.5
+    prediction, label = torch.tensor([0, 1, 2, 2]), torch.tensor([0, 2, 2, 1])
+    assert zero_one_loss(prediction, label).tolist() == [0, 1, 0, 1]
+    assert float(empirical_risk(zero_one_loss, lambda x: x.long()[:, 0], prediction[:, None].float(), label)) == 0.5
 
 
-def test_misuse_gets_a_sentence() -> None:
+def test_wrong_input_raises() -> None:
     nothing = torch.zeros(0)
     with pytest.raises(ValueError, match="at least one example; got none"):
         empirical_risk(squared_error, line, nothing, nothing)
     with pytest.raises(ValueError, match="at least two examples; got 1"):
         held_out_risk(squared_error, line, torch.zeros(1), torch.zeros(1))
-    with pytest.raises(ValueError, match=r"from low to high; got 1.0 … -1.0"):
+    with pytest.raises(ValueError, match=r"low < high; got 1.0 … -1.0"):
         expected_risk(squared_error, line, density, x_range=(1.0, -1.0), y_range=(-4.0, 4.0))

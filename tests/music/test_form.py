@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from parnassus.music import Key, form_entropy, modulating_pieces, sections
+from parnassus.music import Key, form_entropy, generate_modulating_pieces, sections
 from parnassus.music.form import HIGHEST, LOWEST
 
 
 def test_pieces_begin_and_end_at_home() -> None:
-    pieces, home = modulating_pieces(300, bars=3, seed=4)
+    pieces, home = generate_modulating_pieces(300, bars=3, seed=4)
     assert pieces.shape == (300, 4 * 3 * 4)
     assert torch.equal(pieces[:, -1] % 12, home)
     assert torch.equal(pieces[:, 11] % 12, home)  # the cadence of the first section
@@ -17,14 +17,14 @@ def test_pieces_begin_and_end_at_home() -> None:
 
 
 def test_all_homes_and_the_whole_range_occur() -> None:
-    pieces, home = modulating_pieces(5_000, seed=0)
+    pieces, home = generate_modulating_pieces(5_000, seed=0)
     assert len(home.unique()) == 12
     assert (int(pieces.min()), int(pieces.max())) == (LOWEST, HIGHEST)
 
 
 def test_the_same_seed_gives_the_same_pieces() -> None:
-    torch.testing.assert_close(modulating_pieces(5, seed=1), modulating_pieces(5, seed=1))
-    assert not torch.equal(modulating_pieces(5, seed=1)[0], modulating_pieces(5, seed=2)[0])
+    torch.testing.assert_close(generate_modulating_pieces(5, seed=1), generate_modulating_pieces(5, seed=1))
+    assert not torch.equal(generate_modulating_pieces(5, seed=1)[0], generate_modulating_pieces(5, seed=2)[0])
 
 
 def test_the_sections_of_c_major() -> None:
@@ -37,5 +37,5 @@ def test_longer_pieces_have_more_entropy() -> None:
 
 @pytest.mark.parametrize(("count", "bars"), [(0, 4), (3, 1)])
 def test_no_piece_is_refused(count: int, bars: int) -> None:
-    with pytest.raises(ValueError, match="at least one piece and two bars"):
-        modulating_pieces(count, bars=bars)
+    with pytest.raises(ValueError, match="count must be at least 1 and bars at least 2"):
+        generate_modulating_pieces(count, bars=bars)

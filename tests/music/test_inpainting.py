@@ -5,10 +5,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.attention.bert import MaskedLanguageModel, bert
-from parnassus.attention.encoder import encoder
-from parnassus.music.inpainting import fill_in_turn, vary
-from parnassus.text.choosing import chooser, greedy
+from parnassus.attention.models.bert import MaskedLanguageModel, bert
+from parnassus.attention.models.encoder import encoder
+from parnassus.music.inpainting import inpaint, resample_notes
+from parnassus.text.sampling import greedy, token_sampler
 
 MASK = MaskedLanguageModel.MASK
 
@@ -27,7 +27,7 @@ class Twins(MaskedLanguageModel):
 
 def test_notes_filled_in_turn_agree() -> None:
     source = torch.Generator().manual_seed(0)
-    filled = fill_in_turn(Twins(), torch.full((200, 4), MASK), chooser(generator=source))
+    filled = inpaint(Twins(), torch.full((200, 4), MASK), token_sampler(generator=source))
     assert (filled == filled[:, :1]).all()
     assert 0.35 < float((filled[:, 0] == 2).double().mean()) < 0.65
 
@@ -38,7 +38,7 @@ def test_what_is_not_hidden_stays() -> None:
     tokens = torch.randint(2, 20, (5, 10))
     gaps = tokens.clone()
     gaps[0, 2:5], gaps[1, 7] = MASK, MASK  # unequal gaps, and rows without any
-    filled = fill_in_turn(model, gaps, greedy)
+    filled = inpaint(model, gaps, greedy)
     assert torch.equal(filled[gaps != MASK], tokens[gaps != MASK])
     assert int(filled.min()) >= MaskedLanguageModel.FIRST
     assert int((gaps == MASK).sum()) == 4  # what was handed in is as it was
@@ -49,7 +49,7 @@ def test_one_gap_is_filled_as_all_at_once() -> None:
     model = bert(20, 10, width=16).eval()
     tokens = torch.randint(2, 20, (8, 10))
     tokens[:, 4] = MASK
-    assert torch.equal(fill_in_turn(model, tokens, greedy), model.fill(tokens))
+    assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(tokens))
 
 
 def test_the_surest_gap_comes_first() -> None:
@@ -60,18 +60,18 @@ def test_the_surest_gap_comes_first() -> None:
     first = 1 if sure[1] > sure[4] else 4
     after = tokens.clone()
     after[0, first] = model(tokens)[0, first, 2:].argmax() + 2
-    assert torch.equal(fill_in_turn(model, tokens, greedy), model.fill(after))
+    assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(after))
 
 
 def test_a_variation_changes_only_its_places() -> None:
     torch.manual_seed(0)
     model, tokens = bert(20, 6, width=16).eval(), torch.randint(2, 20, (30, 6))
     places = torch.tensor([False, True, True, False, False, False])
-    varied = vary(model, tokens, places, chooser(generator=torch.Generator().manual_seed(0)))
+    varied = resample_notes(model, tokens, places, token_sampler(generator=torch.Generator().manual_seed(0)))
     assert torch.equal(varied[:, ~places], tokens[:, ~places])
     assert (varied[:, places] != tokens[:, places]).any()
 
 
 def test_places_must_match_the_notes() -> None:
-    with pytest.raises(ValueError, match="got 3 for 4 notes"):
-        vary(Twins(), torch.full((1, 4), 2), torch.tensor([True, False, True]), greedy)
+    with pytest.raises(ValueError, match="got 3 entries for 4 notes"):
+        resample_notes(Twins(), torch.full((1, 4), 2), torch.tensor([True, False, True]), greedy)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from parnassus.music import KEYS, Key, key_of, key_scores, share_in_key
+from parnassus.music import KEYS, Key, estimate_key, fraction_in_key, key_scores
 
 SCALE_OF_D_MINOR = (62, 64, 65, 67, 69, 70, 72, 74, 69, 65, 62)
 
@@ -11,7 +11,7 @@ SCALE_OF_D_MINOR = (62, 64, 65, 67, 69, 70, 72, 74, 69, 65, 62)
 def test_keys_have_the_names_and_notes_of_theory() -> None:
     assert str(Key(9, minor=True)) == "A minor"
     assert Key(7).scale == (7, 9, 11, 0, 2, 4, 6)
-    assert Key(0).above(9, minor=True) == Key(9, minor=True)
+    assert Key(0).transpose(9, minor=True) == Key(9, minor=True)
     assert set(Key(0).scale) == set(Key(9, minor=True).scale)  # relatives share their notes
     assert len(set(KEYS)) == 24
 
@@ -19,8 +19,8 @@ def test_keys_have_the_names_and_notes_of_theory() -> None:
 @pytest.mark.parametrize("semitones", [-7, 0, 3, 12])
 def test_a_scale_up_and_down_its_chord_has_its_key(semitones: int) -> None:
     pitches = torch.tensor(SCALE_OF_D_MINOR) + semitones
-    assert key_of(pitches) == Key((2 + semitones) % 12, minor=True)
-    assert share_in_key(pitches, Key((2 + semitones) % 12, minor=True)) == 1.0
+    assert estimate_key(pitches) == Key((2 + semitones) % 12, minor=True)
+    assert fraction_in_key(pitches, Key((2 + semitones) % 12, minor=True)) == 1.0
 
 
 def test_scores_are_correlations() -> None:
@@ -30,7 +30,7 @@ def test_scores_are_correlations() -> None:
 
 
 def test_what_has_no_key_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one pitch"):
-        key_of(torch.zeros(0, dtype=torch.int64))
-    with pytest.raises(ValueError, match="12 pitch classes"):
+    with pytest.raises(ValueError, match="pitches must not be empty"):
+        estimate_key(torch.zeros(0, dtype=torch.int64))
+    with pytest.raises(ValueError, match="pitch class from 0 to 11"):
         Key(12)

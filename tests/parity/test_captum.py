@@ -6,13 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from parnassus.probability import standard_normal
 from parnassus.shapley import deep_lift, expected_gradients, gradient_times_input, integrated_gradients
 
 attr = pytest.importorskip("captum.attr")
-
-
-def normals(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def dense(activation: type[nn.Module]) -> nn.Sequential:
@@ -56,7 +53,7 @@ def theirs(explainer: object, x: Tensor, low: Tensor, **options: object) -> Tens
 @pytest.mark.parametrize(("make", "shape"), CASES)
 def test_integrated_gradients_of_a_smooth_network(make: object, shape: tuple[int, ...]) -> None:
     model = make(nn.Softplus)  # type: ignore[operator]
-    x, low = normals(4, *shape), normals(1, *shape, seed=1)
+    x, low = standard_normal(4, *shape), standard_normal(1, *shape, seed=1)
     if len(shape) > 1:
         model[3] = nn.AvgPool2d(2)  # a maximum has kinks
     found = theirs(attr.IntegratedGradients(model), x, low, n_steps=64, method="gausslegendre")
@@ -66,7 +63,7 @@ def test_integrated_gradients_of_a_smooth_network(make: object, shape: tuple[int
 @pytest.mark.parametrize(("make", "shape"), CASES)
 def test_across_kinks_theirs_comes_near_with_many_steps_and_ours_sums_up(make: object, shape: tuple[int, ...]) -> None:
     model = make(nn.ReLU)  # type: ignore[operator]
-    x, low = normals(2, *shape), normals(1, *shape, seed=1)
+    x, low = standard_normal(2, *shape), standard_normal(1, *shape, seed=1)
     ours = integrated_gradients(model, x, low)
     explainer = attr.IntegratedGradients(model)
     few, many = (theirs(explainer, x, low, n_steps=steps, method="riemann_middle") for steps in (50, 5_000))
@@ -78,7 +75,7 @@ def test_across_kinks_theirs_comes_near_with_many_steps_and_ours_sums_up(make: o
 
 
 def test_expected_gradients_have_the_mean_of_gradient_shap() -> None:
-    model, x, background = dense(nn.Softplus), normals(2, 8), normals(6, 8, seed=1)
+    model, x, background = dense(nn.Softplus), standard_normal(2, 8), standard_normal(6, 8, seed=1)
     torch.manual_seed(0)
     found = theirs(attr.GradientShap(model), x, background, n_samples=4_000, stdevs=0.0)
     exact = integrated_gradients(model, x, background)
@@ -95,20 +92,20 @@ def test_expected_gradients_have_the_mean_of_gradient_shap() -> None:
 @pytest.mark.parametrize(("make", "shape"), CASES)
 def test_deep_lift(make: object, shape: tuple[int, ...], activation: type[nn.Module]) -> None:
     model = make(activation)  # type: ignore[operator]
-    x, low = normals(4, *shape), normals(1, *shape, seed=1)
+    x, low = standard_normal(4, *shape), standard_normal(1, *shape, seed=1)
     torch.testing.assert_close(
         deep_lift(model, x, low).values, theirs(attr.DeepLift(model), x, low), atol=1e-10, rtol=0
     )
 
 
 def test_deep_shap_is_the_mean_over_the_background() -> None:
-    model, x, background = dense(nn.ReLU), normals(3, 8), normals(5, 8, seed=1)
+    model, x, background = dense(nn.ReLU), standard_normal(3, 8), standard_normal(5, 8, seed=1)
     found = theirs(attr.DeepLiftShap(model), x, background)
     torch.testing.assert_close(deep_lift(model, x, background).values, found, atol=1e-10, rtol=0)
 
 
 def test_gradient_times_input() -> None:
-    model, x = dense(nn.Tanh), normals(3, 8)
+    model, x = dense(nn.Tanh), standard_normal(3, 8)
     each = [attr.InputXGradient(model).attribute(x.clone().requires_grad_(), target=output) for output in range(3)]
     ours = gradient_times_input(model, x, torch.zeros(1, 8, dtype=torch.float64))
     torch.testing.assert_close(ours, torch.stack(each, 1).detach(), atol=1e-12, rtol=0)
@@ -127,7 +124,7 @@ def test_functions_that_theirs_does_not_see() -> None:
             answer: Tensor = self.last(self.first(z).relu())
             return answer
 
-    model, x, low = Written(), normals(3, 8), normals(1, 8, seed=1)
+    model, x, low = Written(), standard_normal(3, 8), standard_normal(1, 8, seed=1)
     found = theirs(attr.DeepLift(model), x, low)
     assert float((found.sum(-1) - (model(x) - model(low))).abs().max()) > 0.01
     assert float((deep_lift(model, x, low).prediction - model(x)).abs().max()) < 1e-12
@@ -138,7 +135,7 @@ def test_a_maximum_right_after_a_nonlinearity_is_too_much_for_theirs() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 3))
     model.double().requires_grad_(False)
-    x, low = normals(2, 1, 8, 8), normals(1, 1, 8, 8, seed=1)
+    x, low = standard_normal(2, 1, 8, 8), standard_normal(1, 1, 8, 8, seed=1)
     found = theirs(attr.DeepLift(model), x, low)
     assert float((found.sum(-1) - (model(x) - model(low))).abs().max()) > 0.01
     assert float((deep_lift(model, x, low).prediction - model(x)).abs().max()) < 1e-12

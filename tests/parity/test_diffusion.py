@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from parnassus.diffusion import ddim_path, diffuse, linear_schedule, posterior_mean, posterior_variance
-from parnassus.diffusion.process import forward_variance, mean_from_noise, x0_from_noise
-from parnassus.diffusion.samplers import ddim_variance
+from parnassus.diffusion.chain.forward_process import forward_variance
+from parnassus.diffusion.chain.predictions import mean_from_noise, x0_from_noise
+from parnassus.diffusion.samplers.ddim import ddim_variance
 
 diffusers = pytest.importorskip("diffusers")
 
@@ -89,7 +90,7 @@ def test_ddim_steps_agree(x: Tensor, eta: float, spacing: str, count: int) -> No
     grid = torch.tensor(steps[::-1])
     torch.manual_seed(1)
     states = list(ddim_path(model, SCHEDULE, x, grid=grid, eta=eta))
-    variance = ddim_variance(SCHEDULE.keep(grid), eta=eta).flip(0)
+    variance = ddim_variance(SCHEDULE.respace(grid), eta=eta).flip(0)
     torch.manual_seed(1)
     for i, step in enumerate(steps):
         drawn = torch.randn(SHAPE) if variance[i] > 0 else torch.zeros(SHAPE)

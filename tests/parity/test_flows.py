@@ -14,7 +14,7 @@ zuko = pytest.importorskip("zuko")
 def flow(features: int) -> Flow:
     """Ours, in float64 and away from the identity."""
     torch.manual_seed(0)
-    chain = real_nvp(features, layers=4, width=16, depth=2).double()
+    chain = real_nvp(features, num_layers=4, width=16, num_hidden_layers=2).double()
     for parameter in chain.parameters():
         nn.init.normal_(parameter, std=0.3)
     return Flow(chain, GaussianBase((features,)).double())

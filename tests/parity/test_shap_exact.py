@@ -92,4 +92,4 @@ def test_exact_values_are_what_enumeration_and_shap_find(name: str) -> None:
     theirs = shap.ExactExplainer(function, shap.maskers.Independent(BACKGROUND, max_samples=OTHERS))(X)
     values = torch.tensor(theirs.values).reshape(ROWS, FEATURES, -1).mT
     torch.testing.assert_close(found.values, values, atol=1e-6, rtol=0)
-    torch.testing.assert_close(found.base, torch.tensor(theirs.base_values).reshape(ROWS, -1), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.base_values, torch.tensor(theirs.base_values).reshape(ROWS, -1), atol=1e-6, rtol=0)

@@ -13,11 +13,11 @@ from parnassus.shapley import (
     Interventional,
     as_model,
     explain_exactly,
-    explain_trees,
-    explain_trees_by_cover,
-    leaves_of,
+    extract_leaves,
+    path_dependent_tree_shap,
+    tree_shap,
 )
-from parnassus.shapley.trees import by_pairs
+from parnassus.shapley.closed_forms.tree_shap import average_over_pairs
 
 ROWS, OTHERS = 12, 40
 SURE = 1e-9
@@ -51,7 +51,7 @@ def theirs(explainer: object, x: Tensor) -> Tensor:
 
 
 def test_ours_are_what_all_coalitions_say(forest: RandomForestRegressor, table: Tensor, asked: Tensor) -> None:
-    found = explain_trees(forest, table[300 : 300 + ROWS], table[:OTHERS])
+    found = tree_shap(forest, table[300 : 300 + ROWS], table[:OTHERS])
     torch.testing.assert_close(found.values[:, 0], asked, atol=SURE, rtol=0)
 
 
@@ -77,11 +77,11 @@ def test_rounded_thresholds_and_an_unrounded_background_are_why(
     x, background = table[300 : 300 + ROWS], table[:OTHERS]
     found = theirs(shap.TreeExplainer(forest, background.numpy()), x)
     as_theirs = torch.zeros(table.shape[1], ROWS, dtype=torch.float64)
-    for block in leaves_of(forest).blocks(100):
+    for block in extract_leaves(forest).blocks(100):
         above, upto = (bound.float().double() for bound in (block.above, block.upto))  # scikit-learn does not
         x_meets = turned(x.float().double().mT[block.feature].mT, above, upto)
         b_meets = turned(background.mT[block.feature].mT, above, upto)  # scikit-learn rounds these to float32
-        parts = by_pairs(x_meets, b_meets) * block.value[:, :1, None]
+        parts = average_over_pairs(x_meets, b_meets) * block.value[:, :1, None]
         as_theirs.index_add_(0, block.feature.flatten(), parts.mT.flatten(0, 1))
     torch.testing.assert_close(as_theirs.mT, found, atol=1e-4, rtol=0)
 
@@ -105,7 +105,7 @@ def test_where_nothing_is_near_a_threshold_they_agree(shap: ModuleType) -> None:
     x = torch.rand(200, 6, generator=source).double()
     forest = RandomForestRegressor(5, random_state=0).fit(x[:150], (x[:150, 0] * x[:150, 1] + x[:150, 2]).numpy())
     found = theirs(shap.TreeExplainer(forest, x[:50].numpy()), x[150:])
-    torch.testing.assert_close(explain_trees(forest, x[150:], x[:50]).values[:, 0], found, atol=1e-6, rtol=0)
+    torch.testing.assert_close(tree_shap(forest, x[150:], x[:50]).values[:, 0], found, atol=1e-6, rtol=0)
 
 
 def test_a_large_background_is_cut_to_a_hundred_rows(
@@ -119,11 +119,11 @@ def test_a_large_background_is_cut_to_a_hundred_rows(
     base = float(forest.predict(table[:300]).mean())
     assert abs(float(silent.expected_value) - base) > 0.5
     assert float(told.expected_value) == pytest.approx(base, abs=1e-9)
-    assert float(explain_trees(forest, table[300:302], table[:300]).base[0, 0]) == pytest.approx(base, abs=1e-9)
+    assert float(tree_shap(forest, table[300:302], table[:300]).base_values[0, 0]) == pytest.approx(base, abs=1e-9)
 
 
 def test_path_dependent_values_agree(shap: ModuleType, forest: RandomForestRegressor, table: Tensor) -> None:
     """That code of theirs keeps thresholds in float64."""
     x = table[300 : 300 + ROWS]
     found = theirs(shap.TreeExplainer(forest), x)
-    torch.testing.assert_close(explain_trees_by_cover(forest, x).values[:, 0], found, atol=SURE, rtol=0)
+    torch.testing.assert_close(path_dependent_tree_shap(forest, x).values[:, 0], found, atol=SURE, rtol=0)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.diffusion import cosine_schedule, dpm_path, encode_path, even_grid, linear_schedule
-from parnassus.diffusion.schedules import Schedule
+from parnassus.diffusion import cosine_schedule, ddim_inversion_path, dpm_path, even_grid, linear_schedule
+from parnassus.diffusion.chain.schedules import Schedule
 
 diffusers = pytest.importorskip("diffusers")
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # within diffusers
@@ -52,7 +52,7 @@ def test_ddim_backwards_agrees(count: int) -> None:
     x0 = torch.randn(SHAPE, dtype=torch.float64)
     scheduler = theirs("DDIMInverseScheduler", schedule, count, clip_sample=False)
     grid = torch.as_tensor(scheduler.timesteps)
-    states = list(encode_path(model, schedule, x0, grid=grid))
+    states = list(ddim_inversion_path(model, schedule, x0, grid=grid))
     x = states[1]
     for index in range(1, count):
         found = scheduler.step(model(x, grid[index - 1].repeat(len(x))), int(grid[index]), x).prev_sample

@@ -9,17 +9,17 @@ import torch
 from parnassus.optim import (
     Problem,
     accelerated_bound,
-    accelerated_worst,
+    accelerated_worst_case,
     convex_bound,
-    convex_worst,
+    convex_worst_case,
     ellipse,
     gradient_descent,
     heavy_ball,
+    huber_worst_case,
     nesterov_descent,
-    slowest,
     smooth_problems,
     strongly_convex_bound,
-    strongly_convex_worst,
+    strongly_convex_worst_case,
 )
 
 pytest.importorskip("PEPit")
@@ -28,7 +28,7 @@ from PEPit import PEP
 from PEPit.functions import SmoothConvexFunction, SmoothStronglyConvexFunction
 
 SLACK = 3e-5  # of the semidefinite solver
-UNIT = slowest(0.0)  # any convex problem with β = 1 and ‖w⁽⁰⁾ − w*‖ = 1
+UNIT = huber_worst_case(0.0)  # any convex problem with β = 1 and ‖w⁽⁰⁾ − w*‖ = 1
 Method = Callable[[Any, Any], Any]
 """The last place of a method, from a function with `gradient` and a start."""
 
@@ -92,8 +92,8 @@ def with_momentum(rate: float, momentum: float, steps: int) -> Method:
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_descent_on_convex_functions(steps: int, share: float) -> None:
     exact = worst_excess(descent(share, steps))
-    assert exact == pytest.approx(float(convex_worst(UNIT, at(steps), rate=share)), abs=SLACK)
-    assert exact < float(convex_bound(UNIT, at(steps), rate=share))
+    assert exact == pytest.approx(float(convex_worst_case(UNIT, at(steps), learning_rate=share)), abs=SLACK)
+    assert exact < float(convex_bound(UNIT, at(steps), learning_rate=share))
 
 
 def test_the_worst_case_scales_with_the_curvature() -> None:
@@ -107,15 +107,15 @@ def test_descent_on_strongly_convex_functions(steps: int, alpha: float) -> None:
     problem = ellipse(1 / alpha)
     first = float(problem.excess(problem.start[None]))
     exact = worst_share(descent(1.0, steps), alpha=alpha)
-    assert exact == pytest.approx(float(strongly_convex_worst(problem, at(steps))) / first, rel=1e-3, abs=SLACK)
+    assert exact == pytest.approx(float(strongly_convex_worst_case(problem, at(steps))) / first, rel=1e-3, abs=SLACK)
     assert exact < float(strongly_convex_bound(problem, at(steps))) / first
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 10])
 def test_nesterov_on_convex_functions(steps: int) -> None:
     exact = worst_excess(accelerated(1.0, steps))
-    assert exact == pytest.approx(float(accelerated_worst(UNIT, at(steps))), abs=SLACK)
-    assert exact < float(accelerated_bound(UNIT, at(steps), rate=1.0))
+    assert exact == pytest.approx(float(accelerated_worst_case(UNIT, at(steps))), abs=SLACK)
+    assert exact < float(accelerated_bound(UNIT, at(steps), learning_rate=1.0))
     assert worst_excess(accelerated(1.0, steps, last_w=True)) < exact + SLACK
 
 
@@ -129,7 +129,7 @@ def test_no_strongly_convex_problem_is_worse_for_momentum_than_the_worst_case(mo
     problem = smooth_problems()["ridge logistic"]
     steps, rate = 6, 1 / problem.beta
     exact = worst_share(with_momentum(rate, momentum, steps), alpha=problem.alpha, beta=problem.beta)
-    path = heavy_ball(problem.loss, problem.start, rate=rate, momentum=momentum, steps=steps)
+    path = heavy_ball(problem.loss, problem.start, learning_rate=rate, momentum=momentum, steps=steps)
     excess = problem.excess(path)
     assert 0 < float(excess[-1] / excess[0]) < exact
 
@@ -137,7 +137,7 @@ def test_no_strongly_convex_problem_is_worse_for_momentum_than_the_worst_case(mo
 @pytest.mark.parametrize("problem", [p for p in smooth_problems().values() if p.alpha >= 0])
 def test_no_test_problem_is_worse_than_the_worst_case(problem: Problem) -> None:
     steps, rate, scale = 8, 1 / problem.beta, problem.beta * problem.radius**2
-    plain = gradient_descent(problem.loss, problem.start, rate=rate, steps=steps)
-    ahead = nesterov_descent(problem.loss, problem.start, rate=rate, steps=steps).phi
+    plain = gradient_descent(problem.loss, problem.start, learning_rate=rate, steps=steps)
+    ahead = nesterov_descent(problem.loss, problem.start, learning_rate=rate, steps=steps).phi
     assert float(problem.excess(plain)[-1]) / scale < worst_excess(descent(1.0, steps))
     assert float(problem.excess(ahead)[-1]) / scale < worst_excess(accelerated(1.0, steps))

@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.cli import watch
-from parnassus.cli.playing import Player, Plays
-from parnassus.reinforcement.environments import BrokenEnvironmentError, Gymnasium
+from parnassus.reinforcement.agents.reinforce import collect_episodes
+from parnassus.reinforcement.commands.record_episodes import MIN_WIDTH, EpisodeFrame, Renderer, add_title, play_episodes
+from parnassus.reinforcement.commands.trained_agents import AgentExperiment, TrainedAgents
+from parnassus.reinforcement.environments import BrokenEnvironmentError, GymnasiumEnvironments
 from parnassus.reinforcement.environments import gymnasium as module
-from parnassus.reinforcement.evaluation import episode_returns
+from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.reinforcement.experiments.ppo import Experiment
-from parnassus.reinforcement.whole_episodes import whole_episodes
 
 gymnasium: Any = pytest.importorskip("gymnasium")
-SENTENCE = "an episode is not over after 30 steps: .* max_episode_steps"
+SENTENCE = "an episode has not ended after 30 steps: .* max_episode_steps"
 
 
 class Waiting(gymnasium.Env):  # type: ignore[misc]  # an extra, not there for the type checker
@@ -37,7 +37,7 @@ class Waiting(gymnasium.Env):  # type: ignore[misc]  # an extra, not there for t
 
 @pytest.fixture(autouse=True)
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(module, "ENDLESS", 30)
+    monkeypatch.setattr(module, "MAX_STEPS", 30)
     gymnasium.register("Waiting-v0", entry_point=Waiting)
     gymnasium.register("Limited-v0", entry_point=Waiting, max_episode_steps=40)
     yield
@@ -52,35 +52,37 @@ def always(action: int) -> Any:
 
 
 def test_episodes_that_end_are_played() -> None:
-    assert episode_returns(Gymnasium("Waiting-v0", 3), always(1)).tolist() == [[1.0] * 3]
-    assert whole_episodes(Gymnasium("Waiting-v0", 3), always(1)).scores.tolist() == [[1.0] * 3]
+    assert episode_returns(GymnasiumEnvironments("Waiting-v0", 3), always(1)).tolist() == [[1.0] * 3]
+    assert collect_episodes(GymnasiumEnvironments("Waiting-v0", 3), always(1)).total_rewards.tolist() == [[1.0] * 3]
 
 
 def test_a_limit_of_their_own_counts_whatever_ours_is() -> None:
-    assert episode_returns(Gymnasium("Limited-v0", 2), always(0)).tolist() == [[40.0] * 2]
-    assert whole_episodes(Gymnasium("Limited-v0", 2), always(0)).scores.tolist() == [[40.0] * 2]
+    assert episode_returns(GymnasiumEnvironments("Limited-v0", 2), always(0)).tolist() == [[40.0] * 2]
+    assert collect_episodes(GymnasiumEnvironments("Limited-v0", 2), always(0)).total_rewards.tolist() == [[40.0] * 2]
 
 
 def test_an_episode_without_an_end_gets_a_sentence() -> None:
-    for play in (episode_returns, whole_episodes):
+    for play in (episode_returns, collect_episodes):
         with pytest.raises(BrokenEnvironmentError, match=SENTENCE):
-            play(Gymnasium("Waiting-v0", 3), always(0))
+            play(GymnasiumEnvironments("Waiting-v0", 3), always(0))
 
 
 def test_no_film_goes_on_for_ever(tmp_path: Path) -> None:
-    experiment = Experiment(env="Waiting-v0", learners=1)
+    experiment = Experiment(env="Waiting-v0", num_learners=1)
     model = experiment.model()
     with torch.no_grad():
-        model.choose.bias.copy_(torch.tensor([[[10.0, -10.0]]]))  # it waits
-    player = Player(tmp_path, cast("Plays", experiment), model, torch.device("cpu"))
-    stage = watch.Stage(Gymnasium("Waiting-v0", 1), lambda _seen, _action: np.zeros((4, 4, 3), np.uint8), 0.1)
+        model.actor_head.bias.copy_(torch.tensor([[[10.0, -10.0]]]))  # it waits
+    player = TrainedAgents(tmp_path, cast("AgentExperiment", experiment), model, torch.device("cpu"))
+    stage = Renderer(
+        GymnasiumEnvironments("Waiting-v0", 1), lambda _observation, _action: np.zeros((4, 4, 3), np.uint8), 0.1
+    )
     with pytest.raises(BrokenEnvironmentError, match=SENTENCE):
-        list(watch.played(player, stage, 0, 1))
+        list(play_episodes(player, stage, 0, 1))
 
 
 def test_a_small_picture_leaves_room_for_its_line() -> None:
-    small = watch.titled(watch.Scene(np.zeros((10, 40, 3), np.uint8), 1, 50, -50.0, over=True))
-    assert small.shape == (10 + 22, watch.NARROWEST, 3)
+    small = add_title(EpisodeFrame(np.zeros((10, 40, 3), np.uint8), 1, 50, -50.0, is_last=True))
+    assert small.shape == (10 + 22, MIN_WIDTH, 3)
     black = (small[22:] == 0).all(2)
     assert black.sum() == 10 * 40
-    assert black[:, watch.NARROWEST // 2 - 20 : watch.NARROWEST // 2 + 20].all()
+    assert black[:, MIN_WIDTH // 2 - 20 : MIN_WIDTH // 2 + 20].all()

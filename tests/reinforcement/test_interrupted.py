@@ -49,24 +49,26 @@ def goes_on(recipe: Recipe, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     "env",
     [
         {},
-        {"env": "Pendulum-v1", "copies": 4, "horizon": 40, "batch": 64, "budget": 640},
-        {"gym": True},
-        {"gym": True, "workers": 2},
+        {"env": "Pendulum-v1", "n_envs": 4, "n_steps": 40, "batch_size": 64, "total_timesteps": 640},
+        {"use_gymnasium": True},
+        {"use_gymnasium": True, "num_workers": 2},
     ],
 )
 def test_ppo_goes_on_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, object]) -> None:
-    if env.get("gym"):
+    if env.get("use_gymnasium"):
         pytest.importorskip("gymnasium")
-    experiment = ppo.Experiment(learners=2, episodes=2, **{"budget": 1_024, **env})  # type: ignore[arg-type]  # of several kinds
+    experiment = ppo.Experiment(num_learners=2, eval_episodes=2, **{"total_timesteps": 1_024, **env})  # type: ignore[arg-type]  # of several kinds
     goes_on(Recipe("ppo", "PPO", experiment, {}), tmp_path, monkeypatch)
 
 
 ACTORS: dict[str, a2c.Experiment | trpo.Experiment | reinforce.Experiment] = {
-    "a2c": a2c.Experiment(learners=2, episodes=2, budget=400),
-    "a2c, scaled": a2c.Experiment("Pendulum-v1", learners=2, episodes=2, budget=640),
-    "trpo": trpo.Experiment(learners=2, episodes=2, budget=512, copies=4, horizon=32, epochs=2),
-    "trpo, vectors": trpo.Experiment("Pendulum-v1", learners=2, episodes=2, budget=512, copies=4, horizon=32, epochs=2),
-    "reinforce": reinforce.Experiment(learners=2, episodes=2, updates=4, copies=2),
+    "a2c": a2c.Experiment(num_learners=2, eval_episodes=2, total_timesteps=400),
+    "a2c, scaled": a2c.Experiment("Pendulum-v1", num_learners=2, eval_episodes=2, total_timesteps=640),
+    "trpo": trpo.Experiment(num_learners=2, eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2),
+    "trpo, vectors": trpo.Experiment(
+        "Pendulum-v1", num_learners=2, eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2
+    ),
+    "reinforce": reinforce.Experiment(num_learners=2, eval_episodes=2, num_updates=4, n_envs=2),
 }
 
 

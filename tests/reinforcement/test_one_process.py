@@ -10,7 +10,7 @@ import pytest
 
 from parnassus.atlas.index import Atlas
 from parnassus.cli.run import with_profile
-from parnassus.reinforcement.agent import Agent
+from parnassus.reinforcement.agents.multi_learner import MultiLearnerAgent
 from parnassus.runs.folder import RunFolder
 from parnassus.train import Options, Run
 
@@ -19,7 +19,7 @@ MODULES = {
     for entry in Atlas().experiments.values()
     if entry.room == "reinforcement"
 }
-AGENTS = [name for name, module in MODULES.items() if issubclass(module.Experiment, Agent)]
+AGENTS = [name for name, module in MODULES.items() if issubclass(module.Experiment, MultiLearnerAgent)]
 
 
 def test_the_agents_are_known() -> None:
@@ -30,7 +30,7 @@ def test_the_agents_are_known() -> None:
 def test_an_agent_learns_in_one_process_alone(name: str, tmp_path: Path) -> None:
     run = Run(RunFolder.create(tmp_path, name, {}), Options(device="cpu", quiet=True))
     run.world = 4
-    with pytest.raises(ValueError, match=r"one process, not in 4: .* torchrun, .*--workers, .*--copies, .*cuda"):
+    with pytest.raises(ValueError, match=r"one process, not in 4: .* torchrun, .*--num-workers, .*--n-envs, .*cuda"):
         with_profile(MODULES[name], "smoke")(run)
     run.close()
 

@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.reinforcement.environments.by_name import SIMULATED
 from parnassus.reinforcement.environments.interface import Discrete
-from parnassus.reinforcement.environments.simulated import Move
+from parnassus.reinforcement.environments.make import TENSOR_ENVIRONMENTS
+from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
 from parnassus.reinforcement.experiments import a2c, ppo, trpo
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options
@@ -29,40 +29,42 @@ DISCOUNT, LONGEST = 0.9, 6
 class Forever:
     """One state, in which every action pays 1; cut after a few steps, over never."""
 
-    longest: int = LONGEST
+    max_episode_steps: int = LONGEST
     features = 1
     actions = Discrete(2)
 
-    def start(self, copies: int, device: torch.device) -> Float[Tensor, "copies 1"]:
-        return torch.ones(copies, 1, dtype=torch.float64, device=device)
+    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 1"]:
+        return torch.ones(n_envs, 1, dtype=torch.float64, device=device)
 
-    def observe(self, state: Float[Tensor, "copies 1"]) -> Float[Tensor, "copies 1"]:
+    def observe(self, state: Float[Tensor, "envs 1"]) -> Float[Tensor, "envs 1"]:
         return state
 
-    def move(self, state: Float[Tensor, "copies 1"], action: Int[Tensor, " copies"]) -> Move:
-        return Move(state, torch.ones(len(state), dtype=torch.float64), torch.zeros(len(state), dtype=torch.bool))
+    def move(self, state: Float[Tensor, "envs 1"], action: Int[Tensor, " envs"]) -> PhysicsStep:
+        return PhysicsStep(
+            state, torch.ones(len(state), dtype=torch.float64), torch.zeros(len(state), dtype=torch.bool)
+        )
 
 
 LIVES: dict[str, Any] = {
     "env": "Forever",
-    "learners": 2,
-    "episodes": 2,
-    "budget": 4_000,
-    "copies": 4,
-    "lr": 0.01,
-    "discount": DISCOUNT,
+    "num_learners": 2,
+    "eval_episodes": 2,
+    "total_timesteps": 4_000,
+    "n_envs": 4,
+    "learning_rate": 0.01,
+    "gamma": DISCOUNT,
 }
-BATCHES: dict[str, Any] = {"horizon": 20, "batch": 40, "epochs": 4}
+BATCHES: dict[str, Any] = {"n_steps": 20, "batch_size": 40, "n_epochs": 4}
 AGENTS: dict[str, a2c.Experiment | ppo.Experiment | trpo.Experiment] = {
-    "a2c": a2c.Experiment(**LIVES, horizon=5, normalised=False),
-    "ppo": ppo.Experiment(**LIVES, **BATCHES, normalised=False),
+    "a2c": a2c.Experiment(**LIVES, n_steps=5, normalize=False),
+    "ppo": ppo.Experiment(**LIVES, **BATCHES, normalize=False),
     "trpo": trpo.Experiment(**LIVES, **BATCHES),
 }
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_episode_cut_short_was_worth_more(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIMULATED, "Forever", Forever())
+    monkeypatch.setitem(TENSOR_ENVIRONMENTS, "Forever", Forever())
     agent = AGENTS[name]
     recipe = Recipe(name, name, agent, {})
     folder = start(recipe, QUIET, tmp_path)

@@ -1,9 +1,9 @@
-"""Formulas are set with their indices, and stay text."""
+"""Formulas are typeset with their indices and escaped."""
 
 import pytest
 
-from parnassus.atlas.catalogue import rows
-from parnassus.report.formulas import formula_html, with_scripts
+from parnassus.atlas.index import Atlas
+from parnassus.report.formulas import formula_html, to_mathtext
 
 
 @pytest.mark.parametrize(
@@ -21,17 +21,19 @@ from parnassus.report.formulas import formula_html, with_scripts
         ("test_loss of ddim_50, mnist_mini", "test_loss of ddim_50, mnist_mini"),
     ],
 )
-def test_indices_go_below_and_powers_above(text: str, html: str) -> None:
+def test_indices_are_subscripts_and_powers_superscripts(text: str, html: str) -> None:
     assert formula_html(text) == html
 
 
 def test_figures_get_the_same_indices() -> None:
-    assert with_scripts("x_T, α_{t−1}, test_loss") == "x$_{T}$, α$_{t−1}$, test_loss"
-    assert with_scripts("$x_t$ and y_t") == "$x_t$ and y_t"
+    assert to_mathtext("x_T, α_{t−1}, test_loss") == "x$_{T}$, α$_{t−1}$, test_loss"
+    assert to_mathtext("$x_t$ and y_t") == "$x_t$ and y_t"
 
 
-def test_no_formula_of_the_atlas_keeps_an_unset_index() -> None:
+def test_every_index_in_the_formulas_of_the_atlas_is_typeset() -> None:
     left = {
-        row.id: row.formula for row in rows() if "_{" in formula_html(row.formula) or "^{" in formula_html(row.formula)
+        row.id: row.formula
+        for row in Atlas().rows.values()
+        if "_{" in formula_html(row.formula) or "^{" in formula_html(row.formula)
     }
     assert left == {}

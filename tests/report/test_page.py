@@ -1,4 +1,4 @@
-"""The run's page needs nothing else, tells the story in order, and shows text as text."""
+"""The report is self-contained, shows its items in order, and escapes text."""
 
 import re
 from html.parser import HTMLParser
@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure as Drawing
 
+from parnassus.atlas.bands import MeasuredValue
 from parnassus.report import curves, save_figure
+from parnassus.report.formatting import display_name
 from parnassus.report.formulas import Formula
-from parnassus.report.page import Figure, Page, columns, inline_svg, metric_charts, render, words
+from parnassus.report.page import Page, column_names, inline_svg, render, render_metric_charts
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 
@@ -27,12 +29,12 @@ def page(tmp_path: Path) -> str:
     made = Page(
         title=f"A title {EVIL}",
         name="run-1",
-        formulas=[Formula("A law", "book eq. 1.1", "x_t < y & z")],
-        figures=[
-            Figure("inside_the_band", 1.5, "≤ 2", True),
-            Figure("outside", 2.5, "≤ 2", False),
-            Figure("free", 12_345.0),
-            Figure("unjudged", 0.25, "≤ 1"),
+        formulas=[Formula("A formula", "book eq. 1.1", "x_t < y & z")],
+        values=[
+            MeasuredValue("inside_the_band", 1.5, "≤ 2", True),
+            MeasuredValue("outside", 2.5, "≤ 2", False),
+            MeasuredValue("free", 12_345.0),
+            MeasuredValue("unjudged", 0.25, "≤ 1"),
         ],
         story=story,
         metrics={"train_loss": ([0, 1], [2.0, 1.0]), "test_loss": ([1], [1.5]), "accuracy": ([0, 1], [0.1, 0.9])},
@@ -73,7 +75,7 @@ def parse(html: str) -> Tags:
     return tags
 
 
-def test_the_page_needs_nothing_else(page: str) -> None:
+def test_the_page_is_self_contained(page: str) -> None:
     tags = parse(page)
     assert not {"script", "link", "iframe", "img", "b"} & {tag for tag, _, _ in tags.seen}
     loaded = [value for _, name, value in tags.seen if name.split(":")[-1] in ("src", "href", "data", "srcset")]
@@ -83,7 +85,7 @@ def test_the_page_needs_nothing_else(page: str) -> None:
     assert re.findall(r"https?://", re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)) == []
 
 
-def test_text_is_shown_as_text(page: str) -> None:
+def test_text_is_escaped(page: str) -> None:
     assert "<script>" not in page
     assert page.count("&lt;script&gt;") == 5  # title, note, table's cell and caption, setting
     assert "x<sub>t</sub> &lt; y &amp; z" in page
@@ -100,7 +102,7 @@ def test_ids_are_unique_and_references_find_theirs(page: str) -> None:
     assert set(asked) <= set(ids)
 
 
-def test_the_story_keeps_its_order(page: str) -> None:
+def test_items_keep_their_order(page: str) -> None:
     places = [page.index(text) for text in ("A caption with", "<h2>a remark</h2>", "One paragraph.", "<h2>sizes</h2>")]
     places += [page.index('<figure id="second">'), page.index("<h2>Curves</h2>"), page.index("<h2>Settings</h2>")]
     assert places == sorted(places)
@@ -114,7 +116,7 @@ def test_a_table_keeps_its_columns_apart(page: str) -> None:
     assert rows[1][:2] == ["2,000", ""]
 
 
-def test_numbers_stand_beside_what_was_expected(page: str) -> None:
+def test_numbers_have_their_expected_ranges(page: str) -> None:
     cards = re.findall(
         r'<div class="card (\w*)">\s*<div class="name">(.*?)</div>\s*<div class="value">(.*?)</div>', page
     )
@@ -128,7 +130,7 @@ def test_numbers_stand_beside_what_was_expected(page: str) -> None:
     assert "✗ outside" in page
 
 
-def test_every_svg_takes_its_ink_from_the_page(page: str) -> None:
+def test_every_svg_takes_its_text_colour_from_the_page(page: str) -> None:
     assert page.count("<svg") == 4
     assert "<style>svg{" not in page
     for name in ("--ink", "--faint"):
@@ -157,22 +159,22 @@ def test_inlined_drawings_share_no_ids() -> None:
     assert '<rect width="3" height="4"/>' in made
 
 
-def test_metrics_of_a_family_share_a_chart(tmp_path: Path) -> None:
+def test_metrics_of_a_group_share_a_chart(tmp_path: Path) -> None:
     metrics = {
         "loss": ([0, 1], [2.0, 1.0]),
         "test_loss": ([1], [1.5]),
         "train_accuracy": ([0, 1], [0.1, 0.9]),
         "elbo": ([0, 1], [-5.0, -1.0]),
     }
-    charts = metric_charts(metrics, tmp_path)
+    charts = render_metric_charts(metrics, tmp_path)
     assert len(charts) == 3
     assert ">test loss<" in charts[0]
     assert sorted(path.stem for path in tmp_path.glob("*.svg")) == ["metric-accuracy", "metric-elbo", "metric-loss"]
-    assert metric_charts(metrics, tmp_path, told=["loss", "samples"]) == charts[1:]
+    assert render_metric_charts(metrics, tmp_path, figure_names=["loss", "samples"]) == charts[1:]
 
 
 @pytest.mark.parametrize(("low", "scale"), [(0.001, "log"), (0.0, "linear"), (-1.0, "linear")])
-def test_a_loss_is_drawn_on_a_logarithmic_scale_where_it_can_be(
+def test_a_positive_loss_has_a_logarithmic_scale(
     low: float, scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scales = {}
@@ -182,14 +184,14 @@ def test_a_loss_is_drawn_on_a_logarithmic_scale_where_it_can_be(
         save_figure(figure, path)
 
     monkeypatch.setattr("parnassus.report.page.save_figure", save)
-    metric_charts({"test_loss": ([0, 1], [100.0, low]), "score": ([0], [-1.0])}, tmp_path)
+    render_metric_charts({"test_loss": ([0, 1], [100.0, low]), "score": ([0], [-1.0])}, tmp_path)
     assert scales == {"metric-loss": scale, "metric-score": "linear"}
 
 
-def test_names_are_read_as_words() -> None:
-    assert words("test_nll_in_bits") == "test nll in bits"
+def test_names_are_displayed_with_spaces() -> None:
+    assert display_name("test_nll_in_bits") == "test nll in bits"
 
 
 def test_columns_are_all_keys_in_order() -> None:
-    assert columns([{"a": 1, "b": 2}, {"c": 3, "a": 4}]) == ["a", "b", "c"]
-    assert columns([]) == []
+    assert column_names([{"a": 1, "b": 2}, {"c": 3, "a": 4}]) == ["a", "b", "c"]
+    assert column_names([]) == []

@@ -1,4 +1,4 @@
-"""The figures hold the numbers they were given."""
+"""Figures contain the given numbers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from parnassus.report import (
-    arrows,
-    bars,
-    confusion,
+    bar_chart,
+    confusion_matrix,
     curves,
     heatmap,
     histograms,
@@ -23,6 +22,7 @@ from parnassus.report import (
     show_image,
     subplots,
     surface,
+    vector_field,
 )
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -30,7 +30,7 @@ CLOUD = torch.randn(40, 2, generator=GENERATOR)
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (4, 8, 8), (4, 2, 8, 8), (4, 8, 8, 3), (1, 4, 1, 8, 8)])
-def test_images_of_another_shape_are_refused_in_a_sentence(shape: tuple[int, ...]) -> None:
+def test_images_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"images must be \(n, 1 or 3, height, width\); got \(") as caught:
         image_grid(torch.zeros(shape))
     assert str(shape) in str(caught.value)
@@ -46,7 +46,7 @@ def legend(ax: Axes) -> list[str]:
     return [] if shown is None else [text.get_text() for text in shown.get_texts()]
 
 
-def test_images_stand_row_by_row_and_between_them_nothing() -> None:
+def test_images_are_placed_row_by_row_with_transparent_gaps() -> None:
     images = torch.arange(6).view(6, 1, 1, 1).expand(6, 1, 14, 14) / 10
     shown = mosaic(image_grid(images, columns=3))
     assert shown.shape == (2 * 15, 3 * 15, 4)
@@ -120,7 +120,7 @@ def test_a_map_shows_its_numbers_and_names() -> None:
 
 
 def test_bars_run_from_top_to_bottom_with_their_values() -> None:
-    ax = bars({"first": 1.0, "second": 2.5}, reference=("goal", 2.0)).axes[0]
+    ax = bar_chart({"first": 1.0, "second": 2.5}, reference=("goal", 2.0)).axes[0]
     assert [patch.get_width() for patch in ax.patches if isinstance(patch, Rectangle)] == [1.0, 2.5]
     assert ax.yaxis_inverted()
     assert [text.get_text() for text in ax.texts] == ["1", "2.5"]
@@ -137,7 +137,7 @@ def test_histograms_share_their_bins_and_have_area_one() -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda: arrows(CLOUD, 0.1 * CLOUD, background=CLOUD),
+        lambda: vector_field(CLOUD, 0.1 * CLOUD, background=CLOUD),
         lambda: surface(torch.rand(5, 6, generator=GENERATOR), extent=(0, 1, 0, 2), points=torch.rand(3, 3)),
         lambda: heatmap(torch.rand(3, 3, generator=GENERATOR), extent=(0, 1, 0, 1)),
         lambda: image_grid(torch.rand(5, 3, 9, 7, generator=GENERATOR), titles=list("abcde"), scale=0.5),
@@ -150,7 +150,7 @@ def test_every_figure_can_be_written(draw: Callable[[], Figure], tmp_path: Path)
     assert (tmp_path / "figure.png").stat().st_size > 500
 
 
-def test_confusion_counts_truth_by_rows_and_names_by_columns() -> None:
-    figure = confusion([0, 0, 1, 2], [0, 1, 1, 0], ["a", "b", "c"])
+def test_confusion_matrix_counts_true_classes_by_rows_and_predicted_ones_by_columns() -> None:
+    figure = confusion_matrix([0, 0, 1, 2], [0, 1, 1, 0], ["a", "b", "c"])
     counts = np.asarray(figure.axes[0].images[0].get_array())
     assert counts.tolist() == [[1, 1, 0], [0, 1, 0], [1, 0, 0]]

@@ -81,7 +81,7 @@ def test_runs_are_found_by_beginning_path_and_last(tmp_path: Path) -> None:
     assert find_run(tmp_path, "al").path == first.path
     assert find_run(tmp_path, "last").path == second.path
     assert find_run(tmp_path, str(first.path)).path == first.path
-    with pytest.raises(RunError, match="'gamma' is no run"):
+    with pytest.raises(RunError, match="'gamma' is not a run"):
         find_run(tmp_path, "gamma")
 
 
@@ -252,7 +252,7 @@ def test_a_run_that_is_stopped_has_not_failed(tmp_path: Path) -> None:
         count(folder, Counting(stops_at=2))
     assert state(folder) == "interrupted"
     assert not (folder.path / "error.json").exists()
-    assert (folder.path / "log.txt").read_text().endswith("stopped; everything up to here is saved\n")
+    assert (folder.path / "log.txt").read_text().endswith("stopped; everything so far is saved\n")
 
 
 def test_progress_can_be_read_while_a_run_trains(tmp_path: Path) -> None:

@@ -1,59 +1,52 @@
-"""The beam as a tree: one line when greedy, no beginning twice, and answers in time."""
-
-import time
+"""The tree of a beam search: a line when greedy, distinct prefixes, a fast answer."""
 
 import pytest
 
-from parnassus.text.beam import Node
-from parnassus.text.probes.beam import WAYS, beam_as_a_tree, tree_graph
-from parnassus.touch import Graph, Numbers, answer, controls_of
+from parnassus.text.beam_search import BeamNode
+from parnassus.text.probes.beam_search import SELECTIONS, beam_search_tree, tree_graph
+from parnassus.widgets import Graph, Numbers, evaluate_probe, read_controls
 
 
-def asked(**values: float) -> tuple[Graph, Numbers]:
-    graph, told = answer(beam_as_a_tree, None, controls_of(beam_as_a_tree, None), values)
+def evaluate(**values: float) -> tuple[Graph, Numbers]:
+    graph, numbers = evaluate_probe(beam_search_tree, None, read_controls(beam_search_tree, None), values)
     assert isinstance(graph, Graph)
-    assert isinstance(told, Numbers)
-    return graph, told
+    assert isinstance(numbers, Numbers)
+    return graph, numbers
 
 
 def test_width_one_is_a_marked_line() -> None:
-    graph, told = asked(width=1, length=6)
-    assert [(arrow.start, arrow.end) for arrow in graph.arrows] == [(place, place + 1) for place in range(6)]
-    assert all(box.marked and box.up == graph.boxes[0].up for box in graph.boxes)
-    assert len(told.values) == 1
+    graph, numbers = evaluate(width=1, length=6)
+    assert [(arrow.start, arrow.end) for arrow in graph.edges] == [(position, position + 1) for position in range(6)]
+    assert all(box.marked and box.y == graph.nodes[0].y for box in graph.nodes)
+    assert len(numbers.values) == 1
 
 
-@pytest.mark.parametrize("way", range(len(WAYS)))
-def test_every_beginning_has_a_place_of_its_own(way: int) -> None:
-    graph, told = asked(width=5, length=6, way=way)
-    places = [(box.across, box.up) for box in graph.boxes]
-    assert len(set(places)) == len(places)
-    assert sorted(arrow.end for arrow in graph.arrows) == list(range(1, len(places)))
-    assert all(graph.boxes[arrow.start].across + 1 == graph.boxes[arrow.end].across for arrow in graph.arrows)
-    assert len(told.values) >= 5
+@pytest.mark.parametrize("selection", range(len(SELECTIONS)))
+def test_every_prefix_has_its_own_position(selection: int) -> None:
+    graph, numbers = evaluate(width=5, length=6, selection=selection)
+    positions = [(box.x, box.y) for box in graph.nodes]
+    assert len(set(positions)) == len(positions)
+    assert sorted(arrow.end for arrow in graph.edges) == list(range(1, len(positions)))
+    assert all(graph.nodes[arrow.start].x + 1 == graph.nodes[arrow.end].x for arrow in graph.edges)
+    assert len(numbers.values) >= 5
 
 
 def test_a_penalty_lets_longer_sentences_win() -> None:
-    lengths = [len(next(iter(asked(width=6, length=8, penalty=penalty)[1].values)).split()) for penalty in (0.0, 2.0)]
+    lengths = [
+        len(next(iter(evaluate(width=6, length=8, penalty=penalty)[1].values)).split()) for penalty in (0.0, 2.0)
+    ]
     assert lengths[0] < lengths[1]
 
 
-def test_another_draw_is_another_tree() -> None:
-    first, again, other = (asked(way=1, draw=draw)[0].boxes for draw in (0, 0, 1))
+def test_another_seed_gives_another_tree() -> None:
+    first, again, other = (evaluate(selection=1, seed=seed)[0].nodes for seed in (0, 0, 1))
     assert first == again != other
 
 
 def test_a_parent_stands_in_the_middle_of_its_children() -> None:
-    nodes = [Node(0, None, 7, -1.0, -1.0, False), *(Node(1, 0, token, -2.0, -2.0, True) for token in (1, 2))]
+    nodes = [BeamNode(0, None, 7, -1.0, -1.0, False), *(BeamNode(1, 0, token, -2.0, -2.0, True) for token in (1, 2))]
     graph = tree_graph("so", nodes, str, (7, 2))
-    assert [box.label for box in graph.boxes] == ["so", "7", "1", "2"]
-    assert [box.marked for box in graph.boxes] == [True, True, False, True]
-    assert graph.boxes[1].up == (graph.boxes[2].up + graph.boxes[3].up) / 2
-    assert graph.arrows[1].label == "0.37"
-
-
-def test_it_answers_while_one_waits() -> None:
-    asked()  # the model is made once
-    began = time.perf_counter()
-    asked(width=6, length=8)
-    assert time.perf_counter() - began < 1.0
+    assert [box.label for box in graph.nodes] == ["so", "7", "1", "2"]
+    assert [box.marked for box in graph.nodes] == [True, True, False, True]
+    assert graph.nodes[1].y == (graph.nodes[2].y + graph.nodes[3].y) / 2
+    assert graph.edges[1].label == "0.37"

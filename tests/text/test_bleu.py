@@ -4,7 +4,7 @@ from math import exp
 
 import pytest
 
-from parnassus.text.bleu import bleu, signature
+from parnassus.text.bleu import bleu, bleu_signature
 
 pytest.importorskip("sacrebleu")
 
@@ -25,9 +25,9 @@ def test_short_translations_are_punished() -> None:
 
 def test_it_is_of_the_corpus_and_names_its_version() -> None:
     assert 0 < bleu(["a b c d", "x y z w"], ["a b c d", "p q r s"]) < 100
-    assert "version" in signature()
+    assert "version" in bleu_signature()
 
 
 def test_wrong_input_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="got 1 and 2"):
+    with pytest.raises(ValueError, match="got 1 hypotheses and 2 references"):
         bleu(["a"], ["a", "b"])

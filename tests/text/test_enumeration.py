@@ -5,15 +5,20 @@ from itertools import product
 import pytest
 import torch
 
-from parnassus.text import NGrams, draws_without_replacement, every_continuation, inclusion_probabilities
+from parnassus.text import (
+    NGramModel,
+    enumerate_continuations,
+    inclusion_probabilities,
+    without_replacement_probabilities,
+)
 
 TOKENS = torch.randint(3, (80,), generator=torch.Generator().manual_seed(0))
-MODEL = NGrams.backed_off(TOKENS, 2, vocabulary=3, smoothing=0.5)
+MODEL = NGramModel.fit_interpolated(TOKENS, 2, vocabulary=3, smoothing=0.5)
 PROMPT = torch.tensor([1])
 
 
 def test_without_a_stop_all_have_the_length_and_their_probability() -> None:
-    every = every_continuation(MODEL, PROMPT, length=4)
+    every = enumerate_continuations(MODEL, PROMPT, length=4)
     assert sorted(map(tuple, every.tokens.tolist())) == sorted(product(range(3), repeat=4))
     whole = torch.cat([PROMPT.expand(81, 1), every.tokens], 1)
     torch.testing.assert_close(every.log_probs, MODEL.log_prob(whole) - MODEL.log_prob(PROMPT[None]))
@@ -21,7 +26,7 @@ def test_without_a_stop_all_have_the_length_and_their_probability() -> None:
 
 
 def test_with_a_stop_the_law_still_sums_to_one() -> None:
-    every = every_continuation(MODEL, PROMPT, length=4, stop=2)
+    every = enumerate_continuations(MODEL, PROMPT, length=4, stop=2)
     assert len(every.tokens) == 1 + 2 + 4 + 8 + 16
     assert len({tuple(row) for row in every.tokens.tolist()}) == 31
     assert float(every.log_probs.exp().sum()) == pytest.approx(1, abs=1e-12)
@@ -30,7 +35,7 @@ def test_with_a_stop_the_law_still_sums_to_one() -> None:
 
 def test_draws_without_replacement_sum_to_one_and_include_each_so_often() -> None:
     probabilities = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
-    law = draws_without_replacement(probabilities, 2)
+    law = without_replacement_probabilities(probabilities, 2)
     assert law[0, 1] == pytest.approx(0.5 * 0.3 / 0.5)
     assert sum(law.values()) == pytest.approx(1)
     assert float(inclusion_probabilities(probabilities, 2).sum()) == pytest.approx(2)
@@ -38,9 +43,9 @@ def test_draws_without_replacement_sum_to_one_and_include_each_so_often() -> Non
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match=r"3\^20 continuations are too many to try; at most 200,000"):
-        every_continuation(MODEL, PROMPT, length=20)
-    with pytest.raises(ValueError, match="has at least one token; got length=0"):
-        every_continuation(MODEL, PROMPT, length=0)
-    with pytest.raises(ValueError, match="draws must lie between 1 and the number of things, 2; got draws=3"):
-        draws_without_replacement(torch.tensor([0.5, 0.5]), 3)
+    with pytest.raises(ValueError, match=r"must be at most 200,000; got 3\^20"):
+        enumerate_continuations(MODEL, PROMPT, length=20)
+    with pytest.raises(ValueError, match="length must be at least 1; got length=0"):
+        enumerate_continuations(MODEL, PROMPT, length=0)
+    with pytest.raises(ValueError, match="num_draws must lie between 1 and the number of items, 2; got num_draws=3"):
+        without_replacement_probabilities(torch.tensor([0.5, 0.5]), 3)

@@ -6,14 +6,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from parnassus.text import NGrams, Reader, perplexity
-from parnassus.text.ngrams import LastTokens
+from parnassus.text import AutoregressiveModel, NGramModel, perplexity
+from parnassus.text.ngrams import NGramState
 
 TOKENS = torch.randint(4, (60,), generator=torch.Generator().manual_seed(0))
 
 
 def test_adding_k_to_every_count() -> None:
-    model = NGrams.fit(TOKENS, 2, vocabulary=5, smoothing=0.5 * 5)  # k = ½; token 4 was never seen
+    model = NGramModel.fit(TOKENS, 2, vocabulary=5, smoothing=0.5 * 5)  # k = ½; token 4 was never seen
     counts = Counter(pairwise(TOKENS.tolist()))
     for context in range(5):
         total = sum(counts[context, token] for token in range(5))
@@ -23,8 +23,8 @@ def test_adding_k_to_every_count() -> None:
 
 def test_trigrams_smoothed_by_single_tokens() -> None:
     """P(x″ | x, x′) = (n(x, x′, x″) + ε P(x″)) / (n(x, x′) + ε)  (Zhao sec. 9)."""
-    single = NGrams.fit(TOKENS, 1, vocabulary=5, smoothing=2.0)
-    model = NGrams.fit(TOKENS, 3, vocabulary=5, smoothing=3.0, lower=single)
+    single = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=2.0)
+    model = NGramModel.fit(TOKENS, 3, vocabulary=5, smoothing=3.0, lower=single)
     tokens = TOKENS.tolist()
     prior = [(tokens.count(token) + 2.0 / 5) / (60 + 2.0) for token in range(5)]
     runs = Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
@@ -37,11 +37,11 @@ def test_trigrams_smoothed_by_single_tokens() -> None:
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_reading_token_by_token_gives_the_likelihood(order: int) -> None:
-    model = NGrams.backed_off(TOKENS, order, vocabulary=5, smoothing=0.7)
-    assert isinstance(model, Reader)
+    model = NGramModel.fit_interpolated(TOKENS, order, vocabulary=5, smoothing=0.7)
+    assert isinstance(model, AutoregressiveModel)
     text = torch.randint(5, (3, 9), generator=torch.Generator().manual_seed(1))
     each = model.token_log_probs(text)
-    state: LastTokens | None = None
+    state: NGramState | None = None
     for place in range(8):
         logits, state = model.read(text[:, place : place + 1], state)
         torch.testing.assert_close(logits.exp().sum(1), torch.ones(3, dtype=torch.float64))
@@ -52,7 +52,7 @@ def test_reading_token_by_token_gives_the_likelihood(order: int) -> None:
 
 
 def test_rows_of_the_memory_can_be_taken_again() -> None:
-    model = NGrams.backed_off(TOKENS, 3, vocabulary=4)
+    model = NGramModel.fit_interpolated(TOKENS, 3, vocabulary=4)
     _, state = model.read(torch.tensor([[0, 1], [2, 3]]))
     twice = state.rows(torch.tensor([1, 1, 0]))
     logits, _ = model.read(torch.tensor([[0], [1], [0]]), twice)
@@ -62,31 +62,31 @@ def test_rows_of_the_memory_can_be_taken_again() -> None:
 
 def test_without_smoothing_an_unseen_context_is_left_to_the_lower_model() -> None:
     tokens = torch.tensor([0, 1, 0, 1, 2])
-    model = NGrams.backed_off(tokens, 2, vocabulary=3, smoothing=0.0)
+    model = NGramModel.fit_interpolated(tokens, 2, vocabulary=3, smoothing=0.0)
     torch.testing.assert_close(
         model.distribution(torch.tensor([[2]]))[0], torch.tensor([0.4, 0.4, 0.2], dtype=torch.float64)
     )
 
 
 def test_perplexity_of_the_uniform_law_is_its_size_and_one_impossible_token_makes_it_infinite() -> None:
-    uniform = NGrams.fit(TOKENS, 1, vocabulary=28, smoothing=1e15)
+    uniform = NGramModel.fit(TOKENS, 1, vocabulary=28, smoothing=1e15)
     torch.testing.assert_close(uniform.perplexity(TOKENS), torch.tensor(28.0, dtype=torch.float64))
-    hard = NGrams.fit(TOKENS, 1, vocabulary=5, smoothing=0.0)
+    hard = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=0.0)
     assert float(hard.perplexity(torch.tensor([0, 4]))) == float("inf")
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="the order must lie between 1 and the number of tokens, 60; got order=61"):
-        NGrams.fit(TOKENS, 61, vocabulary=4)
-    with pytest.raises(ValueError, match="the order must be at least 1; got order=0"):
-        NGrams.backed_off(TOKENS, 0, vocabulary=4)
+    with pytest.raises(ValueError, match="order must lie between 1 and the number of tokens, 60; got order=61"):
+        NGramModel.fit(TOKENS, 61, vocabulary=4)
+    with pytest.raises(ValueError, match="order must be at least 1; got order=0"):
+        NGramModel.fit_interpolated(TOKENS, 0, vocabulary=4)
     with pytest.raises(ValueError, match="tokens must lie between 0 and 2; got 0 to 3"):
-        NGrams.fit(TOKENS, 2, vocabulary=3)
-    with pytest.raises(ValueError, match="the smoothing must not be negative"):
-        NGrams.fit(TOKENS, 2, vocabulary=4, smoothing=-1.0)
-    with pytest.raises(ValueError, match="must stay below 2⁶³; got 100000\\^4"):
-        NGrams.fit(TOKENS, 4, vocabulary=100_000)
-    with pytest.raises(ValueError, match="must have a lower order than 2 and 4 tokens; got order 2 and 4"):
-        NGrams.fit(TOKENS, 2, vocabulary=4, lower=NGrams.fit(TOKENS, 2, vocabulary=4))
-    with pytest.raises(ValueError, match="the perplexity of nothing"):
+        NGramModel.fit(TOKENS, 2, vocabulary=3)
+    with pytest.raises(ValueError, match="smoothing must not be negative"):
+        NGramModel.fit(TOKENS, 2, vocabulary=4, smoothing=-1.0)
+    with pytest.raises(ValueError, match="must be below 2⁶³; got 100000\\^4"):
+        NGramModel.fit(TOKENS, 4, vocabulary=100_000)
+    with pytest.raises(ValueError, match="must have an order below 2 and a vocabulary of 4; got order=2, vocabulary=4"):
+        NGramModel.fit(TOKENS, 2, vocabulary=4, lower=NGramModel.fit(TOKENS, 2, vocabulary=4))
+    with pytest.raises(ValueError, match="perplexity needs at least one token"):
         perplexity(torch.zeros(0))

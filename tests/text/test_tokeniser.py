@@ -11,9 +11,9 @@ from parnassus.text import (
     CharacterTokeniser,
     Tokeniser,
     WordTokeniser,
-    as_it_comes,
     load_tokeniser,
     save_tokeniser,
+    stream_text,
 )
 
 TEXT = 'She said: "Ça coûte 5 €, (not 6) 😀." She said no. '
@@ -39,7 +39,7 @@ def test_token_by_token_is_the_text_of_all(tokeniser: Tokeniser) -> None:
     tokens = tokeniser.encode(TEXT).tolist()
     tokens.insert(3, 0)  # a special token in between spells nothing
     whole = tokeniser.decode(tokeniser.encode(TEXT))
-    pieces = list(as_it_comes(tokeniser, iter(tokens)))
+    pieces = list(stream_text(tokeniser, iter(tokens)))
     assert "".join(pieces) == whole
     assert len(pieces) > 5
     assert not any("�" in piece for piece in pieces)
@@ -48,26 +48,26 @@ def test_token_by_token_is_the_text_of_all(tokeniser: Tokeniser) -> None:
 def test_what_comes_after_a_token_is_parted_from_it(tokeniser: Tokeniser) -> None:
     first, *rest = tokeniser.encode(TEXT).tolist()
     before, whole = tokeniser.decode(torch.tensor([first])), tokeniser.decode(tokeniser.encode(TEXT))
-    assert before + "".join(as_it_comes(tokeniser, rest, first)) == whole
+    assert before + "".join(stream_text(tokeniser, rest, first)) == whole
 
 
 def test_half_a_character_comes_out_at_the_end() -> None:
     tokeniser = BytePairTokeniser(())
     tokens = tokeniser.encode("a€").tolist()[:-1]
-    assert list(as_it_comes(tokeniser, tokens)) == ["a", "�"]
+    assert list(stream_text(tokeniser, tokens)) == ["a", "�"]
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         ("{", "is not JSON"),
-        ("[]", "must hold the facts of a tokeniser; got a list"),
+        ("[]", "must contain a JSON object; got a list"),
         ("{}", "must be one of characters, words, byte pairs; got kind=None"),
-        (json.dumps({"kind": "characters"}), "needs an alphabet"),
-        (json.dumps({"kind": "words"}), "needs words and special"),
-        (json.dumps({"kind": "byte pairs"}), "needs merges and special"),
-        (json.dumps({"kind": "byte pairs", "merges": [["zz", "61"]], "special": []}), "pairs of hexadecimal texts"),
-        (json.dumps({"kind": "byte pairs", "merges": [7], "special": []}), "pairs of hexadecimal texts"),
+        (json.dumps({"kind": "characters"}), "needs alphabet"),
+        (json.dumps({"kind": "words"}), "two lists, words and special"),
+        (json.dumps({"kind": "byte pairs"}), "two lists, merges and special"),
+        (json.dumps({"kind": "byte pairs", "merges": [["zz", "61"]], "special": []}), "pairs of hexadecimal strings"),
+        (json.dumps({"kind": "byte pairs", "merges": [7], "special": []}), "pairs of hexadecimal strings"),
     ],
 )
 def test_a_file_that_is_none_gets_a_sentence(content: str, sentence: str, tmp_path: Path) -> None:

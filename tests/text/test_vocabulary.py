@@ -3,28 +3,28 @@
 import pytest
 import torch
 
-from parnassus.text.vocabulary import Vocabulary, checked_ids, named, special_id
+from parnassus.text.vocabulary import Vocabulary, describe_characters, special_id, validate_ids
 
 
 def test_special_tokens_come_first_and_spell_nothing() -> None:
     vocabulary = Vocabulary(("<pad>", "<end>"), ("a", "b"))
     assert len(vocabulary) == 4
     assert vocabulary.ids == {"a": 2, "b": 3}
-    assert vocabulary.spelt(torch.tensor([2, 1, 3, 0])) == ["a", "b"]
+    assert vocabulary.token_strings(torch.tensor([2, 1, 3, 0])) == ["a", "b"]
     assert special_id(vocabulary.special, "<end>") == 1
 
 
 def test_unseen_characters_are_named_once_each_and_the_rest_counted() -> None:
-    assert named("éé→") == "'é' (U+00E9), '→' (U+2192)"
-    assert named("αβγδεζη").endswith("'ε' (U+03B5) and 2 more")
+    assert describe_characters("éé→") == "'é' (U+00E9), '→' (U+2192)"
+    assert describe_characters("αβγδεζη").endswith("'ε' (U+03B5) and 2 more")
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match="special tokens must differ from each other; got <end>, <end>"):
+    with pytest.raises(ValueError, match="special tokens must be distinct; got <end>, <end>"):
         Vocabulary(("<end>", "<end>"), ())
-    with pytest.raises(ValueError, match="must differ from each other; got 'a' twice"):
+    with pytest.raises(ValueError, match="tokens must be distinct; got 'a' twice"):
         Vocabulary((), ("a", "b", "a"))
     with pytest.raises(ValueError, match="tokens must lie between 0 and 2; got -1 to 3"):
-        checked_ids(torch.tensor([0, 3, -1]), 3)
-    with pytest.raises(ValueError, match="there is no special token <end>; there are none"):
+        validate_ids(torch.tensor([0, 3, -1]), 3)
+    with pytest.raises(ValueError, match="must be one of none; got <end>"):
         special_id((), "<end>")

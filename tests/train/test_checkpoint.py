@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from parnassus.runs.errors import NotFiniteError, RunError
-from parnassus.train.checkpoint import demand_finite, load_tree, save_tree
+from parnassus.train.checkpoint import load_tree, require_finite, save_tree
 
 
 def test_a_tree_comes_back_bit_for_bit(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ def test_what_is_not_a_tensor_or_plain_value_is_refused_by_name(tmp_path: Path) 
 
 
 def test_a_number_that_is_not_finite_is_named() -> None:
-    with pytest.raises(NotFiniteError, match=r"2 of 3 numbers in layer.weight"):
-        demand_finite({"fine": torch.ones(2), "layer.weight": torch.tensor([1.0, torch.nan, torch.inf])})
+    with pytest.raises(NotFiniteError, match=r"2 of 3 values in layer.weight"):
+        require_finite({"fine": torch.ones(2), "layer.weight": torch.tensor([1.0, torch.nan, torch.inf])})

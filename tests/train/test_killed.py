@@ -17,7 +17,7 @@ KILLS = int(os.environ.get("PARNASSUS_KILLS", "3"))
 EXPERIMENTS = (
     "classifier_on_digits",
     "diffusion_on_moons",
-    "linear_autoencoder_finds_pca",
+    "linear_autoencoder",
     "denoising_autoencoder_on_digits",
     "diffusion_on_digits",
 )

@@ -167,7 +167,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     run.prepare(Line(), partial(SGD, lr=0.1))
     run.checkpoint()
     other = Run(folder, QUIET)
-    with pytest.raises(RunError, match=r"is of another model.*slope"):
+    with pytest.raises(RunError, match=r"does not fit this model.*slope"):
         other.prepare(Wide(), partial(SGD, lr=0.1))
     run.close()
     other.close()

@@ -3,15 +3,15 @@
 import torch
 from torch import nn
 
-from parnassus.layers.dense import parameter_count
-from parnassus.transfer import Tuned, freeze, thaw
+from parnassus.layers.dense import count_parameters
+from parnassus.transfer import TransferClassifier, freeze, unfreeze
 
 
 def test_a_frozen_body_gets_no_gradient_and_passes_one_on() -> None:
     torch.manual_seed(0)
     body, head = freeze(nn.Linear(3, 4)), nn.Linear(4, 2)
     x = torch.randn(5, 3, requires_grad=True)
-    Tuned(body, head).loss(x, torch.tensor([0, 1, 0, 1, 1])).backward()
+    TransferClassifier(body, head).loss(x, torch.tensor([0, 1, 0, 1, 1])).backward()
     assert all(weight.grad is None for weight in body.parameters())
     assert all(weight.grad is not None for weight in head.parameters())
     assert x.grad is not None
@@ -20,7 +20,7 @@ def test_a_frozen_body_gets_no_gradient_and_passes_one_on() -> None:
 
 def test_what_is_thawed_is_trained_again() -> None:
     body = freeze(nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)))
-    assert parameter_count(body) == 0
-    thaw(body[1])
-    assert parameter_count(body) == 10
-    assert parameter_count(thaw(body)) == 26
+    assert count_parameters(body) == 0
+    unfreeze(body[1])
+    assert count_parameters(body) == 10
+    assert count_parameters(unfreeze(body)) == 26

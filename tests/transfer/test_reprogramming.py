@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from parnassus.layers.dense import parameter_count
-from parnassus.transfer import Reprogrammed, picture_frame
+from parnassus.layers.dense import count_parameters
+from parnassus.transfer import Reprogrammed, learned_frame
 
 
 def test_old_classes_stand_for_new_ones() -> None:
@@ -14,11 +14,11 @@ def test_old_classes_stand_for_new_ones() -> None:
     reprogrammed = Reprogrammed(model, nn.Identity(), torch.tensor([4, 0]))
     x = torch.randn(6, 3)
     torch.testing.assert_close(reprogrammed(x), model(x)[:, [4, 0]])
-    assert parameter_count(reprogrammed) == 0
+    assert count_parameters(reprogrammed) == 0
 
 
 def test_a_picture_lies_in_the_middle_of_its_frame() -> None:
-    frame = picture_frame((2, 6, 7), 2, 3)
+    frame = learned_frame((2, 6, 7), 2, 3)
     nn.init.ones_(frame.frame)
     x = torch.full((4, 2, 2, 3), -5.0)
     framed = frame(x)
@@ -31,7 +31,7 @@ def test_a_picture_lies_in_the_middle_of_its_frame() -> None:
 
 
 def test_what_cannot_be_reprogrammed_is_told() -> None:
-    with pytest.raises(ValueError, match="one new class only"):
+    with pytest.raises(ValueError, match="label_map must contain distinct classes"):
         Reprogrammed(nn.Linear(3, 5), nn.Identity(), torch.tensor([1, 1]))
     with pytest.raises(ValueError, match="smaller than its frame"):
-        picture_frame((1, 4, 4), 4, 2)
+        learned_frame((1, 4, 4), 4, 2)

@@ -13,13 +13,13 @@ from parnassus.reinforcement.environments import (
     BrokenEnvironmentError,
     Continuous,
     Discrete,
-    Gymnasium,
+    GymnasiumEnvironments,
     Step,
-    environments,
+    make_environments,
 )
-from parnassus.reinforcement.environments.copies import Copies
-from parnassus.reinforcement.environments.gymnasium import FORGOTTEN
-from parnassus.reinforcement.environments.workers import Workers
+from parnassus.reinforcement.environments.gymnasium import UNUSED_ACTIONS
+from parnassus.reinforcement.environments.gymnasium_serial import SerialEnvironments
+from parnassus.reinforcement.environments.gymnasium_workers import WorkerEnvironments
 
 gymnasium: Any = pytest.importorskip("gymnasium")
 
@@ -78,29 +78,29 @@ def same(first: Step, second: Step) -> bool:
 
 
 def test_what_acts_and_what_is_seen() -> None:
-    assert Gymnasium("CartPole-v1", 2).actions == Discrete(2)
-    pendulum = Gymnasium("Pendulum-v1", 2)
-    assert (pendulum.actions, pendulum.features, pendulum.longest) == (Continuous((-2.0,), (2.0,)), 3, 200)
-    assert Gymnasium("FrozenLake-v1", 1).reset().sum() == 1
+    assert GymnasiumEnvironments("CartPole-v1", 2).actions == Discrete(2)
+    pendulum = GymnasiumEnvironments("Pendulum-v1", 2)
+    assert (pendulum.actions, pendulum.features, pendulum.max_episode_steps) == (Continuous((-2.0,), (2.0,)), 3, 200)
+    assert GymnasiumEnvironments("FrozenLake-v1", 1).reset().sum() == 1
 
 
 def test_numbered_states_are_a_one_among_zeros(broken: Any) -> None:
-    world = Gymnasium(broken("numbered"), 2)
+    world = GymnasiumEnvironments(broken("numbered"), 2)
     assert world.reset().tolist() == [[1, 0, 0]] * 2
     assert world.step(torch.tensor([0, 1])).observation.tolist() == [[0, 1, 0]] * 2
 
 
 def test_truncation_is_not_termination(broken: Any) -> None:
-    world = Gymnasium(broken("fine"), 2)
+    world = GymnasiumEnvironments(broken("fine"), 2)
     world.reset()
     for step in range(1, 11):
         seen = world.step(torch.tensor([0, 1]))
         assert seen.truncated.tolist() == [step % 5 == 0] * 2
         assert not seen.terminated.any()
         assert bool((seen.observation == 0).all()) == (step % 5 == 0)
-        assert bool((seen.led_to > 0).all())
-    assert isinstance(world.worlds, Copies)
-    inner: Any = world.worlds.worlds[0].unwrapped
+        assert bool((seen.next_observations > 0).all())
+    assert isinstance(world.backend, SerialEnvironments)
+    inner: Any = world.backend.envs[0].unwrapped
     assert inner.asked[0] == 1  # actions are counted from the space's start
 
 
@@ -110,13 +110,13 @@ def test_it_is_gymnasiums_own_vector_environment_step_by_step() -> None:
         "CartPole-v1", num_envs=3, vectorization_mode="sync", vector_kwargs={"autoreset_mode": "Disabled"}
     )
     torch.manual_seed(0)
-    ours, actions, ended = Gymnasium("CartPole-v1", 3), torch.randint(2, (120, 3)), 0
+    ours, actions, ended = GymnasiumEnvironments("CartPole-v1", 3), torch.randint(2, (120, 3)), 0
     shown = ours.reset()
     np.testing.assert_array_equal(shown.numpy(), theirs.reset(seed=list(ours.seeds))[0])
     for action in actions:
         step = ours.step(action)
         seen, reward, terminated, truncated, _ = theirs.step(action.numpy())
-        np.testing.assert_array_equal(step.led_to.numpy(), seen)
+        np.testing.assert_array_equal(step.next_observations.numpy(), seen)
         np.testing.assert_array_equal(step.reward.numpy(), reward)
         np.testing.assert_array_equal(step.terminated.numpy(), terminated)
         over = terminated | truncated
@@ -129,39 +129,42 @@ def test_it_is_gymnasiums_own_vector_environment_step_by_step() -> None:
 
 def test_what_was_returned_stays_as_it_was(broken: Any) -> None:
     """Arrays are handed over, not lent; and an agent may use its own again."""
-    world, action = Gymnasium(broken("fine"), 1), torch.tensor([0])
+    world, action = GymnasiumEnvironments(broken("fine"), 1), torch.tensor([0])
     first = world.reset()
     steps = [world.step(action.fill_(step % 2)) for step in range(6)]
     assert first.tolist() == steps[4].observation.tolist() == [[0, 0]]
-    assert all(float(step.led_to.min()) > 0 for step in steps)
-    assert len({float(step.led_to[0, 0]) for step in steps}) == 6
+    assert all(float(step.next_observations.min()) > 0 for step in steps)
+    assert len({float(step.next_observations[0, 0]) for step in steps}) == 6
     assert [int(asked[0]) for asked in world.past] == [1, 2] * 3
 
 
 def test_actions_are_cut_off_at_their_bounds() -> None:
-    worlds = [Gymnasium("Pendulum-v1", 1) for _ in range(2)]
+    worlds = [GymnasiumEnvironments("Pendulum-v1", 1) for _ in range(2)]
     for world, torque in zip(worlds, (2.0, 50.0), strict=True):
         torch.manual_seed(0)
         world.reset()
         world.step(torch.tensor([[torque]]))
-    assert np.array_equal(worlds[0].seen, worlds[1].seen)
+    assert np.array_equal(worlds[0].observations, worlds[1].observations)
 
 
 def test_old_actions_are_forgotten(broken: Any) -> None:
-    world = Gymnasium(broken("fine"), 2)
+    world = GymnasiumEnvironments(broken("fine"), 2)
     world.reset()
-    for _ in range(FORGOTTEN + 12):
+    for _ in range(UNUSED_ACTIONS + 12):
         world.step(torch.tensor([0, 1]))
     assert len(world.past) < 20
-    other = Gymnasium(broken("fine"), 2)
+    other = GymnasiumEnvironments(broken("fine"), 2)
     other.load_state_dict(world.state_dict())
-    assert np.array_equal(other.seen, world.seen)
+    assert np.array_equal(other.observations, world.observations)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_episodes_are_played_again_when_a_run_goes_on(workers: int) -> None:
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_episodes_are_played_again_when_a_run_goes_on(num_workers: int) -> None:
     torch.manual_seed(0)
-    world, other = Gymnasium("LunarLander-v3", 2, workers=workers), Gymnasium("LunarLander-v3", 2)
+    world, other = (
+        GymnasiumEnvironments("LunarLander-v3", 2, num_workers=num_workers),
+        GymnasiumEnvironments("LunarLander-v3", 2),
+    )
     world.reset()
     for step in range(90):
         world.step(torch.tensor([step % 4, 0]))
@@ -178,21 +181,21 @@ def test_episodes_are_played_again_when_a_run_goes_on(workers: int) -> None:
 
 def test_a_state_before_the_first_step_is_one_too() -> None:
     torch.manual_seed(0)
-    world, other = Gymnasium("CartPole-v1", 2), Gymnasium("CartPole-v1", 2)
+    world, other = GymnasiumEnvironments("CartPole-v1", 2), GymnasiumEnvironments("CartPole-v1", 2)
     seen = world.reset()
     other.load_state_dict(world.state_dict())
-    assert np.array_equal(other.seen, seen.numpy())
+    assert np.array_equal(other.observations, seen.numpy())
 
 
 def test_an_environment_that_forgets_its_seed_is_told(broken: Any) -> None:
-    world = Gymnasium(broken("forgetful"), 1)
+    world = GymnasiumEnvironments(broken("forgetful"), 1)
     world.reset()
     world.step(torch.tensor([0]))
-    with pytest.raises(BrokenEnvironmentError, match="does not repeat itself from its seed"):
-        Gymnasium(broken("forgetful"), 1).load_state_dict(world.state_dict())
+    with pytest.raises(BrokenEnvironmentError, match="is not reproducible from its seed"):
+        GymnasiumEnvironments(broken("forgetful"), 1).load_state_dict(world.state_dict())
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("num_workers", [0, 2])
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
@@ -201,8 +204,8 @@ def test_an_environment_that_forgets_its_seed_is_told(broken: Any) -> None:
         ("endless", "returned the observation .* inf.* in step 4"),
     ],
 )
-def test_failures_get_a_sentence(broken: Any, how: str, sentence: str, workers: int) -> None:
-    world = Gymnasium(broken(how), 2, workers=workers)
+def test_failures_get_a_sentence(broken: Any, how: str, sentence: str, num_workers: int) -> None:
+    world = GymnasiumEnvironments(broken(how), 2, num_workers=num_workers)
     world.reset()
     for _ in range(3):
         world.step(torch.tensor([0, 1]))
@@ -211,36 +214,39 @@ def test_failures_get_a_sentence(broken: Any, how: str, sentence: str, workers: 
     world.close()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_one_that_cannot_begin_is_told(broken: Any, workers: int) -> None:
-    world = Gymnasium(broken("stillborn"), 2, workers=workers)
-    with pytest.raises(BrokenEnvironmentError, match=r"broke at the beginning of an episode \(.*\): RuntimeError"):
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_one_that_cannot_begin_is_told(broken: Any, num_workers: int) -> None:
+    world = GymnasiumEnvironments(broken("stillborn"), 2, num_workers=num_workers)
+    with pytest.raises(BrokenEnvironmentError, match=r"failed at the beginning of an episode \(.*\): RuntimeError"):
         world.reset()
     world.close()
 
 
 def test_an_environment_that_cannot_be_made_is_told(broken: Any) -> None:
     with pytest.raises(BrokenEnvironmentError, match="gymnasium cannot make 'Broken-unmade-v0': no wheels"):
-        Gymnasium(broken("unmade"), 1)
+        GymnasiumEnvironments(broken("unmade"), 1)
     with pytest.raises(BrokenEnvironmentError, match="gymnasium cannot make 'CatPole-v1'"):
-        Gymnasium("CatPole-v1", 1)
+        GymnasiumEnvironments("CatPole-v1", 1)
 
 
 def test_copies_and_workers_are_counted() -> None:
-    with pytest.raises(ValueError, match="at least one copy is needed; got copies=0"):
-        Gymnasium("CartPole-v1", 0)
-    with pytest.raises(ValueError, match="got workers=-1"):
-        Gymnasium("CartPole-v1", 2, workers=-1)
-    with pytest.raises(ValueError, match="3 copies cannot be shared by 2 workers alike"):
-        Workers(Copies("CartPole-v1", [gymnasium.make("CartPole-v1")]), 3, workers=2)
+    with pytest.raises(ValueError, match="n_envs must be at least 1; got n_envs=0"):
+        GymnasiumEnvironments("CartPole-v1", 0)
+    with pytest.raises(ValueError, match="got num_workers=-1"):
+        GymnasiumEnvironments("CartPole-v1", 2, num_workers=-1)
+    with pytest.raises(ValueError, match="n_envs must be divisible by num_workers; got n_envs=3, num_workers=2"):
+        WorkerEnvironments(SerialEnvironments("CartPole-v1", [gymnasium.make("CartPole-v1")]), 3, num_workers=2)
 
 
 @pytest.mark.parametrize(("name", "action"), [("CartPole-v1", torch.tensor(1)), ("Pendulum-v1", torch.tensor([0.5]))])
 def test_workers_change_no_number(name: str, action: torch.Tensor) -> None:
-    here, shared = environments(name, 6, gym=True), environments(name, 6, gym=True, workers=4)
-    assert isinstance(shared, Gymnasium)
-    assert isinstance(shared.worlds, Workers)
-    assert shared.worlds.workers == 3  # as many as share the copies alike
+    here, shared = (
+        make_environments(name, 6, use_gymnasium=True),
+        make_environments(name, 6, use_gymnasium=True, num_workers=4),
+    )
+    assert isinstance(shared, GymnasiumEnvironments)
+    assert isinstance(shared.backend, WorkerEnvironments)
+    assert shared.backend.num_workers == 3  # as many as share the copies alike
     for world in (here, shared):
         torch.manual_seed(0)
         world.reset()
@@ -253,13 +259,13 @@ def test_workers_change_no_number(name: str, action: torch.Tensor) -> None:
 
 
 def test_one_copy_needs_no_worker() -> None:
-    assert isinstance(Gymnasium("CartPole-v1", 1, workers=8).worlds, Copies)
+    assert isinstance(GymnasiumEnvironments("CartPole-v1", 1, num_workers=8).backend, SerialEnvironments)
 
 
 def test_workers_end_with_their_environments() -> None:
-    world = Gymnasium("CartPole-v1", 2, workers=2)
-    assert isinstance(world.worlds, Workers)
-    processes = world.worlds.vector.processes
+    world = GymnasiumEnvironments("CartPole-v1", 2, num_workers=2)
+    assert isinstance(world.backend, WorkerEnvironments)
+    processes = world.backend.vector.processes
     world.reset()
     assert all(process.is_alive() for process in processes)
     del world
@@ -267,10 +273,10 @@ def test_workers_end_with_their_environments() -> None:
 
 
 def test_a_worker_leaves_ctrl_c_to_the_one_that_learns() -> None:
-    world = Gymnasium("CartPole-v1", 2, workers=2)
-    assert isinstance(world.worlds, Workers)
+    world = GymnasiumEnvironments("CartPole-v1", 2, num_workers=2)
+    assert isinstance(world.backend, WorkerEnvironments)
     world.reset()
-    for process in world.worlds.vector.processes:
+    for process in world.backend.vector.processes:
         assert process.pid is not None
         os.kill(process.pid, signal.SIGINT)
     assert torch.isfinite(world.step(torch.tensor([0, 1])).observation).all()
@@ -278,9 +284,9 @@ def test_a_worker_leaves_ctrl_c_to_the_one_that_learns() -> None:
 
 
 def test_a_worker_that_dies_is_told(broken: Any) -> None:
-    world = Gymnasium(broken("death"), 4, workers=2)
-    assert isinstance(world.worlds, Workers)
-    processes = world.worlds.vector.processes
+    world = GymnasiumEnvironments(broken("death"), 4, num_workers=2)
+    assert isinstance(world.backend, WorkerEnvironments)
+    processes = world.backend.vector.processes
     world.reset()
     for _ in range(3):
         world.step(torch.tensor([0, 1, 0, 1]))

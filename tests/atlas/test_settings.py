@@ -1,0 +1,84 @@
+"""The types of settings: what an annotation accepts, and the sentence for a value outside its limits."""
+
+from dataclasses import fields
+from math import inf
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from parnassus.atlas.reading import read_settings
+from parnassus.atlas.settings import Limits, Setting, SettingType, parse_annotation
+from parnassus.data import setting_types
+from parnassus.train import options
+
+
+@pytest.mark.parametrize(
+    ("annotation", "accepted"),
+    [
+        ("int", SettingType("int")),
+        ("Positive[int]", SettingType("int", limits=Limits(1))),
+        ("Positive[float]", SettingType("float", limits=Limits(0, is_open=True))),
+        ("NonNegative[float]", SettingType("float", limits=Limits(0))),
+        ("UnitInterval", SettingType("float", limits=Limits(0, 1))),
+        ("Annotated[int, AtLeast(-3)]", SettingType("int", limits=Limits(-3))),
+        ("Annotated[float, Between(-1, 1)]", SettingType("float", limits=Limits(-1, 1))),
+        ("tuple[Positive[int], ...]", SettingType("int", is_sequence=True, limits=Limits(1))),
+        ("tuple[float, ...]", SettingType("float", is_sequence=True)),
+        ("Positive[int] | None", SettingType("int", is_optional=True, limits=Limits(1))),
+        ("bool | None", SettingType("bool", is_optional=True)),
+        ("Literal['a', 'b']", SettingType("choice", choices=("a", "b"))),
+        ("Literal['a']", SettingType("choice", choices=("a",))),
+        ("Annotated[str, BuiltIn('a', 'b')]", SettingType("name", choices=("a", "b"))),
+        ("Text", SettingType("text")),
+        ("str", SettingType("other")),
+        ("Path | None", SettingType("other", is_optional=True)),
+        ("dict[str, int]", SettingType("other")),
+    ],
+)
+def test_an_annotation_says_what_it_accepts(annotation: str, accepted: SettingType) -> None:
+    assert parse_annotation(annotation) == accepted
+
+
+def test_the_types_of_data_are_read_as_they_are_defined() -> None:
+    types = {name: value for name, value in vars(setting_types).items() if name.endswith(("Data", "Id"))}
+    assert len(types) >= 6
+    for name, value in types.items():
+        assert parse_annotation(name) == SettingType("name", choices=value.__metadata__[0].names)
+
+
+def test_what_is_read_from_the_source_is_what_python_makes_of_it() -> None:
+    hints = get_type_hints(options.Options, include_extras=True)
+    read = {setting.name: setting for setting in read_settings(Path(options.__file__), "Options")}
+    assert list(read) == [field.name for field in fields(options.Options)] == list(hints)
+    assert read["device"].type.choices == hints["device"].__metadata__[0].names
+    assert read["precision"].type.choices == hints["precision"].__args__
+    assert read["save_steps"].type.limits.low == 0
+    assert all(setting.default_value == getattr(options.Options(), name) for name, setting in read.items())
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "violation"),
+    [
+        ("Positive[int]", 0, "must be at least 1; got 0"),
+        ("Positive[int]", 1, None),
+        ("Positive[int] | None", None, None),
+        ("NonNegative[int]", -1, "must be at least 0; got -1"),
+        ("Positive[float]", 0.0, "must be greater than 0; got 0.0"),
+        ("Positive[float]", 1e-9, None),
+        ("UnitInterval", 1.5, "must be between 0 and 1; got 1.5"),
+        ("UnitInterval", 1.0, None),
+        ("Annotated[int, AtLeast(2)]", 1, "must be at least 2; got 1"),
+        ("tuple[Positive[int], ...]", (3, 0), "must be at least 1; got 0"),
+        ("tuple[Positive[int], ...]", (), None),
+        ("float", -inf, None),
+        ("Literal['a']", "b", None),  # left to the parser of the command line
+        ("Annotated[str, BuiltIn('a')]", "my/folder", None),
+    ],
+)
+def test_a_value_outside_the_limits_is_refused_by_its_rule(
+    annotation: str, value: object, violation: str | None
+) -> None:
+    setting = Setting("num_steps", annotation, "1", "gradient steps")
+    assert setting.violation(value) == violation
+    assert setting.flag == "--num-steps"

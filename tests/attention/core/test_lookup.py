@@ -1,0 +1,71 @@
+"""Linear, soft, hard and average lookup."""
+
+from math import e
+
+import pytest
+import torch
+
+from parnassus.attention import (
+    attention_pooling,
+    average_pooling,
+    dot_score,
+    gaussian_score,
+    hard_lookup,
+    hardmax,
+    linear_lookup,
+    soft_lookup,
+)
+
+BASIS = torch.eye(8, dtype=torch.float64)
+VALUES = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def test_linear_lookup_with_basis_vectors() -> None:
+    asked = torch.stack([BASIS[2], BASIS[2] + 2 * BASIS[4]])
+    torch.testing.assert_close(linear_lookup(asked, BASIS, VALUES).output[0], VALUES[2])
+    torch.testing.assert_close(linear_lookup(asked, BASIS, VALUES).output[1], VALUES[2] + 2 * VALUES[4])
+
+
+def test_a_soft_lookup_has_weight_e_over_e_plus_n_minus_one() -> None:
+    found = soft_lookup(BASIS[2:3], BASIS, VALUES)
+    torch.testing.assert_close(found.weights[0, 2].item(), e / (e + 7))
+    torch.testing.assert_close(found.output, found.weights @ VALUES)
+
+
+def test_limits_of_the_temperature() -> None:
+    query = torch.randn(5, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    for score in (dot_score, gaussian_score):
+        hard = hard_lookup(query, BASIS, VALUES, score=score)
+        torch.testing.assert_close(soft_lookup(query, BASIS, VALUES, score=score, temperature=1e-4).output, hard.output)
+        assert torch.equal(hard.output, VALUES[query.argmax(1)])
+    mean = average_pooling(query, BASIS, VALUES)
+    torch.testing.assert_close(mean.output, VALUES.mean(0).expand(5, 3))
+    torch.testing.assert_close(soft_lookup(query, BASIS, VALUES, temperature=1e9).output, mean.output)
+
+
+def test_ties_share_the_weight() -> None:
+    scores = torch.tensor([[1.0, 3.0, 3.0], [5.0, 5.0, 5.0], [2.0, 1.0, 0.0]])
+    expected = torch.tensor([[0.0, 0.5, 0.5], [1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0]])
+    torch.testing.assert_close(hardmax(scores), expected)
+
+
+def test_a_mask_hides_keys_and_a_full_mask_gives_zero() -> None:
+    mask = torch.ones(1, 8, dtype=torch.bool)
+    mask[0, 5:] = False
+    found = soft_lookup(BASIS[2:3], BASIS, VALUES, mask)
+    torch.testing.assert_close(found.output, soft_lookup(BASIS[2:3, :5], BASIS[:5, :5], VALUES[:5]).output)
+    assert soft_lookup(BASIS[2:3], BASIS, VALUES, ~torch.ones_like(mask)).output.abs().max() == 0
+
+
+def test_a_batch_equals_single_lookups() -> None:
+    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
+    together = soft_lookup(query, key, value)
+    assert together.output.shape == (2, 3, 6)
+    torch.testing.assert_close(together.output[1], soft_lookup(query[1], key[1], value[1]).output)
+
+
+def test_invalid_arguments_raise() -> None:
+    with pytest.raises(ValueError, match="temperature must be positive; got temperature=0"):
+        soft_lookup(BASIS, BASIS, VALUES, temperature=0.0)
+    with pytest.raises(ValueError, match="one value per key; got 0 keys, 0 values"):
+        attention_pooling(BASIS, BASIS[:0], VALUES[:0], dot_score)

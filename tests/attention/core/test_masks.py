@@ -1,0 +1,39 @@
+"""Masks against their definitions."""
+
+import pytest
+import torch
+
+from parnassus.attention import causal_mask, length_mask
+from parnassus.layers import padding_mask
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (4, 4), (2, 5), (1, 6)])
+def test_a_query_sees_itself_and_earlier_keys(queries: int, keys: int) -> None:
+    mask = causal_mask(queries, keys)
+    for query in range(queries):
+        for key in range(keys):
+            assert bool(mask[query, key]) == (key <= query + keys - queries)
+
+
+def test_fewer_keys_than_queries_raise() -> None:
+    with pytest.raises(ValueError, match="got queries=5, keys=3"):
+        causal_mask(5, 3)
+
+
+def test_lengths_per_sequence_or_per_query() -> None:
+    assert length_mask(torch.tensor([2, 0]), 3).tolist() == [[[True, True, False]], [[False, False, False]]]
+    each_query = length_mask(torch.tensor([[1, 3]]), 3)  # (batch, queries): a length for each query
+    assert each_query.shape == (1, 2, 1, 3)
+    assert each_query[0, :, 0].tolist() == [[True, False, False], [True, True, True]]
+
+
+@pytest.mark.parametrize("length", [-1, 4])
+def test_a_length_beyond_the_keys_raises(length: int) -> None:
+    with pytest.raises(ValueError, match="between 0 and keys=3"):
+        length_mask(torch.tensor([length]), 3)
+
+
+def test_padding_is_hidden_from_every_query() -> None:
+    tokens = torch.tensor([[5, 2, 0], [0, 7, 7]])
+    assert padding_mask(tokens).tolist() == [[[True, True, False]], [[False, True, True]]]
+    assert padding_mask(tokens, padding=7)[1, 0].tolist() == [True, False, False]

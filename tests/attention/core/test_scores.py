@@ -1,0 +1,95 @@
+"""Scores against loops, closed forms and each other."""
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.attention import (
+    AdditiveScore,
+    BilinearScore,
+    MahalanobisScore,
+    Score,
+    cosine_score,
+    dot_score,
+    gaussian_score,
+    scaled_score,
+)
+
+torch.manual_seed(0)
+QUERY, KEY = torch.randn(2, 3, 5, dtype=torch.float64), torch.randn(2, 4, 5, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("score", "pair"),
+    [
+        (dot_score, lambda q, k: q @ k),
+        (scaled_score, lambda q, k: q @ k / 5**0.5),
+        (cosine_score, lambda q, k: q @ k / (q.norm() * k.norm())),
+        (gaussian_score, lambda q, k: -(q - k).square().sum() / 2),
+    ],
+)
+def test_each_entry_is_the_score_of_its_pair(score: Score, pair: Score) -> None:
+    scores = score(QUERY, KEY)
+    for b in range(2):
+        for i in range(3):
+            for j in range(4):
+                torch.testing.assert_close(scores[b, i, j], pair(QUERY[b, i], KEY[b, j]))
+
+
+def test_a_gaussian_score_is_never_positive_and_scales_with_the_inverse_squared_width() -> None:
+    far = 1e3 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
+    products = far @ far.mT - (far.square().sum(-1)[:, None] + far.square().sum(-1)) / 2
+    assert float(products.max()) > 0  # rounding alone has points nearer than at no distance
+    assert float(gaussian_score(far, far).max()) == 0.0
+    torch.testing.assert_close(gaussian_score(QUERY, KEY, width=3.0), gaussian_score(QUERY, KEY) / 9)
+
+
+def test_the_cosine_score_of_the_zero_vector_is_zero() -> None:
+    assert cosine_score(torch.zeros(1, 5), torch.randn(4, 5)).abs().max() == 0.0
+
+
+def test_a_bilinear_score_with_the_identity_is_the_scaled_product() -> None:
+    score = BilinearScore(5, 5).double()
+    nn.init.eye_(score.m)
+    score.m.data /= 5**0.5
+    torch.testing.assert_close(score(QUERY, KEY), scaled_score(QUERY, KEY))
+
+
+def test_a_bilinear_score_has_variance_one_at_initialisation() -> None:
+    torch.manual_seed(1)
+    drawn = torch.stack([BilinearScore(40, 7)(torch.randn(50, 40), torch.randn(50, 7)) for _ in range(40)])
+    torch.testing.assert_close(drawn.var(), torch.tensor(1.0), rtol=0.1, atol=0.0)
+
+
+def test_a_mahalanobis_score_uses_its_matrix() -> None:
+    score = MahalanobisScore(5, width=2.0).double()
+    torch.testing.assert_close(score(QUERY, KEY), gaussian_score(QUERY, KEY, width=2.0))
+    score.w.data[3] = 0.0
+    moved = KEY.clone()
+    moved[..., 3] += 100.0
+    torch.testing.assert_close(score(QUERY, moved), score(QUERY, KEY))
+
+
+def test_an_additive_score_is_a_network_on_the_concatenated_query_and_key() -> None:
+    score = AdditiveScore(5, 2, 6).double()
+    key = KEY[..., :2]
+    joined = torch.cat([QUERY[:, :, None].expand(2, 3, 4, 5), key[:, None].expand(2, 3, 4, 2)], -1)
+    first = torch.cat([score.query.weight, score.key.weight], 1)
+    torch.testing.assert_close(score(QUERY, key), torch.tanh(joined @ first.mT) @ score.value.weight[0])
+
+
+def test_every_weight_of_a_learned_score_gets_a_gradient() -> None:
+    for score in (MahalanobisScore(5), BilinearScore(5, 5), AdditiveScore(5, 5, 3)):
+        score(torch.randn(3, 5), torch.randn(4, 5)).square().sum().backward()
+        assert all(p.grad is not None and p.grad.abs().max() > 0 for p in score.parameters())
+
+
+def test_invalid_arguments_raise() -> None:
+    with pytest.raises(ValueError, match="width must be positive; got width=0"):
+        gaussian_score(QUERY, KEY, width=0.0)
+    with pytest.raises(ValueError, match="width must be positive; got width=-1"):
+        MahalanobisScore(3, width=-1.0)
+    with pytest.raises(ValueError, match="widths must be at least 1; got query_width=0"):
+        BilinearScore(0, 3)
+    with pytest.raises(ValueError, match="widths must be at least 1; got query_width=3, key_width=3, hidden=0"):
+        AdditiveScore(3, 3, 0)

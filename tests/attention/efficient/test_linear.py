@@ -1,0 +1,186 @@
+"""Linear attention against explicit weights and the explicit recurrence, and its layers."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.attention import Block, LanguageModel, PositionalEmbedding, causal_mask, feed_forward
+from parnassus.attention.efficient.linear import (
+    CHUNKS_PER_GROUP,
+    append_column,
+    append_ones,
+    causal_feature_attention,
+    causal_linear_attention,
+    elu_features,
+    linear_attention,
+    linear_attention_weights,
+)
+from parnassus.attention.efficient.linear_self_attention import LinearSelfAttention, RunningSumsCache
+
+
+def tokens(*shape: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    source = torch.Generator().manual_seed(seed)
+    query, key, value = (torch.randn(*shape, generator=source, dtype=torch.float64) for _ in range(3))
+    return query, key, value
+
+
+def language_model(window: int = 40) -> LanguageModel:
+    torch.manual_seed(0)
+    blocks = [
+        Block(LinearSelfAttention(16, 2, causal=True, chunk=8), feed_forward(16), norm=lambda: nn.LayerNorm(16))
+        for _ in range(2)
+    ]
+    return LanguageModel(PositionalEmbedding(11, window, 16), blocks, window=window).double()
+
+
+def test_features_are_positive_and_smooth_at_zero() -> None:
+    x = torch.tensor([-30.0, -1.0, 0.0, 2.0], dtype=torch.float64)
+    assert torch.allclose(elu_features(x), torch.tensor([0.0, torch.e**-1, 1.0, 3.0], dtype=torch.float64), atol=1e-12)
+    assert bool((elu_features(torch.linspace(-30, 30, 101)) > 0).all())
+
+
+@pytest.mark.parametrize("features", [elu_features, torch.exp, torch.square])
+def test_equals_the_explicit_weights(features: object) -> None:
+    query, key, value = tokens(2, 3, 17, 5)
+    assert callable(features)
+    weights = linear_attention_weights(query, key, features)
+    assert torch.allclose(weights.sum(-1), torch.ones(2, 3, 17, dtype=torch.float64))
+    assert torch.allclose(linear_attention(query, key, value, features), weights @ value, atol=1e-12)
+    causal = linear_attention_weights(query, key, features, causal_mask(17))
+    assert torch.allclose(causal_linear_attention(query, key, value, features, chunk=4), causal @ value, atol=1e-12)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 16, 17, 100])
+def test_the_chunk_does_not_matter(chunk: int) -> None:
+    query, key, value = tokens(17, 5)
+    sums, normaliser, expected = torch.zeros(5, 5).double(), torch.zeros(5).double(), []
+    for q, k, v in zip(elu_features(query), elu_features(key), value, strict=True):
+        sums, normaliser = sums + torch.outer(k, v), normaliser + k
+        expected.append(q @ sums / (q @ normaliser))
+    assert torch.allclose(causal_linear_attention(query, key, value, chunk=chunk), torch.stack(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5, 16])
+def test_continuing_from_the_sums_equals_one_pass(cut: int) -> None:
+    query, key, value = tokens(2, 17, 5)
+    asked, offered = elu_features(query), elu_features(key)
+    whole, last = causal_feature_attention(asked, offered, value, chunk=4)
+    first, past = causal_feature_attention(asked[:, :cut], offered[:, :cut], value[:, :cut], chunk=4)
+    second, end = causal_feature_attention(asked[:, cut:], offered[:, cut:], value[:, cut:], past, chunk=4)
+    assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-12)
+    assert torch.allclose(end.values, last.values)
+    assert torch.allclose(end.normaliser, offered.sum(1))
+    assert end.values.shape == (2, 5, 5)  # as large after 17 tokens as after one
+
+
+def test_gradients() -> None:
+    query, key, value = (x.requires_grad_() for x in tokens(2, 7, 3))
+    assert torch.autograd.gradcheck(linear_attention, (query, key, value))
+    assert torch.autograd.gradcheck(lambda q, k, v: causal_linear_attention(q, k, v, chunk=3), (query, key, value))
+
+
+def test_the_derivative_of_the_features_is_their_minimum_with_one() -> None:
+    x = torch.tensor([-200.0, -1.5, -1e-3, 1e-3, 2.0, 800.0], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(elu_features(x).sum(), x)
+    assert torch.equal(slope, torch.where(x > 0, 1.0, x.exp()).detach())  # finite where eˣ is not
+    near = tokens(3, 4)[0].requires_grad_()
+    assert torch.autograd.gradcheck(elu_features, near)
+    assert torch.autograd.gradgradcheck(elu_features, near)
+    each = torch.func.vmap(torch.func.grad(lambda row: elu_features(row).square().sum()))(near.detach())
+    assert torch.allclose(each, torch.autograd.grad(elu_features(near).square().sum(), near)[0])
+
+
+def test_hidden_keys_have_no_effect() -> None:
+    query, key, value = tokens(2, 6, 4)
+    visible = torch.tensor([[True, True, False, True, False, False], [False] * 6])
+    seen = linear_attention(query, key, value, visible=visible)
+    kept = visible[0]
+    assert torch.allclose(seen[0], linear_attention(query[0], key[0, kept], value[0, kept]), atol=1e-12)
+    assert torch.equal(seen[1], torch.zeros(6, 4, dtype=torch.float64))  # sees nothing: zeros, never NaN
+    past = causal_linear_attention(query, key, value, visible=visible, chunk=2)
+    assert torch.allclose(past[0, 3], linear_attention(query[0, 3:4], key[0, [0, 1, 3]], value[0, [0, 1, 3]])[0])
+    assert torch.equal(past[1], seen[1])
+
+
+def test_long_sums_of_half_precision_numbers() -> None:
+    query, key, value = (x.bfloat16() for x in tokens(4_000, 8))
+    exact = causal_linear_attention(query.double(), key.double(), value.double() + 1)
+    near = causal_linear_attention(query, key, value + 1, chunk=16)
+    assert float((near - exact)[2_000:].abs().max()) < 0.05  # sums in bfloat16 would be off by 1
+
+
+def test_groups_of_groups_of_chunks() -> None:
+    group = CHUNKS_PER_GROUP["cpu"]
+    query, key, value = tokens(group**2 + group + 3, 4)
+    causal = linear_attention_weights(query, key, elu_features, causal_mask(len(query)))
+    assert torch.allclose(causal_linear_attention(query, key, value, chunk=1), causal @ value, atol=1e-12)
+
+
+def test_half_precision_continues_from_sums_in_single_precision() -> None:
+    query, key, value = (x.bfloat16() for x in tokens(2, 40, 8))
+    _, past = causal_feature_attention(elu_features(query), elu_features(key), value)
+    assert past.values.dtype == past.normaliser.dtype == torch.float32
+    after, more = causal_feature_attention(elu_features(query), elu_features(key), value, past)
+    assert (after.dtype, more.values.dtype) == (torch.bfloat16, torch.float32)
+    assert torch.allclose(more.normaliser, 2 * past.normaliser)
+
+
+def test_appended_columns_fill_rows_to_16_bytes() -> None:
+    wider = append_column(torch.ones(2, 3, 5), torch.full((3, 1), 2.0))
+    assert torch.equal(wider[1, 2], torch.tensor([1.0, 1, 1, 1, 1, 2, 0, 0]))
+    assert append_column(torch.ones(3, 7).bfloat16(), torch.zeros(1).bfloat16()).shape == (3, 8)
+    given = torch.randn(2, 3, 5)
+    assert torch.equal(append_ones(given), torch.cat([given, torch.ones(2, 3, 3)], -1))
+
+
+def test_an_empty_chunk_raises() -> None:
+    with pytest.raises(ValueError, match="chunk must be at least 1; got chunk=0"):
+        causal_linear_attention(*tokens(4, 3), chunk=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_output_is_the_weighted_mean_of_the_values(causal: bool) -> None:
+    torch.manual_seed(0)
+    layer = LinearSelfAttention(12, 3, causal=causal, chunk=4).double()
+    x = torch.randn(2, 9, 12, dtype=torch.float64)
+    mask = torch.ones(2, 1, 9, dtype=torch.bool)
+    mask[1, :, 6:] = False
+    _, _, value = layer.project(x)
+    mixed = layer.out_proj((layer.weights(x, mask) @ value).transpose(1, 2).flatten(-2))
+    assert torch.allclose(layer(x, mask), mixed, atol=1e-12)
+    assert torch.allclose(layer(x, mask.expand(2, 9, 9)), mixed, atol=1e-12)
+
+
+def test_the_layer_rejects_invalid_masks_and_caches() -> None:
+    layer = LinearSelfAttention(4, 2)
+    x = torch.zeros(1, 3, 4)
+    with pytest.raises(ValueError, match="the same for all queries"):
+        layer(x, causal_mask(3)[None])
+    with pytest.raises(TypeError, match="must be a RunningSumsCache"):
+        layer(x, None, RunningSumsCache())  # it is not causal
+
+
+def test_a_language_model_decodes_with_a_state_of_constant_size() -> None:
+    model = language_model()
+    words = torch.randint(11, (3, 20))
+    full = model(words)
+    logits, state = model.read(words[:, :5])
+    assert torch.allclose(logits, full[:, 4], atol=1e-12)
+    for place in range(5, 20):
+        logits, state = model.read(words[:, place : place + 1], state)
+        assert torch.allclose(logits, full[:, place], atol=1e-12)
+    first = state.layers[0]
+    assert isinstance(first, RunningSumsCache)
+    assert first.sums is not None
+    assert first.count == 20
+    assert first.sums.values.shape == (3, 2, 8, 8)
+
+
+def test_selected_rows_of_the_cache() -> None:
+    model = language_model()
+    words = torch.randint(11, (3, 6))
+    _, state = model.read(words)
+    again, _ = model.read(torch.tensor([[1], [1]]), state.rows(torch.tensor([2, 0])))
+    whole = model(torch.cat([words[[2, 0]], torch.tensor([[1], [1]])], 1))
+    assert torch.allclose(again, whole[:, -1], atol=1e-12)
+    assert RunningSumsCache().rows(torch.tensor([0])).count == 0

@@ -1,0 +1,73 @@
+"""Text generation and evaluation with the GPT experiment."""
+
+from collections.abc import Callable
+from math import exp, log
+from pathlib import Path
+
+import pytest
+import torch
+
+from parnassus.attention.experiments import gpt
+from parnassus.attention.models.text_generator import TextGenerator
+from parnassus.data import open_text
+from parnassus.train.trained import Trained
+
+
+def test_unknown_words_are_reported(trained_run: Callable[..., Trained], capsys: pytest.CaptureFixture[str]) -> None:
+    model = trained_run("gpt", tokens="words").model
+    assert isinstance(model, TextGenerator)
+    torch.manual_seed(0)
+    text = "".join(gpt.Sample("The zebra", max_new_tokens=4).write(model))
+    assert text.startswith("The zebra")
+    assert capsys.readouterr().err == "unknown words: zebra\n"
+
+
+def test_a_window_of_one_token_works(trained_run: Callable[..., Trained]) -> None:
+    model = trained_run("gpt", window=1).model
+    assert isinstance(model, TextGenerator)
+    assert len("".join(gpt.Sample("The", max_new_tokens=5).write(model))) == 8
+
+
+def test_perplexity_is_the_exponential_of_the_mean_negative_log_likelihood(
+    trained_run: Callable[..., Trained], tmp_path: Path
+) -> None:
+    trained = trained_run("gpt")
+    model = trained.model
+    assert isinstance(model, TextGenerator)
+    text = open_text("pydoc").test[:33]  # one window
+    path = tmp_path / "text.txt"
+    path.write_text(text, encoding="utf-8")
+    (row,) = gpt.Evaluate(str(path), whole=True)([trained])
+    with torch.no_grad():
+        nll = -model.model(model.tokeniser.encode(text)[None, :-1]).log_softmax(-1)[0]
+    expected = float(nll.gather(1, model.tokeniser.encode(text)[1:, None]).mean())
+    assert row["run"] == trained.folder.path.name
+    assert row["text"] == str(path)
+    assert row["nats_per_token"] == pytest.approx(expected, rel=1e-5)
+    assert row["perplexity"] == pytest.approx(exp(expected), rel=1e-5)
+    assert row["bits_per_character"] == pytest.approx(expected * 32 / 33 / log(2), rel=1e-5)
+
+
+def test_the_held_out_part_is_evaluated_by_default(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+    trained = trained_run("gpt")
+    text = open_text("pydoc").test[:200]
+    for name, content in (("whole", text), ("end", text[180:])):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (row,) = gpt.Evaluate(str(tmp_path / "whole"))([trained])
+    (end,) = gpt.Evaluate(str(tmp_path / "end"), whole=True)([trained])
+    assert row["nats_per_token"] == end["nats_per_token"]
+
+
+def test_unknown_characters_are_removed(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+    rows = []
+    for name, content in (("known", "def next(self):"), ("unknown", "def nextŵŵŵ(self):")):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        rows += gpt.Evaluate(str(tmp_path / name), whole=True)([trained_run("gpt")])
+    assert [row["removed_characters"] for row in rows] == [0, 3]
+    assert rows[0]["nats_per_token"] == rows[1]["nats_per_token"]
+
+
+def test_bigrams_are_counted_with_add_k_smoothing() -> None:
+    train, test = torch.tensor([0, 1, 0, 1, 2]), torch.tensor([0, 1, 1])
+    expected = -(log(2.1 / 2.3) + log(0.1 / 2.3)) / 2
+    assert gpt.bigram_loss(train, test, 3) == pytest.approx(expected, rel=1e-6)

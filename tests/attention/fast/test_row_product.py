@@ -1,0 +1,129 @@
+"""The parallel row product against torch's linear map."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from parnassus.attention import Affine, affine, gpt
+from parnassus.attention.fast.row_product import BLOCKS_PER_THREAD, MAX_CACHED_WEIGHTS, MIN_WEIGHTS
+
+
+@pytest.fixture(params=[2, 3])
+def cores(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize(
+    "out", [MAX_CACHED_WEIGHTS // 64 + 16, MAX_CACHED_WEIGHTS // 64 + 1, MIN_WEIGHTS // 64, MIN_WEIGHTS // 64 + 1, 10]
+)
+@pytest.mark.parametrize("shape", [(64,), (1, 64), (1, 1, 64), (2, 3, 64), (0, 64)])
+def test_it_is_the_linear_map(out: int, shape: tuple[int, ...]) -> None:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=source, dtype=torch.float64)
+    weight = torch.randn(out, 64, generator=source, dtype=torch.float64)
+    bias = torch.randn(out, generator=source, dtype=torch.float64)
+    torch.testing.assert_close(affine(x, weight, bias), x @ weight.mT + bias)
+    torch.testing.assert_close(affine(x, weight), x @ weight.mT)
+    torch.testing.assert_close(affine(x, weight.mT.contiguous().mT, bias), x @ weight.mT + bias)
+
+
+@pytest.mark.usefixtures("cores")
+def test_fewer_outputs_than_blocks_are_left_to_blas() -> None:
+    x, weight = torch.randn(1, MAX_CACHED_WEIGHTS).double(), torch.randn(2, MAX_CACHED_WEIGHTS).double()
+    torch.testing.assert_close(affine(x, weight, torch.ones(2).double()), x @ weight.mT + 1)
+
+
+@pytest.mark.usefixtures("cores")
+def test_the_precision_of_autocast_is_respected() -> None:
+    layer, row = Affine(64, MIN_WEIGHTS // 64), torch.randn(1, 64)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert layer(row).dtype == torch.bfloat16
+        torch.testing.assert_close(layer(row), linear(row, layer.weight, layer.bias), atol=0.02, rtol=0.02)
+
+
+@pytest.mark.usefixtures("cores")
+def test_gradients_are_those_of_the_linear_map() -> None:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 64, generator=source, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(MIN_WEIGHTS // 64, 64, generator=source, dtype=torch.float64, requires_grad=True)
+    ours = torch.autograd.grad(affine(x, weight).square().sum(), (x, weight))
+    theirs = torch.autograd.grad((x @ weight.mT).square().sum(), (x, weight))
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_rows_are_divided_into_equal_blocks(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[tuple[int, ...]] = []
+    product = torch.bmm
+
+    def watched(row: Tensor, shares: Tensor) -> Tensor:
+        shapes.append(tuple(shares.shape))
+        return product(row, shares)
+
+    monkeypatch.setattr(torch, "bmm", watched)
+    affine(torch.randn(64), torch.randn(MAX_CACHED_WEIGHTS // 64 + 1, 64))
+    affine(torch.randn(64), torch.randn(MAX_CACHED_WEIGHTS // 64, 64))  # products that the cache holds: no shares
+    affine(torch.randn(2, 64), torch.randn(MAX_CACHED_WEIGHTS // 64 + 1, 64))  # two rows: BLAS shares them out itself
+    assert shapes == [(BLOCKS_PER_THREAD * cores, 64, (MAX_CACHED_WEIGHTS // 64 + 1) // (BLOCKS_PER_THREAD * cores))]
+
+
+@pytest.mark.usefixtures("cores")
+def test_results_are_not_overwritten_by_later_calls() -> None:
+    rows, weight = torch.randn(3, 64), torch.randn(MIN_WEIGHTS // 64, 64)
+    found = [affine(row, weight) for row in rows]
+    torch.testing.assert_close(torch.stack(found), rows @ weight.mT)
+
+
+@pytest.mark.usefixtures("cores")
+def test_threads_use_separate_buffers() -> None:
+    rows, weight = torch.randn(64, 512).double(), torch.randn(MIN_WEIGHTS // 512, 512).double()
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda row: affine(row, weight), rows))
+    torch.testing.assert_close(torch.stack(found), rows @ weight.mT)
+
+
+@pytest.mark.usefixtures("cores")
+def test_it_works_across_grad_modes_and_under_vmap() -> None:
+    rows, weight = torch.randn(3, 64), torch.randn(MIN_WEIGHTS // 64, 64)
+    with torch.inference_mode():
+        first = affine(rows[0], weight)
+    with torch.no_grad():
+        second = affine(rows[1], weight.requires_grad_())
+    torch.testing.assert_close(torch.stack([first.clone(), second]), rows[:2] @ weight.detach().mT)
+    mapped = torch.func.vmap(lambda row: affine(row, weight.detach()))(rows)
+    torch.testing.assert_close(mapped, rows @ weight.detach().mT)
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_accumulates_in_single_precision(dtype: torch.dtype) -> None:
+    x, weight = torch.full((1, 512), 1.01).to(dtype), torch.full((MIN_WEIGHTS // 512, 512), 1.01).to(dtype)
+    assert torch.equal(affine(x, weight), linear(x, weight))
+
+
+@pytest.mark.usefixtures("cores")
+def test_cached_decoding_of_a_large_model_equals_one_pass() -> None:
+    torch.manual_seed(0)
+    model = gpt(11, 6, width=256, heads=2, depth=1).double().eval()
+    assert max(weight.numel() for weight in model.parameters()) >= MIN_WEIGHTS
+    tokens = torch.randint(11, (1, 6))
+    _, cache = model.read(tokens[:, :3])
+    told = [model.read(tokens[:, place : place + 1], cache)[0] for place in range(3, 6)]
+    torch.testing.assert_close(torch.stack(told, 1), model(tokens)[:, 3:].detach())
+
+
+@pytest.mark.usefixtures("cores")
+def test_the_layer_equals_linear_of_torch() -> None:
+    torch.manual_seed(0)
+    layer, theirs = Affine(64, MIN_WEIGHTS // 32), torch.nn.Linear(64, MIN_WEIGHTS // 32)
+    theirs.load_state_dict(layer.state_dict())
+    row = torch.randn(1, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(row), theirs(row))

@@ -1,0 +1,26 @@
+"""The Music Transformer depends on distances only and decodes from its cache."""
+
+import torch
+
+from parnassus.attention.models.music_transformer import music_transformer
+
+
+def test_cached_decoding_equals_one_pass_and_the_future_is_masked() -> None:
+    torch.manual_seed(0)
+    model = music_transformer(9, 12, width=16, heads=2, depth=2).eval()
+    tokens = torch.randint(9, (2, 12))
+    logits, cache = model.read(tokens[:, :5])
+    for place in range(5, 12):
+        logits, cache = model.read(tokens[:, place : place + 1], cache)
+    torch.testing.assert_close(logits, model(tokens)[:, -1].detach(), rtol=1e-4, atol=1e-5)
+    changed = tokens.clone()
+    changed[:, 7] = (changed[:, 7] + 1) % 9
+    torch.testing.assert_close(model(changed)[:, :7], model(tokens)[:, :7])
+
+
+def test_the_first_position_is_like_any_other() -> None:
+    """A single token has the same logits at any start position."""
+    torch.manual_seed(0)
+    model = music_transformer(9, 12, width=16, heads=2, depth=1).eval()
+    same = torch.full((1, 12), 4)
+    torch.testing.assert_close(model(same)[:, :1].expand(-1, 12, -1), model(same), rtol=1e-4, atol=1e-5)

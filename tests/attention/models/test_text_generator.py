@@ -1,0 +1,65 @@
+"""Text generation from prompts."""
+
+import pytest
+import torch
+
+from parnassus.attention.models.gpt import rotary_gpt
+from parnassus.attention.models.text_generator import TextGenerator
+from parnassus.text.byte_pair_tokeniser import BytePairTokeniser
+from parnassus.text.character_tokeniser import CharacterTokeniser
+from parnassus.text.sampling import greedy, token_sampler
+from parnassus.text.word_tokeniser import WordTokeniser
+
+
+def writer(alphabet: str = "\nabc", window: int = 8) -> TextGenerator:
+    torch.manual_seed(0)
+    model = rotary_gpt(len(alphabet), window, width=8, heads=2, depth=1)
+    return TextGenerator(model, CharacterTokeniser(alphabet))
+
+
+def test_greedy_generation_follows_the_logits() -> None:
+    mute = writer()
+    prompt, written = "ab", ""
+    for _ in range(5):
+        written += "\nabc"[int(mute.logits(prompt + written).argmax())]
+    assert "".join(mute.generate(prompt, greedy, 5)) == written
+
+
+def test_it_generates_beyond_its_window() -> None:
+    torch.manual_seed(0)
+    pieces = list(writer().generate("abcabcabcabc", token_sampler(), 50))
+    assert len(pieces) == 50
+    assert set("".join(pieces)) <= set("\nabc")
+    torch.testing.assert_close(writer().logits("abc" * 9), writer().logits(("abc" * 9)[-8:]))
+
+
+@pytest.mark.parametrize(("alphabet", "opening"), [("\nab", "\n"), (" ab", " "), ("ab", "a")])
+def test_an_empty_prompt_becomes_a_line_break_if_possible(alphabet: str, opening: str) -> None:
+    assert writer(alphabet).encode_prompt("").tolist() == [alphabet.index(opening)]
+
+
+def test_bytes_become_characters_once_complete() -> None:
+    tokeniser = BytePairTokeniser(())
+    torch.manual_seed(0)
+    model = TextGenerator(rotary_gpt(256, 16, width=8, heads=2, depth=1), tokeniser)
+    ids = iter(tokeniser.encode("é→x").tolist())
+    pieces = list(model.generate("a", lambda _: torch.tensor([next(ids)]), 6))
+    assert [piece for piece in pieces if piece] == ["é", "→", "x"]
+
+
+def test_words_are_separated_from_the_prompt_by_spaces() -> None:
+    tokeniser = WordTokeniser.fit("the cat ( sat")
+    torch.manual_seed(0)
+    model = TextGenerator(rotary_gpt(tokeniser.vocabulary, 16, width=8, heads=2, depth=1), tokeniser)
+    cat = tokeniser.encode("cat")
+    for prompt, piece in {"the": " cat", "a dog": " cat", "the ": "cat", "the (": "cat", "": "cat"}.items():
+        assert "".join(model.generate(prompt, lambda _: cat, 1)) == piece
+
+
+def test_invalid_arguments_raise() -> None:
+    with pytest.raises(ValueError, match=r"got 'z' \(U\+007A\)"):
+        writer().encode_prompt("abz")
+    with pytest.raises(ValueError, match=r"length must be at least 1 token; got length=0"):
+        writer().generate("a", greedy, 0)
+    with pytest.raises(ValueError, match=r"got 3 tokens in the model, 4 in the tokeniser"):
+        TextGenerator(rotary_gpt(3, 8, width=8, heads=2, depth=1), CharacterTokeniser("abcd"))

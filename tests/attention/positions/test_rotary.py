@@ -1,0 +1,80 @@
+"""Rotary positions against complex products and rotation matrices, with and without a cache."""
+
+import pytest
+import torch
+
+from parnassus.attention import (
+    HeadPositions,
+    Rotary,
+    SelfAttention,
+    apply_rotation,
+    frequencies,
+    long_range_bound,
+    rotation_matrix,
+)
+from parnassus.attention.core.cache import KeyValueCache
+
+
+def test_it_is_a_product_of_complex_numbers() -> None:
+    """(x_1 + i x_2) e^{imθ}, an independent implementation."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 7, 8, dtype=torch.float64)
+    angle = torch.arange(7)[:, None] * frequencies(8)
+    as_complex = torch.view_as_complex(x.unflatten(-1, (4, 2))) * torch.polar(torch.ones_like(angle), angle)
+    expected = torch.view_as_real(as_complex).flatten(-2)
+    torch.testing.assert_close(apply_rotation(x, angle.cos(), angle.sin()), expected)
+
+
+def test_it_is_the_matrix_without_forming_it() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, 1, 5, 6)
+    turned = Rotary(6, 20).rotate(x, 3)
+    by_matrix = torch.stack([rotation_matrix(3.0 + t, 6).float() @ x[0, 0, t] for t in range(5)])
+    torch.testing.assert_close(turned[0, 0], by_matrix, atol=1e-5, rtol=0)
+
+
+def test_position_zero_is_unchanged_and_norms_are_preserved() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 2, 9, 4)
+    turned = Rotary(4, 9).rotate(x, 0)
+    torch.testing.assert_close(turned[:, :, 0], x[:, :, 0])
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+    assert not torch.allclose(turned[:, :, 1:], x[:, :, 1:])
+
+
+def test_decoding_with_a_cache_equals_one_pass() -> None:
+    torch.manual_seed(0)
+    layer = SelfAttention(8, 2, causal=True, positions=Rotary(4, 12))
+    x = torch.randn(3, 10, 8)
+    cache = KeyValueCache.empty(torch.empty(3, 2, 0, 4), 12)
+    with torch.no_grad():
+        pieces = [layer(part, None, cache) for part in x.split([4, 1, 5], 1)]
+        torch.testing.assert_close(torch.cat(pieces, 1), layer(x))
+
+
+def test_positions_matter_and_half_precision_is_supported() -> None:
+    torch.manual_seed(0)
+    turning, x = Rotary(4, 6), torch.randn(1, 2, 6, 4)
+    assert isinstance(turning, HeadPositions)
+    turning.bias(x, 6)  # says nothing
+    assert turning.rotate(x.bfloat16(), 0).dtype == torch.bfloat16
+    assert not turning.state_dict()  # nothing to save: the waves are known
+
+
+def test_the_bound_at_distance_zero() -> None:
+    """At distance 0 |S_j| = j, so their sum is d/2 (d/2 + 1) / 2."""
+    bound = long_range_bound(torch.tensor([0.0, 1.0, 100.0]), 16)
+    assert float(bound[0]) == pytest.approx(8 * 9 / 2)
+    assert bool((bound[1:] < bound[0]).all())
+
+
+def test_invalid_arguments_raise() -> None:
+    turning = Rotary(8, 10)
+    with pytest.raises(ValueError, match="there are 10 positions; got tokens up to position 12"):
+        turning.rotate(torch.zeros(1, 1, 4, 8), 8)
+    with pytest.raises(ValueError, match="heads must have width 8; got width 4"):
+        turning.rotate(torch.zeros(1, 1, 4, 4), 0)
+    with pytest.raises(ValueError, match="width must be positive and even; got width=5"):
+        Rotary(5, 10)
+    with pytest.raises(ValueError, match="max_length must be at least 1; got max_length=0"):
+        Rotary(4, 0)

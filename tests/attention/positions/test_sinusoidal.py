@@ -1,0 +1,74 @@
+"""Sinusoidal encoding against its formula and its properties."""
+
+from math import cos, sin
+
+import pytest
+import torch
+
+from parnassus.attention import SinusoidalEmbedding, frequencies, sines_and_cosines, sinusoidal_encoding
+from parnassus.diffusion import sinusoidal_embedding
+
+
+def test_every_entry_follows_the_formula() -> None:
+    code = sinusoidal_encoding(torch.arange(30, dtype=torch.float64), 6)
+    for place in (0, 1, 7, 29):
+        for i in range(3):
+            angle = place / 10_000 ** (2 * i / 6)
+            assert code[place, 2 * i] == pytest.approx(sin(angle), abs=1e-14)
+            assert code[place, 2 * i + 1] == pytest.approx(cos(angle), abs=1e-14)
+
+
+def test_frequencies_end_one_step_before_one_over_base() -> None:
+    """θ_1 = 1, and one step beyond the last frequency is 1 / base."""
+    theta = frequencies(8, base=16.0)
+    torch.testing.assert_close(theta, torch.tensor([1.0, 0.5, 0.25, 0.125], dtype=torch.float64))
+
+
+def test_positions_may_have_any_shape_and_be_fractional() -> None:
+    grid = torch.tensor([[0.0, 0.5], [1.0, 2.5]], dtype=torch.float64)
+    codes = sinusoidal_encoding(grid, 4)
+    assert codes.shape == (2, 2, 4)
+    torch.testing.assert_close(codes[1, 1], sinusoidal_encoding(torch.tensor(2.5, dtype=torch.float64), 4))
+
+
+def test_diffusion_uses_the_same_time_encoding() -> None:
+    """Its frequencies end at 1/period, and all sines precede all cosines."""
+    t = torch.tensor([0, 3, 500])
+    omega = torch.logspace(0, -4, 8)
+    expected = torch.cat([(t[:, None] * omega).sin(), (t[:, None] * omega).cos()], 1)
+    torch.testing.assert_close(sinusoidal_embedding(t, 16), expected, atol=2e-4, rtol=0)
+    assert sines_and_cosines(t, omega).shape == (3, 2, 8)
+
+
+def test_the_embedding_adds_the_encoding_from_start() -> None:
+    torch.manual_seed(0)
+    embedding, tokens = SinusoidalEmbedding(11, 8), torch.randint(11, (2, 9))
+    whole = embedding(tokens)
+    torch.testing.assert_close(embedding(tokens[:, 5:], 5), whole[:, 5:])
+    code = sinusoidal_encoding(torch.arange(9.0), 8)
+    torch.testing.assert_close(whole - code, embedding.tokens(tokens) * 8**0.5)
+
+
+def test_the_embedding_has_no_maximum_length() -> None:
+    far = SinusoidalEmbedding(3, 4)(torch.zeros(1, 5_000, dtype=torch.int64))
+    assert bool(far.isfinite().all())
+
+
+def test_tokens_and_encoding_have_similar_norms() -> None:
+    torch.manual_seed(0)
+    embedding = SinusoidalEmbedding(5_000, 64)
+    size = (embedding.tokens.weight.detach() * 64**0.5).square().sum(1).mean()
+    assert float(size) == pytest.approx(64, rel=0.05)  # the code's is 32
+
+
+@pytest.mark.parametrize("width", [0, 1, 7, -2])
+def test_an_odd_width_raises(width: int) -> None:
+    with pytest.raises(ValueError, match=f"width must be positive and even; got width={width}"):
+        frequencies(width)
+
+
+def test_a_base_that_is_not_positive_raises() -> None:
+    with pytest.raises(ValueError, match="must be positive; got base=0"):
+        sinusoidal_encoding(torch.arange(3.0), 4, base=0.0)
+    with pytest.raises(ValueError, match="width must be positive and even"):
+        SinusoidalEmbedding(10, 5)

@@ -1,0 +1,85 @@
+"""Kernel regression against loops, limits and an independent density."""
+
+import pytest
+import torch
+
+from parnassus.attention import NadarayaWatson, mean_shift
+from parnassus.attention.regression.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
+from parnassus.data.toy import curve
+
+
+def examples(count: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
+    split = curve(count, noise=0.2)
+    assert split.y is not None
+    return split.x.double(), split.y.double()
+
+
+@pytest.mark.parametrize("kernel", [gaussian, boxcar, triangular, epanechnikov])
+def test_a_prediction_is_a_mean_with_the_kernel_as_weight(kernel: Kernel) -> None:
+    x, y = examples()
+    fitted = NadarayaWatson.fit(x, y, kernel=kernel, width=2.5)
+    for place in (-1.0, 0.3, 2.2):
+        weight = torch.stack([kernel((place - own).abs() / 2.5) for own in x[:, 0]])
+        expected = (weight * y[:, 0]).sum() / weight.sum()
+        torch.testing.assert_close(fitted.predict(torch.tensor([[place]], dtype=torch.float64))[0, 0], expected)
+
+
+def test_without_support_the_nearest_example_is_used() -> None:
+    x, y = examples()
+    far = torch.tensor([[100.0], [-50.0]], dtype=torch.float64)
+    nearest = torch.stack([y[x.argmax()], y[x.argmin()]])
+    for kernel in (boxcar, triangular, epanechnikov, gaussian):
+        fitted = NadarayaWatson.fit(x, y, kernel=kernel, width=0.5)
+        torch.testing.assert_close(fitted.predict(far), nearest)
+        torch.testing.assert_close(fitted.weights(far).sum(1), torch.ones(2, dtype=torch.float64))
+
+
+def test_the_constant_kernel_is_the_mean() -> None:
+    x, y = examples()
+    torch.testing.assert_close(NadarayaWatson.fit(x, y, kernel=constant).predict(x), y.mean().expand(30, 1))
+
+
+@pytest.mark.parametrize("kernel", [gaussian, boxcar, constant])
+def test_leave_one_out_equals_fits_without_each_example(kernel: Kernel) -> None:
+    x, y = examples(12)
+    rest = [index for index in range(12) if index != 5]
+    without = NadarayaWatson.fit(x[rest], y[rest], kernel=kernel, width=0.4)
+    left_out = NadarayaWatson.fit(x, y, kernel=kernel, width=0.4).leave_one_out()
+    torch.testing.assert_close(left_out[5], without.predict(x[5:6])[0])
+
+
+def test_the_best_width_has_the_smallest_error() -> None:
+    fitted = NadarayaWatson.fit(*examples(80))
+    errors = {width: fitted.with_width(width).leave_one_out_error() for width in (0.01, 0.3, 10.0)}
+    assert errors[0.3] < min(errors[0.01], errors[10.0])
+    assert fitted.best_width([0.01, 0.3, 10.0]) == 0.3
+
+
+def test_classes_become_probabilities() -> None:
+    x = torch.tensor([[0.0], [1.0], [2.0]])
+    fitted = NadarayaWatson.fit_classes(x, torch.tensor([0, 2, 2]), 4, kernel=boxcar, width=1.2)
+    torch.testing.assert_close(fitted.predict(torch.tensor([[0.4]])), torch.tensor([[0.5, 0.0, 0.5, 0.0]]))
+
+
+def test_mean_shift_increases_the_density() -> None:
+    points = torch.randn(200, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    start = torch.tensor([[2.0, 2.0], [-3.0, 0.5]], dtype=torch.float64)
+    path = mean_shift(start, points, steps=50, width=0.8)
+    assert torch.equal(path[0], start)
+    density = torch.stack([(-(q[:, None] - points).square().sum(-1) / 2 / 0.64).exp().mean(1) for q in path])
+    assert float(density.diff(dim=0).min()) > -1e-15
+    assert float((path[-1] - path[-2]).norm()) < 1e-3
+
+
+def test_invalid_arguments_raise() -> None:
+    x, y = examples(4)
+    with pytest.raises(ValueError, match="at least one example with a target each is needed; got 0 and 0"):
+        NadarayaWatson.fit(x[:0], y[:0])
+    with pytest.raises(ValueError, match="at least two examples; got 1"):
+        NadarayaWatson.fit(x[:1], y[:1]).leave_one_out()
+    with pytest.raises(ValueError, match="at least one candidate width"):
+        NadarayaWatson.fit(x, y).best_width([])
+    with pytest.raises(ValueError, match="width must be positive; got width=-1"):
+        NadarayaWatson.fit(x, y, width=-1.0).predict(x)
+    with pytest.raises(ValueError, match="steps must not be negative; got steps=-1"):
+        mean_shift(x, x, steps=-1)

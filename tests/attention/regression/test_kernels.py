@@ -1,0 +1,56 @@
+"""Kernels at known values, and distances."""
+
+import pytest
+import torch
+
+from parnassus.attention.regression.kernels import (
+    Kernel,
+    boxcar,
+    constant,
+    distances,
+    epanechnikov,
+    gaussian,
+    similarity,
+    triangular,
+)
+
+U = torch.tensor([0.0, 0.5, 1.0, 2.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (gaussian, [1.0, 0.8824969025845955, 0.6065306597126334, 0.1353352832366127]),
+        (boxcar, [1.0, 1.0, 1.0, 0.0]),
+        (triangular, [1.0, 0.5, 0.0, 0.0]),
+        (epanechnikov, [0.75, 0.5625, 0.0, 0.0]),
+        (constant, [1.0, 1.0, 1.0, 1.0]),
+    ],
+)
+def test_known_values(kernel: Kernel, expected: list[float]) -> None:
+    torch.testing.assert_close(kernel(U), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_one_width_per_coordinate_scales_it() -> None:
+    q, k = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 8.0]])
+    assert float(distances(q, k)) == pytest.approx(73**0.5)
+    assert float(distances(q, k, torch.tensor([1.0, 2.0]))) == pytest.approx(5.0)
+    assert float(similarity(q, k, kernel=triangular, width=torch.tensor([3.0, 1e9]))) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_distances_of_close_points_are_accurate() -> None:
+    """With many rows torch computes distances from products by default, which loses this one to rounding."""
+    far = torch.full((50, 2), 1e4)
+    near = far.clone()
+    near[:, 0] += 0.25
+    torch.testing.assert_close(distances(far, near), torch.full((50, 50), 0.25))
+
+
+def test_invalid_arguments_raise() -> None:
+    x = torch.zeros(2, 3)
+    with pytest.raises(ValueError, match="width must be positive; got width=0"):
+        distances(x, x, 0.0)
+    with pytest.raises(ValueError, match=r"one entry per feature \(3\); got"):
+        distances(x, x, torch.ones(2))
+    with pytest.raises(ValueError, match="widths must be positive; got a minimum of -1"):
+        similarity(x, x, width=torch.tensor([1.0, -1.0, 2.0]))

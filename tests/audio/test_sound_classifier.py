@@ -1,0 +1,157 @@
+"""Front ends, cropping, the classifier, and classification of a WAV file by a trained run."""
+
+import importlib
+import wave as wav
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.audio import (
+    MFCC,
+    LogMelSpectrogram,
+    SoundClassifier,
+    WavePatches,
+    cepstra,
+    companded_levels,
+    crop_and_normalise,
+    mu_law_encode,
+)
+from parnassus.cli.sample import SampleOptions, draw_samples
+from parnassus.data import DataError
+from parnassus.train.sample_predict_evaluate import TextSample
+from parnassus.train.trained import Trained
+
+RATE, SAMPLES = 8_000, 1_600
+NAME = "sound_classifier"
+
+
+def noise(*shape: int) -> Tensor:
+    return 2 * torch.rand(*shape, generator=torch.Generator().manual_seed(0)) - 1
+
+
+def ways() -> list[nn.Module]:
+    spectrum = LogMelSpectrogram(20, window=256, rate=RATE)
+    return [spectrum, MFCC(spectrum, 13), WavePatches(128)]
+
+
+def test_tokens_are_bands_cepstra_and_pieces() -> None:
+    waves = noise(3, SAMPLES)
+    spectrum, coefficients, pieces = (hear(waves) for hear in ways())
+    assert spectrum.shape == (3, 20, 13)
+    torch.testing.assert_close(coefficients, cepstra(spectrum, 13))
+    assert pieces.shape == (3, 128, 12)
+    torch.testing.assert_close(pieces[1, :, 2], companded_levels(mu_law_encode(waves[1, 256:384])))
+
+
+@pytest.mark.parametrize("hear", ways(), ids=lambda hear: type(hear).__name__)
+def test_numbers_are_scaled_by_what_is_usual(hear: nn.Module) -> None:
+    waves = noise(700, SAMPLES) * torch.linspace(0.1, 1, 700)[:, None]
+    classifier = SoundClassifier(hear, SAMPLES, 4, width=16, depth=1)
+    classifier.fit_normalisation(waves)
+    tokens = classifier.token_image(waves).transpose(0, 1).flatten(1)
+    torch.testing.assert_close(tokens.mean(1), torch.zeros(len(tokens)), atol=1e-4, rtol=0)
+    torch.testing.assert_close(tokens.std(1, correction=0), torch.ones(len(tokens)), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("hear", ways(), ids=lambda hear: type(hear).__name__)
+def test_every_weight_learns_and_rows_are_apart(hear: nn.Module) -> None:
+    torch.manual_seed(0)
+    classifier = SoundClassifier(hear, SAMPLES, 4, width=16, depth=2)
+    waves = noise(5, SAMPLES)
+    logits = classifier(waves)
+    assert logits.shape == (5, 4)
+    torch.testing.assert_close(classifier(waves[2:3]), logits[2:3], atol=1e-5, rtol=1e-5)
+    classifier.loss(waves, torch.tensor([0, 1, 2, 3, 0])).backward()
+    assert all(weight.grad is not None and bool(weight.grad.any()) for weight in classifier.parameters())
+
+
+def test_scales_are_saved_with_the_weights() -> None:
+    first, second = (SoundClassifier(WavePatches(128), SAMPLES, 2, width=16, depth=1) for _ in range(2))
+    first.fit_normalisation(noise(9, SAMPLES))
+    second.load_state_dict(first.state_dict())
+    torch.testing.assert_close(second(noise(2, SAMPLES)), first(noise(2, SAMPLES)))
+
+
+def test_waves_are_fitted_to_their_loudest_stretch() -> None:
+    long, short = torch.zeros(100), torch.tensor([0.1, -0.2])
+    long[60:64] = torch.tensor([0.1, 0.5, -0.25, 0.1])
+    rows = crop_and_normalise([long, short, torch.zeros(3), torch.zeros(0)], 4)
+    torch.testing.assert_close(rows[0], torch.tensor([0.2, 1.0, -0.5, 0.2]))
+    torch.testing.assert_close(rows[1], torch.tensor([0.5, -1.0, 0.0, 0.0]))
+    assert not rows[2:].any()
+    assert float(crop_and_normalise([noise(500)], 77).abs().max()) == 1
+
+
+def test_what_cannot_be_tokens_is_refused() -> None:
+    with pytest.raises(ValueError, match="classes must be at least 2; got classes=1"):
+        SoundClassifier(WavePatches(128), SAMPLES, 1)
+    with pytest.raises(ValueError, match="as long as a patch; got 100 samples, size=128"):
+        WavePatches(128)(noise(1, 100))
+    with pytest.raises(ValueError, match="size must be at least 1; got size=0"):
+        WavePatches(0)
+    with pytest.raises(ValueError, match="count must be from 1 to the number of bands"):
+        MFCC(LogMelSpectrogram(20, window=256, rate=RATE), 21)
+    with pytest.raises(ValueError, match="samples must be at least 1; got samples=0"):
+        crop_and_normalise([noise(5)], 0)
+
+
+def write_wav(path: Path, samples: Iterable[float], rate: int = RATE) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wav.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"".join(round(32_767 * one).to_bytes(2, "little", signed=True) for one in samples))
+
+
+def classify(trained: Trained, out: Path, **how: object) -> str:
+    sample = importlib.import_module(f"parnassus.audio.experiments.{NAME}").Sample(**how)
+    assert isinstance(sample, TextSample)
+    return Path(f"{draw_samples(trained, sample, SampleOptions(0, 'cpu', out))}.txt").read_text(encoding="utf-8")
+
+
+def test_a_trained_run_classifies_a_wav_file(
+    trained_run: "Callable[..., Trained]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = trained_run(NAME)
+    write_wav(tmp_path / "a.wav", noise(3_000).tolist())
+    text = classify(trained, tmp_path / "one", wav=str(tmp_path / "a.wav"))
+    assert text.count("%") == 3
+    assert text.startswith(f"{tmp_path / 'a.wav'}: h")
+    monkeypatch.setattr("sys.stdin", [f"{tmp_path / 'none.wav'}\n", f"{tmp_path / 'a.wav'}\n"])
+    missing, again = classify(trained, tmp_path / "many").splitlines()
+    assert "none.wav cannot be read" in missing
+    assert f"{again}\n" == text
+
+
+def test_files_it_cannot_classify_raise(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+    trained = trained_run(NAME)
+    write_wav(tmp_path / "fast.wav", [0.5] * 10, rate=44_100)
+    write_wav(tmp_path / "silent.wav", [0.0] * 10)
+    with pytest.raises(DataError, match=r"fast\.wav must have 8000 samples per second, as in training; got 44100"):
+        classify(trained, tmp_path / "out", wav=str(tmp_path / "fast.wav"))
+    with pytest.raises(DataError, match=r"silent\.wav is silent"):
+        classify(trained, tmp_path / "out", wav=str(tmp_path / "silent.wav"))
+
+
+def test_a_folder_of_wav_files_is_learned(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+    for name, pitch in (("low", 300), ("high", 900)):
+        for number in range(8):
+            time = torch.arange(3_000 + 10 * number) / RATE
+            tone = 0.5 * (2 * torch.pi * (pitch + 5 * number) * time).sin()
+            write_wav(tmp_path / "tones" / name / f"{number}.wav", tone.tolist())
+    trained = trained_run(NAME, data=str(tmp_path / "tones"), steps=60, batch_size=8)
+    result = trained.folder.read_json("result.json")["result"]
+    assert isinstance(result, dict)
+    assert result["accuracy/log_mel"] == 1.0
+    assert classify(trained, tmp_path / "out", wav=str(tmp_path / "tones" / "high" / "0.wav")).count("high") >= 2
+
+
+def test_a_folder_too_small_to_test_with_gets_a_sentence(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+    for name in ("low", "high"):
+        write_wav(tmp_path / "tones" / name / "0.wav", [0.5] * 3_000)
+    with pytest.raises(DataError, match="needs more sounds: none of its 2 are left for testing"):
+        trained_run(NAME, data=str(tmp_path / "tones"))

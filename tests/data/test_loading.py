@@ -1,0 +1,90 @@
+from pathlib import Path
+
+import pytest
+
+from parnassus.data import DataError, data_status, open_data, open_images, open_text, text_file
+from parnassus.data.loading import DATASETS, TEXTS, TOYS
+
+
+@pytest.mark.parametrize(
+    "name", ["digits", "mnist_mini", "iris", "wine", "breast_cancer", "diabetes", "linnerud", *TOYS]
+)
+def test_every_embedded_name_opens_offline(name: str, data_dir: Path) -> None:
+    data = open_data(name)
+    assert data.name == name
+    assert len(data.train) > len(data.test) > 0
+    assert data.train.x.shape[1:] == data.test.x.shape[1:] == data.shape
+    assert not data_dir.exists()
+
+
+def test_names_may_be_spelt_with_hyphens() -> None:
+    assert open_data("MNIST-mini").name == "mnist_mini"
+
+
+def test_a_toy_is_tested_on_other_rows() -> None:
+    data = open_data("moons")
+    assert (len(data.train), len(data.test), data.classes) == (2_000, 500, ("0", "1"))
+    assert not data.train.x[:500].equal(data.test.x)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("mnsit", "there is no data set mnsit: did you mean mnist"),
+        ("fashion-minst", "did you mean fashion_mnist"),
+        ("zzz", "the names are digits, mnist_mini"),
+        ("some/where", "some/where does not exist: give the path of an image folder"),
+        ("table.csv", r"table\.csv does not exist"),
+    ],
+)
+def test_unknown_names_get_the_nearest(spec: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        open_data(spec)
+
+
+def test_an_unknown_kind_of_file_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "table.xlsx").write_text("")
+    with pytest.raises(DataError, match=r"must be an image folder or end in \.npz, \.npy or \.csv"):
+        open_data(tmp_path / "table.xlsx")
+
+
+def test_texts_by_name_and_by_path(tmp_path: Path) -> None:
+    assert open_text("pydoc").name == "pydoc"
+    (tmp_path / "poem.txt").write_bytes(b"\xef\xbb\xbf" + b"0123456789\r\n" * 10)
+    poem = open_text(tmp_path / "poem.txt")
+    assert (poem.name, len(poem.train), len(poem.test)) == ("poem", 99, 11)
+    assert poem.alphabet == ("\n", *"0123456789")
+    with pytest.raises(DataError, match="did you mean moby_dick"):
+        open_text("moby")
+
+
+def test_what_is_no_text_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "image.txt").write_bytes(b"ab\xff\xfe")
+    with pytest.raises(DataError, match="is not UTF-8 text: byte 2 is 0xff"):
+        text_file(tmp_path / "image.txt")
+    (tmp_path / "empty.txt").write_text(" \n")
+    with pytest.raises(DataError, match="is empty"):
+        text_file(tmp_path / "empty.txt")
+    with pytest.raises(DataError, match="is a folder, and no text file"):
+        text_file(tmp_path)
+
+
+def test_the_status_says_where_and_how(data_dir: Path) -> None:
+    status = {row.name: row for row in data_status()}
+    assert status["digits"].present
+    assert not status["cifar10"].present
+    assert status["mnist"].where == str(data_dir / "mnist")
+    assert all(row.how for row in status.values() if not row.present)
+    downloads = {"mnist", "fashion_mnist", "cifar10", *TEXTS} - {"pydoc"}
+    assert downloads <= {name for name, row in status.items() if not row.present}
+    assert set(DATASETS) - set(TOYS) <= status.keys()
+    (data_dir / "text").mkdir(parents=True)
+    (data_dir / "text" / "names.txt").write_text("emma")
+    assert {row.name: row for row in data_status()}["names"].present
+    assert not (data_dir / "mnist").exists()  # asking downloads nothing
+
+
+def test_images_are_asked_for_by_name_and_tables_refused() -> None:
+    assert open_images("digits").shape == (1, 8, 8)
+    with pytest.raises(DataError, match=r"iris has no images: one of its examples has shape \(4,\)"):
+        open_images("iris")

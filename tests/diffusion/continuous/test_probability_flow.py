@@ -1,0 +1,92 @@
+"""The probability flow of a known mixture: densities, round trips and divergences."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.diffusion.continuous.ode_solvers import dopri5, heun
+from parnassus.diffusion.continuous.probability_flow import probability_flow_log_prob, solve_probability_flow
+from parnassus.diffusion.continuous.sde import NoisingSDE, TimedScore, variance_exploding, variance_preserving
+from parnassus.diffusion.continuous.time_grids import reverse_times
+from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
+from parnassus.diffusion.scores.vector_fields import hutchinson_divergence
+
+MIXTURE = IsotropicMixture.of(torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double())
+X = torch.tensor([[-1.2, 0.3], [0.1, 0.2], [1.4, -0.6]], dtype=torch.float64)
+
+
+def exact(sde: NoisingSDE) -> TimedScore:
+    def score(x: Tensor, t: Tensor) -> Tensor:
+        return MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
+
+    return score
+
+
+@pytest.mark.parametrize("sde", [variance_preserving(), variance_exploding()])
+def test_the_density_is_that_of_the_noised_mixture(sde: NoisingSDE) -> None:
+    times = reverse_times(60).flip(0)
+    one = torch.tensor(1.0, dtype=torch.float64)
+
+    def prior_log_prob(x: Tensor) -> Tensor:
+        return MIXTURE.log_prob(x, sde.scale(one), sde.std(one))
+
+    log_prob = probability_flow_log_prob(sde, exact(sde), X, times, prior_log_prob=prior_log_prob)
+    truth = MIXTURE.log_prob(X, sde.scale(times[0]), sde.std(times[0]))
+    torch.testing.assert_close(log_prob, truth, atol=2e-3, rtol=0)
+
+
+def test_the_prior_is_normal_by_default() -> None:
+    sde, times = variance_preserving(), reverse_times(60).flip(0)
+    truth = MIXTURE.log_prob(X, sde.scale(times[0]), sde.std(times[0]))
+    torch.testing.assert_close(probability_flow_log_prob(sde, exact(sde), X, times), truth, atol=0.02, rtol=0)
+
+
+def test_adaptive_steps_give_the_same_density() -> None:
+    sde, times = variance_preserving(), reverse_times(100).flip(0)
+    fixed = probability_flow_log_prob(sde, exact(sde), X, times)
+    torch.testing.assert_close(
+        probability_flow_log_prob(sde, exact(sde), X, times, solver=dopri5), fixed, atol=1e-3, rtol=0
+    )
+
+
+def test_what_is_encoded_is_found_again() -> None:
+    sde = variance_preserving()
+    noise = solve_probability_flow(sde, exact(sde), X, reverse_times(100).flip(0))
+    torch.testing.assert_close(solve_probability_flow(sde, exact(sde), noise, reverse_times(100)), X, atol=1e-4, rtol=0)
+
+
+def test_the_flow_of_one_gaussian_only_stretches() -> None:
+    """x_t / √(a² s² + b²) stays: each point keeps its quantile."""
+    sde = variance_preserving()
+    single = IsotropicMixture.of(torch.zeros(1, 2).double(), torch.full((1,), 0.4).double())
+
+    def score(x: Tensor, t: Tensor) -> Tensor:
+        return single.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
+
+    times = reverse_times(200).flip(0)
+    first, last = (((0.4 * sde.scale(t)).square() + sde.std(t).square()).sqrt() for t in (times[0], times[-1]))
+    torch.testing.assert_close(
+        solve_probability_flow(sde, score, X, times, solver=heun), X * last / first, atol=1e-3, rtol=0
+    )
+
+
+def test_the_mean_over_all_probes_is_the_exact_density() -> None:
+    """The path does not depend on the probe, and the mean of vᵀJv over the four pairs of signs is the trace."""
+    sde, times = variance_preserving(), reverse_times(20).flip(0)
+    probes = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
+    guesses = [
+        probability_flow_log_prob(
+            sde, exact(sde), X, times, divergence=partial(hutchinson_divergence, probe=probe.expand_as(X))
+        )
+        for probe in probes
+    ]
+    torch.testing.assert_close(torch.stack(guesses).mean(0), probability_flow_log_prob(sde, exact(sde), X, times))
+    assert float((guesses[0] - guesses[1]).abs().max()) > 1e-3
+
+
+def test_times_must_rise() -> None:
+    sde = variance_preserving()
+    with pytest.raises(ValueError, match="increase strictly"):
+        probability_flow_log_prob(sde, exact(sde), X, reverse_times(10))

@@ -1,0 +1,130 @@
+"""The model with its three verbs, its denoisers and its guidance."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.diffusion import DDPM, ResidualMLP, TimeMLP, clip_x0, linear_schedule, sinusoidal_embedding
+from parnassus.diffusion.chain.exact_denoisers import gaussian_denoiser
+from parnassus.diffusion.chain.predictions import x0_from_noise
+from parnassus.diffusion.guidance import batched_classifier_free_guidance, classifier_free_guidance
+from parnassus.diffusion.networks.mlp_denoisers import ResidualBlock
+
+MEAN = torch.tensor([2.0, -1.0])
+
+
+class Oracle(nn.Module):
+    """The exact ε as a module, with a parameter so that it has a device."""
+
+    def __init__(self, std: float) -> None:
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(1))
+        self.oracle = gaussian_denoiser(linear_schedule(400, low=2.5e-4, high=0.05), MEAN, std)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        return self.oracle(x, t) + 0 * self.nothing
+
+
+def oracle_model(std: float) -> DDPM:
+    torch.manual_seed(0)
+    oracle = Oracle(std)
+    return DDPM(oracle, (2,), schedule=oracle.oracle.schedule)
+
+
+def test_the_oracle_attains_the_least_loss() -> None:
+    """No denoiser beats mean_t Var[ε | x_t] = mean_t ᾱ_t s² / (ᾱ_t s² + 1 − ᾱ_t)."""
+    model = oracle_model(0.5)
+    alpha_bar = model.schedule.alpha_bar
+    least = (alpha_bar * 0.25 / (alpha_bar * 0.25 + 1 - alpha_bar)).mean().float()
+    loss = model.loss(MEAN + 0.5 * torch.randn(100_000, 2))
+    torch.testing.assert_close(loss, least, rtol=0.02, atol=0)
+
+
+def test_samples_follow_the_data() -> None:
+    x = oracle_model(0.5).sample(10_000)
+    torch.testing.assert_close(x.mean(0), MEAN, atol=0.03, rtol=0)
+    torch.testing.assert_close(x.std(0), torch.full((2,), 0.5), atol=0.02, rtol=0)
+
+
+def test_log_prob_is_a_bound_that_orders_points() -> None:
+    model = oracle_model(0.5)
+    near, far = model.log_prob(MEAN.expand(200, 2)).mean(), model.log_prob(MEAN.expand(200, 2) + 2).mean()
+    truth = -torch.log(torch.tensor(2 * torch.pi * 0.25))
+    assert far < near < truth
+
+
+def test_a_chain_of_images_has_the_shape_of_images() -> None:
+    model = DDPM(ResidualMLP((1, 4, 4), 16, classes=3), (1, 4, 4), schedule=linear_schedule(5), classes=3)
+    x, label = torch.rand(6, 1, 4, 4), torch.tensor([0, 1, 2, 0, 1, 2])
+    assert model.loss(x, label).shape == ()
+    assert model.sample(6, label, guidance_scale=2.0).shape == (6, 1, 4, 4)
+    assert model.log_prob(x, label).shape == (6,)
+
+
+def test_every_parameter_learns() -> None:
+    torch.manual_seed(0)
+    model = DDPM(ResidualMLP((2,), 16, classes=2), (2,), schedule=linear_schedule(5), classes=2, dropout=0.5)
+    for module in model.modules():
+        if isinstance(module, ResidualBlock):
+            nn.init.normal_(module.contract.weight)  # at zero, nothing before it gets a gradient
+    model.loss(torch.randn(64, 2), torch.arange(64) % 2).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert bool(parameter.grad.abs().sum() > 0), name
+
+
+def test_the_null_label_and_no_label_are_the_same() -> None:
+    net = ResidualMLP((2,), 16, classes=4)
+    x, t = torch.randn(5, 2), torch.arange(5)
+    assert torch.equal(net(x, t), net(x, t, torch.full((5,), 4)))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 2.5])
+def test_guidance_in_one_call_is_guidance_in_two(scale: float) -> None:
+    torch.manual_seed(0)
+    denoiser = ResidualMLP((1, 4, 4), 16, classes=3)
+    for parameter in denoiser.parameters():
+        nn.init.normal_(parameter, std=0.3)  # a new network does not hear the class yet
+    x, t, label = torch.randn(5, 1, 4, 4), torch.tensor([0, 3, 9, 1, 7]), torch.tensor([0, 2, 1, 1, 0])
+    once = batched_classifier_free_guidance(denoiser, label, scale, null=3)(x, t)
+    torch.testing.assert_close(once, classifier_free_guidance(denoiser, label, scale)(x, t))
+
+
+def test_examples_of_a_batch_do_not_touch_each_other() -> None:
+    for net in (ResidualMLP((2,), 16).double(), TimeMLP(2, 16).double()):
+        x, t = torch.randn(5, 2).double(), torch.arange(5)
+        torch.testing.assert_close(net(x, t)[2:3], net(x[2:3], t[2:3]))
+
+
+def test_a_new_residual_network_knows_the_time() -> None:
+    net = TimeMLP(2, 16)
+    x = torch.randn(1, 2).expand(2, 2)
+    assert not torch.equal(*net(x, torch.tensor([0, 50])))
+
+
+def test_the_first_code_is_zero_sines_and_one_cosines() -> None:
+    code = sinusoidal_embedding(torch.tensor([0]), 6)[0]
+    torch.testing.assert_close(code, torch.tensor([0.0, 0, 0, 1, 1, 1]))
+
+
+def test_a_clipped_denoiser_keeps_its_guess_in_range() -> None:
+    schedule = linear_schedule(100)
+    x, t = 3 * torch.randn(50, 2), torch.randint(100, (50,))
+    noise = clip_x0(lambda x, _t: torch.zeros_like(x), schedule)(x, t)
+    x0 = x0_from_noise(schedule, x, t, noise)
+    torch.testing.assert_close(x0, (x / schedule.alpha_bar[t].sqrt()[:, None].float()).clamp(-1, 1), atol=1e-4, rtol=0)
+
+
+def test_wrong_input_is_refused_in_a_sentence() -> None:
+    plain = DDPM(ResidualMLP((2,), 8), (2,), schedule=linear_schedule(5))
+    with pytest.raises(ValueError, match="without classes"):
+        plain.sample(2, torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match="without classes"):
+        plain.denoiser(torch.zeros(1, 2), torch.tensor([0]), torch.tensor([0]))
+    classy = DDPM(ResidualMLP((2,), 8, classes=2), (2,), schedule=linear_schedule(5), classes=2)
+    with pytest.raises(ValueError, match="integers from 0 to 2; got"):
+        classy.sample(2, torch.tensor([0, 7]))
+    with pytest.raises(ValueError, match=r"got dropout=1\.0"):
+        DDPM(ResidualMLP((2,), 8), (2,), dropout=1.0)
+    with pytest.raises(ValueError, match="width must be even"):
+        ResidualMLP((2,), 7)(torch.zeros(1, 2), torch.tensor([0]))

@@ -1,0 +1,71 @@
+"""The score model: with an exact network its scores, its loss and its samples are known."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.diffusion.models.score_model import ScoreModel
+from parnassus.diffusion.networks.score_networks import NoiseLevelMLP, mlp_energy, mlp_score
+from parnassus.diffusion.scores.noise_levels import geometric_levels
+
+LEVELS = geometric_levels(8, 0.05, 4.0)
+
+
+class Exact(nn.Module):
+    """E[ε | x_t] for N(1, 0.5²) data, told the scaled state x_t / √(1 + σ²)."""
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        sigma = LEVELS.to(x)[t].view(-1, *[1] * (x.dim() - 1))
+        state = x * (1 + sigma.square()).sqrt()
+        return sigma * (state - 1) / (0.25 + sigma.square())
+
+
+def exact() -> ScoreModel:
+    return ScoreModel(Exact(), (2,), LEVELS)
+
+
+def test_the_score_is_that_of_the_blurred_data() -> None:
+    x, t = torch.randn(8, 2), torch.arange(8)
+    sigma = LEVELS.float()[:, None]
+    torch.testing.assert_close(exact().score(x, t), -(x - 1) / (0.25 + sigma.square()))
+
+
+def test_the_exact_network_has_the_least_loss() -> None:
+    """No network gets below the mean over the levels of Var[ε | x_t] = s²/(s² + σ²)."""
+    torch.manual_seed(0)
+    loss = exact().loss(1 + 0.5 * torch.randn(100_000, 2))
+    least = (0.25 / (0.25 + LEVELS.square())).mean()
+    assert float(loss) == pytest.approx(float(least), rel=0.02)
+
+
+def test_samples_follow_the_data() -> None:
+    torch.manual_seed(0)
+    x = exact().sample(4_000, steps=40, factor=0.2)
+    assert float(x.mean()) == pytest.approx(1.0, abs=0.05)
+    assert float(x.std()) == pytest.approx(0.5, abs=0.05)
+
+
+def test_levels_must_rise() -> None:
+    with pytest.raises(ValueError, match="levels must be positive and increase"):
+        ScoreModel(Exact(), (2,), LEVELS.flip(0))
+
+
+def test_a_level_network_tells_levels_apart_and_each_parameter_learns() -> None:
+    torch.manual_seed(0)
+    network = NoiseLevelMLP(2, 16, layers=2)
+    x = torch.randn(6, 2)
+    low, high = (network(x, torch.full((6,), level)) for level in (-8.0, 5.0))
+    assert float((low - high).detach().abs().min()) > 1e-4
+    network(x, torch.linspace(-8, 5, 6)).square().sum().backward()
+    assert all(weight.grad is not None and bool(weight.grad.any()) for weight in network.parameters())
+
+
+def test_plain_networks_have_the_shape_of_a_field_and_of_an_energy() -> None:
+    x = torch.randn(4, 3)
+    assert mlp_score(3)(x).shape == (4, 3)
+    assert mlp_energy(3)(x).shape == (4, 1)
+
+
+def test_a_level_network_needs_pairs_of_waves() -> None:
+    with pytest.raises(ValueError, match="width must be even"):
+        NoiseLevelMLP(2, 15)

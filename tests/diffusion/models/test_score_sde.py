@@ -1,0 +1,104 @@
+"""The continuous-time score model: exact where its network is, and the same under every equation."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.diffusion.continuous.sde import (
+    NoisingSDE,
+    sub_variance_preserving,
+    variance_exploding,
+    variance_preserving,
+)
+from parnassus.diffusion.models.score_sde import (
+    ScoreSDE,
+    continuous_score_matching,
+    likelihood_weight,
+    noise_variance_weight,
+    stratified_times,
+)
+from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
+
+MIXTURE = IsotropicMixture.of(torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double())
+EQUATIONS = [variance_preserving(), sub_variance_preserving(), variance_exploding(0.01, 50.0)]
+
+
+class Oracle(nn.Module):
+    """The exact ε for the mixture, of the signal-to-noise ratio alone: a² + b² = 1 is as good as any other scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unused = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+
+    def forward(self, x: Tensor, level: Tensor) -> Tensor:
+        a, b = level.sigmoid().sqrt()[:, None], (-level).sigmoid().sqrt()[:, None]
+        return -b * MIXTURE.score(x, a, b)
+
+
+@pytest.mark.parametrize("sde", EQUATIONS)
+def test_an_exact_network_gives_the_exact_score_under_every_equation(sde: NoisingSDE) -> None:
+    torch.manual_seed(0)
+    model = ScoreSDE(Oracle(), (2,), variance_preserving()).with_sde(sde)
+    x, t = 2 * torch.randn(20, 2, dtype=torch.float64), torch.linspace(0.1, 1, 20, dtype=torch.float64)
+    truth = MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
+    torch.testing.assert_close(model.score(x, t), truth)
+
+
+@pytest.mark.parametrize("sde", EQUATIONS)
+def test_samples_and_densities_are_those_of_the_data(sde: NoisingSDE) -> None:
+    torch.manual_seed(0)
+    model = ScoreSDE(Oracle(), (2,), sde)
+    x, _ = MIXTURE.draw(50)
+    torch.testing.assert_close(model.log_prob(x, steps=40), MIXTURE.log_prob(x), atol=0.03, rtol=0)
+    least = float(-MIXTURE.log_prob(MIXTURE.draw(20_000)[0]).mean())
+    for drawn in (model.sample(2_000, steps=150), model.sample_flow(2_000, steps=25)):
+        assert float(-MIXTURE.log_prob(drawn).mean()) == pytest.approx(least, abs=0.08)
+        torch.testing.assert_close(drawn.mean(0), torch.tensor([0.0, 0.25]).double(), atol=0.1, rtol=0)
+
+
+def test_the_exact_score_attains_the_least_loss() -> None:
+    """A score off by d costs λ ‖d‖² more on average."""
+    torch.manual_seed(0)
+    sde = variance_preserving()
+    x0, _ = MIXTURE.draw(50_000)
+    t = torch.full((50_000,), 0.3, dtype=torch.float64)
+    noise = torch.randn_like(x0)
+
+    def exact(x: Tensor, t: Tensor) -> Tensor:
+        return MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
+
+    for weight in (noise_variance_weight, likelihood_weight):
+        best = continuous_score_matching(exact, sde, x0, t, noise, weight=weight)
+        worse = continuous_score_matching(lambda x, t: exact(x, t) + 0.5, sde, x0, t, noise, weight=weight)
+        torch.testing.assert_close((worse - best).mean(), 0.5 * weight(sde, t)[0], rtol=0.03, atol=0)
+
+
+def test_with_the_weight_of_the_noise_the_loss_is_the_error_of_the_noise() -> None:
+    torch.manual_seed(0)
+    sde, x0, noise = sub_variance_preserving(), torch.randn(6, 3).double(), torch.randn(6, 3).double()
+    t = torch.linspace(0.1, 1, 6, dtype=torch.float64)
+    guess = torch.randn(6, 3).double()
+    loss = continuous_score_matching(lambda x, t: -guess / sde.std(t)[:, None], sde, x0, t, noise)
+    torch.testing.assert_close(loss, (guess - noise).square().sum(1))
+
+
+def test_times_are_spread_evenly() -> None:
+    times = stratified_times(100, 0.2)
+    parts = ((times - 0.2) / 0.8 * 100).floor().sort().values
+    torch.testing.assert_close(parts, torch.arange(100.0))
+
+
+def test_every_parameter_learns() -> None:
+    model = ScoreSDE(_Plain(), (2,), variance_preserving())
+    model.loss(torch.randn(8, 2)).backward()
+    assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
+
+
+class _Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor, level: Tensor) -> Tensor:
+        out: Tensor = self.layer(torch.cat([x, level[:, None]], 1))
+        return out

@@ -1,0 +1,114 @@
+"""The continuous bound and its schedules, against autograd and closed forms."""
+
+from math import log, pi
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.diffusion.models.variational_diffusion import (
+    MonotoneCurve,
+    VariationalDiffusion,
+    linear_curve,
+    low_discrepancy_times,
+)
+
+
+class Silent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.share = nn.Parameter(torch.zeros(()))
+
+    def forward(self, z: Tensor, gamma: Tensor) -> Tensor:
+        return self.share * z
+
+
+class Exact(nn.Module):
+    """E[ε | z] for N(0, ¼) data."""
+
+    def forward(self, z: Tensor, gamma: Tensor) -> Tensor:
+        kept, left = torch.sigmoid(-gamma), torch.sigmoid(gamma)
+        return (left.sqrt() / (kept / 4 + left))[:, None] * z
+
+
+def bent() -> MonotoneCurve:
+    torch.manual_seed(0)
+    curve = MonotoneCurve(5).double()
+    for weight in curve.parameters():
+        nn.init.normal_(weight, std=3.0)
+    return curve
+
+
+def test_any_curve_rises_from_0_to_1_and_knows_its_slope() -> None:
+    curve, t = bent(), torch.linspace(0, 1, 101, dtype=torch.float64, requires_grad=True)
+    share, rise = curve(t)
+    (slope,) = torch.autograd.grad(share.sum(), t)
+    torch.testing.assert_close(rise, slope)
+    assert bool((rise > 0).all())
+    torch.testing.assert_close(share[[0, -1]].detach(), torch.tensor([0.0, 1.0], dtype=torch.float64))
+
+
+def test_a_new_curve_is_nearly_straight() -> None:
+    t = torch.linspace(0, 1, 50)
+    share, _ = MonotoneCurve()(t)
+    torch.testing.assert_close(share.detach(), t, atol=0.03, rtol=0)
+
+
+def test_levels_run_between_the_ends() -> None:
+    model = VariationalDiffusion(Silent(), (1,), curve=bent(), low=-3.0, high=5.0).double()
+    gamma, slope = model.level(torch.tensor([0.0, 1.0], dtype=torch.float64))
+    torch.testing.assert_close(gamma.detach(), torch.tensor([-3.0, 5.0], dtype=torch.float64))
+    assert bool((slope > 0).all())
+
+
+@torch.no_grad()
+def test_the_terms_of_a_silent_denoiser() -> None:
+    """½ (γ_1 − γ_0) ‖ε‖², ½ D (1 + log 2π + γ_0), and the divergence of N(α x, σ²) from N(0, 1)."""
+    model = VariationalDiffusion(Silent(), (2,), low=-4.0, high=2.0)
+    x, noise = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 0.0]])
+    terms = model.terms(x, torch.tensor([0.3]), noise)
+    assert float(terms.diffusion) == pytest.approx(0.5 * 6 * 9)
+    assert float(terms.reconstruction) == pytest.approx(1 + log(2 * pi) - 4)
+    z = torch.distributions.Normal(x * torch.tensor(-2.0).sigmoid().sqrt(), torch.tensor(2.0).sigmoid().sqrt())
+    prior = torch.distributions.kl_divergence(z, torch.distributions.Normal(0.0, 1.0)).sum()
+    assert float(terms.prior) == pytest.approx(float(prior))
+    assert float(terms.nats) == pytest.approx(float(terms.diffusion + terms.reconstruction + terms.prior))
+
+
+def test_a_curve_gets_the_gradient_of_the_second_moment_and_nothing_else_does() -> None:
+    curve, denoiser = bent(), Silent()
+    model = VariationalDiffusion(denoiser, (1,), curve=curve, low=-4.0, high=4.0).double()
+    x = torch.randn(64, 1, dtype=torch.float64)
+    torch.manual_seed(1)
+    model.loss(x).backward()
+    torch.manual_seed(1)
+    t, noise = low_discrepancy_times(x), torch.randn_like(x)
+    terms = model.terms(x, t, noise)
+    of_curve = torch.autograd.grad(terms.diffusion.square().mean(), list(curve.parameters()), retain_graph=True)
+    of_rest = torch.autograd.grad(terms.nats.mean(), [denoiser.share, model.ends])
+    for weight, gradient in zip([*curve.parameters(), denoiser.share, model.ends], of_curve + of_rest, strict=True):
+        torch.testing.assert_close(weight.grad, gradient)
+
+
+def test_times_are_uniform_and_evenly_spread() -> None:
+    torch.manual_seed(0)
+    t = low_discrepancy_times(torch.zeros(100, 2))
+    assert float(t.min()) >= 0
+    assert float(t.max()) < 1
+    torch.testing.assert_close(t.sort().values.diff(), torch.full((99,), 0.01), atol=1e-5, rtol=0)
+
+
+def test_samples_of_the_exact_model_follow_the_data() -> None:
+    torch.manual_seed(0)
+    x = VariationalDiffusion(Exact(), (1,), low=-10.0, high=10.0).sample(5_000, steps=200)
+    assert float(x.mean()) == pytest.approx(0, abs=0.03)
+    assert float(x.std()) == pytest.approx(0.5, rel=0.04)
+
+
+def test_impossible_schedules_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be smaller than high .*; got low="):
+        VariationalDiffusion(Silent(), (1,), low=3.0, high=3.0)
+    with pytest.raises(ValueError, match="components must be at least 1; got components=0"):
+        MonotoneCurve(0)
+    with pytest.raises(ValueError, match="steps must be at least 2; got steps=1"):
+        VariationalDiffusion(Silent(), (1,), curve=linear_curve).sample(1, steps=1)

@@ -1,0 +1,70 @@
+"""DDIM backwards: the code of a Gaussian is known, and a point comes back."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.diffusion import (
+    cosine_schedule,
+    ddim_inversion,
+    ddim_inversion_path,
+    ddim_reconstruction,
+    even_grid,
+    linear_schedule,
+)
+from parnassus.diffusion.chain.exact_denoisers import gaussian_denoiser
+
+SCHEDULE = cosine_schedule(500)
+MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
+ORACLE = gaussian_denoiser(SCHEDULE, MEAN, 0.5)
+
+
+def data() -> Tensor:
+    torch.manual_seed(0)
+    return MEAN + 0.5 * torch.randn(200, 2, dtype=torch.float64)
+
+
+def test_the_code_of_gaussian_data_is_their_place_in_standard_deviations() -> None:
+    x0, alpha_bar = data(), SCHEDULE.alpha_bar[-1]
+    truth = alpha_bar.sqrt() * MEAN + (x0 - MEAN) / 0.5 * (alpha_bar * 0.25 + 1 - alpha_bar).sqrt()
+    torch.testing.assert_close(ddim_inversion(ORACLE, SCHEDULE, x0), truth, atol=0.02, rtol=0)
+
+
+def test_the_path_begins_with_the_data_and_has_every_kept_state() -> None:
+    x0, grid = data(), even_grid(500, 20)
+    states = list(ddim_inversion_path(ORACLE, SCHEDULE, x0, grid=grid))
+    assert len(states) == 21
+    assert torch.equal(states[0], x0)
+    assert torch.equal(states[-1], ddim_inversion(ORACLE, SCHEDULE, x0, grid=grid))
+
+
+@pytest.mark.parametrize("corrections", [0, 2])
+def test_steps_asked_lie_on_the_grid_and_calls_are_counted(corrections: int) -> None:
+    asked, grid = [], [2, 100, 499]
+
+    def listening(x: Tensor, t: Tensor) -> Tensor:
+        asked.append(int(t.unique().item()))
+        return ORACLE(x, t)
+
+    ddim_inversion(listening, SCHEDULE, data(), grid=torch.tensor(grid), corrections=corrections)
+    assert set(asked) == (set(grid) if corrections else {2, 100})  # the last level is reached, not asked
+    assert len(asked) == 3 * (1 + corrections)
+
+
+def test_corrections_bring_the_copy_back() -> None:
+    """Slowly where a step nearly ends in pure noise, quickly elsewhere: ε changes there by its own size."""
+    x0, grid, schedule = data(), even_grid(500, 40), linear_schedule(500)
+    oracle = gaussian_denoiser(schedule, MEAN, 0.5)
+    errors = [
+        float((ddim_reconstruction(oracle, schedule, x0, grid=grid, corrections=count) - x0).abs().max())
+        for count in (0, 2, 30)
+    ]
+    assert errors[0] > 10 * errors[1]
+    assert errors[2] < 1e-8
+
+
+def test_wrong_input_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ValueError, match="corrections must be 0 or more; got corrections=-1"):
+        ddim_inversion(ORACLE, SCHEDULE, data(), corrections=-1)
+    with pytest.raises(ValueError, match="grid must increase strictly within 0 … 499; got grid="):
+        ddim_inversion(ORACLE, SCHEDULE, data(), grid=torch.tensor([500]))

@@ -1,0 +1,90 @@
+"""Solvers of second order against exact ways: grids, calls, a Gaussian whose flow is known."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.diffusion import Schedule, clip_x0, cosine_schedule, ddim, dpm, dpm_path, even_grid, heun, heun_path
+from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser, gaussian_denoiser
+from parnassus.diffusion.chain.forward_process import diffuse
+from parnassus.diffusion.chain.predictions import x0_from_noise
+from parnassus.diffusion.chain.schedules import linear_schedule
+
+MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
+PATHS = [heun_path, dpm_path]
+SOLVERS = [heun, dpm]
+
+
+def noise(count: int) -> Tensor:
+    torch.manual_seed(0)
+    return torch.randn(count, 2, dtype=torch.float64)
+
+
+def exact_end(schedule: Schedule, start: Tensor, std: float) -> Tensor:
+    """Where the flow of N(mean, s²) leads: the place in standard deviations is kept."""
+    alpha_bar = schedule.alpha_bar[-1]
+    spread = (alpha_bar * std**2 + 1 - alpha_bar).sqrt()
+    return MEAN + std * (start - alpha_bar.sqrt() * MEAN) / spread
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("schedule", [linear_schedule(1_000), cosine_schedule(1_000)], ids=["linear", "cosine"])
+def test_a_gaussian_is_carried_where_its_flow_leads(solver: Callable[..., Tensor], schedule: Schedule) -> None:
+    oracle, start = gaussian_denoiser(schedule, MEAN, 0.5), noise(100)
+    ends = [solver(oracle, schedule, start, grid=even_grid(1_000, count)) for count in (25, 1_000)]
+    truth = exact_end(schedule, start, 0.5)
+    torch.testing.assert_close(ends[1], truth, atol=2e-3, rtol=0)
+    plain = (ddim(oracle, schedule, start, grid=even_grid(1_000, 25)) - truth).norm()
+    assert float((ends[0] - truth).norm() / plain) < 0.7
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("grid", [[999], [0, 999], [3, 4, 500], list(range(0, 1_000, 7))])
+def test_states_lie_on_their_own_grid(path: Callable[..., object], grid: list[int]) -> None:
+    """With a point mass the state at kept step s is √ᾱ_s x_0 + √(1 − ᾱ_s) ε with one and the same ε."""
+    schedule = linear_schedule(1_000)
+    oracle, asked, inside = gaussian_denoiser(schedule, MEAN, 0.0), [], noise(5)
+
+    def listening(x: Tensor, t: Tensor) -> Tensor:
+        asked.append(int(t.unique().item()))
+        return oracle(x, t)
+
+    start = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), grid[-1]), inside)
+    states = list(path(listening, schedule, start, grid=torch.tensor(grid)))  # type: ignore[call-overload]
+    assert set(asked) == set(grid)
+    assert asked == sorted(asked, reverse=True)
+    assert len(asked) == (len(grid) if path is dpm_path else 2 * len(grid) - 1)
+    assert len(states) == len(grid) + 1
+    for step, state in zip(grid[::-1], states[:-1], strict=True):
+        expected = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), step), inside)
+        torch.testing.assert_close(state, expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(states[-1], MEAN.expand(5, 2), atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_clipped_denoiser_keeps_samples_in_range(solver: Callable[..., Tensor]) -> None:
+    """Modes at ±1.5 are out of reach when guesses are kept within [−1, 1]: samples end at the border, not beyond."""
+    schedule = cosine_schedule(200)
+    oracle = MixtureDenoiser(schedule, torch.tensor([[-1.5, 0.0], [1.5, 0.0]]).double(), torch.full((2,), 0.1).double())
+    x = solver(clip_x0(oracle, schedule), schedule, noise(100), grid=even_grid(200, 10))
+    assert float(x.abs().max()) <= 1 + 1e-9
+    torch.testing.assert_close(x[:, 0].abs(), torch.ones(100).double(), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_step_is_the_guess_of_the_clean_data(solver: Callable[..., Tensor]) -> None:
+    schedule, start, t = cosine_schedule(100), noise(10), torch.full((10,), 99)
+    oracle = gaussian_denoiser(schedule, MEAN, 0.5)
+    guess = x0_from_noise(schedule, start, t, oracle(start, t))
+    torch.testing.assert_close(solver(oracle, schedule, start, grid=torch.tensor([99])), guess)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_wrong_grids_are_refused_in_a_sentence(solver: Callable[..., Tensor]) -> None:
+    schedule = linear_schedule(10)
+    oracle = gaussian_denoiser(schedule, MEAN, 0.5)
+    for grid in ([3, 2], [0, 10], [-1, 4]):
+        with pytest.raises(ValueError, match="grid must increase strictly within 0 … 9; got grid="):
+            solver(oracle, schedule, noise(1), grid=torch.tensor(grid))

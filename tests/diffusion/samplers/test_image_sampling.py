@@ -1,0 +1,47 @@
+"""`parnassus sample` of a diffusion model: paths, and errors for settings that do not fit."""
+
+import pytest
+import torch
+
+from parnassus.diffusion import DDPM, UNet, cosine_schedule
+from parnassus.diffusion.figures import ImageSample as Sample
+
+SHAPE = (1, 8, 8)
+
+
+def model(classes: int) -> DDPM:
+    torch.manual_seed(0)
+    network = UNet(SHAPE, 8, multipliers=(1,), blocks=1, attention=(), classes=classes)
+    return DDPM(network, SHAPE, schedule=cosine_schedule(10), classes=classes)
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+@torch.no_grad()
+def test_a_path_ends_in_the_images_that_are_drawn(classes: int) -> None:
+    how, drawn_by = Sample(num_samples=5, steps=4), model(classes)
+    torch.manual_seed(1)
+    states = list(how.path(drawn_by))
+    torch.manual_seed(1)
+    drawn = how(drawn_by)
+    assert len(states) == 5  # the noise and four steps
+    assert drawn.shape == (5, *SHAPE)
+    torch.testing.assert_close(drawn, states[-1])
+    assert 0 <= float(drawn.min()) <= float(drawn.max()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("how", "classes", "sentence"),
+    [
+        (Sample(label=3), 3, "label must lie between 0 and 2; got label=3"),
+        (Sample(label=-1), 3, "got label=-1"),
+        (Sample(label=0), 0, "omitted for a model without classes; got label=0"),
+        (Sample(guidance_scale=-1.0), 3, "guidance_scale must be finite and ≥ 0; got guidance_scale=-1.0"),
+        (Sample(guidance_scale=float("nan")), 3, "guidance_scale must be finite"),
+        (Sample(steps=0), 3, "steps must lie between 1 and the 10 steps"),
+        (Sample(steps=11), 3, "steps must lie between 1 and the 10 steps"),
+        (Sample(num_samples=0), 3, "num_samples must be at least 1"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(how: Sample, classes: int, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        how(model(classes))

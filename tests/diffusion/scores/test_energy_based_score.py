@@ -1,0 +1,48 @@
+"""A score from an energy: its value, its gradients, and what is no energy."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.diffusion.networks.score_networks import mlp_energy
+from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
+from parnassus.diffusion.scores.score_matching import implicit_score_matching
+
+
+class Bowl(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.precision = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.precision * x.flatten(1).square().sum(1) / 2
+
+
+def test_a_bowl_pulls_to_its_middle() -> None:
+    x = torch.randn(4, 2, 2)
+    score = EnergyBasedScore(Bowl())
+    torch.testing.assert_close(score(x), -3 * x)
+    torch.testing.assert_close(score.unnormalised_log_prob(x), -1.5 * x.flatten(1).square().sum(1))
+
+
+def test_score_matching_trains_it() -> None:
+    """The implicit loss a·D·(−1) + ½a²‖x‖² has slope −D + a‖x‖² in the precision a."""
+    x = torch.tensor([[1.0, 2.0]])
+    score = EnergyBasedScore(Bowl())
+    implicit_score_matching(score, x).sum().backward()
+    gradient = next(score.parameters()).grad
+    torch.testing.assert_close(gradient, torch.tensor(-2 + 3 * 5.0))
+
+
+def test_without_gradients_it_still_has_a_slope_and_keeps_no_graph() -> None:
+    score = EnergyBasedScore(mlp_energy(2, 8))
+    x = torch.randn(5, 2)
+    with torch.no_grad():
+        slope = score(x)
+    assert not slope.requires_grad
+    torch.testing.assert_close(slope, score(x).detach())
+
+
+def test_an_energy_is_one_number() -> None:
+    with pytest.raises(ValueError, match="one value per example; got shape"):
+        EnergyBasedScore(nn.Linear(2, 2))(torch.zeros(3, 2))

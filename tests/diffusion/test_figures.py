@@ -1,0 +1,40 @@
+"""Figures of diffusion models: chains of images with arrows, grids of samples."""
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.text import Annotation
+
+from parnassus.diffusion.figures import plot_image_chain, plot_nearest, plot_samples
+
+
+def test_every_image_has_its_name_and_neighbours_two_arrows() -> None:
+    figure = plot_image_chain(torch.rand(4, 1, 5, 5), names=["a", "b", "c", "d"], forward="there", backward="back")
+    (ax,) = figure.axes
+    arrows = [text for text in ax.texts if isinstance(text, Annotation)]
+    words = [text.get_text() for text in ax.texts if not isinstance(text, Annotation)]
+    assert len(ax.child_axes) == 4
+    assert sorted(words) == ["a", "b", "back", "c", "d", "there"]
+    travels = [arrow.xy[0] - arrow.get_position()[0] for arrow in arrows]
+    assert sum(travel > 0 for travel in travels) == sum(travel < 0 for travel in travels) == 3
+
+
+def test_a_chain_needs_two_images_and_a_name_for_each() -> None:
+    with pytest.raises(ValueError, match="images must have shape"):
+        plot_image_chain(torch.rand(1, 1, 5, 5), names=["a"], forward="", backward="")
+    with pytest.raises(ValueError, match="and 1 names"):
+        plot_image_chain(torch.rand(2, 1, 5, 5), names=["a"], forward="", backward="")
+
+
+def test_samples_have_a_titled_column_for_each_class_and_ten_columns_without() -> None:
+    by_class, without = (plot_samples(torch.zeros(30, 1, 4, 4), classes) for classes in (("a", "b", "c"), ()))
+    assert [label.get_text() for label in by_class.axes[0].get_xticklabels()] == ["a", "b", "c"]
+    shapes = [np.asarray(figure.axes[0].images[0].get_array()).shape[:2] for figure in (by_class, without)]
+    assert shapes == [(40, 15), (15, 50)]  # images of 4 × 4 with gaps of 1: 8 rows of 3, 3 rows of 10
+
+
+def test_nearest_images_are_below_the_samples() -> None:
+    training = torch.stack([torch.full((1, 2, 2), value) for value in (-1.0, 0.0, 1.0)])
+    figure = plot_nearest(training[[2, 0]] * 0.9, training)
+    shown = np.asarray(figure.axes[0].images[0].get_array())[..., 0]
+    assert [shown[row, column] for row in (0, 3) for column in (0, 3)] == pytest.approx([0.95, 0.05, 1.0, 0.0])

@@ -1,0 +1,61 @@
+"""MADE: the masks and the dependencies of the outputs, by the Jacobian."""
+
+import pytest
+import torch
+from torch.func import jacrev
+
+from parnassus.flows import MADE, MaskedDense, autoregressive_masks, unit_degrees
+from parnassus.layers import tanh
+
+
+@pytest.mark.parametrize("features", [1, 2, 5, 9])
+@pytest.mark.parametrize("hidden", [(), (7,), (16, 3, 11)])
+def test_no_output_sees_its_own_input_or_a_later_one(features: int, hidden: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    network = MADE(features, 3, hidden_sizes=hidden, activation=tanh).double()
+    z = torch.randn(features, dtype=torch.float64)
+    jacobian = jacrev(lambda point: network(point[None])[0])(z)  # features, outputs, features
+    assert jacobian.shape == (features, 3, features)
+    seen = jacobian.abs().sum(1)
+    assert not seen.triu().any()
+
+
+@pytest.mark.parametrize("features", [2, 6])
+def test_every_earlier_input_is_seen(features: int) -> None:
+    """A mask of zeros would be autoregressive too."""
+    torch.manual_seed(0)
+    network = MADE(features, 1, hidden_sizes=(32, 32), activation=tanh).double()
+    jacobian = jacrev(lambda point: network(point[None])[0, :, 0])(torch.randn(features, dtype=torch.float64))
+    below = torch.tril(torch.ones(features, features), -1).bool()
+    assert (jacobian[below] != 0).all()
+
+
+def test_masks_by_hand() -> None:
+    """D = 3, hidden degrees 1, 2, 1, 2: output 1 depends on nothing, output 2 on degree 1, output 3 on all."""
+    assert [rank.tolist() for rank in unit_degrees(3, (4,))] == [[1, 2, 3], [1, 2, 1, 2]]
+    first, last = autoregressive_masks(3, (4,), 1)
+    assert first.int().tolist() == [[1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 0, 0]]
+    assert last.int().tolist() == [[0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]]
+
+
+def test_the_product_of_the_masks_counts_the_paths() -> None:
+    first, second, last = (mask.long() for mask in autoregressive_masks(5, (8, 8), 1))
+    paths = first @ second @ last
+    assert not paths.tril().any()
+    assert (paths[torch.triu(torch.ones(5, 5), 1).bool()] > 0).all()
+
+
+def test_a_masked_weight_takes_no_gradient() -> None:
+    layer = MaskedDense(torch.tensor([[True, False], [True, True]]))
+    layer(torch.randn(4, 2)).sum().backward()
+    assert layer.weight.grad is not None
+    assert float(layer.weight.grad[0, 1]) == 0
+
+
+def test_invalid_arguments_raise_an_error() -> None:
+    with pytest.raises(ValueError, match=r"at least 1; got features=0, hidden_sizes=\(64, 64\)"):
+        MADE(0, 2)
+    with pytest.raises(ValueError, match=r"got features=3, hidden_sizes=\(4, 0\)"):
+        MADE(3, 2, hidden_sizes=(4, 0))
+    with pytest.raises(ValueError, match="at least 1; got outputs=0"):
+        MADE(3, 0)

@@ -1,0 +1,126 @@
+"""Synthesizers and the splines below them: inverses, slopes and what rounding may not do."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+
+from parnassus.flows import AffineSynthesizer, SplineSynthesizer, Synthesizer, inverse_autoregressive_flow
+
+BOTH = [AffineSynthesizer(), AffineSynthesizer(bound=2.0), SplineSynthesizer(), SplineSynthesizer(bins=3, bound=1.5)]
+
+
+def sample_inputs(tau: Synthesizer, count: int, *, spread: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Numbers inside and outside the square, each with its own h."""
+    torch.manual_seed(0)
+    z = torch.linspace(-7, 7, count, dtype=torch.float64)
+    return z, spread * torch.randn(count, tau.size, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("tau", BOTH)
+def test_the_inverse_undoes_it_and_the_slope_is_that_of_autograd(tau: Synthesizer) -> None:
+    z, h = sample_inputs(tau, 301)
+    x, log_derivative = tau(z, h)
+    back, log_derivative_back = tau.inverse(x, h)
+    torch.testing.assert_close(back, z, atol=1e-10, rtol=0)
+    torch.testing.assert_close(log_derivative_back, -log_derivative, atol=1e-8, rtol=0)
+    slope = vmap(grad(lambda number, own: tau(number[None], own[None])[0][0]))(z, h)
+    torch.testing.assert_close(slope.log(), log_derivative, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("tau", BOTH)
+def test_it_increases_whatever_steers_it(tau: Synthesizer) -> None:
+    z, h = sample_inputs(tau, 2_001, spread=5.0)
+    x, _ = tau(z, h[:1].expand(len(z), -1))
+    assert float(x.diff().min()) > 0
+
+
+@pytest.mark.parametrize("tau", BOTH)
+def test_silence_is_the_identity(tau: Synthesizer) -> None:
+    z, h = sample_inputs(tau, 101, spread=0.0)
+    x, log_derivative = tau(z, h)
+    torch.testing.assert_close(x, z, atol=1e-12, rtol=0)
+    torch.testing.assert_close(log_derivative, torch.zeros_like(z), atol=1e-12, rtol=0)
+
+
+def test_a_bound_keeps_far_points_from_overflowing() -> None:
+    """Layer after layer e to the power of something large is no number at all."""
+    torch.manual_seed(4)
+    far = torch.full((1, 2), 60.0)
+    for bound, finite in ((None, False), (2.0, True)):
+        chain = inverse_autoregressive_flow(2, AffineSynthesizer(bound), num_layers=8)
+        for parameter in chain.parameters():
+            nn.init.normal_(parameter, std=0.3, generator=torch.Generator().manual_seed(0))
+        assert bool(torch.isfinite(chain(far)[0]).all()) == finite
+
+
+def test_a_spline_goes_through_its_knots_with_their_slopes() -> None:
+    tau = SplineSynthesizer(bins=5, bound=2.0)
+    torch.manual_seed(1)
+    h = torch.randn(1, tau.size, dtype=torch.float64)
+    knots = tau.knots(h)
+    x, log_derivative = tau(knots.x[0], h.expand(6, -1))
+    torch.testing.assert_close(x, knots.y[0])
+    torch.testing.assert_close(log_derivative.exp(), knots.derivative[0])
+    torch.testing.assert_close(knots.x[0, [0, -1]], torch.tensor([-2.0, 2.0], dtype=torch.float64))
+    torch.testing.assert_close(knots.derivative[0, [0, -1]], torch.ones(2, dtype=torch.float64))
+
+
+def test_a_spline_has_no_jump_in_its_slope() -> None:
+    """Where two pieces meet, and where the curve leaves its square."""
+    tau = SplineSynthesizer(bins=6, bound=3.0)
+    torch.manual_seed(2)
+    h = torch.randn(1, tau.size, dtype=torch.float64)
+    borders = tau.knots(h).x[0]
+    step = 1e-7
+    left, right = (tau(borders + side * step, h.expand(7, -1))[1] for side in (-1, 1))
+    torch.testing.assert_close(left, right, atol=1e-4, rtol=0)
+
+
+def test_single_precision_finds_the_root_where_bins_are_thin() -> None:
+    """Rounding makes some discriminants negative here, and known implementations stop there."""
+    tau = SplineSynthesizer(bins=16, bound=4.0)
+    torch.manual_seed(3)
+    z, h = 8 * torch.rand(100_000) - 4, 6 * torch.randn(100_000, tau.size)
+    x = tau(z, h)[0].requires_grad_()
+    h.requires_grad_()
+    back, log_derivative = tau.inverse(x, h)
+    torch.testing.assert_close(tau(back, h)[0], x, atol=2e-3, rtol=0)  # slopes reach thousands
+    (back.sum() + log_derivative.sum()).backward()
+    assert x.grad is not None
+    assert h.grad is not None
+    assert torch.isfinite(x.grad).all()
+    assert torch.isfinite(h.grad).all()
+
+
+def test_no_gradient_is_lost_beyond_the_square() -> None:
+    """Both branches of a `where` are differentiated: the one not taken must not be NaN."""
+    tau = SplineSynthesizer(bins=4, bound=1.0)
+    z = torch.tensor([-1e6, -1.0, 0.0, 1.0, 1e6], requires_grad=True)
+    h = torch.randn(5, tau.size, requires_grad=True)
+    for image, log_derivative in (tau(z, h), tau.inverse(z, h)):
+        (image.sum() + log_derivative.sum()).backward()
+    assert z.grad is not None
+    assert h.grad is not None
+    assert torch.isfinite(z.grad).all()
+    assert torch.isfinite(h.grad).all()
+    assert float(z.grad[0]) == 2.0  # slope 1 in both directions
+
+
+@pytest.mark.parametrize(
+    ("bins", "bound", "min_fraction", "rule"),
+    [
+        (0, 1.0, 1e-3, "at least 1 and bound positive; got bins=0"),
+        (4, 0.0, 1e-3, "bound positive; got bins=4, bound=0.0"),
+        (4, 1.0, 0.25, "between 0 and 1/bins = 1/4; got min_fraction=0.25"),
+        (4, 1.0, 0.0, "between 0 and 1/bins = 1/4; got min_fraction=0.0"),
+    ],
+)
+def test_invalid_arguments_raise_an_error(bins: int, bound: float, min_fraction: float, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        SplineSynthesizer(bins, bound, min_fraction)
+
+
+def test_a_bound_must_be_positive() -> None:
+    with pytest.raises(ValueError, match=r"must be positive; got bound=0\.0"):
+        AffineSynthesizer(bound=0.0)

@@ -1,0 +1,53 @@
+"""Gates, shifts and convolutions by hand; dependence on all earlier pixels."""
+
+import pytest
+import torch
+
+from parnassus.flows import gated_pixelcnn
+from parnassus.flows.pixels.gated_pixelcnn import HorizontalConv2d, VerticalConv2d, gated_activation, shift_down
+
+
+def test_a_gate_lets_half_the_channels_through_the_other_half() -> None:
+    x = torch.tensor([0.5, -1.0, 0.0, 100.0]).reshape(1, 4, 1, 1)
+    torch.testing.assert_close(
+        gated_activation(x).flatten(), torch.tensor([0.5, -1.0]).tanh() * torch.tensor([0.5, 1.0])
+    )
+
+
+def test_rows_are_lowered_by_one() -> None:
+    x = torch.arange(6.0).reshape(1, 1, 3, 2)
+    assert shift_down(x).flatten().tolist() == [0, 0, 0, 1, 2, 3]
+
+
+def test_the_two_convolutions_sum_over_what_they_name() -> None:
+    x = torch.arange(1.0, 13.0).reshape(1, 1, 3, 4)
+    above, left, before = (
+        VerticalConv2d(1, 1, 3),
+        HorizontalConv2d(1, 1, 1, include_centre=True),
+        HorizontalConv2d(1, 1, 2, include_centre=False),
+    )
+    for layer in (above, left, before):
+        torch.nn.init.ones_(layer.convolution.weight)
+        assert layer.convolution.bias is not None
+        torch.nn.init.zeros_(layer.convolution.bias)
+    assert above(x)[0, 0, 1, 2] == 2 + 3 + 4 + 6 + 7 + 8
+    assert above(x)[0, 0, 0, 0] == 1 + 2
+    assert left(x)[0, 0, 1].tolist() == [5, 11, 13, 15]
+    assert before(x)[0, 0, 1].tolist() == [0, 5, 11, 13]
+
+
+@pytest.mark.parametrize("pixel", range(12))
+def test_changing_a_pixel_changes_all_later_laws_and_no_other(pixel: int) -> None:
+    torch.manual_seed(0)
+    model = gated_pixelcnn((3, 4), levels=4, channels=8, num_layers=6, kernel_size=3).double()
+    x = torch.randint(4, (1, 3, 4))
+    other = x.clone()
+    other.view(-1)[pixel] = (other.view(-1)[pixel] + 2) % 4
+    with torch.no_grad():
+        changed = (model(x) != model(other)).any(1).flatten().nonzero()[:, 0].tolist()
+    assert changed == list(range(pixel + 1, 12))
+
+
+def test_an_even_kernel_size_raises_an_error() -> None:
+    with pytest.raises(ValueError, match="must be odd; got kernel_size=4"):
+        gated_pixelcnn((3, 3), kernel_size=4)

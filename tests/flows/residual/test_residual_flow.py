@@ -1,0 +1,142 @@
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import jacrev, vmap
+
+from parnassus.flows import Flow, GaussianBase, InverseTransform, Invertible
+from parnassus.flows.residual.jacobian_traces import rademacher_directions, unit_directions
+from parnassus.flows.residual.lipschitz_networks import constrain_lipschitz, contractive_mlp, lipschitz_swish
+from parnassus.flows.residual.residual_flow import (
+    InvertibleResidual,
+    PowerSeriesLogDet,
+    RussianRouletteLogDet,
+    exact_log_det,
+    residual_flow,
+)
+
+
+def step(lipschitz: float = 0.9, *, features: int = 3) -> InvertibleResidual:
+    torch.manual_seed(0)
+    network = contractive_mlp((features, 16, 16, features), lipschitz=lipschitz)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.dim() == 2:
+                nn.init.orthogonal_(parameter, gain=2.0)  # as far as the bound allows
+    return InvertibleResidual(network).double()
+
+
+def test_the_log_determinant_is_that_of_autograd() -> None:
+    model, z = step(), torch.randn(6, 3, dtype=torch.float64)
+    assert isinstance(model, Invertible)
+    jacobian = vmap(jacrev(lambda row: model.branch(row) + row))(z)
+    truth = torch.linalg.slogdet(jacobian).logabsdet
+    torch.testing.assert_close(model(z)[1], truth, rtol=0, atol=1e-12)
+    assert float(truth.detach().abs().max()) > 0.05
+
+
+def test_the_inverse_undoes_the_map_and_its_volume() -> None:
+    model, z = step(), torch.randn(20, 3, dtype=torch.float64)
+    x, log_det = model(z)
+    back, log_det_back = model.inverse(x)
+    torch.testing.assert_close(back, z, rtol=0, atol=1e-10)
+    torch.testing.assert_close(log_det_back, -log_det, rtol=0, atol=1e-10)
+    single, x32 = step().float(), x.float()
+    torch.testing.assert_close(single(single.inverse(x32)[0])[0], x32, rtol=0, atol=1e-5)
+
+
+def test_gradients_pass_through_the_fixed_point() -> None:
+    """Against finite differences, by x and by a weight of the branch, at slopes of any size."""
+    model, x = step(), torch.randn(2, 3, dtype=torch.float64)
+    weight = next(model.parameters())
+    direction, bump = torch.randn_like(weight), 1e-6
+
+    def value(shift: float, place: Tensor) -> Tensor:
+        with torch.no_grad():
+            weight.add_(shift * direction)
+            z, log_det = model.inverse(place)
+            weight.sub_(shift * direction)
+        return z.sin().sum() + log_det.sum()
+
+    free = x.clone().requires_grad_()
+    z, log_det = model.inverse(free)
+    (1e-9 * (z.sin().sum() + log_det.sum())).backward()
+    assert free.grad is not None
+    assert weight.grad is not None
+    by_x = (value(0.0, x + bump * x) - value(0.0, x - bump * x)) / (2 * bump)
+    torch.testing.assert_close(1e9 * (free.grad * x).sum(), by_x, rtol=1e-6, atol=0)
+    by_weight = (value(bump, x) - value(-bump, x)) / (2 * bump)
+    torch.testing.assert_close(1e9 * (weight.grad * direction).sum(), by_weight, rtol=1e-6, atol=0)
+
+
+@torch.no_grad()
+def test_the_series_ends_at_the_determinant_within_its_bound() -> None:
+    model, z = step(0.7), torch.randn(10, 3, dtype=torch.float64)
+    _, truth = exact_log_det(model.branch, z)
+    for terms in (1, 3, 10, 60):
+        _, found = PowerSeriesLogDet(terms, directions=unit_directions)(model.branch, z)
+        bound = 3 * 0.7 ** (terms + 1) / ((terms + 1) * 0.3)
+        assert float((found - truth).abs().max()) <= bound + 1e-12
+
+
+def test_roulette_is_right_on_average_and_a_short_series_is_not() -> None:
+    torch.manual_seed(0)
+    mix = torch.linalg.qr(torch.randn(3, 3, dtype=torch.float64)).Q
+
+    def branch(z: Tensor) -> Tensor:
+        bent: Tensor = 0.7 * z.sin() @ mix
+        return bent
+
+    z = (0.3 * torch.randn(1, 3, dtype=torch.float64)).expand(20_000, 3)
+    with torch.no_grad():
+        _, truth = exact_log_det(branch, z[:1])
+        for directions in (unit_directions, rademacher_directions, partial(rademacher_directions, count=2)):
+            _, found = RussianRouletteLogDet(0.4, min_terms=1, directions=directions)(branch, z)
+            assert float((found.mean() - truth).abs()) < 4 * float(found.std() / len(z) ** 0.5)
+        _, short = PowerSeriesLogDet(2)(branch, z)
+        assert float((short.mean() - truth).abs()) > 20 * float(short.std() / len(z) ** 0.5)
+
+
+def test_the_density_integrates_to_one_and_learns() -> None:
+    torch.manual_seed(0)
+    branches = (contractive_mlp((2, 16, 2), first_layer_gain=3.0) for _ in range(2))
+    flow = Flow(InverseTransform(residual_flow(branches)), GaussianBase((2,)))
+    axis = torch.linspace(-7, 7, 201)
+    grid = torch.cartesian_prod(axis, axis)
+    with torch.no_grad():
+        total = flow.log_prob(grid).exp().sum() * (axis[1] - axis[0]) ** 2
+    torch.testing.assert_close(total, torch.tensor(1.0), rtol=0, atol=1e-4)
+    flow.loss(torch.randn(20, 2)).backward()
+    assert all(parameter.grad is not None for parameter in flow.parameters())
+    x, log_prob = flow.sample_with_log_prob(30)
+    torch.testing.assert_close(log_prob, flow.log_prob(x), rtol=0, atol=1e-4)
+
+
+def test_images_pass_through_a_convolutional_branch() -> None:
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(1, 4, 3, padding=1), Swish(), nn.Conv2d(4, 1, 3, padding=1)]
+    model = InvertibleResidual(constrain_lipschitz(nn.Sequential(*layers), 0.9)).double()
+    z = torch.randn(5, 1, 4, 4, dtype=torch.float64)
+    x, log_det = model(z)
+    torch.testing.assert_close(model.inverse(x)[0], z, rtol=0, atol=1e-10)
+    _, series = PowerSeriesLogDet(200, directions=unit_directions)(model.branch, z)
+    torch.testing.assert_close(series, log_det, rtol=0, atol=1e-8)
+
+
+class Swish(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return lipschitz_swish(x)
+
+
+def test_invalid_arguments_raise_an_error() -> None:
+    with pytest.raises(ValueError, match="at least 1; got terms=0"):
+        PowerSeriesLogDet(0)
+    with pytest.raises(ValueError, match=r"inside \(0, 1\) and min_terms be at least 1; got stop_probability=1"):
+        RussianRouletteLogDet(1.0)
+    with pytest.raises(ValueError, match="at least 1; got max_iterations=0"):
+        InvertibleResidual(nn.Identity(), max_iterations=0)
+    with pytest.raises(ValueError, match="must be a contraction"):
+        InvertibleResidual(nn.Linear(2, 2, bias=False).requires_grad_(requires_grad=False), max_iterations=3).inverse(
+            torch.ones(2, 2)
+        )

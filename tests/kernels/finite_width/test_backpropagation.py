@@ -1,0 +1,87 @@
+"""Forward and backward signals against autograd."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.kernels import (
+    Erf,
+    ReLU,
+    fully_connected,
+    layer_weights,
+    layerwise_ntk,
+    network_outputs,
+    propagate_signals,
+    random_weights,
+    train_networks,
+)
+
+DOUBLE = torch.float64
+
+
+def points(count: int = 5, dim: int = 3) -> Tensor:
+    return torch.randn(count, dim, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_gradients_are_those_of_autograd(depth: int) -> None:
+    torch.manual_seed(0)
+    module, x = fully_connected(depth, Erf()).module((3,), 6).double(), points()
+    kept = propagate_signals(layer_weights(module), x, Erf())
+    torch.testing.assert_close(network_outputs(layer_weights(module), x, Erf()), module(x)[:, 0])
+    for row in range(len(x)):
+        exact = torch.autograd.grad(module(x)[row, 0], list(module.parameters()))
+        for ours, own in zip(kept.weight_gradients(), exact, strict=True):
+            torch.testing.assert_close(ours[row], own)
+
+
+def test_draws_are_independent_networks() -> None:
+    many = random_weights((3, 4, 5, 1), draws=(6,), generator=torch.Generator().manual_seed(0))
+    x, y = points(), points(2)
+    together = layerwise_ntk(propagate_signals(many, x, ReLU()), propagate_signals(many, y, ReLU()))
+    alone = [weight[4] for weight in many]
+    torch.testing.assert_close(
+        together[4], layerwise_ntk(propagate_signals(alone, x, ReLU()), propagate_signals(alone, y, ReLU()))
+    )
+    assert together.shape == (6, 5, 2)
+
+
+def test_training_many_is_training_each_with_torch() -> None:
+    torch.manual_seed(0)
+    x, y = points(), torch.tensor([1.0, -1.0, 0.5, 0.0, 2.0], dtype=DOUBLE)
+    module = fully_connected(2, Erf()).module((3,), 4).double()
+    start = [weight.clone()[None] for weight in layer_weights(module)]
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
+    for _ in range(7):
+        optimizer.zero_grad()
+        ((module(x)[:, 0] - y).square().sum() / 2).backward()
+        optimizer.step()
+    moved = train_networks(start, x, y, Erf(), learning_rate=0.05, steps=7)
+    for ours, own in zip(moved, layer_weights(module), strict=True):
+        torch.testing.assert_close(ours[0], own)
+
+
+def test_every_draw_may_have_its_own_labels() -> None:
+    x, labels = points(), torch.randn(2, 5, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
+    both = random_weights((3, 4, 1), draws=(2,), generator=torch.Generator().manual_seed(0))
+    together = train_networks(both, x, labels, Erf(), learning_rate=0.05, steps=5)
+    for draw in range(2):
+        alone = train_networks([weight[draw] for weight in both], x, labels[draw], Erf(), learning_rate=0.05, steps=5)
+        for ours, own in zip(together, alone, strict=True):
+            torch.testing.assert_close(ours[draw], own)
+
+
+def test_invalid_arguments_raise() -> None:
+    weights = random_weights((3, 4, 1))
+    with pytest.raises(ValueError, match="must map 2 features to one output"):
+        propagate_signals(weights, torch.zeros(1, 2, dtype=DOUBLE), ReLU())
+    with pytest.raises(ValueError, match="must map 3 features to one output"):
+        propagate_signals(weights[:1], torch.zeros(1, 3, dtype=DOUBLE), ReLU())
+    with pytest.raises(ValueError, match=r"positive integers; got sizes=\[3, 0, 1\]"):
+        random_weights((3, 0, 1))
+    with pytest.raises(ValueError, match="must have dense layers without biases"):
+        layer_weights(fully_connected(1, ReLU(), bias=0.1).module((3,), 4))
+    with pytest.raises(ValueError, match="need learning_rate > 0 and steps ≥ 0"):
+        train_networks(
+            weights, torch.zeros(1, 3, dtype=DOUBLE), torch.zeros(1, dtype=DOUBLE), ReLU(), learning_rate=0.0, steps=1
+        )

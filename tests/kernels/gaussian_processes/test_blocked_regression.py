@@ -1,0 +1,67 @@
+"""Regression in blocks equals GP regression with the estimated amplitude."""
+
+import pytest
+import torch
+
+from parnassus.kernels import (
+    NTK,
+    RBF,
+    BlockedRegression,
+    ConjugateGradients,
+    GPRegression,
+    ReLU,
+    Scaled,
+    fully_connected,
+)
+
+X = torch.rand(60, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+T = torch.randn(60, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+NEW = torch.rand(25, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize("memory", [None, 0])
+def test_predictions_match_gp_regression(memory: int | None) -> None:
+    kernel = RBF(0.6)
+    fit = BlockedRegression.fit(kernel, X, T, ratio=0.05, block=16, memory=memory)
+    assert isinstance(fit.solver, ConjugateGradients) == (memory == 0)
+    exact = GPRegression.fit(Scaled(kernel, fit.amplitude), X, T, noise=0.05 * fit.amplitude)
+    for found, wanted in zip(fit.predict(NEW), exact.predict(NEW), strict=True):
+        torch.testing.assert_close(found, wanted.detach(), rtol=1e-6, atol=1e-8)
+
+
+def test_its_amplitude_has_the_largest_likelihood() -> None:
+    fit = BlockedRegression.fit(RBF(0.6), X, T, ratio=0.05)
+
+    def likelihood(amplitude: float) -> float:
+        return float(
+            GPRegression.fit(Scaled(RBF(0.6), amplitude), X, T, noise=0.05 * amplitude)
+            .log_marginal_likelihood()
+            .detach()
+        )
+
+    best = likelihood(fit.amplitude)
+    assert best > max(likelihood(factor * fit.amplitude) for factor in (0.95, 1.05))
+
+
+def test_the_mean_of_wide_networks_goes_through_targets_without_noise() -> None:
+    fit = BlockedRegression.fit(NTK(fully_connected(2, ReLU(), bias=0.1)), X, T, ratio=0.0)
+    prediction = fit.predict(X)
+    torch.testing.assert_close(prediction.mean, T, rtol=0, atol=1e-6)
+    assert float(prediction.variance.max()) < 1e-6 * fit.amplitude
+
+
+def test_the_error_of_single_precision_counts_the_rounding_of_the_kernel() -> None:
+    fit = BlockedRegression.fit(RBF(0.6), X.float(), T.float(), ratio=1e-2)
+    exact = RBF(0.6)(X.float().double()).detach() + 1e-2 * torch.eye(60).double()
+    missing = (T.float().double() - exact @ fit.solution.weights.double()).norm(dim=0) / T.float().double().norm(dim=0)
+    assert fit.solution.residual == pytest.approx(float(missing.max()), rel=1e-6)
+    assert fit.solution.residual > 10 * BlockedRegression.fit(RBF(0.6), X, T, ratio=1e-2).solution.residual
+
+
+def test_invalid_input_raises() -> None:
+    with pytest.raises(ValueError, match="got 60 points, 3 targets"):
+        BlockedRegression.fit(RBF(), X, T[:3], ratio=0.1)
+    with pytest.raises(ValueError, match="must be finite"):
+        BlockedRegression.fit(RBF(), X * float("nan"), T, ratio=0.1)
+    with pytest.raises(ValueError, match="same features"):
+        BlockedRegression.fit(RBF(), X, T, ratio=0.1).predict(NEW[:, :2])

@@ -1,0 +1,134 @@
+"""Regression against direct conditioning, other libraries, refits and closed forms."""
+
+import pytest
+import torch
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as reference
+from torch import Tensor
+from torch.distributions import MultivariateNormal
+
+from parnassus.kernels import RBF, GPRegression, Linear, OrnsteinUhlenbeck, Scaled
+from parnassus.probability import Gaussian, condition
+
+NOISE = 0.2
+
+
+def world(count: int = 12, dim: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(count, dim, dtype=torch.float64, generator=source)
+    new = torch.randn(5, dim, dtype=torch.float64, generator=source)
+    return x, x.sin().sum(1), new
+
+
+def test_it_is_the_regressor_of_scikit_learn() -> None:
+    x, t, new = world()
+    theirs = GaussianProcessRegressor(reference.RBF(0.9), alpha=NOISE, optimizer=None).fit(x.numpy(), t.numpy())
+    mean, deviation = theirs.predict(new.numpy(), return_std=True)
+    fit = GPRegression.fit(RBF(0.9), x, t, noise=NOISE)
+    prediction = fit.predict(new)
+    torch.testing.assert_close(prediction.mean.detach(), torch.from_numpy(mean))
+    torch.testing.assert_close(prediction.variance.detach().sqrt(), torch.from_numpy(deviation))
+    assert fit.log_marginal_likelihood().item() == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-9)
+
+
+def test_the_joint_posterior_is_the_prior_conditioned_on_the_targets() -> None:
+    x, t, new = world()
+    kernel = Scaled(OrnsteinUhlenbeck(0.8), 3.0)
+    everything = torch.cat([x, new])
+    noise = torch.cat([torch.full((12,), NOISE), torch.zeros(5)]).double().diag()
+    joint = Gaussian(torch.zeros(17, dtype=torch.float64), kernel(everything).detach() + noise)
+    expected = condition(joint, t, observed=range(12))
+    posterior = GPRegression.fit(kernel, x, t, noise=NOISE).posterior(new)
+    torch.testing.assert_close(posterior.mean, expected.mean)
+    torch.testing.assert_close(posterior.covariance, expected.covariance)
+
+
+def test_one_point_by_hand() -> None:
+    """μ = k t / (1 + σ²), Var y = 1 − k² / (1 + σ²) with k = e^−½."""
+    fit = GPRegression.fit(
+        RBF(), torch.zeros(1, 1, dtype=torch.float64), torch.tensor([2.0], dtype=torch.float64), noise=0.25
+    )
+    mean, variance, target_variance = fit.predict(torch.ones(1, 1, dtype=torch.float64))
+    k = torch.tensor([-0.5], dtype=torch.float64).exp()
+    torch.testing.assert_close(mean, 2 * k / 1.25)
+    torch.testing.assert_close(variance, 1 - k**2 / 1.25)
+    torch.testing.assert_close(target_variance, variance + 0.25)
+
+
+def test_several_outputs_are_several_regressions() -> None:
+    x, t, new = world()
+    targets = torch.stack([t, t.square(), -2 * t], 1)
+    together = GPRegression.fit(RBF(), x, targets, noise=NOISE)
+    apart = [GPRegression.fit(RBF(), x, each, noise=NOISE) for each in targets.mT]
+    prediction = together.predict(new)
+    assert prediction.mean.shape == (5, 3)
+    torch.testing.assert_close(prediction.mean, torch.stack([each.predict(new).mean for each in apart], 1))
+    torch.testing.assert_close(prediction.variance, apart[0].predict(new).variance)
+    torch.testing.assert_close(
+        together.log_marginal_likelihood(), sum((each.log_marginal_likelihood() for each in apart), torch.tensor(0.0))
+    )
+    torch.testing.assert_close(together.posterior(new).mean, prediction.mean.mT.detach())
+    torch.testing.assert_close(together.leave_one_out().mean[:, 1], apart[1].leave_one_out().mean)
+
+
+@pytest.mark.parametrize("noise", [0.05, 1.0])
+def test_leaving_one_out_is_fitting_without_it(noise: float) -> None:
+    x, t, _ = world()
+    mean, variance, target_variance = GPRegression.fit(RBF(), x, t, noise=noise).leave_one_out()
+    for left_out in range(len(x)):
+        rest = torch.arange(len(x)) != left_out
+        refit = GPRegression.fit(RBF(), x[rest], t[rest], noise=noise).predict(x[left_out : left_out + 1])
+        torch.testing.assert_close(mean[left_out : left_out + 1], refit.mean)
+        torch.testing.assert_close(variance[left_out : left_out + 1], refit.variance)
+        torch.testing.assert_close(target_variance[left_out : left_out + 1], refit.target_variance)
+
+
+def test_the_marginal_likelihood_is_a_normal_density_and_flows_back() -> None:
+    x, t, _ = world()
+    kernel, noise = RBF(0.7), torch.tensor(NOISE, dtype=torch.float64, requires_grad=True)
+    likelihood = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
+    covariance = kernel(x).detach() + NOISE * torch.eye(12, dtype=torch.float64)
+    density = MultivariateNormal(torch.zeros(12, dtype=torch.float64), covariance).log_prob(t)
+    torch.testing.assert_close(likelihood.detach(), density)
+    likelihood.backward()
+    inverse = covariance.inverse()
+    weights = inverse @ t
+    assert noise.grad is not None
+    torch.testing.assert_close(noise.grad, (weights.outer(weights) - inverse).trace() / 2)
+
+
+def test_duplicated_points_without_noise_report_their_jitter() -> None:
+    x, t, new = world()
+    twice, targets = torch.cat([x, x[:2]]), torch.cat([t, t[:2]])
+    fit, plain = GPRegression.fit(RBF(), twice, targets), GPRegression.fit(RBF(), x, t)
+    assert plain.jitter == 0
+    assert 0 < fit.jitter < 1e-10
+    torch.testing.assert_close(fit.predict(new).mean, plain.predict(new).mean, atol=1e-5, rtol=0)
+    assert GPRegression.fit(RBF(), twice, targets, noise=0.01).jitter == 0
+
+
+def test_the_variance_at_a_training_point_is_not_negative() -> None:
+    x, t, _ = world()
+    assert GPRegression.fit(RBF(), x, t).predict(x).variance.min().item() >= 0
+
+
+def test_a_linear_kernel_is_ridge_regression() -> None:
+    x, t, new = world()
+    ridge = torch.linalg.solve(x.mT @ x + NOISE * torch.eye(2, dtype=torch.float64), x.mT @ t)
+    torch.testing.assert_close(GPRegression.fit(Linear(), x, t, noise=NOISE).predict(new).mean, new @ ridge)
+
+
+def test_invalid_input_raises() -> None:
+    x, t, new = world()
+    with pytest.raises(ValueError, match="12 points, 11 targets"):
+        GPRegression.fit(RBF(), x, t[:-1])
+    with pytest.raises(ValueError, match="got 0 points"):
+        GPRegression.fit(RBF(), x[:0], t[:0])
+    with pytest.raises(ValueError, match=r"noise=-0\.1"):
+        GPRegression.fit(RBF(), x, t, noise=-0.1)
+    with pytest.raises(ValueError, match="noise=nan"):
+        GPRegression.fit(RBF(), x, t, noise=float("nan"))
+    with pytest.raises(ValueError, match="must be finite"):
+        GPRegression.fit(RBF(), x, t / 0)
+    with pytest.raises(ValueError, match="number of features; got 2 and 1"):
+        GPRegression.fit(RBF(), x, t).predict(new[:, :1])

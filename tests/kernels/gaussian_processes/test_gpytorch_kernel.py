@@ -1,0 +1,91 @@
+"""Our kernels inside gpytorch: its own kernels' values, its posterior, its gradients."""
+
+import sys
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.kernels import RBF, GPRegression, Linear, OrnsteinUhlenbeck, Scaled, Sum, as_gpytorch
+from parnassus.kernels.gaussian_processes.gpytorch_kernel import gpytorch_module
+
+gpytorch = gpytorch_module()
+
+
+def world() -> tuple[Tensor, Tensor, Tensor]:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(15, 2, dtype=torch.float64, generator=source)
+    return x, x.sin().sum(1), torch.randn(6, 2, dtype=torch.float64, generator=source)
+
+
+def exact_gp(kernel: nn.Module, x: Tensor, t: Tensor, noise: float) -> tuple[nn.Module, nn.Module]:
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
+    likelihood.noise = noise
+
+    class Model(gpytorch.models.ExactGP):  # type: ignore[misc, name-defined]  # gpytorch has no types
+        def __init__(self) -> None:
+            super().__init__(x, t, likelihood)
+            self.mean = gpytorch.means.ZeroMean()
+            self.kernel = kernel
+
+        def forward(self, x: Tensor) -> object:
+            return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
+
+    return Model(), likelihood
+
+
+def test_its_matrix_and_diagonal_are_ours() -> None:
+    x, _, new = world()
+    kernel = Sum(RBF(0.7), Scaled(Linear(), 0.2))
+    wrapped = as_gpytorch(kernel)
+    assert isinstance(wrapped, gpytorch.kernels.Kernel)
+    torch.testing.assert_close(wrapped(x, new).to_dense(), kernel(x, new))
+    torch.testing.assert_close(wrapped(x, diag=True), kernel.diagonal(x))
+    torch.testing.assert_close(wrapped(x[:6], new, diag=True), kernel(x[:6], new).diagonal())
+
+
+def test_leading_axes_are_batches() -> None:
+    x, _, new = world()
+    batch = torch.stack([x, 2 * x])
+    matrices = as_gpytorch(OrnsteinUhlenbeck())(batch, new).to_dense()
+    assert matrices.shape == (2, 15, 6)
+    torch.testing.assert_close(matrices[1], OrnsteinUhlenbeck()(2 * x, new))
+
+
+def test_the_posterior_of_gpytorch_is_ours() -> None:
+    x, t, new = world()
+    model, likelihood = exact_gp(as_gpytorch(Scaled(RBF(0.9), 1.5)), x, t, 0.1)
+    model.eval()
+    likelihood.eval()
+    with torch.no_grad():
+        values, targets = model(new), likelihood(model(new))
+    ours = GPRegression.fit(Scaled(RBF(0.9), 1.5), x, t, noise=0.1).predict(new)
+    torch.testing.assert_close(values.mean, ours.mean.detach(), atol=1e-6, rtol=0)
+    torch.testing.assert_close(values.variance, ours.variance.detach(), atol=1e-6, rtol=0)
+    torch.testing.assert_close(targets.variance, ours.target_variance.detach(), atol=1e-6, rtol=0)
+
+
+def test_gradients_of_its_likelihood_reach_our_parameters() -> None:
+    x, t, _ = world()
+    inside, outside = Scaled(RBF(0.9), 1.5), Scaled(RBF(0.9), 1.5)
+    model, likelihood = exact_gp(as_gpytorch(inside), x, t, 0.1)
+    objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+    (len(x) * objective(model(x), t)).backward()  # gpytorch divides by the number of points
+    GPRegression.fit(outside, x, t, noise=0.1).log_marginal_likelihood().backward()
+    for theirs, ours in zip(inside.parameters(), outside.parameters(), strict=True):
+        assert theirs.grad is not None
+        assert ours.grad is not None
+        torch.testing.assert_close(theirs.grad, ours.grad, rtol=1e-5, atol=1e-6)
+    assert len(list(model.parameters())) == 3  # length, variance, noise
+
+
+def test_coordinates_are_not_parted() -> None:
+    x, _, new = world()
+    with pytest.raises(ValueError, match="all coordinates of a point"):
+        as_gpytorch(RBF()).forward(x, new, last_dim_is_batch=True)
+
+
+def test_without_gpytorch_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gpytorch", None)
+    with pytest.raises(ImportError, match=r"pip install 'parnassus\[gp\]'"):
+        gpytorch_module()

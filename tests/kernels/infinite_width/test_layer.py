@@ -1,0 +1,74 @@
+"""Layers against wide random modules, and the parametrisation that both share."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.kernels import Activation, Dense, KernelState, Layer, ReLU, ScaledLinear
+
+
+def points(count: int, dim: int = 5, seed: int = 0) -> Tensor:
+    return torch.randn(count, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("layer", [Dense(), Dense(1.7, 0.3), Dense(0.6, divide=False)])
+def test_dense_units_have_the_covariance_of_the_kernel(layer: Dense) -> None:
+    torch.manual_seed(0)
+    x = points(4)
+    module, shape = layer.module((5,), 400_000)
+    with torch.no_grad():
+        units = module.double()(x)
+    assert shape == (400_000,)
+    torch.testing.assert_close(
+        layer.kernel(KernelState.from_inputs(x, x)).nngp, units @ units.mT / 400_000, atol=0.06, rtol=0.01
+    )
+
+
+def test_dense_adds_its_own_tangent_to_what_comes_from_below() -> None:
+    """Θ = ⟨∂f/∂W, ∂f'/∂W⟩ + ⟨∂f/∂β, ∂f'/∂β⟩ + weight · Θ below."""
+    x = points(4)
+    first = Dense(1.7, 0.3).kernel(KernelState.from_inputs(x, x))
+    torch.testing.assert_close(first.ntk, first.nngp)
+    second = Dense(0.5, 0.2).kernel(first)
+    torch.testing.assert_close(second.nngp, 0.5 * first.nngp + 0.2)
+    torch.testing.assert_close(second.ntk, second.nngp + 0.5 * first.nngp)
+    torch.testing.assert_close(second.left, second.nngp.diagonal())
+
+
+def test_an_activation_multiplies_the_tangent_by_the_derivatives() -> None:
+    x = points(4)
+    before = Dense().kernel(KernelState.from_inputs(x, x))
+    value, slope = ReLU().expect(before.nngp, before.left[:, None], before.right[None])
+    after = Activation(ReLU()).kernel(before)
+    torch.testing.assert_close(after.nngp, value)
+    torch.testing.assert_close(after.ntk, slope * before.nngp)
+    torch.testing.assert_close(after.left, value.diagonal())
+
+
+def test_the_scale_is_in_the_forward_pass() -> None:
+    layer = ScaledLinear(3, 2, scale=0.5, shift=2.0)
+    x = torch.randn(4, 3)
+    assert layer.bias is not None
+    torch.testing.assert_close(layer(x), 0.5 * x @ layer.weight.T + 2 * layer.bias)
+    assert ScaledLinear(3, 2, scale=0.5, shift=0.0).bias is None
+    wide, _ = Dense().module((10_000,), 50)
+    assert float(next(wide.parameters()).detach().std()) == pytest.approx(1.0, abs=0.01)
+
+
+def test_each_is_a_layer() -> None:
+    assert isinstance(Dense(), Layer)
+    assert isinstance(Activation(ReLU()), Layer)
+
+
+@pytest.mark.parametrize(("weight", "bias"), [(0.0, 0.0), (-1.0, 0.0), (1.0, -0.1), (float("nan"), 0.0)])
+def test_variances_must_be_positive(weight: float, bias: float) -> None:
+    with pytest.raises(ValueError, match="variances need weight > 0 and bias ≥ 0; got weight="):
+        Dense(weight, bias)
+
+
+def test_incompatible_layers_raise() -> None:
+    x = points(2)
+    with pytest.raises(ValueError, match="divide=False is allowed in the first layer only"):
+        Dense(divide=False).kernel(Dense().kernel(KernelState.from_inputs(x, x)))
+    with pytest.raises(ValueError, match=r"a dense layer takes vectors; got shape=\(3, 8, 8\)"):
+        Dense().module((3, 8, 8), 4)

@@ -1,0 +1,32 @@
+"""Kernels of all layers against `Network.kernels` and sampling."""
+
+import pytest
+import torch
+
+from parnassus.kernels import Erf, ReLU, fully_connected, layer_kernels, propagate_signals, random_weights
+
+DOUBLE = torch.float64
+X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+Y = torch.randn(2, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+
+
+@pytest.mark.parametrize("nonlinearity", [ReLU(), Erf()])
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_the_last_layer_is_the_network(nonlinearity: ReLU | Erf, depth: int) -> None:
+    kernels, network = layer_kernels(depth, nonlinearity, X, Y), fully_connected(depth, nonlinearity).kernels(X, Y)
+    torch.testing.assert_close(kernels.values[-1], network.nngp)
+    torch.testing.assert_close(kernels.ntk(), network.ntk)
+    torch.testing.assert_close(kernels.ntk_by_recursion(), network.ntk)
+    assert kernels.values.shape == (depth + 1, 4, 2)
+    assert kernels.derivatives.shape == (depth, 4, 2)
+
+
+def test_derivative_covariances_match_a_wide_layer() -> None:
+    weights = random_weights((3, 200_000, 1), generator=torch.Generator().manual_seed(2))
+    backward = propagate_signals(weights, X, Erf()).backward[0]
+    torch.testing.assert_close(backward @ backward.mT, layer_kernels(1, Erf(), X).backward()[0], rtol=0.03, atol=0.01)
+
+
+def test_a_negative_depth_raises() -> None:
+    with pytest.raises(ValueError, match="depth must not be negative; got depth=-1"):
+        layer_kernels(-1, ReLU(), X)

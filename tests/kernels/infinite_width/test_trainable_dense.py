@@ -1,0 +1,112 @@
+"""Trainable variances of weights and biases: gradients, and recovery of true values."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.kernels import (
+    NNGP,
+    NTK,
+    Activation,
+    Dense,
+    Erf,
+    GaussianProcess,
+    GPRegression,
+    Kernel,
+    Network,
+    Nonlinearity,
+    ReLU,
+    Residual,
+    TrainableDense,
+    learn_hyperparameters,
+)
+
+DOUBLE = torch.float64
+
+
+def points(count: int, dim: int = 2, seed: int = 0) -> Tensor:
+    return torch.randn(count, dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
+
+
+def pair_of(sigma: Nonlinearity, *, divide: bool = True) -> tuple[Network, Network]:
+    """The same network twice: with variances that are learned, and with those numbers."""
+    learned = Network((TrainableDense(1.5, 0.3, divide=divide), Activation(sigma), TrainableDense(0.7, 0.2)))
+    return learned, Network((Dense(1.5, 0.3, divide), Activation(sigma), Dense(0.7, 0.2)))
+
+
+@pytest.mark.parametrize("divide", [True, False])
+def test_before_learning_it_is_a_dense_layer(divide: bool) -> None:
+    learned, plain = pair_of(Erf(), divide=divide)
+    x = points(4)
+    for ours, exact in zip(learned.kernels(x, points(3)), plain.kernels(x, points(3)), strict=True):
+        torch.testing.assert_close(ours, exact)
+    torch.testing.assert_close(NNGP(learned).diagonal(x), NNGP(plain).diagonal(x))
+    torch.manual_seed(0)
+    module = learned.module((2,), 5).double()
+    torch.manual_seed(0)
+    torch.testing.assert_close(module(x), plain.module((2,), 5).double()(x))
+    assert learned.kernels(x.float()).ntk.dtype == torch.float32
+
+
+@pytest.mark.parametrize("kind", [NNGP, NTK])
+@pytest.mark.parametrize("sigma", [Erf(), ReLU()])
+def test_gradients_match_finite_differences(kind: Callable[[Network], Kernel], sigma: Nonlinearity) -> None:
+    kernel, x = kind(pair_of(sigma)[0]), points(4)
+    assert isinstance(kernel, nn.Module)
+    parameters = dict(kernel.named_parameters())
+    assert len(parameters) == 4
+
+    def matrix(*values: Tensor) -> Tensor:
+        own = dict(zip(parameters, values, strict=True))
+        found: Tensor = torch.func.functional_call(kernel, own, (x,))
+        return found
+
+    assert torch.autograd.gradcheck(matrix, tuple(value.detach().requires_grad_() for value in parameters.values()))
+
+
+def test_blocks_keep_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = points(7)
+    slopes = []
+    for block in (256, 3):
+        monkeypatch.setattr("parnassus.kernels.infinite_width.network.BLOCK", block)
+        kernel = NNGP(pair_of(Erf())[0])
+        kernel(x).square().sum().backward()
+        slopes.append(torch.stack([parameter.grad for parameter in kernel.parameters() if parameter.grad is not None]))
+    torch.testing.assert_close(slopes[0], slopes[1])
+    assert slopes[0].shape == (4,)
+
+
+def test_parameters_within_branches_are_found() -> None:
+    body = Network((Activation(Erf()), TrainableDense()))
+    assert len(list(NTK(Network((Dense(), Residual(body), Dense()))).parameters())) == 2
+
+
+def test_the_evidence_rises_to_the_truth() -> None:
+    """Four hundred functions of a wide network, seen with noise, tell all four variances."""
+    truth = NNGP(Network((Dense(3.0, 0.5), Activation(Erf()), Dense(2.0, 0.4))))
+    x, source = points(40), torch.Generator().manual_seed(1)
+    clean = GaussianProcess(truth).sample(x, 400, generator=source).values.mT
+    t = clean + 0.2 * torch.randn(clean.shape, dtype=DOUBLE, generator=source)
+    start = NNGP(Network((TrainableDense(1.0, 0.1), Activation(Erf()), TrainableDense(1.0, 0.1))))
+    learned = learn_hyperparameters(start, x, t, noise=0.3, num_starts=1, steps=120)
+    before, best = (
+        float(GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood().detach())
+        for kernel, noise in ((start, 0.3), (truth, 0.04))
+    )
+    assert learned.log_marginal_likelihood > before + 100
+    assert best < learned.log_marginal_likelihood < best + 10  # five numbers fitted
+    found = [float(parameter.detach().exp()) for parameter in learned.kernel.parameters()]
+    assert found == pytest.approx([3.0, 0.5, 2.0, 0.4], rel=0.2)
+    assert learned.noise == pytest.approx(0.04, rel=0.05)
+    assert [layer.weight for layer in start.trainable_layers if isinstance(layer, TrainableDense)] == [1.0, 1.0]
+
+
+def test_invalid_arguments_raise() -> None:
+    with pytest.raises(ValueError, match=r"weight must be positive and finite; got weight=0.0"):
+        TrainableDense(0.0)
+    with pytest.raises(ValueError, match=r"bias must be positive and finite; got bias=0.0"):
+        TrainableDense(1.0, 0.0)
+    with pytest.raises(ValueError, match="divide=False is allowed in the first layer only"):
+        Network((Dense(), Activation(Erf()), TrainableDense(divide=False))).kernels(points(2))

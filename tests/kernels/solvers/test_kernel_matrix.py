@@ -1,0 +1,86 @@
+"""Kernels in blocks: same values, less memory."""
+
+import pytest
+import torch
+
+from parnassus.kernels import RBF, KernelMatrix, OrnsteinUhlenbeck, evaluate_in_blocks, free_bytes
+from parnassus.kernels.infinite_width.network import fully_connected
+from parnassus.kernels.infinite_width.nonlinearity import ReLU
+from parnassus.kernels.solvers.kernel_matrix import KernelFunction
+
+CPU = torch.device("cpu")
+X = torch.randn(37, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+Y = torch.randn(23, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+KERNELS: list[KernelFunction] = [OrnsteinUhlenbeck(1.3), fully_connected(2, ReLU(), bias=0.1).nngp]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("block", [1, 10, 37, 100])
+@pytest.mark.parametrize("devices", [(), (CPU, CPU, CPU)])
+def test_blocks_make_up_the_kernel(kernel: KernelFunction, block: int, devices: tuple[torch.device, ...]) -> None:
+    torch.testing.assert_close(evaluate_in_blocks(kernel, X, block=block, devices=devices), kernel(X, X).detach())
+    torch.testing.assert_close(evaluate_in_blocks(kernel, X, Y, block=block, devices=devices), kernel(X, Y).detach())
+
+
+@pytest.mark.parametrize("block", [7, 64])
+@pytest.mark.parametrize("devices", [(), (CPU, CPU)])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 4)])
+def test_products_match_the_dense_matrix(block: int, devices: tuple[torch.device, ...], shape: tuple[int, ...]) -> None:
+    kernel = KERNELS[1]
+    v, w = torch.randn(37, *shape, dtype=torch.float64), torch.randn(23, *shape, dtype=torch.float64)
+    own, other = (KernelMatrix(kernel, X, y, block, devices) for y in (None, Y))
+    torch.testing.assert_close(own @ v, torch.tensordot(kernel(X, X), v, 1))
+    torch.testing.assert_close(other @ w, torch.tensordot(kernel(X, Y), w, 1))
+
+
+def test_rows_and_the_diagonal_match_the_dense_matrix() -> None:
+    matrix = KernelMatrix(KERNELS[1], X.repeat(4, 1))
+    whole = matrix.to_dense()
+    assert matrix.shape == (148, 148)
+    assert matrix.bytes == whole.numel() * 8
+    torch.testing.assert_close(matrix.diagonal(), whole.diagonal())
+    torch.testing.assert_close(matrix[5], whole[5])
+
+
+def test_a_symmetric_kernel_is_computed_once_for_both_halves() -> None:
+    asked = 0
+
+    def counted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        nonlocal asked
+        asked += len(x) * len(y)
+        return x @ y.mT
+
+    evaluate_in_blocks(counted, X[:30], block=10)
+    assert asked == 600
+    KernelMatrix(counted, X[:30], block=10) @ torch.ones(30, dtype=torch.float64)
+    assert asked == 1_200
+
+
+def test_nothing_is_differentiated_on_any_device() -> None:
+    kernel = RBF(0.7)
+    for devices in ((), (CPU, CPU)):
+        matrix = KernelMatrix(kernel, X, block=10, devices=devices)
+        assert not matrix.to_dense().requires_grad
+        assert not (matrix @ X).requires_grad
+        assert not matrix[0].requires_grad
+
+
+def test_in_double_the_points_are_rounded_no_further() -> None:
+    single = KernelMatrix(RBF(), X.float(), Y.float())
+    torch.testing.assert_close(single.double().to_dense(), RBF()(X.float().double(), Y.float().double()).detach())
+
+
+def test_a_kernel_larger_than_memory_raises_early() -> None:
+    assert free_bytes(CPU) > 0
+    endless = torch.zeros(1, 1, dtype=torch.float64).expand(10_000_000, 1)
+    with pytest.raises(ValueError, match=r"takes 800000000000000 bytes .* ConjugateGradients, use float32"):
+        evaluate_in_blocks(RBF(), endless)
+
+
+def test_points_of_another_size_raise() -> None:
+    with pytest.raises(ValueError, match=r"same features; got shapes \(5,\) and \(4,\)"):
+        KernelMatrix(RBF(), X, Y[:, :4])
+    with pytest.raises(ValueError, match="block=0"):
+        evaluate_in_blocks(RBF(), X, block=0)
+    with pytest.raises(ValueError, match="needs a kernel of x with itself"):
+        KernelMatrix(RBF(), X, Y).diagonal()

@@ -1,0 +1,72 @@
+"""Gradient flow with a constant kernel against the matrix exponential, descent steps and linear solves."""
+
+from math import inf
+
+import pytest
+import torch
+
+from parnassus.kernels import GradientFlow
+
+DOUBLE = torch.float64
+ROOT = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+KERNEL = ROOT @ ROOT.mT
+START = torch.randn(5, 2, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+TARGET = torch.randn(5, 2, generator=torch.Generator().manual_seed(2), dtype=DOUBLE)
+
+
+@pytest.mark.parametrize("time", [0.0, 0.03, 1.0])
+def test_it_is_the_matrix_exponential(time: float) -> None:
+    flow = GradientFlow.from_kernel(KERNEL)
+    exact = TARGET + torch.linalg.matrix_exp(-time * KERNEL) @ (START - TARGET)
+    torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(time)), exact)
+    torch.testing.assert_close(flow.outputs(START[:, 0], TARGET[:, 0], flow.at(time)), exact[:, 0])
+
+
+def test_after_matches_gradient_descent() -> None:
+    flow, u, f = GradientFlow.from_kernel(KERNEL), START, torch.zeros(3, 2, dtype=DOUBLE)
+    cross = torch.randn(3, 7, generator=torch.Generator().manual_seed(3), dtype=DOUBLE) @ ROOT.mT
+    for _ in range(6):
+        f, u = f - 0.03 * cross @ (u - TARGET), u - 0.03 * KERNEL @ (u - TARGET)
+    progress = flow.after(6, learning_rate=0.03)
+    torch.testing.assert_close(flow.outputs(START, TARGET, progress), u)
+    torch.testing.assert_close(flow.predict(cross, START, TARGET, progress), f)
+
+
+def test_the_end_solves_the_system() -> None:
+    flow = GradientFlow.from_kernel(KERNEL)
+    cross = torch.randn(3, 5, dtype=DOUBLE, generator=torch.Generator().manual_seed(3))
+    exact = cross @ torch.linalg.solve(KERNEL, TARGET - START)
+    torch.testing.assert_close(flow.predict(cross, START, TARGET, flow.at(inf)), exact)
+    torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(inf)), TARGET)
+    torch.testing.assert_close(flow.matrix(flow.at(inf).gain), torch.linalg.inv(KERNEL))
+
+
+def test_modes_of_eigenvalue_zero_are_not_learned() -> None:
+    thin = ROOT[:, :3]
+    flow = GradientFlow.from_kernel(thin @ thin.mT)
+    stays = flow.unlearnable_residual(START, TARGET)
+    torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(inf)), TARGET + stays)
+    torch.testing.assert_close(thin.mT @ stays, torch.zeros(3, 2, dtype=DOUBLE))
+    cross = ROOT[:2, :3] @ thin.mT
+    least = cross @ torch.linalg.pinv(thin @ thin.mT, hermitian=True, rtol=1e-10) @ (TARGET - START)
+    torch.testing.assert_close(flow.predict(cross, START, TARGET, flow.at(inf)), least)
+
+
+def test_descent_converges_below_the_largest_stable_rate_only() -> None:
+    flow = GradientFlow.from_kernel(KERNEL)
+    near, far = (
+        flow.after(500, learning_rate=share * flow.max_stable_learning_rate).remaining.abs().max()
+        for share in (0.9, 1.1)
+    )
+    assert float(near) < 1 < float(far)
+
+
+def test_invalid_arguments_raise() -> None:
+    with pytest.raises(ValueError, match="symmetric and positive semi-definite"):
+        GradientFlow.from_kernel(-KERNEL)
+    with pytest.raises(ValueError, match="symmetric and positive semi-definite; got an asymmetry of"):
+        GradientFlow.from_kernel(ROOT[:, :5])
+    with pytest.raises(ValueError, match=r"time must not be negative; got time=-1\.0"):
+        GradientFlow.from_kernel(KERNEL).at(-1.0)
+    with pytest.raises(ValueError, match="need steps ≥ 0 and learning_rate > 0"):
+        GradientFlow.from_kernel(KERNEL).after(3, learning_rate=0.0)

@@ -1,0 +1,91 @@
+"""Importance-sampling estimates of log p(x) and their standard errors, on a model with known evidence."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
+from parnassus.latent.variational.decoders import GaussianDecoder
+from parnassus.latent.variational.deep_latent_gaussian import LinearGaussian
+from parnassus.latent.variational.vae import VAE
+
+DOUBLE = torch.float64
+
+
+def world(*, widen: float = 1.5) -> tuple[VAE, LinearGaussian]:
+    """A linear VAE with the right mean and variances `widen` times those of the posterior, and its integrals."""
+    torch.manual_seed(0)
+    layer = nn.Linear(2, 3, dtype=DOUBLE)
+    exact = LinearGaussian(layer.weight.detach(), layer.bias.detach(), 0.49 * torch.eye(3, dtype=DOUBLE))
+    precision = torch.eye(2, dtype=DOUBLE) + exact.weight.mT @ exact.weight / 0.49
+    to_mean = torch.linalg.solve(precision, exact.weight.mT) / 0.49
+    encoder = nn.Linear(3, 4, dtype=DOUBLE)
+    encoder.weight = nn.Parameter(torch.cat([to_mean, torch.zeros_like(to_mean)]))
+    encoder.bias = nn.Parameter(torch.cat([-to_mean @ exact.offset, (widen / precision.diagonal()).log()]))
+    return VAE(encoder, GaussianDecoder(layer, std=0.7).double(), 2), exact
+
+
+class Fixed:
+    """Weights that are given."""
+
+    def __init__(self, log_weights: Tensor) -> None:
+        self.log_weights_of_all = log_weights
+        self.condition_on = 0
+
+    def log_weights(self, x: Tensor, samples: int) -> Tensor:
+        self.condition_on += samples
+        return self.log_weights_of_all[self.condition_on - samples : self.condition_on, : len(x)]
+
+
+def test_it_agrees_with_the_exact_evidence() -> None:
+    model, exact = world()
+    x = exact.evidence.sample((20,))
+    found = importance_likelihood(model, x, samples=4_000)
+    error = (found.log_evidence - exact.evidence.log_prob(x)).abs()
+    assert bool((error < 5 * found.spread).all())
+    assert float(found.spread.max()) < 0.03
+    assert found.nll == pytest.approx(-float(exact.evidence.log_prob(x).mean()), abs=5 * found.nll_error)
+
+
+def test_the_reported_standard_error_is_the_measured_one() -> None:
+    model, exact = world()
+    x = exact.evidence.sample((1,)).expand(400, 3)
+    found = importance_likelihood(model, x, samples=50)
+    measured = float(found.log_evidence.std())
+    assert float(found.spread.mean()) == pytest.approx(measured, rel=0.15)
+    bias = float(exact.evidence.log_prob(x[:1]) - found.log_evidence.mean())
+    assert bias == pytest.approx(found.nll_bias, abs=4 * measured / 20)
+    means = torch.stack([found.log_evidence[i::20].mean() for i in range(20)])  # of 20 rows each
+    assert float(means.std()) == pytest.approx(found.nll_error * 20**0.5, rel=0.5)
+
+
+def test_the_effective_size_counts_equal_weights() -> None:
+    weights = torch.tensor([[1.0, 1.0], [1.0, 1e-9], [1.0, 1e-9], [1.0, 1e-9]], dtype=DOUBLE).log()
+    found = importance_likelihood(Fixed(weights), torch.zeros(2, 1, dtype=DOUBLE), samples=4)
+    torch.testing.assert_close(found.effective, torch.tensor([4.0, 1.0], dtype=DOUBLE))
+    torch.testing.assert_close(found.log_evidence, torch.tensor([1.0, 0.25], dtype=DOUBLE).log())
+    assert float(found.spread[0]) == 0
+    assert float(found.spread[1]) == pytest.approx((4 / 3 * 0.75) ** 0.5, abs=1e-6)
+
+
+def test_with_the_true_posterior_one_draw_is_exact() -> None:
+    model, exact = world(widen=1.0)
+    x = exact.evidence.sample((3,))
+    found = importance_likelihood(model, x, samples=200)
+    assert float(found.effective.min()) > 100  # a diagonal posterior is nearly, not quite, the true one
+
+
+def test_chunks_do_not_change_the_estimate() -> None:
+    weights = torch.randn(10, 1, dtype=DOUBLE)
+    x = torch.zeros(1, 1, dtype=DOUBLE)
+    whole = importance_likelihood(Fixed(weights), x, samples=10)
+    parts = importance_likelihood(Fixed(weights), x, samples=10, chunk_size=3)
+    torch.testing.assert_close(whole.log_evidence, parts.log_evidence)
+    torch.testing.assert_close(whole.effective, parts.effective)
+
+
+def test_invalid_input_is_rejected() -> None:
+    with pytest.raises(ValueError, match="at least two samples; got samples=1"):
+        importance_likelihood(Fixed(torch.zeros(2, 1)), torch.zeros(1, 1), samples=1)
+    with pytest.raises(ValueError, match="1 of 2 rows have a likelihood of 0"):
+        importance_likelihood(Fixed(torch.tensor([[0.0, -torch.inf]] * 2)), torch.zeros(2, 1), samples=2)

@@ -1,0 +1,18 @@
+"""Coffee drinks: codes and the drinks they stand for."""
+
+import pytest
+import torch
+
+from parnassus.latent.textbook import coffee_drinks
+
+
+def test_adding_an_ingredient_gives_another_drink() -> None:
+    assert coffee_drinks.decode(coffee_drinks.encode("Latte") + torch.eye(8)[4]) == "Mocha"
+    assert coffee_drinks.ingredients(coffee_drinks.encode("Americano")) == ("espresso", "hot water")
+
+
+def test_unknown_drinks_and_codes_are_rejected() -> None:
+    with pytest.raises(ValueError, match=r"one of Americano, Latte, Mocha; got 'Tea'"):
+        coffee_drinks.encode("Tea")
+    with pytest.raises(ValueError, match=r"got ingredients: none"):
+        coffee_drinks.decode(torch.zeros(8))

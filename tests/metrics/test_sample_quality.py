@@ -1,0 +1,32 @@
+import pytest
+import torch
+
+from parnassus.metrics.feature_network import FeatureNetwork, Features
+from parnassus.metrics.sample_quality import sample_quality
+
+from .stripes import stripes
+
+
+@pytest.fixture(scope="module")
+def network() -> FeatureNetwork:
+    x, label = stripes(200)
+    return FeatureNetwork.fit(x, label, name="stripes", steps=40, batch_size=32, width=4)
+
+
+def test_real_images_are_nearer_than_noise_and_the_network_is_reported(network: FeatureNetwork) -> None:
+    real, _ = stripes(200)
+    other, _ = stripes(200, seed=2)
+    good = sample_quality(network(real), network(other))
+    bad = sample_quality(network(real), network(torch.rand(200, 1, 8, 8)))
+    assert good.frechet < bad.frechet / 5
+    assert good.coverage.precision > bad.coverage.precision + 0.3
+    assert good.score > 1.5
+    assert "features of stripes" in str(good)
+    assert {row["measure"] for row in good.table()} >= {"Fréchet distance", "kernel distance", "precision", "recall"}
+
+
+def test_features_of_two_networks_are_never_mixed(network: FeatureNetwork) -> None:
+    mine = network(stripes(20)[0])
+    other = Features("Inception-v3 (torchvision)", mine.rows, mine.log_probs)
+    with pytest.raises(ValueError, match="same network; got real='stripes', samples='Inception-v3"):
+        sample_quality(mine, other)

@@ -1,0 +1,243 @@
+"""Every optimiser against torch's: the same steps, the same interface, and refused settings."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import OneCycleLR, StepLR
+
+from parnassus.optim import SGD, AdaGrad, Adam, AdamW, FullAdaGrad, Momentum, Nesterov, NesterovMomentum, RMSProp
+from parnassus.train.checkpoint import load_tree, save_tree
+
+Make = Callable[[Iterable[nn.Parameter]], Optimizer]
+PAIRS: dict[str, tuple[Make, Make]] = {
+    "SGD": (partial(SGD, lr=0.1), partial(torch.optim.SGD, lr=0.1)),
+    "SGD, L2": (partial(SGD, lr=0.1, weight_decay=0.3), partial(torch.optim.SGD, lr=0.1, weight_decay=0.3)),
+    "Momentum": (partial(Momentum, lr=0.03, momentum=0.8), partial(torch.optim.SGD, lr=0.03, momentum=0.8)),
+    "Momentum, L2": (
+        partial(Momentum, lr=0.03, momentum=0.8, weight_decay=0.1),
+        partial(torch.optim.SGD, lr=0.03, momentum=0.8, weight_decay=0.1),
+    ),
+    "NesterovMomentum": (
+        partial(NesterovMomentum, lr=0.03, momentum=0.8, weight_decay=0.1),
+        partial(torch.optim.SGD, lr=0.03, momentum=0.8, nesterov=True, weight_decay=0.1),
+    ),
+    "AdaGrad": (partial(AdaGrad, lr=0.3), partial(torch.optim.Adagrad, lr=0.3)),
+    "AdaGrad, L2": (partial(AdaGrad, weight_decay=0.2), partial(torch.optim.Adagrad, weight_decay=0.2)),
+    "RMSProp": (partial(RMSProp, lr=0.03, alpha=0.9), partial(torch.optim.RMSprop, lr=0.03, alpha=0.9)),
+    "RMSProp, L2": (partial(RMSProp, weight_decay=0.2), partial(torch.optim.RMSprop, weight_decay=0.2)),
+    "Adam": (partial(Adam, lr=0.03, betas=(0.9, 0.99)), partial(torch.optim.Adam, lr=0.03, betas=(0.9, 0.99))),
+    "Adam, large eps": (partial(Adam, eps=0.1), partial(torch.optim.Adam, eps=0.1)),
+    "Adam, L2": (partial(Adam, weight_decay=0.2), partial(torch.optim.Adam, weight_decay=0.2)),
+    "AdamW": (partial(AdamW, lr=0.03, weight_decay=0.2), partial(torch.optim.AdamW, lr=0.03, weight_decay=0.2)),
+}
+OURS: dict[str, Make] = {name: ours for name, (ours, _) in PAIRS.items()} | {
+    "Nesterov": partial(Nesterov, lr=0.03),
+    "FullAdaGrad": partial(FullAdaGrad, lr=0.3),
+}
+
+
+def parameters(dtype: torch.dtype = torch.float64) -> list[nn.Parameter]:
+    source = torch.Generator().manual_seed(0)
+    return [nn.Parameter(torch.randn(shape, generator=source, dtype=dtype)) for shape in ((3, 2), (4,), ())]
+
+
+def loss(theta: list[nn.Parameter]) -> Tensor:
+    matrix, vector, number = theta
+    return (
+        matrix.exp().sum() + matrix.square().sum() + (vector - number).square().sum() + (matrix.sum() - number).cosh()
+    )
+
+
+def run_steps(theta: list[nn.Parameter], optimizer: Optimizer, steps: int) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(theta).backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_each_step_is_that_of_torch(name: str) -> None:
+    (ours, theirs), mine, other = PAIRS[name], parameters(), parameters()
+    first, second = ours(mine), theirs(other)
+    for _ in range(60):
+        run_steps(mine, first, 1)
+        run_steps(other, second, 1)
+        for left, right in zip(mine, other, strict=True):
+            torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_each_parameter_counts_its_own_steps(name: str) -> None:
+    (ours, theirs), mine, other = PAIRS[name], parameters(), parameters()
+    for theta, optimizer in ((mine, ours(mine)), (other, theirs(other))):
+        for step in range(6):
+            optimizer.zero_grad()
+            loss(theta).backward()
+            if step % 3 == 1:
+                theta[1].grad = None
+            optimizer.step()
+    for left, right in zip(mine, other, strict=True):
+        torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_training_resumes_from_a_saved_state(name: str) -> None:
+    whole, halves = parameters(), parameters()
+    run_steps(whole, OURS[name](whole), 12)
+    before = OURS[name](halves)
+    run_steps(halves, before, 6)
+    after = OURS[name](halves)
+    after.load_state_dict(before.state_dict())
+    run_steps(halves, after, 6)
+    for left, right in zip(whole, halves, strict=True):
+        assert torch.equal(left, right)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_it_descends_in_single_precision_and_keeps_the_type(name: str) -> None:
+    theta = parameters(torch.float32)
+    before = loss(theta).item()
+    run_steps(theta, OURS[name](theta), 20)
+    assert loss(theta).item() < before
+    assert all(parameter.dtype == torch.float32 for parameter in theta)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_it_reaches_the_minimum_of_a_quadratic(name: str) -> None:
+    theta = nn.Parameter(torch.tensor([0.3, -0.2], dtype=torch.float64))
+    optimizer = OURS[name]([theta])
+    for _ in range(3_000):
+        optimizer.zero_grad()
+        theta.square().sum().backward()
+        optimizer.step()
+    assert theta.abs().max() < 0.02  # RMSProp and Adam keep moving by about their rate
+
+
+def test_groups_have_settings_of_their_own() -> None:
+    mine, other = parameters(), parameters()
+    groups = [({"params": theta[:1], "lr": 0.03}, {"params": theta[1:]}) for theta in (mine, other)]
+    run_steps(mine, Momentum(groups[0], lr=0.01, momentum=0.5), 5)
+    run_steps(other, torch.optim.SGD(groups[1], lr=0.01, momentum=0.5), 5)
+    for left, right in zip(mine, other, strict=True):
+        torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+
+
+def test_schedulers_of_torch_set_the_rate() -> None:
+    theta = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+    optimizer = SGD([theta], lr=1.0)
+    scheduler = StepLR(optimizer, step_size=1, gamma=0.5)
+    for _ in range(4):
+        theta.grad = torch.ones_like(theta)
+        optimizer.step()
+        scheduler.step()
+    assert theta.item() == -(1 + 0.5 + 0.25 + 0.125)
+
+
+def test_a_one_cycle_moves_the_momentum_of_both_alike() -> None:
+    mine, other = parameters(), parameters()
+    for theta, optimizer in (
+        (mine, Momentum(mine, lr=0.01, momentum=0.9)),
+        (other, torch.optim.SGD(other, lr=0.01, momentum=0.9)),
+    ):
+        scheduler = OneCycleLR(optimizer, max_lr=0.03, total_steps=20)
+        for _ in range(20):
+            run_steps(theta, optimizer, 1)
+            scheduler.step()
+    for left, right in zip(mine, other, strict=True):
+        torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+
+
+def test_a_one_cycle_cannot_give_plain_sgd_a_momentum() -> None:
+    """Torch's SGD would silently get one."""
+    with pytest.raises(ValueError, match="must support momentum"):
+        OneCycleLR(SGD(parameters(), lr=0.01), max_lr=0.1, total_steps=10)
+    OneCycleLR(SGD(parameters(), lr=0.01), max_lr=0.1, total_steps=10, cycle_momentum=False)
+
+
+def test_a_closure_is_called_with_gradients_and_its_loss_returned() -> None:
+    theta = nn.Parameter(torch.tensor([3.0]))
+    optimizer = SGD([theta], lr=0.5)
+
+    def closure() -> float:
+        optimizer.zero_grad()
+        value = theta.square().sum()
+        value.backward()
+        return value.item()
+
+    assert optimizer.step(closure) == 9.0
+    assert theta.item() == 0.0
+
+
+def test_frozen_parameters_are_unchanged() -> None:
+    free, frozen = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+    optimizer = AdamW([free, frozen], lr=0.1)
+    free.sum().backward()
+    optimizer.step()
+    assert (free != 1).all()
+    assert (frozen == 1).all()
+    assert frozen not in optimizer.state
+
+
+INVALID: list[tuple[Callable[[list[nn.Parameter]], Optimizer], str]] = [
+    (partial(SGD, lr=0.0), "the learning rate must be positive; got lr=0.0"),
+    (partial(Adam, lr=-1.0), "the learning rate must be positive; got lr=-1.0"),
+    (partial(AdaGrad, lr=float("nan")), "the learning rate must be positive; got lr=nan"),
+    (partial(Adam, weight_decay=-0.1), "the weight decay must not be negative; got weight_decay=-0.1"),
+    (partial(Momentum, momentum=1.0), "the momentum must satisfy 0 ≤ μ < 1; got momentum=1.0"),
+    (partial(NesterovMomentum, momentum=-0.1), "the momentum must satisfy 0 ≤ μ < 1; got momentum=-0.1"),
+    (partial(Nesterov, damping=0.0), "the damping must be positive; got damping=0.0"),
+    (partial(RMSProp, alpha=1.0), "alpha must satisfy 0 ≤ alpha < 1; got alpha=1.0"),
+    (partial(RMSProp, eps=-1.0), "eps must not be negative; got eps=-1.0"),
+    (partial(Adam, betas=(0.9, 1.0)), r"betas must satisfy 0 ≤ beta < 1; got betas=\(0.9, 1.0\)"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), INVALID)
+def test_invalid_settings_are_refused(make: Callable[[list[nn.Parameter]], Optimizer], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(parameters())
+
+
+def test_an_invalid_group_is_refused_and_not_added() -> None:
+    optimizer = SGD(parameters(), lr=0.1)
+    with pytest.raises(ValueError, match=r"must be positive; got lr=0\.0"):
+        optimizer.add_param_group({"params": parameters(), "lr": 0.0})
+    assert len(optimizer.param_groups) == 1
+
+
+def test_sparse_gradients_are_refused() -> None:
+    table = nn.Embedding(5, 2, sparse=True)
+    table(torch.tensor([1])).sum().backward()
+    with pytest.raises(ValueError, match="Adam needs dense gradients; got a sparse one"):
+        Adam(table.parameters()).step()
+
+
+@pytest.mark.parametrize("name", ["Momentum", "Adam", "Nesterov", "FullAdaGrad"])
+def test_its_state_survives_a_checkpoint(name: str, tmp_path: Path) -> None:
+    whole, halves = parameters(), parameters()
+    run_steps(whole, OURS[name](whole), 8)
+    before = OURS[name](halves)
+    run_steps(halves, before, 4)
+    save_tree(tmp_path / "state.safetensors", before.state_dict())
+    after = OURS[name](halves)
+    state = load_tree(tmp_path / "state.safetensors")
+    assert isinstance(state, dict)
+    after.load_state_dict(state)
+    run_steps(halves, after, 4)
+    for left, right in zip(whole, halves, strict=True):
+        assert torch.equal(left, right)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("name", OURS)
+def test_on_a_gpu_it_takes_the_same_steps(name: str) -> None:
+    here, there = parameters(), [nn.Parameter(tensor.detach().cuda()) for tensor in parameters()]
+    run_steps(here, OURS[name](here), 20)
+    run_steps(there, OURS[name](there), 20)
+    for left, right in zip(here, there, strict=True):
+        torch.testing.assert_close(left, right.cpu(), atol=1e-9, rtol=1e-9)

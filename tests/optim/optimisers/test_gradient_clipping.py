@@ -1,0 +1,50 @@
+"""Gradient clipping by global norm."""
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.optim import clip_by_global_norm, clip_gradients, global_norm
+
+
+def test_the_norm_is_of_all_tensors_as_one_vector() -> None:
+    assert float(global_norm([torch.tensor([3.0]), torch.tensor([[0.0, 4.0]])])) == 5.0
+    assert float(global_norm([])) == 0.0
+
+
+def test_a_long_gradient_is_scaled_by_one_factor() -> None:
+    first, second = clip_by_global_norm([torch.tensor([3.0]), torch.tensor([[0.0, 4.0]])], 1.0)
+    torch.testing.assert_close(first, torch.tensor([0.6]))
+    torch.testing.assert_close(second, torch.tensor([[0.0, 0.8]]))
+
+
+def test_a_short_or_zero_gradient_is_unchanged() -> None:
+    short = torch.tensor([0.3, -0.4])
+    assert torch.equal(clip_by_global_norm([short], 0.5)[0], short)
+    assert torch.equal(clip_by_global_norm([torch.zeros(3)], 0.5)[0], torch.zeros(3))
+
+
+def test_clipping_in_place_matches_torch_and_skips_missing_gradients() -> None:
+    source = torch.Generator().manual_seed(0)
+    mine = [nn.Parameter(torch.zeros(shape)) for shape in ((3, 2), (4,), (2,))]
+    for parameter in mine[:2]:
+        parameter.grad = torch.randn(parameter.shape, generator=source)
+    other = [nn.Parameter(parameter.detach().clone()) for parameter in mine]
+    for parameter, twin in zip(mine[:2], other[:2], strict=True):
+        assert parameter.grad is not None
+        twin.grad = parameter.grad.clone()
+    norm, theirs = clip_gradients(mine, 0.7), nn.utils.clip_grad_norm_(other, 0.7)
+    torch.testing.assert_close(norm, theirs)
+    for parameter, twin in zip(mine[:2], other[:2], strict=True):
+        torch.testing.assert_close(parameter.grad, twin.grad, rtol=3e-6, atol=0)
+    assert mine[2].grad is None
+
+
+def test_nothing_to_clip_has_norm_zero() -> None:
+    assert float(clip_gradients([nn.Parameter(torch.ones(2))], 1.0)) == 0.0
+
+
+@pytest.mark.parametrize("max_norm", [0.0, -1.0, float("nan")])
+def test_a_max_norm_that_is_not_positive_is_refused(max_norm: float) -> None:
+    with pytest.raises(ValueError, match=f"max_norm must be positive; got max_norm={max_norm}"):
+        clip_by_global_norm([torch.ones(2)], max_norm)

@@ -1,0 +1,111 @@
+"""Gaussian conditioning against regression, Bayes' rule in precisions and densities."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.probability import Gaussian, condition, independent_pair, solve_by_cholesky, solve_by_pseudo_inverse
+
+
+def random_gaussian(dim: int, *, rank: int | None = None, seed: int = 0) -> Gaussian:
+    torch.manual_seed(seed)
+    factor = torch.randn(dim, rank or dim, dtype=torch.float64)
+    return Gaussian(torch.randn(dim, dtype=torch.float64), factor @ factor.mT)
+
+
+def test_the_pair_of_the_notes() -> None:
+    joint = Gaussian(torch.tensor([1.0, -1.0]), torch.tensor([[2.0, 0.5], [0.5, 1.0]]))
+    given = condition(joint, torch.tensor([1.0]), observed=[1])
+    assert given.mean.tolist() == pytest.approx([2.0])  # 1 + ½ · (1 + 1)
+    assert given.covariance.tolist() == [pytest.approx([1.75])]  # 2 − ½²
+
+
+def test_a_linear_model_has_the_posterior_in_precisions() -> None:
+    """Of y = Ax + noise: Σ = (Λ + AᵀLA)⁻¹ and μ = Σ (AᵀLy + Λm)."""
+    prior, noise = random_gaussian(3), random_gaussian(2, seed=1)
+    noise = Gaussian(torch.zeros(2, dtype=torch.float64), noise.covariance)
+    A, y = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
+    unit = torch.eye(3, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
+    both = torch.cat([torch.cat(unit, 1), torch.cat([A, torch.eye(2, dtype=torch.float64)], 1)])
+    given = condition(independent_pair(prior, noise).affine(both), y, observed=[3, 4])
+    precision, weight = torch.linalg.inv(prior.covariance), torch.linalg.inv(noise.covariance)
+    covariance = torch.linalg.inv(precision + A.mT @ weight @ A)
+    torch.testing.assert_close(given.covariance, covariance)
+    torch.testing.assert_close(given.mean, covariance @ (A.mT @ weight @ y + precision @ prior.mean))
+
+
+def test_the_mean_is_the_least_squares_prediction() -> None:
+    joint = random_gaussian(3)
+    z = joint.sample(200_000)
+    design = torch.cat([torch.ones(len(z), 1, dtype=torch.float64), z[:, 1:]], 1)
+    slopes = torch.linalg.lstsq(design, z[:, :1]).solution
+    seen = torch.randn(6, 2, dtype=torch.float64)
+    predicted = torch.cat([torch.ones(6, 1, dtype=torch.float64), seen], 1) @ slopes
+    torch.testing.assert_close(condition(joint, seen, observed=[1, 2]).mean, predicted, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("solve", [solve_by_cholesky, solve_by_pseudo_inverse])
+def test_batches_of_values_and_of_distributions(solve: object) -> None:
+    distributions = [random_gaussian(4, seed=seed) for seed in range(3)]
+    many = Gaussian(
+        torch.stack([distribution.mean for distribution in distributions]),
+        torch.stack([distribution.covariance for distribution in distributions]),
+    )
+    y = torch.randn(5, 3, 2, dtype=torch.float64)
+    given = condition(many, y, observed=[2, 0], solve=solve)  # type: ignore[arg-type]
+    for j, distribution in enumerate(distributions):
+        single = condition(distribution, y[4, j], observed=[2, 0])
+        torch.testing.assert_close(given.mean[4, j], single.mean)
+        torch.testing.assert_close(given.covariance[j], single.covariance)
+
+
+def test_the_order_of_what_is_seen_follows_the_values() -> None:
+    joint, y = random_gaussian(4), torch.tensor([0.3, -1.0], dtype=torch.float64)
+    forth, back = condition(joint, y, observed=[1, 3]), condition(joint, y.flip(0), observed=[3, 1])
+    torch.testing.assert_close(forth.mean, back.mean)
+
+
+def test_a_copy_tells_all() -> None:
+    twice = random_gaussian(2).affine(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64))
+    z = twice.sample(1)[0]
+    given = condition(twice, z[:2], observed=[0, 1])
+    torch.testing.assert_close(given.mean, z[2:])
+    assert given.covariance.tolist() == [[0.0]]
+    assert int(given.rank) == 0
+
+
+def test_a_singular_part_seen_adds_nothing() -> None:
+    """Seeing a coordinate twice is as good as once."""
+    joint = random_gaussian(3)
+    double = joint.affine(torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], dtype=torch.float64))
+    y = torch.tensor([0.7, 0.7], dtype=torch.float64)
+    once, both = condition(joint, y[:1], observed=[2]), condition(double, y, observed=[2, 3])
+    torch.testing.assert_close(both.mean, once.mean)
+    torch.testing.assert_close(both.covariance, once.covariance)
+    with pytest.raises(ValueError, match=r"have probability 0: they lie .* outside the support"):
+        condition(double, torch.tensor([0.7, 0.8], dtype=torch.float64), observed=[2, 3])
+
+
+def test_gradients_flow_through() -> None:
+    joint = random_gaussian(4)
+    covariance = joint.covariance.clone().requires_grad_()
+
+    def predicted(sigma: Tensor) -> Tensor:
+        return condition(Gaussian(joint.mean, sigma), joint.mean[:2] + 1, observed=[0, 1], solve=solve_by_cholesky).mean
+
+    assert torch.autograd.gradcheck(lambda sigma: predicted((sigma + sigma.mT) / 2), (covariance,))
+
+
+@pytest.mark.parametrize(
+    ("observed", "count", "sentence"),
+    [
+        ([0, 0], 2, "distinct coordinates from 0 to 2; got"),
+        ([3], 1, "distinct coordinates from 0 to 2; got"),
+        ([0], 2, "need one value per observed coordinate"),
+        ([0, 1, 2], 3, "and an unobserved one; got 3 values"),
+        ([], 0, "need one value per observed coordinate"),
+    ],
+)
+def test_wrong_coordinates_are_rejected(observed: list[int], count: int, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        condition(random_gaussian(3), torch.zeros(count, dtype=torch.float64), observed=observed)

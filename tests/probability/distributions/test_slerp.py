@@ -1,0 +1,38 @@
+"""Spherical interpolation turns evenly in the plane of its ends and interpolates the norm linearly."""
+
+import pytest
+import torch
+
+from parnassus.probability.distributions.slerp import slerp
+
+DOUBLE = torch.float64
+ENDS = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+
+
+def test_the_ends_are_met_and_the_order_does_not_matter() -> None:
+    start, end = ENDS
+    torch.testing.assert_close(slerp(start, end, 0.0), start)
+    torch.testing.assert_close(slerp(start, end, 1.0), end)
+    torch.testing.assert_close(slerp(start, end, 0.3), slerp(end, start, 0.7))
+
+
+def test_angles_are_even_and_norms_linear() -> None:
+    start, end = ENDS[:, 0]
+    fractions = torch.linspace(0, 1, 9, dtype=DOUBLE)[:, None]
+    points = slerp(start, end, fractions)
+    norms = points.norm(dim=1)
+    torch.testing.assert_close(norms, ((1 - fractions) * start.norm() + fractions * end.norm())[:, 0])
+    cosines = (points[1:] * points[:-1]).sum(1) / (norms[1:] * norms[:-1])
+    torch.testing.assert_close(cosines, cosines[:1].expand_as(cosines))
+    torch.testing.assert_close(points[3], slerp(start, end, 3 / 8))
+
+
+def test_parallel_and_opposite_ends_are_joined_by_the_line() -> None:
+    start = ENDS[0]
+    for factor in (1.0, 2.0, -1.0, -3.0):
+        torch.testing.assert_close(slerp(start, factor * start, 0.25), (0.75 + 0.25 * factor) * start)
+
+
+def test_the_origin_has_no_direction() -> None:
+    with pytest.raises(ValueError, match="away from the origin"):
+        slerp(ENDS[0], torch.zeros_like(ENDS[0]), 0.5)

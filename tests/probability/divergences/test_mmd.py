@@ -1,0 +1,89 @@
+"""The discrepancy of two samples against its closed form, a double loop and its properties."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.probability.divergences.mmd import (
+    InverseMultiquadricKernel,
+    PairwiseKernel,
+    RBFKernel,
+    gaussian_squared_mmd,
+    squared_mmd,
+    unbiased_squared_mmd,
+)
+
+DOUBLE = torch.float64
+KERNELS = [RBFKernel(0.7), InverseMultiquadricKernel(2.0)]
+
+
+def draw(count: int, seed: int, *, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return mean + std * torch.randn(count, 2, generator=generator, dtype=DOUBLE)
+
+
+def one_by_one(x: Tensor, y: Tensor, kernel: PairwiseKernel, *, skip: bool) -> float:
+    """The mean over pairs, written as loops."""
+    values = [
+        float(kernel(a[None], b[None])) for i, a in enumerate(x) for j, b in enumerate(y) if not (skip and i == j)
+    ]
+    return sum(values) / len(values)
+
+
+def test_kernels_are_their_formulas() -> None:
+    x, y = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=DOUBLE), torch.tensor([[3.0, 4.0]], dtype=DOUBLE)
+    distances = torch.tensor([[25.0], [8.0]], dtype=DOUBLE)
+    torch.testing.assert_close(RBFKernel(2.0)(x, y), (-distances / 8).exp())
+    torch.testing.assert_close(InverseMultiquadricKernel(3.0)(x, y), 3 / (3 + distances))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "multiquadric"])
+def test_both_forms_are_means_over_pairs(kernel: PairwiseKernel) -> None:
+    x, y = draw(5, 0), draw(7, 1, mean=1.0)
+    across = one_by_one(x, y, kernel, skip=False)
+    for form, skip in ((squared_mmd, False), (unbiased_squared_mmd, True)):
+        wanted = one_by_one(x, x, kernel, skip=skip) + one_by_one(y, y, kernel, skip=skip) - 2 * across
+        assert float(form(x, y, kernel=kernel)) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "multiquadric"])
+def test_a_sample_has_no_distance_from_itself_and_the_biased_form_is_never_negative(kernel: PairwiseKernel) -> None:
+    x = draw(40, 0)
+    assert float(squared_mmd(x, x, kernel=kernel)) == pytest.approx(0, abs=1e-12)
+    assert all(float(squared_mmd(draw(10, seed), draw(10, 100 + seed), kernel=kernel)) > 0 for seed in range(50))
+
+
+def test_the_unbiased_form_has_the_mean_of_the_closed_form() -> None:
+    kernel, one, other = RBFKernel(0.8), torch.tensor([0.0, 0.0], dtype=DOUBLE), torch.tensor([0.6, 0.6], dtype=DOUBLE)
+    exact = gaussian_squared_mmd(one, one + 1, other, one + 1.5**2, kernel=kernel)
+    values = torch.stack(
+        [
+            unbiased_squared_mmd(draw(30, seed), draw(30, 1_000 + seed, mean=0.6, std=1.5), kernel=kernel)
+            for seed in range(400)
+        ]
+    )
+    assert abs(float(values.mean() - exact)) < 4 * float(values.std()) / 400**0.5
+    assert float(values.min()) < 0 < float(exact)
+
+
+def test_equal_normals_have_none() -> None:
+    mean, variance = torch.tensor([0.3, -2.0]), torch.tensor([1.0, 0.2])
+    assert float(gaussian_squared_mmd(mean, variance, mean, variance, kernel=RBFKernel())) == pytest.approx(0, abs=1e-7)
+
+
+def test_gradients_are_finite_where_points_meet() -> None:
+    x = torch.zeros(4, 2, requires_grad=True)
+    squared_mmd(x, torch.zeros(4, 2), kernel=RBFKernel()).backward()
+    assert x.grad is not None
+    assert bool(x.grad.isfinite().all())
+
+
+def test_wrong_input_is_rejected() -> None:
+    with pytest.raises(ValueError, match="width must be positive; got width=0"):
+        RBFKernel(0.0)
+    with pytest.raises(ValueError, match="scale must be positive; got scale=-1"):
+        InverseMultiquadricKernel(-1.0)
+    with pytest.raises(ValueError, match="must be non-empty; got 0 and 3"):
+        squared_mmd(draw(0, 0), draw(3, 0), kernel=RBFKernel())
+    with pytest.raises(ValueError, match="at least two points; got 3 and 1"):
+        unbiased_squared_mmd(draw(3, 0), draw(1, 0), kernel=RBFKernel())

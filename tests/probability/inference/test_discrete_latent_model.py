@@ -1,0 +1,50 @@
+"""A table small enough to work out by hand."""
+
+from math import log
+
+import pytest
+import torch
+
+from parnassus.probability import DiscreteLatentModel, kl_to_joint
+
+MODEL = DiscreteLatentModel(
+    torch.tensor([0.25, 0.75], dtype=torch.float64), torch.tensor([[0.5, 0.5], [0.2, 0.8]], dtype=torch.float64)
+)
+
+
+def test_evidence_posterior_and_joint_by_hand() -> None:
+    torch.testing.assert_close(MODEL.joint, torch.tensor([[0.125, 0.15], [0.125, 0.6]], dtype=torch.float64))
+    torch.testing.assert_close(MODEL.evidence, torch.tensor([0.275, 0.725], dtype=torch.float64))
+    torch.testing.assert_close(MODEL.posterior[0], torch.tensor([5 / 11, 6 / 11], dtype=torch.float64))
+
+
+def test_terms_of_a_sure_guess_by_hand() -> None:
+    """Q says: cause 0 whatever is seen."""
+    terms = MODEL.terms(torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64))
+    torch.testing.assert_close(terms.log_likelihood, torch.tensor([log(0.5)] * 2, dtype=torch.float64))
+    torch.testing.assert_close(terms.kl_to_prior, torch.tensor([log(4)] * 2, dtype=torch.float64))
+    torch.testing.assert_close(terms.elbo, torch.tensor([log(0.125)] * 2, dtype=torch.float64))
+    torch.testing.assert_close(terms.log_joint, terms.elbo)
+    torch.testing.assert_close(terms.entropy, torch.zeros(2, dtype=torch.float64))
+    torch.testing.assert_close(terms.gap[0], torch.tensor(log(11 / 5), dtype=torch.float64))
+
+
+def test_the_bound_is_the_evidence_at_the_posterior() -> None:
+    torch.testing.assert_close(MODEL.terms(MODEL.posterior).elbo, MODEL.evidence.log())
+
+
+def test_a_guess_that_allows_the_impossible_has_no_bound() -> None:
+    certain = DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+    terms = certain.terms(torch.full((2, 2), 0.5))
+    assert terms.elbo[1] == -torch.inf
+    assert terms.gap[1] == torch.inf
+    assert kl_to_joint(torch.full((2, 2), 0.5), certain.joint)[1] == torch.inf
+
+
+def test_what_is_no_table_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"a row of prior sums to 1\.5"):
+        DiscreteLatentModel(torch.tensor([0.75, 0.75]), MODEL.likelihood.float())
+    with pytest.raises(ValueError, match=r"P\(observation\) must be positive; it is 0 for observations \[1\]"):
+        DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    with pytest.raises(ValueError, match=r"one row per observation .* got shape \(3, 2\)"):
+        MODEL.terms(torch.full((3, 2), 0.5, dtype=torch.float64))

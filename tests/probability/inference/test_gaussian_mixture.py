@@ -1,0 +1,151 @@
+"""Gaussian mixtures against scikit-learn and torch, and degenerate fits."""
+
+import warnings
+from itertools import islice
+
+import pytest
+import torch
+from sklearn.mixture import GaussianMixture as TheirMixture
+from torch import Tensor
+from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
+
+from parnassus.probability import GaussianMixture, em_iterates, em_step, kmeans_plus_plus_start, m_step, mixture_elbo
+
+
+def rows(count: int = 200, dim: int = 3) -> Tensor:
+    source = torch.Generator().manual_seed(0)
+    centres = 4 * torch.randn(4, dim, generator=source, dtype=torch.float64)
+    noise = torch.randn(count, dim, generator=source, dtype=torch.float64)
+    return centres[torch.arange(count) % 4] + noise * torch.linspace(0.5, 1.5, dim, dtype=torch.float64)
+
+
+def theirs(mixture: GaussianMixture, x: Tensor, steps: int) -> TheirMixture:
+    """Scikit-learn's mixture after `steps` of EM from the same start."""
+    model = TheirMixture(
+        len(mixture.weights),
+        weights_init=mixture.weights.numpy(),
+        means_init=mixture.means.numpy(),
+        precisions_init=torch.linalg.inv(mixture.covariances).numpy(),
+        max_iter=steps,
+        tol=0.0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not converged yet
+        return model.fit(x.numpy())
+
+
+@pytest.mark.parametrize("steps", [1, 12])
+def test_steps_of_em_are_those_of_scikit_learn(steps: int) -> None:
+    x = rows()
+    start = kmeans_plus_plus_start(x, 4, seed=3)
+    ours, other = next(islice(em_iterates(x, start), steps, None)), theirs(start, x, steps)
+    torch.testing.assert_close(ours.weights, torch.from_numpy(other.weights_))
+    torch.testing.assert_close(ours.means, torch.from_numpy(other.means_))
+    torch.testing.assert_close(ours.covariances, torch.from_numpy(other.covariances_))
+    torch.testing.assert_close(ours.log_prob(x), torch.from_numpy(other.score_samples(x.numpy())))
+    torch.testing.assert_close(ours.responsibilities(x), torch.from_numpy(other.predict_proba(x.numpy())))
+
+
+def test_the_fit_finds_the_clumps_and_is_no_worse_than_scikit_learns() -> None:
+    x = rows(400)
+    ours = GaussianMixture.fit(x, 4)
+    other = TheirMixture(4, n_init=5, random_state=0, tol=1e-7).fit(x.numpy())
+    assert float(ours.log_prob(x).mean()) > other.score(x.numpy()) - 1e-5
+    centres = x[:4].clone().double()  # a row of each clump
+    assert float(torch.cdist(centres, ours.means).amin(1).max()) < 4.0
+    torch.testing.assert_close(ours.weights, torch.full_like(ours.weights, 0.25), atol=0.02, rtol=0)
+
+
+def test_the_fit_keeps_the_type_and_does_not_depend_on_the_global_seed() -> None:
+    x = rows().float()
+    first = GaussianMixture.fit(x, 3, starts=2)
+    torch.manual_seed(99)
+    second = GaussianMixture.fit(x, 3, starts=2)
+    assert first.means.dtype == torch.float32
+    torch.testing.assert_close(first.means, second.means, atol=0, rtol=0)
+
+
+def test_one_component_is_mean_and_covariance() -> None:
+    x = rows()
+    single = GaussianMixture.fit(x, 1, floor=0.0)
+    torch.testing.assert_close(single.means[0], x.mean(0))
+    torch.testing.assert_close(single.covariances[0], x.T.cov(correction=0))
+
+
+def test_density_and_draws_are_torchs() -> None:
+    torch.manual_seed(0)
+    mixture = GaussianMixture.fit(rows(), 4)
+    library = MixtureSameFamily(Categorical(mixture.weights), MultivariateNormal(mixture.means, mixture.covariances))
+    x = mixture.sample(20_000)
+    torch.testing.assert_close(mixture.log_prob(x), library.log_prob(x))
+    torch.testing.assert_close(x.mean(0), library.mean, atol=0.1, rtol=0)
+    torch.testing.assert_close(x.var(0), library.variance, rtol=0.05, atol=0)
+    third = mixture.sample_given(torch.full((20_000,), 2))
+    torch.testing.assert_close(third.T.cov(), mixture.covariances[2], rtol=0.1, atol=0.05)
+
+
+def test_a_weight_of_zero_gives_no_nan() -> None:
+    two = GaussianMixture(torch.tensor([1.0, 0.0]), torch.zeros(2, 1), torch.ones(2, 1, 1))
+    x = torch.tensor([[0.3], [-2.0]])
+    torch.testing.assert_close(two.responsibilities(x)[:, 0], torch.ones(2))
+    torch.testing.assert_close(mixture_elbo(x, two.responsibilities(x), two), two.log_prob(x))
+
+
+def test_a_far_row_has_responsibilities_all_the_same() -> None:
+    two = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[-1.0], [1.0]]), torch.ones(2, 1, 1))
+    torch.testing.assert_close(two.responsibilities(torch.tensor([[1e3]])), torch.tensor([[0.0, 1.0]]))
+
+
+def test_the_start_picks_rows_and_suits_rows_that_are_all_alike() -> None:
+    x = rows()
+    start = kmeans_plus_plus_start(x, 4)
+    assert bool((torch.cdist(start.means, x).amin(1) == 0).all())
+    same = kmeans_plus_plus_start(torch.ones(10, 2, dtype=torch.float64), 3)
+    assert bool(same.log_prob(torch.ones(1, 2, dtype=torch.float64)).isfinite())
+
+
+def test_outlines_lie_two_deviations_away() -> None:
+    mixture = GaussianMixture.fit(rows(dim=2), 3)
+    away = mixture.ellipses() - mixture.means[:, None]
+    squares = torch.einsum("cpi,cij,cpj->cp", away, torch.linalg.inv(mixture.covariances), away)
+    torch.testing.assert_close(squares, torch.full_like(squares, 4.0))
+    with pytest.raises(ValueError, match="two-dimensional components; got 3 dimensions"):
+        GaussianMixture.fit(rows(), 2).ellipses()
+
+
+def test_dead_and_collapsed_components_are_named() -> None:
+    x = rows()
+    dead = torch.zeros(len(x), 2, dtype=torch.float64)
+    dead[:, 0] = 1.0
+    with pytest.raises(ValueError, match=r"components \[1\] have no responsibility left"):
+        m_step(x, dead)
+    dead[0] = torch.tensor([0.0, 1.0])
+    with pytest.raises(ValueError, match=r"positive definite; they are not for components \[1\] \(collapsed"):
+        m_step(x, dead, floor=0.0)
+    with pytest.raises(ValueError, match=r"none of 5 starts converged; the last error was: .*collapsed"):
+        GaussianMixture.fit(torch.ones(10, 2, dtype=torch.float64), 2, floor=0.0)
+
+
+def test_what_is_no_mixture_is_rejected() -> None:
+    weights, means, covariances = torch.tensor([0.5, 0.5]), torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2)
+    with pytest.raises(ValueError, match=r"a row of weights sums to 1\.5"):
+        GaussianMixture(1.5 * weights, means, covariances)
+    with pytest.raises(ValueError, match=r"they are not for components \[0, 1\]"):
+        GaussianMixture(weights, means, -covariances)
+    with pytest.raises(ValueError, match=r"they are not for components \[0\]"):
+        GaussianMixture(weights, torch.tensor([[torch.nan, 0.0], [0.0, 0.0]]), covariances)
+    with pytest.raises((ValueError, TypeError), match="covariance"):
+        GaussianMixture(weights, means, covariances[:1])
+    with pytest.raises(ValueError, match="between 1 and the number of rows; got components=11, 10 rows"):
+        GaussianMixture.fit(torch.ones(10, 2), 11)
+    with pytest.raises(ValueError, match="need starts ≥ 1, steps ≥ 1 and floor ≥ 0; got starts=0"):
+        GaussianMixture.fit(torch.randn(10, 2), 2, starts=0)
+    with pytest.raises(ValueError, match="1 values are NaN or infinite"):
+        GaussianMixture.fit(torch.tensor([[0.0], [torch.nan]]), 1)
+
+
+def test_a_step_returns_a_mixture_of_the_same_size() -> None:
+    x = rows()
+    after = em_step(x, kmeans_plus_plus_start(x, 5))
+    assert after.covariances.shape == (5, 3, 3)
+    torch.testing.assert_close(after.covariances, after.covariances.mT)

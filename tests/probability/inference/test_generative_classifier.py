@@ -1,0 +1,109 @@
+"""Generative classifiers against scikit-learn's and against Bayes' rule by hand."""
+
+from functools import partial
+
+import pytest
+import torch
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from torch import Tensor
+from torch.distributions import Independent, Normal
+
+from parnassus.probability import (
+    FitClassConditionals,
+    GenerativeClassifier,
+    fit_bernoulli_naive_bayes,
+    fit_gaussian_naive_bayes,
+    fit_linear_discriminant,
+    fit_quadratic_discriminant,
+    posterior_table,
+)
+
+
+def three_clouds(count: int = 300) -> tuple[Tensor, Tensor]:
+    source = torch.Generator().manual_seed(0)
+    labels = torch.arange(count) % 3
+    labels[: count // 5] = 0  # unequal priors
+    spread = torch.randn(3, 4, 4, generator=source, dtype=torch.float64)
+    noise = torch.randn(count, 4, generator=source, dtype=torch.float64)
+    return torch.einsum("nij,nj->ni", spread[labels], noise) + labels[:, None], labels
+
+
+def fit(model: FitClassConditionals, x: Tensor, labels: Tensor) -> GenerativeClassifier:
+    return GenerativeClassifier.fit(x, labels, classes=3, model=model)
+
+
+def test_naive_gaussian_is_that_of_scikit_learn() -> None:
+    x, labels = three_clouds()
+    ours = fit(partial(fit_gaussian_naive_bayes, min_variance=1e-12), x, labels)
+    theirs = GaussianNB(var_smoothing=1e-14).fit(x.numpy(), labels.numpy())
+    torch.testing.assert_close(ours.log_posterior(x), torch.from_numpy(theirs.predict_log_proba(x.numpy())))
+
+
+def test_naive_bernoulli_is_that_of_scikit_learn() -> None:
+    x, labels = three_clouds()
+    bits = (x > 0).double()
+    ours = fit(fit_bernoulli_naive_bayes, bits, labels)
+    theirs = BernoulliNB(alpha=1.0).fit(bits.numpy(), labels.numpy())
+    torch.testing.assert_close(ours.log_posterior(bits), torch.from_numpy(theirs.predict_log_proba(bits.numpy())))
+
+
+def test_own_covariances_are_quadratic_discriminant_analysis() -> None:
+    x, labels = three_clouds()
+    ours = fit(partial(fit_quadratic_discriminant, shrinkage=1e-12), x, labels)
+    theirs = QuadraticDiscriminantAnalysis().fit(x.numpy(), labels.numpy())
+    agree = (ours.predict(x).numpy() == theirs.predict(x.numpy())).mean()
+    assert agree > 0.99  # they divide by n − 1
+
+
+def test_a_shared_covariance_is_linear_discriminant_analysis() -> None:
+    x, labels = three_clouds()
+    ours = fit(partial(fit_linear_discriminant, shrinkage=1e-12), x, labels)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(x.numpy(), labels.numpy())
+    posterior = torch.from_numpy(theirs.predict_log_proba(x.numpy()))
+    torch.testing.assert_close(ours.log_posterior(x), posterior, atol=1e-6, rtol=1e-6)
+
+
+def test_two_points_are_judged_as_by_a_table() -> None:
+    """With bits for features the posterior is Bayes' theorem for a finite table."""
+    x, labels = torch.tensor([[0.0], [1.0], [1.0], [1.0], [0.0]]), torch.tensor([0, 0, 0, 1, 1])
+    model = GenerativeClassifier.fit(x, labels, classes=2, model=partial(fit_bernoulli_naive_bayes, smoothing=0.0))
+    table = posterior_table(torch.tensor([0.6, 0.4]), torch.tensor([[1 / 3, 2 / 3], [0.5, 0.5]]))
+    bits = torch.tensor([[0.0], [1.0]])
+    torch.testing.assert_close(model.log_posterior(bits).exp(), table.posterior)
+    torch.testing.assert_close(model.log_prob(bits).exp(), table.evidence)
+
+
+def test_samples_have_the_priors_and_the_means() -> None:
+    gaussians = Independent(Normal(torch.tensor([[-3.0, 0.0], [4.0, 1.0]]), torch.ones(2, 2)), 1)
+    torch.manual_seed(0)
+    x, labels = GenerativeClassifier(torch.tensor([0.25, 0.75]), gaussians).sample(40_000)
+    assert float(labels.float().mean()) == pytest.approx(0.75, abs=0.01)
+    torch.testing.assert_close(x[labels == 0].mean(0), torch.tensor([-3.0, 0.0]), atol=0.05, rtol=0)
+    torch.testing.assert_close(x[labels == 1].mean(0), torch.tensor([4.0, 1.0]), atol=0.05, rtol=0)
+
+
+def test_shrinkage_keeps_the_total_variance() -> None:
+    x, labels = three_clouds()
+    half, none = (fit_quadratic_discriminant(x, labels, 3, shrinkage=each).covariance_matrix for each in (0.5, 1e-12))
+    torch.testing.assert_close(half.diagonal(dim1=1, dim2=2).sum(1), none.diagonal(dim1=1, dim2=2).sum(1))
+    round_ones = fit_quadratic_discriminant(x, labels, 3, shrinkage=1.0).covariance_matrix
+    torch.testing.assert_close(round_ones, round_ones[:, :1, :1] * torch.eye(4, dtype=torch.float64))
+
+
+def test_what_cannot_work_is_rejected() -> None:
+    x, labels = three_clouds()
+    with pytest.raises(ValueError, match=r"every class needs an example; got none of classes \[3\]"):
+        GenerativeClassifier.fit(x, labels, classes=4, model=fit_gaussian_naive_bayes)
+    with pytest.raises(ValueError, match=r"labels must lie between 0 and 1; got 0 … 2"):
+        GenerativeClassifier.fit(x, labels, classes=2, model=fit_gaussian_naive_bayes)
+    with pytest.raises(ValueError, match="features must be 0 or 1"):
+        fit_bernoulli_naive_bayes(x, labels, 3)
+    with pytest.raises(ValueError, match=r"shrinkage must lie in \(0, 1\]; got shrinkage=0"):
+        fit_quadratic_discriminant(x, labels, 3, shrinkage=0.0)
+    with pytest.raises(ValueError, match="min_variance must be positive; got min_variance=0"):
+        fit_gaussian_naive_bayes(x, labels, 3, min_variance=0.0)
+    with pytest.raises(ValueError, match="need one label per row"):
+        GenerativeClassifier.fit(x[:0], labels[:0], classes=3, model=fit_gaussian_naive_bayes)
+    with pytest.raises(ValueError, match="need one density per class; got 3 classes"):
+        GenerativeClassifier(torch.ones(3) / 3, Independent(Normal(torch.zeros(2, 4), 1.0), 1))

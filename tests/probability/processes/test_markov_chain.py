@@ -1,0 +1,100 @@
+"""Finite Markov chains against matrix powers, frequencies and closed forms."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.probability import InhomogeneousMarkovChain, MarkovChain, stationary_distribution
+from parnassus.probability.processes.markov_chain import require_transition
+
+
+def row(*frequencies: float) -> Tensor:
+    return torch.tensor(frequencies, dtype=torch.float64)
+
+
+def coin_chain(stay: float) -> MarkovChain:
+    return MarkovChain(row(1.0, 0.0), torch.tensor([[stay, 1 - stay], [1 - stay, stay]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 9])
+def test_two_states_that_stay_alike_have_a_distribution_in_closed_form(steps: int) -> None:
+    """P[X_n = X_0] = ½ (1 + (2s − 1)ⁿ)."""
+    home = (1 + (2 * 0.8 - 1) ** steps) / 2
+    torch.testing.assert_close(coin_chain(0.8).marginal(steps), row(home, 1 - home))
+    torch.testing.assert_close(coin_chain(0.8).marginals(steps)[-1], row(home, 1 - home))
+
+
+def test_a_sure_chain_is_walked_surely() -> None:
+    turn = torch.eye(4).roll(1, 1)  # 0 → 1 → 2 → 3 → 0
+    paths = MarkovChain(torch.tensor([0.0, 0.0, 1.0, 0.0]), turn).sample(3, steps=5)
+    assert paths.tolist() == [[2, 3, 0, 1, 2, 3]] * 3
+
+
+def test_samples_start_at_the_start_and_move_by_their_rows() -> None:
+    start, rows = row(0.2, 0.5, 0.3), torch.stack([row(0.1, 0.9, 0.0), row(0.5, 0.0, 0.5), row(0.3, 0.3, 0.4)])
+    paths = MarkovChain(start, rows).sample(60_000, steps=2, generator=torch.Generator().manual_seed(0))
+    moves = torch.zeros(3, 3).index_put((paths[:, 1], paths[:, 2]), torch.ones(60_000), accumulate=True)
+    torch.testing.assert_close(torch.bincount(paths[:, 0]) / 60_000, start.float(), atol=0.01, rtol=0)
+    torch.testing.assert_close(moves / moves.sum(1, keepdim=True), rows.float(), atol=0.02, rtol=0)
+
+
+def test_the_probabilities_of_all_paths_sum_to_one() -> None:
+    chain = MarkovChain(row(0.25, 0.75), torch.tensor([[0.1, 0.9], [0.6, 0.4]], dtype=torch.float64))
+    paths = torch.cartesian_prod(*[torch.arange(2)] * 5)
+    torch.testing.assert_close(chain.log_prob(paths).exp().sum(), row(1.0)[0])
+    torch.testing.assert_close(chain.log_prob(torch.tensor([[1, 0, 0]])).exp(), row(0.75 * 0.6 * 0.1))
+
+
+def test_a_fit_counts_moves_and_finds_the_chain_again() -> None:
+    fitted = MarkovChain.fit(torch.tensor([[0, 1, 1, 0], [0, 0, 1, 1]]), states=2)
+    torch.testing.assert_close(fitted.start, row(1.0, 0.0))
+    torch.testing.assert_close(fitted.transition, torch.tensor([[1 / 3, 2 / 3], [1 / 3, 2 / 3]], dtype=torch.float64))
+    paths = coin_chain(0.7).sample(2_000, steps=50, generator=torch.Generator().manual_seed(0))
+    again = MarkovChain.fit(paths, states=2)
+    torch.testing.assert_close(again.transition, coin_chain(0.7).transition, atol=0.01, rtol=0)
+    best = again.log_prob(paths).sum()
+    assert best >= coin_chain(0.7).log_prob(paths).sum()
+
+
+def test_smoothing_serves_states_never_seen() -> None:
+    paths = torch.tensor([[0, 1, 0]])
+    with pytest.raises(ValueError, match=r"got none for states \[2\]"):
+        MarkovChain.fit(paths, states=3)
+    fitted = MarkovChain.fit(paths, states=3, smoothing=1.0)
+    torch.testing.assert_close(fitted.transition[2], row(1 / 3, 1 / 3, 1 / 3))
+
+
+def test_a_timed_chain_of_equal_rules_is_a_plain_one() -> None:
+    plain = coin_chain(0.9)
+    timed = InhomogeneousMarkovChain(plain.start, plain.transition.expand(6, 2, 2))
+    torch.testing.assert_close(timed.marginals(), plain.marginals(6))
+    paths = timed.sample(7, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(paths, plain.sample(7, steps=6, generator=torch.Generator().manual_seed(3)))
+
+
+def test_a_walk_on_a_graph_rests_in_proportion_to_the_degrees() -> None:
+    neighbours = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.float64)
+    degrees = neighbours.sum(1)
+    torch.testing.assert_close(stationary_distribution(neighbours / degrees[:, None]), degrees / degrees.sum())
+
+
+def test_a_chain_that_turns_for_ever_has_a_stationary_distribution_too() -> None:
+    torch.testing.assert_close(stationary_distribution(torch.eye(3).roll(1, 1)), torch.full((3,), 1 / 3))
+
+
+def test_what_cannot_work_is_rejected() -> None:
+    chain = coin_chain(0.5)
+    with pytest.raises(ValueError, match=r"a row of transition sums to 1\.5"):
+        MarkovChain(row(0.5, 0.5), torch.tensor([[1.0, 0.5], [0.0, 1.0]], dtype=torch.float64))
+    with pytest.raises(ValueError, match="a row and a column for each of 3 states; got 2 × 2"):
+        require_transition(chain.transition, states=3)
+    with pytest.raises(ValueError, match="must be unique; the chain has 2 closed classes"):
+        stationary_distribution(torch.eye(2))
+    with pytest.raises(ValueError, match="steps must be non-negative; got steps=-1"):
+        chain.marginal(-1)
+    with pytest.raises(ValueError, match="count must be positive; got count=0"):
+        chain.sample(0, steps=1)
+    with pytest.raises(ValueError, match=r"states must lie between 0 and 1; got 0 … 2"):
+        chain.log_prob(torch.tensor([[0, 2]]))
+    with pytest.raises(ValueError, match="smoothing must be non-negative"):
+        MarkovChain.fit(torch.tensor([[0, 1]]), states=2, smoothing=-1.0)

@@ -1,0 +1,77 @@
+"""Markov kernels: densities, compositions and samples."""
+
+from itertools import repeat
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.probability import LinearGaussianKernel, kernel_mass, sample_paths
+
+SIGMA = torch.tensor([[1.0, 0.4], [0.4, 0.5]], dtype=torch.float64)
+
+
+def seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def test_following_is_integrating_over_the_place_between() -> None:
+    """Chapman and Kolmogorov on a grid: ∫ A₁(x, y) A₂(y, z) dy."""
+    first = LinearGaussianKernel(torch.tensor([[0.5]], dtype=torch.float64), 0.9)
+    second = LinearGaussianKernel(torch.tensor([[0.2]], dtype=torch.float64), -0.3)
+    y = torch.linspace(-12, 12, 4_001, dtype=torch.float64)[:, None]
+    x, z = torch.tensor([1.3], dtype=torch.float64), torch.tensor([0.2], dtype=torch.float64)
+    through = (first.log_prob(x.expand_as(y), y) + second.log_prob(y, z.expand_as(y))).exp()
+    torch.testing.assert_close(first.followed_by(second).log_prob(x, z).exp(), torch.trapezoid(through, y[:, 0]))
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.8, 1.1])
+def test_repeating_is_following_oneself(factor: float) -> None:
+    kernel = LinearGaussianKernel(SIGMA, factor)
+    one_by_one = kernel.followed_by(kernel).followed_by(kernel).followed_by(kernel)
+    torch.testing.assert_close(kernel.power(4).covariance, one_by_one.covariance)
+    assert kernel.power(4).factor == pytest.approx(one_by_one.factor)
+
+
+def test_draws_have_the_mean_and_the_covariance_of_the_kernel() -> None:
+    x = torch.tensor([3.0, -2.0], dtype=torch.float64)
+    drawn = LinearGaussianKernel(SIGMA, 0.5)(x.expand(100_000, 2), seeded())
+    torch.testing.assert_close(drawn.mean(0), x / 2, atol=0.01, rtol=0)
+    torch.testing.assert_close(drawn.T.cov(), SIGMA, atol=0.01, rtol=0)
+
+
+def test_a_walk_remembers_its_start_and_every_step() -> None:
+    def add_one(x: Tensor, generator: torch.Generator | None) -> Tensor:
+        return x + 1
+
+    start = torch.arange(6).reshape(3, 2)
+    path = sample_paths(repeat(add_one, 4), start)
+    assert path.shape == (3, 5, 2)
+    assert torch.equal(path, start[:, None] + torch.arange(5)[:, None])
+
+
+def test_steps_of_a_walk_are_independent_of_the_past() -> None:
+    path = sample_paths(
+        repeat(LinearGaussianKernel(SIGMA), 3), torch.zeros(50_000, 2, dtype=torch.float64), generator=seeded()
+    )
+    steps = path.diff(dim=1)
+    assert (
+        float(torch.corrcoef(torch.stack([steps[:, 0, 0], steps[:, 1, 0], steps[:, 2, 0]])).tril(-1).abs().max()) < 0.02
+    )
+
+
+def test_the_mass_of_a_half_line_is_a_half() -> None:
+    kernel = LinearGaussianKernel(torch.eye(1))
+    fraction = kernel_mass(kernel, torch.tensor([5.0]), lambda y: y[:, 0] > 5, draws=50_000, generator=seeded())
+    assert fraction == pytest.approx(0.5, abs=0.01)
+
+
+def test_what_cannot_work_is_rejected() -> None:
+    with pytest.raises(ValueError, match="symmetric and positive definite"):
+        LinearGaussianKernel(torch.tensor([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(ValueError, match="symmetric and positive definite"):
+        LinearGaussianKernel(torch.tensor([[1.0, 0.5], [0.0, 1.0]]))
+    with pytest.raises(ValueError, match="steps must be positive; got steps=0"):
+        LinearGaussianKernel(SIGMA).power(0)
+    with pytest.raises(ValueError, match="draws must be positive; got draws=0"):
+        kernel_mass(LinearGaussianKernel(SIGMA), torch.zeros(2, dtype=torch.float64), lambda y: y[:, 0] > 0, draws=0)

@@ -1,0 +1,50 @@
+"""Two recurrent readings, one from each end."""
+
+import pytest
+import torch
+from torch import nn
+
+from parnassus.recurrent.encoder import RecurrentEncoder
+
+
+def test_without_filler_it_is_the_bidirectional_network_of_torch() -> None:
+    torch.manual_seed(0)
+    model = RecurrentEncoder(9, width=8, depth=2)
+    tokens = torch.randint(1, 9, (3, 5))
+    states, (last, _) = model.network(model.embedding(tokens))
+    torch.testing.assert_close(model(tokens), states)
+    torch.testing.assert_close(model.final_state(tokens), torch.cat([last[-2], last[-1]], 1))
+    torch.testing.assert_close(model.final_state(tokens), torch.cat([states[:, -1, :4], states[:, 0, 4:]], 1))
+
+
+def test_filler_is_not_read() -> None:
+    torch.manual_seed(0)
+    model = RecurrentEncoder(9, width=8)
+    tokens = torch.randint(1, 9, (2, 5))
+    padded = torch.cat([tokens, tokens.new_zeros(2, 3)], 1)
+    torch.testing.assert_close(model(padded)[:, :5], model(tokens))
+    torch.testing.assert_close(model(padded)[:, 5:], torch.zeros(2, 3, 8))
+    torch.testing.assert_close(model.final_state(padded), model.final_state(tokens))
+
+
+def test_a_row_of_filler_alone_is_zeros() -> None:
+    model = RecurrentEncoder(9, width=8)
+    torch.testing.assert_close(model(torch.zeros(2, 4, dtype=torch.long)), torch.zeros(2, 4, 8))
+
+
+def test_every_place_hears_both_ends() -> None:
+    torch.manual_seed(0)
+    model = RecurrentEncoder(9, width=8)
+    tokens = torch.randint(2, 9, (1, 6))
+    for end in (0, 5):
+        changed = tokens.clone()
+        changed[0, end] = 1
+        assert bool(((model(changed) - model(tokens))[0].abs().amax(1) > 1e-6).all())
+
+
+def test_wrong_input_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="width must be even"):
+        RecurrentEncoder(9, width=7)
+    with pytest.raises(ValueError, match="padding must come after"):
+        RecurrentEncoder(9, width=8)(torch.tensor([[1, 0, 2]]))
+    assert isinstance(RecurrentEncoder(9, width=8).network, nn.LSTM)

@@ -1,0 +1,75 @@
+"""PPO's loss, its batches and its settings."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from parnassus.reinforcement.agents.actor_critic import ActorCritic
+from parnassus.reinforcement.agents.ppo import TUNED, Settings, minibatches, ppo_loss
+from parnassus.reinforcement.agents.settings import resolve_settings
+from parnassus.reinforcement.environments import Discrete
+from parnassus.reinforcement.experience.rollout_batch import RolloutBatch
+from parnassus.reinforcement.fast.ppo_backward import ppo_backward
+
+
+def drawn(rows: int, num_learners: int = 2) -> RolloutBatch:
+    torch.manual_seed(0)
+    return RolloutBatch(
+        torch.randn(num_learners, rows, 4),
+        torch.randint(2, (num_learners, rows)),
+        torch.full((num_learners, rows), -0.6),
+        torch.randn(num_learners, rows),
+        torch.randn(num_learners, rows),
+    )
+
+
+def test_the_loss_is_what_the_paper_writes() -> None:
+    batch, model = drawn(30), ActorCritic(4, Discrete(2), num_learners=2)
+    found = ppo_loss(model, batch, clip_range=0.1, vf_coef=0.3, ent_coef=0.2)
+    for learner in range(2):
+        law, values = model(batch.observations)
+        logs = law.logits[learner].log_softmax(1)
+        ratio = (logs.gather(1, batch.actions[learner, :, None])[:, 0] + 0.6).exp()
+        gain = batch.advantages[learner]
+        gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+        surrogate = torch.minimum(ratio * gain, ratio.clamp(0.9, 1.1) * gain).mean()
+        entropy = -(logs.exp() * logs).sum(1).mean()
+        error = (values[learner] - batch.returns[learner]).square().mean()
+        assert torch.allclose(found[learner], -surrogate + 0.3 * error - 0.2 * entropy, atol=1e-6)
+
+
+@pytest.mark.parametrize("entropy", [0.0, 0.2])
+def test_the_fast_backward_pass_is_that_of_autograd(entropy: float) -> None:
+    batch, model = drawn(30), ActorCritic(4, Discrete(2), num_learners=2)
+    model.actor_head.weight.data *= 100  # so that some ratios are clipped and some are not
+    coefficients = {"clip_range": 0.1, "vf_coef": 0.3, "ent_coef": entropy}
+    ppo_loss(model, batch, **coefficients).sum().backward()
+    wanted = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    model.zero_grad()
+    ppo_backward(model, batch, **coefficients)
+    for p, other in zip(model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(p.grad, other, atol=1e-6, rtol=1e-5)
+
+
+def test_every_row_comes_once_an_epoch() -> None:
+    batch = drawn(12)
+    parts = list(minibatches(batch, 4, 2))
+    assert len(parts) == 6
+    for learner in range(2):
+        for epoch in (parts[:3], parts[3:]):
+            rows = torch.cat([part.returns[learner] for part in epoch])
+            assert torch.equal(rows.sort().values, batch.returns[learner].sort().values)
+    assert not torch.equal(parts[0].returns, parts[3].returns)
+    assert [part is batch for part in minibatches(batch, 12, 2)] == [True, True]
+
+
+def test_settings_are_as_told_or_as_known() -> None:
+    @dataclass
+    class Told:
+        learning_rate: float | None = 0.5
+        n_envs: int | None = None
+
+    found = resolve_settings(TUNED["Acrobot-v1"], Told())
+    assert (found.learning_rate, found.n_envs, found.gae_lambda) == (0.5, 16, 0.94)
+    assert resolve_settings(Settings(), object()) == Settings()

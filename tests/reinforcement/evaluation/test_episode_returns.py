@@ -1,0 +1,46 @@
+"""Returns of whole episodes, and means of their middle."""
+
+import gymnasium
+import pytest
+import torch
+from scipy.stats import trim_mean
+
+from parnassus.reinforcement.environments import CartPole, MountainCar, TensorEnvironments
+from parnassus.reinforcement.evaluation.episode_returns import episode_returns, interquartile_mean, summarise_returns
+from parnassus.reinforcement.evaluation.reward_thresholds import REWARD_THRESHOLDS, reward_threshold
+
+
+def test_only_the_first_episode_of_a_copy_counts() -> None:
+    torch.manual_seed(0)
+    returns = episode_returns(
+        TensorEnvironments(CartPole(), 40), lambda x: torch.zeros(x.shape[:2], dtype=torch.int64), 2
+    )
+    assert returns.shape == (2, 20)
+    assert 7 < float(returns.min()) <= float(returns.max()) < 13
+    still = episode_returns(TensorEnvironments(MountainCar(), 4), lambda x: torch.ones(x.shape[:2], dtype=torch.int64))
+    assert still.tolist() == [[-200.0] * 4]  # no return is beyond what its limit of time allows
+
+
+def test_the_middle_half() -> None:
+    scores = torch.randn(40, dtype=torch.float64)
+    assert float(interquartile_mean(scores)) == pytest.approx(trim_mean(scores.numpy(), 0.25))
+    assert float(interquartile_mean(torch.tensor([0.0, 1.0, 2.0]))) == pytest.approx(1.0)
+    assert float(interquartile_mean(torch.tensor([1.0, 1.0, 1.0, 1.0, 100.0]))) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="at least one score; got none"):
+        interquartile_mean(torch.zeros(0))
+
+
+def test_what_learners_reached() -> None:
+    found = summarise_returns(torch.tensor([[500.0, 500.0], [100.0, 300.0]]), 475.0)
+    assert (found["return_mean"], found["return_worst"], found["solved"]) == (350.0, 200.0, 0.5)
+    assert summarise_returns(torch.tensor([[500.0]]), None)["solved"] == 0.0
+
+
+@pytest.mark.parametrize("name", [*REWARD_THRESHOLDS, "MountainCarContinuous-v0", "FrozenLake-v1", "Blackjack-v1"])
+def test_a_goal_is_what_gymnasium_says(name: str) -> None:
+    assert reward_threshold(name) == gymnasium.spec(name).reward_threshold
+
+
+def test_goals_of_other_names() -> None:
+    assert reward_threshold("gymnasium.envs.toy_text:FrozenLake8x8-v1") == 0.85
+    assert reward_threshold("Nowhere-v0") is None

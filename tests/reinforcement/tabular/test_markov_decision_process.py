@@ -1,0 +1,94 @@
+"""Decision processes on arrays: Bellman's equations, occupancy, policies that keep to the rules."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
+
+
+def process(discount: float = 0.9, seed: int = 0) -> MarkovDecisionProcess:
+    """Four states, the last terminal; three actions, one of them not allowed in state 0."""
+    source = torch.Generator().manual_seed(seed)
+    transition = torch.rand(4, 3, 4, generator=source, dtype=torch.float64)
+    reward = torch.randn(4, 3, 4, generator=source, dtype=torch.float64)
+    allowed = torch.ones(4, 3, dtype=torch.bool)
+    allowed[0, 1] = False
+    terminal = torch.tensor([False, False, False, True])
+    return MarkovDecisionProcess(transition / transition.sum(-1, keepdim=True), reward, discount, terminal, allowed)
+
+
+def test_values_satisfy_bellman_by_loops() -> None:
+    mdp = process()
+    policy = mdp.uniform_policy()
+    values = mdp.values_of(policy)
+    for s in range(3):
+        expected = sum(
+            float(policy[s, a] * mdp.transition[s, a, t]) * (float(mdp.reward[s, a, t]) + 0.9 * float(values[t]))
+            for a in range(3)
+            for t in range(4)
+        )
+        assert float(values[s]) == pytest.approx(expected)
+    assert float(values[3]) == 0
+    torch.testing.assert_close(mdp.under(policy).values(), values)
+
+
+def test_action_values_and_advantages() -> None:
+    mdp = process()
+    policy = mdp.uniform_policy()
+    q, advantages = mdp.q_values(mdp.values_of(policy)), mdp.advantages_of(policy)
+    assert float(q[0, 1]) == -torch.inf
+    assert q[3].tolist() == [0, 0, 0]
+    mean = (policy * torch.where(policy > 0, advantages, 0)).sum(-1)
+    torch.testing.assert_close(mean, torch.zeros(4, dtype=torch.float64))
+
+
+def test_many_policies_at_once() -> None:
+    mdp = process()
+    policies = torch.stack([mdp.uniform_policy(), mdp.greedy(torch.randn(4, 3, dtype=torch.float64))])
+    together, start = mdp.values_of(policies), torch.tensor([0.5, 0.5, 0, 0]).double()
+    torch.testing.assert_close(together, torch.stack([mdp.values_of(policy) for policy in policies]))
+    torch.testing.assert_close(
+        mdp.occupancy(policies, start), torch.stack([mdp.occupancy(policy, start) for policy in policies])
+    )
+    assert mdp.q_values(together).shape == (2, 4, 3)
+
+
+def test_occupancy_is_the_discounted_sum_of_laws() -> None:
+    mdp = process(0.8)
+    policy, start = mdp.uniform_policy(), torch.tensor([0.2, 0.3, 0.5, 0]).double()
+    laws = mdp.under(policy).chain(start).marginals(200)
+    summed = (0.8 ** torch.arange(201, dtype=torch.float64)) @ laws
+    summed[3] = 0  # what happens at the end is no longer counted
+    torch.testing.assert_close(mdp.occupancy(policy, start), summed)
+    paid = mdp.occupancy(policy, start) @ mdp.under(policy).reward
+    torch.testing.assert_close(paid, start @ mdp.values_of(policy))
+
+
+def test_greedy_takes_an_allowed_action() -> None:
+    mdp = process()
+    q = torch.zeros(4, 3, dtype=torch.float64)
+    q[0] = torch.tensor([1.0, 5.0, 2.0])
+    assert mdp.greedy(q)[0].tolist() == [0, 0, 1]
+
+
+def test_steps_follow_the_table() -> None:
+    mdp = process()
+    states, actions = torch.full((50_000,), 2), torch.full((50_000,), 1)
+    rewards, following = mdp.step(states, actions, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(
+        torch.bincount(following, minlength=4) / 50_000, mdp.transition[2, 1].float(), atol=0.01, rtol=0
+    )
+    torch.testing.assert_close(rewards, mdp.reward[2, 1, following])
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    mdp = process()
+    forbidden = torch.full((4, 3), 1 / 3, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"in state 0 another has probability 0\.333"):
+        mdp.values_of(forbidden)
+    with pytest.raises(ValueError, match=r"states \[1\] have none"):
+        MarkovDecisionProcess(
+            mdp.transition, mdp.reward, 0.9, mdp.terminal, torch.tensor([[True], [False], [True], [True]]).expand(4, 3)
+        )
+    with pytest.raises(ValueError, match="must satisfy 0 ≤ γ ≤ 1"):
+        mdp.discounted_by(-0.1)

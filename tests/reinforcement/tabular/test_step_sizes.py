@@ -1,0 +1,28 @@
+"""Step sizes: a mean of all that was seen, or for ever the same."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
+
+
+def test_one_over_n_is_the_mean() -> None:
+    seen, estimate = torch.randn(50, generator=torch.Generator().manual_seed(0), dtype=torch.float64), torch.zeros(1)
+    estimate = estimate.double()
+    for n, x in enumerate(seen, 1):
+        estimate = estimate + polynomial_step_size(1.0)(torch.tensor([float(n)]).double()) * (x - estimate)
+    torch.testing.assert_close(estimate[0], seen.mean())
+
+
+def test_their_sizes() -> None:
+    count = torch.tensor([1.0, 4.0, 16.0])
+    torch.testing.assert_close(polynomial_step_size(0.75)(count), count**-0.75)
+    torch.testing.assert_close(constant_step_size(0.2)(count), torch.full((3,), 0.2))
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    for power in (0.5, 1.1):
+        with pytest.raises(ValueError, match=f"½ < p ≤ 1 for convergence; got power={power}"):
+            polynomial_step_size(power)
+    with pytest.raises(ValueError, match="0 < α ≤ 1; got rate=0"):
+        constant_step_size(0.0)

@@ -1,0 +1,81 @@
+"""What a baseline leaves of the variance of the gradient, also where there is none."""
+
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+import pytest
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from parnassus.reinforcement.agents.actor_critic import ActorCritic
+from parnassus.reinforcement.agents.reinforce import EpisodeBatch, gradient_variance, reinforce_weights
+from parnassus.reinforcement.environments import Discrete
+from parnassus.reinforcement.environments.make import TENSOR_ENVIRONMENTS
+from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
+from parnassus.reinforcement.experiments.reinforce import Experiment, expected
+from parnassus.runs.metrics import read_metrics
+from parnassus.train import Options
+from parnassus.train.execute import Recipe, execute, start
+
+
+@dataclass(frozen=True)
+class OnlyOneWay:
+    """One state and `ways` actions, of which each pays its number; over after three steps."""
+
+    ways: int = 1
+    max_episode_steps: int = 3
+    features = 1
+
+    @property
+    def actions(self) -> Discrete:
+        return Discrete(self.ways)
+
+    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 1"]:
+        return torch.ones(n_envs, 1, dtype=torch.float64, device=device)
+
+    def observe(self, state: Float[Tensor, "envs 1"]) -> Float[Tensor, "envs 1"]:
+        return state
+
+    def move(self, state: Float[Tensor, "envs 1"], action: Int[Tensor, " envs"]) -> PhysicsStep:
+        return PhysicsStep(state, action.double(), torch.zeros(len(state), dtype=torch.bool))
+
+
+def episodes(actions: list[list[int]]) -> tuple[ActorCritic, EpisodeBatch]:
+    """Two learners in two copies of one step, where action 1 pays 1; `actions` are those of each learner."""
+    torch.manual_seed(0)
+    model, chosen = ActorCritic(1, Discrete(2), hidden=(3,), num_learners=2), torch.tensor([actions])
+    live = torch.ones(1, 2, 2, dtype=torch.bool)
+    return model, EpisodeBatch(torch.ones(1, 2, 2, 1), chosen, chosen.float(), live)
+
+
+def test_a_share_is_of_the_variance_without() -> None:
+    model, seen = episodes([[0, 1], [0, 1]])
+    values = torch.full((1, 2, 2), 0.5)
+    found = Experiment(num_learners=2).shares(model, seen, values)
+    left, whole = (gradient_variance(model, seen, reinforce_weights(seen, own, gamma=0.99)) for own in (values, 0.0))
+    torch.testing.assert_close(found, left / whole)
+    assert bool((found < 1).all())
+
+
+def test_there_is_no_share_where_episodes_are_all_alike() -> None:
+    model, seen = episodes([[1, 1], [0, 1]])
+    alike, apart = Experiment(num_learners=2).shares(model, seen, torch.full((1, 2, 2), 0.5)).tolist()
+    assert isnan(alike)
+    assert 0 <= apart < 1
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+def test_a_run_goes_on_where_nothing_can_be_measured(
+    ways: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TENSOR_ENVIRONMENTS, "OnlyOneWay", OnlyOneWay(ways))
+    experiment = Experiment(env="OnlyOneWay", num_learners=2, eval_episodes=2, num_updates=7, critic_steps=1)
+    recipe = Recipe("reinforce", "An agent", experiment, expected)
+    folder = start(recipe, Options(), tmp_path)
+    numbers = execute(recipe, Options(quiet=True, device="cpu"), folder)
+    recorded = [name for name in read_metrics(folder.path / "metrics.csv") if name.startswith("share/")]
+    assert recorded == ([] if ways == 1 else ["share/1", "share/2"])
+    assert (numbers["variance_share"] == 1) == (ways == 1)
+    assert (folder.path / "figures" / "share.svg").exists() == (ways == 2)

@@ -1,0 +1,35 @@
+"""The cat's tables say what the book's equations say."""
+
+import pytest
+import torch
+
+from parnassus.reinforcement.textbook.cat import (
+    ACTIONS,
+    MOODS,
+    cat_chain,
+    cat_decisions,
+    cat_rewards,
+    constant_policy,
+    mood_indices,
+)
+
+
+def test_rows_are_laws_and_waiting_is_the_chain() -> None:
+    chain, decisions = cat_chain("hunting"), cat_decisions()
+    assert chain.start.tolist() == [1, 0, 0, 0, 0, 0]
+    others = [MOODS.index(mood) for mood in MOODS if mood != "relaxed"]
+    torch.testing.assert_close(decisions.transition[others, 0], chain.transition[others])
+    assert decisions.allowed.sum(1).tolist() == [1, 1, 1, 2, 1, 1]
+
+
+def test_the_chain_is_a_mixture_of_talking_and_stroking() -> None:
+    """A relaxed cat is confused with 0.2: the owner of the reward process talks in a fifth of the cases."""
+    mixed = 0.2 * constant_policy("talk") + 0.8 * constant_policy("stroke")
+    torch.testing.assert_close(cat_decisions(0.9).values_of(mixed), cat_rewards(0.9).values())
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"the cat's moods are hunting, .*; got 'angry'"):
+        mood_indices("hungry", "angry")
+    with pytest.raises(ValueError, match="'talk' or 'stroke'; got 'wait'"):
+        constant_policy(ACTIONS[0])

@@ -1,0 +1,96 @@
+"""Attributions by any estimator: they sum to the prediction, stop at a tolerance, and count evaluations."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from parnassus.shapley.attributions.attribution import explain_exactly
+from parnassus.shapley.attributions.estimator_explanations import (
+    explain_with_estimator,
+    explain_with_estimator_to_tolerance,
+)
+from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.model_adapters import ModelError, as_model
+from parnassus.shapley.estimators.estimate import Estimator
+from parnassus.shapley.estimators.kernel_shap import kernel_shap
+from parnassus.shapley.estimators.permutation_sampling import balanced_permutation_sampling, permutation_sampling
+from parnassus.shapley.estimators.stratified_sampling import stratified_sampling
+
+ESTIMATORS: list[Estimator] = [
+    permutation_sampling,
+    partial(permutation_sampling, antithetic=True),
+    balanced_permutation_sampling,
+    stratified_sampling,
+]
+NAMES = ["random", "mirrored", "balanced", "by size"]
+
+
+def network(features: int = 8) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(features, 16), nn.Tanh(), nn.Linear(16, 2))
+
+
+def rows(count: int, seed: int) -> Tensor:
+    return torch.randn(count, 8, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
+def test_parts_sum_to_what_the_model_says(estimator: Estimator) -> None:
+    model, x = as_model(network()), rows(3, 1)
+    value = Interventional(model, rows(10, 2))
+    found = explain_with_estimator(estimator, value, x, 220, generator=torch.Generator().manual_seed(0))
+    assert found.values.shape == (3, 2, 8)
+    assert torch.allclose(found.prediction, model(x).double(), atol=1e-6)
+    assert found.evaluations <= 222
+    off = (found.values - explain_exactly(value, x).values).abs()
+    assert bool((off <= 6 * found.errors + 1e-9).all())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
+def test_it_stops_once_exact_enough(estimator: Estimator) -> None:
+    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    rough, fine = (
+        explain_with_estimator_to_tolerance(
+            estimator, value, x, error, first_budget=220, max_budget=100_000, generator=torch.Generator().manual_seed(0)
+        )
+        for error in (0.05, 0.005)
+    )
+    assert float(rough.errors.max()) <= 0.05
+    assert float(fine.errors.max()) <= 0.005
+    assert rough.evaluations <= fine.evaluations <= 256  # there are no more
+
+
+def test_the_last_round_asks_about_all() -> None:
+    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    found = explain_with_estimator_to_tolerance(
+        permutation_sampling, value, x, 1e-9, first_budget=100, max_budget=100_000
+    )
+    assert torch.allclose(found.values, explain_exactly(value, x).values, atol=1e-12)
+    assert (float(found.errors.max()), found.evaluations) == (0.0, 256)
+    short = explain_with_estimator_to_tolerance(permutation_sampling, value, x, 1e-9, first_budget=100, max_budget=200)
+    assert float(short.errors.max()) > 1e-9
+
+
+def test_enough_questions_are_exact() -> None:
+    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    assert torch.equal(
+        explain_with_estimator(permutation_sampling, value, x, 256).values, explain_exactly(value, x).values
+    )
+
+
+def test_kernel_shap_is_an_estimator_too() -> None:
+    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    found = explain_with_estimator(kernel_shap, value, x, 100, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(found.values, explain_exactly(value, x).values, atol=0.02)
+
+
+def test_a_random_model_is_rejected() -> None:
+    value = Interventional(as_model(lambda x: torch.rand(len(x))), rows(10, 2))
+    with pytest.raises(ModelError, match="must be deterministic"):
+        explain_with_estimator(permutation_sampling, value, rows(1, 1), 100)
+    with pytest.raises(ModelError, match="must be deterministic"):
+        explain_with_estimator_to_tolerance(
+            permutation_sampling, value, rows(1, 1), 0.1, first_budget=100, max_budget=200
+        )

@@ -1,0 +1,43 @@
+"""Characters: nothing is lost, and what is not in the alphabet is named."""
+
+import random
+
+import pytest
+import torch
+
+from parnassus.text import CharacterTokeniser
+
+
+def test_ids_follow_the_sorted_alphabet_after_the_special_tokens() -> None:
+    tokeniser = CharacterTokeniser.fit("banana", special=("<pad>",))
+    assert tokeniser.alphabet == "abn"
+    assert tokeniser.vocabulary == 4
+    assert tokeniser.encode("nab").tolist() == [3, 1, 2]
+    assert tokeniser.decode(torch.tensor([3, 0, 1, 2])) == "nab"
+
+
+def test_texts_come_back_as_they_were() -> None:
+    source = random.Random(0)
+    alphabet = "aB \n\té€😀\u0301"
+    tokeniser = CharacterTokeniser.fit(alphabet)
+    for length in (0, 1, 7, 200):
+        text = "".join(source.choices(alphabet, k=length))
+        assert tokeniser.decode(tokeniser.encode(text)) == text
+
+
+def test_a_text_that_reads_like_a_special_token_is_only_text() -> None:
+    tokeniser = CharacterTokeniser.fit("<end>", special=("<end>",))
+    assert 0 not in tokeniser.encode("<end>").tolist()
+
+
+def test_what_cannot_work_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"the 2 characters of the alphabet; got 'c' \(U\+0063\), 'é' \(U\+00E9\)"):
+        CharacterTokeniser("ab").encode("abcéc")
+    with pytest.raises(ValueError, match="text must not be empty"):
+        CharacterTokeniser.fit("")
+    with pytest.raises(ValueError, match="at least one character"):
+        CharacterTokeniser("")
+    with pytest.raises(ValueError, match="got 'a' twice"):
+        CharacterTokeniser("aba")
+    with pytest.raises(ValueError, match="tokens must lie between 0 and 1; got 2 to 2"):
+        CharacterTokeniser("ab").decode(torch.tensor([2]))
