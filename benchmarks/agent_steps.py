@@ -1,9 +1,9 @@
 """PPO and A2C beside stable-baselines3: at least twice its steps a second on CartPole-v1, learning included.
 
 Both sides step gymnasium's environments, eight copies one after the other, with the same networks, batches and number
-of updates, rl-zoo's, and take turns in one process. Ours is the experiment, as `parnassus run ppo --gym --learners 1`
-runs it, checkpoints and metrics included, up to its last update: what it reports as its
-steps a second. Theirs is `learn`.
+of updates, rl-zoo's, and take turns in one process. Ours is the experiment, as
+`parnassus run ppo --use-gymnasium --num-learners 1` runs it, checkpoints and metrics included, up to its last update:
+what it reports as its steps per second. Theirs is `learn`.
 Run it with: python benchmarks/agent_steps.py (the bench environment has stable-baselines3)
 """
 
@@ -26,7 +26,15 @@ from parnassus.train.execute import Experiment, Recipe, execute, start
 
 LIMIT = 2.0
 ZOO = ppo.Experiment(
-    gym=True, learners=1, episodes=1, horizon=32, batch=256, epochs=20, discount=0.98, decay=0.8, normalised=False
+    use_gymnasium=True,
+    num_learners=1,
+    eval_episodes=1,
+    n_steps=32,
+    batch_size=256,
+    n_epochs=20,
+    gamma=0.98,
+    gae_lambda=0.8,
+    normalize=False,
 )
 """rl-zoo's settings of PPO, which ours are not; of A2C they differ only in that ours bring numbers to one scale."""
 
@@ -36,7 +44,7 @@ def ours(experiment: Experiment) -> float:
     with tempfile.TemporaryDirectory() as folder:
         recipe = Recipe("agent", "An agent", experiment, {})
         options = Options(quiet=True, device="cpu", threads=1)
-        return execute(recipe, options, start(recipe, Options(), Path(folder)))["steps_a_second"]
+        return execute(recipe, options, start(recipe, Options(), Path(folder)))["steps_per_second"]
 
 
 def theirs_ppo(steps: int) -> float:
@@ -67,9 +75,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     steps = given.steps
-    plain = a2c.Experiment(gym=True, learners=1, episodes=1, budget=steps, normalised=False)
+    plain = a2c.Experiment(use_gymnasium=True, num_learners=1, eval_episodes=1, total_timesteps=steps, normalize=False)
     races: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
-        "PPO": (lambda: theirs_ppo(steps), lambda: ours(replace(ZOO, budget=steps))),
+        "PPO": (lambda: theirs_ppo(steps), lambda: ours(replace(ZOO, total_timesteps=steps))),
         "A2C": (lambda: theirs_a2c(steps), lambda: ours(plain)),
     }
     slowest = float("inf")

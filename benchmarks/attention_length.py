@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from parnassus.attention import attend, causal_linear_attention, growth_exponent, linear_attention, peak_memory
+from parnassus.attention import causal_linear_attention, fused_attention, growth_exponent, linear_attention, peak_memory
 
 TURNS, HEADS, WIDTH = 3, 4, 64
 BATCH = {"cpu": 1, "cuda": 16}  # a GPU is not busy with one sequence, and would time its launches
@@ -22,8 +22,8 @@ BEYOND = 4_096  # tokens from which linear attention must be the faster
 MEMORY = 1.1  # the largest exponent r of memory ∝ nʳ
 Way = Callable[[Tensor, Tensor, Tensor], Tensor]
 PAIRS: dict[str, tuple[Way, Way]] = {
-    "all see all": (linear_attention, attend),
-    "causal": (causal_linear_attention, partial(attend, causal=True)),
+    "all see all": (linear_attention, fused_attention),
+    "causal": (causal_linear_attention, partial(fused_attention, causal=True)),
 }
 
 

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
 from parnassus.autodiff import cross_entropy, relu
-from parnassus.autodiff.tape import Variable, pull_back
+from parnassus.autodiff.tape import Variable, gradients
 from parnassus.data import load_digits
 
 TURNS, STEPS, LIMIT, RATE = 60, 100, 3.0, 0.01
@@ -32,7 +32,7 @@ def ours(weights: list[Array], x: Array, labels: Array) -> Callable[[], float]:
     def step() -> float:
         w1, b1, w2, b2 = variables = [Variable(weight) for weight in weights]
         loss = cross_entropy(relu(x @ w1 + b1) @ w2 + b2, labels)
-        for weight, slope in zip(weights, pull_back(loss, variables), strict=True):
+        for weight, slope in zip(weights, gradients(loss, variables), strict=True):
             np.subtract(weight, RATE * slope, out=weight)
         return float(loss.value)
 

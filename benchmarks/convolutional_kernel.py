@@ -20,11 +20,11 @@ import torch
 
 from parnassus.kernels import (
     Activation,
+    Compiled,
     Convolution,
     Dense,
     Flatten,
     GlobalAveragePooling,
-    Joined,
     Layer,
     Network,
     ReLU,
@@ -65,7 +65,7 @@ UNIT = Network((Convolution(3, WEIGHT, BIAS), Activation(ReLU())))
 
 def network(depth: int, end: Layer, *, joined: bool = False) -> Network:
     """So many convolutions of size 3 with their rectifiers, an end that leaves vectors, and a dense layer."""
-    unit = (Joined(UNIT),) if joined else UNIT.layers
+    unit = (Compiled(UNIT),) if joined else UNIT.layers
     return Network((*unit * depth, end, Dense()))
 
 

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 LIMIT = 2.0
 ZOO = Experiment(
-    gym=True, learners=1, copies=1, episodes=1, double=False, n_steps=1, lr=2.3e-3, width=256, falling=False,
-    updates=128, border=1.0, mean=1.0,
+    use_gymnasium=True, num_learners=1, n_envs=1, eval_episodes=1, double=False, n_steps=1, width=256,
+    learning_rate=2.3e-3, decay_learning_rate=False,
+    gradient_steps=128, huber_delta=1.0, averaging_tau=1.0,
 )  # fmt: skip
 SETTINGS = ZOO.settings
 
@@ -45,16 +46,16 @@ def theirs(steps: int, threads: int = 1) -> None:
     agent = DQN(
         "MlpPolicy",
         gymnasium.make("CartPole-v1"),
-        learning_rate=SETTINGS.lr,
-        batch_size=SETTINGS.batch,
-        buffer_size=SETTINGS.capacity,
-        learning_starts=SETTINGS.starts,
-        gamma=SETTINGS.discount,
-        target_update_interval=SETTINGS.held,
-        train_freq=SETTINGS.every,
-        gradient_steps=SETTINGS.updates,
-        exploration_fraction=SETTINGS.exploring,
-        exploration_final_eps=SETTINGS.epsilon,
+        learning_rate=SETTINGS.learning_rate,
+        batch_size=SETTINGS.batch_size,
+        buffer_size=SETTINGS.buffer_size,
+        learning_starts=SETTINGS.learning_starts,
+        gamma=SETTINGS.gamma,
+        target_update_interval=SETTINGS.target_update_interval,
+        train_freq=SETTINGS.train_freq,
+        gradient_steps=SETTINGS.gradient_steps,
+        exploration_fraction=SETTINGS.exploration_fraction,
+        exploration_final_eps=SETTINGS.exploration_final_eps,
         policy_kwargs={"net_arch": [SETTINGS.width, SETTINGS.width]},
         device="cpu",
     )
@@ -70,7 +71,7 @@ class Plain(Run):
 
 def ours(steps: int, folder: Path, threads: int = 1) -> None:
     """The experiment itself, its log, its checkpoint and the episode that judges it included."""
-    experiment = replace(ZOO, budget=steps)
+    experiment = replace(ZOO, total_timesteps=steps)
     options = Options(device="cpu", quiet=True, threads=threads)
     run = Plain(start(Recipe("dqn", "DQN", experiment, {}), options, folder), options)
     experiment(run)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
 from torch import Tensor, nn
 
-from parnassus.shapley import Interventional, as_model, explain_exactly, explain_trees
-from parnassus.shapley.first_layer import interventional
+from parnassus.shapley import Interventional, as_model, explain_exactly, tree_shap
+from parnassus.shapley.attributions.linear_first_layer import interventional_value_function
 
 Side: TypeAlias = Callable[[], Tensor]
 FEATURES, OTHERS, LIMIT, TOLERANCE = 16, 100, 5.0, 1e-6
@@ -76,7 +76,7 @@ def network(x: Tensor, background: Tensor) -> dict[str, Side]:
     ).requires_grad_(requires_grad=False)
     return {
         "shap": by_shap(lambda inputs: model(torch.from_numpy(inputs).float())[:, 0].numpy(), x, background),
-        "ours": lambda: explain_exactly(interventional(model, background), x).values[:, 0],
+        "ours": lambda: explain_exactly(interventional_value_function(model, background), x).values[:, 0],
         "plain": lambda: explain_exactly(Interventional(as_model(model), background), x).values[:, 0],
     }
 
@@ -86,7 +86,7 @@ def forest(x: Tensor, background: Tensor) -> dict[str, Side]:
     model = RandomForestRegressor(10, random_state=0).fit(training, (training[:, 0] * training[:, 1] + training[:, 2]))
     return {
         "shap": by_shap(model.predict, x, background),
-        "ours": lambda: explain_trees(model, x, background).values[:, 0],
+        "ours": lambda: tree_shap(model, x, background).values[:, 0],
         "plain": lambda: explain_exactly(Interventional(as_model(model), background), x).values[:, 0],
     }
 

@@ -2,7 +2,7 @@
 
 Both sides hold one GPT-2 of random weights, on two threads unless told, write the likeliest token each time with a
 cache of keys and values, and must write the same tokens. They take turns in one process, each as it comes and compiled:
-ours with `join_operations`, theirs with torch.compile and their static cache. The bar is for the better of ours against
+ours with `compile_hidden`, theirs with torch.compile and their static cache. The bar is for the better of ours against
 the better of theirs, at every size. Larger models wait for their weights to come out of memory, each of which a token
 needs once: as many tokens a second as all cores can read all weights are the ceiling, which is told too.
 Run it with: python benchmarks/generation.py (the bench environment has transformers)
@@ -20,8 +20,8 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from parnassus.attention import LanguageModel, gpt
-from parnassus.text.choosing import greedy
-from parnassus.text.generation import written
+from parnassus.text.generation import generate
+from parnassus.text.sampling import greedy
 
 SIZES = {"nano": (4, 128, 4, 65), "small": (6, 384, 6, 65), "gpt2": (12, 768, 12, 50_257)}
 """Blocks, width, heads and tokens: our default, nanoGPT's for Shakespeare, and GPT-2 with 124 million weights."""
@@ -33,9 +33,9 @@ def with_the_weights_of(theirs: GPT2LMHeadModel, config: GPT2Config) -> Language
     """Our GPT with the weights of theirs, whose dense layers are stored the other way round."""
     ours = gpt(config.vocab_size, WINDOW, width=config.n_embd, heads=config.n_head, depth=config.n_layer)
     state = {key.removeprefix("transformer."): value for key, value in theirs.state_dict().items()}
-    names = {"attn.c_attn": "attention.ask", "attn.c_proj": "attention.answer", "mlp.c_fc": "dense.0"}
+    names = {"attn.c_attn": "attention.in_proj", "attn.c_proj": "attention.out_proj", "mlp.c_fc": "dense.0"}
     names |= {"mlp.c_proj": "dense.2", "ln_1": "norms.0", "ln_2": "norms.1"}
-    ending = {"wte.weight": "embedding.tokens.weight", "wpe.weight": "embedding.places.weight"}
+    ending = {"wte.weight": "embedding.tokens.weight", "wpe.weight": "embedding.positions.weight"}
     weights = {mine: state[key] for key, mine in ending.items()}
     weights |= {f"norm.{kind}": state[f"ln_f.{kind}"] for kind in ("weight", "bias")}
     for block in range(config.n_layer):
@@ -57,7 +57,7 @@ def sides(size: str, length: int) -> tuple[dict[str, Callable[[], Tensor]], Call
     torch.manual_seed(0)
     theirs = GPT2LMHeadModel(config).eval()
     ours, joined = (with_the_weights_of(theirs, config) for _ in range(2))
-    joined.join_operations()
+    joined.compile_hidden()
     compiled = deepcopy(theirs)
     compiled.forward = torch.compile(compiled.forward)
     prompt = torch.randint(0, tokens, (1, PROMPT))
@@ -82,8 +82,8 @@ def sides(size: str, length: int) -> tuple[dict[str, Callable[[], Tensor]], Call
     ways: dict[str, Callable[[], Tensor]] = {
         "transformers": lambda: library(theirs, None),
         "transformers compiled": lambda: library(compiled, "static"),
-        "ours": lambda: written(ours, prompt, greedy, length)[0],
-        "ours compiled": lambda: written(joined, prompt, greedy, length)[0],
+        "ours": lambda: generate(ours, prompt, greedy, length)[0],
+        "ours compiled": lambda: generate(joined, prompt, greedy, length)[0],
     }
     return ways, reading
 

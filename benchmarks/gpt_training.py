@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy, gelu, linear, scaled_dot_product_
 from torch.optim import AdamW
 
 from parnassus.attention import gpt
-from parnassus.attention.experiments.gpt import clipping
+from parnassus.attention.experiments.gpt import clipping_hook
 from parnassus.data import Batches
 from parnassus.runs import RunFolder
 from parnassus.train import Options, Run, descend
@@ -116,7 +116,7 @@ def our_steps(size: str, text: Tensor, device: str, steps: int, folder: Path) ->
         gpt(tokens, window, width=width, heads=heads, depth=depth),
         partial(AdamW, lr=RATE, betas=(0.9, 0.95), fused=True),
     )
-    optimizer.register_step_pre_hook(clipping(model))
+    optimizer.register_step_pre_hook(clipping_hook(model))
     reach = torch.arange(window + 1, device=text.device)
     batches = Batches(
         lambda rows: text[rows[:, None] + reach], len(text) - window, size=batch, steps=10_000_000, device=text.device

@@ -25,9 +25,17 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import shap
 
-from parnassus.shapley import Interventional, ValueFunction, adjusted, as_model, explain, interventional, regressed
-from parnassus.shapley.kernel_shap import Solver
-from parnassus.shapley.masking import OneGame
+from parnassus.shapley import (
+    Interventional,
+    ValueFunction,
+    as_model,
+    explain,
+    interventional_value_function,
+    regression_adjustment,
+    weighted_regression,
+)
+from parnassus.shapley.attributions.value_functions import SingleGame
+from parnassus.shapley.estimators.kernel_shap import Solver
 
 Side: TypeAlias = Callable[[int], Tensor]
 LIMIT, GOAL = 3.0, 10.0
@@ -67,9 +75,9 @@ def theirs(network: nn.Module, background: Tensor, x: Tensor, **options: object)
     return found
 
 
-def ours(value: ValueFunction, x: Tensor, budget: int, solve: Solver = adjusted) -> Side:
+def ours(value: ValueFunction, x: Tensor, budget: int, solve: Solver = regression_adjustment) -> Side:
     def found(seed: int) -> Tensor:
-        return explain(value, x, budget, solve=solve, generator=torch.Generator().manual_seed(seed)).values[:, 0]
+        return explain(value, x, budget, solver=solve, generator=torch.Generator().manual_seed(seed)).values[:, 0]
 
     return found
 
@@ -84,7 +92,7 @@ def timed(side: Side, seed: int, truth: Tensor) -> tuple[float, float]:
 def compare(activation: type[nn.Module], turns: int) -> float:
     """Print what is found with this activation, and return how many times as fast ours is."""
     network, background, x = learned(activation)
-    value, mixed = interventional(network, background), Interventional(as_model(network), background)
+    value, mixed = interventional_value_function(network, background), Interventional(as_model(network), background)
     exact = explain(value, x, 4_096, generator=torch.Generator().manual_seed(99))
     truth, doubt = exact.values[:, 0], float(exact.errors.square().mean().sqrt())
     print(f"{activation.__name__}: values of {float(truth.square().mean().sqrt()):.3f}, known to {doubt:.4f}")
@@ -94,9 +102,9 @@ def compare(activation: type[nn.Module], turns: int) -> float:
     print(f"  {'':50}{'seconds':>8}{'error':>9}")
     for name, side in {
         "shap, ten features kept (its default)": theirs(network, background, x),
-        f"ours, {budget} coalitions, the same for all": ours(OneGame(mixed), x, budget, regressed),
-        "  each background row has its own": ours(mixed, x, budget, regressed),
-        "  and the first layer is shared": ours(value, x, budget, regressed),
+        f"ours, {budget} coalitions, the same for all": ours(SingleGame(mixed), x, budget, weighted_regression),
+        "  each background row has its own": ours(mixed, x, budget, weighted_regression),
+        "  and the first layer is shared": ours(value, x, budget, weighted_regression),
         "  and the game is learned": ours(value, x, budget),
     }.items():
         taken, missed = timed(side, 7, truth)

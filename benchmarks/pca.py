@@ -17,7 +17,7 @@ import torch
 from sklearn import decomposition
 from torch import Tensor
 
-from parnassus.latent import PCA, spectrum_by_sketch
+from parnassus.latent import PCA, spectrum_by_randomised_svd
 
 LATENT, TURNS, LIMIT = 50, 15, 1.0
 
@@ -37,11 +37,13 @@ def theirs(x: Tensor, solver: str) -> Tensor:
 
 
 def exact(x: Tensor) -> Tensor:
-    return PCA.fit(x, LATENT).variances.double()
+    return PCA.fit(x, LATENT).explained_variance.double()
 
 
 def sketched(x: Tensor) -> Tensor:
-    return PCA.fit(x, LATENT, solver=partial(spectrum_by_sketch, leading=LATENT)).variances.double()
+    return PCA.fit(
+        x, LATENT, solver=partial(spectrum_by_randomised_svd, num_components=LATENT)
+    ).explained_variance.double()
 
 
 Side = Callable[[Tensor], Tensor]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from parnassus.latent import pca_of_batches, rows_from_disk
+from parnassus.latent import incremental_pca, read_npy_batches
 
 ROWS, FEATURES, LATENT, PART, LIMIT = 1_000_000, 784, 50, 20_000, 1.0
 
@@ -33,7 +33,7 @@ def fit(path: Path) -> None:
     """Print seconds, the largest memory this process ever had in GiB, and two eigenvalues that should be 9 and 1."""
     before = _peak()
     began = time.perf_counter()
-    pca = pca_of_batches(rows_from_disk(path), LATENT)
+    pca = incremental_pca(read_npy_batches(path), LATENT)
     seconds = time.perf_counter() - began
     print(seconds, _peak(), before, float(pca.eigenvalues[9]), float(pca.eigenvalues[-1]))
 

@@ -27,7 +27,7 @@ Side = tuple[nn.Module, Callable[[Tensor], Tensor], Callable[[int], object]]
 
 
 def ours(features: int) -> Side:
-    flow = Flow(real_nvp(features, layers=LAYERS, width=WIDTH, depth=DEPTH), GaussianBase((features,)))
+    flow = Flow(real_nvp(features, num_layers=LAYERS, width=WIDTH, num_hidden_layers=DEPTH), GaussianBase((features,)))
     return flow, flow.loss, flow.sample
 
 

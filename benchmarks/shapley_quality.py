@@ -26,17 +26,17 @@ with warnings.catch_warnings():
     import shap
     from captum.attr import KernelShap, ShapleyValueSampling
 
-from parnassus.report.ink import INK, PALETTE, save_figure, subplots
+from parnassus.report.style import INK, PALETTE, save_figure, subplots
 from parnassus.shapley import (
     Interventional,
     as_model,
-    by_balanced_orders,
-    drawn_coalitions,
+    balanced_permutation_sampling,
     explain,
-    explain_by,
     explain_exactly,
+    explain_with_estimator,
+    sample_coalitions,
 )
-from parnassus.shapley.experiments.errors_against_model_calls import FEATURES, examples
+from parnassus.shapley.experiments.shapley_estimator_errors import FEATURES, examples
 
 Model: TypeAlias = Callable[[Tensor], Tensor]
 """Rows in, a number for each."""
@@ -74,14 +74,14 @@ def of_arrays(model: Model) -> Callable[[np.ndarray], np.ndarray]:
 
 def ours(model: Model, x: Tensor, background: Tensor, calls: int) -> Tensor:
     allowed = calls // len(background) - KEPT
-    budget = next(b for b in range(allowed, 1, -1) if len(drawn_coalitions(FEATURES, b).coalitions) <= allowed)
+    budget = next(b for b in range(allowed, 1, -1) if len(sample_coalitions(FEATURES, b).coalitions) <= allowed)
     return explain(Interventional(as_model(model), background), x, budget).values[:, 0]
 
 
 def our_orders(model: Model, x: Tensor, background: Tensor, calls: int) -> Tensor:
-    estimator = partial(by_balanced_orders, mirrored=True)
+    estimator = partial(balanced_permutation_sampling, antithetic=True)
     value = Interventional(as_model(model), background)
-    return explain_by(estimator, value, x, calls // len(background) - KEPT).values[:, 0]
+    return explain_with_estimator(estimator, value, x, calls // len(background) - KEPT).values[:, 0]
 
 
 def shap_kernel(model: Model, x: Tensor, background: Tensor, calls: int) -> Tensor:

@@ -36,10 +36,14 @@ if TYPE_CHECKING:
 
 ENV, GOAL, EPISODES, SEEDS = "CartPole-v1", 475.0, 100, 5
 LIMITS = {"gymnasium's environments": 3.0, "tensor environments": 10.0}
-SOON = Experiment(ENV, learners=1, until_solved=True, horizon=32, epochs=1, discount=0.99, decay=0.98, normalised=True)
+SOON = Experiment(
+    ENV, num_learners=1, stop_when_solved=True, n_steps=32, n_epochs=1, gamma=0.99, gae_lambda=0.98, normalize=True
+)
 OURS = {
-    "gymnasium's environments": replace(SOON, gym=True, budget=300_000, copies=32, batch=128, lr=3e-3),
-    "tensor environments": replace(SOON, budget=400_000, copies=96, batch=384, lr=4e-3),
+    "gymnasium's environments": replace(
+        SOON, use_gymnasium=True, total_timesteps=300_000, n_envs=32, batch_size=128, learning_rate=3e-3
+    ),
+    "tensor environments": replace(SOON, total_timesteps=400_000, n_envs=96, batch_size=384, learning_rate=4e-3),
 }
 
 
@@ -106,7 +110,7 @@ def main() -> None:
     sides: dict[str, Callable[[int], bool]] = {"stable-baselines3": theirs}
     sides |= {name: partial(ours, own) for name, own in OURS.items()}
     theirs(0, budget=256)  # what is loaded at first counts as imported
-    ours(replace(SOON, budget=256), 0)
+    ours(replace(SOON, total_timesteps=256), 0)
     for name, own in OURS.items():
         print(f"ours, {name}: {own.settings}")
     times: dict[str, list[float]] = {name: [] for name in sides}

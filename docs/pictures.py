@@ -1,4 +1,4 @@
-"""Draw the small picture of every room: `python docs/pictures.py` writes src/parnassus/lab/pictures/SUBJECT.svg.
+"""Draw the small picture of every room: `python docs/pictures.py` writes src/parnassus/SUBJECT/room.svg.
 
 Each function computes what it shows and returns the SVG's content on a canvas of 160 × 100 with margins of 8.
 One language throughout: ink for what is given, faint for scaffolding, blue for what is modelled, orange for what acts
@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FOLDER = Path(__file__).parents[1] / "src" / "parnassus" / "lab" / "pictures"
+PACKAGE = Path(__file__).parents[1] / "src" / "parnassus"
 
 INK, FAINT = "var(--ink)", "var(--faint)"
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
@@ -527,6 +527,19 @@ def diffusion() -> str:
     return drawn
 
 
+def metrics() -> str:
+    """Fréchet distance: real points (ink) and samples (blue), each with the ellipse and the mean of its Gaussian."""
+    rng = np.random.default_rng(4)
+    real = rng.normal(size=(30, 2)) * [15, 9] @ rotation(-28) + [58, 54]
+    samples = rng.normal(size=(30, 2)) * [10, 9] @ rotation(20) + [108, 44]
+    drawn, means = "", []
+    for points, colour in ((real, INK), (samples, BLUE)):
+        mean, root = points.mean(axis=0), np.linalg.cholesky(np.cov(points.T))
+        drawn += polygon(mean + 2 * circle() @ root.T, outlined(colour, 0.1)) + dots(points, colour, 1.8)
+        means.append(mean)
+    return drawn + arrow(*between(*means, 2), ORANGE, BOLD)
+
+
 def kernels() -> str:
     """A Gaussian process: certain at the points it saw, a band of two deviations between them."""
     seen, values = np.array([0.1, 0.26, 0.38, 0.66, 0.86]), np.array([-0.3, 0.55, 0.75, -0.65, 0.15])
@@ -709,6 +722,7 @@ ROOMS: tuple[Callable[[], str], ...] = (
     transport,
     flows,
     diffusion,
+    metrics,
     kernels,
     transfer,
     shapley,
@@ -728,9 +742,8 @@ def pictures() -> dict[str, str]:
 
 
 def main() -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, picture in pictures().items():
-        (FOLDER / f"{name}.svg").write_text(picture, encoding="utf-8", newline="\n")
+        (PACKAGE / name / "room.svg").write_text(picture, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
