@@ -56,11 +56,11 @@ def test_the_marks_are_read_as_python_evaluates_them(monkeypatch: pytest.MonkeyP
 
         return mark
 
-    monkeypatch.setattr(parnassus.atlas, "claim", record)
+    sources = {module: Path(str(importlib.import_module(module).__file__)) for module in CLAIM_MODULES}
+    monkeypatch.setattr(parnassus.atlas, "claim", record)  # after the imports, which would be recorded too
     monkeypatch.setattr(parnassus.atlas, "erratum", record)
-    for module in CLAIM_MODULES:
+    for module, source in sources.items():
         evaluated.clear()
-        source = Path(str(importlib.import_module(module).__file__))
         exec(compile(source.read_text(encoding="utf-8"), source, "exec"), {"__name__": module})
         assert evaluated == {
             mark.name: (mark.ids, mark.printed, mark.right) for mark in MARKS if mark.module == module

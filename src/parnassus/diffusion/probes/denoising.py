@@ -1,6 +1,6 @@
 """Probes of trained models: denoising of images, and the sampling trajectory of a point (book ch. 13)."""
 
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -9,7 +9,6 @@ from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, open_data, standardise_features
 from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser
 from parnassus.diffusion.chain.schedules import Schedule
-from parnassus.diffusion.experiments import diffusion_on_digits, diffusion_on_moons
 from parnassus.diffusion.guidance import batched_classifier_free_guidance, clip_x0, record_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.samplers.ddim import ddim_path
@@ -33,12 +32,16 @@ TRAJECTORIES = 6  # from one start, if the sampler adds noise
 REACH = 3.5  # half the side of the plane, in standard deviations of the data
 
 
+class _Settings(Protocol):
+    data: str
+
+
 def _model(trained: Trained) -> DDPM:
     return cast("DDPM", trained.model)
 
 
 def _classes(trained: Trained) -> tuple[str, ...]:
-    return open_data(cast("diffusion_on_digits.Experiment", trained.experiment).data).classes
+    return open_data(cast("_Settings", trained.experiment).data).classes
 
 
 def _steps(trained: Trained) -> int:
@@ -89,7 +92,7 @@ def _captions(schedule: Schedule, grid: Tensor) -> list[str]:
 
 
 def _points(trained: Trained) -> Dataset:
-    return standardise_features(open_data(cast("diffusion_on_moons.Experiment", trained.experiment).data))
+    return standardise_features(open_data(cast("_Settings", trained.experiment).data))
 
 
 def _max_steps(trained: Trained) -> int:

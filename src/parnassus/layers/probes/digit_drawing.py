@@ -1,7 +1,7 @@
 """Interactive classification of a drawn digit, with hidden activations (book sec. 1.4)."""
 
 from math import ceil, sqrt
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,6 @@ from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, open_data
 from parnassus.layers.classifier import Classifier, require_labels
 from parnassus.layers.dense import Dense, layer_outputs
-from parnassus.layers.experiments.classifier_on_digits import Experiment
 from parnassus.layers.image_alignment import ImageAlignment
 from parnassus.losses import softmax
 from parnassus.train.trained import Trained
@@ -22,8 +21,12 @@ NUM_TOP_IMAGES = 5  # training images shown for a hidden unit
 NUM_CANDIDATES = 10_000  # training images they are selected from
 
 
+class _Settings(Protocol):
+    data: str
+
+
 def _data(trained: Trained) -> Dataset:
-    data = open_data(cast("Experiment", trained.experiment).data)
+    data = open_data(cast("_Settings", trained.experiment).data)
     if len(data.shape) != 3 or data.shape[0] != 1:
         raise ValueError(
             f"the run must use greyscale images; got examples of shape {data.shape} in {data.name} "

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.probability import GaussianMixture, UnconstrainedMixture, em_iterates, kmeans_plus_plus_start
+from parnassus.probability.inference.gaussian_mixture import five_gaussians
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
 from parnassus.train import Positive, Run, at_most, between
 
@@ -135,18 +136,6 @@ STEPS = (
 )
 STARTS = "Mean log-likelihood of the training points, one curve per start. No curve decreases; the final values differ."
 ENDS = "Final mixtures of the best and the worst start. Both are fixed points of EM."
-
-
-def five_gaussians() -> GaussianMixture:
-    """Five Gaussians of different weights, scales and orientations."""
-    means = torch.tensor([[-3.0, 2.0], [-2.0, -2.0], [0.5, 0.5], [3.0, 2.5], [3.0, -2.0]], dtype=torch.float64)
-    deviations = torch.tensor([[0.9, 0.5], [1.1, 0.4], [0.4, 0.4], [0.5, 1.0], [1.0, 0.6]], dtype=torch.float64)
-    angle = torch.tensor([0.6, -0.4, 0.0, 0.3, 0.9], dtype=torch.float64)
-    rotation = torch.stack(
-        [torch.stack([angle.cos(), -angle.sin()], -1), torch.stack([angle.sin(), angle.cos()], -1)], 1
-    )
-    covariances = rotation @ torch.diag_embed(deviations.square()) @ rotation.mT
-    return GaussianMixture(torch.tensor([0.25, 0.2, 0.1, 0.2, 0.25], dtype=torch.float64), means, covariances)
 
 
 def density_figure(truth: GaussianMixture, x: Tensor) -> "Figure":

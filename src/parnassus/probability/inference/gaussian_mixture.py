@@ -209,3 +209,15 @@ def _require_rows(x: Tensor, components: int) -> None:
         )
     if not bool(x.isfinite().all()):
         raise ValueError(f"x must be finite; {int((~x.isfinite()).sum())} values are NaN or infinite")
+
+
+def five_gaussians() -> GaussianMixture:
+    """Five Gaussians of different weights, scales and orientations."""
+    means = torch.tensor([[-3.0, 2.0], [-2.0, -2.0], [0.5, 0.5], [3.0, 2.5], [3.0, -2.0]], dtype=torch.float64)
+    deviations = torch.tensor([[0.9, 0.5], [1.1, 0.4], [0.4, 0.4], [0.5, 1.0], [1.0, 0.6]], dtype=torch.float64)
+    angle = torch.tensor([0.6, -0.4, 0.0, 0.3, 0.9], dtype=torch.float64)
+    rotation = torch.stack(
+        [torch.stack([angle.cos(), -angle.sin()], -1), torch.stack([angle.sin(), angle.cos()], -1)], 1
+    )
+    covariances = rotation @ torch.diag_embed(deviations.square()) @ rotation.mT
+    return GaussianMixture(torch.tensor([0.25, 0.2, 0.1, 0.2, 0.25], dtype=torch.float64), means, covariances)

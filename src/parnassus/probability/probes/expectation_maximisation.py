@@ -10,8 +10,12 @@ from torch import Tensor
 from parnassus.atlas.decorators import probe
 from parnassus.data.toy import checkerboard, eight_gaussians, moons, rings
 from parnassus.probability.divergences.entropy import entropy
-from parnassus.probability.experiments.gaussian_mixture_em import five_gaussians
-from parnassus.probability.inference.gaussian_mixture import GaussianMixture, em_iterates, kmeans_plus_plus_start
+from parnassus.probability.inference.gaussian_mixture import (
+    GaussianMixture,
+    em_iterates,
+    five_gaussians,
+    kmeans_plus_plus_start,
+)
 from parnassus.report import PALETTE
 from parnassus.widgets import Answer, Bars, Curves, Images, IntSlider, Numbers, Select, Trajectories
 
