@@ -37,7 +37,6 @@ ZOO = Experiment(
     learning_rate=2.3e-3, decay_learning_rate=False,
     gradient_steps=128, huber_delta=1.0, averaging_tau=1.0,
 )  # fmt: skip
-SETTINGS = ZOO.settings
 
 
 def theirs(steps: int, threads: int = 1) -> None:
@@ -46,17 +45,17 @@ def theirs(steps: int, threads: int = 1) -> None:
     agent = DQN(
         "MlpPolicy",
         gymnasium.make("CartPole-v1"),
-        learning_rate=SETTINGS.learning_rate,
-        batch_size=SETTINGS.batch_size,
-        buffer_size=SETTINGS.buffer_size,
-        learning_starts=SETTINGS.learning_starts,
-        gamma=SETTINGS.gamma,
-        target_update_interval=SETTINGS.target_update_interval,
-        train_freq=SETTINGS.train_freq,
-        gradient_steps=SETTINGS.gradient_steps,
-        exploration_fraction=SETTINGS.exploration_fraction,
-        exploration_final_eps=SETTINGS.exploration_final_eps,
-        policy_kwargs={"net_arch": [SETTINGS.width, SETTINGS.width]},
+        learning_rate=ZOO.learning_rate,
+        batch_size=ZOO.batch_size,
+        buffer_size=ZOO.buffer_size,
+        learning_starts=ZOO.learning_starts,
+        gamma=ZOO.gamma,
+        target_update_interval=ZOO.target_update_interval,
+        train_freq=ZOO.train_freq,
+        gradient_steps=ZOO.gradient_steps,
+        exploration_fraction=ZOO.exploration_fraction,
+        exploration_final_eps=ZOO.exploration_final_eps,
+        policy_kwargs={"net_arch": [ZOO.width, ZOO.width]},
         device="cpu",
     )
     agent.learn(steps)

@@ -112,7 +112,7 @@ def main() -> None:
     theirs(0, budget=256)  # what is loaded at first counts as imported
     ours(replace(SOON, total_timesteps=256), 0)
     for name, own in OURS.items():
-        print(f"ours, {name}: {own.settings}")
+        print(f"ours, {name}: {own}")
     times: dict[str, list[float]] = {name: [] for name in sides}
     for seed in range(given.first, given.first + SEEDS):
         for name, side in sides.items():

@@ -68,7 +68,7 @@ def our_passes(x: Tensor, folder: Path, device: str, *, compiled: bool) -> Gener
     with closing(descend(run, model, optimizer, batches)) as steps:
         for step, loss in steps:
             run.log(step, loss=loss)
-            if (step + 1) % batches.epoch == 0:
+            if (step + 1) % batches.steps_per_epoch == 0:
                 yield float(loss)
 
 

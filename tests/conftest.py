@@ -4,7 +4,6 @@ import importlib
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,7 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Trai
         if key not in opened:
             entry = atlas.experiment(name)
             module = importlib.import_module(entry.module)
-            experiment = replace(with_profile(module, "smoke"), **settings)
+            experiment = with_profile(entry, "smoke", settings)
             recipe = recipe_of(atlas, entry, module, experiment, "smoke", as_is=not settings)
             options = Options(device="cpu", quiet=True)
             folder = start(recipe, options, tmp_path_factory.mktemp("runs"))

@@ -73,9 +73,8 @@ def test_profiles_are_presets_of_settings() -> None:
     for each in ENTRIES:
         assert "smoke" in each.profiles, each.name
         assert set(each.profiles) <= {"smoke", "gpu"}, each.name
-        module = importlib.import_module(each.module)
         for profile in ("laptop", *each.profiles):
-            check_settings(each, with_profile(module, profile))
+            check_settings(each, with_profile(each, profile))
 
 
 def test_flags_have_a_help_and_a_default_and_no_other_flag_has_their_name() -> None:
@@ -95,7 +94,7 @@ def test_flags_have_a_help_and_a_default_and_no_other_flag_has_their_name() -> N
 
 
 def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
-    experiment = with_profile(module, "smoke")
+    experiment = with_profile(entry, "smoke")
     recipe = recipe_of(ATLAS, entry, module, experiment, "smoke", as_is=True)
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path)

@@ -1,6 +1,5 @@
 """Every kept result names a command that can be typed today."""
 
-import importlib
 import json
 import shlex
 from pathlib import Path
@@ -19,7 +18,7 @@ def test_every_command_is_accepted_by_its_parser() -> None:
         words = shlex.split(kept.get("command_now", kept["command"]))
         name, *flags = words[words.index("run") + 1 :]
         entry = ATLAS.experiments[name]
-        experiment, options, launch = parse(entry, importlib.import_module(entry.module), flags)
+        experiment, options, launch = parse(entry, flags)
         check_settings(entry, experiment)
         assert launch.profile == kept["profile"], path.name
         assert options.seed == kept["options"]["seed"], path.name

@@ -22,16 +22,20 @@ def test_the_discriminator_loss_is_two_cross_entropies() -> None:
     torch.testing.assert_close(discriminator_loss(real, fake), expected)
 
 
-def test_an_undecided_discriminator_has_loss_log_four() -> None:
-    even = torch.zeros(3)
-    assert float(discriminator_loss(even, even)) == pytest.approx(log(4))
-    assert float(minimax_loss(even)) == pytest.approx(-log(2))
-    assert float(non_saturating_loss(even)) == pytest.approx(log(2))
+def test_a_discriminator_of_one_half_has_loss_log_four() -> None:
+    zero_logits = torch.zeros(3)
+    assert float(discriminator_loss(zero_logits, zero_logits)) == pytest.approx(log(4))
+    assert float(minimax_loss(zero_logits)) == pytest.approx(-log(2))
+    assert float(non_saturating_loss(zero_logits)) == pytest.approx(log(2))
 
 
 def test_losses_are_finite_for_large_logits() -> None:
-    certain = torch.tensor([-1e4, 1e4])
-    for loss in (minimax_loss(certain), non_saturating_loss(certain), discriminator_loss(certain, certain)):
+    large_logits = torch.tensor([-1e4, 1e4])
+    for loss in (
+        minimax_loss(large_logits),
+        non_saturating_loss(large_logits),
+        discriminator_loss(large_logits, large_logits),
+    ):
         assert bool(loss.isfinite())
 
 
@@ -44,7 +48,7 @@ def has_changed(module: nn.Module, before: list[Tensor]) -> bool:
     return any(bool((new != old).any()) for new, old in zip(module.parameters(), before, strict=True))
 
 
-def test_each_loss_reaches_the_network_it_is_for() -> None:
+def test_each_loss_has_gradients_in_its_own_network() -> None:
     gan = small_gan()
     gan.discriminator_loss(torch.randn(8, 2)).backward()
     assert all(weight.grad is None for weight in gan.generator.parameters())
@@ -53,7 +57,7 @@ def test_each_loss_reaches_the_network_it_is_for() -> None:
     assert all(weight.grad is not None for weight in gan.generator.parameters())
 
 
-def test_a_generator_step_lowers_its_loss() -> None:
+def test_a_generator_step_decreases_its_loss() -> None:
     gan = small_gan()
     before = [weight.detach().clone() for weight in gan.generator.parameters()]
     optimizer = torch.optim.SGD(gan.generator.parameters(), lr=0.1)
@@ -66,22 +70,22 @@ def test_a_generator_step_lowers_its_loss() -> None:
     assert has_changed(gan.generator, before)
 
 
-def test_samples_are_the_generators_and_carry_no_gradient() -> None:
+def test_samples_are_outputs_of_the_generator_without_gradient() -> None:
     gan = small_gan()
     torch.manual_seed(5)
-    made = gan.sample(6)
+    samples = gan.sample(6)
     torch.manual_seed(5)
-    torch.testing.assert_close(made, gan.generator(torch.randn(6, 3)))
-    assert not made.requires_grad
+    torch.testing.assert_close(samples, gan.generator(torch.randn(6, 3)))
+    assert not samples.requires_grad
 
 
-def test_the_minimax_loss_can_be_passed() -> None:
+def test_the_minimax_loss_can_be_used() -> None:
     gan = small_gan()
     minimax = GAN(gan.generator, gan.discriminator, latent_dim=3, generator_loss=minimax_loss)
     torch.manual_seed(0)
-    fakes = gan.logits(gan.generate(5))
+    logits = gan.logits(gan.generate(5))
     torch.manual_seed(0)
-    torch.testing.assert_close(minimax.generator_loss(5), (1 - fakes.sigmoid()).log().mean())
+    torch.testing.assert_close(minimax.generator_loss(5), (1 - logits.sigmoid()).log().mean())
 
 
 def test_invalid_arguments_raise() -> None:

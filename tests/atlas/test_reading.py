@@ -96,6 +96,8 @@ def test_an_experiment_is_read_as_it_is() -> None:
         assert entry.verbs == tuple(verb for name, verb in RUN_VERBS.items() if hasattr(module, name)), entry.name
         declared = {each.name: each.default for each in fields(module.Experiment)}
         assert {each.name: each.default_value for each in entry.settings} == declared, entry.name
+        assert [each.name for each in entry.settings] == list(declared), entry.name
+        assert entry.tuned == getattr(module, "tuned", {}), entry.name
 
 
 def test_what_the_store_keeps_is_what_was_read() -> None:

@@ -7,9 +7,9 @@ from typing import get_type_hints
 
 import pytest
 
+from parnassus import setting_types
 from parnassus.atlas.reading import read_settings
 from parnassus.atlas.settings import Limits, Setting, SettingType, parse_annotation
-from parnassus.data import setting_types
 from parnassus.train import options
 
 

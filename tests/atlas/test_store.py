@@ -56,6 +56,23 @@ def test_each_file_is_read_once_and_again_when_it_changed(reader: Reader, tmp_pa
     assert reader.read == {"a.txt": 1, "b.txt": 2}
 
 
+def test_an_item_is_read_again_when_another_of_its_sources_changed(reader: Reader, tmp_path: Path) -> None:
+    base = tmp_path / "base.py"
+
+    def load() -> list[str]:
+        return store.load("lines", reader.files, reader.parse, lambda item: [base] if item == "3" else [])
+
+    touch(base, "one", 10**18)
+    assert load() == load() == ["1", "2", "3"]
+    assert reader.read == {"a.txt": 1, "b.txt": 1}
+    touch(base, "two", 2 * 10**18)
+    load()
+    assert reader.read == {"a.txt": 1, "b.txt": 2}
+    base.unlink()
+    load()
+    assert reader.read == {"a.txt": 1, "b.txt": 3}
+
+
 def test_files_come_and_go(reader: Reader, tmp_path: Path) -> None:
     reader.load()
     (tmp_path / "a.txt").unlink()

@@ -9,8 +9,8 @@ from parnassus.attention.figures import plot_alignment, plot_mask_predictions
 
 
 def test_bars_are_stacked_and_only_wide_ones_are_labelled() -> None:
-    shares, right = torch.tensor([[0.5, 0.25, 0.05]]), torch.tensor([[False, True, False]])
-    (ax,) = plot_mask_predictions(["cat"], [["dog", "cat", "cow"]], shares, right).axes
+    probabilities, is_correct = torch.tensor([[0.5, 0.25, 0.05]]), torch.tensor([[False, True, False]])
+    (ax,) = plot_mask_predictions(["cat"], [["dog", "cat", "cow"]], probabilities, is_correct).axes
     bars = [bar for bar in ax.patches if isinstance(bar, Rectangle)]
     assert [bar.get_x() for bar in bars] == pytest.approx([0.0, 0.5, 0.75])
     assert [bar.get_width() for bar in bars] == pytest.approx([0.5, 0.25, 0.05])

@@ -1,4 +1,4 @@
-"""µ-law: known values, tokens and back, and waves that are none."""
+"""µ-law: known values, tokens, error bound and invalid arguments."""
 
 import pytest
 import torch
@@ -18,34 +18,34 @@ def test_the_curve_is_odd_and_has_an_inverse() -> None:
     torch.testing.assert_close(compand(expand(x)), x)
 
 
-def test_tokens_rise_with_the_wave_from_0_to_255() -> None:
+def test_tokens_increase_with_the_wave_from_0_to_255() -> None:
     tokens = mu_law_encode(expand(torch.linspace(-0.9999, 0.9999, 10_001)))
     assert (int(tokens[0]), int(tokens[-1])) == (0, 255)
     assert set(tokens.diff().unique().tolist()) == {0, 1}
     assert mu_law_encode(torch.zeros(2, 3)).unique().tolist() == [128]
 
 
-def test_every_token_comes_back() -> None:
+def test_encoding_inverts_decoding() -> None:
     tokens = torch.arange(256)
     assert torch.equal(mu_law_encode(mu_law_decode(tokens)), tokens)
     torch.testing.assert_close(companded_levels(tokens).diff(), torch.full((255,), 2 / 256))
 
 
-def test_soft_samples_are_off_by_little() -> None:
+def test_the_error_is_within_its_bound() -> None:
     x = torch.tensor([0.001, 0.01, 0.1, 0.9])
-    off = (mu_law_decode(mu_law_encode(x)) - x).abs()
-    assert bool((off <= quantisation_error_bound(x)).all())
+    error = (mu_law_decode(mu_law_encode(x)) - x).abs()
+    assert bool((error <= quantisation_error_bound(x)).all())
     assert float(quantisation_error_bound(torch.tensor(0.0))) == pytest.approx(8.587e-5, rel=1e-3)
     assert float(quantisation_error_bound(torch.tensor(1.0))) == pytest.approx(0.021983, rel=1e-3)
 
 
-@pytest.mark.parametrize("bad", [1.5, -1.01, float("nan"), float("inf")])
-def test_what_is_no_wave_is_refused(bad: float) -> None:
+@pytest.mark.parametrize("value", [1.5, -1.01, float("nan"), float("inf")])
+def test_waves_outside_the_range_raise(value: float) -> None:
     with pytest.raises(ValueError, match=r"must lie in \[−1, 1\]"):
-        mu_law_encode(torch.tensor([0.0, bad]))
+        mu_law_encode(torch.tensor([0.0, value]))
 
 
-@pytest.mark.parametrize("bad", [-1, 256])
-def test_a_token_that_does_not_exist_is_refused(bad: int) -> None:
+@pytest.mark.parametrize("value", [-1, 256])
+def test_invalid_tokens_raise(value: int) -> None:
     with pytest.raises(ValueError, match="from 0 to 255"):
-        mu_law_decode(torch.tensor([0, bad]))
+        mu_law_decode(torch.tensor([0, value]))

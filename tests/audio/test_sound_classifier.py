@@ -32,34 +32,34 @@ def noise(*shape: int) -> Tensor:
     return 2 * torch.rand(*shape, generator=torch.Generator().manual_seed(0)) - 1
 
 
-def ways() -> list[nn.Module]:
+def frontends() -> list[nn.Module]:
     spectrum = LogMelSpectrogram(20, window=256, rate=RATE)
     return [spectrum, MFCC(spectrum, 13), WavePatches(128)]
 
 
-def test_tokens_are_bands_cepstra_and_pieces() -> None:
+def test_tokens_are_bands_cepstra_and_patches() -> None:
     waves = noise(3, SAMPLES)
-    spectrum, coefficients, pieces = (hear(waves) for hear in ways())
+    spectrum, coefficients, patches = (frontend(waves) for frontend in frontends())
     assert spectrum.shape == (3, 20, 13)
     torch.testing.assert_close(coefficients, cepstra(spectrum, 13))
-    assert pieces.shape == (3, 128, 12)
-    torch.testing.assert_close(pieces[1, :, 2], companded_levels(mu_law_encode(waves[1, 256:384])))
+    assert patches.shape == (3, 128, 12)
+    torch.testing.assert_close(patches[1, :, 2], companded_levels(mu_law_encode(waves[1, 256:384])))
 
 
-@pytest.mark.parametrize("hear", ways(), ids=lambda hear: type(hear).__name__)
-def test_numbers_are_scaled_by_what_is_usual(hear: nn.Module) -> None:
+@pytest.mark.parametrize("frontend", frontends(), ids=lambda frontend: type(frontend).__name__)
+def test_features_are_standardised(frontend: nn.Module) -> None:
     waves = noise(700, SAMPLES) * torch.linspace(0.1, 1, 700)[:, None]
-    classifier = SoundClassifier(hear, SAMPLES, 4, width=16, depth=1)
+    classifier = SoundClassifier(frontend, SAMPLES, 4, width=16, depth=1)
     classifier.fit_normalisation(waves)
     tokens = classifier.token_image(waves).transpose(0, 1).flatten(1)
     torch.testing.assert_close(tokens.mean(1), torch.zeros(len(tokens)), atol=1e-4, rtol=0)
     torch.testing.assert_close(tokens.std(1, correction=0), torch.ones(len(tokens)), atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("hear", ways(), ids=lambda hear: type(hear).__name__)
-def test_every_weight_learns_and_rows_are_apart(hear: nn.Module) -> None:
+@pytest.mark.parametrize("frontend", frontends(), ids=lambda frontend: type(frontend).__name__)
+def test_every_weight_gets_a_gradient_and_rows_are_independent(frontend: nn.Module) -> None:
     torch.manual_seed(0)
-    classifier = SoundClassifier(hear, SAMPLES, 4, width=16, depth=2)
+    classifier = SoundClassifier(frontend, SAMPLES, 4, width=16, depth=2)
     waves = noise(5, SAMPLES)
     logits = classifier(waves)
     assert logits.shape == (5, 4)
@@ -68,14 +68,14 @@ def test_every_weight_learns_and_rows_are_apart(hear: nn.Module) -> None:
     assert all(weight.grad is not None and bool(weight.grad.any()) for weight in classifier.parameters())
 
 
-def test_scales_are_saved_with_the_weights() -> None:
+def test_the_normalisation_is_saved_with_the_weights() -> None:
     first, second = (SoundClassifier(WavePatches(128), SAMPLES, 2, width=16, depth=1) for _ in range(2))
     first.fit_normalisation(noise(9, SAMPLES))
     second.load_state_dict(first.state_dict())
     torch.testing.assert_close(second(noise(2, SAMPLES)), first(noise(2, SAMPLES)))
 
 
-def test_waves_are_fitted_to_their_loudest_stretch() -> None:
+def test_waves_are_cropped_to_their_loudest_segment() -> None:
     long, short = torch.zeros(100), torch.tensor([0.1, -0.2])
     long[60:64] = torch.tensor([0.1, 0.5, -0.25, 0.1])
     rows = crop_and_normalise([long, short, torch.zeros(3), torch.zeros(0)], 4)
@@ -85,7 +85,7 @@ def test_waves_are_fitted_to_their_loudest_stretch() -> None:
     assert float(crop_and_normalise([noise(500)], 77).abs().max()) == 1
 
 
-def test_what_cannot_be_tokens_is_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="classes must be at least 2; got classes=1"):
         SoundClassifier(WavePatches(128), SAMPLES, 1)
     with pytest.raises(ValueError, match="as long as a patch; got 100 samples, size=128"):
@@ -104,11 +104,11 @@ def write_wav(path: Path, samples: Iterable[float], rate: int = RATE) -> None:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
-        file.writeframes(b"".join(round(32_767 * one).to_bytes(2, "little", signed=True) for one in samples))
+        file.writeframes(b"".join(round(32_767 * sample).to_bytes(2, "little", signed=True) for sample in samples))
 
 
-def classify(trained: Trained, out: Path, **how: object) -> str:
-    sample = importlib.import_module(f"parnassus.audio.experiments.{NAME}").Sample(**how)
+def classify(trained: Trained, out: Path, **settings: object) -> str:
+    sample = importlib.import_module(f"parnassus.audio.experiments.{NAME}").Sample(**settings)
     assert isinstance(sample, TextSample)
     return Path(f"{draw_samples(trained, sample, SampleOptions(0, 'cpu', out))}.txt").read_text(encoding="utf-8")
 
@@ -122,12 +122,12 @@ def test_a_trained_run_classifies_a_wav_file(
     assert text.count("%") == 3
     assert text.startswith(f"{tmp_path / 'a.wav'}: h")
     monkeypatch.setattr("sys.stdin", [f"{tmp_path / 'none.wav'}\n", f"{tmp_path / 'a.wav'}\n"])
-    missing, again = classify(trained, tmp_path / "many").splitlines()
+    missing, repeated = classify(trained, tmp_path / "many").splitlines()
     assert "none.wav cannot be read" in missing
-    assert f"{again}\n" == text
+    assert f"{repeated}\n" == text
 
 
-def test_files_it_cannot_classify_raise(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_invalid_wav_files_raise(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
     trained = trained_run(NAME)
     write_wav(tmp_path / "fast.wav", [0.5] * 10, rate=44_100)
     write_wav(tmp_path / "silent.wav", [0.0] * 10)
@@ -150,7 +150,7 @@ def test_a_folder_of_wav_files_is_learned(trained_run: "Callable[..., Trained]",
     assert classify(trained, tmp_path / "out", wav=str(tmp_path / "tones" / "high" / "0.wav")).count("high") >= 2
 
 
-def test_a_folder_too_small_to_test_with_gets_a_sentence(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_a_folder_without_test_sounds_raises(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
     for name in ("low", "high"):
         write_wav(tmp_path / "tones" / name / "0.wav", [0.5] * 3_000)
     with pytest.raises(DataError, match="needs more sounds: none of its 2 are left for testing"):

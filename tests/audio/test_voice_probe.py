@@ -12,12 +12,12 @@ from parnassus.widgets import Curves, Images, Numbers, evaluate_probe, read_cont
 
 def evaluate(**values: object) -> tuple[Images, Curves, Numbers]:
     controls = read_controls(vowel_spectrum, None)
-    picture, frame, numbers = evaluate_probe(vowel_spectrum, None, controls, values)
-    return cast("Images", picture), cast("Curves", frame), cast("Numbers", numbers)
+    image, frame, numbers = evaluate_probe(vowel_spectrum, None, controls, values)
+    return cast("Images", image), cast("Curves", frame), cast("Numbers", numbers)
 
 
 def lines(**values: object) -> dict[str, tuple[Tensor, Tensor]]:
-    """Places and heights of the three lines: spectrum, bands and envelope."""
+    """Frequencies and values of the three curves: spectrum, bands and envelope."""
     frame = evaluate(**values)[1]
     names = ("spectrum", "bands", "envelope")
     return {name: (torch.tensor(x), torch.tensor(y)) for name, (x, y) in zip(names, frame.lines.values(), strict=True)}
@@ -25,40 +25,40 @@ def lines(**values: object) -> dict[str, tuple[Tensor, Tensor]]:
 
 @pytest.mark.parametrize("pitch", [120.0, 230.0])
 def test_harmonics_are_at_multiples_of_the_pitch(pitch: float) -> None:
-    places, heights = lines(pitch=pitch, window=2)["spectrum"]
-    for overtone in range(1, 6):
-        near = (places / pitch - overtone).abs() < 0.5
-        loudest = float(places[near][heights[near].argmax()])
-        assert loudest == pytest.approx(pitch * overtone, abs=4_000 / 256)  # a bin either way
+    frequencies, log_power = lines(pitch=pitch, window=2)["spectrum"]
+    for harmonic in range(1, 6):
+        near = (frequencies / pitch - harmonic).abs() < 0.5
+        loudest = float(frequencies[near][log_power[near].argmax()])
+        assert loudest == pytest.approx(pitch * harmonic, abs=4_000 / 256)  # within one bin
 
 
 def test_the_vowel_changes_the_envelope_and_the_pitch_hardly_does() -> None:
     envelope = lines()["envelope"][1]
     by_pitch, by_vowel = (
-        (lines(**other)["envelope"][1] - envelope).norm() for other in ({"pitch": 132.0}, {"word": 0})
+        (lines(**changed)["envelope"][1] - envelope).norm() for changed in ({"pitch": 132.0}, {"word": 0})
     )
     assert by_pitch < 0.5 * by_vowel
     values = evaluate()[2].values
-    spectrum, shape = (
+    spectrum, envelope_change = (
         values[f"RMS change of the {name} for 10 % higher pitch, nats"] for name in ("spectrum", "envelope")
     )
-    assert cast("float", shape) < 0.25 * cast("float", spectrum)
+    assert cast("float", envelope_change) < 0.25 * cast("float", spectrum)
 
 
 def test_all_cepstra_restore_the_bands() -> None:
-    shown = lines(num_cepstra=BANDS)
-    assert torch.allclose(shown["envelope"][1], shown["bands"][1], atol=1e-4)
-    coarse = lines(num_cepstra=1)
-    rest = coarse["envelope"][1] - coarse["bands"][1]
-    assert float(rest.std()) > 1
+    curves = lines(num_cepstra=BANDS)
+    assert torch.allclose(curves["envelope"][1], curves["bands"][1], atol=1e-4)
+    constant = lines(num_cepstra=1)
+    difference = constant["envelope"][1] - constant["bands"][1]
+    assert float(difference.std()) > 1
 
 
 def test_a_short_window_shows_pulses_and_a_long_one_harmonics() -> None:
     short, long = (evaluate(window=window, pitch=100.0)[0].images[0, 0] for window in (0, 2))
     assert short.shape == long.shape == SIZE
-    for picture in (short, long):
-        assert float(picture.min()) >= 0
-        assert float(picture.max()) == 1
-    over_time, over_bins = ([float(picture.std(axis).mean()) for picture in (short, long)] for axis in (1, 0))
+    for image in (short, long):
+        assert float(image.min()) >= 0
+        assert float(image.max()) == 1
+    over_time, over_bins = ([float(image.std(axis).mean()) for image in (short, long)] for axis in (1, 0))
     assert over_time[0] > 5 * over_time[1]
     assert over_bins[1] > 0.1

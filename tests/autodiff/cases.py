@@ -16,11 +16,11 @@ LABELS = np.array([2, 0, 3, 3])
 
 @dataclass(frozen=True)
 class Case:
-    """`ours` and `theirs` on arguments of these `shapes`, sampled from ±[0.2, 2], or [0.2, 2] if `positive`."""
+    """`function` and its counterpart in torch, on arguments sampled from ±[0.2, 2], or [0.2, 2] if `positive`."""
 
     name: str
-    ours: Callable[..., Any]
-    theirs: Callable[..., Any]
+    function: Callable[..., Any]
+    torch_function: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
     positive: bool = False
 
@@ -30,10 +30,10 @@ class Case:
         return sizes if self.positive else [np.asarray(size * source.choice([-1.0, 1.0], size.shape)) for size in sizes]
 
 
-def pairwise_shapes(name: str, ours: Callable[..., Any], theirs: Callable[..., Any]) -> list[Case]:
+def pairwise_shapes(name: str, function: Callable[..., Any], torch_function: Callable[..., Any]) -> list[Case]:
     """An operation of two arguments under every kind of broadcasting."""
     shapes = [((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 3), ()), ((1, 3, 4), (2, 1, 4))]
-    return [Case(f"{name} {a} {b}", ours, theirs, (a, b)) for a, b in shapes]
+    return [Case(f"{name} {a} {b}", function, torch_function, (a, b)) for a, b in shapes]
 
 
 CASES = [
@@ -43,7 +43,7 @@ CASES = [
     *pairwise_shapes("divide", lambda a, b: a / b, lambda a, b: a / b),
     *pairwise_shapes("maximum", ad.maximum, torch.maximum),
     Case("negative", lambda x: -x, torch.neg, ((3, 4),)),
-    Case("from the right", lambda x: 3 - 2.0 / (1 + x * x), lambda x: 3 - 2.0 / (1 + x * x), ((3, 4),)),
+    Case("reflected operators", lambda x: 3 - 2.0 / (1 + x * x), lambda x: 3 - 2.0 / (1 + x * x), ((3, 4),)),
     Case("square", lambda x: x**2, lambda x: x**2, ((3, 4),)),
     Case("cube", lambda x: x**3, lambda x: x**3, ((3, 4),)),
     Case("reciprocal", lambda x: x**-1, lambda x: x**-1, ((3, 4),)),

@@ -9,23 +9,23 @@ from torch.nn.functional import cross_entropy as torch_cross_entropy
 from parnassus.autodiff import Network, cross_entropy, relu, squared_error, tanh, to_torch
 
 
-def test_its_steps_are_those_of_torch() -> None:
+def test_gradient_steps_equal_torch() -> None:
     source = np.random.default_rng(0)
     network = Network((5, 7, 6, 3), relu, source)
-    theirs = to_torch(network, nn.ReLU())
-    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.2)
+    torch_network = to_torch(network, nn.ReLU())
+    optimizer = torch.optim.SGD(torch_network.parameters(), lr=0.2)
     for _ in range(25):
         x, y = source.normal(size=(8, 5)), source.integers(0, 3, 8)
-        np.testing.assert_allclose(network(x), theirs(torch.from_numpy(x)).detach(), rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(network(x), torch_network(torch.from_numpy(x)).detach(), rtol=1e-11, atol=1e-13)
         loss = network.gradient_step(x, lambda logits, y=y: cross_entropy(logits, y), learning_rate=0.2)  # type: ignore[misc]
-        torch_loss = torch_cross_entropy(theirs(torch.from_numpy(x)), torch.from_numpy(y))
+        torch_loss = torch_cross_entropy(torch_network(torch.from_numpy(x)), torch.from_numpy(y))
         optimizer.zero_grad()
         torch_loss.backward()
         optimizer.step()
         assert loss == pytest.approx(torch_loss.item(), rel=1e-12)
 
 
-def test_weights_start_within_one_over_the_root_of_the_inputs() -> None:
+def test_initial_weights_are_uniform_within_one_over_the_root_of_the_inputs() -> None:
     weights = Network((100, 50, 1), tanh, np.random.default_rng(0), dtype=np.float32).weights
     assert [weight.shape for weight in weights] == [(100, 50), (50,), (50, 1), (1,)]
     assert {weight.dtype for weight in weights} == {np.dtype(np.float32)}
@@ -33,13 +33,13 @@ def test_weights_start_within_one_over_the_root_of_the_inputs() -> None:
     assert np.std(weights[0]) == pytest.approx(0.1 / np.sqrt(3), rel=0.05)
 
 
-def test_its_state_can_be_loaded() -> None:
+def test_a_state_dict_can_be_loaded() -> None:
     first, second = (Network((2, 4, 1), tanh, np.random.default_rng(seed)) for seed in (0, 1))
     x = np.random.default_rng(2).normal(size=(6, 2))
     second.load_state_dict(first.state_dict())
     np.testing.assert_array_equal(first(x), second(x))
     second.gradient_step(x, lambda outputs: squared_error(outputs, np.ones((6, 1))), learning_rate=0.1)
-    assert not np.array_equal(first(x), second(x))  # it was copied, not shared
+    assert not np.array_equal(first(x), second(x))  # the weights were copied, not shared
 
 
 def test_wrong_input_raises() -> None:

@@ -6,12 +6,12 @@ import pytest
 from parnassus.autodiff import numerical_gradient, numerical_jacobian
 
 
-def test_they_are_exact_for_a_parabola() -> None:
+def test_central_differences_are_exact_for_a_parabola() -> None:
     x = np.array([[1.0, -2.0], [0.5, 3.0]])
     np.testing.assert_allclose(numerical_gradient(lambda p: (p * p).sum(), x, step_size=0.1), 2 * x, rtol=1e-12)
 
 
-def test_their_error_falls_with_the_square_of_the_step_size() -> None:
+def test_the_error_is_quadratic_in_the_step_size() -> None:
     x = np.array([0.9])
     errors = [abs(numerical_gradient(lambda p: np.exp(p).sum(), x, step_size=h)[0] - np.exp(0.9)) for h in (0.1, 0.01)]
     assert errors[0] / errors[1] == pytest.approx(100, rel=0.01)

@@ -8,21 +8,21 @@ from parnassus.autodiff import Dual, Variable, gradients, jvp
 
 
 def test_a_dual_number_follows_the_product_rule() -> None:
-    value, change = jvp(lambda x: x * x * x, 2.0, 1.0)
-    assert (float(value), float(change)) == (8.0, 12.0)
+    value, tangent = jvp(lambda x: x * x * x, 2.0, 1.0)
+    assert (float(value), float(tangent)) == (8.0, 12.0)
 
 
 def test_a_constant_function_has_tangent_zero() -> None:
     assert jvp(lambda _x: 3.0, 1.0, 1.0) == (3.0, 0.0)
-    value, change = jvp(lambda x: ad.relu(x) * 0.0 + 1.0, np.ones(2), np.ones(2))
-    np.testing.assert_array_equal([value, change], [[1.0, 1.0], [0.0, 0.0]])
+    value, tangent = jvp(lambda x: ad.relu(x) * 0.0 + 1.0, np.ones(2), np.ones(2))
+    np.testing.assert_array_equal([value, tangent], [[1.0, 1.0], [0.0, 0.0]])
 
 
 def test_a_piecewise_constant_function_has_tangent_zero() -> None:
     from parnassus.autodiff.operations import sign
 
-    _, change = jvp(sign, np.array([2.0, -1.0]), np.ones(2))
-    np.testing.assert_array_equal(change, [0.0, 0.0])
+    _, tangent = jvp(sign, np.array([2.0, -1.0]), np.ones(2))
+    np.testing.assert_array_equal(tangent, [0.0, 0.0])
 
 
 def test_forward_and_reverse_mode_give_the_same_jacobian() -> None:
@@ -50,9 +50,9 @@ def test_forward_over_forward_is_the_second_derivative() -> None:
 
 def test_backward_over_forward_is_a_hessian_product() -> None:
     x, v = Variable(np.array([0.3, -0.6])), np.array([1.0, 2.0])
-    _, change = jvp(lambda x: ad.total(ad.exp(x) * ad.sin(x)), x, Variable(v))
+    _, tangent = jvp(lambda x: ad.total(ad.exp(x) * ad.sin(x)), x, Variable(v))
     diagonal = 2 * np.exp(x.value) * np.cos(x.value)
-    np.testing.assert_allclose(gradients(change, [x])[0], diagonal * v, rtol=1e-13)
+    np.testing.assert_allclose(gradients(tangent, [x])[0], diagonal * v, rtol=1e-13)
 
 
 def test_a_direction_of_another_shape_raises() -> None:

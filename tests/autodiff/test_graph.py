@@ -1,4 +1,4 @@
-"""The graph: built once, differentiated into graphs, filled with numbers later."""
+"""The graph: built once, differentiated into graphs, evaluated later."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from parnassus import autodiff as ad
 from parnassus.autodiff import Program, Symbol, differentiate
 
 
-def test_nothing_is_computed_before_it_is_asked_for() -> None:
+def test_nothing_is_computed_before_the_program_is_called() -> None:
     calls = []
 
     def counted(x: np.ndarray) -> np.ndarray:
@@ -17,12 +17,12 @@ def test_nothing_is_computed_before_it_is_asked_for() -> None:
 
     x = Symbol("x")
     y = ad.elementwise("counted", counted, lambda _y, x: ad.cos(x))(x)
-    building = len(calls)  # the shape is found with numbers that mean nothing
+    building = len(calls)  # shapes are inferred by evaluating placeholders
     program = Program([x], [y, *differentiate(y, [x])])
     assert len(calls) == building
     value, derivative = program(0.4)
     np.testing.assert_allclose([float(value), float(derivative)], [np.sin(0.4), np.cos(0.4)])
-    assert len(calls) == building + 1  # value and derivative share what they have in common
+    assert len(calls) == building + 1  # evaluated once for value and derivative
 
 
 def test_derivatives_of_every_order_of_a_polynomial() -> None:
@@ -30,9 +30,9 @@ def test_derivatives_of_every_order_of_a_polynomial() -> None:
     found = [x**4]
     for _ in range(5):
         found += differentiate(found[-1], [x])
-    for at in (-1.5, 0.0, 2.0):
-        expected = [at**4, 4 * at**3, 12 * at**2, 24 * at, 24.0, 0.0]
-        np.testing.assert_allclose(np.array(Program([x], found)(at)), expected)
+    for point in (-1.5, 0.0, 2.0):
+        expected = [point**4, 4 * point**3, 12 * point**2, 24 * point, 24.0, 0.0]
+        np.testing.assert_allclose(np.array(Program([x], found)(point)), expected)
 
 
 def test_a_mixed_derivative_does_not_depend_on_the_order() -> None:
@@ -50,30 +50,30 @@ def test_a_mixed_derivative_does_not_depend_on_the_order() -> None:
 def test_a_seed_gives_a_vector_jacobian_product_as_a_graph() -> None:
     x, u = Symbol("x", (3,)), Symbol("u", (2,))
     w = np.random.default_rng(0).normal(size=(3, 2))
-    (pulled,) = differentiate(ad.tanh(x @ w), [x], u)
-    at, seed = np.array([0.1, -0.5, 2.0]), np.array([1.0, -3.0])
-    expected = ad.jacobian(lambda v: ad.tanh(v @ w), at).T @ seed
-    np.testing.assert_allclose(Program([x, u], [pulled])(at, seed)[0], expected, rtol=1e-13)
+    (product,) = differentiate(ad.tanh(x @ w), [x], u)
+    point, seed = np.array([0.1, -0.5, 2.0]), np.array([1.0, -3.0])
+    expected = ad.jacobian(lambda v: ad.tanh(v @ w), point).T @ seed
+    np.testing.assert_allclose(Program([x, u], [product])(point, seed)[0], expected, rtol=1e-13)
 
 
-def test_pushing_symbols_forward_gives_a_graph() -> None:
+def test_jvp_on_symbols_gives_a_graph() -> None:
     x, v = Symbol("x"), Symbol("v")
-    value, change = ad.jvp(lambda x: x * ad.sin(x), x, v)
-    numbers = Program([x, v], [value, change])(1.2, 2.0)
-    np.testing.assert_allclose(np.array(numbers), [1.2 * np.sin(1.2), 2 * (np.sin(1.2) + 1.2 * np.cos(1.2))])
+    value, tangent = ad.jvp(lambda x: x * ad.sin(x), x, v)
+    results = Program([x, v], [value, tangent])(1.2, 2.0)
+    np.testing.assert_allclose(np.array(results), [1.2 * np.sin(1.2), 2 * (np.sin(1.2) + 1.2 * np.cos(1.2))])
 
 
-def test_the_forward_pass_keeps_every_value() -> None:
+def test_the_forward_pass_stores_every_value() -> None:
     x, w = Symbol("x", (2, 3)), Symbol("w", (3,))
     z = x @ w
     y = ad.total(ad.relu(z))
-    kept = ad.forward_pass([y], {x: np.ones((2, 3)), w: np.array([1.0, -3.0, 4.0])})
-    assert {node.name for node in kept} >= {"x", "w", "relu", "sum"}
-    np.testing.assert_array_equal(kept[z], [2.0, 2.0])
-    assert float(kept[y]) == 4.0
+    values = ad.forward_pass([y], {x: np.ones((2, 3)), w: np.array([1.0, -3.0, 4.0])})
+    assert {node.name for node in values} >= {"x", "w", "relu", "sum"}
+    np.testing.assert_array_equal(values[z], [2.0, 2.0])
+    assert float(values[y]) == 4.0
 
 
-def test_shapes_are_known_before_any_number() -> None:
+def test_shapes_are_inferred_without_values() -> None:
     x, w = Symbol("x", (5, 3)), Symbol("w", (3, 2))
     assert (x @ w).shape == (5, 2)
     assert ad.total(x @ w, 0).shape == (2,)

@@ -50,9 +50,9 @@ def test_nodes_of_a_column_are_at_least_one_row_apart() -> None:
 
 
 def test_an_input_lies_one_column_left_of_its_first_use() -> None:
-    x, late = Variable(0.5), Variable(1.0)
-    layout = lay_out(sin(sin(x)) * late, {late: "late"})
-    (node,) = (node for node in layout.nodes if node.label == "late")
+    x, b = Variable(0.5), Variable(1.0)
+    layout = lay_out(sin(sin(x)) * b, {b: "b"})
+    (node,) = (node for node in layout.nodes if node.label == "b")
     assert node.x == 2
 
 

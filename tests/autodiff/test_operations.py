@@ -16,10 +16,10 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 def scalar(case: Case, weights: Array) -> Callable[..., Variable]:
-    """Any curved scalar of the result: Σ w y + ½ Σ w y²."""
+    """A nonlinear scalar function of the result: Σ w y + ½ Σ w y²."""
 
     def function(*points: Variable) -> Variable:
-        y = case.ours(*points)
+        y = case.function(*points)
         result: Variable = ad.total(y * weights) + ad.total(y * y * weights) / 2
         return result
 
@@ -28,7 +28,7 @@ def scalar(case: Case, weights: Array) -> Callable[..., Variable]:
 
 def torch_scalar(case: Case, weights: Array) -> Callable[..., Tensor]:
     def function(*points: Tensor) -> Tensor:
-        y = case.theirs(*points)
+        y = case.torch_function(*points)
         result: Tensor = (y * torch.from_numpy(weights)).sum() + (y * y * torch.from_numpy(weights)).sum() / 2
         return result
 
@@ -36,99 +36,99 @@ def torch_scalar(case: Case, weights: Array) -> Callable[..., Tensor]:
 
 
 def weights_of(case: Case, points: list[Array]) -> Array:
-    return np.asarray(np.random.default_rng(1).normal(size=np.shape(case.ours(*points))))
+    return np.asarray(np.random.default_rng(1).normal(size=np.shape(case.function(*points))))
 
 
 @each_case
-def test_its_value_is_that_of_torch(case: Case) -> None:
+def test_values_equal_torch(case: Case) -> None:
     points = case.arguments()
-    np.testing.assert_allclose(case.ours(*points), case.theirs(*map(torch.from_numpy, points)), rtol=1e-13)
+    np.testing.assert_allclose(case.function(*points), case.torch_function(*map(torch.from_numpy, points)), rtol=1e-13)
 
 
 @each_case
-def test_its_gradient_is_that_of_torch_and_of_finite_differences(case: Case) -> None:
+def test_gradients_equal_torch_and_finite_differences(case: Case) -> None:
     points = case.arguments()
     weights = weights_of(case, points)
     function = scalar(case, weights)
     _, derivatives = ad.value_and_gradients(function, *points)
     tensors = [torch.from_numpy(point).requires_grad_() for point in points]
-    theirs = torch.autograd.grad(torch_scalar(case, weights)(*tensors), tensors)
-    for place, (derivative, expected) in enumerate(zip(derivatives, theirs, strict=True)):
-        assert derivative.shape == points[place].shape
+    expected_gradients = torch.autograd.grad(torch_scalar(case, weights)(*tensors), tensors)
+    for index, (derivative, expected) in enumerate(zip(derivatives, expected_gradients, strict=True)):
+        assert derivative.shape == points[index].shape
         np.testing.assert_allclose(derivative, expected, rtol=1e-12, atol=1e-13)
 
-        def varied(x: Array, place: int = place) -> Array:
-            return function(*[Variable(x if other == place else points[other]) for other in range(len(points))]).value
+        def varied(x: Array, index: int = index) -> Array:
+            return function(*[Variable(x if other == index else points[other]) for other in range(len(points))]).value
 
-        np.testing.assert_allclose(derivative, ad.numerical_gradient(varied, points[place]), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(derivative, ad.numerical_gradient(varied, points[index]), rtol=1e-6, atol=1e-7)
 
 
 @each_case
-def test_forwards_is_the_transpose_of_backwards(case: Case) -> None:
+def test_the_jvp_is_the_transpose_of_the_vjp(case: Case) -> None:
     """⟨u, J v⟩ = ⟨Jᵀ u, v⟩ for each argument, and J v is torch's."""
     points = case.arguments()
     source = np.random.default_rng(2)
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
 
-        def function(x: object, place: int = place) -> Variable:
-            given = [x if other == place else points[other] for other in range(len(points))]
-            result: Variable = case.ours(*given)
+        def function(x: object, index: int = index) -> Variable:
+            arguments = [x if other == index else points[other] for other in range(len(points))]
+            result: Variable = case.function(*arguments)
             return result
 
-        def torch_function(x: Tensor, place: int = place) -> Tensor:
-            given = [x if other == place else torch.from_numpy(points[other]) for other in range(len(points))]
-            result: Tensor = case.theirs(*given)
+        def torch_function(x: Tensor, index: int = index) -> Tensor:
+            arguments = [x if other == index else torch.from_numpy(points[other]) for other in range(len(points))]
+            result: Tensor = case.torch_function(*arguments)
             return result
 
         v = np.asarray(source.normal(size=point.shape))
-        value, pushed = ad.jvp(function, point, v)
+        value, tangent = ad.jvp(function, point, v)
         u = np.asarray(source.normal(size=np.shape(value)))
         x = Variable(point)
-        (pulled,) = gradients(function(x), [x], u)
-        np.testing.assert_allclose(np.sum(u * pushed), np.sum(pulled * v), rtol=1e-11, atol=1e-12)
+        (gradient,) = gradients(function(x), [x], u)
+        np.testing.assert_allclose(np.sum(u * tangent), np.sum(gradient * v), rtol=1e-11, atol=1e-12)
         _, expected = torch.autograd.functional.jvp(torch_function, torch.from_numpy(point), torch.from_numpy(v))
-        np.testing.assert_allclose(pushed, expected, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(tangent, expected, rtol=1e-11, atol=1e-13)
 
 
 @each_case
-def test_its_second_and_third_derivatives_are_those_of_torch(case: Case) -> None:
+def test_second_and_third_derivatives_equal_torch(case: Case) -> None:
     """Gradients of gradients, each contracted with a fixed direction."""
     points = case.arguments()
     weights = weights_of(case, points)
     directions = [np.asarray(np.random.default_rng(3).normal(size=point.shape)) for point in points]
     variables = [Variable(point) for point in points]
     tensors = [torch.from_numpy(point).requires_grad_() for point in points]
-    ours, theirs = scalar(case, weights)(*variables), torch_scalar(case, weights)(*tensors)
+    value, torch_value = scalar(case, weights)(*variables), torch_scalar(case, weights)(*tensors)
     for _ in range(2):
-        derivatives = differentiable_gradients(ours, variables)
-        torch_derivatives = torch.autograd.grad(theirs, tensors, create_graph=True, materialize_grads=True)
-        ours = sum(
+        derivatives = differentiable_gradients(value, variables)
+        torch_derivatives = torch.autograd.grad(torch_value, tensors, create_graph=True, materialize_grads=True)
+        value = sum(
             (ad.total(derivative * v) for derivative, v in zip(derivatives[1:], directions[1:], strict=True)),
             ad.total(derivatives[0] * directions[0]),
         )
-        theirs = torch.stack(
+        torch_value = torch.stack(
             [
                 (derivative * torch.from_numpy(v)).sum()
                 for derivative, v in zip(torch_derivatives, directions, strict=True)
             ]
         ).sum()
-        second_derivatives = gradients(ours, variables)
-        if not theirs.requires_grad:  # torch knows that nothing is left
+        second_derivatives = gradients(value, variables)
+        if not torch_value.requires_grad:  # torch has found a constant derivative
             np.testing.assert_allclose(
                 np.concatenate([derivative.ravel() for derivative in second_derivatives]), 0, atol=1e-12
             )
             return
-        expected = torch.autograd.grad(theirs, tensors, retain_graph=True, materialize_grads=True)
-        for derivative, theirs_again in zip(second_derivatives, expected, strict=True):
-            np.testing.assert_allclose(derivative, theirs_again.numpy(force=True), rtol=1e-9, atol=1e-10)
+        expected = torch.autograd.grad(torch_value, tensors, retain_graph=True, materialize_grads=True)
+        for derivative, torch_derivative in zip(second_derivatives, expected, strict=True):
+            np.testing.assert_allclose(derivative, torch_derivative.numpy(force=True), rtol=1e-9, atol=1e-10)
 
 
 @each_case
-def test_the_graph_gives_the_numbers_of_the_tape(case: Case) -> None:
+def test_the_graph_and_the_tape_give_the_same_values(case: Case) -> None:
     points = case.arguments()
     function = scalar(case, weights_of(case, points))
     symbols = [ad.Symbol(f"x{place}", point.shape) for place, point in enumerate(points)]
-    y = function(*symbols)  # the same formula
+    y = function(*symbols)  # the same function, traced on symbols
     assert isinstance(y, ad.Symbol)
     numbers = ad.Program(symbols, [y, *ad.differentiate(y, symbols)])(*points)
     value, derivatives = ad.value_and_gradients(function, *points)
@@ -138,16 +138,20 @@ def test_the_graph_gives_the_numbers_of_the_tape(case: Case) -> None:
 
 def test_corners_have_the_derivatives_of_torch() -> None:
     zero, tie = np.zeros(1), torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    for ours, theirs in ((ad.relu, torch.relu), (ad.absolute, torch.abs), (ad.leaky_relu, torch.nn.LeakyReLU())):
-        _, (derivative,) = ad.value_and_gradients(lambda x, f=ours: ad.total(f(x)), zero)
-        (expected,) = torch.autograd.grad(theirs(tie).sum(), tie)
+    for function, torch_function in (
+        (ad.relu, torch.relu),
+        (ad.absolute, torch.abs),
+        (ad.leaky_relu, torch.nn.LeakyReLU()),
+    ):
+        _, (derivative,) = ad.value_and_gradients(lambda x, f=function: ad.total(f(x)), zero)
+        (expected,) = torch.autograd.grad(torch_function(tie).sum(), tie)
         np.testing.assert_array_equal(derivative, expected)
     _, both = ad.value_and_gradients(lambda a, b: ad.total(ad.maximum(a, b)), zero, zero)
     np.testing.assert_array_equal(both, [[0.5], [0.5]])
 
 
-def test_whole_powers_have_all_derivatives_at_zero() -> None:
-    """Where n xⁿ⁻¹ is 0 · ∞ once the exponent has come down to 0."""
+def test_integer_powers_have_all_derivatives_at_zero() -> None:
+    """The rule n xⁿ⁻¹ would give 0 · ∞ once repeated differentiation has reduced the exponent to 0."""
     x = Variable(0.0)
     found = x**2
     for expected in (0.0, 2.0, 0.0, 0.0):

@@ -27,11 +27,11 @@ def test_edge_gradients_of_an_input_add_up_to_its_gradient(expression: int) -> N
     for arrow in graph.edges:
         incoming[graph.nodes[arrow.start].label] += float(arrow.label.replace("−", "-"))
     for name in EXPRESSIONS[expression].inputs:
-        swept = numbers.values[f"∂/∂{name} by backpropagation"]
+        exact = numbers.values[f"∂/∂{name} by backpropagation"]
         numerical = numbers.values[f"∂/∂{name} by central difference"]
-        assert isinstance(swept, float)
-        assert incoming[name] == pytest.approx(swept, abs=0.02)  # arrows have three digits
-        assert numerical == pytest.approx(swept, abs=1e-7)
+        assert isinstance(exact, float)
+        assert incoming[name] == pytest.approx(exact, abs=0.02)  # arrows have three digits
+        assert numerical == pytest.approx(exact, abs=1e-7)
 
 
 def test_the_gradient_of_a_product() -> None:

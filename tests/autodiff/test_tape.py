@@ -27,7 +27,7 @@ def test_the_jacobian_of_a_linear_map_is_its_matrix() -> None:
     np.testing.assert_array_equal(ad.jacobian(lambda x: A @ x, np.ones(4)), A)
 
 
-def test_a_variable_used_many_times_collects_from_every_use() -> None:
+def test_the_gradient_of_a_reused_variable_sums_over_its_uses() -> None:
     x = Variable(3.0)
     y = x
     for _ in range(4):
@@ -68,14 +68,14 @@ def test_gradients_do_not_accumulate() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-def test_rules_of_locally_constant_operations_pass_nothing() -> None:
+def test_locally_constant_operations_have_gradient_zero() -> None:
     x = Variable(np.array([-1.0, 2.0]))
     (derivative,) = gradients(ad.total(ad.relu(x) * 0.0 + ad.detach(x)), [x])
     np.testing.assert_array_equal(derivative, [0.0, 0.0])
 
 
 def test_gradients_of_gradients_penalise_a_network_as_in_torch() -> None:
-    """∇_w ‖∇ₓ f(x, w)‖², which mixes two sweeps over different inputs."""
+    """∇_w ‖∇ₓ f(x, w)‖², by two backward passes with respect to different inputs."""
     source = np.random.default_rng(2)
     x, w = Variable(source.normal(size=(5, 3))), Variable(source.normal(size=(3, 2)))
     (derivative,) = differentiable_gradients(ad.total(ad.tanh(x @ w)), [x])

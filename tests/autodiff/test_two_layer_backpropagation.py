@@ -1,4 +1,4 @@
-"""Backpropagation by hand against central differences of its own objective."""
+"""Backpropagation by hand against central differences of the objective."""
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def test_the_gradient_of_a_batch_is_the_sum_over_its_rows() -> None:
         values = propagate_forward(x, W1, W2, np.tanh)
         return propagate_backward(values, values.o, W1, W2, phi_derivative=lambda z: 1 - np.tanh(z) ** 2)
 
-    for whole, rows in zip(gradients(X), zip(*(gradients(row[None]) for row in X), strict=True), strict=True):
-        np.testing.assert_allclose(whole, np.sum(rows, 0), rtol=1e-12)
+    for full, per_row in zip(gradients(X), zip(*(gradients(row[None]) for row in X), strict=True), strict=True):
+        np.testing.assert_allclose(full, np.sum(per_row, 0), rtol=1e-12)
 
 
 def test_stored_values_grow_with_the_batch() -> None:

@@ -15,7 +15,7 @@ def test_every_node_and_every_derivative() -> None:
     np.testing.assert_allclose(derivatives, [one * w1 + two * w2, one * x, two * x])
 
 
-def test_its_nodes_are_named_in_the_order_of_the_forward_pass() -> None:
+def test_nodes_are_named_in_the_order_of_the_forward_pass() -> None:
     net = two_neuron_network(Variable(1.0), Variable(1.0), Variable(1.0))
     assert list(net.names.values()) == [
         "x",

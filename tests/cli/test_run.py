@@ -105,22 +105,22 @@ def test_help_lists_every_flag_with_its_help(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_profile_sets_defaults_that_flags_override() -> None:
-    smoke = with_profile(MODULE, "smoke")
+    smoke = with_profile(ENTRY, "smoke")
     name, value = next(iter(MODULE.profiles["smoke"].items()))
-    experiment, options, launch = parse(ENTRY, MODULE, ["--profile", "smoke", "--seed", "7"])
+    experiment, options, launch = parse(ENTRY, ["--profile", "smoke", "--seed", "7"])
     assert experiment == smoke
     assert (options, launch.profile) == (Options(seed=7), "smoke")
     flag = f"--{name.replace('_', '-')}"
-    changed, _, _ = parse(ENTRY, MODULE, ["--profile=smoke", flag, str(value + 1)])
+    changed, _, _ = parse(ENTRY, ["--profile=smoke", flag, str(value + 1)])
     assert changed == replace(smoke, **{name: value + 1})
-    plain, _, launch = parse(ENTRY, MODULE, [])
+    plain, _, launch = parse(ENTRY, [])
     assert plain == MODULE.Experiment()
     assert launch.profile == "laptop"
 
 
 def test_settings_read_from_a_folder_make_the_same_experiment(runs: Path) -> None:
     about = RunFolder(runs / "seed-0").read_json("run.json")
-    assert experiment_from(MODULE, about) == with_profile(MODULE, "smoke")
+    assert experiment_from(MODULE, about) == with_profile(ENTRY, "smoke")
 
 
 def test_settings_of_another_version_are_refused() -> None:

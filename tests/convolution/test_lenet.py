@@ -6,18 +6,18 @@ from parnassus.convolution import first_filters, lenet
 from parnassus.layers import count_parameters, tanh
 
 
-def test_its_first_sizes_are_those_of_lenet_5() -> None:
+def test_the_default_size_is_that_of_lenet_5() -> None:
     assert count_parameters(lenet((1, 28, 28), 10)) == 61_706
 
 
 @pytest.mark.parametrize("shape", [(1, 12, 12), (3, 32, 32), (1, 17, 40)])
-def test_it_takes_pictures_of_any_sufficient_size(shape: tuple[int, int, int]) -> None:
+def test_images_of_any_sufficient_size_are_accepted(shape: tuple[int, int, int]) -> None:
     model = lenet(shape, 7, channels=(4, 8), hidden=(16,), dropout=0.1)
     assert model(torch.randn(5, *shape)).shape == (5, 7)
     assert first_filters(model).shape == (4, shape[0], 5, 5)
 
 
-def test_it_equals_the_chain_written_out() -> None:
+def test_the_output_equals_its_layers_written_out() -> None:
     torch.manual_seed(0)
     model = lenet((1, 28, 28), 10, activation=tanh, pool=nn.AvgPool2d)
     x = torch.randn(3, 1, 28, 28)
@@ -30,11 +30,11 @@ def test_it_equals_the_chain_written_out() -> None:
     torch.testing.assert_close(model(x), h @ dense[4] + dense[5])
 
 
-def test_its_logits_may_be_negative() -> None:
+def test_logits_can_be_negative() -> None:
     torch.manual_seed(0)
     assert float(lenet((1, 28, 28), 10)(torch.randn(8, 1, 28, 28)).detach().min()) < 0
 
 
-def test_too_small_pictures_get_a_sentence() -> None:
+def test_too_small_images_raise() -> None:
     with pytest.raises(ValueError, match="at least 12 × 12 pixels; got 8 × 8"):
         lenet((1, 8, 8), 10)

@@ -1,4 +1,4 @@
-"""Residual networks of convolutions: shapes, parameter counts, and blocks by hand."""
+"""Residual networks of convolutions: shapes, parameter counts and formulas of blocks."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,37 +33,37 @@ def test_the_published_networks_have_their_published_size(model: Callable[[], Cl
 
 @pytest.mark.parametrize("block", [basic_block, bottleneck_block, partial(grouped_block, groups=4)])
 @pytest.mark.parametrize(("inputs", "stride", "side"), [(16, 1, 8), (8, 1, 8), (16, 2, 4)])
-def test_a_block_gives_its_outputs_at_the_stride(block: Block, inputs: int, stride: int, side: int) -> None:
+def test_blocks_have_the_output_shape_of_their_stride(block: Block, inputs: int, stride: int, side: int) -> None:
     y = block(inputs, 16, stride)(torch.randn(2, inputs, 8, 8))
     assert y.shape == (2, 16, side, side)
     assert float(y.detach().min()) >= 0
 
 
-def test_a_basic_block_by_hand() -> None:
+def test_a_basic_block_equals_its_formula() -> None:
     torch.manual_seed(0)
     block, x = basic_block(4, 4).eval(), torch.randn(2, 4, 6, 6)
     first, second = block.get_parameter("body.0.weight"), block.get_parameter("body.3.weight")
-    shrink = (1 + 1e-5) ** -0.5  # what untrained running averages do
-    h = (functional.conv2d(x, first, padding=1) * shrink).relu()
-    torch.testing.assert_close(block(x), (x + functional.conv2d(h, second, padding=1) * shrink).relu())
+    normalisation = (1 + 1e-5) ** -0.5  # batch normalisation with initial running averages
+    h = (functional.conv2d(x, first, padding=1) * normalisation).relu()
+    torch.testing.assert_close(block(x), (x + functional.conv2d(h, second, padding=1) * normalisation).relu())
 
 
-def test_groups_divide_the_weights() -> None:
-    whole, split = (count_parameters(normalised_convolution(32, 32, 3, groups=groups)) for groups in (1, 8))
-    assert whole - 64 == 8 * (split - 64) == 32 * 32 * 9
+def test_groups_divide_the_number_of_weights() -> None:
+    ungrouped, grouped = (count_parameters(normalised_convolution(32, 32, 3, groups=groups)) for groups in (1, 8))
+    assert ungrouped - 64 == 8 * (grouped - 64) == 32 * 32 * 9
 
 
-def test_groups_do_not_see_each_other() -> None:
+def test_groups_are_independent() -> None:
     torch.manual_seed(0)
     layer = normalised_convolution(8, 8, 3, groups=2).eval()
     x = torch.randn(1, 8, 5, 5)
-    other = x.clone()
-    other[:, 4:] += 1
-    torch.testing.assert_close(layer(x)[:, :4], layer(other)[:, :4])
-    assert not torch.allclose(layer(x)[:, 4:], layer(other)[:, 4:])
+    changed = x.clone()
+    changed[:, 4:] += 1
+    torch.testing.assert_close(layer(x)[:, :4], layer(changed)[:, :4])
+    assert not torch.allclose(layer(x)[:, 4:], layer(changed)[:, 4:])
 
 
-def test_a_small_network_learns_and_every_weight_gets_a_gradient() -> None:
+def test_every_weight_gets_a_gradient_and_convolutions_have_no_bias() -> None:
     torch.manual_seed(0)
     model = resnet(small_stem(1, 8), 3, block=basic_block, counts=(1, 1), widths=(8, 16), inputs=8)
     model.loss(torch.randn(6, 1, 8, 8), torch.arange(6) % 3).backward()
@@ -72,7 +72,7 @@ def test_a_small_network_learns_and_every_weight_gets_a_gradient() -> None:
     assert not any(isinstance(module, nn.Conv2d) and module.bias is not None for module in model.modules())
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="must be a multiple of 4; got outputs=18"):
         bottleneck_block(18, 18)
     with pytest.raises(ValueError, match="groups must divide outputs / 2; got outputs=64, groups=5"):

@@ -1,4 +1,4 @@
-"""Fixtures for data: an empty data directory, the real one where there is one, and a web server on this machine."""
+"""Fixtures for data: an empty data directory, the data directory of this machine, and a local web server."""
 
 import os
 import re
@@ -14,7 +14,7 @@ REAL_DATA = os.environ.get("PARNASSUS_DATA")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "network: opens sockets, on this machine only")
+    config.addinivalue_line("markers", "network: opens local sockets")
 
 
 @pytest.fixture
@@ -27,22 +27,22 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data directory of this machine; tests of what is not in it are skipped."""
+    """The data directory of this machine; tests of data sets that it does not contain are skipped."""
     if not REAL_DATA:
-        pytest.skip("PARNASSUS_DATA names no data directory")
+        pytest.skip("PARNASSUS_DATA is not set")
     monkeypatch.setenv("PARNASSUS_DATA", REAL_DATA)
     return Path(REAL_DATA)
 
 
 @dataclass
 class Server:
-    """What a small web server serves, how it misbehaves, and what it was asked."""
+    """Files and faults of a small web server, and the requests that it received."""
 
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
-    ranges: bool = True  # whether it understands Range
-    break_after: int | None = None  # bytes after which the next answer breaks off
-    asked: list[tuple[str, str | None]] = field(default_factory=list)  # path and Range of each request
+    ranges: bool = True  # whether it supports Range
+    break_after: int | None = None  # bytes after which the next response ends
+    requests: list[tuple[str, str | None]] = field(default_factory=list)  # path and Range of each request
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def server() -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            state.asked.append((self.path, self.headers["Range"]))
+            state.requests.append((self.path, self.headers["Range"]))
             content = state.files.get(self.path)
             if content is None:
                 return self.send_error(404)

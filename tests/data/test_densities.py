@@ -14,34 +14,37 @@ def test_the_density_integrates_to_one(noise: float) -> None:
     assert float(mass) == pytest.approx(1.0, abs=1e-11)
 
 
-def test_the_density_counts_the_points_that_fall_into_a_cell() -> None:
+def test_the_density_agrees_with_a_histogram_of_samples() -> None:
     noise, cell = 0.1, 0.25
     points = moons(200_000, noise=noise, seed=3).x.double()
     edges = [torch.arange(low, high, cell, dtype=torch.float64) for low, high in ((-1.5, 2.6), (-1.0, 1.6))]
-    counted = torch.histogramdd(points, edges).hist / len(points)
+    frequency = torch.histogramdd(points, edges).hist / len(points)
     inside = (torch.arange(16, dtype=torch.float64) + 0.5) * cell / 16
     x = (edges[0][:-1, None] + inside)[:, None, :, None]
     y = (edges[1][:-1, None] + inside)[None, :, None, :]
     fine = torch.stack([part.flatten() for part in torch.broadcast_tensors(x, y)], dim=1)
-    mass = moons_log_prob(fine, noise=noise).exp().view(*counted.shape, -1).mean(-1) * cell**2
+    mass = moons_log_prob(fine, noise=noise).exp().view(*frequency.shape, -1).mean(-1) * cell**2
     error = 5 * (mass / len(points)).sqrt() + 5e-5  # five standard errors of a count
-    assert bool(((counted - mass).abs() <= error).all())
+    assert bool(((frequency - mass).abs() <= error).all())
 
 
-def test_the_middle_of_an_arc_is_a_line_blurred_across() -> None:
-    """Where the arc is nearly straight and the other moon far, p = 1/(2π) · N(0; 0, noise²)."""
+def test_the_density_in_the_middle_of_an_arc_is_that_of_a_line() -> None:
+    """Where the arc is nearly straight and the other moon is far away, p = 1/(2π) · N(0; 0, noise²)."""
     noise = 1e-3
     top = moons_log_prob(torch.tensor([[0.0, 1.0]], dtype=torch.float64), noise=noise)
     assert float(top) == pytest.approx(-log(2 * pi) - 0.5 * log(2 * pi * noise**2), abs=1e-5)
 
 
-def test_the_entropy_is_the_mean_of_minus_log_p_over_draws() -> None:
+def test_the_entropy_is_the_mean_of_minus_log_p_over_samples() -> None:
     found = -moons_log_prob(moons(100_000, seed=5).x).mean()
     assert float(found) == pytest.approx(moons_entropy(), abs=0.01)
 
 
-def test_far_points_have_finite_logarithms_and_no_noise_a_sentence() -> None:
+def test_distant_points_have_finite_log_densities() -> None:
     assert torch.isfinite(moons_log_prob(torch.tensor([[50.0, -50.0]]))).all()
+
+
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"must be positive, got noise=0"):
         moons_log_prob(torch.zeros(1, 2), noise=0.0)
     with pytest.raises(ValueError, match="spacing must be positive"):

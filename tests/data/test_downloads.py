@@ -40,45 +40,45 @@ def test_a_file_is_downloaded_once(server: Server, data_dir: Path) -> None:
     assert path == data_dir / "things" / "file.bin"
     assert path.read_bytes() == CONTENT
     assert fetch(source(server, "/file")) == path
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     assert leftovers(data_dir) == ["file.bin"]
 
 
 @pytest.mark.network
-def test_a_broken_download_continues_where_it_stopped(server: Server, data_dir: Path) -> None:
+def test_an_interrupted_download_is_resumed(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     server.break_after = 300_000
     with pytest.raises(DataError, match=r"the connection ended after 300,000 of 1,024,000 bytes"):
         fetch(source(server, "/file"))
     assert leftovers(data_dir) == ["file.bin.part"]
     assert fetch(source(server, "/file")).read_bytes() == CONTENT
-    assert [asked for _, asked in server.asked] == [None, "bytes=300000-"]
+    assert [range_header for _, range_header in server.requests] == [None, "bytes=300000-"]
     assert leftovers(data_dir) == ["file.bin"]
 
 
 @pytest.mark.network
-def test_a_second_mirror_continues_what_the_first_began(server: Server, data_dir: Path) -> None:
+def test_a_second_mirror_resumes_the_download_of_the_first(server: Server, data_dir: Path) -> None:
     server.files |= {"/one": CONTENT, "/two": CONTENT}
     server.break_after = 1_000
     assert fetch(source(server, "/one", "/two")).read_bytes() == CONTENT
-    assert server.asked == [("/one", None), ("/two", "bytes=1000-")]
+    assert server.requests == [("/one", None), ("/two", "bytes=1000-")]
 
 
 @pytest.mark.network
-def test_a_server_without_ranges_starts_again(server: Server, data_dir: Path) -> None:
+def test_a_server_without_ranges_restarts_the_download(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     server.ranges = False
     server.break_after = 5_000
     with pytest.raises(DataError):
         fetch(source(server, "/file"))
     assert fetch(source(server, "/file")).read_bytes() == CONTENT
-    assert [asked for _, asked in server.asked] == [None, "bytes=5000-"]
+    assert [range_header for _, range_header in server.requests] == [None, "bytes=5000-"]
 
 
 @pytest.mark.network
 @pytest.mark.parametrize("rest", [b"x" * 1_000, b"x" * len(CONTENT), b"x" * (len(CONTENT) + 5)])
-def test_a_damaged_part_does_not_spoil_the_file(server: Server, data_dir: Path, rest: bytes) -> None:
-    """The checksum shows that the halves do not fit, or the server that nothing is left to give: it starts afresh."""
+def test_a_damaged_part_is_downloaded_again(server: Server, data_dir: Path, rest: bytes) -> None:
+    """Detected by the checksum, or because the server has no bytes left: the download restarts."""
     server.files["/file"] = CONTENT
     (data_dir / "things").mkdir(parents=True)
     (data_dir / "things" / "file.bin.part").write_bytes(rest)
@@ -87,35 +87,35 @@ def test_a_damaged_part_does_not_spoil_the_file(server: Server, data_dir: Path, 
 
 
 @pytest.mark.network
-def test_a_missing_file_is_taken_from_the_next_mirror(server: Server, data_dir: Path) -> None:
-    server.files["/here"] = CONTENT
-    assert fetch(source(server, "/gone", "/here")).read_bytes() == CONTENT
+def test_a_missing_file_is_downloaded_from_the_next_mirror(server: Server, data_dir: Path) -> None:
+    server.files["/present"] = CONTENT
+    assert fetch(source(server, "/missing", "/present")).read_bytes() == CONTENT
 
 
 @pytest.mark.network
-def test_a_wrong_file_is_refused_and_the_next_mirror_asked(server: Server, data_dir: Path) -> None:
+def test_after_a_wrong_file_the_next_mirror_is_used(server: Server, data_dir: Path) -> None:
     server.files |= {"/bad": b"something else", "/good": CONTENT}
     assert fetch(source(server, "/bad", "/good")).read_bytes() == CONTENT
 
 
 @pytest.mark.network
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
-def test_a_checksum_that_differs_gets_one_sentence(server: Server, data_dir: Path, algorithm: str) -> None:
+def test_a_wrong_checksum_raises(server: Server, data_dir: Path, algorithm: str) -> None:
     server.files["/file"] = b"something else"
     expected, got = (
         f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}" for content in (CONTENT, b"something else")
     )
     with pytest.raises(DataError) as caught:
         fetch(source(server, "/file", checksum=expected))
-    sentence = str(caught.value)
+    message = str(caught.value)
     for part in ("file.bin", expected, got, f"place it at {data_dir / 'things' / 'file.bin'} manually"):
-        assert part in sentence
-    assert "\n" not in sentence
+        assert part in message
+    assert "\n" not in message
     assert leftovers(data_dir) == []
 
 
 @pytest.mark.network
-def test_without_a_checksum_the_structure_decides(server: Server, data_dir: Path) -> None:
+def test_without_a_checksum_the_structure_is_verified(server: Server, data_dir: Path) -> None:
     def verify(path: Path) -> None:
         if path.read_bytes() != b"right":
             raise DataError("it is not right")
@@ -128,30 +128,30 @@ def test_without_a_checksum_the_structure_decides(server: Server, data_dir: Path
 
 
 @pytest.mark.network
-def test_without_a_checksum_halves_are_not_joined(server: Server, data_dir: Path) -> None:
+def test_without_a_checksum_downloads_are_not_resumed(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     server.break_after = 1_000
     with pytest.raises(DataError):
         fetch(source(server, "/file", checksum=None))
     assert fetch(source(server, "/file", checksum=None)).read_bytes() == CONTENT
-    assert [asked for _, asked in server.asked] == [None, None]
+    assert [range_header for _, range_header in server.requests] == [None, None]
 
 
 @pytest.mark.network
-def test_nobody_there_gets_a_sentence(data_dir: Path) -> None:
+def test_an_unreachable_server_raises(data_dir: Path) -> None:
     with pytest.raises(DataError, match=r"could not be downloaded \(127\.0\.0\.1:9: .*refused"):
         fetch(Source("file.bin", ("http://127.0.0.1:9/file",), None))
 
 
-def test_only_web_addresses_are_spoken(data_dir: Path, tmp_path: Path) -> None:
+def test_only_http_addresses_are_accepted(data_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     with pytest.raises(DataError, match="unknown url type: file"):
         fetch(Source("file.bin", ((tmp_path / "secret").as_uri(),), None))
 
 
 @pytest.mark.network
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs a folder that may not be written")
-def test_a_folder_that_may_not_be_written_gets_a_sentence(server: Server, data_dir: Path) -> None:
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs a read-only folder")
+def test_a_read_only_folder_raises(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     data_dir.mkdir()
     data_dir.chmod(0o500)
@@ -159,7 +159,7 @@ def test_a_folder_that_may_not_be_written_gets_a_sentence(server: Server, data_d
         fetch(source(server, "/file"))
 
 
-def test_the_data_directory_follows_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_data_directory_is_set_by_the_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARNASSUS_DATA", str(tmp_path))
     assert data_folder() == tmp_path
     monkeypatch.setenv("PARNASSUS_DATA", "~/somewhere")
@@ -171,12 +171,12 @@ def test_the_data_directory_follows_the_variable(tmp_path: Path, monkeypatch: py
 def test_every_source_has_an_address_and_a_well_formed_checksum() -> None:
     single = [CIFAR10, TINY_SHAKESPEARE, NAMES, MOBY_DICK, JSB_CHORALES, SPOKEN_DIGITS]
     several = [*MNIST.values(), *FASHION_MNIST.values(), *MULTI30K.values()]
-    for one in single + several:
-        assert one.mirrors
-        assert all(address.startswith(("https://", "http://")) for address in one.mirrors)
-        assert one.checksum is None or len(one.checksum.removeprefix("sha256:")) == 64
-    unconfirmed = {one.name for one in single + several if one.checksum is None}
-    assert unconfirmed == {
+    for each in single + several:
+        assert each.mirrors
+        assert all(address.startswith(("https://", "http://")) for address in each.mirrors)
+        assert each.checksum is None or len(each.checksum.removeprefix("sha256:")) == 64
+    without_checksum = {each.name for each in single + several if each.checksum is None}
+    assert without_checksum == {
         "moby_dick.txt",
         "Jsb16thSeparated.json",
         "recordings.tar.gz",

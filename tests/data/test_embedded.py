@@ -30,20 +30,20 @@ def rows(data: Dataset) -> set[bytes]:
 def test_digits_are_split_by_class_and_without_overlap() -> None:
     digits = load_digits()
     assert (len(digits.train), len(digits.test), digits.shape) == (1_437, 360, (1, 8, 8))
-    assert len(rows(digits)) == 1_797  # all images differ, so none lies in both
+    assert len(rows(digits)) == 1_797  # all images differ, so none is in both splits
     assert digits.train.x.dtype == torch.float32
     assert [float(digits.train.x.min()), float(digits.train.x.max())] == [0, 1]
     assert digits.train.y is not None
     assert digits.test.y is not None
-    shares = torch.bincount(digits.test.y) / torch.bincount(torch.cat([digits.train.y, digits.test.y]))
-    assert (shares - 0.2).abs().max() < 0.004
+    fractions = torch.bincount(digits.test.y) / torch.bincount(torch.cat([digits.train.y, digits.test.y]))
+    assert (fractions - 0.2).abs().max() < 0.004
 
 
-def test_digits_are_the_same_every_time() -> None:
+def test_the_split_of_the_digits_is_fixed() -> None:
     first, again = load_digits(), load_digits()
     assert first.test.x.equal(again.test.x)
     assert first.test.y is not None
-    # a change of the split would change every published number
+    # a change of the split would change all published results
     assert first.test.y[:12].tolist() == [2, 0, 9, 6, 8, 0, 6, 8, 4, 1, 2, 1]
 
 
@@ -77,7 +77,7 @@ def test_standardised_features_have_mean_zero_and_variance_one() -> None:
     assert (data.test.x.mean(0).abs() < 0.5).all()
 
 
-def test_a_stratified_split_has_exactly_the_size_asked_for() -> None:
+def test_a_stratified_split_has_exactly_the_requested_size() -> None:
     labels = torch.tensor([7] * 3 + [2] * 5 + [9] * 2)
     for test in range(11):
         train_rows, test_rows = stratified_split(labels, test)
@@ -102,12 +102,12 @@ def test_mnist_mini_is_balanced() -> None:
     assert data.test.y is not None
     assert torch.bincount(data.train.y).tolist() == [1_000] * 10
     assert torch.bincount(data.test.y).tolist() == [200] * 10
-    assert data.train.y[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]  # as MNIST begins
+    assert data.train.y[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]  # the first labels of MNIST
     assert [float(data.train.x.min()), float(data.train.x.max())] == [0, 1]
     assert abs(float(data.train.x.mean()) - 0.1307) < 0.005  # MNIST's mean
 
 
-def test_mnist_mini_is_small_and_says_whose_it_is() -> None:
+def test_mnist_mini_is_small_and_has_an_attribution() -> None:
     import parnassus
 
     folder = Path(parnassus.__file__).parent / "data"
@@ -117,7 +117,7 @@ def test_mnist_mini_is_small_and_says_whose_it_is() -> None:
         assert word in attribution
 
 
-def test_the_extract_of_an_extract_keeps_pixels_and_order(tmp_path: Path) -> None:
+def test_a_balanced_subset_keeps_pixels_and_order(tmp_path: Path) -> None:
     import lzma
 
     from parnassus.data.idx import split_idx
@@ -134,7 +134,7 @@ def test_the_extract_of_an_extract_keeps_pixels_and_order(tmp_path: Path) -> Non
     assert labels.long().equal(full.y[chosen])
 
 
-def test_mnist_mini_can_be_made_again_from_mnist(real_data: Path, tmp_path: Path) -> None:
+def test_mnist_mini_can_be_reproduced_from_mnist(real_data: Path, tmp_path: Path) -> None:
     if not (real_data / "mnist").is_dir():
         pytest.skip("MNIST is not in the data directory")
     import parnassus
@@ -155,13 +155,13 @@ def test_pydoc_text_is_english_prose() -> None:
     assert ">>>" not in text.train
 
 
-def test_importing_data_is_light() -> None:
+def test_importing_data_does_not_import_heavy_packages() -> None:
     heavy = ["sklearn", "pooch", "PIL", "matplotlib", "rich", "requests"]
     code = f"import parnassus.data, sys; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_quantities_keep_the_names_of_their_columns() -> None:
+def test_regression_sets_have_column_names() -> None:
     data = diabetes()
     assert data.columns[:3] == ("age", "sex", "bmi")
     assert (len(data.columns), data.target) == (10, "progression")

@@ -1,4 +1,4 @@
-"""Files of the public data sets in the data directory: small made-up ones, and the real ones where they are."""
+"""Files of the public data sets in the data directory: small synthetic ones, and the real ones if present."""
 
 import gzip
 import hashlib
@@ -31,18 +31,18 @@ from parnassus.data.texts import book_body
 from .conftest import Server
 
 
-def put(path: Path, content: bytes) -> Path:
+def write(path: Path, content: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
 
 
-def put_digits(folder: Path, suffix: str = ".gz") -> None:
+def write_digits(folder: Path, suffix: str = ".gz") -> None:
     generator = torch.Generator().manual_seed(0)
     for part, count in (("train", 12), ("t10k", 5)):
         images = torch.randint(256, (count, 28, 28), generator=generator, dtype=torch.uint8)
-        put(folder / f"{part}-images-idx3-ubyte{suffix}", encode_idx(images))
-        put(folder / f"{part}-labels-idx1-ubyte{suffix}", encode_idx(torch.arange(count, dtype=torch.uint8) % 10))
+        write(folder / f"{part}-images-idx3-ubyte{suffix}", encode_idx(images))
+        write(folder / f"{part}-labels-idx1-ubyte{suffix}", encode_idx(torch.arange(count, dtype=torch.uint8) % 10))
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 4), (0, 5)])
@@ -52,8 +52,8 @@ def test_idx_round_trip(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("folder", "suffix"), [("mnist", ".gz"), ("mnist", ""), ("MNIST/raw", "")])
-def test_idx_files_that_a_person_put_there(data_dir: Path, folder: str, suffix: str) -> None:
-    put_digits(data_dir / folder, suffix)
+def test_idx_files_of_the_user_are_used(data_dir: Path, folder: str, suffix: str) -> None:
+    write_digits(data_dir / folder, suffix)
     data = mnist()
     assert (len(data.train), len(data.test), data.shape) == (12, 5, (1, 28, 28))
     assert data.train.y is not None
@@ -61,8 +61,8 @@ def test_idx_files_that_a_person_put_there(data_dir: Path, folder: str, suffix: 
     assert 0.9 < float(data.train.x.max()) <= 1
 
 
-def test_damaged_idx_files_get_a_sentence(data_dir: Path) -> None:
-    put_digits(data_dir / "mnist")
+def test_damaged_idx_files_raise(data_dir: Path) -> None:
+    write_digits(data_dir / "mnist")
     images = data_dir / "mnist" / "train-images-idx3-ubyte.gz"
     good = images.read_bytes()
     images.write_bytes(good[: len(good) // 2])
@@ -71,28 +71,28 @@ def test_damaged_idx_files_get_a_sentence(data_dir: Path) -> None:
     images.write_bytes(b"<html>not found</html>")
     with pytest.raises(DataError, match="is not a complete gzip file"):
         mnist()
-    put(images, gzip.decompress(good)[:-1])
-    with pytest.raises(DataError, match=r"is cut off: \[12, 28, 28\] needs 9408 bytes, but has 9407"):
+    write(images, gzip.decompress(good)[:-1])
+    with pytest.raises(DataError, match=r"is truncated: \[12, 28, 28\] needs 9408 bytes, but has 9407"):
         mnist()
-    put(images, gzip.decompress(good) + b"more")
-    with pytest.raises(DataError, match="holds 4 bytes after its array"):
+    write(images, gzip.decompress(good) + b"more")
+    with pytest.raises(DataError, match="has 4 bytes after its array"):
         mnist()
-    put(images, b"\x00\x00\x0d\x03" + gzip.decompress(good)[4:])
+    write(images, b"\x00\x00\x0d\x03" + gzip.decompress(good)[4:])
     with pytest.raises(DataError, match="is not an idx file of bytes: it starts with 00 00 0d 03"):
         mnist()
-    put(images, encode_idx(torch.zeros(11, 28, 28, dtype=torch.uint8)))
-    with pytest.raises(DataError, match=r"holds 11 images and .* 12 labels"):
+    write(images, encode_idx(torch.zeros(11, 28, 28, dtype=torch.uint8)))
+    with pytest.raises(DataError, match=r"has 11 images and .* 12 labels"):
         mnist()
 
 
-def test_a_label_beyond_nine_gets_a_sentence(data_dir: Path) -> None:
-    put_digits(data_dir / "fashion-mnist")
-    put(data_dir / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz", encode_idx(torch.arange(8, 13, dtype=torch.uint8)))
-    with pytest.raises(DataError, match="holds the label 12"):
+def test_a_label_above_nine_raises(data_dir: Path) -> None:
+    write_digits(data_dir / "fashion-mnist")
+    write(data_dir / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz", encode_idx(torch.arange(8, 13, dtype=torch.uint8)))
+    with pytest.raises(DataError, match="contains the label 12"):
         fashion_mnist()
 
 
-def test_a_file_that_may_not_be_read_gets_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_idx_file_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read: No such file"):
         read_idx(tmp_path / "nothing")
 
@@ -101,13 +101,13 @@ def test_a_file_that_may_not_be_read_gets_a_sentence(tmp_path: Path) -> None:
 def test_cifar_records_are_planes(data_dir: Path, folder: str) -> None:
     red = bytes([255] * 1_024 + [0] * 2_048)
     for number in range(1, 6):
-        put(data_dir / folder / f"data_batch_{number}.bin", bytes([number]) + red)
-    put(data_dir / folder / "test_batch.bin", bytes([9]) + red)
+        write(data_dir / folder / f"data_batch_{number}.bin", bytes([number]) + red)
+    write(data_dir / folder / "test_batch.bin", bytes([9]) + red)
     data = cifar10()
     assert data.train.y is not None
     assert data.train.y.tolist() == [1, 2, 3, 4, 5]
     assert data.train.x.mean((0, 2, 3)).tolist() == [1, 0, 0]
-    put(data_dir / folder / "test_batch.bin", bytes([9]) + red[1:])
+    write(data_dir / folder / "test_batch.bin", bytes([9]) + red[1:])
     with pytest.raises(DataError, match=r"test_batch\.bin has 3072 bytes, which is not a multiple of"):
         cifar10()
     (data_dir / folder / "data_batch_3.bin").unlink()
@@ -116,7 +116,7 @@ def test_cifar_records_are_planes(data_dir: Path, folder: str) -> None:
 
 
 @pytest.mark.network
-def test_cifar_is_downloaded_unpacked_and_tidied(
+def test_cifar_is_downloaded_and_unpacked_and_the_archive_deleted(
     data_dir: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = io.BytesIO()
@@ -134,10 +134,10 @@ def test_cifar_is_downloaded_unpacked_and_tidied(
     assert data.train.y.tolist() == [0, 1, 2, 3, 4]
     assert [item.name for item in data_dir.iterdir()] == ["cifar-10-batches-bin"]
     cifar10()
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
-def test_an_archive_that_a_person_put_there_stays(data_dir: Path) -> None:
+def test_an_archive_of_the_user_is_kept(data_dir: Path) -> None:
     batch = bytes([3] * 3_073)
     data_dir.mkdir()
     with tarfile.open(data_dir / "cifar-10-binary.tar.gz", mode="w:gz") as tar:
@@ -149,41 +149,41 @@ def test_an_archive_that_a_person_put_there_stays(data_dir: Path) -> None:
     assert (data_dir / "cifar-10-binary.tar.gz").is_file()
 
 
-def test_chorales_are_chords_of_four(data_dir: Path) -> None:
+def test_chorales_have_chords_of_four_pitches(data_dir: Path) -> None:
     path = data_dir / "jsb-chorales" / "Jsb16thSeparated.json.gz"
     piece = [[60, 55, 52, -1], [62, 55, 52, 48]]
-    put(path, json.dumps({"train": [piece], "valid": [piece, piece], "test": []}).encode())
+    write(path, json.dumps({"train": [piece], "valid": [piece, piece], "test": []}).encode())
     chorales = jsb_chorales()
-    assert [one.tolist() for one in chorales.train] == [piece]
+    assert [each.tolist() for each in chorales.train] == [piece]
     assert (len(chorales.valid), len(chorales.test)) == (2, 0)
-    for content, sentence in (
+    for content, message in (
         (b"{", "is not JSON"),
-        (b"[]", "must hold the lists train, valid and test"),
+        (b"[]", "must contain the lists train, valid and test"),
         (b'{"train": [[[1, 2, 3]]], "valid": [], "test": []}', r"shape \[1, 3\]; chords have four"),
         (b'{"train": [[[1, 2, 3, 200]]], "valid": [], "test": []}', "pitches from 1 to 200"),
         (b'{"train": [[[1, 2, 3], [4]]], "valid": [], "test": []}', "not a list of chords"),
     ):
-        put(path, content)
-        with pytest.raises(DataError, match=sentence):
+        write(path, content)
+        with pytest.raises(DataError, match=message):
             jsb_chorales()
 
 
-def test_captions_of_the_wrong_number_get_a_sentence(data_dir: Path) -> None:
-    put(data_dir / "multi30k" / "train.de.gz", b"Ein Hund\n")
+def test_a_wrong_number_of_captions_raises(data_dir: Path) -> None:
+    write(data_dir / "multi30k" / "train.de.gz", b"Ein Hund\n")
     with pytest.raises(DataError, match=r"train\.de\.gz has 1 lines instead of 29,000"):
         multi30k()
     with pytest.raises(ValueError, match="pair must be two of de, en, fr"):
         multi30k(("de", "de"))
 
 
-def test_membranes_are_stacks_in_order(data_dir: Path) -> None:
-    def picture(value: int) -> bytes:
+def test_membrane_images_are_in_numerical_order(data_dir: Path) -> None:
+    def encode_image(value: int) -> bytes:
         content = io.BytesIO()
         Image.fromarray(np.full((8, 8), value, dtype=np.uint8)).save(content, "PNG")
         return content.getvalue()
 
-    members = {f"image/{n}.png": picture(n) for n in (10, 2, 0)} | {
-        f"label/{n}.png": picture(255 * (n > 5)) for n in (0, 2, 10)
+    members = {f"image/{n}.png": encode_image(n) for n in (10, 2, 0)} | {
+        f"label/{n}.png": encode_image(255 * (n > 5)) for n in (0, 2, 10)
     }
     path = data_dir / "membrane" / "train.tar"
     path.parent.mkdir(parents=True)
@@ -201,11 +201,11 @@ def test_membranes_are_stacks_in_order(data_dir: Path) -> None:
         membrane()
 
 
-def test_the_body_of_the_book_starts_after_its_contents() -> None:
+def test_the_body_of_the_book_starts_after_the_table_of_contents() -> None:
     contents, chapter = "CHAPTER 1. Loomings.\n\nCHAPTER 2.\n\n", "CHAPTER 1. Loomings.\n\nCall me Ishmael."
     text = f"Licence\n{contents}{chapter} It only found another\norphan.\n\nEnd of Project Gutenberg"
     assert book_body(text, "book") == f"{chapter} It only found another\norphan.\n"
-    with pytest.raises(DataError, match="book is not Moby Dick"):
+    with pytest.raises(DataError, match="book is not the Project Gutenberg edition"):
         book_body("Call me Ahab.", "book")
 
 
@@ -225,7 +225,7 @@ def test_the_real_membranes(real_data: Path) -> None:
     data = membrane()
     assert (len(data.train), len(data.test), data.shape) == (24, 6, (1, 512, 512))
     assert data.train.y is not None
-    assert 0.7 < float(data.train.y.float().mean()) < 0.85  # most of the picture is cell
+    assert 0.7 < float(data.train.y.float().mean()) < 0.85  # most pixels are inside cells
 
 
 def test_the_real_sequences(real_data: Path) -> None:

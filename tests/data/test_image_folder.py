@@ -9,7 +9,7 @@ from parnassus.data import DataError, image_folder, open_data
 
 
 def paint(path: Path, value: int | tuple[int, int, int], size: tuple[int, int] = (6, 4)) -> None:
-    """A picture of one colour; `size` is (width, height), as Pillow has it."""
+    """An image of one colour; `size` is (width, height), as in Pillow."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new("L" if isinstance(value, int) else "RGB", size, value).save(path)
 
@@ -47,7 +47,7 @@ def test_given_splits_are_kept(tmp_path: Path) -> None:
         image_folder(tmp_path / "set")
 
 
-def test_pictures_without_classes(tmp_path: Path) -> None:
+def test_images_without_classes(tmp_path: Path) -> None:
     for number in range(5):
         paint(tmp_path / "faces" / f"{number}.png", number)
     data = image_folder(tmp_path / "faces")
@@ -55,7 +55,7 @@ def test_pictures_without_classes(tmp_path: Path) -> None:
     assert len(data.train) == 4
 
 
-def test_one_colour_picture_makes_all_of_them_colour(animals: Path) -> None:
+def test_one_colour_image_converts_all_to_colour(animals: Path) -> None:
     paint(animals / "dog" / "red.png", (255, 0, 0))
     data = image_folder(animals, test=0.0)
     assert data.shape == (3, 4, 6)
@@ -71,7 +71,7 @@ def test_sixteen_bits_keep_their_depth(tmp_path: Path) -> None:
     torch.testing.assert_close(data.train.x, torch.full((1, 1, 4, 6), 32_768 / 65_535))
 
 
-def test_unequal_sizes_get_a_sentence_or_are_resized(animals: Path) -> None:
+def test_images_of_different_sizes_raise_unless_resized(animals: Path) -> None:
     paint(animals / "dog" / "wide.png", 200, size=(12, 4))
     with pytest.raises(
         DataError, match=r"one size: .*0\.png has 4×6 pixels and .*wide\.png 4×12; size=\(height, width\)"
@@ -80,13 +80,13 @@ def test_unequal_sizes_get_a_sentence_or_are_resized(animals: Path) -> None:
     assert open_data(animals, size=(5, 7)).shape == (1, 5, 7)
 
 
-def test_what_is_not_a_picture_gets_a_sentence(animals: Path) -> None:
+def test_a_file_that_is_not_an_image_raises(animals: Path) -> None:
     (animals / "dog" / "notes.txt").write_text("woof")
     with pytest.raises(DataError, match=r"notes\.txt is not an image"):
         open_data(animals)
 
 
-def test_a_cut_picture_gets_a_sentence(animals: Path) -> None:
+def test_a_truncated_image_raises(animals: Path) -> None:
     path = animals / "dog" / "0.png"
     noise = np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)
     Image.fromarray(noise).save(path)
@@ -95,7 +95,7 @@ def test_a_cut_picture_gets_a_sentence(animals: Path) -> None:
         open_data(animals)
 
 
-def test_an_empty_folder_gets_a_sentence(animals: Path) -> None:
+def test_an_empty_folder_raises(animals: Path) -> None:
     (animals / "unicorn").mkdir()
     with pytest.raises(DataError, match="unicorn is empty"):
         open_data(animals)

@@ -17,18 +17,18 @@ def test_every_embedded_name_opens_offline(name: str, data_dir: Path) -> None:
     assert not data_dir.exists()
 
 
-def test_names_may_be_spelt_with_hyphens() -> None:
+def test_names_may_have_hyphens() -> None:
     assert open_data("MNIST-mini").name == "mnist_mini"
 
 
-def test_a_toy_is_tested_on_other_rows() -> None:
+def test_a_toy_set_has_other_test_rows() -> None:
     data = open_data("moons")
     assert (len(data.train), len(data.test), data.classes) == (2_000, 500, ("0", "1"))
     assert not data.train.x[:500].equal(data.test.x)
 
 
 @pytest.mark.parametrize(
-    ("spec", "sentence"),
+    ("spec", "message"),
     [
         ("mnsit", "there is no data set mnsit: did you mean mnist"),
         ("fashion-minst", "did you mean fashion_mnist"),
@@ -37,12 +37,12 @@ def test_a_toy_is_tested_on_other_rows() -> None:
         ("table.csv", r"table\.csv does not exist"),
     ],
 )
-def test_unknown_names_get_the_nearest(spec: str, sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
+def test_unknown_names_raise_with_suggestions(spec: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         open_data(spec)
 
 
-def test_an_unknown_kind_of_file_gets_a_sentence(tmp_path: Path) -> None:
+def test_an_unknown_file_type_raises(tmp_path: Path) -> None:
     (tmp_path / "table.xlsx").write_text("")
     with pytest.raises(DataError, match=r"must be an image folder or end in \.npz, \.npy or \.csv"):
         open_data(tmp_path / "table.xlsx")
@@ -58,18 +58,18 @@ def test_texts_by_name_and_by_path(tmp_path: Path) -> None:
         open_text("moby")
 
 
-def test_what_is_no_text_gets_a_sentence(tmp_path: Path) -> None:
+def test_files_that_are_not_text_raise(tmp_path: Path) -> None:
     (tmp_path / "image.txt").write_bytes(b"ab\xff\xfe")
     with pytest.raises(DataError, match="is not UTF-8 text: byte 2 is 0xff"):
         text_file(tmp_path / "image.txt")
     (tmp_path / "empty.txt").write_text(" \n")
     with pytest.raises(DataError, match="is empty"):
         text_file(tmp_path / "empty.txt")
-    with pytest.raises(DataError, match="is a folder, and no text file"):
+    with pytest.raises(DataError, match="is a folder, not a text file"):
         text_file(tmp_path)
 
 
-def test_the_status_says_where_and_how(data_dir: Path) -> None:
+def test_the_status_has_paths_and_instructions(data_dir: Path) -> None:
     status = {row.name: row for row in data_status()}
     assert status["digits"].present
     assert not status["cifar10"].present
@@ -81,10 +81,10 @@ def test_the_status_says_where_and_how(data_dir: Path) -> None:
     (data_dir / "text").mkdir(parents=True)
     (data_dir / "text" / "names.txt").write_text("emma")
     assert {row.name: row for row in data_status()}["names"].present
-    assert not (data_dir / "mnist").exists()  # asking downloads nothing
+    assert not (data_dir / "mnist").exists()  # nothing is downloaded
 
 
-def test_images_are_asked_for_by_name_and_tables_refused() -> None:
+def test_open_images_rejects_tables() -> None:
     assert open_images("digits").shape == (1, 8, 8)
     with pytest.raises(DataError, match=r"iris has no images: one of its examples has shape \(4,\)"):
         open_images("iris")

@@ -1,4 +1,4 @@
-"""The grammar: one right translation each, endings that agree, no sentence in two parts."""
+"""The grammar: agreement of articles, reproducibility, disjoint splits."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from parnassus.data.phrases import ARTICLES, NOUNS, ORDERS, german_phrases, phrases
 
 
-def test_known_sentences_come_out() -> None:
+def test_the_indefinite_article_agrees_with_the_next_word() -> None:
     pairs = {phrase.german: phrase.english for phrase in phrases(1_500)}
     words = {english for english in pairs.values() if " an " in f" {english}"}
     assert words
@@ -15,11 +15,11 @@ def test_known_sentences_come_out() -> None:
     assert all(not re.search(r"\ba [aeiou]", english) for english in pairs.values())
 
 
-def test_every_kind_is_there_and_words_change_places() -> None:
+def test_all_word_orders_occur_and_verbs_are_final_in_clauses() -> None:
     found = phrases(400)
     assert {phrase.order for phrase in found} == set(ORDERS)
     clause = next(phrase for phrase in found if ", dass" in phrase.german)
-    assert clause.order == "verb last"
+    assert clause.order == "verb final"
     german, english = clause.german.rstrip(".").split(), clause.english.rstrip(".").split()
     assert german.index("weiß,") < german.index("dass") < len(german) - 1
     assert english[english.index("that") - 1] == "knows"
@@ -29,25 +29,25 @@ def test_articles_agree_with_nouns() -> None:
     genders = {noun.german: noun.gender for noun in NOUNS}
     for phrase in phrases(300):
         words = re.findall(r"\w+", phrase.german)
-        for place, word in enumerate(words):
+        for index, word in enumerate(words):
             if word in genders:
-                article = words[place - 1] if words[place - 1] in sum(ARTICLES.values(), ()) else words[place - 2]
+                article = words[index - 1] if words[index - 1] in sum(ARTICLES.values(), ()) else words[index - 2]
                 assert article in ARTICLES[genders[word]], phrase
 
 
-def test_sentences_differ_and_follow_from_the_seed() -> None:
+def test_sentences_are_distinct_and_reproducible() -> None:
     assert len({phrase.german for phrase in phrases(500)}) == 500
     assert phrases(20, seed=1) == phrases(20, seed=1) != phrases(20, seed=2)
     assert phrases(10) == phrases(20)[:10]
 
 
-def test_the_parts_share_no_sentence() -> None:
+def test_the_splits_are_disjoint() -> None:
     pairs = german_phrases(300, 50, 60)
     parts = [{german for german, _ in part} for part in (pairs.train, pairs.valid, pairs.test)]
     assert [len(part) for part in parts] == [300, 50, 60]
     assert len(set.union(*parts)) == 410
 
 
-def test_wrong_input_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="must not be negative; got number=-1"):
         phrases(-1)

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from parnassus.data import DataError, FreshPoints, open_points
+from parnassus.data import DataError, SampledPoints, open_points
 from parnassus.data.toy import moons
 
 
-def test_a_table_of_two_columns_is_points(tmp_path: Path) -> None:
+def test_a_table_of_two_columns_gives_points(tmp_path: Path) -> None:
     table = tmp_path / "points.csv"
     table.write_text("".join(f"{k / 7},{k / 3}\n" for k in range(50)))
     data = open_points(str(table))
@@ -23,14 +23,14 @@ def test_both_columns_keep_their_names(tmp_path: Path) -> None:
     assert (data.columns, data.target) == (("east", "north"), "")
 
 
-def test_a_toy_set_keeps_its_classes_and_others_are_refused() -> None:
+def test_data_that_are_not_points_raise() -> None:
     assert open_points("moons").shape == (2,)
     with pytest.raises(DataError, match=r"digits must be points in the plane; its examples have shape \(1, 8, 8\)"):
         open_points("digits")
 
 
-def test_fresh_points_depend_on_seed_step_and_rank_alone() -> None:
-    batches = FreshPoints(moons, 64, 10, torch.device("cpu"))
+def test_sampled_points_depend_only_on_seed_step_and_rank() -> None:
+    batches = SampledPoints(moons, 64, 10, torch.device("cpu"))
     assert len(batches) == 10
     first = batches.at(3, 0, 0, 1)
     assert first.shape == (64, 2)

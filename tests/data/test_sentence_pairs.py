@@ -1,4 +1,4 @@
-"""Pairs of sentences from a file."""
+"""Sentence pairs from a file."""
 
 import gzip
 from pathlib import Path
@@ -9,7 +9,7 @@ from parnassus.data import DataError
 from parnassus.data.sentence_pairs import open_pairs, pair_file
 
 
-def test_own_pairs_are_parted_in_three(tmp_path: Path) -> None:
+def test_pairs_of_a_file_are_split_in_three(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text("\n".join(f"s{i}\tt{i}" for i in range(20)) + "\n\ns1\tt1\n", encoding="utf-8")
     pairs = open_pairs(path)
@@ -21,11 +21,11 @@ def test_own_pairs_are_parted_in_three(tmp_path: Path) -> None:
     assert pair_file(packed).train == pairs.train
 
 
-def test_the_grammar_is_known_by_name() -> None:
+def test_the_grammar_is_opened_by_name() -> None:
     assert open_pairs("phrases").source == "de"
 
 
-def test_bad_files_get_a_sentence(tmp_path: Path) -> None:
+def test_invalid_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     with pytest.raises(DataError, match="there is no set of pairs nowhere"):
         open_pairs("nowhere")

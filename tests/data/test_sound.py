@@ -11,9 +11,9 @@ from parnassus.data import DataError, read_wav, spoken_digits, wav_folder
 
 
 def wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_000) -> bytes:
-    """A WAV file of signed samples (of 8 bits, which WAV stores from 0, too)."""
+    """A WAV file of signed samples; samples of 8 bits are stored with an offset."""
     shift = 128 if width == 1 else 0
-    frames = b"".join((one + shift).to_bytes(width, "little", signed=width > 1) for one in samples)
+    frames = b"".join((sample + shift).to_bytes(width, "little", signed=width > 1) for sample in samples)
     content = io.BytesIO()
     with wave.open(content, "wb") as file:
         file.setnchannels(channels)
@@ -24,7 +24,7 @@ def wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_every_width_spans_minus_one_to_one(tmp_path: Path, width: int) -> None:
+def test_every_sample_width_spans_minus_one_to_one(tmp_path: Path, width: int) -> None:
     top = 2 ** (8 * width - 1)
     (tmp_path / "a.wav").write_bytes(wav([-top, -top // 2, 0, 1, top // 4, top - 1], width=width))
     sound, rate = read_wav(tmp_path / "a.wav")
@@ -32,7 +32,7 @@ def test_every_width_spans_minus_one_to_one(tmp_path: Path, width: int) -> None:
     torch.testing.assert_close(sound, torch.tensor([[-1, -0.5, 0, 1 / top, 0.25, (top - 1) / top]]))
 
 
-def test_channels_are_told_apart(tmp_path: Path) -> None:
+def test_channels_are_separated(tmp_path: Path) -> None:
     (tmp_path / "a.wav").write_bytes(wav([1, -1, 2, -2, 3, -3], channels=2, rate=44_100))
     sound, rate = read_wav(tmp_path / "a.wav")
     assert rate == 44_100
@@ -40,9 +40,9 @@ def test_channels_are_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 11, 30, 60])
-def test_a_cut_wav_gets_a_sentence(tmp_path: Path, keep: int) -> None:
+def test_a_truncated_wav_file_raises(tmp_path: Path, keep: int) -> None:
     (tmp_path / "a.wav").write_bytes(wav([1] * 100)[:keep])
-    with pytest.raises(DataError, match=r"a\.wav is (not a PCM WAV file|cut off)"):
+    with pytest.raises(DataError, match=r"a\.wav is (not a PCM WAV file|truncated)"):
         read_wav(tmp_path / "a.wav")
 
 
@@ -54,13 +54,13 @@ def test_a_folder_is_a_class(tmp_path: Path) -> None:
     data = wav_folder(tmp_path / "pets")
     assert (data.name, data.classes, len(data.train), len(data.test)) == ("pets", ("bark", "meow"), 8, 2)
     for recordings in (data.train, data.test):
-        assert [int(one[0] * 2**15) - 1 for one in recordings.waves] == recordings.labels.tolist()
+        assert [int(each[0] * 2**15) - 1 for each in recordings.waves] == recordings.labels.tolist()
     (tmp_path / "pets" / "meow" / "fast.wav").write_bytes(wav([1], rate=16_000))
     with pytest.raises(DataError, match=r"fast\.wav has 16000 samples per second"):
         wav_folder(tmp_path / "pets")
 
 
-def test_a_folder_without_sound_gets_a_sentence(tmp_path: Path) -> None:
+def test_a_folder_without_sound_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there are none"):
         wav_folder(tmp_path)
 
@@ -75,9 +75,12 @@ def archive(path: Path, names: list[str], content: bytes) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["recordings/", "free-spoken-digit-dataset-1.0.10/recordings/"])
-def test_spoken_digits_hold_back_the_first_five(data_dir: Path, prefix: str) -> None:
+def test_the_first_five_spoken_digits_are_for_testing(data_dir: Path, prefix: str) -> None:
     names = [
-        f"{prefix}{digit}_{who}_{number}.wav" for digit in range(10) for who in ("ann", "bob") for number in range(7)
+        f"{prefix}{digit}_{speaker}_{number}.wav"
+        for digit in range(10)
+        for speaker in ("ann", "bob")
+        for number in range(7)
     ]
     archive(data_dir / "fsdd" / "recordings.tar.gz", [*names, "README.md"], wav([5] * 20))
     data = spoken_digits()
@@ -87,9 +90,11 @@ def test_spoken_digits_hold_back_the_first_five(data_dir: Path, prefix: str) -> 
     assert np.isclose(float(data.train.waves[0][0]), 5 / 2**15)
 
 
-def test_an_archive_of_something_else_gets_a_sentence(data_dir: Path) -> None:
+def test_an_archive_with_other_content_raises(data_dir: Path) -> None:
     archive(data_dir / "fsdd" / "recordings.tar.gz", ["recordings/1_ann_0.wav"], wav([5] * 20))
-    with pytest.raises(DataError, match="must hold recordings of all ten digits at one rate; it holds 1 recordings"):
+    with pytest.raises(
+        DataError, match="must have recordings of all ten digits at one sampling rate; it has 1 recordings"
+    ):
         spoken_digits()
 
 
@@ -100,4 +105,4 @@ def test_the_real_recordings(real_data: Path) -> None:
     assert (len(data.train), len(data.test), data.train.rate) == (2_700, 300, 8_000)
     assert torch.bincount(data.test.labels).tolist() == [30] * 10
     assert len(set(data.train.speakers)) == 6
-    assert all(0 < float(one.abs().max()) <= 1 for one in data.test.waves)
+    assert all(0 < float(each.abs().max()) <= 1 for each in data.test.waves)

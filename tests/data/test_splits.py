@@ -17,32 +17,32 @@ def numbered(rows: int) -> Split:
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_an_epoch_visits_every_row_once(shuffle: bool) -> None:
     batches = numbered(103).batches(10, 22, shuffle=shuffle, partial=True)
-    assert batches.epoch == 11
+    assert batches.steps_per_epoch == 11
     for epoch in range(2):
         rows = torch.cat([batches.at(11 * epoch + step) for step in range(11)]).flatten()
         assert rows.sort().values.tolist() == list(range(103))
         assert (rows.tolist() == list(range(103))) is (not shuffle)
 
 
-def test_full_batches_drop_the_rest_of_an_epoch() -> None:
+def test_full_batches_drop_the_remainder_of_an_epoch() -> None:
     batches = numbered(103).batches(10, 40)
-    assert batches.epoch == 10
+    assert batches.steps_per_epoch == 10
     assert {len(batch) for batch in batches} == {10}
     rows = torch.cat([batches.at(step) for step in range(10)]).flatten().tolist()
     assert len(set(rows)) == 100
 
 
-def test_a_batch_depends_on_seed_and_step_alone() -> None:
+def test_a_batch_depends_only_on_seed_and_step() -> None:
     split = numbered(50)
     forward = [split.batches(8, 30).at(step, seed=3) for step in range(30)]
     batches = split.batches(8, 99)
-    for step in (29, 0, 17, 6, 5):  # as a resumed run would ask, and across epochs
+    for step in (29, 0, 17, 6, 5):  # as in a resumed run, and across epochs
         assert batches.at(step, seed=3).equal(forward[step])
     assert not batches.at(0, seed=4).equal(forward[0])
     assert not batches.at(6, seed=3).equal(forward[0])  # the next epoch has another order
 
 
-def test_batches_leave_the_global_generator_alone() -> None:
+def test_batches_do_not_change_the_global_generator() -> None:
     torch.manual_seed(0)
     before = torch.get_rng_state()
     list(numbered(50).batches(8, 30))
@@ -50,17 +50,17 @@ def test_batches_leave_the_global_generator_alone() -> None:
 
 
 @pytest.mark.parametrize(("size", "rows", "world"), [(12, 100, 3), (12, 7, 4), (64, 64, 1), (8, 104, 8)])
-def test_the_shares_of_the_ranks_join_to_the_batch(size: int, rows: int, world: int) -> None:
+def test_the_parts_of_all_ranks_are_the_batch(size: int, rows: int, world: int) -> None:
     batches = numbered(rows).batches(size, 20, partial=True)
-    for step in (0, 1, 8, 12):  # step 8 of the first is the short one
-        shares = [batches.at(step, seed=1, rank=rank, world=world) for rank in range(world)]
-        assert torch.cat(shares).equal(batches.at(step, seed=1))
-        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    for step in (0, 1, 8, 12):  # with the first arguments, step 8 is the smaller batch
+        parts = [batches.at(step, seed=1, rank=rank, world=world) for rank in range(world)]
+        assert torch.cat(parts).equal(batches.at(step, seed=1))
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_a_size_beyond_the_data_means_all_rows() -> None:
+def test_a_size_larger_than_the_data_selects_all_rows() -> None:
     batches = numbered(5).batches(64, 3)
-    assert batches.epoch == 1
+    assert batches.steps_per_epoch == 1
     assert all(len(batch) == 5 for batch in batches)
 
 
@@ -70,7 +70,7 @@ def test_pairs_keep_rows_together() -> None:
 
 
 def test_the_first_step_is_not_always_the_same_row() -> None:
-    """Epochs and seeds that lie side by side must not give orders that do."""
+    """Consecutive epochs and seeds must give independent orders."""
     batches = numbered(1_000).batches(1_000, 200)
     firsts = [int(batches.at(step, seed)[0]) for step in range(100) for seed in range(2)]
     assert len(set(firsts)) > 150
@@ -79,18 +79,18 @@ def test_the_first_step_is_not_always_the_same_row() -> None:
 def test_an_epoch_is_shuffled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shuffled = []
 
-    def counted(rows: int, seed: int, epoch: int) -> Tensor:
+    def record_permutation(rows: int, seed: int, epoch: int) -> Tensor:
         shuffled.append((seed, epoch))
         return permutation(rows, seed, epoch)
 
-    monkeypatch.setattr("parnassus.data.splits.permutation", counted)
+    monkeypatch.setattr("parnassus.data.splits.permutation", record_permutation)
     batches = numbered(100).batches(10, 25)
     for step in range(25):
         batches.at(step, seed=3)
     assert shuffled == [(3, 0), (3, 1), (3, 2)]
 
 
-def test_splits_and_data_sets_know_their_sizes() -> None:
+def test_splits_and_data_sets_have_sizes_and_shapes() -> None:
     split = numbered(10)
     assert len(split) == 10
     assert split.take(3).x.flatten().tolist() == [0, 1, 2]
@@ -100,43 +100,48 @@ def test_splits_and_data_sets_know_their_sizes() -> None:
     assert data.to("cpu").test.x.shape == (2, 1, 8, 8)
 
 
-def test_changed_batches_keep_rows_size_shares_and_epochs() -> None:
+def test_mapped_batches_keep_rows_sizes_parts_and_epochs() -> None:
     split = numbered(103)
     for plain in (split.batches(12, 30), split.batches(12, 30, partial=True), split.batches(400, 3, shuffle=False)):
-        changed = plain.map(torch.neg)
-        assert (changed.rows, changed.size, changed.steps, changed.epoch) == (103, plain.size, plain.steps, plain.epoch)
+        mapped = plain.map(torch.neg)
+        assert (mapped.rows, mapped.size, mapped.steps, mapped.steps_per_epoch) == (
+            103,
+            plain.size,
+            plain.steps,
+            plain.steps_per_epoch,
+        )
         for step in (0, 2, 8, 20):
-            assert changed.at(step, seed=5).equal(-plain.at(step, seed=5))
-            shares = [changed.at(step, 5, rank, 4) for rank in range(4)]
-            assert torch.cat(shares).equal(-plain.at(step, seed=5))
+            assert mapped.at(step, seed=5).equal(-plain.at(step, seed=5))
+            parts = [mapped.at(step, 5, rank, 4) for rank in range(4)]
+            assert torch.cat(parts).equal(-plain.at(step, seed=5))
     with pytest.raises(ValueError, match="size must be a multiple of world; got size=12, world=5"):
         split.batches(12, 1).map(torch.neg).at(0, rank=0, world=5)
 
 
-def test_pairs_can_be_changed_into_something_else() -> None:
+def test_pairs_can_be_mapped_to_other_types() -> None:
     assert [int(total) for total in numbered(4).pairs(2, 2, shuffle=False).map(lambda pair: pair[1].sum())] == [1, 5]
 
 
-def test_what_a_change_draws_depends_on_seed_and_step_alone(tmp_path: Path) -> None:
+def test_random_numbers_of_a_mapping_depend_only_on_seed_and_step(tmp_path: Path) -> None:
     coins = Split(torch.full((40, 3), 0.5)).batches(8, 6).map(torch.bernoulli)
 
-    def seen(seed: int, name: str) -> list[Tensor]:
+    def batches_of_run(seed: int, name: str) -> list[Tensor]:
         folder = RunFolder.create(tmp_path, name, {})
         run = Run(folder, Options(device="cpu", quiet=True, seed=seed))
         found = []
         for step, batch in run.steps(coins):
-            torch.rand(step + len(name))  # what a loop draws besides must not matter
+            torch.rand(step + len(name))  # other random numbers in the loop must not matter
             found.append(batch)
         run.close()
         return found
 
-    first, again, other = seen(0, "a"), seen(0, "another"), seen(1, "b")
+    first, again, other = batches_of_run(0, "a"), batches_of_run(0, "another"), batches_of_run(1, "b")
     assert all(left.equal(right) for left, right in zip(first, again, strict=True))
     assert not all(left.equal(right) for left, right in zip(first, other, strict=True))
     assert not first[0].equal(first[1])
 
 
-def test_wrong_arguments_get_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     split = numbered(10)
     with pytest.raises(ValueError, match="size must be a multiple of world; got size=10, world=3"):
         split.batches(10, 1).at(0, rank=0, world=3)
@@ -150,6 +155,6 @@ def test_wrong_arguments_get_a_sentence() -> None:
         Split(torch.zeros(3, 1)).pairs(1, 1)
     with pytest.raises(ValueError, match="at least one row"):
         Split(torch.zeros(0, 1)).batches(1, 1)
-    with pytest.raises(ValueError, match="as many rows; got 3 and 2"):
+    with pytest.raises(ValueError, match="same number of rows; got 3 and 2"):
         Split(torch.zeros(3, 1), torch.zeros(2))
     assert isinstance(split.batches(2, 5), Batches)

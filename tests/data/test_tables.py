@@ -16,8 +16,8 @@ def table(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def whole(split: Split, other: Split) -> set[tuple[float, ...]]:
-    """All rows of both, with y as the last number."""
+def all_rows(split: Split, other: Split) -> set[tuple[float, ...]]:
+    """The rows of both splits, with y as the last entry."""
     assert split.y is not None
     assert other.y is not None
     rows = torch.cat([split.x, other.x])
@@ -27,7 +27,7 @@ def whole(split: Split, other: Split) -> set[tuple[float, ...]]:
 def test_the_last_column_is_the_target(tmp_path: Path) -> None:
     data = open_data(table(tmp_path, "1,2,red\n3,4,blue\n5,6,red\n7,8,blue\n9,10,red\n"))
     assert data.classes == ("blue", "red")
-    assert whole(data.train, data.test) == {(1, 2, 1), (3, 4, 0), (5, 6, 1), (7, 8, 0), (9, 10, 1)}
+    assert all_rows(data.train, data.test) == {(1, 2, 1), (3, 4, 0), (5, 6, 1), (7, 8, 0), (9, 10, 1)}
     assert (len(data.train), len(data.test)) == (4, 1)
 
 
@@ -64,7 +64,7 @@ def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("a,b\n1,2\nNaN,3\n", r"table\.csv, line 3, column 'a': NaN is not a finite number"),
         ("1,2\n3,4\n,6\n", r"line 3, column 1: an empty cell is not a finite number"),
@@ -79,12 +79,12 @@ def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
         ("1\n2\n3\n", "has one column only"),
     ],
 )
-def test_wrong_tables_get_a_sentence_with_the_line(tmp_path: Path, text: str, sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
+def test_invalid_tables_raise_with_the_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         csv_file(table(tmp_path, text))
 
 
-def test_bytes_that_are_no_text_get_a_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_raises(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(b"1,2\n3,\xff\n")
     with pytest.raises(DataError, match="is not UTF-8 text: byte 6"):
@@ -112,7 +112,7 @@ def test_bytes_are_pixels(tmp_path: Path, shape: tuple[int, ...], expected: tupl
     assert abs(float(torch.cat([data.train.x, data.test.x]).mean()) - pixels.mean() / 255) < 1e-5
 
 
-def test_channels_last_are_moved_not_mixed(tmp_path: Path) -> None:
+def test_channels_last_are_transposed(tmp_path: Path) -> None:
     pixels = np.zeros((4, 5, 6, 3), dtype=np.float32)
     pixels[..., 2] = 1
     data = array_file(npz(tmp_path, x=pixels), test=0.0)
@@ -130,7 +130,7 @@ def test_given_splits_are_kept(tmp_path: Path) -> None:
     assert (len(data.train), len(data.test), data.classes) == (6, 3, ("0", "1"))
 
 
-def test_an_npy_holds_examples(tmp_path: Path) -> None:
+def test_an_npy_file_contains_examples(tmp_path: Path) -> None:
     np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(50, 2)))
     data = open_data(tmp_path / "points.npy")
     assert (len(data.train), len(data.test), data.shape, data.train.y) == (40, 10, (2,), None)
@@ -138,31 +138,31 @@ def test_an_npy_holds_examples(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "sentence"),
+    ("arrays", "message"),
     [
-        ({"x": np.array([{"a": 1}, None], dtype=object)}, "holds Python objects"),
+        ({"x": np.array([{"a": 1}, None], dtype=object)}, "contains Python objects"),
         ({"x": np.array(["a", "b"])}, "x must be an array of numbers"),
         ({"x": np.ones((3, 2)), "y": np.ones(4, int)}, "x has 3 rows and y 4"),
-        ({"x": np.array([[1.0], [np.nan]])}, "x holds NaN or infinite numbers"),
+        ({"x": np.array([[1.0], [np.nan]])}, "x contains NaN or infinite numbers"),
         ({"x": np.ones((0, 2))}, "x must be an array of numbers"),
         ({"x": np.ones((2, 2)), "y": np.array([-1, 1])}, "class indices from 0; one is -1"),
-        ({"images": np.ones((3, 2))}, "must hold x, or x_train and x_test; it holds images"),
+        ({"images": np.ones((3, 2))}, "must contain x, or x_train and x_test; it contains images"),
     ],
 )
-def test_wrong_arrays_get_a_sentence(tmp_path: Path, arrays: dict[str, NDArray[np.generic]], sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
+def test_invalid_arrays_raise(tmp_path: Path, arrays: dict[str, NDArray[np.generic]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         array_file(npz(tmp_path, **arrays))
 
 
 @pytest.mark.parametrize("keep", [0, 10, 200, 350])
-def test_cut_arrays_get_a_sentence(tmp_path: Path, keep: int) -> None:
+def test_truncated_arrays_raise(tmp_path: Path, keep: int) -> None:
     path = npz(tmp_path, x=np.ones((30, 2)))
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DataError, match=r"arrays\.npz"):
         array_file(path)
 
 
-def test_the_names_of_the_columns_survive(tmp_path: Path) -> None:
+def test_column_names_are_kept(tmp_path: Path) -> None:
     data = csv_file(table(tmp_path, "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n4,9,4.5\n"), target="kind")
     for kept in (data, data.to("cpu"), standardise_features(data)):
         assert (kept.columns, kept.target) == (("height", "width"), "kind")
@@ -170,7 +170,7 @@ def test_the_names_of_the_columns_survive(tmp_path: Path) -> None:
     assert (unnamed.columns, unnamed.target) == ((), "")
 
 
-def test_a_table_is_read_as_it_stands(tmp_path: Path) -> None:
+def test_a_table_keeps_its_lines_and_digits(tmp_path: Path) -> None:
     read = Table.read(table(tmp_path, "who,time,size\nAnn,1700000001,0.1\n\nBob,1700000002,0.2\n"))
     assert read.columns == ("who", "time", "size")
     assert [line for line, _ in read.rows] == [2, 4]

@@ -36,7 +36,7 @@ GENERATORS = [
     polynomial,
     tiny_images,
 ]
-ON_TARGETS = (curve, linear, polynomial)  # whose noise lies on y
+NOISE_ON_TARGETS = (curve, linear, polynomial)
 
 
 def labels(split: Split) -> torch.Tensor:
@@ -45,7 +45,7 @@ def labels(split: Split) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_generators_are_pure_and_leave_the_global_generator_alone(generator: Callable[..., Split]) -> None:
+def test_generators_are_reproducible_and_do_not_change_the_global_generator(generator: Callable[..., Split]) -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()
     first, again, other = generator(64, seed=5), generator(64, seed=5), generator(64, seed=6)
@@ -58,15 +58,15 @@ def test_generators_are_pure_and_leave_the_global_generator_alone(generator: Cal
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_noise_has_the_size_it_is_given(generator: Callable[..., Split]) -> None:
+def test_noise_has_the_given_standard_deviation(generator: Callable[..., Split]) -> None:
     clean, noisy = generator(4_000, noise=0.0, seed=2), generator(4_000, noise=0.3, seed=2)
-    blur = (labels(noisy) - labels(clean)) if generator in ON_TARGETS else (noisy.x - clean.x)
-    assert abs(float(blur.std()) - 0.3) < 0.02
+    added_noise = (labels(noisy) - labels(clean)) if generator in NOISE_ON_TARGETS else (noisy.x - clean.x)
+    assert abs(float(added_noise.std()) - 0.3) < 0.02
     with pytest.raises(ValueError, match="noise must not be negative"):
         generator(4, noise=-1.0)
 
 
-def test_xor_has_its_four_rows() -> None:
+def test_xor_has_four_rows() -> None:
     assert xor().x.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert labels(xor()).tolist() == [0, 1, 1, 0]
 
@@ -88,12 +88,12 @@ def test_moons_lie_on_two_half_circles() -> None:
     assert lower[:, 1].max() <= 0.5
 
 
-def test_rings_have_their_radii() -> None:
+def test_rings_have_the_given_radii() -> None:
     split = rings(600, noise=0.0, radii=(0.5, 1.0, 2.0))
     torch.testing.assert_close(split.x.norm(dim=1), torch.tensor([0.5, 1.0, 2.0])[labels(split)])
 
 
-def test_spirals_turn_as_they_leave_the_centre() -> None:
+def test_the_angle_of_a_spiral_is_linear_in_the_radius() -> None:
     split = spirals(900, noise=0.0, arms=3, turns=0.25)
     radius = split.x.norm(dim=1)
     angle = torch.atan2(split.x[:, 1], split.x[:, 0])
@@ -102,7 +102,7 @@ def test_spirals_turn_as_they_leave_the_centre() -> None:
     assert radius.max() <= 1
 
 
-def test_eight_gaussians_stand_on_a_circle() -> None:
+def test_the_means_of_eight_gaussians_lie_on_a_circle() -> None:
     split = eight_gaussians(8_000, noise=0.2)
     means = torch.stack([split.x[labels(split) == label].mean(0) for label in range(8)])
     torch.testing.assert_close(means.norm(dim=1), torch.full((8,), 2.0), atol=0.03, rtol=0)
@@ -127,7 +127,7 @@ def test_the_swiss_roll_unrolls() -> None:
     assert (t <= 4.5 * pi).all()
 
 
-def test_sines_obey_their_frequency_and_phase() -> None:
+def test_sines_have_their_frequency_and_phase() -> None:
     split = sines(50, length=128)
     assert split.x.shape == (50, 128, 1)
     frequency, phase = labels(split).T
@@ -135,13 +135,13 @@ def test_sines_obey_their_frequency_and_phase() -> None:
     torch.testing.assert_close(split.x[:, 64, 0], (pi * frequency + phase).sin(), atol=1e-5, rtol=0)
 
 
-def test_a_curve_is_its_function() -> None:
+def test_a_curve_has_the_values_of_its_function() -> None:
     split = curve(100, lambda x: x**2, noise=0.0, low=0.0, high=3.0)
     torch.testing.assert_close(labels(split), split.x**2)
     assert 0 <= split.x.min() <= split.x.max() <= 3
 
 
-def test_no_rows_get_a_sentence() -> None:
+def test_a_count_of_zero_raises() -> None:
     with pytest.raises(ValueError, match="count must be positive; got count=0"):
         moons(0)
 

@@ -9,7 +9,7 @@ from parnassus.data.unpack import unpack_tar
 
 
 def archive(path: Path, *members: tarfile.TarInfo | str) -> Path:
-    """A tar whose plain files, given by name, hold their own name."""
+    """A tar archive whose plain files, given by name, contain their names."""
     with tarfile.open(path, "w:gz") as tar:
         for member in members:
             content = member.encode() if isinstance(member, str) else b""
@@ -33,8 +33,10 @@ def test_files_and_folders_are_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("attack", ["../evil", "inner/../../evil", "ABSOLUTE", "C:\\evil", "..\\evil"])
-def test_paths_that_lead_out_are_refused_and_leave_nothing(tmp_path: Path, attack: str) -> None:
-    refused(tmp_path, attack.replace("ABSOLUTE", str(tmp_path / "evil")), "points outside its folder: not unpacked")
+def test_paths_outside_the_folder_are_rejected_and_leave_no_files(tmp_path: Path, attack: str) -> None:
+    require_rejected(
+        tmp_path, attack.replace("ABSOLUTE", str(tmp_path / "evil")), "points outside its folder: not unpacked"
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,25 +50,25 @@ def test_paths_that_lead_out_are_refused_and_leave_nothing(tmp_path: Path, attac
         (tarfile.BLKTYPE, ""),
     ],
 )
-def test_links_and_devices_are_refused_and_leave_nothing(tmp_path: Path, kind: bytes, target: str) -> None:
-    refused(tmp_path, special("thing", kind, target), "neither a file nor a folder: not unpacked")
+def test_links_and_devices_are_rejected_and_leave_no_files(tmp_path: Path, kind: bytes, target: str) -> None:
+    require_rejected(tmp_path, special("thing", kind, target), "neither a file nor a folder: not unpacked")
 
 
-def refused(tmp_path: Path, attack: tarfile.TarInfo | str, sentence: str) -> None:
+def require_rejected(tmp_path: Path, attack: tarfile.TarInfo | str, message: str) -> None:
     path = archive(tmp_path / "a.tar.gz", "good", attack)
-    with pytest.raises(DataError, match=sentence):
+    with pytest.raises(DataError, match=message):
         unpack_tar(path, tmp_path / "deep" / "out")
     assert sorted(item.name for item in tmp_path.rglob("*")) == ["a.tar.gz", "deep", "out"]
 
 
-def test_a_bomb_is_refused(tmp_path: Path) -> None:
+def test_an_archive_that_is_too_large_is_rejected(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", "1234567", "7654321")
     with pytest.raises(DataError, match="more than 10 bytes"):
-        unpack_tar(path, tmp_path / "out", most_bytes=10)
+        unpack_tar(path, tmp_path / "out", max_bytes=10)
 
 
 @pytest.mark.parametrize("keep", [0, 10, 60, 100])
-def test_a_damaged_archive_gets_a_sentence(tmp_path: Path, keep: int) -> None:
+def test_a_truncated_archive_raises(tmp_path: Path, keep: int) -> None:
     path = archive(tmp_path / "a.tar.gz", "x" * 90, "y" * 90)
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DataError, match=r"a\.tar\.gz is not a complete tar archive"):
@@ -74,7 +76,7 @@ def test_a_damaged_archive_gets_a_sentence(tmp_path: Path, keep: int) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "out" / "inner").mkdir(parents=True)
     path = archive(tmp_path / "a.tar.gz", "another", "inner/one.txt")
     with pytest.raises(DataError, match="exists already"):

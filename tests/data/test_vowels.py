@@ -1,4 +1,4 @@
-"""Vowels: their pitch, their formants, their seeds."""
+"""Vowels: pitch, formants and reproducibility."""
 
 from pathlib import Path
 
@@ -6,7 +6,16 @@ import pytest
 import torch
 
 from parnassus.data import DataError, data_status, open_sounds, vowels
-from parnassus.data.vowels import FORMANTS, PITCH, RATE, WORDS, pulses, resonances, spoken_vowels, vocal_tract_filter
+from parnassus.data.vowels import (
+    FORMANTS,
+    PITCH,
+    RATE,
+    WORDS,
+    pulse_train,
+    resonances,
+    spoken_vowels,
+    vocal_tract_filter,
+)
 
 
 def test_the_set_has_all_words_and_speakers() -> None:
@@ -22,7 +31,7 @@ def test_the_set_has_all_words_and_speakers() -> None:
 
 def test_the_same_seed_gives_the_same_voices() -> None:
     first, again, other = spoken_vowels(3, seed=1), spoken_vowels(3, seed=1), spoken_vowels(3, seed=2)
-    assert all(torch.equal(one, two) for one, two in zip(first.waves, again.waves, strict=True))
+    assert all(torch.equal(left, right) for left, right in zip(first.waves, again.waves, strict=True))
     assert len(first.waves[0]) != len(other.waves[0])
     data = vowels(5, 5)
     assert not torch.equal(data.train.waves[0][:500], data.test.waves[0][:500])
@@ -34,38 +43,38 @@ def test_every_table_has_a_number_for_each_word() -> None:
     assert bool((torch.tensor(FORMANTS).diff(dim=1) > 0).all())  # the second formant lies above the first
 
 
-def test_pulses_keep_their_pitch_and_their_weight() -> None:
-    train = pulses(torch.full((1, 8_000), 123.4 / RATE))
+def test_a_pulse_train_has_the_given_frequency_and_unit_pulses() -> None:
+    train = pulse_train(torch.full((1, 8_000), 123.4 / RATE))
     assert float(train.sum()) == pytest.approx(123, abs=1)
-    where = (train[0] * torch.arange(8_000)).cumsum(0)
-    whole = train[0].cumsum(0)
-    first, last = (float(where[int((whole < count - 0.5).sum())]) for count in (1, 100))
-    middles = (last - first) / 99  # mean place of pulses 2 … 100
-    assert middles == pytest.approx(RATE / 123.4 * 51, rel=0.01)
+    weighted_positions = (train[0] * torch.arange(8_000)).cumsum(0)
+    weights = train[0].cumsum(0)
+    first, last = (float(weighted_positions[int((weights < count - 0.5).sum())]) for count in (1, 100))
+    mean_position = (last - first) / 99  # of pulse_train 2 … 100
+    assert mean_position == pytest.approx(RATE / 123.4 * 51, rel=0.01)
 
 
 def test_resonances_peak_at_the_formants() -> None:
     formants = torch.tensor([[700.0, 1_800.0, 2_900.0], [400.0, 1_000.0, 2_300.0]])
-    turn = -2 * torch.pi * torch.arange(4_001) / 8_000  # a bin a hertz
-    loud = resonances(formants, torch.polar(torch.ones(4_001), turn)).abs()
-    peak = (loud[:, 1:-1] > loud[:, :-2]) & (loud[:, 1:-1] > loud[:, 2:])
-    for row, wanted in zip(peak, formants, strict=True):
-        torch.testing.assert_close(row.nonzero()[:, 0].float() + 1, wanted, atol=30, rtol=0)
+    angle = -2 * torch.pi * torch.arange(4_001) / 8_000  # one bin per hertz
+    gain = resonances(formants, torch.polar(torch.ones(4_001), angle)).abs()
+    is_peak = (gain[:, 1:-1] > gain[:, :-2]) & (gain[:, 1:-1] > gain[:, 2:])
+    for row, expected in zip(is_peak, formants, strict=True):
+        torch.testing.assert_close(row.nonzero()[:, 0].float() + 1, expected, atol=30, rtol=0)
 
 
-def test_filtering_by_spectra_is_the_recursion() -> None:
-    """y_n = (1 − b − c) x_n + b y_{n−1} + c y_{n−2} for each resonance; then voice and lips."""
+def test_spectral_filtering_equals_the_recursion() -> None:
+    """y_n = (1 − b − c) x_n + b y_{n−1} + c y_{n−2} for each resonance; then glottis and lips."""
     formants = torch.tensor([[500.0, 1_500.0, 2_500.0]])
     source = torch.zeros(1, 600)
-    source[0, 3] = source[0, 590] = 1  # the end rings on, and must not come round to the beginning
-    wanted = source[0].double()
+    source[0, 3] = source[0, 590] = 1  # the response to the last pulse must not wrap around
+    expected = source[0].double()
     for formant, bandwidth in zip(formants[0].double(), (60.0, 90.0, 150.0), strict=True):
         radius = torch.tensor(-torch.pi * bandwidth / RATE, dtype=torch.float64).exp()
         b, c = 2 * radius * (2 * torch.pi * formant / RATE).cos(), -(radius**2)
-        wanted = recursion(wanted, float(1 - b - c), float(b), float(c))
-    wanted = recursion(wanted, 1.0, 1.8, -0.81)
-    wanted = wanted - torch.nn.functional.pad(wanted[:-1], (1, 0))
-    torch.testing.assert_close(vocal_tract_filter(source, formants)[0].double(), wanted, atol=1e-5, rtol=0)
+        expected = recursion(expected, float(1 - b - c), float(b), float(c))
+    expected = recursion(expected, 1.0, 1.8, -0.81)
+    expected = expected - torch.nn.functional.pad(expected[:-1], (1, 0))
+    torch.testing.assert_close(vocal_tract_filter(source, formants)[0].double(), expected, atol=1e-5, rtol=0)
 
 
 def recursion(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
@@ -76,8 +85,8 @@ def recursion(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("train", "test"), [(0, 5), (5, 0)])
-def test_no_vowel_is_refused(train: int, test: int) -> None:
-    with pytest.raises(ValueError, match="a vowel to learn from and one to test with"):
+def test_invalid_arguments_raise(train: int, test: int) -> None:
+    with pytest.raises(ValueError, match="train and test must be at least 1"):
         vowels(train, test)
 
 

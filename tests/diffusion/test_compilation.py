@@ -1,4 +1,4 @@
-"""The loss of a diffusion model compiles whole. In a process of its own: the tests' shape checks cannot be compiled."""
+"""The loss of a diffusion model compiles to one graph (in a subprocess, since shape checks of tests do not compile)."""
 
 import subprocess
 import sys
@@ -13,11 +13,11 @@ for network in (
 ):
     model = DDPM(network, (1, 6, 6), classes=3)
     x, label = torch.randn(2, 1, 6, 6), torch.tensor([0, 2])
-    torch.compile(model.loss, backend="eager", fullgraph=True)(x, label).backward()  # raises at a break
-    print("whole", type(network).__name__)
+    torch.compile(model.loss, backend="eager", fullgraph=True)(x, label).backward()  # raises an error at a graph break
+    print("compiled", type(network).__name__)
 """
 
 
 def test_the_loss_is_one_graph() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
-    assert done.stdout.split("\n")[:-1] == ["whole UNet", "whole DiffusionTransformer"], done.stderr
+    process = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
+    assert process.stdout.split("\n")[:-1] == ["compiled UNet", "compiled DiffusionTransformer"], process.stderr

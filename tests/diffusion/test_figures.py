@@ -8,15 +8,15 @@ from matplotlib.text import Annotation
 from parnassus.diffusion.figures import plot_image_chain, plot_nearest, plot_samples
 
 
-def test_every_image_has_its_name_and_neighbours_two_arrows() -> None:
-    figure = plot_image_chain(torch.rand(4, 1, 5, 5), names=["a", "b", "c", "d"], forward="there", backward="back")
+def test_a_chain_has_names_and_two_arrows_between_neighbours() -> None:
+    figure = plot_image_chain(torch.rand(4, 1, 5, 5), names=["a", "b", "c", "d"], forward="q", backward="p")
     (ax,) = figure.axes
     arrows = [text for text in ax.texts if isinstance(text, Annotation)]
-    words = [text.get_text() for text in ax.texts if not isinstance(text, Annotation)]
+    labels = [text.get_text() for text in ax.texts if not isinstance(text, Annotation)]
     assert len(ax.child_axes) == 4
-    assert sorted(words) == ["a", "b", "back", "c", "d", "there"]
-    travels = [arrow.xy[0] - arrow.get_position()[0] for arrow in arrows]
-    assert sum(travel > 0 for travel in travels) == sum(travel < 0 for travel in travels) == 3
+    assert sorted(labels) == ["a", "b", "c", "d", "p", "q"]
+    directions = [arrow.xy[0] - arrow.get_position()[0] for arrow in arrows]
+    assert sum(direction > 0 for direction in directions) == sum(direction < 0 for direction in directions) == 3
 
 
 def test_a_chain_needs_two_images_and_a_name_for_each() -> None:

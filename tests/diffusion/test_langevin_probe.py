@@ -9,11 +9,11 @@ from parnassus.widgets import Curves, Numbers, Trajectories, evaluate_probe, rea
 
 
 def run_probe(**values: object) -> tuple[Trajectories, Curves, Numbers]:
-    path, shares, numbers = evaluate_probe(langevin_dynamics, None, read_controls(langevin_dynamics, None), values)
+    path, fractions, numbers = evaluate_probe(langevin_dynamics, None, read_controls(langevin_dynamics, None), values)
     assert isinstance(path, Trajectories)
-    assert isinstance(shares, Curves)
+    assert isinstance(fractions, Curves)
     assert isinstance(numbers, Numbers)
-    return path, shares, numbers
+    return path, fractions, numbers
 
 
 def test_unadjusted_chains_are_those_of_langevin_path() -> None:
@@ -28,7 +28,7 @@ def test_unadjusted_chains_are_those_of_langevin_path() -> None:
 
 def test_at_temperature_0_all_chains_end_at_one_mode() -> None:
     path, _, numbers = run_probe(temperature=0, start=[1.0, 1.5], step=0.1, steps=200)
-    ends = torch.stack([way[-1] for way in path.paths.values()])
+    ends = torch.stack([states[-1] for states in path.paths.values()])
     assert float((ends - ends[0]).abs().max()) == 0
     torch.testing.assert_close(ends[0], torch.tensor([2.0, 2.0]), atol=1e-3, rtol=0)
     assert numbers.values["E‖x − E x‖² of the chains"] == pytest.approx(0, abs=1e-9)
@@ -42,21 +42,21 @@ def test_large_steps_diverge_except_with_metropolis_adjustment() -> None:
 
 
 def test_annealing_reproduces_the_weights_of_distant_modes() -> None:
-    """From beside the light mode."""
-    shares = [
+    """From a start next to the light mode."""
+    fractions = [
         run_probe(algorithm=index, start=[-1.0, -1.0], step=0.05, steps=200)[1].lines["chains"][1][-1]
         for index in (0, 2)
     ]
-    assert shares[0] < 0.1
-    assert shares[1] > 0.6
+    assert fractions[0] < 0.1
+    assert fractions[1] > 0.6
 
 
-def test_the_spread_beside_it_is_that_of_the_density() -> None:
+def test_the_variance_under_p_is_that_of_samples() -> None:
     _, _, numbers = run_probe(density=1)
     torch.manual_seed(0)
-    x, _ = list(DENSITIES.values())[1].draw(200_000)
-    drawn = float((x - x.mean(0)).square().sum(1).mean())
-    assert numbers.values["E‖x − E x‖² under p"] == pytest.approx(drawn, rel=0.02)
+    x, _ = list(DENSITIES.values())[1].sample(200_000)
+    sampled = float((x - x.mean(0)).square().sum(1).mean())
+    assert numbers.values["E‖x − E x‖² under p"] == pytest.approx(sampled, rel=0.02)
 
 
 def test_the_probe_keeps_the_global_random_state() -> None:
@@ -67,6 +67,6 @@ def test_the_probe_keeps_the_global_random_state() -> None:
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_steps_of_no_length_get_a_sentence() -> None:
+def test_the_step_size_must_be_positive() -> None:
     with pytest.raises(ValueError, match="step size c must be between"):
         run_probe(step=0)

@@ -16,18 +16,18 @@ model.loss(x)  # initialises the ActNorm layers
 with torch.no_grad():
     for parameter in model.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
-found = []
-for loss in (model.loss, torch.compile(model.loss, backend="aot_eager", fullgraph=True)):  # raises at a break
+results = []
+for loss in (model.loss, torch.compile(model.loss, backend="aot_eager", fullgraph=True)):
     torch.manual_seed(1)
     model.zero_grad()
     value = loss(x)
     value.backward()
-    found.append([value.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
-torch.testing.assert_close(found[0], found[1])
+    results.append([value.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
+torch.testing.assert_close(results[0], results[1])
 print("equal")
 """
 
 
 def test_the_loss_is_one_graph_with_the_same_value_and_gradient() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
-    assert done.stdout == "equal\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
+    assert process.stdout == "equal\n", process.stderr

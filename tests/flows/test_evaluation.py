@@ -18,7 +18,7 @@ def test_nll_and_divergence_are_those_of_gaussians() -> None:
     assert set(nll_and_divergence(flow, x, None)) == {"test_nll"}
 
 
-def test_the_round_trip_error_is_that_of_rounding_and_shows_a_wrong_inverse() -> None:
+def test_the_round_trip_error_detects_a_wrong_inverse() -> None:
     torch.manual_seed(0)
     linear = LinearFlow(PLUMatrix(torch.randn(4, 4, dtype=torch.float64))).double()
     flow, x = Flow(linear, GaussianBase((4,)).double()), torch.randn(50, 4, dtype=torch.float64)

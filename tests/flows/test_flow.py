@@ -32,27 +32,27 @@ def flow() -> Flow:
     return Flow(Chain([Scale(2.0), Shift(), Scale(0.5)]), GaussianBase((3,)))
 
 
-def test_the_density_is_that_of_the_normal_it_moved() -> None:
+def test_the_density_of_an_affine_chain_is_gaussian() -> None:
     x = torch.randn(7, 3)
     truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)  # ½ (2 z + 1)
     torch.testing.assert_close(flow().log_prob(x), truth.log_prob(x))
     torch.testing.assert_close(flow().loss(x), -truth.log_prob(x).mean())
 
 
-def test_a_chain_is_undone_from_its_end() -> None:
+def test_the_inverse_and_the_path_of_a_chain() -> None:
     chain = Chain([Scale(2.0), Shift()])
     z = torch.randn(5, 3)
     x, log_det = chain(z)
     torch.testing.assert_close(x, 2 * z + 1)
-    back, log_det_back = chain.inverse(x)
-    torch.testing.assert_close(back, z)
+    z_back, log_det_back = chain.inverse(x)
+    torch.testing.assert_close(z_back, z)
     torch.testing.assert_close(log_det, -log_det_back)
     states = list(chain.path(z))
     assert len(states) == 3
     torch.testing.assert_close(states[1], 2 * z)
 
 
-def test_inverting_swaps_the_two_directions() -> None:
+def test_inverse_transform_exchanges_the_directions() -> None:
     chain, z = Chain([Scale(2.0), Shift()]), torch.randn(5, 3)
     inverted = InverseTransform(chain)
     assert isinstance(inverted, Invertible)
@@ -60,7 +60,7 @@ def test_inverting_swaps_the_two_directions() -> None:
     torch.testing.assert_close(inverted.inverse(z)[1], chain(z)[1])
 
 
-def test_samples_come_with_their_own_density_and_gradients() -> None:
+def test_samples_with_log_prob_are_differentiable() -> None:
     torch.manual_seed(0)
     model = flow()
     x, log_prob = model.sample_with_log_prob(100)
@@ -70,22 +70,22 @@ def test_samples_come_with_their_own_density_and_gradients() -> None:
     assert not model.sample(4).requires_grad
 
 
-def test_a_learned_base_takes_gradients_and_a_fixed_one_has_none() -> None:
-    learned = Flow(Chain([Shift()]), GaussianBase((3,), trainable=True))
-    learned.loss(torch.randn(5, 3)).backward()
-    assert all(parameter.grad is not None for parameter in learned.parameters())
+def test_a_trainable_base_has_gradients_and_a_fixed_one_no_parameters() -> None:
+    trainable = Flow(Chain([Shift()]), GaussianBase((3,), trainable=True))
+    trainable.loss(torch.randn(5, 3)).backward()
+    assert all(parameter.grad is not None for parameter in trainable.parameters())
     assert not list(GaussianBase((3,)).parameters())
 
 
-def test_a_flow_is_a_distribution_of_torch() -> None:
+def test_a_flow_distribution_has_the_interface_of_torch() -> None:
     torch.manual_seed(0)
     distribution = FlowDistribution(flow(), (3,))
     assert distribution.event_shape == (3,)
-    draws = distribution.rsample((4, 5))
-    assert draws.shape == (4, 5, 3)
-    assert draws.requires_grad
+    samples = distribution.rsample((4, 5))
+    assert samples.shape == (4, 5, 3)
+    assert samples.requires_grad
     truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)
-    torch.testing.assert_close(distribution.log_prob(draws), truth.log_prob(draws))
+    torch.testing.assert_close(distribution.log_prob(samples), truth.log_prob(samples))
     assert distribution.sample().shape == (3,)
     with pytest.raises(ValueError, match="within the support"):
         distribution.log_prob(torch.full((3,), float("nan")))

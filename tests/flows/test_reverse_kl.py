@@ -15,8 +15,8 @@ from parnassus.flows.reverse_kl import estimate_evidence, path_gradient_reverse_
 LOG_Z = 1.7
 
 
-def learned_gaussian() -> Flow:
-    """N(0.5, e^0.6) in each of two coordinates, all of it in the base."""
+def trainable_gaussian() -> Flow:
+    """A flow without transform whose base is N(½, e^0.6) in two coordinates."""
     base = GaussianBase((2,), trainable=True)
     with torch.no_grad():
         base.mean.add_(0.5)
@@ -33,27 +33,27 @@ def log_target(x: Tensor) -> Tensor:
     return log_prob + LOG_Z
 
 
-def test_the_loss_is_the_divergence_less_the_constant() -> None:
+def test_the_loss_is_the_divergence_minus_log_z() -> None:
     torch.manual_seed(0)
-    flow = learned_gaussian()
+    flow = trainable_gaussian()
     truth = kl_divergence(flow.base(), target())
     with torch.no_grad():
-        found = reverse_kl(flow, log_target, 400_000) + LOG_Z
-    torch.testing.assert_close(found, truth.detach(), rtol=0.01, atol=0)
+        divergence = reverse_kl(flow, log_target, 400_000) + LOG_Z
+    torch.testing.assert_close(divergence, truth.detach(), rtol=0.01, atol=0)
 
 
 @pytest.mark.parametrize("loss", [reverse_kl, path_gradient_reverse_kl])
 def test_gradients_reach_the_base_by_reparameterisation(loss: Callable[..., Tensor]) -> None:
     torch.manual_seed(0)
-    flow = learned_gaussian()
+    flow = trainable_gaussian()
     parameters = list(flow.parameters())
     truth = torch.autograd.grad(kl_divergence(flow.base(), target()), parameters)
-    found = torch.autograd.grad(loss(flow, log_target, 400_000), parameters)
-    for one, other in zip(found, truth, strict=True):
+    gradients = torch.autograd.grad(loss(flow, log_target, 400_000), parameters)
+    for one, other in zip(gradients, truth, strict=True):
         torch.testing.assert_close(one, other, rtol=0.02, atol=0.01)
 
 
-def test_both_losses_are_one_number() -> None:
+def test_both_losses_have_the_same_value() -> None:
     flow = Flow(residual_flow([contractive_mlp((2, 8, 2))]), GaussianBase((2,))).double()
     torch.manual_seed(0)
     plain = reverse_kl(flow, log_target, 50)
@@ -62,30 +62,30 @@ def test_both_losses_are_one_number() -> None:
     torch.testing.assert_close(plain, path_gradient)
 
 
-def test_at_the_target_only_the_gradient_by_the_path_is_still() -> None:
+def test_only_the_path_gradient_vanishes_at_the_target() -> None:
     torch.manual_seed(0)
-    flow = learned_gaussian()
-    still = deepcopy(flow).requires_grad_(requires_grad=False)
-    path_gradient = torch.autograd.grad(path_gradient_reverse_kl(flow, still.log_prob, 30), list(flow.parameters()))
+    flow = trainable_gaussian()
+    frozen = deepcopy(flow).requires_grad_(requires_grad=False)
+    path_gradient = torch.autograd.grad(path_gradient_reverse_kl(flow, frozen.log_prob, 30), list(flow.parameters()))
     assert max(float(part.abs().max()) for part in path_gradient) < 1e-12
-    plain = torch.autograd.grad(reverse_kl(flow, still.log_prob, 30), list(flow.parameters()))
+    plain = torch.autograd.grad(reverse_kl(flow, frozen.log_prob, 30), list(flow.parameters()))
     assert max(float(part.abs().max()) for part in plain) > 0.01
 
 
-def test_weights_find_the_constant_that_the_loss_bounds() -> None:
+def test_importance_sampling_estimates_the_bounded_log_z() -> None:
     torch.manual_seed(0)
     flow = Flow(Chain(), GaussianBase((2,)).double())
 
-    def narrow(x: Tensor) -> Tensor:  # Z = 2π · 0.25
+    def log_density(x: Tensor) -> Tensor:  # Z = 2π · 0.25
         return -x.square().sum(1) / 0.5
 
     truth = log(0.5 * pi)
-    estimate = estimate_evidence(flow, narrow, 100_000)
+    estimate = estimate_evidence(flow, log_density, 100_000)
     assert abs(float(estimate.log_evidence) - truth) < 4 * float(estimate.spread)
-    assert -float(reverse_kl(flow, narrow, 10_000)) < float(estimate.log_evidence) - 0.5
+    assert -float(reverse_kl(flow, log_density, 10_000)) < float(estimate.log_evidence) - 0.5
     assert 1 < float(estimate.effective) < 100_000
 
 
 def test_a_count_of_zero_raises_an_error() -> None:
     with pytest.raises(ValueError, match="at least 1; got count=0"):
-        reverse_kl(learned_gaussian(), log_target, 0)
+        reverse_kl(trainable_gaussian(), log_target, 0)

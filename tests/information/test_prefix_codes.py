@@ -1,4 +1,4 @@
-"""Prefix codes by their lengths."""
+"""Prefix codes: Shannon and Huffman lengths, and codewords."""
 
 from itertools import product
 
@@ -11,27 +11,27 @@ from parnassus.probability import entropy
 DYADIC = torch.tensor([0.125, 0.5, 0.125, 0.25], dtype=torch.float64)
 
 
-def test_powers_of_two_are_coded_without_waste() -> None:
+def test_powers_of_two_are_coded_without_redundancy() -> None:
     assert shannon_lengths(DYADIC).tolist() == [3, 1, 3, 2]
     assert huffman_lengths(DYADIC).tolist() == [3, 1, 3, 2]
     assert float(expected_length(DYADIC, huffman_lengths(DYADIC))) == float(entropy(DYADIC, base=2.0)) == 1.75
 
 
-def test_shannon_rounds_the_surprise_upwards() -> None:
+def test_shannon_lengths_round_information_content_up() -> None:
     q = torch.tensor([0.6, 0.26, 0.13, 0.01], dtype=torch.float64)  # 0.74, 1.94, 2.94 and 6.64 bits
     assert shannon_lengths(q).tolist() == [1, 2, 3, 7]
-    even = torch.full((3,), 1 / 3, dtype=torch.float64)  # 1.58 bits
-    assert shannon_lengths(even).tolist() == [2, 2, 2]
-    uneven = torch.tensor([0.45, 0.55], dtype=torch.float64)  # 1.15 bits: one would be too few
+    uniform = torch.full((3,), 1 / 3, dtype=torch.float64)  # 1.58 bits
+    assert shannon_lengths(uniform).tolist() == [2, 2, 2]
+    uneven = torch.tensor([0.45, 0.55], dtype=torch.float64)  # 1.15 and 0.86 bits
     assert shannon_lengths(uneven).tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_prefix_code_beats_huffman(seed: int) -> None:
+def test_huffman_codes_are_optimal(seed: int) -> None:
     """Against every choice of lengths 1 … 4 that Kraft's inequality allows."""
     q = torch.randn(5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).mul(2).softmax(-1)
-    rivals = (torch.tensor(lengths) for lengths in product(range(1, 5), repeat=5))
-    best = min(float(expected_length(q, lengths)) for lengths in rivals if float(kraft_sum(lengths)) <= 1)
+    candidates = (torch.tensor(lengths) for lengths in product(range(1, 5), repeat=5))
+    best = min(float(expected_length(q, lengths)) for lengths in candidates if float(kraft_sum(lengths)) <= 1)
     assert float(expected_length(q, huffman_lengths(q))) == pytest.approx(best)
     assert float(kraft_sum(huffman_lengths(q))) == 1.0
 
@@ -41,7 +41,7 @@ def test_a_certain_outcome_needs_no_bits() -> None:
     assert shannon_lengths(torch.ones(1)).tolist() == [0]
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="an outcome of probability 0 has no codeword"):
         shannon_lengths(torch.tensor([1.0, 0.0]))
     with pytest.raises(ValueError, match="must sum to one"):
@@ -50,16 +50,16 @@ def test_wrong_input_is_rejected() -> None:
         expected_length(DYADIC, torch.tensor([1, 2, 3]))
 
 
-def test_words_have_their_lengths_and_none_begins_another() -> None:
+def test_codewords_have_their_lengths_and_are_prefix_free() -> None:
     assert prefix_codewords(torch.tensor([3, 1, 3, 2])) == ["110", "0", "111", "10"]
     assert prefix_codewords(torch.tensor([0])) == [""]
     lengths = shannon_lengths(torch.tensor([0.6, 0.26, 0.13, 0.01], dtype=torch.float64))
-    words = prefix_codewords(lengths)
-    assert [len(word) for word in words] == lengths.tolist()
-    assert not any(other.startswith(word) for word in words for other in words if other != word)
+    codewords = prefix_codewords(lengths)
+    assert [len(codeword) for codeword in codewords] == lengths.tolist()
+    assert not any(other.startswith(codeword) for codeword in codewords for other in codewords if other != codeword)
 
 
 @pytest.mark.parametrize("lengths", [[1, 1, 2], [0, 1]])
-def test_lengths_that_no_prefix_code_has_are_rejected(lengths: list[int]) -> None:
+def test_lengths_that_violate_krafts_inequality_raise(lengths: list[int]) -> None:
     with pytest.raises(ValueError, match="no prefix code has these lengths"):
         prefix_codewords(torch.tensor(lengths))

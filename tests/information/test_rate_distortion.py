@@ -20,24 +20,24 @@ PAIRS = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=tor
 """A one-bit code of four equally likely symbols: the half that contains the symbol."""
 
 
-def number(value: float) -> Tensor:
+def scalar(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
-def test_one_bit_of_two() -> None:
+def test_a_one_bit_code_of_two_bits() -> None:
     """Information, rate under the uniform prior and distortion are one bit each."""
-    numbers = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(FAIR[:2] * 2, bayes_decoder(FAIR, PAIRS)))
+    terms = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(FAIR[:2] * 2, bayes_decoder(FAIR, PAIRS)))
     for name in ("information", "rate", "distortion"):
-        torch.testing.assert_close(getattr(numbers, name), number(log(2)))
-    torch.testing.assert_close(numbers.negative_elbo, number(2 * log(2)))
-    torch.testing.assert_close(numbers.mismatch, number(0.0))
+        torch.testing.assert_close(getattr(terms, name), scalar(log(2)))
+    torch.testing.assert_close(terms.negative_elbo, scalar(2 * log(2)))
+    torch.testing.assert_close(terms.mismatch, scalar(0.0))
 
 
 def test_a_wrong_prior_adds_the_mismatch_to_the_rate() -> None:
     prior = torch.tensor([0.2, 0.8], dtype=torch.float64)
-    numbers = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(prior, bayes_decoder(FAIR, PAIRS)))
-    torch.testing.assert_close(numbers.rate, number(-0.5 * log(0.2) - 0.5 * log(0.8)))
-    torch.testing.assert_close(numbers.mismatch, numbers.rate - log(2))
+    terms = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(prior, bayes_decoder(FAIR, PAIRS)))
+    torch.testing.assert_close(terms.rate, scalar(-0.5 * log(0.2) - 0.5 * log(0.8)))
+    torch.testing.assert_close(terms.mismatch, terms.rate - log(2))
 
 
 def test_the_bayes_decoder_inverts_the_encoder() -> None:
@@ -51,17 +51,17 @@ def test_the_bayes_decoder_inverts_the_encoder() -> None:
 def test_information_of_a_code_about_labels() -> None:
     information = label_information(FAIR, PAIRS, PAIRS)
     torch.testing.assert_close(torch.stack(information), torch.tensor([log(2), log(2), 0.0], dtype=torch.float64))
-    across = torch.eye(2, dtype=torch.float64).repeat(2, 1)  # the other bit of the letter
-    information = label_information(FAIR, PAIRS, across)
+    other_bit = torch.eye(2, dtype=torch.float64).repeat(2, 1)  # the other bit of the symbol
+    information = label_information(FAIR, PAIRS, other_bit)
     torch.testing.assert_close(torch.stack(information), torch.tensor([0.0, log(2), log(2)], dtype=torch.float64))
 
 
-def test_a_decoder_that_rules_the_data_out_has_infinite_distortion() -> None:
+def test_a_decoder_with_zero_likelihood_has_infinite_distortion() -> None:
     model = DiscreteLatentModel(FAIR[:2] * 2, bayes_decoder(FAIR, PAIRS).flip(0))
     assert rate_distortion_terms(FAIR, PAIRS, model).distortion == torch.inf
 
 
-def test_what_does_not_fit_is_rejected() -> None:
+def test_invalid_shapes_raise() -> None:
     thirds = torch.full((3,), 1 / 3, dtype=torch.float64)
     with pytest.raises(ValueError, match="one row per observation; got 4 rows, 3 observations"):
         encoder_joint(thirds, PAIRS)

@@ -67,11 +67,12 @@ def test_the_command_means_what_the_form_shows() -> None:
 
 
 def compare_form_and_command(entry: Entry, profile: str) -> None:
-    module, draw = importlib.import_module(entry.module), random.Random(f"{entry.name} {profile}")
+    draw = random.Random(f"{entry.name} {profile}")
     settings, machine = LIBRARY.fields(entry), LIBRARY.option_fields
-    presets = profile_values(entry, profile, settings) | {field.name: field.default for field in machine}
     for share in (0.0, 0.7):
         changed = {field.name: other(field, draw) for field in (*settings, *machine) if draw.random() < share}
+        choices = {name: changed[name] for name in entry.tuned if name in changed}
+        presets = profile_values(entry, profile, settings, choices) | {field.name: field.default for field in machine}
         shown = {field.name: field.format((presets | changed)[field.name]) for field in (*settings, *machine)}
         values = {
             field.name: field.read(shown[field.name] if field.kind != "switch" else (presets | changed)[field.name])
@@ -79,10 +80,10 @@ def compare_form_and_command(entry: Entry, profile: str) -> None:
         }
         verb, name, *flags = command(entry, profile, [*settings, *machine], values, presets)
         assert (verb, name) == ("run", entry.name)
-        experiment, options, launch = parse(entry, module, flags)
+        experiment, options, launch = parse(entry, flags)
         names = {field.name for field in settings}
         assert launch.profile == profile
-        preset = with_profile(module, profile)
+        preset = with_profile(entry, profile, choices)
         assert experiment == replace(preset, **{key: value for key, value in changed.items() if key in names})
         assert options == replace(Options(), **{key: value for key, value in changed.items() if key not in names})  # type: ignore[arg-type]
         assert share or flags == (["--profile", profile] if profile != "laptop" else [])
@@ -91,19 +92,17 @@ def compare_form_and_command(entry: Entry, profile: str) -> None:
 def test_an_option_that_may_be_empty_can_be_set_and_emptied() -> None:
     (threads,) = [field for field in LIBRARY.option_fields if field.name == "threads"]
     entry = LIBRARY.atlas.experiments["pca_on_digits"]
-    module = importlib.import_module(entry.module)
     assert threads.read("") is None
     assert threads.read("2") == 2
     for value in (None, 2):
-        assert parse(entry, module, threads.flags(value))[1].threads == value
+        assert parse(entry, threads.flags(value))[1].threads == value
 
 
 def test_a_switch_can_be_turned_both_ways() -> None:
     (switch,) = [field for field in LIBRARY.option_fields if field.name == "compile"]
     entry = LIBRARY.atlas.experiments["pca_on_digits"]
-    module = importlib.import_module(entry.module)
     for value in (True, False):
-        assert parse(entry, module, ["--compile", *switch.flags(value)])[1].compile is value
+        assert parse(entry, ["--compile", *switch.flags(value)])[1].compile is value
 
 
 # what a person types
@@ -216,7 +215,7 @@ def test_what_a_profile_sets_can_be_chosen() -> None:
     for entry in ENTRIES:
         named = {field.name: field for field in LIBRARY.fields(entry)}
         for profile in entry.presets:
-            for name, value in profile_values(entry, profile, list(named.values())).items():
+            for name, value in profile_values(entry, profile, list(named.values()), {}).items():
                 field = named[name]
                 assert field.read(value if field.kind == "switch" else field.format(value)) == value
 
@@ -228,7 +227,7 @@ def test_the_snippet_gives_the_numbers_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entry = LIBRARY.atlas.experiments["noise_schedules"]
-    settings = profile_values(entry, "smoke", LIBRARY.fields(entry))
+    settings = profile_values(entry, "smoke", LIBRARY.fields(entry), {})
     changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {"timesteps": 7}
     monkeypatch.chdir(tmp_path)
     exec(snippet(entry, changed, {"seed": 7, "device": "cpu"}), {})

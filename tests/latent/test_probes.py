@@ -99,14 +99,14 @@ def test_examples_that_are_no_images_give_curves_only(fitted: Trained) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "message"),
     [
         ({"components": 65}, "number of components, K must be between 1 and 64; got 65"),
         ({"example": 0}, "test example must be between 1 and 360; got 0"),
     ],
 )
-def test_invalid_values_are_rejected(values: dict[str, object], sentence: str, fitted: Trained) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_values_raise(values: dict[str, object], message: str, fitted: Trained) -> None:
+    with pytest.raises(ValueError, match=message):
         evaluate_reconstruction(fitted, **values)
 
 
@@ -161,7 +161,7 @@ def test_far_from_every_code_the_distance_is_large(trained: Trained, controls: d
     assert distance > 3 * typical > 0
 
 
-def test_a_point_outside_the_plane_is_rejected(trained: Trained, controls: dict[str, Control]) -> None:
+def test_a_point_outside_the_plane_raises(trained: Trained, controls: dict[str, Control]) -> None:
     with pytest.raises(ValueError, match=r"a point in the plane must be between .* got 1e"):
         evaluate_probe(explore_latent_plane, trained, controls, {"place": [1e9, 0]})
 

@@ -12,12 +12,12 @@ A = 4 * torch.randn(3, 20, generator=torch.Generator().manual_seed(0), dtype=tor
 T = torch.rand(3, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-def test_it_is_that_of_torch_for_soft_targets_too() -> None:
+def test_binary_cross_entropy_equals_torch_also_for_soft_targets() -> None:
     expected = functional.binary_cross_entropy_with_logits(A, T, reduction="none")
     torch.testing.assert_close(binary_cross_entropy(A, T), expected)
 
 
-def test_the_gradient_is_that_of_autograd() -> None:
+def test_the_gradient_equals_autograd() -> None:
     a = A.clone().requires_grad_()
     binary_cross_entropy(a, T).sum().backward()
     torch.testing.assert_close(a.grad, binary_cross_entropy_gradient(A, T))
@@ -36,7 +36,7 @@ def test_known_values() -> None:
     torch.testing.assert_close(binary_cross_entropy(a, t), torch.tensor([log(2), 0.0, 1e4, 1e4], dtype=torch.float64))
 
 
-def test_half_precision_survives() -> None:
+def test_half_precision_does_not_overflow() -> None:
     assert bool(
         binary_cross_entropy(torch.tensor([6e4, -6e4]).half(), torch.tensor([0.0, 1.0]).half()).isfinite().all()
     )

@@ -61,7 +61,7 @@ def test_the_loss_of_a_very_wrong_logit_is_its_margin() -> None:
     assert float(loss) == pytest.approx(1e4 + log(2))
 
 
-def test_one_hot_is_that_of_torch() -> None:
+def test_one_hot_equals_torch() -> None:
     assert torch.equal(one_hot(K, 4), functional.one_hot(K, 4).float())
     assert one_hot(K[:0], 4).shape == (0, 6, 4)
 
@@ -85,6 +85,6 @@ def test_a_class_without_examples_has_no_accuracy() -> None:
 
 
 @pytest.mark.parametrize("label", [-1, 10, 99])
-def test_cross_entropy_names_labels_out_of_range(label: int) -> None:
+def test_cross_entropy_reports_labels_out_of_range(label: int) -> None:
     with pytest.raises(ValueError, match=rf"labels must lie in 0 … classes − 1; got .*{label}.*classes=10"):
         cross_entropy(torch.zeros(2, 10), torch.tensor([3, label]))

@@ -15,7 +15,7 @@ TARGET = PREDICTION + 0.7 * torch.randn(50, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
-def test_the_losses_are_minus_the_log_densities_of_torch(scale: float) -> None:
+def test_losses_are_negative_log_densities_of_torch(scale: float) -> None:
     normal, laplace = Normal(PREDICTION, scale), Laplace(PREDICTION, scale)
     torch.testing.assert_close(normal_nll(PREDICTION, TARGET, sigma=scale), -normal.log_prob(TARGET))
     torch.testing.assert_close(laplace_nll(PREDICTION, TARGET, scale=scale), -laplace.log_prob(TARGET))
@@ -37,8 +37,8 @@ def test_the_maximum_likelihood_scale_beats_its_neighbours() -> None:
 
 def test_coin_tosses_have_the_likelihood_of_torch() -> None:
     logit = torch.tensor(0.3, dtype=torch.float64)
-    throws = torch.tensor([1.0] * 9 + [0.0] * 4, dtype=torch.float64)
-    torch.testing.assert_close(bernoulli_nll(logit, heads=9, tails=4), -Bernoulli(logits=logit).log_prob(throws).sum())
+    tosses = torch.tensor([1.0] * 9 + [0.0] * 4, dtype=torch.float64)
+    torch.testing.assert_close(bernoulli_nll(logit, heads=9, tails=4), -Bernoulli(logits=logit).log_prob(tosses).sum())
     derivative = grad(lambda each: bernoulli_nll(each, heads=9, tails=4))(
         torch.tensor(9 / 4, dtype=torch.float64).log()
     )

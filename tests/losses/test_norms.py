@@ -1,4 +1,4 @@
-"""Norms against torch, and counterexamples for functions that are none."""
+"""Norms against torch, and counterexamples for functions that are not norms."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ X = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.fl
 
 
 @pytest.mark.parametrize("order", [1.0, 1.7, 2.0, 6.0, torch.inf])
-def test_they_are_those_of_torch(order: float) -> None:
+def test_norms_equal_torch(order: float) -> None:
     torch.testing.assert_close(p_norm(X, order=order), torch.linalg.vector_norm(X, order, dim=-1))
     torch.testing.assert_close(l1_norm(X), torch.linalg.vector_norm(X, 1, dim=-1))
     torch.testing.assert_close(l2_norm(X), torch.linalg.vector_norm(X, 2, dim=-1))
@@ -24,7 +24,7 @@ def test_large_orders_and_large_entries_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("order", [0.5, 0.0, -2.0, float("nan")])
-def test_orders_below_one_are_refused(order: float) -> None:
+def test_orders_below_one_raise(order: float) -> None:
     with pytest.raises(
         ValueError, match="order must be at least 1, below which the triangle inequality fails; got order="
     ):

@@ -28,13 +28,13 @@ def test_powers_by_hand() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.3, 1.0, 5.0])
-def test_huber_is_that_of_torch(delta: float) -> None:
+def test_huber_loss_equals_torch(delta: float) -> None:
     torch.testing.assert_close(
         huber_loss(V, W, delta=delta), functional.huber_loss(V, W, reduction="none", delta=delta)
     )
 
 
-def test_huber_goes_from_squares_to_absolute_values() -> None:
+def test_huber_loss_interpolates_between_squared_and_absolute_error() -> None:
     torch.testing.assert_close(huber_loss(V, W, delta=1e6), (V - W).square() / 2)
     torch.testing.assert_close(huber_loss(V, W, delta=1e-9) / 1e-9, absolute_error(V, W), atol=1e-8, rtol=0)
 
@@ -48,7 +48,7 @@ def test_an_outlier_pulls_the_mean_but_not_the_median() -> None:
     assert int(huber_loss(constants, targets, delta=1.0).mean(-1).argmin()) == 3
 
 
-def test_wrong_input_gets_a_sentence() -> None:
+def test_wrong_input_raises() -> None:
     with pytest.raises(ValueError, match=r"power must be positive; got power=0\.0"):
         mean_power_error(V, W, power=0.0)
     with pytest.raises(ValueError, match=r"must be positive; got delta=-1\.0"):

@@ -20,7 +20,7 @@ def density(x: Tensor, y: Tensor) -> Tensor:
     return value
 
 
-def test_quadrature_meets_the_closed_form() -> None:
+def test_quadrature_equals_the_closed_form() -> None:
     """E (2x + 1 − x − ε)² = E x² + 1 + σ² = 4/3 + 0.09."""
     risk = expected_risk(squared_error, line, density, x_range=(-1.0, 1.0), y_range=(-4.0, 4.0))
     assert float(risk) == pytest.approx(4 / 3 + 0.09, abs=1e-10)
@@ -46,9 +46,9 @@ def test_the_zero_one_loss_counts_mistakes() -> None:
 
 
 def test_wrong_input_raises() -> None:
-    nothing = torch.zeros(0)
+    empty = torch.zeros(0)
     with pytest.raises(ValueError, match="at least one example; got none"):
-        empirical_risk(squared_error, line, nothing, nothing)
+        empirical_risk(squared_error, line, empty, empty)
     with pytest.raises(ValueError, match="at least two examples; got 1"):
         held_out_risk(squared_error, line, torch.zeros(1), torch.zeros(1))
     with pytest.raises(ValueError, match=r"low < high; got 1.0 … -1.0"):

@@ -7,6 +7,6 @@ def stripes(count: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     source = torch.Generator().manual_seed(seed)
     label = torch.arange(count) % 2
     wave = (torch.arange(8) % 4 < 2).float()
-    upright = wave.expand(1, 8, 8)
-    images = torch.where(label[:, None, None, None] == 0, upright, upright.mT)
+    vertical = wave.expand(1, 8, 8)
+    images = torch.where(label[:, None, None, None] == 0, vertical, vertical.mT)
     return (0.5 * images + 0.5 * torch.rand(images.shape, generator=source)).clamp(0, 1), label

@@ -17,12 +17,12 @@ def network() -> FeatureNetwork:
     return FeatureNetwork.fit(x, label, name="stripes", steps=40, batch_size=32, width=4)
 
 
-def test_training_leaves_the_global_generator_alone(network: FeatureNetwork) -> None:
+def test_training_does_not_change_the_global_random_state(network: FeatureNetwork) -> None:
     x, label = stripes(100, seed=1)
     assert network.accuracy(x, label) > 0.95
-    before = torch.get_rng_state()
+    state = torch.get_rng_state()
     FeatureNetwork.fit(x, label, name="stripes", steps=4, batch_size=8, width=4)
-    assert torch.equal(before, torch.get_rng_state())
+    assert torch.equal(state, torch.get_rng_state())
 
 
 class TinyInception(nn.Module):
@@ -58,7 +58,7 @@ def test_inception_is_loaded_from_a_local_file(tmp_path: Path, monkeypatch: pyte
     torch.testing.assert_close(network.fc(features.rows).log_softmax(1), features.log_probs)
 
 
-def test_no_images_are_refused(network: FeatureNetwork) -> None:
+def test_empty_inputs_raise(network: FeatureNetwork) -> None:
     with pytest.raises(ValueError, match="features need at least one"):
         network(torch.zeros(0, 1, 8, 8))
     with pytest.raises(ValueError, match="training needs at least one"):

@@ -14,6 +14,6 @@ def test_the_kernel_distance_is_zero_on_average_for_equal_distributions() -> Non
     assert other.value > 10 * other.error
 
 
-def test_too_few_rows_or_subsets_are_refused() -> None:
+def test_too_few_rows_or_subsets_raise() -> None:
     with pytest.raises(ValueError, match="two subsets; got 5 real, 5 samples, subsets=1"):
         kernel_distance(torch.zeros(5, 2), torch.zeros(5, 2), subsets=1)

@@ -13,20 +13,20 @@ def network() -> FeatureNetwork:
     return FeatureNetwork.fit(x, label, name="stripes", steps=40, batch_size=32, width=4)
 
 
-def test_real_images_are_nearer_than_noise_and_the_network_is_reported(network: FeatureNetwork) -> None:
+def test_real_images_are_closer_than_noise_and_the_network_is_reported(network: FeatureNetwork) -> None:
     real, _ = stripes(200)
     other, _ = stripes(200, seed=2)
-    good = sample_quality(network(real), network(other))
-    bad = sample_quality(network(real), network(torch.rand(200, 1, 8, 8)))
-    assert good.frechet < bad.frechet / 5
-    assert good.coverage.precision > bad.coverage.precision + 0.3
-    assert good.score > 1.5
-    assert "features of stripes" in str(good)
-    assert {row["measure"] for row in good.table()} >= {"Fréchet distance", "kernel distance", "precision", "recall"}
+    similar = sample_quality(network(real), network(other))
+    noise = sample_quality(network(real), network(torch.rand(200, 1, 8, 8)))
+    assert similar.frechet < noise.frechet / 5
+    assert similar.coverage.precision > noise.coverage.precision + 0.3
+    assert similar.score > 1.5
+    assert "features of stripes" in str(similar)
+    assert {row["measure"] for row in similar.table()} >= {"Fréchet distance", "kernel distance", "precision", "recall"}
 
 
-def test_features_of_two_networks_are_never_mixed(network: FeatureNetwork) -> None:
-    mine = network(stripes(20)[0])
-    other = Features("Inception-v3 (torchvision)", mine.rows, mine.log_probs)
+def test_features_of_different_networks_raise(network: FeatureNetwork) -> None:
+    features = network(stripes(20)[0])
+    other = Features("Inception-v3 (torchvision)", features.rows, features.log_probs)
     with pytest.raises(ValueError, match="same network; got real='stripes', samples='Inception-v3"):
-        sample_quality(mine, other)
+        sample_quality(features, other)

@@ -1,4 +1,4 @@
-"""Pieces with a form: their keys, their range, their seeds."""
+"""Generated pieces with modulations: keys, range and seeds."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from parnassus.music import Key, form_entropy, generate_modulating_pieces, secti
 from parnassus.music.form import HIGHEST, LOWEST
 
 
-def test_pieces_begin_and_end_at_home() -> None:
+def test_sections_end_on_their_tonic_and_pieces_on_the_home_key() -> None:
     pieces, home = generate_modulating_pieces(300, bars=3, seed=4)
     assert pieces.shape == (300, 4 * 3 * 4)
     assert torch.equal(pieces[:, -1] % 12, home)
@@ -16,7 +16,7 @@ def test_pieces_begin_and_end_at_home() -> None:
     assert LOWEST <= int(pieces.min()) <= int(pieces.max()) <= HIGHEST
 
 
-def test_all_homes_and_the_whole_range_occur() -> None:
+def test_all_home_keys_and_the_whole_range_occur() -> None:
     pieces, home = generate_modulating_pieces(5_000, seed=0)
     assert len(home.unique()) == 12
     assert (int(pieces.min()), int(pieces.max())) == (LOWEST, HIGHEST)
@@ -36,6 +36,6 @@ def test_longer_pieces_have_more_entropy() -> None:
 
 
 @pytest.mark.parametrize(("count", "bars"), [(0, 4), (3, 1)])
-def test_no_piece_is_refused(count: int, bars: int) -> None:
+def test_invalid_arguments_raise(count: int, bars: int) -> None:
     with pytest.raises(ValueError, match="count must be at least 1 and bars at least 2"):
         generate_modulating_pieces(count, bars=bars)

@@ -1,4 +1,4 @@
-"""Gaps filled one after the other, and variations."""
+"""Inpainting of masked notes, and variations."""
 
 import pytest
 import torch
@@ -13,26 +13,26 @@ from parnassus.text.sampling import greedy, token_sampler
 MASK = MaskedLanguageModel.MASK
 
 
-class Twins(MaskedLanguageModel):
-    """All notes of a row are the same, 2 or 3: a half each while none is known."""
+class ConstantRows(MaskedLanguageModel):
+    """All notes of a row are equal, 2 or 3, each with probability ½ while no note is known."""
 
     def __init__(self) -> None:
         super().__init__(encoder(4, 8, width=4, heads=1, depth=1))
 
     def forward(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time vocabulary"]:
-        heard = torch.stack([(tokens == note).any(1) for note in range(4)], 1).float()
-        heard[:, :2] = -9.0
-        return (20 * heard)[:, None].expand(-1, tokens.shape[1], -1)
+        logits = torch.stack([(tokens == note).any(1) for note in range(4)], 1).float()
+        logits[:, :2] = -9.0
+        return (20 * logits)[:, None].expand(-1, tokens.shape[1], -1)
 
 
-def test_notes_filled_in_turn_agree() -> None:
+def test_notes_filled_one_after_another_are_consistent() -> None:
     source = torch.Generator().manual_seed(0)
-    filled = inpaint(Twins(), torch.full((200, 4), MASK), token_sampler(generator=source))
+    filled = inpaint(ConstantRows(), torch.full((200, 4), MASK), token_sampler(generator=source))
     assert (filled == filled[:, :1]).all()
     assert 0.35 < float((filled[:, 0] == 2).double().mean()) < 0.65
 
 
-def test_what_is_not_hidden_stays() -> None:
+def test_unmasked_notes_are_unchanged() -> None:
     torch.manual_seed(0)
     model = bert(20, 10, width=16).eval()
     tokens = torch.randint(2, 20, (5, 10))
@@ -41,10 +41,10 @@ def test_what_is_not_hidden_stays() -> None:
     filled = inpaint(model, gaps, greedy)
     assert torch.equal(filled[gaps != MASK], tokens[gaps != MASK])
     assert int(filled.min()) >= MaskedLanguageModel.FIRST
-    assert int((gaps == MASK).sum()) == 4  # what was handed in is as it was
+    assert int((gaps == MASK).sum()) == 4  # the input is not modified
 
 
-def test_one_gap_is_filled_as_all_at_once() -> None:
+def test_a_single_gap_is_filled_as_by_fill_mask() -> None:
     torch.manual_seed(0)
     model = bert(20, 10, width=16).eval()
     tokens = torch.randint(2, 20, (8, 10))
@@ -52,26 +52,26 @@ def test_one_gap_is_filled_as_all_at_once() -> None:
     assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(tokens))
 
 
-def test_the_surest_gap_comes_first() -> None:
+def test_the_most_certain_gap_is_filled_first() -> None:
     torch.manual_seed(1)
     model = bert(20, 6, width=16).eval()
     tokens = torch.tensor([[5, MASK, 9, 12, MASK, 3]])
-    sure = model(tokens)[0, :, 2:].softmax(-1).amax(-1)
-    first = 1 if sure[1] > sure[4] else 4
-    after = tokens.clone()
-    after[0, first] = model(tokens)[0, first, 2:].argmax() + 2
-    assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(after))
+    confidence = model(tokens)[0, :, 2:].softmax(-1).amax(-1)
+    first = 1 if confidence[1] > confidence[4] else 4
+    expected = tokens.clone()
+    expected[0, first] = model(tokens)[0, first, 2:].argmax() + 2
+    assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(expected))
 
 
-def test_a_variation_changes_only_its_places() -> None:
+def test_a_variation_changes_the_selected_positions_only() -> None:
     torch.manual_seed(0)
     model, tokens = bert(20, 6, width=16).eval(), torch.randint(2, 20, (30, 6))
-    places = torch.tensor([False, True, True, False, False, False])
-    varied = resample_notes(model, tokens, places, token_sampler(generator=torch.Generator().manual_seed(0)))
-    assert torch.equal(varied[:, ~places], tokens[:, ~places])
-    assert (varied[:, places] != tokens[:, places]).any()
+    positions = torch.tensor([False, True, True, False, False, False])
+    variation = resample_notes(model, tokens, positions, token_sampler(generator=torch.Generator().manual_seed(0)))
+    assert torch.equal(variation[:, ~positions], tokens[:, ~positions])
+    assert (variation[:, positions] != tokens[:, positions]).any()
 
 
-def test_places_must_match_the_notes() -> None:
+def test_positions_of_another_length_raise() -> None:
     with pytest.raises(ValueError, match="got 3 entries for 4 notes"):
-        resample_notes(Twins(), torch.full((1, 4), 2), torch.tensor([True, False, True]), greedy)
+        resample_notes(ConstantRows(), torch.full((1, 4), 2), torch.tensor([True, False, True]), greedy)

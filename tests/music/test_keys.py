@@ -1,4 +1,4 @@
-"""Keys against music that one knows."""
+"""Keys, scales and key estimation for known melodies."""
 
 import pytest
 import torch
@@ -8,16 +8,16 @@ from parnassus.music import KEYS, Key, estimate_key, fraction_in_key, key_scores
 SCALE_OF_D_MINOR = (62, 64, 65, 67, 69, 70, 72, 74, 69, 65, 62)
 
 
-def test_keys_have_the_names_and_notes_of_theory() -> None:
+def test_keys_have_the_names_and_notes_of_music_theory() -> None:
     assert str(Key(9, minor=True)) == "A minor"
     assert Key(7).scale == (7, 9, 11, 0, 2, 4, 6)
     assert Key(0).transpose(9, minor=True) == Key(9, minor=True)
-    assert set(Key(0).scale) == set(Key(9, minor=True).scale)  # relatives share their notes
+    assert set(Key(0).scale) == set(Key(9, minor=True).scale)  # relative keys have the same notes
     assert len(set(KEYS)) == 24
 
 
 @pytest.mark.parametrize("semitones", [-7, 0, 3, 12])
-def test_a_scale_up_and_down_its_chord_has_its_key(semitones: int) -> None:
+def test_the_key_of_a_scale_and_its_triad_is_estimated(semitones: int) -> None:
     pitches = torch.tensor(SCALE_OF_D_MINOR) + semitones
     assert estimate_key(pitches) == Key((2 + semitones) % 12, minor=True)
     assert fraction_in_key(pitches, Key((2 + semitones) % 12, minor=True)) == 1.0
@@ -26,10 +26,10 @@ def test_a_scale_up_and_down_its_chord_has_its_key(semitones: int) -> None:
 def test_scores_are_correlations() -> None:
     scores = key_scores(torch.randint(40, 80, (50, 30), generator=torch.Generator().manual_seed(0)))
     assert float(scores.abs().max()) <= 1
-    assert not bool(key_scores(torch.arange(12)[None]).isnan().any())  # every class once: no key is better
+    assert not bool(key_scores(torch.arange(12)[None]).isnan().any())  # all pitch classes once: all correlations are 0
 
 
-def test_what_has_no_key_is_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="pitches must not be empty"):
         estimate_key(torch.zeros(0, dtype=torch.int64))
     with pytest.raises(ValueError, match="pitch class from 0 to 11"):

@@ -25,11 +25,11 @@ def quadratic(theta: Tensor, ratio: float) -> Tensor:
 
 @pytest.mark.parametrize("ratio", [1, 12, 100])
 def test_descent_converges_below_two_over_beta_and_diverges_above(ratio: float) -> None:
-    border = run_quadratic(condition_number=ratio)[2].values["largest stable rate, 2/β"]
-    assert border == pytest.approx(2 / ratio)
-    assert isinstance(border, float)
+    limit = run_quadratic(condition_number=ratio)[2].values["largest stable rate, 2/β"]
+    assert limit == pytest.approx(2 / ratio)
+    assert isinstance(limit, float)
     for fraction, converges in ((0.95, True), (1.05, False)):
-        path, losses, _ = run_quadratic(condition_number=ratio, learning_rate=fraction * border, momentum=0)
+        path, losses, _ = run_quadratic(condition_number=ratio, learning_rate=fraction * limit, momentum=0)
         (line,) = losses.lines.values()
         assert (line[1][-1] < line[1][0]) is converges
         assert list(path.paths) == ["gradient descent"]
@@ -74,10 +74,10 @@ def test_a_start_in_the_low_curvature_direction_ignores_the_other() -> None:
 def test_momentum_overshoots_the_minimum() -> None:
     """With one curvature, η = 1 reaches the minimum in one step; descent stays there, momentum overshoots."""
     path, _, _ = run_quadratic(condition_number=1, learning_rate=1, momentum=0.7)
-    plain, swinging = path.paths.values()
+    plain, with_momentum = path.paths.values()
     assert len(plain) == 2
     torch.testing.assert_close(plain[-1], torch.zeros(2, dtype=torch.float64))
-    assert len(swinging) > 20
+    assert len(with_momentum) > 20
 
 
 def test_the_plot_shows_the_quadratic() -> None:
@@ -97,7 +97,7 @@ def test_a_start_at_the_minimum_stays_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "message"),
     [
         ({"learning_rate": 0}, "learning rate η must be between 0.001 and 3; got 0"),
         ({"momentum": 1}, "momentum μ must be between 0 and 0.99; got 1"),
@@ -106,16 +106,16 @@ def test_a_start_at_the_minimum_stays_there() -> None:
         ({"friction": 1}, "there is no control friction; there are start, learning_rate, momentum, condition_number"),
     ],
 )
-def test_invalid_values_are_refused(values: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_values_raise(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         run_quadratic(**values)
 
 
-RACE = read_controls(compare_optimisers, None)
+COMPARISON_CONTROLS = read_controls(compare_optimisers, None)
 
 
 def run_comparison(**values: object) -> tuple[Trajectories, Curves, Numbers]:
-    path, losses, numbers = evaluate_probe(compare_optimisers, None, RACE, values)
+    path, losses, numbers = evaluate_probe(compare_optimisers, None, COMPARISON_CONTROLS, values)
     assert isinstance(path, Trajectories)
     assert isinstance(losses, Curves)
     assert isinstance(numbers, Numbers)
@@ -131,19 +131,19 @@ def test_all_six_optimisers_start_at_the_chosen_point() -> None:
 def test_the_path_of_sgd_is_gradient_descent() -> None:
     path, losses, _ = run_comparison(surface=1, start=[0, 0], learning_rate=1e-3)
     path_points = path.paths["gradient descent"]
-    begin = torch.tensor([0.0, 0.8], dtype=torch.float64)
+    theta0 = torch.tensor([0.0, 0.8], dtype=torch.float64)
     torch.testing.assert_close(
-        path_points, gradient_descent(rosenbrock(), begin, learning_rate=1e-3, steps=80)[: len(path_points)]
+        path_points, gradient_descent(rosenbrock(), theta0, learning_rate=1e-3, steps=80)[: len(path_points)]
     )
-    torch.testing.assert_close(losses.lines["gradient descent"][1][0], float(rosenbrock()(begin)))
+    torch.testing.assert_close(losses.lines["gradient descent"][1][0], float(rosenbrock()(theta0)))
 
 
 def test_divergence_above_two_over_beta_is_reported() -> None:
-    _, _, inside = run_comparison(surface=0, learning_rate=0.09, momentum=0)
-    _, _, outside = run_comparison(surface=0, learning_rate=0.11, momentum=0)  # β = 20
-    assert isinstance(inside.values["gradient descent"], float)
-    assert str(outside.values["gradient descent"]).startswith("diverged after")
-    assert inside.values["momentum"] == inside.values["gradient descent"]
+    _, _, stable = run_comparison(surface=0, learning_rate=0.09, momentum=0)
+    _, _, unstable = run_comparison(surface=0, learning_rate=0.11, momentum=0)  # β = 20
+    assert isinstance(stable.values["gradient descent"], float)
+    assert str(unstable.values["gradient descent"]).startswith("diverged after")
+    assert stable.values["momentum"] == stable.values["gradient descent"]
 
 
 def test_descent_from_the_ridge_converges_to_the_saddle_point() -> None:

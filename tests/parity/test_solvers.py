@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.diffusion import cosine_schedule, ddim_inversion_path, dpm_path, even_grid, linear_schedule
+from parnassus.diffusion import cosine_schedule, ddim_inversion_path, dpm_solver_path, even_grid, linear_schedule
 from parnassus.diffusion.chain.schedules import Schedule
 
 diffusers = pytest.importorskip("diffusers")
@@ -38,7 +38,7 @@ def test_dpm_solver_steps_agree(schedule: Schedule, count: int) -> None:
     scheduler = theirs("DPMSolverMultistepScheduler", schedule, count, final_sigmas_type="zero")
     grid = even_grid(STEPS, count)
     assert scheduler.timesteps.tolist() == grid.flip(0).tolist()
-    states = list(dpm_path(model, schedule, x, grid=grid))
+    states = list(dpm_solver_path(model, schedule, x, grid=grid))
     for step, state in zip(scheduler.timesteps, states[1:], strict=True):
         x = scheduler.step(model(x, step.repeat(len(x))), step, x).prev_sample
         torch.testing.assert_close(x, state, atol=2e-3, rtol=2e-3)  # theirs keeps its tables in float32

@@ -16,7 +16,7 @@ def evaluate(**values: object) -> tuple[Trajectories, Curves, Numbers]:
     return cast("Trajectories", path), cast("Curves", densities), cast("Numbers", numbers)
 
 
-def test_the_mean_moves_along_a_line_and_the_width_stays() -> None:
+def test_the_conditional_mean_is_linear_and_the_variance_constant() -> None:
     for y in (-2.0, 0.0, 3.0):
         path, densities, numbers = evaluate(point=[0.0, y], correlation=0.6, deviation=2.0)
         assert numbers.values["E[X | y]"] == pytest.approx(0.6 * 2.0 * y)
@@ -25,14 +25,14 @@ def test_the_mean_moves_along_a_line_and_the_width_stays() -> None:
         assert path.paths["Y = y"][:, 1].tolist() == [y, y]
 
 
-def test_without_correlation_nothing_is_learnt() -> None:
+def test_without_correlation_observing_y_has_no_effect() -> None:
     _, densities, numbers = evaluate(point=[0.5, 2.0], correlation=0.0)
-    before, after = (torch.tensor(line[1]) for line in densities.lines.values())
-    torch.testing.assert_close(before, after)
+    marginal, conditional = (torch.tensor(line[1]) for line in densities.lines.values())
+    torch.testing.assert_close(marginal, conditional)
     assert numbers.values["p(x | y) at this x"] == pytest.approx(numbers.values["p(x) at x = 0.50"])
 
 
-def test_both_densities_are_densities_and_levels_grow_from_the_mean() -> None:
+def test_densities_integrate_to_one_and_levels_increase_from_the_mean() -> None:
     path, densities, _ = evaluate(point=[0.0, 1.0], correlation=-0.9)
     for x, density in densities.lines.values():
         assert float(torch.trapezoid(torch.tensor(density), torch.tensor(x))) == pytest.approx(1.0, abs=1e-3)

@@ -31,7 +31,7 @@ def evaluate(**values: object) -> tuple[Images, Curves, Trajectories, Bars, Numb
 
 
 @pytest.mark.parametrize("data", range(len(DATASETS)))
-def test_the_likelihood_only_rises_and_the_numbers_are_read_from_it(data: int) -> None:
+def test_the_likelihood_never_decreases_and_the_numbers_match_the_curve(data: int) -> None:
     _, likelihood, trajectories, weights, numbers = evaluate(data=data, components=6, step=7, seed=2)
     log_likelihoods = torch.tensor(likelihood.lines["mean of log p(x)"][1])
     assert len(log_likelihoods) == STEPS + 1
@@ -51,7 +51,7 @@ def test_the_image_has_the_colour_of_every_component() -> None:
         assert int(((pixels - colour).abs().amax(1) < 0.01).sum()) > 50
 
 
-def test_one_component_is_responsible_for_all() -> None:
+def test_one_component_is_responsible_for_all_points() -> None:
     image, *_, weights, numbers = evaluate(components=1, step=1)
     assert weights.values.tolist() == [1.0]
     assert numbers.values["components per point (exp. entropy)"] == pytest.approx(1.0)

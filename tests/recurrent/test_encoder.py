@@ -1,4 +1,4 @@
-"""Two recurrent readings, one from each end."""
+"""The bidirectional LSTM encoder: padding, final states and invalid arguments."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import nn
 from parnassus.recurrent.encoder import RecurrentEncoder
 
 
-def test_without_filler_it_is_the_bidirectional_network_of_torch() -> None:
+def test_without_padding_the_encoder_equals_the_bidirectional_lstm_of_torch() -> None:
     torch.manual_seed(0)
     model = RecurrentEncoder(9, width=8, depth=2)
     tokens = torch.randint(1, 9, (3, 5))
@@ -17,7 +17,7 @@ def test_without_filler_it_is_the_bidirectional_network_of_torch() -> None:
     torch.testing.assert_close(model.final_state(tokens), torch.cat([states[:, -1, :4], states[:, 0, 4:]], 1))
 
 
-def test_filler_is_not_read() -> None:
+def test_padding_is_skipped() -> None:
     torch.manual_seed(0)
     model = RecurrentEncoder(9, width=8)
     tokens = torch.randint(1, 9, (2, 5))
@@ -27,12 +27,12 @@ def test_filler_is_not_read() -> None:
     torch.testing.assert_close(model.final_state(padded), model.final_state(tokens))
 
 
-def test_a_row_of_filler_alone_is_zeros() -> None:
+def test_a_row_of_padding_gives_zeros() -> None:
     model = RecurrentEncoder(9, width=8)
     torch.testing.assert_close(model(torch.zeros(2, 4, dtype=torch.long)), torch.zeros(2, 4, 8))
 
 
-def test_every_place_hears_both_ends() -> None:
+def test_every_position_depends_on_both_ends() -> None:
     torch.manual_seed(0)
     model = RecurrentEncoder(9, width=8)
     tokens = torch.randint(2, 9, (1, 6))
@@ -42,7 +42,7 @@ def test_every_place_hears_both_ends() -> None:
         assert bool(((model(changed) - model(tokens))[0].abs().amax(1) > 1e-6).all())
 
 
-def test_wrong_input_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="width must be even"):
         RecurrentEncoder(9, width=7)
     with pytest.raises(ValueError, match="padding must come after"):

@@ -50,32 +50,32 @@ def episodes(actions: list[list[int]]) -> tuple[ActorCritic, EpisodeBatch]:
     return model, EpisodeBatch(torch.ones(1, 2, 2, 1), chosen, chosen.float(), live)
 
 
-def test_a_share_is_of_the_variance_without() -> None:
+def test_the_ratio_divides_by_the_variance_without_a_baseline() -> None:
     model, seen = episodes([[0, 1], [0, 1]])
     values = torch.full((1, 2, 2), 0.5)
-    found = Experiment(num_learners=2).shares(model, seen, values)
-    left, whole = (gradient_variance(model, seen, reinforce_weights(seen, own, gamma=0.99)) for own in (values, 0.0))
-    torch.testing.assert_close(found, left / whole)
+    found = Experiment(num_learners=2).variance_ratios(model, seen, values)
+    with_baseline, without = (
+        gradient_variance(model, seen, reinforce_weights(seen, own, gamma=0.99)) for own in (values, 0.0)
+    )
+    torch.testing.assert_close(found, with_baseline / without)
     assert bool((found < 1).all())
 
 
-def test_there_is_no_share_where_episodes_are_all_alike() -> None:
+def test_the_ratio_is_nan_for_equal_episodes() -> None:
     model, seen = episodes([[1, 1], [0, 1]])
-    alike, apart = Experiment(num_learners=2).shares(model, seen, torch.full((1, 2, 2), 0.5)).tolist()
-    assert isnan(alike)
-    assert 0 <= apart < 1
+    equal, different = Experiment(num_learners=2).variance_ratios(model, seen, torch.full((1, 2, 2), 0.5)).tolist()
+    assert isnan(equal)
+    assert 0 <= different < 1
 
 
 @pytest.mark.parametrize("ways", [1, 2])
-def test_a_run_goes_on_where_nothing_can_be_measured(
-    ways: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_continues_where_no_ratio_is_defined(ways: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TENSOR_ENVIRONMENTS, "OnlyOneWay", OnlyOneWay(ways))
     experiment = Experiment(env="OnlyOneWay", num_learners=2, eval_episodes=2, num_updates=7, critic_steps=1)
     recipe = Recipe("reinforce", "An agent", experiment, expected)
     folder = start(recipe, Options(), tmp_path)
     numbers = execute(recipe, Options(quiet=True, device="cpu"), folder)
-    recorded = [name for name in read_metrics(folder.path / "metrics.csv") if name.startswith("share/")]
-    assert recorded == ([] if ways == 1 else ["share/1", "share/2"])
-    assert (numbers["variance_share"] == 1) == (ways == 1)
-    assert (folder.path / "figures" / "share.svg").exists() == (ways == 2)
+    recorded = [name for name in read_metrics(folder.path / "metrics.csv") if name.startswith("variance_ratio/")]
+    assert recorded == ([] if ways == 1 else ["variance_ratio/1", "variance_ratio/2"])
+    assert (numbers["variance_ratio"] == 1) == (ways == 1)
+    assert (folder.path / "figures" / "variance_ratio.svg").exists() == (ways == 2)

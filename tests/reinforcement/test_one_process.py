@@ -14,24 +14,23 @@ from parnassus.reinforcement.agents.multi_learner import MultiLearnerAgent
 from parnassus.runs.folder import RunFolder
 from parnassus.train import Options, Run
 
-MODULES = {
-    entry.name: importlib.import_module(entry.module)
-    for entry in Atlas().experiments.values()
-    if entry.room == "reinforcement"
+ENTRIES = {
+    name: entry
+    for name, entry in Atlas().experiments.items()
+    if entry.room == "reinforcement" and issubclass(importlib.import_module(entry.module).Experiment, MultiLearnerAgent)
 }
-AGENTS = [name for name, module in MODULES.items() if issubclass(module.Experiment, MultiLearnerAgent)]
 
 
 def test_the_agents_are_known() -> None:
-    assert {"a2c", "dqn", "ppo", "reinforce", "trpo"} <= set(AGENTS)
+    assert {"a2c", "dqn", "ppo", "reinforce", "trpo"} <= set(ENTRIES)
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", ENTRIES)
 def test_an_agent_learns_in_one_process_alone(name: str, tmp_path: Path) -> None:
     run = Run(RunFolder.create(tmp_path, name, {}), Options(device="cpu", quiet=True))
     run.world = 4
     with pytest.raises(ValueError, match=r"one process, not in 4: .* torchrun, .*--num-workers, .*--n-envs, .*cuda"):
-        with_profile(MODULES[name], "smoke")(run)
+        with_profile(ENTRIES[name], "smoke")(run)
     run.close()
 
 

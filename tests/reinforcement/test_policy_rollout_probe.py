@@ -75,10 +75,13 @@ def test_the_answers_belong_to_the_step(pole: Trained) -> None:
 
 
 def test_a_kick_is_felt_from_its_step_on(pole: Trained) -> None:
-    calm, kicked = (touched(pole, perturbation=kick, when=3)[2].lines["value"][1] for kick in (0.0, 1.0))
+    calm, kicked = (touched(pole, perturbation=kick, perturbation_step=3)[2].lines["value"][1] for kick in (0.0, 1.0))
     assert calm[:3] == pytest.approx(kicked[:3], abs=1e-6)
     assert abs(calm[3] - kicked[3]) > 1e-4
-    assert touched(pole, perturbation=1.0, when=3)[3].values["end of the episode"] == "pole fell or cart left the track"
+    assert (
+        touched(pole, perturbation=1.0, perturbation_step=3)[3].values["end of the episode"]
+        == "pole fell or cart left the track"
+    )
 
 
 @pytest.mark.parametrize("name", ["trpo", "dqn"])  # which learn from rewards as they come
@@ -86,10 +89,10 @@ def test_what_followed_is_what_the_rewards_add_up_to(name: str, trained_run: Cal
     """A reward of 1 a step up to the fall: (1 − γⁿ) / (1 − γ) with n steps left; and nothing after it."""
     agent = trained_run(name)
     *_, curve, numbers = evaluate_probe(
-        policy_rollout, agent, read_controls(policy_rollout, agent), {"perturbation": 1.0, "when": 3}
+        policy_rollout, agent, read_controls(policy_rollout, agent), {"perturbation": 1.0, "perturbation_step": 3}
     )
     found = cast("Curves", curve).lines["discounted return"][1]
-    gamma = cast("trpo.Experiment | dqn.Experiment", agent.experiment).settings.gamma
+    gamma = cast("trpo.Experiment | dqn.Experiment", agent.experiment).gamma
     steps = len(found)
     assert cast("Numbers", numbers).values["return of the episode"] == steps < MAX_STEPS
     assert found == pytest.approx([(1 - gamma ** (steps - t)) / (1 - gamma) for t in range(steps)], rel=1e-5)
@@ -117,7 +120,7 @@ def test_the_values_of_actions_stand_beside_the_play(kind: str, trained_run: Cal
     experiment = cast("dqn.Experiment", judge.experiment)
     num_learners, epsilon, physics = (
         experiment.num_learners,
-        experiment.settings.exploration_final_eps,
+        experiment.exploration_final_eps,
         TENSOR_ENVIRONMENTS[experiment.env],
     )
     count = physics.actions.count
@@ -147,6 +150,8 @@ def test_learners_judge_each_for_itself_and_feel_a_kick(trained_run: Callable[..
     judge = trained_run("dqn", dueling=True, num_learners=3)
     said = [touched_judge(judge, step=2, learner=learner)[1].values for learner in (1, 2, 3)]
     assert all(float((said[i] - said[j]).abs().max()) > 1e-4 for i, j in ((0, 1), (0, 2), (1, 2)))
-    calm, kicked = (touched_judge(judge, perturbation=kick, when=3)[2].lines["value"][1] for kick in (0.0, 1.0))
+    calm, kicked = (
+        touched_judge(judge, perturbation=kick, perturbation_step=3)[2].lines["value"][1] for kick in (0.0, 1.0)
+    )
     assert calm[:3] == pytest.approx(kicked[:3], abs=1e-6)
     assert abs(calm[3] - kicked[3]) > 1e-4

@@ -17,7 +17,7 @@ from parnassus.reinforcement.probes.grid_world import (
     value_iteration_on_a_grid,
 )
 from parnassus.reinforcement.tabular.grid_world import GridWorld
-from parnassus.reinforcement.textbook.cat import MOODS, cat_rewards
+from parnassus.reinforcement.textbook.cat import STATES, cat_reward_process
 from parnassus.widgets import Bars, Curves, Graph, Images, Numbers, evaluate_probe, read_controls
 
 GRID = read_controls(value_iteration_on_a_grid, None)
@@ -81,11 +81,11 @@ def test_a_map_is_one_at_every_moment_of_its_writing(typed: str, drawn: str) -> 
 
 def test_the_cats_graph_holds_the_books_values() -> None:
     graph, bars, numbers = cat()
-    torch.testing.assert_close(bars.values.double(), cat_rewards(0.9).values(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(bars.values.double(), cat_reward_process(0.9).values(), atol=1e-5, rtol=0)
     assert [box.value for box in graph.nodes] == ["-24.43", "-10.23", "6.14", "2.12", "0.69", "0.00"]
-    assert {(MOODS[a.start], MOODS[a.end]): a.label for a in graph.edges}["relaxed", "confused"] == "0.2"
-    assert numbers.values["optimal action when relaxed"] == "talk"
-    assert cat(discount=1.0)[2].values["optimal action when relaxed"] == "stroke"
+    assert {(STATES[a.start], STATES[a.end]): a.label for a in graph.edges}["relaxed", "confused"] == "0.2"
+    assert numbers.values["optimal action in relaxed"] == "talk"
+    assert cat(discount=1.0)[2].values["optimal action in relaxed"] == "stroke"
 
 
 def test_habits_and_rewards_count() -> None:

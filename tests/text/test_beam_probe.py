@@ -1,4 +1,4 @@
-"""The tree of a beam search: a line when greedy, distinct prefixes, a fast answer."""
+"""The probe of beam search: the tree of kept prefixes."""
 
 import pytest
 
@@ -14,24 +14,24 @@ def evaluate(**values: float) -> tuple[Graph, Numbers]:
     return graph, numbers
 
 
-def test_width_one_is_a_marked_line() -> None:
+def test_width_one_is_a_single_marked_path() -> None:
     graph, numbers = evaluate(width=1, length=6)
-    assert [(arrow.start, arrow.end) for arrow in graph.edges] == [(position, position + 1) for position in range(6)]
-    assert all(box.marked and box.y == graph.nodes[0].y for box in graph.nodes)
+    assert [(edge.start, edge.end) for edge in graph.edges] == [(position, position + 1) for position in range(6)]
+    assert all(node.marked and node.y == graph.nodes[0].y for node in graph.nodes)
     assert len(numbers.values) == 1
 
 
 @pytest.mark.parametrize("selection", range(len(SELECTIONS)))
 def test_every_prefix_has_its_own_position(selection: int) -> None:
     graph, numbers = evaluate(width=5, length=6, selection=selection)
-    positions = [(box.x, box.y) for box in graph.nodes]
+    positions = [(node.x, node.y) for node in graph.nodes]
     assert len(set(positions)) == len(positions)
-    assert sorted(arrow.end for arrow in graph.edges) == list(range(1, len(positions)))
-    assert all(graph.nodes[arrow.start].x + 1 == graph.nodes[arrow.end].x for arrow in graph.edges)
+    assert sorted(edge.end for edge in graph.edges) == list(range(1, len(positions)))
+    assert all(graph.nodes[edge.start].x + 1 == graph.nodes[edge.end].x for edge in graph.edges)
     assert len(numbers.values) >= 5
 
 
-def test_a_penalty_lets_longer_sentences_win() -> None:
+def test_a_length_penalty_favours_longer_sentences() -> None:
     lengths = [
         len(next(iter(evaluate(width=6, length=8, penalty=penalty)[1].values)).split()) for penalty in (0.0, 2.0)
     ]
@@ -39,14 +39,14 @@ def test_a_penalty_lets_longer_sentences_win() -> None:
 
 
 def test_another_seed_gives_another_tree() -> None:
-    first, again, other = (evaluate(selection=1, seed=seed)[0].nodes for seed in (0, 0, 1))
-    assert first == again != other
+    first, repeated, other = (evaluate(selection=1, seed=seed)[0].nodes for seed in (0, 0, 1))
+    assert first == repeated != other
 
 
-def test_a_parent_stands_in_the_middle_of_its_children() -> None:
+def test_a_parent_is_drawn_at_the_mean_of_its_children() -> None:
     nodes = [BeamNode(0, None, 7, -1.0, -1.0, False), *(BeamNode(1, 0, token, -2.0, -2.0, True) for token in (1, 2))]
     graph = tree_graph("so", nodes, str, (7, 2))
-    assert [box.label for box in graph.nodes] == ["so", "7", "1", "2"]
-    assert [box.marked for box in graph.nodes] == [True, True, False, True]
+    assert [node.label for node in graph.nodes] == ["so", "7", "1", "2"]
+    assert [node.marked for node in graph.nodes] == [True, True, False, True]
     assert graph.nodes[1].y == (graph.nodes[2].y + graph.nodes[3].y) / 2
     assert graph.edges[1].label == "0.37"

@@ -1,4 +1,4 @@
-"""Byte pairs: every text can be written, nothing is lost, and the tokenizers library gives the same ids."""
+"""The byte-pair tokeniser: lossless, with the same ids as the tokenizers library."""
 
 import random
 from pydoc_data.topics import topics
@@ -14,18 +14,18 @@ FITTED = BytePairTokeniser.fit(PROSE, 400, special=("<pad>", "<end>"))
 
 
 def random_text(source: random.Random) -> str:
-    """Any characters that UTF-8 can write, plain ones more often."""
+    """Random characters that UTF-8 can encode, ASCII more often."""
     ranges = [(32, 127), (32, 127), (0, 0x800), (0x800, 0xD800), (0xE000, 0x110000)]
     return "".join(chr(source.randrange(*source.choice(ranges))) for _ in range(source.randrange(60)))
 
 
-def test_every_text_comes_back_as_it_was() -> None:
+def test_decoding_inverts_encoding() -> None:
     source = random.Random(1)
     for text in [PROSE, "", *(random_text(source) for _ in range(200))]:
         assert FITTED.decode(FITTED.encode(text)) == text
 
 
-def test_the_library_gives_the_same_ids() -> None:
+def test_the_library_assigns_the_same_ids() -> None:
     source, library = random.Random(2), FITTED.to_library()
     for text in [PROSE, topics["class"], *(random_text(source) for _ in range(50))]:
         assert FITTED.encode(text).tolist() == library.encode(text).ids
@@ -38,19 +38,19 @@ def test_size_counts_bytes_merges_and_special_tokens() -> None:
     assert FITTED.decode(torch.tensor([0, 1])) == ""
 
 
-def test_more_merges_never_make_the_text_longer() -> None:
+def test_more_merges_never_lengthen_the_encoded_text() -> None:
     lengths = [len(BytePairTokeniser.fit(PROSE, size).encode(PROSE)) for size in (256, 300, 400, 600)]
     assert lengths[0] == len(PROSE.encode())
     assert lengths == sorted(lengths, reverse=True)
 
 
-def test_learning_in_plain_terms_gives_the_same_tokeniser() -> None:
+def test_the_reference_implementation_learns_the_same_tokeniser() -> None:
     assert BytePairTokeniser.fit(PROSE[:2_000], 300, learn=learn_merges) == BytePairTokeniser.fit(
         PROSE[:2_000], 300, learn=learn_merges_by_library
     )
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="size must be at least 257, the bytes and special tokens; got size=256"):
         BytePairTokeniser.fit("text", 256, special=("<end>",))
     with pytest.raises(ValueError, match="text must not be empty"):

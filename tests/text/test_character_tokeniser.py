@@ -1,4 +1,4 @@
-"""Characters: nothing is lost, and what is not in the alphabet is named."""
+"""The character tokeniser: ids, lossless encoding and error messages."""
 
 import random
 
@@ -16,7 +16,7 @@ def test_ids_follow_the_sorted_alphabet_after_the_special_tokens() -> None:
     assert tokeniser.decode(torch.tensor([3, 0, 1, 2])) == "nab"
 
 
-def test_texts_come_back_as_they_were() -> None:
+def test_decoding_inverts_encoding() -> None:
     source = random.Random(0)
     alphabet = "aB \n\té€😀\u0301"
     tokeniser = CharacterTokeniser.fit(alphabet)
@@ -25,12 +25,12 @@ def test_texts_come_back_as_they_were() -> None:
         assert tokeniser.decode(tokeniser.encode(text)) == text
 
 
-def test_a_text_that_reads_like_a_special_token_is_only_text() -> None:
+def test_text_equal_to_a_special_token_is_encoded_as_characters() -> None:
     tokeniser = CharacterTokeniser.fit("<end>", special=("<end>",))
     assert 0 not in tokeniser.encode("<end>").tolist()
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"the 2 characters of the alphabet; got 'c' \(U\+0063\), 'é' \(U\+00E9\)"):
         CharacterTokeniser("ab").encode("abcéc")
     with pytest.raises(ValueError, match="text must not be empty"):

@@ -1,4 +1,4 @@
-"""All continuations: a law that sums to one, and the probabilities of the model."""
+"""Enumeration of all continuations with the probabilities of the model."""
 
 from itertools import product
 
@@ -17,32 +17,32 @@ MODEL = NGramModel.fit_interpolated(TOKENS, 2, vocabulary=3, smoothing=0.5)
 PROMPT = torch.tensor([1])
 
 
-def test_without_a_stop_all_have_the_length_and_their_probability() -> None:
-    every = enumerate_continuations(MODEL, PROMPT, length=4)
-    assert sorted(map(tuple, every.tokens.tolist())) == sorted(product(range(3), repeat=4))
-    whole = torch.cat([PROMPT.expand(81, 1), every.tokens], 1)
-    torch.testing.assert_close(every.log_probs, MODEL.log_prob(whole) - MODEL.log_prob(PROMPT[None]))
-    assert float(every.log_probs.exp().sum()) == pytest.approx(1, abs=1e-12)
+def test_without_a_stop_token_all_texts_have_the_requested_length() -> None:
+    continuations = enumerate_continuations(MODEL, PROMPT, length=4)
+    assert sorted(map(tuple, continuations.tokens.tolist())) == sorted(product(range(3), repeat=4))
+    texts = torch.cat([PROMPT.expand(81, 1), continuations.tokens], 1)
+    torch.testing.assert_close(continuations.log_probs, MODEL.log_prob(texts) - MODEL.log_prob(PROMPT[None]))
+    assert float(continuations.log_probs.exp().sum()) == pytest.approx(1, abs=1e-12)
 
 
-def test_with_a_stop_the_law_still_sums_to_one() -> None:
-    every = enumerate_continuations(MODEL, PROMPT, length=4, stop=2)
-    assert len(every.tokens) == 1 + 2 + 4 + 8 + 16
-    assert len({tuple(row) for row in every.tokens.tolist()}) == 31
-    assert float(every.log_probs.exp().sum()) == pytest.approx(1, abs=1e-12)
-    assert sorted(every.lengths.tolist()) == [1, 2, 2, *[3] * 4, *[4] * 24]
+def test_with_a_stop_token_probabilities_sum_to_one() -> None:
+    continuations = enumerate_continuations(MODEL, PROMPT, length=4, stop=2)
+    assert len(continuations.tokens) == 1 + 2 + 4 + 8 + 16
+    assert len({tuple(row) for row in continuations.tokens.tolist()}) == 31
+    assert float(continuations.log_probs.exp().sum()) == pytest.approx(1, abs=1e-12)
+    assert sorted(continuations.lengths.tolist()) == [1, 2, 2, *[3] * 4, *[4] * 24]
 
 
-def test_draws_without_replacement_sum_to_one_and_include_each_so_often() -> None:
+def test_probabilities_of_draws_without_replacement() -> None:
     probabilities = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
-    law = without_replacement_probabilities(probabilities, 2)
-    assert law[0, 1] == pytest.approx(0.5 * 0.3 / 0.5)
-    assert sum(law.values()) == pytest.approx(1)
+    distribution = without_replacement_probabilities(probabilities, 2)
+    assert distribution[0, 1] == pytest.approx(0.5 * 0.3 / 0.5)
+    assert sum(distribution.values()) == pytest.approx(1)
     assert float(inclusion_probabilities(probabilities, 2).sum()) == pytest.approx(2)
     torch.testing.assert_close(inclusion_probabilities(probabilities, 3), torch.ones(3, dtype=torch.float64))
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"must be at most 200,000; got 3\^20"):
         enumerate_continuations(MODEL, PROMPT, length=20)
     with pytest.raises(ValueError, match="length must be at least 1; got length=0"):

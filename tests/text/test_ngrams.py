@@ -1,4 +1,4 @@
-"""N-gram models against counting by hand."""
+"""N-gram models against explicit counts."""
 
 from collections import Counter
 from itertools import pairwise
@@ -12,55 +12,57 @@ from parnassus.text.ngrams import NGramState
 TOKENS = torch.randint(4, (60,), generator=torch.Generator().manual_seed(0))
 
 
-def test_adding_k_to_every_count() -> None:
-    model = NGramModel.fit(TOKENS, 2, vocabulary=5, smoothing=0.5 * 5)  # k = ½; token 4 was never seen
+def test_add_k_smoothing() -> None:
+    model = NGramModel.fit(TOKENS, 2, vocabulary=5, smoothing=0.5 * 5)  # k = ½; token 4 does not occur
     counts = Counter(pairwise(TOKENS.tolist()))
     for context in range(5):
         total = sum(counts[context, token] for token in range(5))
-        wanted = torch.tensor([(counts[context, token] + 0.5) / (total + 2.5) for token in range(5)])
-        torch.testing.assert_close(model.distribution(torch.tensor([[context]]))[0], wanted.double())
+        expected = torch.tensor([(counts[context, token] + 0.5) / (total + 2.5) for token in range(5)])
+        torch.testing.assert_close(model.distribution(torch.tensor([[context]]))[0], expected.double())
 
 
-def test_trigrams_smoothed_by_single_tokens() -> None:
+def test_trigrams_smoothed_by_unigrams() -> None:
     """P(x″ | x, x′) = (n(x, x′, x″) + ε P(x″)) / (n(x, x′) + ε)  (Zhao sec. 9)."""
     single = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=2.0)
     model = NGramModel.fit(TOKENS, 3, vocabulary=5, smoothing=3.0, lower=single)
     tokens = TOKENS.tolist()
     prior = [(tokens.count(token) + 2.0 / 5) / (60 + 2.0) for token in range(5)]
-    runs = Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
+    trigrams = Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
     for first, second in [(0, 1), (3, 3), (4, 0)]:
-        total = sum(runs[first, second, token] for token in range(5))
-        wanted = [(runs[first, second, token] + 3.0 * prior[token]) / (total + 3.0) for token in range(5)]
-        found = model.distribution(torch.tensor([[first, second]]))[0]
-        torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float64))
+        total = sum(trigrams[first, second, token] for token in range(5))
+        expected = [(trigrams[first, second, token] + 3.0 * prior[token]) / (total + 3.0) for token in range(5)]
+        probabilities = model.distribution(torch.tensor([[first, second]]))[0]
+        torch.testing.assert_close(probabilities, torch.tensor(expected, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_reading_token_by_token_gives_the_likelihood(order: int) -> None:
+def test_reading_token_by_token_equals_the_log_likelihood(order: int) -> None:
     model = NGramModel.fit_interpolated(TOKENS, order, vocabulary=5, smoothing=0.7)
     assert isinstance(model, AutoregressiveModel)
     text = torch.randint(5, (3, 9), generator=torch.Generator().manual_seed(1))
-    each = model.token_log_probs(text)
+    token_log_probs = model.token_log_probs(text)
     state: NGramState | None = None
-    for place in range(8):
-        logits, state = model.read(text[:, place : place + 1], state)
+    for position in range(8):
+        logits, state = model.read(text[:, position : position + 1], state)
         torch.testing.assert_close(logits.exp().sum(1), torch.ones(3, dtype=torch.float64))
-        torch.testing.assert_close(logits.gather(1, text[:, place + 1, None])[:, 0], each[:, place + 1])
-    at_once, _ = model.read(text[:, :8])
-    torch.testing.assert_close(at_once, logits)
-    torch.testing.assert_close(model.log_prob(text), each.sum(1))
+        torch.testing.assert_close(
+            logits.gather(1, text[:, position + 1, None])[:, 0], token_log_probs[:, position + 1]
+        )
+    full_logits, _ = model.read(text[:, :8])
+    torch.testing.assert_close(full_logits, logits)
+    torch.testing.assert_close(model.log_prob(text), token_log_probs.sum(1))
 
 
-def test_rows_of_the_memory_can_be_taken_again() -> None:
+def test_selected_rows_of_a_state_continue_independently() -> None:
     model = NGramModel.fit_interpolated(TOKENS, 3, vocabulary=4)
     _, state = model.read(torch.tensor([[0, 1], [2, 3]]))
-    twice = state.rows(torch.tensor([1, 1, 0]))
-    logits, _ = model.read(torch.tensor([[0], [1], [0]]), twice)
-    wanted, _ = model.read(torch.tensor([[2, 3, 0], [2, 3, 1], [0, 1, 0]]))
-    torch.testing.assert_close(logits, wanted)
+    rows = state.rows(torch.tensor([1, 1, 0]))
+    logits, _ = model.read(torch.tensor([[0], [1], [0]]), rows)
+    expected, _ = model.read(torch.tensor([[2, 3, 0], [2, 3, 1], [0, 1, 0]]))
+    torch.testing.assert_close(logits, expected)
 
 
-def test_without_smoothing_an_unseen_context_is_left_to_the_lower_model() -> None:
+def test_without_smoothing_an_unseen_context_uses_the_lower_model() -> None:
     tokens = torch.tensor([0, 1, 0, 1, 2])
     model = NGramModel.fit_interpolated(tokens, 2, vocabulary=3, smoothing=0.0)
     torch.testing.assert_close(
@@ -68,14 +70,14 @@ def test_without_smoothing_an_unseen_context_is_left_to_the_lower_model() -> Non
     )
 
 
-def test_perplexity_of_the_uniform_law_is_its_size_and_one_impossible_token_makes_it_infinite() -> None:
+def test_perplexity_of_uniform_and_of_impossible_tokens() -> None:
     uniform = NGramModel.fit(TOKENS, 1, vocabulary=28, smoothing=1e15)
     torch.testing.assert_close(uniform.perplexity(TOKENS), torch.tensor(28.0, dtype=torch.float64))
-    hard = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=0.0)
-    assert float(hard.perplexity(torch.tensor([0, 4]))) == float("inf")
+    unsmoothed = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=0.0)
+    assert float(unsmoothed.perplexity(torch.tensor([0, 4]))) == float("inf")
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="order must lie between 1 and the number of tokens, 60; got order=61"):
         NGramModel.fit(TOKENS, 61, vocabulary=4)
     with pytest.raises(ValueError, match="order must be at least 1; got order=0"):

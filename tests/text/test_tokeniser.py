@@ -1,4 +1,4 @@
-"""Tokenisers through one door: kept as JSON, and read token by token."""
+"""All tokenisers: saving as JSON and streaming decoding."""
 
 import json
 from pathlib import Path
@@ -30,35 +30,35 @@ def tokeniser(request: pytest.FixtureRequest) -> Tokeniser:
     return request.param
 
 
-def test_a_file_brings_it_back(tokeniser: Tokeniser, tmp_path: Path) -> None:
+def test_a_saved_tokeniser_is_loaded(tokeniser: Tokeniser, tmp_path: Path) -> None:
     save_tokeniser(tokeniser, tmp_path / "tokeniser.json")
     assert load_tokeniser(tmp_path / "tokeniser.json") == tokeniser
 
 
-def test_token_by_token_is_the_text_of_all(tokeniser: Tokeniser) -> None:
+def test_streamed_pieces_equal_the_decoded_text(tokeniser: Tokeniser) -> None:
     tokens = tokeniser.encode(TEXT).tolist()
-    tokens.insert(3, 0)  # a special token in between spells nothing
-    whole = tokeniser.decode(tokeniser.encode(TEXT))
+    tokens.insert(3, 0)  # a special token has no text
+    text = tokeniser.decode(tokeniser.encode(TEXT))
     pieces = list(stream_text(tokeniser, iter(tokens)))
-    assert "".join(pieces) == whole
+    assert "".join(pieces) == text
     assert len(pieces) > 5
     assert not any("�" in piece for piece in pieces)
 
 
-def test_what_comes_after_a_token_is_parted_from_it(tokeniser: Tokeniser) -> None:
+def test_text_after_a_previous_token_is_separated_from_it(tokeniser: Tokeniser) -> None:
     first, *rest = tokeniser.encode(TEXT).tolist()
-    before, whole = tokeniser.decode(torch.tensor([first])), tokeniser.decode(tokeniser.encode(TEXT))
-    assert before + "".join(stream_text(tokeniser, rest, first)) == whole
+    first_text, text = tokeniser.decode(torch.tensor([first])), tokeniser.decode(tokeniser.encode(TEXT))
+    assert first_text + "".join(stream_text(tokeniser, rest, first)) == text
 
 
-def test_half_a_character_comes_out_at_the_end() -> None:
+def test_an_incomplete_character_is_decoded_at_the_end() -> None:
     tokeniser = BytePairTokeniser(())
     tokens = tokeniser.encode("a€").tolist()[:-1]
     assert list(stream_text(tokeniser, tokens)) == ["a", "�"]
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         ("{", "is not JSON"),
         ("[]", "must contain a JSON object; got a list"),
@@ -70,8 +70,8 @@ def test_half_a_character_comes_out_at_the_end() -> None:
         (json.dumps({"kind": "byte pairs", "merges": [7], "special": []}), "pairs of hexadecimal strings"),
     ],
 )
-def test_a_file_that_is_none_gets_a_sentence(content: str, sentence: str, tmp_path: Path) -> None:
+def test_invalid_files_raise(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "tokeniser.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         load_tokeniser(path)

@@ -1,9 +1,9 @@
-"""Nothing that is shown is invisible."""
+"""Visible symbols for white space."""
 
 from parnassus.text.visible_whitespace import show_whitespace
 
 
-def test_blanks_new_lines_and_nothing_can_be_seen() -> None:
+def test_spaces_newlines_and_empty_texts_are_visible() -> None:
     assert show_whitespace("a b\n") == "a␣b⏎"
     assert show_whitespace("") == "·"
     assert show_whitespace("word") == "word"

@@ -1,4 +1,4 @@
-"""Ids and names: special tokens first, none twice, and nothing outside."""
+"""The vocabulary: ids, special tokens and validation."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from parnassus.text.vocabulary import Vocabulary, describe_characters, special_id, validate_ids
 
 
-def test_special_tokens_come_first_and_spell_nothing() -> None:
+def test_special_tokens_come_first_and_have_no_text() -> None:
     vocabulary = Vocabulary(("<pad>", "<end>"), ("a", "b"))
     assert len(vocabulary) == 4
     assert vocabulary.ids == {"a": 2, "b": 3}
@@ -14,12 +14,12 @@ def test_special_tokens_come_first_and_spell_nothing() -> None:
     assert special_id(vocabulary.special, "<end>") == 1
 
 
-def test_unseen_characters_are_named_once_each_and_the_rest_counted() -> None:
+def test_unknown_characters_are_listed_once_and_the_rest_counted() -> None:
     assert describe_characters("éé→") == "'é' (U+00E9), '→' (U+2192)"
     assert describe_characters("αβγδεζη").endswith("'ε' (U+03B5) and 2 more")
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="special tokens must be distinct; got <end>, <end>"):
         Vocabulary(("<end>", "<end>"), ())
     with pytest.raises(ValueError, match="tokens must be distinct; got 'a' twice"):

@@ -1,4 +1,4 @@
-"""Words: numbered from frequent to rare, the others unknown."""
+"""The word tokeniser: ids by frequency, and unknown words."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from parnassus.text import WordTokeniser
 from parnassus.text.word_tokeniser import join_words, split_words
 
 
-def test_words_are_numbered_from_frequent_to_rare_and_ties_by_the_alphabet() -> None:
+def test_ids_are_sorted_by_frequency_and_ties_alphabetically() -> None:
     tokeniser = WordTokeniser.fit("b a b. c a d", special=("<pad>",))
     assert tokeniser.special == ("<pad>", "<unknown>")
     assert tokeniser.words == ("a", "b", ".", "c", "d")
@@ -15,23 +15,23 @@ def test_words_are_numbered_from_frequent_to_rare_and_ties_by_the_alphabet() -> 
     assert tokeniser.decode(torch.tensor([0, 6, 1, 2])) == "d <unknown> a"
 
 
-def test_most_and_least_cut_the_rare_ones() -> None:
+def test_max_words_and_min_count_remove_rare_words() -> None:
     text = "a a a b b c"
     assert WordTokeniser.fit(text, max_words=1).words == ("a",)
     assert WordTokeniser.fit(text, min_count=2).words == ("a", "b")
 
 
 @pytest.mark.parametrize("text", ["No, it's (almost) free.", "one two", "end!", "x_1 = y"])
-def test_plain_sentences_come_back_as_they_were(text: str) -> None:
+def test_joining_inverts_splitting_for_simple_sentences(text: str) -> None:
     assert join_words(split_words(text)) == text
 
 
-def test_a_word_that_reads_like_the_unknown_one_is_only_text() -> None:
+def test_text_equal_to_the_unknown_token_is_encoded_as_words() -> None:
     tokeniser = WordTokeniser.fit("<unknown> words")
     assert 0 not in tokeniser.encode("<unknown>").tolist()
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="must contain <unknown>; got none"):
         WordTokeniser(("a",), ())
     with pytest.raises(ValueError, match="min_count and max_words must be at least 1; got min_count=0"):

@@ -1,4 +1,4 @@
-"""Freezing takes parameters out of training and lets gradients through."""
+"""Freezing excludes parameters from training but propagates gradients."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ from parnassus.layers.dense import count_parameters
 from parnassus.transfer import TransferClassifier, freeze, unfreeze
 
 
-def test_a_frozen_body_gets_no_gradient_and_passes_one_on() -> None:
+def test_a_frozen_body_gets_no_gradient_but_propagates_it() -> None:
     torch.manual_seed(0)
     body, head = freeze(nn.Linear(3, 4)), nn.Linear(4, 2)
     x = torch.randn(5, 3, requires_grad=True)
@@ -18,7 +18,7 @@ def test_a_frozen_body_gets_no_gradient_and_passes_one_on() -> None:
     assert float(x.grad.abs().max()) > 0
 
 
-def test_what_is_thawed_is_trained_again() -> None:
+def test_unfrozen_layers_are_trainable_again() -> None:
     body = freeze(nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)))
     assert count_parameters(body) == 0
     unfreeze(body[1])

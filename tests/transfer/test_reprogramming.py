@@ -1,23 +1,23 @@
-"""Reprogramming: which logits count, what is trained, pictures within pictures."""
+"""Reprogramming: mapped logits, trained parameters and learned frames."""
 
 import pytest
 import torch
 from torch import nn
 
 from parnassus.layers.dense import count_parameters
-from parnassus.transfer import Reprogrammed, learned_frame
+from parnassus.transfer import ReprogrammedModel, learned_frame
 
 
-def test_old_classes_stand_for_new_ones() -> None:
+def test_logits_are_those_of_the_mapped_classes() -> None:
     torch.manual_seed(0)
     model = nn.Linear(3, 5)
-    reprogrammed = Reprogrammed(model, nn.Identity(), torch.tensor([4, 0]))
+    reprogrammed = ReprogrammedModel(model, nn.Identity(), torch.tensor([4, 0]))
     x = torch.randn(6, 3)
     torch.testing.assert_close(reprogrammed(x), model(x)[:, [4, 0]])
     assert count_parameters(reprogrammed) == 0
 
 
-def test_a_picture_lies_in_the_middle_of_its_frame() -> None:
+def test_an_image_is_centred_in_its_frame() -> None:
     frame = learned_frame((2, 6, 7), 2, 3)
     nn.init.ones_(frame.frame)
     x = torch.full((4, 2, 2, 3), -5.0)
@@ -27,11 +27,11 @@ def test_a_picture_lies_in_the_middle_of_its_frame() -> None:
     assert float((framed == -5).double().sum()) == x.numel()
     framed.sum().backward()
     assert frame.frame.grad is not None
-    assert float(frame.frame.grad[:, 2:4, 2:5].abs().max()) == 0  # under the picture there is nothing to learn
+    assert float(frame.frame.grad[:, 2:4, 2:5].abs().max()) == 0  # pixels under the image are not trained
 
 
-def test_what_cannot_be_reprogrammed_is_told() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="label_map must contain distinct classes"):
-        Reprogrammed(nn.Linear(3, 5), nn.Identity(), torch.tensor([1, 1]))
+        ReprogrammedModel(nn.Linear(3, 5), nn.Identity(), torch.tensor([1, 1]))
     with pytest.raises(ValueError, match="smaller than its frame"):
         learned_frame((1, 4, 4), 4, 2)

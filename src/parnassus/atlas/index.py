@@ -55,7 +55,7 @@ class Atlas:
 
     @cached_property
     def experiments(self) -> dict[str, Entry]:
-        plain = store.load("experiments", reading.experiment_files, _plain_experiments)
+        plain = store.load("experiments", reading.experiment_files, _plain_experiments, _sources)
         return {each["name"]: reading.entry_from_plain(each) for each in plain}
 
     @cached_property
@@ -142,6 +142,10 @@ def _plain_marks(path: Path) -> list[store.Plain]:
 
 def _plain_experiments(path: Path) -> list[store.Plain]:
     return [reading.entry_as_plain(reading.read_experiment(path))]
+
+
+def _sources(experiment: store.Plain) -> list[Path]:
+    return [reading.module_file(module) for module in experiment["sources"]]
 
 
 def _plain_probes(path: Path) -> list[store.Plain]:

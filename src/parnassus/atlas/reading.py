@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -60,8 +60,11 @@ class Entry:
     covers: tuple[str, ...]
     expected: Mapping[str, Band]
     presets: Mapping[str, Mapping[str, Any]]  # what each profile changes
-    settings: tuple[Setting, ...]
+    settings: tuple[Setting, ...]  # those of base classes first, as in the dataclass
     verbs: tuple[str, ...] = ()  # what can be done with a trained run: sample, predict, evaluate
+    sources: tuple[str, ...] = ()  # the modules that settings are inherited from
+    tuned: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Defaults that depend on another setting: {"env": {"Acrobot-v1": {"n_envs": 16}}}."""
 
     @property
     def room(self) -> str:
@@ -76,6 +79,13 @@ class Entry:
     def defaults(self) -> dict[str, object]:
         """The settings of the laptop profile."""
         return {setting.name: setting.default_value for setting in self.settings}
+
+    def preset(self, profile: str, values: Mapping[str, object]) -> dict[str, Any]:
+        """What differs from the defaults in a profile, and what is tuned for the given `values` of other settings."""
+        profile_values = self.presets.get(profile, {})
+        chosen = {**self.defaults, **profile_values, **values}
+        tuned = [table.get(str(chosen[name]), {}) for name, table in self.tuned.items()]
+        return {name: value for each in (*tuned, profile_values) for name, value in each.items()}
 
 
 @dataclass(frozen=True)
@@ -142,8 +152,8 @@ def read_experiment(path: Path) -> Entry:
     with _parse_file(path) as (tree, source):
         values = _assignments(tree)
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        imports = [alias for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-        declared = {*classes, *(alias.asname or alias.name for alias in imports)}
+        imports = _imports(tree)
+        bases = classes["Experiment"].bases if "Experiment" in classes else []
         title, _, text = (ast.get_docstring(tree) or "").partition("\n")
         return Entry(
             name=path.stem,
@@ -153,8 +163,10 @@ def read_experiment(path: Path) -> Entry:
             covers=tuple(ast.literal_eval(values["covers"])) if "covers" in values else (),
             expected=_bands(values.get("expected")),
             presets=ast.literal_eval(values["profiles"]) if "profiles" in values else {},
-            settings=_fields(classes.get("Experiment"), source),
-            verbs=tuple(verb for name, verb in RUN_VERBS.items() if name in declared),
+            settings=_class_fields(tree, source, "Experiment"),
+            verbs=tuple(verb for name, verb in RUN_VERBS.items() if name in {*classes, *imports}),
+            sources=tuple(imports[base.id][0] for base in bases if isinstance(base, ast.Name) and base.id in imports),
+            tuned=_read_tuned(values.get("tuned"), imports),
         )
 
 
@@ -169,8 +181,7 @@ def read_commands(path: Path) -> list[Command]:
 def read_settings(path: Path, name: str) -> tuple[Setting, ...]:
     """The fields of the dataclass `name` in a file, with their trailing comments as help."""
     with _parse_file(path) as (tree, source):
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        return _fields(classes.get(name), source)
+        return _class_fields(tree, source, name)
 
 
 @contextmanager
@@ -208,19 +219,62 @@ def _assignments(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-def _fields(node: ast.ClassDef | None, source: str) -> tuple[Setting, ...]:
+def _class_fields(tree: ast.Module, source: str, name: str) -> tuple[Setting, ...]:
+    """The fields of the dataclass `name` in the order of the dataclass: those of its base classes come first."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    imports = _imports(tree)
+    found: dict[str, Setting] = {}
+    for base in reversed(classes[name].bases) if name in classes else ():
+        if isinstance(base, ast.Name) and base.id in classes:
+            inherited = _class_fields(tree, source, base.id)
+        elif isinstance(base, ast.Name) and base.id in imports:
+            module, original = imports[base.id]
+            inherited = read_settings(module_file(module), original)
+        else:
+            continue
+        found |= {each.name: each for each in inherited}
+    return tuple((found | {each.name: each for each in _own_fields(classes.get(name), source)}).values())
+
+
+def _own_fields(node: ast.ClassDef | None, source: str) -> Iterator[Setting]:
     """The annotated fields of a class but its class variables; the comment behind a field is its help."""
     lines = source.splitlines()
-    found = []
-    for field in node.body if node is not None else []:
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            if ast.unparse(field.annotation).startswith("ClassVar"):
+    for item in node.body if node is not None else []:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            if ast.unparse(item.annotation).startswith("ClassVar"):
                 continue
-            rest = lines[(field.end_lineno or field.lineno) - 1].encode()[field.end_col_offset or 0 :].decode()
+            rest = lines[(item.end_lineno or item.lineno) - 1].encode()[item.end_col_offset or 0 :].decode()
             _, _, comment = rest.partition("#")
-            default = "" if field.value is None else ast.unparse(field.value)
-            found.append(Setting(field.target.id, ast.unparse(field.annotation), default, comment.strip()))
-    return tuple(found)
+            default = "" if item.value is None else ast.unparse(item.value)
+            yield Setting(item.target.id, ast.unparse(item.annotation), default, comment.strip())
+
+
+def _imports(tree: ast.Module) -> dict[str, tuple[str, str]]:
+    """What a file imports from this package: its name there, as the module and the name in it."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("parnassus.")
+        for alias in node.names
+    }
+
+
+def _read_tuned(node: ast.expr | None, imports: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """`tuned = {"env": TUNED}` with the tables that it names, read from the files they are imported from."""
+    found: dict[str, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+        if key is None or not isinstance(value, ast.Name):
+            raise ValueError("`tuned` maps names of settings to imported tables")
+        module, original = imports[value.id]
+        with _parse_file(module_file(module)) as (tree, _):
+            found[ast.literal_eval(key)] = ast.literal_eval(_assignments(tree)[original])
+    return found
+
+
+def module_file(module: str) -> Path:
+    """The file of a module of this package."""
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _bands(node: ast.expr | None) -> dict[str, Band]:
@@ -264,6 +318,7 @@ def entry_from_plain(plain: Mapping[str, Any]) -> Entry:
             "covers": tuple(plain["covers"]),
             "verbs": tuple(plain["verbs"]),
             "presets": {profile: _tuples(values) for profile, values in plain["presets"].items()},
+            "sources": tuple(plain["sources"]),
             "settings": tuple(Setting(*each) for each in plain["settings"]),
             "expected": {
                 name: Band(-inf if low is None else low, inf if high is None else high, about)

@@ -1,61 +1,16 @@
-"""Settings of an experiment: types that carry limits and choices, and the one reader of such annotations.
-
-    steps: Positive[int] = 4_000  # gradient steps
-    dropout: UnitInterval = 0.1  # fraction of activations set to zero
-    data: Annotated[str, BuiltIn("digits", "mnist")] = "digits"  # images by class, or a folder of your own
-
-The command line checks values against these limits and the lab builds its forms from them.
-"""
+"""The one reader of settings: annotations as kinds, limits and choices, without importing the file that has them."""
 
 import ast
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import inf, isfinite
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Literal
+
+from parnassus.setting_types import AtLeast, Between, BuiltIn, GreaterThan
 
 PACKAGE = Path(__file__).parent.parent
-Number = TypeVar("Number", int, float)
 Kind = Literal["int", "float", "bool", "choice", "name", "text", "other"]
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """value ≥ low."""
-
-    low: float
-
-
-@dataclass(frozen=True)
-class GreaterThan:
-    """value > low."""
-
-    low: float
-
-
-@dataclass(frozen=True)
-class Between:
-    """low ≤ value ≤ high."""
-
-    low: float
-    high: float
-
-
-class BuiltIn:
-    """Names that are offered; other values, such as the path of a file, are accepted too."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-
-
-class FreeText:
-    """Text that a person writes: a sentence or a map, never the name of a file."""
-
-
-Positive: TypeAlias = Annotated[Number, GreaterThan(0)]
-NonNegative: TypeAlias = Annotated[Number, AtLeast(0)]
-UnitInterval: TypeAlias = Annotated[float, Between(0, 1)]
-Text: TypeAlias = Annotated[str, FreeText()]
 
 
 @dataclass(frozen=True)
@@ -101,7 +56,7 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        return f"--{self.name.replace('_', '-')}"
+        return flag_of(self.name)
 
     @cached_property
     def type(self) -> SettingType:
@@ -117,6 +72,11 @@ class Setting:
             if isinstance(each, int | float) and (broken := self.type.limits.violation(each)):
                 return broken
         return None
+
+
+def flag_of(name: str) -> str:
+    """The flag of the command line that sets `name`."""
+    return f"--{name.replace('_', '-')}"
 
 
 TYPES = {
@@ -161,8 +121,8 @@ def _parse(node: ast.expr) -> SettingType:
 
 @cache
 def _data_types() -> dict[str, ast.expr]:
-    """The types that `data/setting_types.py` defines, by name; read without importing, as `data` imports this file."""
-    tree = ast.parse((PACKAGE / "data" / "setting_types.py").read_text(encoding="utf-8"))
+    """The types that `setting_types.py` defines for names of data, by name."""
+    tree = ast.parse((PACKAGE / "setting_types.py").read_text(encoding="utf-8"))
     return {
         node.target.id: node.value
         for node in tree.body

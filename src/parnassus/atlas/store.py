@@ -17,16 +17,18 @@ from parnassus.atlas.settings import PACKAGE
 
 Plain: TypeAlias = Any  # what JSON holds: lists, dictionaries, text and numbers
 Parse: TypeAlias = Callable[[Path], list[Plain]]
+Sources: TypeAlias = Callable[[Plain], list[Path]]
+"""The files that an item was read from, beside the one that declares it."""
 SHIPPED = Path(__file__).with_name("index")
 """Where a wheel carries the index; a checkout has no such folder."""
 
 
-def load(kind: str, files: Callable[[], Iterable[Path]], parse: Parse) -> list[Plain]:
+def load(kind: str, files: Callable[[], Iterable[Path]], parse: Parse, sources: Sources = lambda _: []) -> list[Plain]:
     """What the `files` declare of one `kind`, in their order: from the wheel, from the cache, or by reading them."""
     shipped = _read(SHIPPED / f"{kind}.json")
     if isinstance(shipped, list):
         return shipped
-    return _refresh(cache_folder() / f"{kind}.json", list(files()), parse)
+    return _refresh(cache_folder() / f"{kind}.json", list(files()), parse, sources)
 
 
 def cache_folder(package: Path = PACKAGE) -> Path:
@@ -48,14 +50,18 @@ def write_index(folder: Path, kinds: Iterable[tuple[str, Callable[[], Iterable[P
         (folder / f"{kind}.json").write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
-def _refresh(path: Path, files: list[Path], parse: Parse) -> list[Plain]:
-    stored = _read(path)
+def _refresh(path: Path, files: list[Path], parse: Parse, sources: Sources) -> list[Plain]:
+    cached = _read(path)
     version = _version()
-    known = stored.get("files", {}) if isinstance(stored, dict) and stored.get("version") == version else {}
+    known = cached.get("files", {}) if isinstance(cached, dict) and cached.get("version") == version else {}
     current: dict[str, Plain] = {}
     for file in files:
-        stamp, entry = _stamp(file), known.get(str(file))
-        current[str(file)] = entry if entry is not None and entry[0] == stamp else [stamp, parse(file)]
+        stored, items = known.get(str(file), ([], []))
+        stamps = _stamps(file, items, sources)
+        if stamps != stored:
+            items = parse(file)
+            stamps = _stamps(file, items, sources)
+        current[str(file)] = [stamps, items]
     if current != known:
         _write(path, {"version": version, "files": current})
     return [item for _, items in current.values() for item in items]
@@ -67,7 +73,13 @@ def _version() -> list[Plain]:
     return [_stamp(here / name) for name in ("store.py", "reading.py", "rooms.py", "settings.py", "catalogue.py")]
 
 
+def _stamps(file: Path, items: list[Plain], sources: Sources) -> list[list[int]]:
+    return [_stamp(path) for path in (file, *(path for item in items for path in sources(item)))]
+
+
 def _stamp(path: Path) -> list[int]:
+    if not path.exists():
+        return []
     status = path.stat()
     return [status.st_mtime_ns, status.st_size]
 

@@ -100,7 +100,7 @@ from parnassus.attention.models.encoder import Encoder, encoder, masked_mean
 from parnassus.attention.models.gpt import LanguageModel, gpt, rotary_gpt
 from parnassus.attention.models.music_transformer import music_transformer
 from parnassus.attention.models.sentence_classifier import SentenceClassifier
-from parnassus.attention.models.seq2seq import ConditionedReader, DecoderState, Transformer, seq2seq
+from parnassus.attention.models.seq2seq import ConditionedDecoder, DecoderState, Transformer, seq2seq
 from parnassus.attention.models.text_generator import TextGenerator
 from parnassus.attention.models.translator import Translator
 from parnassus.attention.models.vit import (
@@ -139,7 +139,7 @@ __all__ = [
     "BilinearScore",
     "Block",
     "Cache",
-    "ConditionedReader",
+    "ConditionedDecoder",
     "CountedResult",
     "DecoderBlock",
     "DecoderState",

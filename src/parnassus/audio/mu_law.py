@@ -1,6 +1,6 @@
 """µ-law companding and 8-bit quantisation of waves (ITU-T G.711; book sec. 10.1.2).
 
-The standard approximates the curve by eight line segments on each side; here it is the smooth curve itself.
+The standard approximates the curve by eight line segments on each side; this module uses the smooth curve.
 """
 
 from math import expm1, log

@@ -48,17 +48,18 @@ def draw_box(ax: "Axes", x: float, y: float, *, colour: str) -> None:
 def draw_arrow(ax: "Axes", points: Sequence[tuple[float, float]], label: str) -> None:
     """A smooth curve through the points, with an arrowhead at its end."""
     for (left, low), (right, high) in pairwise(points):
-        bend = np.linspace(0, 1, 30)
-        ax.plot(left + (right - left) * bend, low + (high - low) * bend**2 * (3 - 2 * bend), color=INK, lw=1, zorder=1)
+        t = np.linspace(0, 1, 30)
+        ax.plot(left + (right - left) * t, low + (high - low) * t**2 * (3 - 2 * t), color=INK, lw=1, zorder=1)
     (left, low), (right, high) = points[-2:]
     ax.annotate(
         "", (right, high), (right - 0.04, high), arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1}, zorder=1
     )
     rises, level = high > low, abs(high - low) < 0.05
-    side, shift = ("center", 0.05) if level else ("left", -0.03 if rises else 0.03)  # on the side without other edges
-    upright = "top" if rises and not level else "bottom"
+    # the label stands on the side without other edges
+    horizontal, shift = ("center", 0.05) if level else ("left", -0.03 if rises else 0.03)
+    vertical = "top" if rises and not level else "bottom"
     middle = (left + right) / 2, (low + high) / 2 + shift
-    ax.text(*middle, label, ha=side, va=upright, fontsize=9, color=PALETTE[2])
+    ax.text(*middle, label, ha=horizontal, va=vertical, fontsize=9, color=PALETTE[2])
 
 
 def shape_label(node: Variable) -> str:

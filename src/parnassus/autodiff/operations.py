@@ -100,10 +100,10 @@ def matmul(a: Term, b: Value) -> Term:
         return _product(a, b)
     left = reshape(a, (1, *rows)) if len(rows) == 1 else a
     right = reshape(b, (*columns, 1)) if len(columns) == 1 else b
-    whole = _product(left, right)
-    kept = shape_of(whole)
-    kept = kept[:-2] + (kept[-2:-1] if len(rows) > 1 else ()) + (kept[-1:] if len(columns) > 1 else ())
-    return reshape(whole, kept)
+    product = _product(left, right)
+    shape = shape_of(product)
+    shape = shape[:-2] + (shape[-2:-1] if len(rows) > 1 else ()) + (shape[-1:] if len(columns) > 1 else ())
+    return reshape(product, shape)
 
 
 def reshape(x: Term, shape: Shape) -> Term:
@@ -121,9 +121,9 @@ def take(x: Term, index: Index) -> Term:
     shape = shape_of(x)
 
     def put(g: Array) -> Array:
-        whole = np.zeros(shape, g.dtype)
-        np.add.at(whole, cast("int", index), g)
-        return whole
+        result = np.zeros(shape, g.dtype)
+        np.add.at(result, cast("int", index), g)
+        return result
 
     gather = multilinear("take", lambda value: value[index], lambda g, _y, _x: scatter(g))
     scatter = multilinear("put", put, lambda g, _y, _x: gather(g))

@@ -112,7 +112,7 @@ def _seed(output: Variable, seed: Array | None) -> Array:
         raise ValueError(
             f"a non-scalar output needs a seed of its shape, for Jᵀ seed; got no seed for shape {output.shape}"
         )
-    given = np.ones((), output.value.dtype) if seed is None else seed
-    if given.shape != output.shape:
-        raise ValueError(f"the seed must have the shape of the output; got {given.shape} for {output.shape}")
-    return given
+    vector = np.ones((), output.value.dtype) if seed is None else seed
+    if vector.shape != output.shape:
+        raise ValueError(f"the seed must have the shape of the output; got {vector.shape} for {output.shape}")
+    return vector

@@ -13,6 +13,7 @@ from rich.text import Text
 from parnassus.atlas.catalogue import AtlasRow, part_of
 from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, nearest
 from parnassus.atlas.reading import Entry, Mark
+from parnassus.atlas.settings import flag_of
 
 console = Console(highlight=False)
 
@@ -199,9 +200,13 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
             _print_indented(escape(row.formula), 4)
     table = _table("flag", "default", "what it is")
     for setting in entry.settings:
-        table.add_row(f"--{setting.name.replace('_', '-')}", escape(setting.default.strip("'")), escape(setting.help))
+        table.add_row(setting.flag, escape(setting.default.strip("'")), escape(setting.help))
     console.print("")
     console.print(table)
+    for name, presets in entry.tuned.items():
+        for value, preset in presets.items():
+            changed = ", ".join(f"{flag_of(key)} {number}" for key, number in preset.items())
+            _print_indented(f"[dim]defaults with {flag_of(name)} {value}:[/] {changed}", 4, first=0)
     if entry.expected:
         table = _table("result", "expected", "what it is")
         for name, band in entry.expected.items():

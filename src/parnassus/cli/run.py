@@ -3,6 +3,7 @@
 import importlib
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -46,8 +47,8 @@ def run(arguments: list[str]) -> int:
     atlas = Atlas()
     entry = atlas.experiment(arguments[0])
     module = importlib.import_module(entry.module)
-    experiment, options, launch = parse(entry, module, arguments[1:])
-    preset = with_profile(module, launch.profile)
+    experiment, options, launch = parse(entry, arguments[1:])
+    preset = with_profile(entry, launch.profile)
     recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
     check_options(options, launch)
     check_settings(entry, experiment)
@@ -69,7 +70,7 @@ def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
     module = importlib.import_module(entry.module)
     experiment = experiment_from(module, about)
     profile = cast("Profile", about.get("profile", "laptop"))
-    as_is = experiment == with_profile(module, profile)
+    as_is = experiment == with_profile(entry, profile)
     recipe = recipe_of(atlas, entry, module, experiment, profile, as_is=as_is)
     options = options_from(about)
     return execute_and_print(recipe, replace(options, device=device) if device else options, folder)
@@ -139,14 +140,16 @@ def print_results(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) 
     console.print(f"report: {folder.path / 'report.html'}", soft_wrap=True)
 
 
-def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Experiment, Options, Launch]:
+def parse(entry: Entry, arguments: list[str]) -> tuple[Experiment, Options, Launch]:
     """Settings, options and launch from flags; tyro makes the flags from the three dataclasses."""
-    preset = with_profile(module, _profile_in(arguments))
+    profile = cast("Profile", _flag_value("--profile", arguments) or "laptop")
+    choices = {name: value for name in entry.tuned if (value := _flag_value(f"--{name}", arguments)) is not None}
+    preset = with_profile(entry, profile, choices)
     command = make_dataclass(
         "Command",
         [
             ("experiment", type(preset), field(default=preset)),
-            ("launch", Launch, field(default=Launch(profile=_profile_in(arguments)))),
+            ("launch", Launch, field(default=Launch(profile=profile))),
             ("machine", Options, field(default=Options())),
         ],
     )
@@ -160,12 +163,12 @@ def parse(entry: Entry, module: ModuleType, arguments: list[str]) -> tuple[Exper
     return given.experiment, given.machine, given.launch
 
 
-def with_profile(module: ModuleType, profile: str) -> Experiment:
-    """The experiment with the presets of a profile."""
-    presets: dict[str, dict[str, Any]] = {"laptop": {}, **getattr(module, "profiles", {})}
-    if profile not in presets:
-        raise RunError(f"{module.__name__.split('.')[-1]} has no profile {profile!r}, only {', '.join(presets)}")
-    return cast("Experiment", module.Experiment(**presets[profile]))
+def with_profile(entry: Entry, profile: str, choices: Mapping[str, object] | None = None) -> Experiment:
+    """The experiment with the presets of a profile, and those tuned for the `choices` of other settings."""
+    if profile not in ("laptop", *entry.profiles):
+        raise RunError(f"{entry.name} has no profile {profile!r}, only {', '.join(('laptop', *entry.profiles))}")
+    values = {**entry.preset(profile, choices or {}), **(choices or {})}
+    return cast("Experiment", importlib.import_module(entry.module).Experiment(**values))
 
 
 def recipe_of(
@@ -185,11 +188,11 @@ def recipe_of(
     )
 
 
-def _profile_in(arguments: list[str]) -> Profile:
-    """The profile is needed before the flags are parsed: it sets their defaults."""
+def _flag_value(flag: str, arguments: list[str]) -> str | None:
+    """The value of a flag that is needed before the others are parsed: it sets their defaults."""
     for position, argument in enumerate(arguments):
-        if argument == "--profile" and position + 1 < len(arguments):
-            return cast("Profile", arguments[position + 1])
-        if argument.startswith("--profile="):
-            return cast("Profile", argument.removeprefix("--profile="))
-    return "laptop"
+        if argument == flag and position + 1 < len(arguments):
+            return arguments[position + 1]
+        if argument.startswith(f"{flag}="):
+            return argument.removeprefix(f"{flag}=")
+    return None

@@ -94,9 +94,7 @@ def check_limits(entry: Entry, kind: str, how: object) -> None:
 def run_settings(entry: Entry, kind: str) -> tuple[Setting, ...]:
     """The fields of an experiment's Sample, Predict or Evaluate, inherited ones included."""
     declared = getattr(importlib.import_module(entry.module), kind)
-    bases: tuple[type, ...] = declared.__mro__[-2::-1]  # without `object`, the most general first
-    found = [each for base in bases for each in read_settings(Path(inspect.getfile(base)), base.__name__)]
-    return tuple({each.name: each for each in found}.values())
+    return read_settings(Path(inspect.getfile(declared)), declared.__name__)
 
 
 def _usage(verb: str, follows: str) -> str:

@@ -1,4 +1,4 @@
-"""Data sets: embedded ones, toy generators, verified downloads, and files of the user."""
+"""Data sets: embedded ones, toy generators, verified downloads, and user files."""
 
 from parnassus.data.chorales_and_captions import Chorales, Translations, jsb_chorales, multi30k
 from parnassus.data.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, sample_images, wine
@@ -10,7 +10,7 @@ from parnassus.data.loading import open_data, open_images, open_sounds, open_tex
 from parnassus.data.mnist_mini import mnist_mini
 from parnassus.data.partition import standardise_features
 from parnassus.data.phrases import german_phrases
-from parnassus.data.plane_points import FreshPoints, open_points
+from parnassus.data.plane_points import SampledPoints, open_points
 from parnassus.data.regression_task import RegressionTask
 from parnassus.data.sentence_pairs import open_pairs
 from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
@@ -26,9 +26,9 @@ __all__ = [
     "DataError",
     "DataStatus",
     "Dataset",
-    "FreshPoints",
     "Recordings",
     "RegressionTask",
+    "SampledPoints",
     "SoundDataset",
     "Split",
     "Text",

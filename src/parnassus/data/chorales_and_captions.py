@@ -42,7 +42,7 @@ class Translations:
 
 def jsb_chorales() -> Chorales:
     """J. S. Bach's four-part chorales, 229 training, 76 validation, 77 test pieces (Boulanger-Lewandowski 2012)."""
-    return read_chorales(find_file(JSB_CHORALES.place) or fetch(JSB_CHORALES, verify=_complete))
+    return read_chorales(find_file(JSB_CHORALES.place) or fetch(JSB_CHORALES, verify=_verify_chorales))
 
 
 def read_chorales(path: Path) -> Chorales:
@@ -52,7 +52,7 @@ def read_chorales(path: Path) -> Chorales:
     except ValueError as error:
         raise DataError(f"{path} is not JSON: {error}.") from error
     if not isinstance(content, dict) or not {"train", "valid", "test"} <= content.keys():
-        raise DataError(f"{path} must hold the lists train, valid and test.")
+        raise DataError(f"{path} must contain the lists train, valid and test.")
     return Chorales(*([_piece(piece, path) for piece in content[part]] for part in ("train", "valid", "test")))
 
 
@@ -66,22 +66,22 @@ def multi30k(pair: tuple[str, str] = ("de", "en")) -> Translations:
     return Translations(source, target, *parts)
 
 
-def _complete(path: Path) -> None:
+def _verify_chorales(path: Path) -> None:
     chorales = read_chorales(path)
     counts = len(chorales.train), len(chorales.valid), len(chorales.test)
     if counts != (229, 76, 77):
-        raise DataError(f"it holds {counts} chorales for training, validation and testing, not (229, 76, 77)")
+        raise DataError(f"it has {counts} chorales for training, validation and testing, not (229, 76, 77)")
 
 
 def _piece(chords: object, path: Path) -> Int[Tensor, "time 4"]:
     try:
         piece = torch.tensor(chords, dtype=torch.int64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{path} holds a piece that is not a list of chords of four pitches.") from error
+        raise DataError(f"{path} contains a piece that is not a list of chords of four pitches.") from error
     if piece.ndim != 2 or piece.shape[1] != 4 or not len(piece):
-        raise DataError(f"{path} holds a piece of shape {[*piece.shape]}; chords have four pitches.")
+        raise DataError(f"{path} contains a piece of shape {[*piece.shape]}; chords have four pitches.")
     if int(piece.min()) < -1 or int(piece.max()) > 127:
-        raise DataError(f"{path} holds pitches from {int(piece.min())} to {int(piece.max())}; MIDI has 0 to 127.")
+        raise DataError(f"{path} contains pitches from {int(piece.min())} to {int(piece.max())}; MIDI has 0 to 127.")
     return piece
 
 

@@ -1,6 +1,6 @@
-"""Verified downloads: mirrors in turn, partial files continued, checksums compared, the whole file renamed into place.
+"""Verified downloads: mirrors are tried in order, partial files resumed, checksums verified, files renamed at the end.
 
-pooch keeps the folder and the checksums; what it lacks, continuing a partial file, is the downloader here.
+pooch manages the folder and the checksums; `Transfer` adds to it the resumption of partial downloads.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,24 +35,24 @@ Verify = Callable[[Path], object]
 def fetch(source: Source, *, verify: Verify | None = None) -> Path:
     """The file's path in the data directory; a missing file is downloaded from the first mirror that has it.
 
-    `verify` raises DataError when the structure is wrong: it stands in where there is no checksum.
+    `verify` raises DataError if the structure of the file is wrong; it replaces the checksum where there is none.
     """
     target = data_folder() / source.place
     if target.is_file():
         return target
-    troubles = []
+    failures = []
     for url in source.mirrors:
         try:
             return _fetch_from(url, source, target, verify)
         except DataError as error:
-            troubles.append(f"{urlsplit(url).netloc}: {str(error).rstrip('.')}")
+            failures.append(f"{urlsplit(url).netloc}: {str(error).rstrip('.')}")
         except (OSError, HTTPException) as error:
-            troubles.append(f"{urlsplit(url).netloc}: {_reason(error)}")
-    raise DataError(f"{source.name} could not be downloaded ({'; '.join(troubles)}): place it at {target} manually.")
+            failures.append(f"{urlsplit(url).netloc}: {_reason(error)}")
+    raise DataError(f"{source.name} could not be downloaded ({'; '.join(failures)}): place it at {target} manually.")
 
 
 def _reason(error: Exception) -> str:
-    """The cause of an error, without urllib's wrapping."""
+    """The message of the underlying error, which urllib wraps."""
     inner = getattr(error, "reason", error) if not isinstance(error, HTTPError) else error
     return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
 
@@ -67,21 +67,21 @@ def _fetch_from(url: str, source: Source, target: Path, verify: Verify | None) -
     try:
         cache.fetch(target.name, downloader=transfer)
     except ValueError as error:  # raised by pooch for a wrong checksum; the file is deleted
-        if transfer.resumed:  # the older half may be the damaged one
+        if transfer.resumed:  # the earlier part may be damaged
             return _fetch_from(url, source, target, verify)
         raise DataError(f"checksum of {source.name}: expected {source.checksum}, got {transfer.checksum}") from error
     return target
 
 
 class Transfer:
-    """A pooch downloader: what arrives is kept in NAME.part, and the next attempt asks for the rest only.
+    """A pooch downloader that keeps an incomplete file as NAME.part and resumes it at the next attempt.
 
-    While it runs the part has a name of its own, so processes that start together do not write into one another's file.
+    While a transfer runs, its part has a unique name, so that concurrent processes do not write to the same file.
     """
 
     def __init__(self, target: Path, expected: str | None, *, verify: Verify | None = None) -> None:
         self.part = target.with_name(f"{target.name}.part")
-        self.mine = target.with_name(f"{target.name}.part-{token_hex(4)}")
+        self.temporary = target.with_name(f"{target.name}.part-{token_hex(4)}")
         self.expected = expected
         self.verify = verify
         self.resumed = False
@@ -91,45 +91,50 @@ class Transfer:
         from pooch import file_hash
 
         with suppress(FileNotFoundError):
-            self.part.replace(self.mine)
-        if self.expected is None:  # without a checksum, halves that do not fit would go unnoticed
-            self.mine.unlink(missing_ok=True)
+            self.part.replace(self.temporary)
+        if self.expected is None:  # without a checksum, a mismatch of the two parts would go unnoticed
+            self.temporary.unlink(missing_ok=True)
         try:
             self._receive(url)
             if self.expected is not None:
                 algorithm = self.expected.split(":")[0]
-                self.checksum = f"{algorithm}:{file_hash(str(self.mine), alg=algorithm)}"
+                self.checksum = f"{algorithm}:{file_hash(str(self.temporary), alg=algorithm)}"
             if self.verify is not None:
-                self._check(self.verify)
-            self.mine.replace(output_file)
+                self._verify(self.verify)
+            self.temporary.replace(output_file)
         finally:
-            if self.mine.exists():
-                self.mine.replace(self.part)
+            if self.temporary.exists():
+                self.temporary.replace(self.part)
 
-    def _check(self, verify: Verify) -> None:
+    def _verify(self, verify: Verify) -> None:
         try:
-            verify(self.mine)
+            verify(self.temporary)
         except DataError:
-            self.mine.unlink()
+            self.temporary.unlink()
             raise
 
     def _receive(self, url: str) -> None:
-        have = self.mine.stat().st_size if self.mine.exists() else 0
+        received = self.temporary.stat().st_size if self.temporary.exists() else 0
         try:
-            with _open(url, start=have) as response:
-                self.resumed = have > 0 and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-                self._write(response, have if self.resumed else 0)
+            with _open(url, start=received) as response:
+                self.resumed = received > 0 and response.headers.get("Content-Range", "").startswith(
+                    f"bytes {received}-"
+                )
+                self._write(response, received if self.resumed else 0)
         except HTTPError as error:
             error.close()
-            if error.code != RANGE_NOT_SATISFIABLE or not have:
+            if error.code != RANGE_NOT_SATISFIABLE or not received:
                 raise
-            self.mine.unlink()
+            self.temporary.unlink()
             self._receive(url)
 
-    def _write(self, response: HTTPResponse, have: int) -> None:
+    def _write(self, response: HTTPResponse, received: int) -> None:
         length = response.headers.get("Content-Length")
-        total = None if length is None else have + int(length)
-        with self.mine.open("ab" if have else "wb") as file, _progress(self.part.stem, total, have) as advance:
+        total = None if length is None else received + int(length)
+        with (
+            self.temporary.open("ab" if received else "wb") as file,
+            _progress(self.part.stem, total, received) as advance,
+        ):
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 advance(len(chunk))
@@ -139,7 +144,7 @@ class Transfer:
 
 
 def _open(url: str, *, start: int) -> HTTPResponse:
-    """The response to a GET from byte `start` on. Only http and https are accepted."""
+    """The response to a GET request from byte `start` on; only http and https are accepted."""
     opener = OpenerDirector()
     handlers = (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPRedirectHandler)
     for handler in (*handlers, HTTPDefaultErrorHandler, HTTPErrorProcessor, UnknownHandler):
@@ -154,13 +159,13 @@ def _open(url: str, *, start: int) -> HTTPResponse:
 
 
 @contextmanager
-def _progress(name: str, total: int | None, have: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error in a terminal, nothing otherwise."""
+def _progress(name: str, total: int | None, received: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=total, completed=have)
+        task = progress.add_task(name, total=total, completed=received)
         yield lambda count: progress.advance(task, count)

@@ -1,4 +1,4 @@
-"""Data sets that come with scikit-learn; nothing is downloaded."""
+"""Data sets that are included in scikit-learn; nothing is downloaded."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,7 +52,7 @@ def breast_cancer() -> Dataset:
 def diabetes(*, scaled: bool = True) -> Dataset:
     """442 patients, 10 measurements, and the progression of the disease after a year; 354 train, 88 test rows.
 
-    The measurements are centred and of length 1; not `scaled`, they are in years, kg/m², mmHg, mg/dl.
+    Columns are centred and have norm 1; with `scaled=False` they are in years, kg/m², mmHg and mg/dl.
     """
     from sklearn import datasets
 
@@ -81,16 +81,16 @@ def sample_images() -> dict[str, Float[Tensor, "3 height width"]]:
 
 def _classification(name: str, bunch: Mapping[str, object], about: str, target: str) -> Dataset:
     x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.int64)
-    classes = _words(bunch, "target_names")
-    columns, test = _words(bunch, "feature_names"), round(len(x) / 5)
+    classes = _names(bunch, "target_names")
+    columns, test = _names(bunch, "feature_names"), round(len(x) / 5)
     return hold_out(x, y, name=name, test=test, classes=classes, about=about, columns=columns, target=target)
 
 
 def _regression(name: str, bunch: Mapping[str, object], about: str, target: str) -> Dataset:
     x, y = torch.as_tensor(bunch["data"], dtype=torch.float32), torch.as_tensor(bunch["target"], dtype=torch.float32)
-    columns, test = _words(bunch, "feature_names"), round(len(x) / 5)
+    columns, test = _names(bunch, "feature_names"), round(len(x) / 5)
     return hold_out(x, y.reshape(len(x), -1), name=name, test=test, about=about, columns=columns, target=target)
 
 
-def _words(bunch: Mapping[str, object], key: str) -> tuple[str, ...]:
+def _names(bunch: Mapping[str, object], key: str) -> tuple[str, ...]:
     return tuple(str(word) for word in np.asarray(bunch[key]).tolist())

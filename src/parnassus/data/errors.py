@@ -1,4 +1,4 @@
-"""The error of a file, a name or a download that is not what it should be."""
+"""The error for data that cannot be read or downloaded."""
 
 from parnassus.errors import UserError
 

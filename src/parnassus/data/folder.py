@@ -7,17 +7,17 @@ VARIABLE = "PARNASSUS_DATA"
 
 
 def data_folder() -> Path:
-    """The folder $PARNASSUS_DATA; by default the platform's cache folder for parnassus."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named).expanduser()
+    """The folder $PARNASSUS_DATA; by default the platform's cache folder of parnassus."""
+    folder = os.environ.get(VARIABLE)
+    if folder:
+        return Path(folder).expanduser()
     import pooch
 
     return Path(pooch.os_cache("parnassus"))
 
 
 def find_file(*places: str) -> Path | None:
-    """The first of `places` that is a file in the data directory, plain or with .gz behind its name."""
+    """The first of `places` that is a file in the data directory, with or without the suffix .gz."""
     for place in places:
         for path in (data_folder() / place, data_folder() / f"{place}.gz"):
             if path.is_file():

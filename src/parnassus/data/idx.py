@@ -1,4 +1,4 @@
-"""The idx format of the MNIST family: a magic number, the sizes of the axes, then bytes."""
+"""The idx format of the MNIST family: a magic number, the sizes of the axes, then the data."""
 
 import gzip
 import zlib
@@ -15,16 +15,16 @@ BYTES = 0x08  # the only element type the MNIST family uses
 
 
 def encode_idx(array: UInt8[Tensor, "..."]) -> bytes:
-    """An array of bytes in idx form, which stores its shape."""
+    """An array of bytes in the idx format, with its shape."""
     header = bytes([0, 0, BYTES, array.ndim]) + np.array(array.shape, dtype=">u4").tobytes()
     return header + array.contiguous().numpy().tobytes()
 
 
 def decode_idx(content: bytes, name: str) -> UInt8[Tensor, "..."]:
-    """The array in `content`, all of it; `name` appears in error messages."""
+    """The array that `content` consists of; `name` appears in error messages."""
     array, rest = split_idx(content, name)
     if rest:
-        raise DataError(f"{name} holds {len(rest)} bytes after its array: it is not a plain idx file.")
+        raise DataError(f"{name} has {len(rest)} bytes after its array: it is not a plain idx file.")
     return array
 
 
@@ -34,11 +34,11 @@ def split_idx(content: bytes, name: str) -> tuple[UInt8[Tensor, "..."], bytes]:
         raise DataError(f"{name} is not an idx file of bytes: it starts with {content[:4].hex(' ') or 'nothing'}.")
     start = 4 + 4 * content[3]
     if len(content) < start:
-        raise DataError(f"{name} is cut off inside its header ({len(content)} bytes).")
+        raise DataError(f"{name} is truncated in its header ({len(content)} bytes).")
     shape = [int(size) for size in np.frombuffer(content[4:start], dtype=">u4")]
     size = int(np.prod(shape, dtype=np.int64))
     if len(content) < start + size:
-        raise DataError(f"{name} is cut off: {shape} needs {size} bytes, but has {len(content) - start}.")
+        raise DataError(f"{name} is truncated: {shape} needs {size} bytes, but has {len(content) - start}.")
     array = np.frombuffer(content, dtype=np.uint8, count=size, offset=start).reshape(shape)
     return torch.from_numpy(array.copy()), content[start + size :]
 
@@ -49,7 +49,7 @@ def read_idx(path: Path) -> UInt8[Tensor, "..."]:
 
 
 def read_gzipped(path: Path) -> bytes:
-    """The content of a file, uncompressed where its name ends in .gz."""
+    """The content of a file, decompressed if its name ends in .gz."""
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content

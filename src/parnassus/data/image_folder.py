@@ -1,4 +1,4 @@
-"""Image folders of the user: one folder per class, or one folder of images without classes."""
+"""User image folders: one folder per class, or one folder of images without classes."""
 
 from io import BytesIO
 from pathlib import Path
@@ -22,36 +22,36 @@ def image_folder(
 ) -> Dataset:
     """Images in [0, 1]; one channel if all are grey, three otherwise.
 
-    A folder below `folder` is a class; folders called train and test hold classes of their own and keep that split,
-    otherwise the share `test` of every class is held out. Pictures must have one size, or `size` = (height, width)
-    makes them so.
+    Each subfolder is a class. If there are subfolders named train and test, the classes are in these and the split is
+    kept; otherwise the fraction `test` of every class is held out. Images must have one size, unless they are resized
+    to `size` = (height, width).
     """
     folder = Path(folder)
-    below = {path.name.lower(): path for path in _folders(folder)}
-    train_folder, test_folder = (_first(below, names) for names in (TRAIN_NAMES, TEST_NAMES))
+    subfolders = {path.name.lower(): path for path in _folders(folder)}
+    train_folder, test_folder = (_first(subfolders, names) for names in (TRAIN_NAMES, TEST_NAMES))
     if train_folder is not None and test_folder is not None:
-        return _given_split(folder.name, train_folder, test_folder, size)
+        return _read_given_split(folder.name, train_folder, test_folder, size)
     paths, labels, classes = _list_labelled_files(folder)
-    x = _stack(paths, size)
+    x = _read_stack(paths, size)
     return hold_out(x, labels, name=folder.name, test=round(test * len(x)), classes=classes, seed=seed)
 
 
 def read_image(
     path: Path | BytesIO, *, size: tuple[int, int] | None = None, channels: int | None = None
 ) -> Float[Tensor, "channels height width"]:
-    """An image in [0, 1] with 1 channel (grey) or 3 (RGB); by default as it is stored."""
+    """An image in [0, 1] with 1 channel (grey) or 3 (RGB); by default as stored in the file."""
     from PIL import Image, UnidentifiedImageError
 
     if channels not in (None, 1, 3):
         raise DataError(f"an image file can be read with 1 or 3 channels; got channels={channels}")
     try:
         with Image.open(path) as image:
-            deep = image.mode.startswith("I")  # 16 bits per pixel, which Pillow would clip at 255
+            is_16_bit = image.mode.startswith("I")  # 16 bits per pixel, which Pillow would clip at 255
             is_grey = image.mode in GREY_MODES if channels is None else channels == 1
-            picture = image if deep else image.convert("L" if is_grey else "RGB")
+            converted = image if is_16_bit else image.convert("L" if is_grey else "RGB")
             if size is not None:
-                picture = picture.resize((size[1], size[0]), Image.Resampling.LANCZOS)
-            pixels = np.array(picture, dtype=np.float32) / (65535 if deep else 255)
+                converted = converted.resize((size[1], size[0]), Image.Resampling.LANCZOS)
+            pixels = np.array(converted, dtype=np.float32) / (65535 if is_16_bit else 255)
     except UnidentifiedImageError as error:
         raise DataError(f"{path} is not an image that Pillow can read: remove it from the folder.") from error
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
@@ -60,37 +60,39 @@ def read_image(
     return loaded.expand(channels or len(loaded), -1, -1)
 
 
-def _given_split(name: str, train_folder: Path, test_folder: Path, size: tuple[int, int] | None) -> Dataset:
+def _read_given_split(name: str, train_folder: Path, test_folder: Path, size: tuple[int, int] | None) -> Dataset:
     train_paths, train_labels, classes = _list_labelled_files(train_folder)
     test_paths, test_labels, test_classes = _list_labelled_files(test_folder)
     if classes != test_classes:
-        odd = sorted(set(classes) ^ set(test_classes))
-        raise DataError(f"{train_folder} and {test_folder} must have the same classes; only one has {', '.join(odd)}.")
-    x = _stack(train_paths + test_paths, size)
+        unmatched = sorted(set(classes) ^ set(test_classes))
+        raise DataError(
+            f"{train_folder} and {test_folder} must have the same classes; only one has {', '.join(unmatched)}."
+        )
+    x = _read_stack(train_paths + test_paths, size)
     train, test = x[: len(train_paths)], x[len(train_paths) :]
     return Dataset(name, Split(train, train_labels), Split(test, test_labels), classes)
 
 
 def _list_labelled_files(folder: Path) -> tuple[list[Path], Tensor | None, tuple[str, ...]]:
-    """The files of a folder with the number of the folder each lies in, or without, if they lie in `folder` itself."""
+    """Image files, their labels and the classes; without subfolders, the files of `folder` without labels."""
     classes = _folders(folder)
     if not classes:
         return _files(folder), None, ()
-    found = [(path, label) for label, inner in enumerate(classes) for path in _files(inner)]
+    found = [(path, label) for label, subfolder in enumerate(classes) for path in _files(subfolder)]
     return [path for path, _ in found], torch.tensor([label for _, label in found]), tuple(c.name for c in classes)
 
 
-def _stack(paths: list[Path], size: tuple[int, int] | None) -> Float[Tensor, "count channels height width"]:
-    pictures = [read_image(path, size=size) for path in paths]
-    for path, picture in zip(paths, pictures, strict=True):
-        if picture.shape[1:] != pictures[0].shape[1:]:
-            first, other = ("×".join(map(str, one.shape[1:])) for one in (pictures[0], picture))
+def _read_stack(paths: list[Path], size: tuple[int, int] | None) -> Float[Tensor, "count channels height width"]:
+    images = [read_image(path, size=size) for path in paths]
+    for path, image in zip(paths, images, strict=True):
+        if image.shape[1:] != images[0].shape[1:]:
+            first, other = ("×".join(map(str, each.shape[1:])) for each in (images[0], image))
             raise DataError(
                 f"images must have one size: {paths[0]} has {first} pixels and {path} {other}; "
                 f"size=(height, width) resizes them."
             )
-    channels = max(len(picture) for picture in pictures)
-    return torch.stack([picture.expand(channels, -1, -1) for picture in pictures])
+    channels = max(len(image) for image in images)
+    return torch.stack([image.expand(channels, -1, -1) for image in images])
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -104,5 +106,5 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def _first(below: dict[str, Path], names: tuple[str, ...]) -> Path | None:
-    return next((below[name] for name in names if name in below), None)
+def _first(subfolders: dict[str, Path], names: tuple[str, ...]) -> Path | None:
+    return next((subfolders[name] for name in names if name in subfolders), None)

@@ -1,6 +1,6 @@
 """Image data sets: MNIST, Fashion-MNIST and CIFAR-10 are downloaded once; the membranes of the U-Net paper are not.
 
-Files that a person put into the data directory are taken as they are when their structure is right.
+Files that the user has placed in the data directory are used if their structure is valid.
 """
 
 import io
@@ -17,7 +17,7 @@ from parnassus.data.folder import data_folder, find_file
 from parnassus.data.idx import read_idx
 from parnassus.data.sources import CIFAR10, FASHION_MNIST, MNIST, Source
 from parnassus.data.splits import Dataset, Split
-from parnassus.data.unpack import opened_tar, unpack_tar
+from parnassus.data.unpack import open_tar, unpack_tar
 
 CLOTHES = (
     "T-shirt/top",
@@ -32,7 +32,7 @@ CLOTHES = (
     "ankle boot",
 )
 THINGS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-MNIST_FOLDERS = ("mnist", "MNIST/raw")  # ours, and torchvision's
+MNIST_FOLDERS = ("mnist", "MNIST/raw")  # of this library, and of torchvision
 FASHION_FOLDERS = ("fashion-mnist", "FashionMNIST/raw")
 CIFAR_FOLDERS = ("cifar-10-batches-bin", "cifar10/cifar-10-batches-bin")
 CIFAR_RECORD = 1 + 3 * 32 * 32
@@ -55,10 +55,10 @@ def cifar10() -> Dataset:
     """60,000 colour photographs of 32×32 pixels in 10 classes, 50,000 of them for training."""
     folder = cifar_folder()
     if folder is None:
-        own = find_file(CIFAR10.place)
-        archive = own or fetch(CIFAR10)
+        local = find_file(CIFAR10.place)
+        archive = local or fetch(CIFAR10)
         unpack_tar(archive, data_folder())
-        if own is None:
+        if local is None:
             archive.unlink()
         folder = data_folder() / CIFAR_FOLDERS[0]
     train = _cifar_split([folder / f"data_batch_{number}.bin" for number in range(1, 6)])
@@ -108,12 +108,12 @@ def labelled_images(images: Path, labels: Path) -> Split:
     x, y = read_idx(images), read_idx(labels)
     if x.ndim != 3 or y.ndim != 1:
         raise DataError(
-            f"{images} and {labels} must hold images and labels; their shapes are {[*x.shape]}, {[*y.shape]}."
+            f"{images} and {labels} must contain images and labels; their shapes are {[*x.shape]}, {[*y.shape]}."
         )
     if len(x) != len(y):
-        raise DataError(f"{images} holds {len(x)} images and {labels} {len(y)} labels: they do not match.")
+        raise DataError(f"{images} has {len(x)} images and {labels} {len(y)} labels: they do not match.")
     if len(y) and int(y.max()) > 9:
-        raise DataError(f"{labels} holds the label {int(y.max())}, but the classes are 0 to 9.")
+        raise DataError(f"{labels} contains the label {int(y.max())}, but the classes are 0 to 9.")
     return Split(x[:, None].float().div_(255), y.long())
 
 
@@ -131,16 +131,16 @@ def _cifar_batch(path: Path) -> tuple[Int[Tensor, " rows"], UInt8[Tensor, "rows 
     records = torch.from_numpy(content).view(-1, CIFAR_RECORD)
     labels = records[:, 0].long()
     if int(labels.max()) > 9:
-        raise DataError(f"{path} holds the label {int(labels.max())}: it is not a CIFAR-10 batch.")
+        raise DataError(f"{path} contains the label {int(labels.max())}: it is not a CIFAR-10 batch.")
     return labels, records[:, 1:].reshape(-1, 3, 32, 32)
 
 
 def _png_stacks(path: Path) -> tuple[UInt8[Tensor, "count h w"], UInt8[Tensor, "count h w"]]:
-    """The images of a tar with image/N.png and label/N.png, each stack in the order of N."""
+    """The images image/N.png and label/N.png of a tar archive, in the order of N."""
     from PIL import Image, UnidentifiedImageError
 
     stacks: dict[str, dict[int, Tensor]] = {"image": {}, "label": {}}
-    with opened_tar(path) as tar:
+    with open_tar(path) as tar:
         for member in tar:
             place = Path(member.name)
             file = tar.extractfile(member) if member.isfile() else None
@@ -151,9 +151,9 @@ def _png_stacks(path: Path) -> tuple[UInt8[Tensor, "count h w"], UInt8[Tensor, "
                     raise DataError(f"{member.name} in {path} is not an image.") from error
                 stacks[place.parent.name][int(place.stem)] = torch.from_numpy(np.array(grey))
     images, labels = stacks["image"], stacks["label"]
-    if not images or images.keys() != labels.keys() or len({one.shape for one in (images | labels).values()}) != 1:
+    if not images or images.keys() != labels.keys() or len({each.shape for each in (images | labels).values()}) != 1:
         raise DataError(
-            f"{path} must hold image/N.png and label/N.png for the same N and of one size; "
-            f"it holds {len(images)} images and {len(labels)} labels."
+            f"{path} must contain image/N.png and label/N.png for the same N and of one size; "
+            f"it has {len(images)} images and {len(labels)} labels."
         )
     return torch.stack([images[n] for n in sorted(images)]), torch.stack([labels[n] for n in sorted(labels)])

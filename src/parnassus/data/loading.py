@@ -26,10 +26,10 @@ def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Datas
 
     `size` = (height, width) resizes the images of a folder.
     """
-    loader = _known(spec, DATASETS)
+    loader = _find_loader(spec, DATASETS)
     if loader is not None:
         return loader()
-    path = _existing(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
+    path = _require_path(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
     if path.is_dir():
         return image_folder(path, size=size)
     suffix = path.name.removesuffix(".gz").rpartition(".")[2].lower()
@@ -49,38 +49,38 @@ def open_images(spec: str | Path, size: int | None = None) -> Dataset:
 
 def open_text(spec: str | Path) -> Text:
     """A text by name (`pydoc`, `tiny_shakespeare`, `moby_dick`, `names`), or your own UTF-8 file."""
-    loader = _known(spec, TEXTS)
-    return text_file(_existing(spec, TEXTS, "a text file")) if loader is None else loader()
+    loader = _find_loader(spec, TEXTS)
+    return text_file(_require_path(spec, TEXTS, "a text file")) if loader is None else loader()
 
 
 def open_sounds(spec: str | Path) -> SoundDataset:
     """Recordings by name (`vowels`, `spoken_digits`), or your own folder with a folder of WAV files for each class."""
-    loader = _known(spec, SOUNDS)
-    return wav_folder(_existing(spec, SOUNDS, "a folder of WAV files")) if loader is None else loader()
+    loader = _find_loader(spec, SOUNDS)
+    return wav_folder(_require_path(spec, SOUNDS, "a folder of WAV files")) if loader is None else loader()
 
 
 def toy_dataset(name: str, generator: Callable[..., Split], *, train: int = 2_000, test: int = 500) -> Dataset:
-    """A toy data set; its test rows are drawn with another seed."""
+    """A toy data set, whose test rows are generated with another seed."""
     splits = generator(train, seed=0), generator(test, seed=1)
     labels = splits[0].y
-    labelled = labels is not None and not labels.is_floating_point()
-    classes = tuple(str(label) for label in labels.unique().tolist()) if labels is not None and labelled else ()
+    has_classes = labels is not None and not labels.is_floating_point()
+    classes = tuple(str(label) for label in labels.unique().tolist()) if labels is not None and has_classes else ()
     return Dataset(name, *splits, classes)
 
 
-def _known(spec: str | Path, known: Mapping[str, Callable[[], Loaded]]) -> Callable[[], Loaded] | None:
+def _find_loader(spec: str | Path, known: Mapping[str, Callable[[], Loaded]]) -> Callable[[], Loaded] | None:
     return known.get(str(spec).lower().replace("-", "_"))
 
 
-def _existing(spec: str | Path, known: Mapping[str, object], kinds: str) -> Path:
+def _require_path(spec: str | Path, known: Mapping[str, object], kinds: str) -> Path:
     path = Path(spec).expanduser()
     if path.exists():
         return path
     if len(path.parts) > 1 or path.suffix:
         raise DataError(f"{path} does not exist: give the path of {kinds}, or one of {', '.join(known)}.")
-    near = get_close_matches(str(spec).lower().replace("-", "_"), known, n=3)
-    meant = f"did you mean {' or '.join(near)}?" if near else f"the names are {', '.join(known)};"
-    raise DataError(f"there is no data set {spec!s}: {meant} a path must be that of {kinds}.")
+    matches = get_close_matches(str(spec).lower().replace("-", "_"), known, n=3)
+    hint = f"did you mean {' or '.join(matches)}?" if matches else f"the names are {', '.join(known)};"
+    raise DataError(f"there is no data set {spec!s}: {hint} a path must be that of {kinds}.")
 
 
 TOYS: Mapping[str, Callable[..., Split]] = {

@@ -1,7 +1,7 @@
-"""An extract of MNIST that ships with the package: 10,000 train and 2,000 test images, 1,000 and 200 of each digit.
+"""A subset of MNIST that is included in the package: 10,000 train and 2,000 test images, 1,000 and 200 per digit.
 
 The file is four idx arrays one after the other (train images, train labels, test images, test labels), compressed with
-LZMA: `make_mnist_mini` writes it from the full data set, and the same data set gives the same file.
+LZMA. `make_mnist_mini` writes it from the full data set; the result is reproducible byte by byte.
 """
 
 import lzma
@@ -18,7 +18,7 @@ NAME = "mnist_mini.idx.xz"
 
 
 def mnist_mini() -> Dataset:
-    """12,000 original MNIST images of 28×28 pixels in [0, 1], exactly balanced; nothing to download."""
+    """12,000 MNIST images of 28×28 pixels in [0, 1], exactly balanced; nothing is downloaded."""
     content = lzma.decompress(files("parnassus.data").joinpath(NAME).read_bytes())
     arrays = []
     while content:
@@ -35,12 +35,12 @@ def mnist_mini() -> Dataset:
 
 
 def make_mnist_mini(dataset: Dataset, path: Path, *, train: int = 1_000, test: int = 200) -> None:
-    """Write the first `train` and `test` images of each class of the two splits, in their order."""
+    """Write the first `train` and `test` images of each class of the two splits, in their original order."""
     parts = []
-    for split, share in ((dataset.train, train), (dataset.test, test)):
+    for split, count in ((dataset.train, train), (dataset.test, test)):
         if split.y is None:
-            raise DataError(f"{dataset.name} has no labels, so no balanced extract can be made of it.")
-        rows = first_of_each_class(split.y, share)
+            raise DataError(f"{dataset.name} must have labels, to select a balanced subset; it has none.")
+        rows = first_of_each_class(split.y, count)
         parts += [(split.x[rows, 0] * 255).round().to(torch.uint8), split.y[rows].to(torch.uint8)]
     content = b"".join(encode_idx(part) for part in parts)
     path.write_bytes(lzma.compress(content, preset=9))

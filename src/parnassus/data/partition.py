@@ -12,21 +12,21 @@ from parnassus.data.splits import Dataset, Split, permutation
 def stratified_split(labels: Int[Tensor, " rows"], test: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Row numbers of train and test, stratified by class, in file order.
 
-    Shares are rounded by largest remainder, so exactly `test` rows are drawn.
+    Counts per class are rounded by the largest remainder method, so that exactly `test` rows are held out.
     """
     if not 0 <= test <= len(labels):
         raise ValueError(f"test must be from 0 to the number of rows; got test={test}, rows={len(labels)}")
     groups = labels.unique(return_inverse=True)[1]
     counts = torch.bincount(groups)
     exact = counts.double() * test / len(labels)
-    shares = exact.floor().long()
-    missing = test - int(shares.sum())
-    shares[(exact - shares).argsort(descending=True, stable=True)[:missing]] += 1
-    chosen = torch.zeros(len(labels), dtype=torch.bool)
-    for group, share in enumerate(shares.tolist()):
+    test_counts = exact.floor().long()
+    missing = test - int(test_counts.sum())
+    test_counts[(exact - test_counts).argsort(descending=True, stable=True)[:missing]] += 1
+    is_test = torch.zeros(len(labels), dtype=torch.bool)
+    for group, count in enumerate(test_counts.tolist()):
         rows = (groups == group).nonzero()[:, 0]
-        chosen[rows[permutation(len(rows), seed, group)[:share]]] = True
-    return (~chosen).nonzero()[:, 0], chosen.nonzero()[:, 0]
+        is_test[rows[permutation(len(rows), seed, group)[:count]]] = True
+    return (~is_test).nonzero()[:, 0], is_test.nonzero()[:, 0]
 
 
 def hold_out(
@@ -41,9 +41,9 @@ def hold_out(
     target: str = "",
     seed: int = 0,
 ) -> Dataset:
-    """A dataset with `test` rows held out: stratified where y holds class labels, at random otherwise."""
-    labelled = y is not None and not y.is_floating_point() and y.ndim == 1
-    groups = y if y is not None and labelled else torch.zeros(len(x), dtype=torch.long)
+    """A data set with `test` rows held out: stratified if y contains class labels, otherwise at random."""
+    has_classes = y is not None and not y.is_floating_point() and y.ndim == 1
+    groups = y if y is not None and has_classes else torch.zeros(len(x), dtype=torch.long)
     train_rows, test_rows = stratified_split(groups, test, seed)
     train, held_out = (Split(x[rows], None if y is None else y[rows]) for rows in (train_rows, test_rows))
     return Dataset(name, train, held_out, classes, about, columns, target)

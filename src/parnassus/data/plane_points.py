@@ -1,4 +1,4 @@
-"""Points in the plane: from a file, or drawn anew at every step."""
+"""Points in the plane: from a file, or newly sampled at every step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from parnassus.data.splits import Dataset, Split
 
 
 def open_points(name: str) -> Dataset:
-    """A toy set or a file, which must have two values per example; a table of two columns has no target."""
+    """A toy data set or a file with two values per example; a table of two columns has no target."""
     data = open_data(name)
     train, test = _both_columns(data.train), _both_columns(data.test)
-    if data.columns and train.x.shape[1:] != data.shape:  # the column of the target is a coordinate now
+    if data.columns and train.x.shape[1:] != data.shape:  # the target column becomes a coordinate
         data = replace(data, columns=(*data.columns, data.target), target="")
     data = replace(data, train=train, test=test)
     if data.shape != (2,):
@@ -25,8 +25,8 @@ def open_points(name: str) -> Dataset:
 
 
 @dataclass(frozen=True)
-class FreshPoints:
-    """Batches of points drawn anew at every step, a pure function of (seed, step); nothing can be overfitted."""
+class SampledPoints:
+    """Batches of newly sampled points at every step, a pure function of (seed, step); there is no overfitting."""
 
     generator: Callable[..., Split]
     size: int

@@ -1,4 +1,4 @@
-"""Seeds from several integers, so that neighbouring seeds, epochs and steps give unrelated streams."""
+"""Seeds from several integers, so that neighbouring seeds, epochs and steps give independent streams."""
 
 _MASK = (1 << 64) - 1
 
@@ -7,11 +7,11 @@ def mix(*parts: int) -> int:
     """Fold integers into one 63-bit seed (splitmix64, Steele et al. 2014)."""
     state = 0
     for part in parts:
-        state = _scatter(state + part)
+        state = _splitmix64(state + part)
     return state >> 1
 
 
-def _scatter(state: int) -> int:
+def _splitmix64(state: int) -> int:
     state = (state + 0x9E3779B97F4A7C15) & _MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK

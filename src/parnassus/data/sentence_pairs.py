@@ -1,4 +1,4 @@
-"""Sentences in two languages: generated, downloaded, or your own."""
+"""Sentence pairs in two languages: generated, downloaded, or from a file."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,24 +8,24 @@ from parnassus.data.errors import DataError
 from parnassus.data.phrases import german_phrases
 from parnassus.data.texts import read_text
 
-LEAST = 10  # fewest pairs that can be split into three parts
+MIN_PAIRS = 10  # fewest pairs that can be split into three parts
 PAIRS: Mapping[str, Callable[[], Translations]] = {"phrases": german_phrases, "multi30k": multi30k}
 
 
 def open_pairs(spec: str | Path) -> Translations:
-    """`phrases` (made by a grammar), `multi30k` (captions), or your file: a source, a tab and a target on each line."""
+    """`phrases` (generated), `multi30k` (captions), or a file with a source, a tab and a target per line."""
     if str(spec) in PAIRS:
         return PAIRS[str(spec)]()
     path = Path(spec).expanduser()
     if not path.is_file():
-        raise DataError(f"there is no set of pairs {spec}: give {', '.join(PAIRS)}, or a file with a tab on each line.")
+        raise DataError(f"there is no set of pairs {spec}: give {', '.join(PAIRS)}, or a file with a tab in each line.")
     return pair_file(path)
 
 
 def pair_file(path: Path | str) -> Translations:
-    """A file of pairs, plain or gzipped: every tenth line is for testing, the line before it for validation.
+    """A file of pairs, plain or gzipped: every tenth pair is for testing, the pair before it for validation.
 
-    Empty lines are left out, and so are pairs that occurred before: what is tested was not learned.
+    Empty lines and duplicate pairs are skipped, so that no test pair occurs in the training data.
     """
     path = Path(path)
     pairs: dict[tuple[str, str], None] = {}
@@ -36,8 +36,8 @@ def pair_file(path: Path | str) -> Translations:
         if len(parts) != 2 or not all(parts):
             raise DataError(f"{path}, line {number}: a source, a tab and a target are needed; got {line[:60]!r}.")
         pairs[parts[0], parts[1]] = None
-    if len(pairs) < LEAST:
-        raise DataError(f"{path} has {len(pairs)} different pairs; at least {LEAST} are needed.")
+    if len(pairs) < MIN_PAIRS:
+        raise DataError(f"{path} has {len(pairs)} different pairs; at least {MIN_PAIRS} are needed.")
     rows = list(pairs)
     train = [pair for number, pair in enumerate(rows) if number % 10 < 8]
     return Translations("source", "target", train, rows[8::10], rows[9::10])

@@ -13,7 +13,7 @@ def signed_pixels(dataset: Dataset) -> Dataset:
 
 
 def signed_labelled_images(dataset: Dataset) -> Dataset:
-    """The same for a dataset that must consist of images with class labels."""
+    """The same for a data set that must consist of images with class labels."""
     if not dataset.classes or len(dataset.shape) != 3:
         raise DataError(
             f"{dataset.name} must consist of images with class labels; its examples have shape {dataset.shape}, "

@@ -1,8 +1,8 @@
 """Addresses of the files of the public data sets, with their checksums.
 
-Checksums are the ones others publish: those of MNIST, Fashion-MNIST, CIFAR-10 and tiny Shakespeare stand in TensorFlow
-Datasets, those of Multi30k (German and English) and of the names in public projects that pin these files. Where nobody
-publishes one, `checksum` is None and a download is accepted by its structure, which the loader checks.
+Checksums are from public sources: TensorFlow Datasets for MNIST, Fashion-MNIST, CIFAR-10 and tiny Shakespeare, projects
+that pin the files for Multi30k (German and English) and the names. Where none is published, `checksum` is None, and the
+loader verifies the structure of the download instead.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """One file: its place in the data directory, the addresses it may come from, and "algorithm:digest" or None."""
+    """One file: its path in the data directory, its addresses, and its checksum as "algorithm:digest" or None."""
 
     place: str
     mirrors: tuple[str, ...]
@@ -86,7 +86,7 @@ NAMES = Source(
 MOBY_DICK = Source(
     "text/moby_dick.txt",
     ("https://www.gutenberg.org/cache/epub/2701/pg2701.txt", "https://www.gutenberg.org/files/2701/2701-0.txt"),
-    None,  # Project Gutenberg keeps correcting its texts
+    None,  # Project Gutenberg updates its texts
 )
 JSB_CHORALES = Source(
     "jsb-chorales/Jsb16thSeparated.json",
@@ -96,7 +96,7 @@ JSB_CHORALES = Source(
 SPOKEN_DIGITS = Source(
     "fsdd/recordings.tar.gz",
     ("https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz",),
-    None,  # packed afresh by the server
+    None,  # the server repacks the archive
 )
 MULTI30K = _files(
     "multi30k",

@@ -1,7 +1,7 @@
 """Tensors in memory, and batches of them that are pure functions of (seed, step).
 
-Small data lives on the device as whole tensors, so a batch costs one slice of a permutation and one index. Because the
-permutation of an epoch depends on (seed, epoch) alone, a resumed run sees exactly the batches it would have seen.
+The data are tensors on the device, so a batch costs one slice of a permutation and one indexing operation. The
+permutation of an epoch depends on (seed, epoch) only, so a resumed run gets the same batches as an uninterrupted one.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,15 +16,15 @@ from parnassus.data.errors import DataError
 from parnassus.data.seeds import mix
 
 Batch = TypeVar("Batch")
-Changed = TypeVar("Changed")
+Mapped = TypeVar("Mapped")
 Pair = tuple[Tensor, Tensor]
 
 
 class Batches(Generic[Batch]):
     """`steps` batches of `size` rows out of `rows`; every epoch is a new permutation.
 
-    `select` turns row numbers into a batch. A size beyond the data means all rows. Full batches only, unless `partial`
-    keeps the short one that ends an epoch.
+    `select` maps row numbers to a batch. A size larger than the data selects all rows. The smaller last batch of an
+    epoch is dropped, unless `partial`.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class Batches(Generic[Batch]):
         if size < 1 or steps < 0:
             raise ValueError(f"size must be positive and steps not negative; got size={size}, steps={steps}")
         self.rows, self.size, self.steps = rows, min(size, rows), steps
-        self.epoch = -(-rows // self.size) if partial else rows // self.size
-        self._asked, self._partial = size, partial
+        self.steps_per_epoch = -(-rows // self.size) if partial else rows // self.size
+        self._requested_size, self._partial = size, partial
         self._select, self._shuffle, self._device = select, shuffle, device
         self._cached: tuple[tuple[int, int], Tensor] | None = None
 
@@ -55,40 +55,40 @@ class Batches(Generic[Batch]):
         return (self.at(step) for step in range(self.steps))
 
     def at(self, step: int, seed: int = 0, rank: int = 0, world: int = 1) -> Batch:
-        """The batch of a step; of `world` processes each gets a contiguous part, in order of rank."""
+        """The batch of a step; each of `world` processes gets a contiguous part, in order of rank."""
         if step < 0:
             raise ValueError(f"step must not be negative; got step={step}")
-        epoch, index = divmod(step, self.epoch)
+        epoch, index = divmod(step, self.steps_per_epoch)
         start = index * self.size
         stop = min(start + self.size, self.rows)
         if world > 1:
-            start, stop = self._share(start, stop, rank, world)
+            start, stop = self._slice_of_rank(start, stop, rank, world)
         return self._select(self._order(seed, epoch)[start:stop])
 
-    def map(self, change: Callable[[Batch], Changed]) -> "Batches[Changed]":
-        """The same rows with every batch changed, such as `batches.map(torch.bernoulli)`.
+    def map(self, function: Callable[[Batch], Mapped]) -> "Batches[Mapped]":
+        """The same batches with a function applied to each, such as `batches.map(torch.bernoulli)`.
 
-        What `change` draws at random is a pure function of (seed, step) too: a run seeds before it asks for a batch.
+        Random numbers in `function` are reproducible too, because a run seeds the generator before each batch.
         """
         select = self._select
         return Batches(
-            lambda rows: change(select(rows)),
+            lambda rows: function(select(rows)),
             self.rows,
-            size=self._asked,
+            size=self._requested_size,
             steps=self.steps,
             shuffle=self._shuffle,
             partial=self._partial,
             device=self._device,
         )
 
-    def _share(self, start: int, stop: int, rank: int, world: int) -> tuple[int, int]:
-        if self._asked % world:
-            raise ValueError(f"size must be a multiple of world; got size={self._asked}, world={world}")
+    def _slice_of_rank(self, start: int, stop: int, rank: int, world: int) -> tuple[int, int]:
+        if self._requested_size % world:
+            raise ValueError(f"size must be a multiple of world; got size={self._requested_size}, world={world}")
         if stop - start < world:
-            raise ValueError(f"a batch needs a row for each process; got rows={stop - start}, world={world}")
+            raise ValueError(f"a batch must have a row for each process; got rows={stop - start}, world={world}")
         if not 0 <= rank < world:
             raise ValueError(f"rank must be from 0 to world - 1; got rank={rank}, world={world}")
-        count = stop - start  # a short or clipped batch need not divide: its shares differ by at most one row
+        count = stop - start  # a smaller batch need not be divisible: the parts differ by at most one row
         return start + rank * count // world, start + (rank + 1) * count // world
 
     def _order(self, seed: int, epoch: int) -> Tensor:
@@ -101,14 +101,14 @@ class Batches(Generic[Batch]):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Examples `x`, one per row, and their targets `y`, if any."""
+    """Examples `x`, one per row, with their targets `y`, if any."""
 
     x: Shaped[Tensor, "rows ..."]
     y: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.y is not None and len(self.y) != len(self.x):
-            raise ValueError(f"x and y must have as many rows; got {len(self.x)} and {len(self.y)}")
+            raise ValueError(f"x and y must have the same number of rows; got {len(self.x)} and {len(self.y)}")
 
     def __len__(self) -> int:
         return len(self.x)
@@ -153,7 +153,7 @@ class Split:
 class Dataset:
     """A named train and test split, the names of its classes, and its origin.
 
-    A table also keeps the names of its feature columns and of the column that is to be predicted.
+    A table also has the names of its feature columns and of its target column.
     """
 
     name: str
@@ -174,14 +174,14 @@ class Dataset:
 
 
 def permutation(rows: int, seed: int, epoch: int) -> Int[Tensor, " rows"]:
-    """The order of an epoch: a pure function of (seed, epoch), drawn on the CPU whatever the device."""
+    """The order of the rows in an epoch: a pure function of (seed, epoch), sampled on the CPU on every device."""
     return torch.randperm(rows, generator=torch.Generator().manual_seed(mix(mix(seed) + epoch)))
 
 
-def first_of_each_class(labels: Int[Tensor, " rows"], share: int) -> Int[Tensor, " chosen"]:
-    """Row numbers, in order, of the first `share` rows of every class."""
+def first_of_each_class(labels: Int[Tensor, " rows"], count: int) -> Int[Tensor, " chosen"]:
+    """Row numbers, in order, of the first `count` rows of every class."""
     one_hot = torch.nn.functional.one_hot(labels)
-    rank = (one_hot.cumsum(0) * one_hot).sum(1)  # 1 for the first of its class, 2 for the second, …
-    if int(one_hot.sum(0).min()) < share:
-        raise DataError(f"a class has only {int(one_hot.sum(0).min())} rows; {share} are needed.")
-    return (rank <= share).nonzero()[:, 0]
+    rank = (one_hot.cumsum(0) * one_hot).sum(1)  # 1 for the first row of its class, 2 for the second, …
+    if int(one_hot.sum(0).min()) < count:
+        raise DataError(f"every class must have at least {count} rows; one has {int(one_hot.sum(0).min())}.")
+    return (rank <= count).nonzero()[:, 0]

@@ -27,13 +27,13 @@ EMBEDDED = {
     "sample_images": "scikit-learn",
     "mnist_mini": "the package",
     "pydoc": "Python's standard library",
-    "toy worlds": "generated",
+    "toy data sets": "generated",
     "vowels": "generated",
 }
 
 
 class DataStatus(NamedTuple):
-    """One data set: whether it is here, where it is or would be, and how to get it."""
+    """One data set: whether it is present, its path, and how to obtain it."""
 
     name: str
     present: bool
@@ -42,7 +42,7 @@ class DataStatus(NamedTuple):
 
 
 def data_status() -> list[DataStatus]:
-    """All data sets, the embedded ones first; nothing is downloaded or read."""
+    """The status of all data sets, the embedded ones first; nothing is downloaded or read."""
     embedded = [DataStatus(name, True, where, "") for name, where in EMBEDDED.items()]
     remote = [
         _download_status("mnist", MNIST.values(), MNIST_FOLDERS),
@@ -61,14 +61,14 @@ def data_status() -> list[DataStatus]:
 
 def _download_status(name: str, sources: Iterable[Source], folders: tuple[str, ...] = ()) -> DataStatus:
     sources = list(sources)
-    present = all(_is_here(source, folders) for source in sources)
+    present = all(_is_present(source, folders) for source in sources)
     place = data_folder() / sources[0].place
     where = place if len(sources) == 1 else place.parent
-    how = "" if present else f"is downloaded on first use, or put {_listing(sources)} there"
+    how = "" if present else f"downloaded on first use; or put {_listing(sources)} there"
     return DataStatus(name, present, str(where), how)
 
 
-def _is_here(source: Source, folders: tuple[str, ...]) -> bool:
+def _is_present(source: Source, folders: tuple[str, ...]) -> bool:
     file = source.name.removesuffix(".gz")
     return find_file(source.place.removesuffix(".gz"), *(f"{folder}/{file}" for folder in folders)) is not None
 
@@ -81,7 +81,7 @@ def _cifar() -> DataStatus:
     folder = cifar_folder()
     if folder is not None:
         return DataStatus("cifar10", True, str(folder), "")
-    how = "is downloaded on first use, or unpack cifar-10-binary.tar.gz there"
+    how = "downloaded on first use; or unpack cifar-10-binary.tar.gz there"
     return DataStatus("cifar10", False, str(data_folder()), how)
 
 

@@ -1,4 +1,4 @@
-"""Tables of the user: CSV files and NumPy's .npy and .npz files."""
+"""User tables: CSV files and NumPy's .npy and .npz files."""
 
 import csv
 import math
@@ -20,24 +20,24 @@ from parnassus.data.idx import read_gzipped
 from parnassus.data.partition import hold_out
 from parnassus.data.splits import Dataset, Split
 
-MOST_CLASSES = 20  # a column with more distinct integers is a quantity, not a class
-MOST_NAMES = 10_000
+MAX_CLASSES = 20  # a column with more distinct integers is a quantity, not a class
+MAX_CLASS_NAMES = 10_000
 
 Value = TypeVar("Value", str, int)
-Row = tuple[int, list[str]]  # its line in the file, its cells
+Row = tuple[int, list[str]]  # line in the file, cells
 
 
 def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, seed: int = 0) -> Dataset:
     """A table of numbers; the column `target`, or else the last one, is the target.
 
-    The first line may name the columns. Words and up to 20 different whole numbers in the target are classes, anything
-    else is a quantity.
+    The first line may contain the column names. A target of words, or of integers with up to 20 distinct values, is a
+    class; any other target is a quantity.
     """
     table = Table.read(path)
     if len(table.rows) < 2:
         raise DataError(f"{path} has one row of data; at least two are needed, for training and testing.")
-    column = table.width - 1 if target is None else table.place(target)
-    features = [place for place in range(table.width) if place != column]
+    column = table.width - 1 if target is None else table.column_index(target)
+    features = [index for index in range(table.width) if index != column]
     if not features:
         raise DataError(f"{path} has one column only: features and a target are needed.")
     x = table.numbers(features).float()
@@ -48,7 +48,7 @@ def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, 
         name=table.path.stem,
         test=round(test * len(x)),
         classes=classes,
-        columns=tuple(table.columns[place] for place in features) if table.columns else (),
+        columns=tuple(table.columns[index] for index in features) if table.columns else (),
         target=table.columns[column] if table.columns else "",
         seed=seed,
     )
@@ -56,9 +56,9 @@ def csv_file(path: Path | str, *, target: str | None = None, test: float = 0.2, 
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV file as it stands: the cells of every row, with its line in the file, under the names of the columns.
+    """A CSV file as text: the cells of every row with its line in the file, and the column names.
 
-    Without names in the first line `columns` is empty. One row is enough: it may be what is to be explained.
+    `columns` is empty if the first line has no names. One row is enough, for `parnassus explain`.
     """
 
     path: Path
@@ -72,45 +72,45 @@ class Table:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.rows[0][1])
 
-    def place(self, name: str) -> int:
-        """Where the column of this name is, counted from 0."""
+    def column_index(self, name: str) -> int:
+        """Index of the column with this name, from 0."""
         if name not in self.columns:
             known = ", ".join(self.columns) or "not named"
             raise DataError(f"{self.path} has no column {name!r}; its columns are {known}.")
         return self.columns.index(name)
 
-    def numbers(self, places: Sequence[int]) -> Float[Tensor, "rows columns"]:
-        """These columns in double precision; a cell that is not a finite number is reported with its line."""
+    def numbers(self, indices: Sequence[int]) -> Float[Tensor, "rows columns"]:
+        """The columns with these indices in double precision; errors name the line of a cell that is not finite."""
         for line, cells in self.rows:
-            for place in places:
-                if not (_is_number(cells[place]) and math.isfinite(float(cells[place]))):
-                    name, cell = repr(self.columns[place]) if self.columns else place + 1, cells[place]
+            for index in indices:
+                if not (_is_number(cells[index]) and math.isfinite(float(cells[index]))):
+                    name, cell = repr(self.columns[index]) if self.columns else index + 1, cells[index]
                     raise DataError(
                         f"{self.path}, line {line}, column {name}: {cell or 'an empty cell'} is not a finite number."
                     )
-        return torch.tensor([[float(cells[place]) for place in places] for _, cells in self.rows], dtype=torch.float64)
+        return torch.tensor([[float(cells[index]) for index in indices] for _, cells in self.rows], dtype=torch.float64)
 
-    def target(self, place: int) -> tuple[Tensor, tuple[str, ...]]:
+    def target(self, index: int) -> tuple[Tensor, tuple[str, ...]]:
         """A column as a target: class indices with the names of the classes, or a quantity without names."""
-        cells = [(line, row[place]) for line, row in self.rows]
+        cells = [(line, row[index]) for line, row in self.rows]
         for line, cell in cells:
             if not cell or (_is_number(cell) and not math.isfinite(float(cell))):
                 raise DataError(f"{self.path}, line {line}: the target is {cell or 'empty'}.")
         if not all(_is_number(cell) for _, cell in cells):
             return _class_indices([cell for _, cell in cells])
         values = [float(cell) for _, cell in cells]
-        if len(set(values)) <= MOST_CLASSES and all(value.is_integer() for value in values):
+        if len(set(values)) <= MAX_CLASSES and all(value.is_integer() for value in values):
             return _class_indices([int(value) for value in values])
         return torch.tensor(values, dtype=torch.float32)[:, None], ()
 
 
 def array_file(path: Path | str, *, test: float = 0.2, seed: int = 0) -> Dataset:
-    """A .npy of examples, or a .npz with x and perhaps y, or with x_train, x_test and perhaps y_train, y_test.
+    """A .npy of examples, or a .npz with x and optional y, or with x_train, x_test and optional y_train, y_test.
 
-    Bytes are pixels and come out in [0, 1]; pictures may have their channels last or none. Whole-number y are classes.
+    Arrays of bytes are pixels, scaled to [0, 1]; images may have channels last or none. Integer y are classes.
     """
     path = Path(path)
     arrays = _arrays(path)
@@ -121,11 +121,13 @@ def array_file(path: Path | str, *, test: float = 0.2, seed: int = 0) -> Dataset
     if {"x_train", "x_test"} <= arrays.keys():
         train, held_out = (_split(arrays, f"x_{part}", f"y_{part}", path) for part in ("train", "test"))
         return Dataset(path.stem, train, held_out, _class_names(train))
-    raise DataError(f"{path} must hold x, or x_train and x_test; it holds {', '.join(sorted(arrays)) or 'nothing'}.")
+    raise DataError(
+        f"{path} must contain x, or x_train and x_test; it contains {', '.join(sorted(arrays)) or 'nothing'}."
+    )
 
 
 def _rows(path: Path) -> tuple[list[str], list[Row]]:
-    """The names of the columns, or none, and the rows."""
+    """The column names, empty if there are none, and the rows."""
     try:
         text = read_gzipped(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -159,11 +161,11 @@ def _is_number(cell: str) -> bool:
 
 def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
-        with path.open("rb") as file:  # np.load leaves a damaged file open that it opened itself
+        with path.open("rb") as file:  # np.load does not close a damaged file that it has opened
             content = np.load(file, allow_pickle=False)
             return {"x": content} if isinstance(content, np.ndarray) else dict(content)
     except ValueError as error:
-        raise DataError(f"{path} holds Python objects or is damaged: save plain arrays of numbers.") from error
+        raise DataError(f"{path} contains Python objects or is damaged: save plain arrays of numbers.") from error
     except (OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} is not a complete NumPy file ({error}).") from error
 
@@ -176,7 +178,7 @@ def _split(arrays: dict[str, NDArray[np.generic]], x_name: str, y_name: str, pat
                 f"{path}: {name} must be an array of numbers; it has type {array.dtype}, shape {array.shape}."
             )
         if array is not None and not np.isfinite(array).all():
-            raise DataError(f"{path}: {name} holds NaN or infinite numbers.")
+            raise DataError(f"{path}: {name} contains NaN or infinite numbers.")
     if y is not None and len(y) != len(x):
         raise DataError(f"{path}: {x_name} has {len(x)} rows and {y_name} {len(y)}.")
     if y is not None and y.dtype.kind != "f" and y.ndim == 1 and int(y.min()) < 0:
@@ -196,8 +198,8 @@ def _targets(y: NDArray[np.generic]) -> Tensor:
 
 
 def _class_names(split: Split) -> tuple[str, ...]:
-    """0, 1, 2, … where y holds labels."""
+    """0, 1, 2, … if y contains class labels."""
     if split.y is None or split.y.is_floating_point() or split.y.ndim != 1:
         return ()
     count = int(split.y.max()) + 1
-    return tuple(str(label) for label in range(count)) if count <= MOST_NAMES else ()
+    return tuple(str(label) for label in range(count)) if count <= MAX_CLASS_NAMES else ()

@@ -1,4 +1,4 @@
-"""Texts as strings: Python's own documentation, texts that are downloaded once, and files of the user."""
+"""Texts as strings: Python's documentation, downloaded texts, and user files."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from parnassus.data.folder import find_file
 from parnassus.data.idx import read_gzipped
 from parnassus.data.sources import MOBY_DICK, NAMES, TINY_SHAKESPEARE, Source
 
-PROSE_SHARE = 0.9  # letters, spaces, commas and stops among a paragraph's characters; code and tables have fewer
+MIN_PROSE_FRACTION = 0.9  # letters, spaces, commas and full stops in a paragraph; code and tables have fewer
 
 
 @dataclass(frozen=True)
@@ -24,54 +24,54 @@ class Text:
 
     @property
     def alphabet(self) -> tuple[str, ...]:
-        """Every character that occurs, sorted."""
+        """All distinct characters, sorted."""
         return tuple(sorted(set(self.train + self.test)))
 
 
 def pydoc_text() -> Text:
-    """The English prose of Python's own help topics; 90 % for training. Which words depends on the Python version."""
+    """The English prose of Python's help topics, which depends on the Python version; the first 90 % for training."""
     from pydoc_data.topics import topics
 
     paragraphs = [paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n")]
     unwrapped = [re.sub(r"\s+", " ", paragraph).strip() for paragraph in paragraphs]
-    prose = dict.fromkeys(paragraph for paragraph in unwrapped if _is_prose(paragraph))  # topics repeat one another
-    return cut("pydoc", "\n\n".join(prose) + "\n", about="Help topics of Python (PSF licence)")
+    prose = dict.fromkeys(paragraph for paragraph in unwrapped if _is_prose(paragraph))  # topics share paragraphs
+    return split_text("pydoc", "\n\n".join(prose) + "\n", about="Help topics of Python (PSF licence)")
 
 
 def tiny_shakespeare() -> Text:
     """1,115,394 characters of Shakespeare's plays; the first 90 % for training."""
-    text = _local_or_fetched(TINY_SHAKESPEARE)
-    return cut("tiny_shakespeare", text, about="Tiny Shakespeare (A. Karpathy), public domain")
+    text = _load_text(TINY_SHAKESPEARE)
+    return split_text("tiny_shakespeare", text, about="Tiny Shakespeare (A. Karpathy), public domain")
 
 
 def moby_dick() -> Text:
     """Moby Dick; or, The Whale, from its first chapter to its epilogue; the first 90 % for training."""
-    text = _local_or_fetched(MOBY_DICK, verify=lambda path: book_body(read_text(path), MOBY_DICK.name))
-    return cut(
+    text = _load_text(MOBY_DICK, verify=lambda path: book_body(read_text(path), MOBY_DICK.name))
+    return split_text(
         "moby_dick", book_body(text, MOBY_DICK.name), about="H. Melville 1851, Project Gutenberg 2701, public domain"
     )
 
 
 def names() -> Text:
-    """32,033 first names in lower case, one a line, from common to rare; so every tenth line is the test."""
-    lines = _local_or_fetched(NAMES).split()
+    """32,033 first names in lower case, one per line, from common to rare; every tenth line is for testing."""
+    lines = _load_text(NAMES).split()
     if len(lines) < 10 or not all(line.isalpha() for line in lines):
-        raise DataError("names.txt must hold one name of letters a line, and at least ten of them.")
+        raise DataError("names.txt must have one name per line, of letters only, and at least ten names.")
     train = [line for number, line in enumerate(lines) if number % 10 != 9]
     return Text("names", "\n".join(train) + "\n", "\n".join(lines[9::10]) + "\n", "First names (A. Karpathy, makemore)")
 
 
 def text_file(path: Path | str, *, test: float = 0.1) -> Text:
-    """A UTF-8 text file, plain or gzipped; its last part is for testing."""
+    """A UTF-8 text file, plain or gzipped; the last part is for testing."""
     if not Path(path).is_file():
-        what = "is a folder, and no text file" if Path(path).is_dir() and str(path) else "is no text file"
-        raise DataError(f"{str(path)!r} {what}.")
+        problem = "is a folder, not a text file" if Path(path).is_dir() and str(path) else "is not a text file"
+        raise DataError(f"{str(path)!r} {problem}.")
     path = Path(path)
-    return cut(path.name.removesuffix(".gz").removesuffix(".txt"), read_text(path), test=test)
+    return split_text(path.name.removesuffix(".gz").removesuffix(".txt"), read_text(path), test=test)
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 text without byte order mark, its lines ended as on Unix."""
+    """A UTF-8 text without byte order mark, with Unix line endings."""
     content = read_gzipped(path)
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
     return text
 
 
-def cut(name: str, text: str, *, test: float = 0.1, about: str = "") -> Text:
+def split_text(name: str, text: str, *, test: float = 0.1, about: str = "") -> Text:
     """Hold out the last fraction `test` of the characters."""
     if not 0 <= test < 1:
         raise ValueError(f"test must be a fraction in [0, 1); got test={test}")
@@ -91,20 +91,22 @@ def cut(name: str, text: str, *, test: float = 0.1, about: str = "") -> Text:
 
 
 def book_body(text: str, name: str) -> str:
-    """The novel itself: from the heading of its first chapter, past the table of contents, to its last word."""
+    """The novel without table of contents and licence: from the heading of the first chapter to the last word."""
     start = text.rfind("CHAPTER 1. Loomings")
     end = re.search(r"only found another\s+orphan\.", text)
     if start < 0 or end is None:
-        raise DataError(f"{name} is not Moby Dick as Project Gutenberg has it: its first or last words are missing.")
+        raise DataError(
+            f"{name} is not the Project Gutenberg edition of Moby Dick: its first or last words are missing."
+        )
     return text[start : end.end()] + "\n"
 
 
-def _local_or_fetched(source: Source, *, verify: Verify | None = None) -> str:
+def _load_text(source: Source, *, verify: Verify | None = None) -> str:
     return read_text(find_file(source.place) or fetch(source, verify=verify))
 
 
 def _is_prose(paragraph: str) -> bool:
-    """Whole sentences in plain letters: neither code nor table, heading or list of names."""
+    """Whether a paragraph consists of sentences: no code, table, heading or list of names."""
     plain = sum(character.isalpha() or character in " ,." for character in paragraph)
-    sentence = paragraph[:1].isupper() and paragraph.endswith((".", ":")) and paragraph.isascii()
-    return sentence and len(paragraph) >= 60 and plain >= PROSE_SHARE * len(paragraph)
+    is_sentence = paragraph[:1].isupper() and paragraph.endswith((".", ":")) and paragraph.isascii()
+    return is_sentence and len(paragraph) >= 60 and plain >= MIN_PROSE_FRACTION * len(paragraph)

@@ -1,6 +1,6 @@
 """Toy data with known distributions: points in the plane, curves, waves, tiny images and truth tables.
 
-Every generator draws from its own torch.Generator, so the same arguments give the same rows whatever ran before.
+Every generator uses its own torch.Generator, so the same arguments always give the same rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ def xor() -> Split:
 
 
 def boolean_table(inputs: int, function: Callable[[Int[Tensor, "rows inputs"]], Shaped[Tensor, " rows"]]) -> Split:
-    """All 2ⁿ rows of n bits, counting upwards with the first bit the highest, and the value of each (0 or 1)."""
+    """All 2ⁿ rows of n bits in ascending order, the first bit being the highest, with the value of each (0 or 1)."""
     if not 1 <= inputs <= 20:
         raise ValueError(f"inputs must be from 1 to 20; got inputs={inputs}")
     numbers = torch.arange(2**inputs)[:, None]
@@ -28,7 +28,7 @@ def boolean_table(inputs: int, function: Callable[[Int[Tensor, "rows inputs"]], 
 
 
 def moons(count: int, *, noise: float = 0.05, seed: int = 0) -> Split:
-    """Two half circles of radius 1 that interlock; the second is centred at (1, ½)."""
+    """Two interlocking half circles of radius 1; the second is centred at (1, ½)."""
     source = _generator(seed)
     label = _balanced_labels(count, 2)
     angle = pi * torch.rand(count, generator=source)
@@ -49,12 +49,12 @@ def spirals(count: int, *, noise: float = 0.02, seed: int = 0, arms: int = 2, tu
     """Archimedean spirals r = t, one per class, each turning `turns` times while t goes from 0 to 1."""
     source = _generator(seed)
     label = _balanced_labels(count, arms)
-    t = torch.rand(count, generator=source).sqrt()  # so that points lie nearly evenly along the arm
+    t = torch.rand(count, generator=source).sqrt()  # nearly uniform along the arm
     return Split(_add_noise(_polar(t, 2 * pi * (turns * t + label / arms)), noise, source), label)
 
 
 def eight_gaussians(count: int, *, noise: float = 0.1, seed: int = 0) -> Split:
-    """Eight round Gaussians of standard deviation `noise`, with means evenly on the circle of radius 2."""
+    """Eight isotropic Gaussians of standard deviation `noise`, with means evenly spaced on the circle of radius 2."""
     source = _generator(seed)
     label = _balanced_labels(count, 8)
     return Split(_add_noise(_polar(torch.full((count,), 2.0), 2 * pi * label / 8), noise, source), label)
@@ -71,9 +71,9 @@ def checkerboard(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
 
 
 def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
-    """A sheet rolled up in space, (t cos t, h, t sin t); y is (t, h), the place on the sheet.
+    """A sheet rolled up in space, (t cos t, h, t sin t); y is (t, h), the coordinates on the sheet.
 
-    t is uniform on [3π/2, 9π/2] and h on [0, 21], as is usual; columns 0 and 2 alone are the roll in the plane.
+    t is uniform on [3π/2, 9π/2] and h on [0, 21], as in scikit-learn; columns 0 and 2 are the spiral in the plane.
     """
     source = _generator(seed)
     t = 1.5 * pi * (1 + 2 * torch.rand(count, generator=source))
@@ -85,7 +85,7 @@ def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
 def sines(count: int, *, noise: float = 0.0, seed: int = 0, length: int = 64) -> Split:
     """Waves sin(2π f k / length + φ) of `length` samples, one per row with one channel last; y is (f, φ).
 
-    f is uniform on [1, 4] periods a row and φ on [0, 2π).
+    f is uniform on [1, 4] periods per row, φ on [0, 2π).
     """
     source = _generator(seed)
     frequency = 1 + 3 * torch.rand(count, 1, generator=source)
@@ -132,7 +132,7 @@ def polynomial(
 ) -> Split:
     """Uniform x on [−1, 1] and y = Σ_i c_i xⁱ / i! + noise ε: by default a noisy cubic (Zhao sec. 3)."""
     powers = [c / factorial(i) for i, c in enumerate(coefficients)]
-    return curve(count, lambda x: _powers(x, powers), noise=noise, seed=seed, low=-1.0, high=1.0)
+    return curve(count, lambda x: _evaluate_polynomial(x, powers), noise=noise, seed=seed, low=-1.0, high=1.0)
 
 
 TINY_CLASSES = ("cat", "chicken", "dog")
@@ -141,16 +141,16 @@ TINY_PROTOTYPES = ((0.9, 0.9, 0.2, 0.5), (0.2, 0.8, 0.4, 0.1), (0.4, 0.3, 0.9, 0
 
 
 def tiny_images(count: int, *, noise: float = 0.3, seed: int = 0) -> Split:
-    """Grey images of 2×2 pixels in three classes, each a prototype blurred by noise (Zhao sec. 4).
+    """Grey images of 2×2 pixels in three classes, each a prototype with added noise (Zhao sec. 4).
 
-    The notes give no pixels; the prototypes are ours. The noise lets some grey values leave [0, 1].
+    The notes give no pixels, so the prototypes are chosen here. With noise some grey values lie outside [0, 1].
     """
     label = _balanced_labels(count, len(TINY_CLASSES))
     pixels = torch.tensor(TINY_PROTOTYPES).reshape(-1, 1, 2, 2)[label]
     return Split(_add_noise(pixels, noise, _generator(seed)), label)
 
 
-def _powers(x: Float[Tensor, "count 1"], coefficients: Sequence[float]) -> Float[Tensor, "count 1"]:
+def _evaluate_polynomial(x: Float[Tensor, "count 1"], coefficients: Sequence[float]) -> Float[Tensor, "count 1"]:
     """Σ_i c_i xⁱ by Horner's rule."""
     value = torch.zeros_like(x)
     for c in reversed(coefficients):

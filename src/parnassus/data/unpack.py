@@ -12,21 +12,21 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from parnassus.data.errors import DataError
 
-MOST_BYTES = 1 << 32
-BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
+MAX_BYTES = 1 << 32
+ARCHIVE_ERRORS = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 
 
-def unpack_tar(archive: Path, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
-    """Put the archive's files below `folder`: all of them, or none.
+def unpack_tar(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
+    """Extract the files of an archive into `folder`: all of them or none.
 
-    Links, devices, absolute paths, paths that lead out of the folder and more than `most_bytes` in all are refused.
-    The files are unpacked beside their place first and moved when all is well.
+    Links, devices, absolute paths, paths outside the folder and more than `max_bytes` in total are rejected. The files
+    are extracted into a temporary folder first, and moved if all are valid.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unpack-") as name:
         staging = Path(name)
-        with opened_tar(archive) as tar:
-            for member, place in _safe_members(tar, archive, most_bytes):
+        with open_tar(archive) as tar:
+            for member, place in _safe_members(tar, archive, max_bytes):
                 _write(tar, member, staging / place)
         for item in sorted(staging.iterdir()):
             if (folder / item.name).exists():
@@ -36,29 +36,31 @@ def unpack_tar(archive: Path, folder: Path, *, most_bytes: int = MOST_BYTES) -> 
 
 
 @contextmanager
-def opened_tar(archive: Path) -> Iterator[tarfile.TarFile]:
+def open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
     """The archive, open for reading; errors inside the `with` become a DataError."""
     try:
         with tarfile.open(archive) as tar:
             yield tar
-    except BROKEN as error:
-        raise DataError(f"{archive} is not a complete tar archive ({error}): delete it and get it again.") from error
+    except ARCHIVE_ERRORS as error:
+        raise DataError(
+            f"{archive} is not a complete tar archive ({error}): delete it and download it again."
+        ) from error
     except OSError as error:
         raise DataError(f"{archive} cannot be unpacked: {error.strerror or error}.") from error
 
 
-def _safe_members(tar: tarfile.TarFile, archive: Path, most_bytes: int) -> Iterator[tuple[tarfile.TarInfo, Path]]:
+def _safe_members(tar: tarfile.TarFile, archive: Path, max_bytes: int) -> Iterator[tuple[tarfile.TarInfo, Path]]:
     total = 0
     for member in tar:
         path = PurePosixPath(member.name)
-        windows = PureWindowsPath(member.name)  # "C:\x" and "a\..\..\x" are harmless here and not everywhere
+        windows = PureWindowsPath(member.name)  # "C:\x" and "a\..\..\x" are harmful on Windows
         if not (member.isfile() or member.isdir()):
-            raise DataError(f"{archive} holds {member.name!r}, which is neither a file nor a folder: not unpacked.")
+            raise DataError(f"{archive} contains {member.name!r}, which is neither a file nor a folder: not unpacked.")
         if path.is_absolute() or windows.drive or windows.root or ".." in path.parts or ".." in windows.parts:
-            raise DataError(f"{archive} holds {member.name!r}, which points outside its folder: not unpacked.")
+            raise DataError(f"{archive} contains {member.name!r}, which points outside its folder: not unpacked.")
         total += member.size
-        if total > most_bytes:
-            raise DataError(f"{archive} unpacks to more than {most_bytes:,} bytes: not unpacked.")
+        if total > max_bytes:
+            raise DataError(f"{archive} unpacks to more than {max_bytes:,} bytes: not unpacked.")
         yield member, Path(*path.parts)
 
 

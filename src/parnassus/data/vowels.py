@@ -1,7 +1,7 @@
 """Vowels by the source-filter model: glottal pulses and the resonances of the vocal tract (Fant 1960).
 
-Nothing is downloaded: ten vowels of American English by the mean pitch and the mean formants that Peterson & Barney
-(1952, table II) measured in men, women and children, each voice with deviations of its own.
+Nothing is downloaded: ten vowels of American English with the mean pitch and formants that Peterson & Barney (1952,
+table II) measured for men, women and children, and random deviations for each voice.
 """
 
 from math import pi
@@ -13,14 +13,14 @@ from torch import Tensor
 from parnassus.data.sound import Recordings, SoundDataset
 
 WORDS = ("heed", "hid", "head", "had", "hod", "hawed", "hood", "who'd", "hud", "heard")
-"""The vowel between h and d, in the order of the tables below."""
+"""One word per vowel, in the order of the tables below."""
 SPEAKERS = ("man", "woman", "child")
 PITCH = (
     (136, 135, 130, 127, 124, 129, 137, 141, 130, 133),
     (235, 232, 223, 210, 212, 216, 232, 231, 221, 218),
     (272, 269, 260, 251, 256, 263, 276, 274, 261, 261),
 )
-"""Pulses per second, by speaker and vowel."""
+"""Fundamental frequency in hertz, by speaker and vowel."""
 FORMANTS = (
     (
         (270, 390, 530, 660, 730, 570, 440, 300, 640, 490),
@@ -38,22 +38,22 @@ FORMANTS = (
         (3730, 3600, 3570, 3320, 3170, 3180, 3310, 3260, 3360, 2160),
     ),
 )
-"""Hertz of the first three resonances, by speaker, formant and vowel."""
+"""Frequencies of the first three formants in hertz, by speaker, formant and vowel."""
 BANDWIDTHS = (60.0, 90.0, 150.0)
-"""Hertz over which each resonance is strong; close to what Klatt (1980) takes."""
-RATE, SHORTEST, LONGEST = 8_000, 0.15, 0.45
-"""Samples per second, and the duration of a vowel in seconds."""
+"""Bandwidths of the formants in hertz, close to those of Klatt (1980)."""
+RATE, MIN_DURATION, MAX_DURATION = 8_000, 0.15, 0.45
+"""Sampling rate in hertz, and the range of the duration of a vowel in seconds."""
 
 
 def vowels(train: int = 2_000, test: int = 500, *, seed: int = 0) -> SoundDataset:
-    """Ten vowels by men, women and children at 8 kHz; the test set has other voices, drawn with another seed."""
+    """Ten vowels by men, women and children at 8 kHz; the test set has other voices, from another seed."""
     if min(train, test) < 1:
-        raise ValueError(f"there must be a vowel to learn from and one to test with; got train={train}, test={test}")
+        raise ValueError(f"train and test must be at least 1; got train={train}, test={test}")
     return SoundDataset("vowels", spoken_vowels(train, seed=2 * seed), spoken_vowels(test, seed=2 * seed + 1), WORDS)
 
 
 def spoken_vowels(count: int, *, seed: int = 0) -> Recordings:
-    """Vowels of random voices, the words in turn."""
+    """Vowels by random voices, with the words in cyclic order."""
     source = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
@@ -65,31 +65,31 @@ def spoken_vowels(count: int, *, seed: int = 0) -> Recordings:
     word = torch.arange(count) % len(WORDS)
     speaker = torch.randint(len(SPEAKERS), (count,), generator=source)
     pitch = torch.tensor(PITCH)[speaker, word, None] * (0.1 * normal(1)).exp()
-    mouth = (0.05 * normal(1) + 0.05 * normal(3)).exp()  # a longer one has all its resonances lower
-    formants = (torch.tensor(FORMANTS)[speaker, :, word] * mouth).clamp_max(0.48 * RATE)
-    length = (RATE * uniform(SHORTEST, LONGEST)).long()
-    time = torch.arange(int(RATE * LONGEST))
-    frequency = pitch * (1 + uniform(-0.15, 0.15) * time / length)  # voices rise and fall
-    breath = uniform(0.01, 0.1) * normal(len(time))
+    formant_scale = (0.05 * normal(1) + 0.05 * normal(3)).exp()  # the common factor is the vocal tract length
+    formants = (torch.tensor(FORMANTS)[speaker, :, word] * formant_scale).clamp_max(0.48 * RATE)
+    length = (RATE * uniform(MIN_DURATION, MAX_DURATION)).long()
+    time = torch.arange(int(RATE * MAX_DURATION))
+    frequency = pitch * (1 + uniform(-0.15, 0.15) * time / length)  # rising or falling pitch
+    aspiration = uniform(0.01, 0.1) * normal(len(time))
     fade = torch.minimum(time, length - 1 - time).div(0.02 * RATE).clamp(0, 1)
-    wave = fade * vocal_tract_filter(pulses(frequency / RATE) + breath, formants)
+    wave = fade * vocal_tract_filter(pulse_train(frequency / RATE) + aspiration, formants)
     wave = uniform(0.2, 0.9) * wave / wave.abs().amax(1, keepdim=True)
-    room = 0.003 * 10 ** uniform(0.0, 1.0) * normal(len(time))
-    wave = (wave + room).clamp(-1, 1)
-    waves = [one[:end] for one, end in zip(wave, length[:, 0].tolist(), strict=True)]
+    background = 0.003 * 10 ** uniform(0.0, 1.0) * normal(len(time))
+    wave = (wave + background).clamp(-1, 1)
+    waves = [each[:end] for each, end in zip(wave, length[:, 0].tolist(), strict=True)]
     return Recordings(waves, word, [SPEAKERS[kind] for kind in speaker.tolist()], RATE)
 
 
-def pulses(frequency: Float[Tensor, "count time"]) -> Float[Tensor, "count time"]:
-    """A pulse whenever a cycle is full; `frequency` is in cycles a sample, and may change.
+def pulse_train(frequency: Float[Tensor, "count time"]) -> Float[Tensor, "count time"]:
+    """A unit pulse per cycle; `frequency` is in cycles per sample, and may change over time.
 
-    A pulse between two samples is shared by both, so that a period need not be an integer number of samples.
+    A pulse between two samples is split between them, so that a period need not be an integer number of samples.
     """
     phase = frequency.cumsum(1)
-    full = phase.floor() > (phase - frequency).floor()
-    late = torch.where(full, (phase - phase.floor()) / frequency, 0.0).clamp(0, 1)  # samples since the cycle was full
-    now = torch.where(full, 1 - late, 0.0)
-    return now + torch.nn.functional.pad(late[:, 1:], (0, 1))
+    is_pulse = phase.floor() > (phase - frequency).floor()
+    delay = torch.where(is_pulse, (phase - phase.floor()) / frequency, 0.0).clamp(0, 1)  # since the pulse, in samples
+    current = torch.where(is_pulse, 1 - delay, 0.0)
+    return current + torch.nn.functional.pad(delay[:, 1:], (0, 1))
 
 
 def vocal_tract_filter(
@@ -97,24 +97,26 @@ def vocal_tract_filter(
 ) -> Float[Tensor, "count time"]:
     """The source through the vocal tract, X(f) = S(f) V(f) H(f), zero-padded against circular convolution.
 
-    V = (1 − z⁻¹) / (1 − 0.9 z⁻¹)²: overtones of the voice fall by 12 dB an octave, of which lips give 6 dB back.
+    V = (1 − z⁻¹) / (1 − 0.9 z⁻¹)²: the glottal spectrum falls by 12 dB per octave, lip radiation adds 6 dB per octave.
     """
     size = 2 * source.shape[1]
-    back = torch.polar(torch.ones(size // 2 + 1), -2 * pi * torch.arange(size // 2 + 1) / size)  # z⁻¹, of each bin
-    spectrum = torch.fft.rfft(source, size) * (1 - back) / (1 - 0.9 * back) ** 2 * resonances(formants, back)
+    z_inverse = torch.polar(torch.ones(size // 2 + 1), -2 * pi * torch.arange(size // 2 + 1) / size)  # z⁻¹ of each bin
+    spectrum = (
+        torch.fft.rfft(source, size) * (1 - z_inverse) / (1 - 0.9 * z_inverse) ** 2 * resonances(formants, z_inverse)
+    )
     wave: Tensor = torch.fft.irfft(spectrum, size)
     return wave[:, : source.shape[1]]
 
 
 def resonances(
-    formants: Float[Tensor, "count resonances"], back: Complex[Tensor, " bins"]
+    formants: Float[Tensor, "count resonances"], z_inverse: Complex[Tensor, " bins"]
 ) -> Complex[Tensor, "count bins"]:
     """H(f) = ∏_i (1 − b_i − c_i) / (1 − b_i z⁻¹ − c_i z⁻²), z = e^{2πi f/rate}: resonances at each F_i.
 
         r_i = e^{−π B_i/rate},   b_i = 2 r_i cos(2π F_i/rate),   c_i = −r_i²          (Klatt 1980)
 
-    `back` is z⁻¹ at each frequency.
+    `z_inverse` is z⁻¹ at each frequency.
     """
     radius = (-pi * torch.tensor(BANDWIDTHS) / RATE).exp()
     b, c = 2 * radius * (2 * pi * formants / RATE).cos(), -radius.square()
-    return ((1 - b - c)[..., None] / (1 - b[..., None] * back - c[:, None] * back**2)).prod(1)
+    return ((1 - b - c)[..., None] / (1 - b[..., None] * z_inverse - c[:, None] * z_inverse**2)).prod(1)

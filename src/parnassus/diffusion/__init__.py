@@ -71,7 +71,7 @@ from parnassus.diffusion.samplers.annealed_langevin import annealed_langevin, an
 from parnassus.diffusion.samplers.ddim import ddim, ddim_path
 from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_inversion_path, ddim_reconstruction
 from parnassus.diffusion.samplers.ddpm import ddpm, ddpm_path
-from parnassus.diffusion.samplers.dpm_solver import dpm, dpm_path
+from parnassus.diffusion.samplers.dpm_solver import dpm_solver, dpm_solver_path
 from parnassus.diffusion.samplers.heun import heun, heun_path
 from parnassus.diffusion.samplers.langevin import adjusted_langevin, langevin, langevin_path
 from parnassus.diffusion.samplers.time_steps import even_grid
@@ -136,8 +136,8 @@ __all__ = [
     "denoise",
     "denoising_score_matching",
     "diffuse",
-    "dpm",
-    "dpm_path",
+    "dpm_solver",
+    "dpm_solver_path",
     "elbo_terms",
     "euler_maruyama",
     "euler_maruyama_path",

@@ -8,8 +8,8 @@ from torch import Tensor
 
 def fit_classifier(images: Float[Tensor, "count *event"], label: Int[Tensor, " count"] | None) -> SVC:
     """A support vector machine on raw pixels, fitted to at most 5,000 images."""
-    few, y = images[:5_000], _require_label(label)[:5_000]
-    return SVC(C=10.0).fit(few.flatten(1).cpu().numpy(), y.cpu().numpy())
+    subset, y = images[:5_000], _require_label(label)[:5_000]
+    return SVC(C=10.0).fit(subset.flatten(1).cpu().numpy(), y.cpu().numpy())
 
 
 def classifier_accuracy(
@@ -33,5 +33,5 @@ def nearest_distance(images: Float[Tensor, "count *event"], real: Float[Tensor, 
 
 def _require_label(label: Tensor | None) -> Tensor:
     if label is None:
-        raise ValueError("label must be given: this measure needs labelled images")
+        raise ValueError("label must not be None; this metric needs labelled images")
     return label

@@ -78,9 +78,9 @@ def class_gradient(
 ) -> Float[Tensor, "batch *event"]:
     """∇ log p(y | x_t) for a `classifier(x, t)` that returns logits (book eq. 13.92)."""
     with torch.enable_grad():
-        inside = x.detach().requires_grad_()
-        log_prob = classifier(inside, t).log_softmax(1).gather(1, label[:, None])
-        (gradient,) = torch.autograd.grad(log_prob.sum(), inside)
+        point = x.detach().requires_grad_()
+        log_prob = classifier(point, t).log_softmax(1).gather(1, label[:, None])
+        (gradient,) = torch.autograd.grad(log_prob.sum(), point)
     return gradient
 
 

@@ -81,8 +81,8 @@ def bayes_decoder(
     A code of probability 0 decodes to the data distribution.
     """
     joint = encoder_joint(data, encoder)
-    used = joint.sum(0)[:, None]
-    return torch.where(used > 0, joint.T / torch.where(used > 0, used, 1), data)
+    marginal = joint.sum(0)[:, None]
+    return torch.where(marginal > 0, joint.T / torch.where(marginal > 0, marginal, 1), data)
 
 
 class LabelInformation(NamedTuple):

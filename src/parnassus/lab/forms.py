@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Literal, TypeAlias, cast
 
 from parnassus.atlas.reading import Entry
-from parnassus.atlas.settings import UNLIMITED, Limits, Setting
+from parnassus.atlas.settings import UNLIMITED, Limits, Setting, flag_of
 
 Kind = Literal["int", "float", "switch", "optional switch", "choice", "text", "ints", "floats"]
 Value: TypeAlias = int | float | bool | str | tuple[float, ...] | None
@@ -94,11 +94,11 @@ class Field:
 
     def flags(self, value: Value) -> list[str]:
         """The arguments of the command line that set this value."""
-        flag = f"--{self.name.replace('_', '-')}"
+        flag = flag_of(self.name)
         if self.kind == "optional switch":
             return [flag, str(value)]
         if isinstance(value, bool):
-            return [flag if value else f"--no-{self.name.replace('_', '-')}"]
+            return [flag if value else flag_of(f"no_{self.name}")]
         if isinstance(value, tuple):
             return [flag, *(self.format(each) for each in value)]
         return [flag, "None" if value is None else self.format(value)]
@@ -136,9 +136,11 @@ def _field(setting: Setting) -> Field | None:
     )
 
 
-def profile_values(entry: Entry, profile: str, fields: Sequence[Field]) -> dict[str, Value]:
-    """The values of the fields in a profile."""
-    preset = entry.presets.get(profile, {})
+def profile_values(
+    entry: Entry, profile: str, fields: Sequence[Field], choices: Mapping[str, Value]
+) -> dict[str, Value]:
+    """The values of the fields in a profile, with those tuned for the `choices` of other settings."""
+    preset = entry.preset(profile, choices)
     return {field.name: preset.get(field.name, field.default) for field in fields}
 
 

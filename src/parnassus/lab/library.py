@@ -32,7 +32,6 @@ class RunSummary:
     started: str
     seconds: float | None
     settings: Mapping[str, object]
-    used: Mapping[str, object]  # the settings, with the values chosen for those left empty
     options: Mapping[str, object]
     result: Mapping[str, float]
 
@@ -127,7 +126,6 @@ def _read_summary(folder: RunFolder) -> RunSummary:
         started=str(about.get("started", "")),
         seconds=_read_float(seconds),
         settings=_read_mapping(about.get("settings")),
-        used=_read_mapping(about.get("used", about.get("settings"))),
         options=_read_mapping(about.get("options")),
         result={name: x for name, value in _read_mapping(metrics).items() if (x := _read_float(value)) is not None},
     )

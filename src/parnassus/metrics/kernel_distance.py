@@ -10,7 +10,7 @@ from parnassus.probability.divergences.mmd import CubicKernel, unbiased_squared_
 
 
 class KernelDistance(NamedTuple):
-    """The mean over subsets and its standard error, which counts only as many subsets as can be disjoint."""
+    """The mean over subsets and its standard error, computed from the number of subsets that can be disjoint."""
 
     value: float
     error: float

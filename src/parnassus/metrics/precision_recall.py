@@ -18,7 +18,7 @@ class PrecisionRecall(NamedTuple):
 def precision_recall(
     real: Float[Tensor, "count_x d"], samples: Float[Tensor, "count_y d"], *, neighbours: int = 3
 ) -> PrecisionRecall:
-    """Precision and recall; a set covers the balls that reach to each point's k-th neighbour in the same set."""
+    """Precision and recall; the support of a set is the union of balls around its points, up to the k-th neighbour."""
     if not 1 <= neighbours < min(len(real), len(samples)):
         raise ValueError(
             "neighbours must be at least 1 and smaller than either number of rows; "

@@ -26,7 +26,7 @@ class SampleQuality:
         return [
             {"measure": "Fréchet distance", "value": self.frechet, "best": "0"},
             {"measure": "kernel distance", "value": self.kernel.value, "best": "0"},
-            {"measure": "its standard error", "value": self.kernel.error, "best": ""},
+            {"measure": "standard error of the kernel distance", "value": self.kernel.error, "best": ""},
             {"measure": "precision", "value": self.coverage.precision, "best": "1"},
             {"measure": "recall", "value": self.coverage.recall, "best": "1"},
             {"measure": "classifier score", "value": self.score, "best": "number of classes"},

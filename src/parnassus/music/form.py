@@ -44,9 +44,9 @@ def generate_modulating_pieces(
     home = torch.randint(12, (count,), generator=source)
     pairs = torch.tensor(list(combinations(range(len(FIGURES)), 2)))
     pair = pairs[torch.randint(len(pairs), (count,), generator=source)]
-    which = torch.randint(2, (count, len(PLAN), bars), generator=source)
+    choice = torch.randint(2, (count, len(PLAN), bars), generator=source)
     start = torch.tensor(STARTS)[torch.randint(len(STARTS), (count, len(PLAN), bars), generator=source)]
-    figure = pair[torch.arange(count)[:, None, None], which]
+    figure = pair[torch.arange(count)[:, None, None], choice]
     degree = torch.tensor(FIGURES)[figure] + start[..., None]
     degree[:, :, -1] = torch.tensor(CADENCE)
     tonic = home[:, None] + torch.tensor([semitones for semitones, _ in PLAN])

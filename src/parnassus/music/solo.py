@@ -1,6 +1,6 @@
 """Synthetic chord progressions and solos: chord tones on the beat, scale tones between (book sec. 10.1.2).
 
-The generating distribution is known note by note, which gives the best possible loss of a model that sees the chords.
+The generating distribution of each note is known, and with it the lowest possible loss of a model given the chords.
 """
 
 from typing import NamedTuple
@@ -60,8 +60,8 @@ def chord_tone_fraction(notes: Int[Tensor, "count time"], chords: Int[Tensor, "c
         raise ValueError(
             f"there must be {NOTES} notes per chord; got {notes.shape[1]} notes for {chords.shape[1]} chords"
         )
-    sounding = chord_tones(chords.repeat_interleave(NOTES, 1))
-    is_chord_tone = sounding.gather(-1, (notes % 12)[..., None])[..., 0]
+    tones = chord_tones(chords.repeat_interleave(NOTES, 1))
+    is_chord_tone = tones.gather(-1, (notes % 12)[..., None])[..., 0]
     return float(is_chord_tone[:, is_on_beat(notes.shape[1])].double().mean())
 
 

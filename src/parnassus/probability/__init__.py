@@ -91,7 +91,7 @@ from parnassus.probability.expectations.expectation import (
 )
 from parnassus.probability.expectations.gauss_hermite import gaussian_expectation
 from parnassus.probability.expectations.gaussian_integration_by_parts import (
-    BothSides,
+    IntegrationByParts,
     ResidualDecomposition,
     gaussian_integration_by_parts,
     residual_decomposition,
@@ -157,8 +157,8 @@ from parnassus.probability.processes.path_distribution import (
     MarkovViolation,
     PathDistribution,
     chain_distribution,
+    history_distribution,
     is_markov,
-    lifted_distribution,
     markov_violations,
     next_state_distribution,
     observed_distribution,
@@ -169,7 +169,6 @@ from parnassus.probability.processes.random_walk import lift_to_histories, rando
 __all__ = [
     "LUMPED_CHAIN",
     "LUMPING",
-    "BothSides",
     "CubicKernel",
     "DiscreteDistribution",
     "DiscreteLatentModel",
@@ -184,6 +183,7 @@ __all__ = [
     "GridDensity",
     "HiddenMarkovModel",
     "InhomogeneousMarkovChain",
+    "IntegrationByParts",
     "InverseMultiquadricKernel",
     "JensenInequality",
     "JointDistribution",
@@ -243,6 +243,7 @@ __all__ = [
     "gaussian_log_density",
     "gaussian_mutual_information",
     "gaussian_squared_mmd",
+    "history_distribution",
     "independent_pair",
     "independent_sum",
     "is_absolutely_continuous",
@@ -264,7 +265,6 @@ __all__ = [
     "largest_event_gap",
     "levy_distance",
     "lift_to_histories",
-    "lifted_distribution",
     "log_mean_exp",
     "lp_distance",
     "lp_error",

@@ -20,10 +20,9 @@ from parnassus.reinforcement.agents.reinforce import (
     reinforce_objective,
     reinforce_weights,
 )
-from parnassus.reinforcement.agents.stacked_networks import StackedLinear, StackedMLP, clip_grad_norm_per_learner
+from parnassus.reinforcement.agents.stacked_networks import StackedLinear, StackedMLP
 from parnassus.reinforcement.agents.surrogate import clipped_surrogate, policy_ratio
 from parnassus.reinforcement.agents.trpo import trust_region_update
-from parnassus.reinforcement.conjugate_gradient import conjugate_gradient
 from parnassus.reinforcement.environments import BrokenEnvironmentError, Environments, make_environments
 from parnassus.reinforcement.evaluation.bootstrap import bootstrap_interval
 from parnassus.reinforcement.evaluation.episode_returns import episode_returns, interquartile_mean
@@ -38,6 +37,7 @@ from parnassus.reinforcement.experience.running_statistics import RewardNormalis
 from parnassus.reinforcement.experience.transitions import NStepTransitions, Transitions
 from parnassus.reinforcement.fast.dqn_backward import q_loss_gradient
 from parnassus.reinforcement.fast.flat_adam import FlatAdam
+from parnassus.reinforcement.fast.gradient_clipping import clip_grad_norm_per_learner
 from parnassus.reinforcement.fast.relu_network import ReLUMLP
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
 from parnassus.reinforcement.tabular.control import (
@@ -85,7 +85,7 @@ from parnassus.reinforcement.tabular.trust_region import (
     surrogate_return,
     trust_region_step,
 )
-from parnassus.reinforcement.textbook.cat import cat_chain, cat_decisions, cat_rewards
+from parnassus.reinforcement.textbook.cat import cat_chain, cat_decision_process, cat_reward_process
 
 __all__ = [
     "ActorCritic",
@@ -125,12 +125,11 @@ __all__ = [
     "add_exploration",
     "bootstrap_interval",
     "cat_chain",
-    "cat_decisions",
-    "cat_rewards",
+    "cat_decision_process",
+    "cat_reward_process",
     "clip_grad_norm_per_learner",
     "clipped_surrogate",
     "collect_episodes",
-    "conjugate_gradient",
     "constant_step_size",
     "discounted_returns",
     "double_q_learning",

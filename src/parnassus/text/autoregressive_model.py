@@ -8,7 +8,7 @@ from torch import Tensor
 
 @runtime_checkable
 class State(Protocol):
-    """What a model keeps of the tokens it has read; each row is an independent sequence."""
+    """The state of a model after the tokens read so far; each row is an independent sequence."""
 
     def rows(self, index: Int[Tensor, " kept"]) -> "State":
         """A copy of the state with these rows in this order; a row may occur more than once."""

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def bag_of_words(tokens: Int[Tensor, "*batch time"], vocabulary: int) -> Int[Tensor, "*batch {vocabulary}"]:
-    """Number of occurrences of each token of the vocabulary, whatever their order (book sec. 10.1)."""
+    """Number of occurrences of each token of the vocabulary, regardless of order (book sec. 10.1)."""
     if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < vocabulary:
         raise ValueError(f"tokens must be from 0 to {vocabulary - 1}; got {int(tokens.min())} to {int(tokens.max())}")
     bag = torch.zeros(*tokens.shape[:-1], vocabulary, dtype=tokens.dtype, device=tokens.device)

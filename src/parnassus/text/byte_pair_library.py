@@ -45,9 +45,9 @@ def _build_tokenizer(vocabulary: dict[str, int], merges: list[tuple[str, str]]) 
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-    cut = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated")
+    split = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated")
     as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, as_bytes])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, as_bytes])
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 

@@ -14,7 +14,7 @@ from parnassus.text.autoregressive_model import State
 class NGramState:
     """The last order − 1 tokens of each row. A `State`."""
 
-    tokens: Int[Tensor, "batch seen"]
+    tokens: Int[Tensor, "batch context"]
 
     def rows(self, index: Int[Tensor, " kept"]) -> "NGramState":
         return NGramState(self.tokens[index])
@@ -26,7 +26,7 @@ class NGramModel:
 
     n(c, x) counts how often x followed c, and n(c) = Σ_x n(c, x) counts only occurrences with a successor, so that
     rows sum to one. `lower` is the model of lower order that the counts are interpolated with; None is the uniform
-    distribution, and then ε = k · vocabulary is add-k smoothing. Unseen or too initial contexts use `lower` alone.
+    distribution, and then ε = k · vocabulary is add-k smoothing. Unseen or shorter contexts use `lower` alone.
     An `AutoregressiveModel`: its window is unlimited, its state holds order − 1 tokens.
     """
 
@@ -83,7 +83,7 @@ class NGramModel:
             raise ValueError(f"order must be at least 1; got order={order}")
         return lower
 
-    def distribution(self, context: Int[Tensor, "batch seen"]) -> Float[Tensor, "batch vocabulary"]:
+    def distribution(self, context: Int[Tensor, "batch context"]) -> Float[Tensor, "batch vocabulary"]:
         """p(· | context) for each row; only the last order − 1 tokens matter."""
         prior = self._lower_distribution(context)
         if context.shape[1] < self.order - 1:

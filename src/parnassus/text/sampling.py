@@ -1,4 +1,4 @@
-"""Choosing the next token from its logits: greedy, temperature, top-k and top-p (nucleus) sampling (book sec. 9.2).
+"""Selection of the next token from its logits: greedy, temperature, top-k and top-p (nucleus) sampling (book sec. 9.2).
 
 `apply_temperature`, `keep_top_k` and `keep_top_p` map logits to logits, so they compose; removed tokens get −∞.
 """

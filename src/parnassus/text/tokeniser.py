@@ -81,16 +81,14 @@ def warn_unknown_words(tokeniser: Tokeniser, text: str) -> None:
         sys.stderr.write(f"unknown words: {', '.join(unknown)}\n")
 
 
-def stream_text(tokeniser: Tokeniser, tokens: Iterable[int], after: int | None = None) -> Iterator[str]:
+def stream_text(tokeniser: Tokeniser, tokens: Iterable[int], previous: int | None = None) -> Iterator[str]:
     """Decode tokens one by one; the joined pieces are the text of all tokens.
 
-    A character of several bytes is withheld until it is complete. `after` is the preceding token, if any: it decides
-    whether the text begins with a space.
+    A character of several bytes is withheld until it is complete. `previous` is the token before them, if any: it
+    determines whether the text begins with a space.
     """
-    tail = [] if after is None else [after]  # the last emitted token and those since
-    emitted = len(
-        tokeniser.decode(torch.tensor(tail, dtype=torch.int64))
-    )  # number of characters of the tail that are emitted
+    tail = [] if previous is None else [previous]  # the last emitted token and those since
+    emitted = len(tokeniser.decode(torch.tensor(tail, dtype=torch.int64)))  # characters of the tail already emitted
     for token in tokens:
         tail.append(token)
         text = tokeniser.decode(torch.tensor(tail, dtype=torch.int64))

@@ -38,14 +38,6 @@ class Experiment(Protocol):
     def __call__(self, run: Run) -> Mapping[str, float]: ...
 
 
-@runtime_checkable
-class ResolvesSettings(Protocol):
-    """An experiment that chooses values for settings left open (None): its own dataclass of settings."""
-
-    @property
-    def settings(self) -> Experiment: ...
-
-
 @dataclass(frozen=True)
 class Recipe:
     """An experiment with what its file says about it."""
@@ -66,13 +58,6 @@ class Recipe:
     def settings(self) -> dict[str, object]:
         return asdict(self.experiment)
 
-    @property
-    def used(self) -> dict[str, object]:
-        """The settings, with the values that the experiment chooses for those left open."""
-        settings = self.settings
-        found = asdict(self.experiment.settings) if isinstance(self.experiment, ResolvesSettings) else {}
-        return {name: found.get(name) if value is None else value for name, value in settings.items()}
-
 
 def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = None) -> RunFolder:
     """Create a folder for this run; under torchrun the first process creates it and broadcasts its path."""
@@ -84,7 +69,6 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
             "title": recipe.title,
             "profile": recipe.profile,
             "settings": recipe.settings,
-            **({} if recipe.used == recipe.settings else {"used": recipe.used}),
             "options": asdict(options),
             "command": command_line(),
             "started": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -167,7 +151,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         remark=verdict.remark,
         story=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
-        settings=recipe.used,
+        settings=recipe.settings,
         facts=_facts(about, result),
         commands={
             "Repeat this run": str(about["command"]),

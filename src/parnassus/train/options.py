@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from parnassus.atlas.settings import BuiltIn, NonNegative, Positive
+from parnassus.setting_types import BuiltIn, NonNegative, Positive
 
 
 @dataclass(frozen=True)

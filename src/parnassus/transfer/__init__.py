@@ -1,6 +1,6 @@
 """Transfer learning: freezing, fine-tuning and reprogramming."""
 
 from parnassus.transfer.freezing import TransferClassifier, freeze, unfreeze
-from parnassus.transfer.reprogramming import Reprogrammed, learned_frame
+from parnassus.transfer.reprogramming import ReprogrammedModel, learned_frame
 
-__all__ = ["Reprogrammed", "TransferClassifier", "freeze", "learned_frame", "unfreeze"]
+__all__ = ["ReprogrammedModel", "TransferClassifier", "freeze", "learned_frame", "unfreeze"]

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 from parnassus.transfer.freezing import freeze
 
 
-class Reprogrammed(nn.Module):
+class ReprogrammedModel(nn.Module):
     """p(new class j | x) = model(input_map(x)) at old class label_map[j] (Elsayed et al. 2019; book sec. 10.1.2).
 
     The whole model is frozen. Only `input_map` is trained; it maps inputs of the new task to inputs of the model.
@@ -47,8 +47,8 @@ class LearnedFrame(nn.Module):
         rows, columns = self.inside.any(1).nonzero(), self.inside.any(0).nonzero()
         top, left = int(rows[0]), int(columns[0])
         frame_height, frame_width = self.inside.shape
-        around = (left, frame_width - left - x.shape[3], top, frame_height - top - x.shape[2])
-        return torch.where(self.inside, nn.functional.pad(x, around), self.frame.tanh())
+        padding = (left, frame_width - left - x.shape[3], top, frame_height - top - x.shape[2])
+        return torch.where(self.inside, nn.functional.pad(x, padding), self.frame.tanh())
 
 
 def learned_frame(shape: tuple[int, int, int], height: int, width: int) -> LearnedFrame:

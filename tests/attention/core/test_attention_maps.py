@@ -25,7 +25,7 @@ from parnassus.attention import (
 from parnassus.attention.core.self_attention import join_heads
 
 
-class Pair(nn.Module):
+class DecoderWithMask(nn.Module):
     """A decoder block called with memory and mask as keyword arguments."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def test_the_maps_are_the_weights_of_the_layer() -> None:
 
 def test_a_decoder_has_self_and_cross_attention_maps_with_masks() -> None:
     torch.manual_seed(0)
-    model = Pair()
+    model = DecoderWithMask()
     model.block.cross.eval()
     maps = attention_maps(model, torch.randn(3, 5, 8), torch.randn(3, 6, 8))
     assert {name: tuple(weights.shape) for name, weights in maps.items()} == {
@@ -71,10 +71,10 @@ def test_a_decoder_has_self_and_cross_attention_maps_with_masks() -> None:
         "block.cross": (3, 4, 5, 6),
     }
     assert (maps["block.cross"][..., 2:] == 0).all()
-    assert model.training  # as it was
+    assert model.training  # modes and hooks are restored
     assert not model.block.cross.training
     assert not model.block.attention._forward_pre_hooks
-    assert "ask" not in vars(model.block.cross)
+    assert "attend" not in vars(model.block.cross)
 
 
 def test_a_model_without_attention_raises() -> None:
@@ -93,6 +93,8 @@ def test_the_distance_is_the_weighted_mean_distance() -> None:
     torch.testing.assert_close(attention_distance(previous), torch.tensor([0.0, 1.0, 1.0, 1.0]))
     grid = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
     torch.testing.assert_close(attention_distance(torch.full((2, 2), 0.5), grid), torch.tensor([2.5, 2.5]))
-    torch.testing.assert_close(attention_distance(torch.full((1, 5), 0.2)), torch.tensor([2.0]))  # the newest of five
+    torch.testing.assert_close(
+        attention_distance(torch.full((1, 5), 0.2)), torch.tensor([2.0])
+    )  # the last of five keys
     with pytest.raises(ValueError, match="queries=3, keys=2"):
         attention_distance(torch.zeros(3, 2))

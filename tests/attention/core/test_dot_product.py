@@ -11,7 +11,7 @@ from parnassus.attention import attention, attention_weights, causal_mask, fused
 from parnassus.probability import standard_normal
 
 
-def three(queries: int = 5, keys: int = 7) -> tuple[Tensor, Tensor, Tensor]:
+def normal_inputs(queries: int = 5, keys: int = 7) -> tuple[Tensor, Tensor, Tensor]:
     return (
         standard_normal(2, 3, queries, 4),
         standard_normal(2, 3, keys, 4, seed=1),
@@ -21,11 +21,12 @@ def three(queries: int = 5, keys: int = 7) -> tuple[Tensor, Tensor, Tensor]:
 
 def by_hand(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
     """One query of one sequence, with the exponentials written out."""
-    powers = [exp(float(query @ k) * scale) for k in key]
-    return sum((p / sum(powers) * v for p, v in zip(powers, value, strict=True)), start=torch.zeros_like(value[0]))
+    exponentials = [exp(float(query @ k) * scale) for k in key]
+    weights = [exponential / sum(exponentials) for exponential in exponentials]
+    return sum((w * v for w, v in zip(weights, value, strict=True)), start=torch.zeros_like(value[0]))
 
 
-def test_it_is_the_loop_over_queries_and_keys() -> None:
+def test_attention_equals_a_loop_over_queries_and_keys() -> None:
     query, key, value = standard_normal(4, 3), standard_normal(6, 3, seed=1), standard_normal(6, 2, seed=2)
     for scale in (None, 1.0, 0.3):
         rows = [by_hand(q, key, value, 1 / sqrt(3) if scale is None else scale) for q in query]
@@ -33,23 +34,23 @@ def test_it_is_the_loop_over_queries_and_keys() -> None:
 
 
 def test_a_bias_is_added_to_the_scaled_scores() -> None:
-    query, key, _ = three()
+    query, key, _ = normal_inputs()
     bias = standard_normal(3, 5, 7, seed=3)
     expected = (torch.einsum("bhqd,bhkd->bhqk", query, key) / 2 + bias).softmax(-1)
     torch.testing.assert_close(attention_weights(query, key, bias=bias), expected)
 
 
-@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("use_bias", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("use_mask", [False, True])
 @pytest.mark.parametrize("queries", [1, 5, 7])
-def test_the_fused_form_gives_the_same(queries: int, *, masked: bool, causal: bool, biased: bool) -> None:
-    query, key, value = three(queries)
-    mask = length_mask(torch.tensor([3, 7]), 7)[:, None] if masked else None
-    bias = standard_normal(3, queries, 7, seed=3) if biased else None
+def test_fused_attention_equals_attention(queries: int, *, use_mask: bool, causal: bool, use_bias: bool) -> None:
+    query, key, value = normal_inputs(queries)
+    mask = length_mask(torch.tensor([3, 7]), 7)[:, None] if use_mask else None
+    bias = standard_normal(3, queries, 7, seed=3) if use_bias else None
     past = causal_mask(queries, 7)
-    seen = mask if not causal else past if mask is None else past & mask
-    expected = attention(query, key, value, seen, bias=bias).output
+    combined_mask = mask if not causal else past if mask is None else past & mask
+    expected = attention(query, key, value, combined_mask, bias=bias).output
     torch.testing.assert_close(fused_attention(query, key, value, mask, bias=bias, causal=causal), expected)
 
 
@@ -59,12 +60,12 @@ def test_a_mask_restricts_the_softmax() -> None:
     torch.testing.assert_close(weights[0, :, :4], scores[0, :, :4].softmax(-1))
     assert (weights[0, :, 4:] == 0).all()
     torch.testing.assert_close(weights[1, :, 0], torch.ones(3, dtype=torch.float64))
-    torch.testing.assert_close(scores, standard_normal(2, 3, 6))  # the caller's scores are as they were
+    torch.testing.assert_close(scores, standard_normal(2, 3, 6))  # not modified in place
 
 
 @pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_a_fully_masked_row_and_its_gradients_are_zero(precision: torch.dtype) -> None:
-    query, key, value = (x.to(precision).requires_grad_() for x in three())
+    query, key, value = (x.to(precision).requires_grad_() for x in normal_inputs())
     mask = length_mask(torch.tensor([0, 7]), 7)[:, None]
     for output in (attention(query, key, value, mask).output, fused_attention(query, key, value, mask)):
         assert (output[0] == 0).all()
@@ -77,26 +78,26 @@ def test_a_fully_masked_row_and_its_gradients_are_zero(precision: torch.dtype) -
 
 @pytest.mark.parametrize("filler", [nan, inf, 1e300])
 def test_nan_in_padding_does_not_propagate(filler: float) -> None:
-    query, key, value = three()
+    query, key, value = normal_inputs()
     mask = length_mask(torch.tensor([4, 7]), 7)[:, None]
-    spoiled_key, spoiled_value = key.clone(), value.clone()
-    spoiled_key[0, :, 4:], spoiled_value[0, :, 4:] = filler, filler
-    query, spoiled_key, spoiled_value = leaves = [x.requires_grad_() for x in (query, spoiled_key, spoiled_value)]
+    padded_key, padded_value = key.clone(), value.clone()
+    padded_key[0, :, 4:], padded_value[0, :, 4:] = filler, filler
+    query, padded_key, padded_value = leaves = [x.requires_grad_() for x in (query, padded_key, padded_value)]
     expected = attention(query, key, value, mask).output
-    again = attention(query, spoiled_key, spoiled_value, mask).output
-    for output in (again, fused_attention(query, spoiled_key, spoiled_value, mask)):
+    unfused = attention(query, padded_key, padded_value, mask).output
+    for output in (unfused, fused_attention(query, padded_key, padded_value, mask)):
         torch.testing.assert_close(output, expected)
         for gradient in torch.autograd.grad(output.square().sum(), leaves):
             assert gradient.isfinite().all()
 
 
 def test_the_scale_is_that_of_torch() -> None:
-    query, key, value = three()
+    query, key, value = normal_inputs()
     torch.testing.assert_close(attention(query, key, value).output, scaled_dot_product_attention(query, key, value))
 
 
 def test_dropout_preserves_the_mean() -> None:
     torch.manual_seed(0)
-    query, key, value = three()
+    query, key, value = normal_inputs()
     mean = torch.stack([fused_attention(query, key, value, dropout=0.3) for _ in range(4_000)]).mean(0)
     torch.testing.assert_close(mean, fused_attention(query, key, value), atol=0.06, rtol=0.0)

@@ -21,15 +21,15 @@ VALUES = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manu
 
 
 def test_linear_lookup_with_basis_vectors() -> None:
-    asked = torch.stack([BASIS[2], BASIS[2] + 2 * BASIS[4]])
-    torch.testing.assert_close(linear_lookup(asked, BASIS, VALUES).output[0], VALUES[2])
-    torch.testing.assert_close(linear_lookup(asked, BASIS, VALUES).output[1], VALUES[2] + 2 * VALUES[4])
+    queries = torch.stack([BASIS[2], BASIS[2] + 2 * BASIS[4]])
+    torch.testing.assert_close(linear_lookup(queries, BASIS, VALUES).output[0], VALUES[2])
+    torch.testing.assert_close(linear_lookup(queries, BASIS, VALUES).output[1], VALUES[2] + 2 * VALUES[4])
 
 
 def test_a_soft_lookup_has_weight_e_over_e_plus_n_minus_one() -> None:
-    found = soft_lookup(BASIS[2:3], BASIS, VALUES)
-    torch.testing.assert_close(found.weights[0, 2].item(), e / (e + 7))
-    torch.testing.assert_close(found.output, found.weights @ VALUES)
+    result = soft_lookup(BASIS[2:3], BASIS, VALUES)
+    torch.testing.assert_close(result.weights[0, 2].item(), e / (e + 7))
+    torch.testing.assert_close(result.output, result.weights @ VALUES)
 
 
 def test_limits_of_the_temperature() -> None:
@@ -52,16 +52,16 @@ def test_ties_share_the_weight() -> None:
 def test_a_mask_hides_keys_and_a_full_mask_gives_zero() -> None:
     mask = torch.ones(1, 8, dtype=torch.bool)
     mask[0, 5:] = False
-    found = soft_lookup(BASIS[2:3], BASIS, VALUES, mask)
-    torch.testing.assert_close(found.output, soft_lookup(BASIS[2:3, :5], BASIS[:5, :5], VALUES[:5]).output)
+    result = soft_lookup(BASIS[2:3], BASIS, VALUES, mask)
+    torch.testing.assert_close(result.output, soft_lookup(BASIS[2:3, :5], BASIS[:5, :5], VALUES[:5]).output)
     assert soft_lookup(BASIS[2:3], BASIS, VALUES, ~torch.ones_like(mask)).output.abs().max() == 0
 
 
 def test_a_batch_equals_single_lookups() -> None:
     query, key, value = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
-    together = soft_lookup(query, key, value)
-    assert together.output.shape == (2, 3, 6)
-    torch.testing.assert_close(together.output[1], soft_lookup(query[1], key[1], value[1]).output)
+    batched = soft_lookup(query, key, value)
+    assert batched.output.shape == (2, 3, 6)
+    torch.testing.assert_close(batched.output[1], soft_lookup(query[1], key[1], value[1]).output)
 
 
 def test_invalid_arguments_raise() -> None:

@@ -8,7 +8,7 @@ from parnassus.layers import padding_mask
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (4, 4), (2, 5), (1, 6)])
-def test_a_query_sees_itself_and_earlier_keys(queries: int, keys: int) -> None:
+def test_a_query_attends_to_its_own_and_earlier_keys(queries: int, keys: int) -> None:
     mask = causal_mask(queries, keys)
     for query in range(queries):
         for key in range(keys):
@@ -22,9 +22,9 @@ def test_fewer_keys_than_queries_raise() -> None:
 
 def test_lengths_per_sequence_or_per_query() -> None:
     assert length_mask(torch.tensor([2, 0]), 3).tolist() == [[[True, True, False]], [[False, False, False]]]
-    each_query = length_mask(torch.tensor([[1, 3]]), 3)  # (batch, queries): a length for each query
-    assert each_query.shape == (1, 2, 1, 3)
-    assert each_query[0, :, 0].tolist() == [[True, False, False], [True, True, True]]
+    by_query = length_mask(torch.tensor([[1, 3]]), 3)  # (batch, queries): a length for each query
+    assert by_query.shape == (1, 2, 1, 3)
+    assert by_query[0, :, 0].tolist() == [[True, False, False], [True, True, True]]
 
 
 @pytest.mark.parametrize("length", [-1, 4])
@@ -33,7 +33,7 @@ def test_a_length_beyond_the_keys_raises(length: int) -> None:
         length_mask(torch.tensor([length]), 3)
 
 
-def test_padding_is_hidden_from_every_query() -> None:
+def test_padding_is_masked_for_every_query() -> None:
     tokens = torch.tensor([[5, 2, 0], [0, 7, 7]])
     assert padding_mask(tokens).tolist() == [[[True, True, False]], [[False, True, True]]]
     assert padding_mask(tokens, padding=7)[1, 0].tolist() == [True, False, False]

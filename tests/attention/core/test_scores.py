@@ -39,7 +39,7 @@ def test_each_entry_is_the_score_of_its_pair(score: Score, pair: Score) -> None:
 def test_a_gaussian_score_is_never_positive_and_scales_with_the_inverse_squared_width() -> None:
     far = 1e3 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
     products = far @ far.mT - (far.square().sum(-1)[:, None] + far.square().sum(-1)) / 2
-    assert float(products.max()) > 0  # rounding alone has points nearer than at no distance
+    assert float(products.max()) > 0  # rounding errors would give negative squared distances
     assert float(gaussian_score(far, far).max()) == 0.0
     torch.testing.assert_close(gaussian_score(QUERY, KEY, width=3.0), gaussian_score(QUERY, KEY) / 9)
 
@@ -57,25 +57,25 @@ def test_a_bilinear_score_with_the_identity_is_the_scaled_product() -> None:
 
 def test_a_bilinear_score_has_variance_one_at_initialisation() -> None:
     torch.manual_seed(1)
-    drawn = torch.stack([BilinearScore(40, 7)(torch.randn(50, 40), torch.randn(50, 7)) for _ in range(40)])
-    torch.testing.assert_close(drawn.var(), torch.tensor(1.0), rtol=0.1, atol=0.0)
+    scores = torch.stack([BilinearScore(40, 7)(torch.randn(50, 40), torch.randn(50, 7)) for _ in range(40)])
+    torch.testing.assert_close(scores.var(), torch.tensor(1.0), rtol=0.1, atol=0.0)
 
 
 def test_a_mahalanobis_score_uses_its_matrix() -> None:
     score = MahalanobisScore(5, width=2.0).double()
     torch.testing.assert_close(score(QUERY, KEY), gaussian_score(QUERY, KEY, width=2.0))
     score.w.data[3] = 0.0
-    moved = KEY.clone()
-    moved[..., 3] += 100.0
-    torch.testing.assert_close(score(QUERY, moved), score(QUERY, KEY))
+    shifted_key = KEY.clone()
+    shifted_key[..., 3] += 100.0
+    torch.testing.assert_close(score(QUERY, shifted_key), score(QUERY, KEY))
 
 
 def test_an_additive_score_is_a_network_on_the_concatenated_query_and_key() -> None:
     score = AdditiveScore(5, 2, 6).double()
     key = KEY[..., :2]
-    joined = torch.cat([QUERY[:, :, None].expand(2, 3, 4, 5), key[:, None].expand(2, 3, 4, 2)], -1)
-    first = torch.cat([score.query.weight, score.key.weight], 1)
-    torch.testing.assert_close(score(QUERY, key), torch.tanh(joined @ first.mT) @ score.value.weight[0])
+    concatenated = torch.cat([QUERY[:, :, None].expand(2, 3, 4, 5), key[:, None].expand(2, 3, 4, 2)], -1)
+    first_weight = torch.cat([score.query.weight, score.key.weight], 1)
+    torch.testing.assert_close(score(QUERY, key), torch.tanh(concatenated @ first_weight.mT) @ score.value.weight[0])
 
 
 def test_every_weight_of_a_learned_score_gets_a_gradient() -> None:

@@ -8,7 +8,7 @@ from parnassus.attention import Rotary, SelfAttention, length_mask
 from parnassus.attention.core.self_attention import join_heads, split_heads
 
 
-def layer(*, causal: bool = False, dropout: float = 0.0) -> SelfAttention:
+def build_layer(*, causal: bool = False, dropout: float = 0.0) -> SelfAttention:
     torch.manual_seed(0)
     return SelfAttention(12, 3, causal=causal, dropout=dropout).double()
 
@@ -17,41 +17,41 @@ def sequence(batch: int = 2, time: int = 5) -> Tensor:
     return torch.randn(batch, time, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-def peer(ours: SelfAttention) -> nn.MultiheadAttention:
+def library_layer(layer: SelfAttention) -> nn.MultiheadAttention:
     """The layer of torch with the same weights."""
-    theirs = nn.MultiheadAttention(12, 3, batch_first=True, dtype=torch.float64)
+    library = nn.MultiheadAttention(12, 3, batch_first=True, dtype=torch.float64)
     weights = {
-        "in_proj_weight": ours.in_proj.weight,
-        "in_proj_bias": ours.in_proj.bias,
-        "out_proj.weight": ours.out_proj.weight,
-        "out_proj.bias": ours.out_proj.bias,
+        "in_proj_weight": layer.in_proj.weight,
+        "in_proj_bias": layer.in_proj.bias,
+        "out_proj.weight": layer.out_proj.weight,
+        "out_proj.bias": layer.out_proj.bias,
     }
-    theirs.load_state_dict(weights)
-    return theirs
+    library.load_state_dict(weights)
+    return library
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_is_the_layer_of_torch(*, causal: bool) -> None:
-    ours, x = layer(causal=causal), sequence()
-    hidden = torch.ones(5, 5, dtype=torch.bool).triu(1) if causal else None
-    output, weights = peer(ours)(x, x, x, attn_mask=hidden, average_attn_weights=False)
-    torch.testing.assert_close(ours(x), output)
-    torch.testing.assert_close(ours.weights(x), weights)
+def test_self_attention_equals_the_layer_of_torch(*, causal: bool) -> None:
+    layer, x = build_layer(causal=causal), sequence()
+    attn_mask = torch.ones(5, 5, dtype=torch.bool).triu(1) if causal else None
+    output, weights = library_layer(layer)(x, x, x, attn_mask=attn_mask, average_attn_weights=False)
+    torch.testing.assert_close(layer(x), output)
+    torch.testing.assert_close(layer.weights(x), weights)
 
 
-def test_padding_is_hidden_as_torch_hides_it() -> None:
-    ours, x = layer(), sequence()
+def test_padding_is_masked_as_in_torch() -> None:
+    layer, x = build_layer(), sequence()
     mask = length_mask(torch.tensor([3, 5]), 5)
-    output, weights = peer(ours)(x, x, x, key_padding_mask=~mask[:, 0], average_attn_weights=False)
-    torch.testing.assert_close(ours(x, mask), output)
-    torch.testing.assert_close(ours.weights(x, mask), weights)
+    output, weights = library_layer(layer)(x, x, x, key_padding_mask=~mask[:, 0], average_attn_weights=False)
+    torch.testing.assert_close(layer(x, mask), output)
+    torch.testing.assert_close(layer.weights(x, mask), weights)
 
 
 def test_the_weights_are_those_of_the_output() -> None:
-    ours, x = layer(causal=True), sequence()
+    layer, x = build_layer(causal=True), sequence()
     mask = length_mask(torch.tensor([2, 5]), 5)
-    values = ours.project(x)[2]
-    torch.testing.assert_close(ours.out_proj(join_heads(ours.weights(x, mask) @ values)), ours(x, mask))
+    values = layer.project(x)[2]
+    torch.testing.assert_close(layer.out_proj(join_heads(layer.weights(x, mask) @ values)), layer(x, mask))
 
 
 def test_heads_are_parts_of_the_width() -> None:
@@ -62,24 +62,24 @@ def test_heads_are_parts_of_the_width() -> None:
 
 def test_positions_rotate_queries_and_keys_but_not_values() -> None:
     torch.manual_seed(0)
-    turning = SelfAttention(12, 3, positions=Rotary(4, 9)).double()
-    plain = layer()
-    plain.load_state_dict(turning.state_dict())
+    rotary = SelfAttention(12, 3, positions=Rotary(4, 9)).double()
+    plain = build_layer()
+    plain.load_state_dict(rotary.state_dict())
     x = sequence()
-    assert not torch.allclose(turning(x), plain(x))
-    assert torch.equal(turning.project(x)[2], plain.project(x)[2])
+    assert not torch.allclose(rotary(x), plain(x))
+    assert torch.equal(rotary.project(x)[2], plain.project(x)[2])
 
 
 def test_dropout_acts_in_training_only() -> None:
-    dropping, x = layer(dropout=0.5), sequence()
-    assert (dropping(x) == 0).any()
-    torch.testing.assert_close(dropping.eval()(x), layer()(x))
+    with_dropout, x = build_layer(dropout=0.5), sequence()
+    assert (with_dropout(x) == 0).any()
+    torch.testing.assert_close(with_dropout.eval()(x), build_layer()(x))
 
 
 def test_every_parameter_gets_a_gradient() -> None:
-    ours = layer(causal=True)
-    ours(sequence()).square().sum().backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in ours.parameters())
+    layer = build_layer(causal=True)
+    layer(sequence()).square().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in layer.parameters())
 
 
 def test_invalid_sizes_raise() -> None:

@@ -23,26 +23,26 @@ from parnassus.attention.efficient.complexity import (
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 7, 64, 100])
-def test_sorting_sorts_within_its_count(length: int) -> None:
+def test_sorting_is_correct_and_within_its_operation_bound(length: int) -> None:
     values = [random.Random(length).randrange(50) for _ in range(length)]
     merged, bubbled = merge_sort(values), bubble_sort(values)
     assert merged.result == bubbled.result == sorted(values)
     assert merged.operations <= length * ceil(log2(length)) if length else merged.operations == 0
     assert bubbled.operations <= length * (length - 1) // 2
-    assert bubble_sort(range(length)).operations == max(0, length - 1)  # one look suffices
+    assert bubble_sort(range(length)).operations == max(0, length - 1)  # one pass suffices
     assert bubble_sort(range(length, 0, -1)).operations == length * (length - 1) // 2
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 15, 16, 17, 1000])
 def test_search_finds_exactly_the_elements(length: int) -> None:
     array = range(0, 2 * length, 2)
-    found = [binary_search(array, wanted) for wanted in array]
-    assert [place for place, _ in found] == list(range(length))
-    assert max(probes for _, probes in found) == length.bit_length()  # ⌊log₂ n⌋ + 1
-    assert all(binary_search(array, wanted).result is None for wanted in (-1, 1, 2 * length + 1))
+    results = [binary_search(array, target) for target in array]
+    assert [index for index, _ in results] == list(range(length))
+    assert max(comparisons for _, comparisons in results) == length.bit_length()  # ⌊log₂ n⌋ + 1
+    assert all(binary_search(array, target).result is None for target in (-1, 1, 2 * length + 1))
 
 
-def test_access() -> None:
+def test_arrays_and_linked_lists_count_their_accesses() -> None:
     values = [3, 1, 4, 1, 5]
     head = linked_list(values)
     assert [list_access(head, i) for i in range(5)] == [(value, i + 1) for i, value in enumerate(values)]
@@ -53,18 +53,18 @@ def test_access() -> None:
         list_access(linked_list([]), 0)
 
 
-def test_witnesses() -> None:
+def test_witnesses_are_the_smallest_constants() -> None:
     sizes, counts = [(n,) for n in range(1, 100)], [3 * n + 10 for n in range(1, 100)]
     assert big_o_witness(sizes, counts, float) == BigOWitness(13.0, 1)
     assert big_o_witness(sizes, counts, float, start=10) == BigOWitness(4.0, 10)
     assert satisfies_bound(BigOWitness(4.0, 10), sizes, counts, float)
     assert not satisfies_bound(BigOWitness(4.0, 9), sizes, counts, float)
     pairs = [(n, d) for n in (2, 4, 8) for d in (1, 2)]
-    two = big_o_witness(pairs, [n * n * d + 5 * d for n, d in pairs], lambda n, d: float(n * n * d), start=2)
-    assert two == BigOWitness(1 + 5 / 4, 2)
+    witness = big_o_witness(pairs, [n * n * d + 5 * d for n, d in pairs], lambda n, d: float(n * n * d), start=2)
+    assert witness == BigOWitness(1 + 5 / 4, 2)
 
 
-def test_exponent_and_crossover() -> None:
+def test_the_growth_exponent_and_the_crossover_length() -> None:
     assert growth_exponent([10, 1000], [7.0, 70_000.0]) == pytest.approx(2.0)
     for features, width in ((64, 64), (256, 64), (7, 1)):
         length = crossover_length(features, width)

@@ -11,22 +11,24 @@ from parnassus.attention.efficient.cosformer import (
 )
 
 
-def explicit(query: torch.Tensor, key: torch.Tensor, horizon: int) -> torch.Tensor:
+def explicit_kernel(query: torch.Tensor, key: torch.Tensor, horizon: int) -> torch.Tensor:
     distance = torch.arange(query.shape[-2])[:, None] - torch.arange(key.shape[-2])
     return query.relu() @ key.relu().mT * torch.cos(torch.pi * distance.double() / 2 / horizon)
 
 
-def test_equals_the_explicit_weights() -> None:
+def test_cosformer_attention_equals_its_explicit_weights() -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(2, 3, 13, 6, dtype=torch.float64) for _ in range(3))
     query[..., 0] = key[..., 0] = 1.0  # so that no normaliser is 0
-    kernel = explicit(query, key, 20)
+    kernel = explicit_kernel(query, key, 20)
     assert torch.allclose(
         cosformer_attention(query, key, value, horizon=20), kernel / kernel.sum(-1, keepdim=True) @ value, atol=1e-12
     )
-    past = explicit(query, key, 13).tril()
+    causal_kernel = explicit_kernel(query, key, 13).tril()
     assert torch.allclose(
-        causal_cosformer_attention(query, key, value, chunk=4), past / past.sum(-1, keepdim=True) @ value, atol=1e-12
+        causal_cosformer_attention(query, key, value, chunk=4),
+        causal_kernel / causal_kernel.sum(-1, keepdim=True) @ value,
+        atol=1e-12,
     )
 
 

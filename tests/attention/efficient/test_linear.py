@@ -18,7 +18,7 @@ from parnassus.attention.efficient.linear import (
 from parnassus.attention.efficient.linear_self_attention import LinearSelfAttention, RunningSumsCache
 
 
-def tokens(*shape: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+def normal_inputs(*shape: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     source = torch.Generator().manual_seed(seed)
     query, key, value = (torch.randn(*shape, generator=source, dtype=torch.float64) for _ in range(3))
     return query, key, value
@@ -40,8 +40,8 @@ def test_features_are_positive_and_smooth_at_zero() -> None:
 
 
 @pytest.mark.parametrize("features", [elu_features, torch.exp, torch.square])
-def test_equals_the_explicit_weights(features: object) -> None:
-    query, key, value = tokens(2, 3, 17, 5)
+def test_linear_attention_equals_its_explicit_weights(features: object) -> None:
+    query, key, value = normal_inputs(2, 3, 17, 5)
     assert callable(features)
     weights = linear_attention_weights(query, key, features)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 3, 17, dtype=torch.float64))
@@ -51,8 +51,8 @@ def test_equals_the_explicit_weights(features: object) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 16, 17, 100])
-def test_the_chunk_does_not_matter(chunk: int) -> None:
-    query, key, value = tokens(17, 5)
+def test_the_result_does_not_depend_on_the_chunk_size(chunk: int) -> None:
+    query, key, value = normal_inputs(17, 5)
     sums, normaliser, expected = torch.zeros(5, 5).double(), torch.zeros(5).double(), []
     for q, k, v in zip(elu_features(query), elu_features(key), value, strict=True):
         sums, normaliser = sums + torch.outer(k, v), normaliser + k
@@ -60,82 +60,88 @@ def test_the_chunk_does_not_matter(chunk: int) -> None:
     assert torch.allclose(causal_linear_attention(query, key, value, chunk=chunk), torch.stack(expected), atol=1e-12)
 
 
-@pytest.mark.parametrize("cut", [0, 1, 5, 16])
-def test_continuing_from_the_sums_equals_one_pass(cut: int) -> None:
-    query, key, value = tokens(2, 17, 5)
-    asked, offered = elu_features(query), elu_features(key)
-    whole, last = causal_feature_attention(asked, offered, value, chunk=4)
-    first, past = causal_feature_attention(asked[:, :cut], offered[:, :cut], value[:, :cut], chunk=4)
-    second, end = causal_feature_attention(asked[:, cut:], offered[:, cut:], value[:, cut:], past, chunk=4)
-    assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-12)
-    assert torch.allclose(end.values, last.values)
-    assert torch.allclose(end.normaliser, offered.sum(1))
-    assert end.values.shape == (2, 5, 5)  # as large after 17 tokens as after one
+@pytest.mark.parametrize("split", [0, 1, 5, 16])
+def test_continuing_from_the_sums_equals_one_pass(split: int) -> None:
+    query, key, value = normal_inputs(2, 17, 5)
+    query_features, key_features = elu_features(query), elu_features(key)
+    expected, expected_sums = causal_feature_attention(query_features, key_features, value, chunk=4)
+    first, past = causal_feature_attention(
+        query_features[:, :split], key_features[:, :split], value[:, :split], chunk=4
+    )
+    second, final = causal_feature_attention(
+        query_features[:, split:], key_features[:, split:], value[:, split:], past, chunk=4
+    )
+    assert torch.allclose(torch.cat([first, second], 1), expected, atol=1e-12)
+    assert torch.allclose(final.values, expected_sums.values)
+    assert torch.allclose(final.normaliser, key_features.sum(1))
+    assert final.values.shape == (2, 5, 5)  # independent of the number of tokens
 
 
-def test_gradients() -> None:
-    query, key, value = (x.requires_grad_() for x in tokens(2, 7, 3))
+def test_gradients_are_correct() -> None:
+    query, key, value = (x.requires_grad_() for x in normal_inputs(2, 7, 3))
     assert torch.autograd.gradcheck(linear_attention, (query, key, value))
     assert torch.autograd.gradcheck(lambda q, k, v: causal_linear_attention(q, k, v, chunk=3), (query, key, value))
 
 
 def test_the_derivative_of_the_features_is_their_minimum_with_one() -> None:
     x = torch.tensor([-200.0, -1.5, -1e-3, 1e-3, 2.0, 800.0], dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(elu_features(x).sum(), x)
-    assert torch.equal(slope, torch.where(x > 0, 1.0, x.exp()).detach())  # finite where eˣ is not
-    near = tokens(3, 4)[0].requires_grad_()
-    assert torch.autograd.gradcheck(elu_features, near)
-    assert torch.autograd.gradgradcheck(elu_features, near)
-    each = torch.func.vmap(torch.func.grad(lambda row: elu_features(row).square().sum()))(near.detach())
-    assert torch.allclose(each, torch.autograd.grad(elu_features(near).square().sum(), near)[0])
+    (gradient,) = torch.autograd.grad(elu_features(x).sum(), x)
+    assert torch.equal(gradient, torch.where(x > 0, 1.0, x.exp()).detach())  # finite where eˣ is not
+    inputs = normal_inputs(3, 4)[0].requires_grad_()
+    assert torch.autograd.gradcheck(elu_features, inputs)
+    assert torch.autograd.gradgradcheck(elu_features, inputs)
+    by_row = torch.func.vmap(torch.func.grad(lambda row: elu_features(row).square().sum()))(inputs.detach())
+    assert torch.allclose(by_row, torch.autograd.grad(elu_features(inputs).square().sum(), inputs)[0])
 
 
-def test_hidden_keys_have_no_effect() -> None:
-    query, key, value = tokens(2, 6, 4)
+def test_masked_keys_have_no_effect() -> None:
+    query, key, value = normal_inputs(2, 6, 4)
     visible = torch.tensor([[True, True, False, True, False, False], [False] * 6])
-    seen = linear_attention(query, key, value, visible=visible)
-    kept = visible[0]
-    assert torch.allclose(seen[0], linear_attention(query[0], key[0, kept], value[0, kept]), atol=1e-12)
-    assert torch.equal(seen[1], torch.zeros(6, 4, dtype=torch.float64))  # sees nothing: zeros, never NaN
-    past = causal_linear_attention(query, key, value, visible=visible, chunk=2)
-    assert torch.allclose(past[0, 3], linear_attention(query[0, 3:4], key[0, [0, 1, 3]], value[0, [0, 1, 3]])[0])
-    assert torch.equal(past[1], seen[1])
+    bidirectional = linear_attention(query, key, value, visible=visible)
+    visible_keys = visible[0]
+    assert torch.allclose(
+        bidirectional[0], linear_attention(query[0], key[0, visible_keys], value[0, visible_keys]), atol=1e-12
+    )
+    assert torch.equal(bidirectional[1], torch.zeros(6, 4, dtype=torch.float64))  # no visible key: zeros, not NaN
+    causal = causal_linear_attention(query, key, value, visible=visible, chunk=2)
+    assert torch.allclose(causal[0, 3], linear_attention(query[0, 3:4], key[0, [0, 1, 3]], value[0, [0, 1, 3]])[0])
+    assert torch.equal(causal[1], bidirectional[1])
 
 
-def test_long_sums_of_half_precision_numbers() -> None:
-    query, key, value = (x.bfloat16() for x in tokens(4_000, 8))
+def test_long_sums_in_half_precision_are_accurate() -> None:
+    query, key, value = (x.bfloat16() for x in normal_inputs(4_000, 8))
     exact = causal_linear_attention(query.double(), key.double(), value.double() + 1)
-    near = causal_linear_attention(query, key, value + 1, chunk=16)
-    assert float((near - exact)[2_000:].abs().max()) < 0.05  # sums in bfloat16 would be off by 1
+    approximate = causal_linear_attention(query, key, value + 1, chunk=16)
+    assert float((approximate - exact)[2_000:].abs().max()) < 0.05  # sums in bfloat16 would be off by 1
 
 
-def test_groups_of_groups_of_chunks() -> None:
+def test_sums_over_nested_groups_of_chunks() -> None:
     group = CHUNKS_PER_GROUP["cpu"]
-    query, key, value = tokens(group**2 + group + 3, 4)
+    query, key, value = normal_inputs(group**2 + group + 3, 4)
     causal = linear_attention_weights(query, key, elu_features, causal_mask(len(query)))
     assert torch.allclose(causal_linear_attention(query, key, value, chunk=1), causal @ value, atol=1e-12)
 
 
 def test_half_precision_continues_from_sums_in_single_precision() -> None:
-    query, key, value = (x.bfloat16() for x in tokens(2, 40, 8))
+    query, key, value = (x.bfloat16() for x in normal_inputs(2, 40, 8))
     _, past = causal_feature_attention(elu_features(query), elu_features(key), value)
     assert past.values.dtype == past.normaliser.dtype == torch.float32
-    after, more = causal_feature_attention(elu_features(query), elu_features(key), value, past)
-    assert (after.dtype, more.values.dtype) == (torch.bfloat16, torch.float32)
-    assert torch.allclose(more.normaliser, 2 * past.normaliser)
+    output, sums = causal_feature_attention(elu_features(query), elu_features(key), value, past)
+    assert (output.dtype, sums.values.dtype) == (torch.bfloat16, torch.float32)
+    assert torch.allclose(sums.normaliser, 2 * past.normaliser)
 
 
 def test_appended_columns_fill_rows_to_16_bytes() -> None:
-    wider = append_column(torch.ones(2, 3, 5), torch.full((3, 1), 2.0))
-    assert torch.equal(wider[1, 2], torch.tensor([1.0, 1, 1, 1, 1, 2, 0, 0]))
+    appended = append_column(torch.ones(2, 3, 5), torch.full((3, 1), 2.0))
+    assert torch.equal(appended[1, 2], torch.tensor([1.0, 1, 1, 1, 1, 2, 0, 0]))
     assert append_column(torch.ones(3, 7).bfloat16(), torch.zeros(1).bfloat16()).shape == (3, 8)
-    given = torch.randn(2, 3, 5)
-    assert torch.equal(append_ones(given), torch.cat([given, torch.ones(2, 3, 3)], -1))
+    x = torch.randn(2, 3, 5)
+    assert torch.equal(append_ones(x), torch.cat([x, torch.ones(2, 3, 3)], -1))
 
 
 def test_an_empty_chunk_raises() -> None:
     with pytest.raises(ValueError, match="chunk must be at least 1; got chunk=0"):
-        causal_linear_attention(*tokens(4, 3), chunk=0)
+        causal_linear_attention(*normal_inputs(4, 3), chunk=0)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -162,13 +168,13 @@ def test_the_layer_rejects_invalid_masks_and_caches() -> None:
 
 def test_a_language_model_decodes_with_a_state_of_constant_size() -> None:
     model = language_model()
-    words = torch.randint(11, (3, 20))
-    full = model(words)
-    logits, state = model.read(words[:, :5])
+    tokens = torch.randint(11, (3, 20))
+    full = model(tokens)
+    logits, state = model.read(tokens[:, :5])
     assert torch.allclose(logits, full[:, 4], atol=1e-12)
-    for place in range(5, 20):
-        logits, state = model.read(words[:, place : place + 1], state)
-        assert torch.allclose(logits, full[:, place], atol=1e-12)
+    for position in range(5, 20):
+        logits, state = model.read(tokens[:, position : position + 1], state)
+        assert torch.allclose(logits, full[:, position], atol=1e-12)
     first = state.layers[0]
     assert isinstance(first, RunningSumsCache)
     assert first.sums is not None
@@ -178,9 +184,9 @@ def test_a_language_model_decodes_with_a_state_of_constant_size() -> None:
 
 def test_selected_rows_of_the_cache() -> None:
     model = language_model()
-    words = torch.randint(11, (3, 6))
-    _, state = model.read(words)
-    again, _ = model.read(torch.tensor([[1], [1]]), state.rows(torch.tensor([2, 0])))
-    whole = model(torch.cat([words[[2, 0]], torch.tensor([[1], [1]])], 1))
-    assert torch.allclose(again, whole[:, -1], atol=1e-12)
+    tokens = torch.randint(11, (3, 6))
+    _, state = model.read(tokens)
+    logits, _ = model.read(torch.tensor([[1], [1]]), state.rows(torch.tensor([2, 0])))
+    expected = model(torch.cat([tokens[[2, 0]], torch.tensor([[1], [1]])], 1))
+    assert torch.allclose(logits, expected[:, -1], atol=1e-12)
     assert RunningSumsCache().rows(torch.tensor([0])).count == 0

@@ -8,16 +8,16 @@ from parnassus.attention import feed_forward
 from parnassus.attention.efficient.neighbour_mixing import MetaFormerBlock, NeighbourMixing
 
 
-def test_it_is_a_weighted_sum_over_neighbours() -> None:
+def test_neighbour_mixing_is_a_weighted_sum_over_neighbours() -> None:
     torch.manual_seed(0)
     layer = NeighbourMixing(3, 1).double()
     x = torch.randn(2, 5, 3, dtype=torch.float64)
-    around = torch.cat([x.new_zeros(2, 1, 3), x, x.new_zeros(2, 1, 3)], 1)
-    weight = layer.filter.weight[:, 0].T  # place, feature
-    parts = [weight[s] * around[:, s : s + 5] for s in range(3)]
+    padded = torch.cat([x.new_zeros(2, 1, 3), x, x.new_zeros(2, 1, 3)], 1)
+    weight = layer.filter.weight[:, 0].T  # (offset, feature)
+    parts = [weight[s] * padded[:, s : s + 5] for s in range(3)]
     assert layer.filter.bias is not None
-    heard = torch.stack(parts).sum(0) + layer.filter.bias
-    torch.testing.assert_close(layer(x), layer.mix(heard.relu()))
+    filtered = torch.stack(parts).sum(0) + layer.filter.bias
+    torch.testing.assert_close(layer(x), layer.mix(filtered.relu()))
 
 
 def test_masked_positions_have_no_effect() -> None:

@@ -11,15 +11,15 @@ def test_landmarks_are_means_of_segments() -> None:
     x = torch.arange(24.0).view(2, 12, 1)
     assert torch.allclose(landmarks(x, 3), x.view(2, 3, 4, 1).mean(2))
     assert torch.equal(landmarks(x, 12), x)
-    assert landmarks(torch.randn(2, 3, 10, 4), 4).shape == (2, 3, 4, 4)  # 10 places, uneven
+    assert landmarks(torch.randn(2, 3, 10, 4), 4).shape == (2, 3, 4, 4)  # segments of unequal length
 
 
-def test_pseudo_inverse_is_that_of_torch() -> None:
+def test_pseudo_inverse_equals_pinv_of_torch() -> None:
     torch.manual_seed(0)
     weights = torch.randn(3, 8, 8, dtype=torch.float64).softmax(-1)
     assert torch.allclose(pseudo_inverse(weights, steps=40), torch.linalg.pinv(weights), rtol=1e-6)
-    near = torch.eye(5, dtype=torch.float64) + 0.1 * torch.rand(5, 5, dtype=torch.float64)
-    assert torch.allclose(pseudo_inverse(near), torch.linalg.inv(near), atol=1e-8)  # six steps do for a good matrix
+    matrix = torch.eye(5, dtype=torch.float64) + 0.1 * torch.rand(5, 5, dtype=torch.float64)
+    assert torch.allclose(pseudo_inverse(matrix), torch.linalg.inv(matrix), atol=1e-8)  # six steps suffice
 
 
 def test_exact_with_a_landmark_at_every_position() -> None:

@@ -27,7 +27,7 @@ def test_a_matrix_product_has_n_m_k_multiplications() -> None:
     assert count_multiplications(partial(torch.matmul, torch.randn(3, 5), torch.randn(5, 7))) == 3 * 5 * 7
 
 
-def test_the_unfused_output_is_that_of_the_layer() -> None:
+def test_the_unfused_output_equals_that_of_the_layer() -> None:
     torch.manual_seed(0)
     layer, x = SelfAttention(12, 3), torch.randn(2, 5, 12)
     torch.testing.assert_close(unfused_self_attention(layer, x), layer(x))

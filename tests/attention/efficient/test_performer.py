@@ -27,22 +27,22 @@ def inputs(time: int = 20) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return q, k, v, gaussian_directions(16, 4, generator=source).double()
 
 
-def by_definition(q: Tensor, k: Tensor, v: Tensor, directions: Tensor, seen: Tensor) -> Tensor:
+def by_definition(q: Tensor, k: Tensor, v: Tensor, directions: Tensor, mask: Tensor) -> Tensor:
     scale = q.shape[-1] ** -0.25
-    kernel = positive_features(q * scale, directions) @ positive_features(k * scale, directions).mT * seen
+    kernel = positive_features(q * scale, directions) @ positive_features(k * scale, directions).mT * mask
     return kernel @ v / kernel.sum(-1, keepdim=True)
 
 
 def test_both_forms_equal_the_definition() -> None:
     q, k, v, directions = inputs()
-    all_seen, past = torch.ones(20, 20), torch.ones(20, 20).tril()
-    torch.testing.assert_close(performer_attention(q, k, v, directions), by_definition(q, k, v, directions, all_seen))
+    full_mask, causal_mask = torch.ones(20, 20), torch.ones(20, 20).tril()
+    torch.testing.assert_close(performer_attention(q, k, v, directions), by_definition(q, k, v, directions, full_mask))
     torch.testing.assert_close(
-        causal_performer_attention(q, k, v, directions), by_definition(q, k, v, directions, past)
+        causal_performer_attention(q, k, v, directions), by_definition(q, k, v, directions, causal_mask)
     )
 
 
-def test_hidden_keys_have_no_effect_and_no_visible_key_gives_zero() -> None:
+def test_masked_keys_have_no_effect_and_no_visible_key_gives_zero() -> None:
     q, k, v, directions = inputs()
     visible = torch.ones(2, 1, 20, dtype=torch.bool)
     visible[0, 0, 15:] = False
@@ -50,62 +50,62 @@ def test_hidden_keys_have_no_effect_and_no_visible_key_gives_zero() -> None:
     out = performer_attention(q, k, v, directions, visible=visible)
     torch.testing.assert_close(out[0], performer_attention(q[0], k[0, :, :15], v[0, :, :15], directions))
     causal = causal_performer_attention(q, k, v, directions, visible=visible)
-    shown = causal_performer_attention(q[0, :, :15], k[0, :, :15], v[0, :, :15], directions)
-    torch.testing.assert_close(causal[0, :, :15], shown)
-    blind = torch.zeros(2, 1, 20, dtype=torch.bool)
+    expected = causal_performer_attention(q[0, :, :15], k[0, :, :15], v[0, :, :15], directions)
+    torch.testing.assert_close(causal[0, :, :15], expected)
+    no_keys = torch.zeros(2, 1, 20, dtype=torch.bool)
     for attend in (performer_attention, causal_performer_attention):
-        assert not attend(q, k, v, directions, visible=blind).any()
+        assert not attend(q, k, v, directions, visible=no_keys).any()
 
 
 def test_gradients_are_those_of_the_definition() -> None:
     q, k, v, directions = inputs(8)
-    seen = torch.ones(8, 8)
+    mask = torch.ones(8, 8)
 
-    def slopes(attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> tuple[Tensor, ...]:
-        asked = [x.clone().requires_grad_() for x in (q, k, v)]
-        return torch.autograd.grad(attend(*asked).square().sum(), asked)
+    def gradients(attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> tuple[Tensor, ...]:
+        leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+        return torch.autograd.grad(attend(*leaves).square().sum(), leaves)
 
-    ours = slopes(partial(performer_attention, directions=directions))
-    theirs = slopes(partial(by_definition, directions=directions, seen=seen))
-    for own, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(own, other)
+    result = gradients(partial(performer_attention, directions=directions))
+    reference = gradients(partial(by_definition, directions=directions, mask=mask))
+    for gradient, expected in zip(result, reference, strict=True):
+        torch.testing.assert_close(gradient, expected)
 
 
 def test_directions_have_gradients_and_rows_can_be_vmapped() -> None:
     q, k, v, directions = inputs(8)
-    ours, theirs = (directions.clone().requires_grad_() for _ in range(2))
-    performer_attention(q, k, v, ours).square().sum().backward()
-    by_definition(q, k, v, theirs, torch.ones(8, 8)).square().sum().backward()
-    torch.testing.assert_close(ours.grad, theirs.grad)
+    first, second = (directions.clone().requires_grad_() for _ in range(2))
+    performer_attention(q, k, v, first).square().sum().backward()
+    by_definition(q, k, v, second, torch.ones(8, 8)).square().sum().backward()
+    torch.testing.assert_close(first.grad, second.grad)
 
     def loss(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return performer_attention(q, k, v, directions).square().sum()
 
-    each = torch.func.vmap(torch.func.grad(loss))(q, k, v)
-    torch.testing.assert_close(each, torch.func.grad(loss)(q, k, v))
+    by_row = torch.func.vmap(torch.func.grad(loss))(q, k, v)
+    torch.testing.assert_close(by_row, torch.func.grad(loss)(q, k, v))
 
 
 def test_gradients_under_autocast() -> None:
     torch.manual_seed(0)
     layer, x = PerformerAttention(16, 2, features=32), torch.randn(2, 9, 16)
     exact = layer(x)
-    (slope,) = torch.autograd.grad(exact.square().sum(), layer.in_proj.weight)
+    (expected_gradient,) = torch.autograd.grad(exact.square().sum(), layer.in_proj.weight)
     with torch.autocast("cpu", torch.bfloat16):
-        near = layer(x)
-        loss = near.square().sum()
-    assert near.dtype == torch.bfloat16
-    torch.testing.assert_close(near.float(), exact, atol=0.05, rtol=0)
-    (found,) = torch.autograd.grad(loss, layer.in_proj.weight)
-    assert float((found - slope).norm()) < 0.05 * float(slope.norm())
+        low_precision = layer(x)
+        loss = low_precision.square().sum()
+    assert low_precision.dtype == torch.bfloat16
+    torch.testing.assert_close(low_precision.float(), exact, atol=0.05, rtol=0)
+    (gradient,) = torch.autograd.grad(loss, layer.in_proj.weight)
+    assert float((gradient - expected_gradient).norm()) < 0.05 * float(expected_gradient.norm())
 
 
 def test_long_sequences_processed_by_heads_give_the_same_result() -> None:
     source = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(2, 1, MAX_CACHED_SCORES // 256, 4, generator=source, dtype=torch.float64) for _ in range(3))
     directions = gaussian_directions(256, 4, generator=source).double()
-    everyone = torch.ones(1, 1, MAX_CACHED_SCORES // 256, dtype=torch.bool)  # a mask keeps the heads together
-    together = performer_attention(q, k, v, directions, visible=everyone)
-    torch.testing.assert_close(performer_attention(q, k, v, directions), together)
+    all_keys = torch.ones(1, 1, MAX_CACHED_SCORES // 256, dtype=torch.bool)  # a mask prevents the split
+    expected = performer_attention(q, k, v, directions, visible=all_keys)
+    torch.testing.assert_close(performer_attention(q, k, v, directions), expected)
 
 
 def test_large_scores_stay_finite() -> None:
@@ -127,25 +127,25 @@ def test_decoding_with_a_cache_equals_one_pass() -> None:
     torch.manual_seed(0)
     layer = PerformerAttention(8, 2, features=32, causal=True).double()
     x = torch.randn(3, 9, 8).double()
-    memory = layer.empty_cache(3, 9)
-    parts = [layer(x[:, a:b], cache=memory) for a, b in ((0, 4), (4, 5), (5, 9))]
+    cache = layer.empty_cache(3, 9)
+    parts = [layer(x[:, a:b], cache=cache) for a, b in ((0, 4), (4, 5), (5, 9))]
     torch.testing.assert_close(torch.cat(parts, 1), layer(x))
-    assert memory.count == 9
+    assert cache.count == 9
 
 
 def test_masked_keys_stay_masked_with_a_cache() -> None:
     torch.manual_seed(0)
     layer = PerformerAttention(8, 2, features=32, causal=True).double()
-    x, seen = torch.randn(3, 9, 8).double(), torch.rand(3, 1, 9) < 0.7
-    memory = layer.empty_cache(3, 9)
-    parts = [layer(x[:, a:b], seen[..., a:b], memory) for a, b in ((0, 4), (4, 5), (5, 9))]
-    torch.testing.assert_close(torch.cat(parts, 1), layer(x, seen))
+    x, mask = torch.randn(3, 9, 8).double(), torch.rand(3, 1, 9) < 0.7
+    cache = layer.empty_cache(3, 9)
+    parts = [layer(x[:, a:b], mask[..., a:b], cache) for a, b in ((0, 4), (4, 5), (5, 9))]
+    torch.testing.assert_close(torch.cat(parts, 1), layer(x, mask))
 
 
 def test_no_keys_give_zero() -> None:
     q, k, v, directions = inputs()
-    answer = performer_attention(q, k[..., :0, :], v[..., :0, :], directions)
-    torch.testing.assert_close(answer, torch.zeros_like(q))
+    output = performer_attention(q, k[..., :0, :], v[..., :0, :], directions)
+    torch.testing.assert_close(output, torch.zeros_like(q))
     for causal in (False, True):
         assert PerformerAttention(8, 2, features=4, causal=causal)(torch.zeros(2, 0, 8)).shape == (2, 0, 8)
 
@@ -153,11 +153,11 @@ def test_no_keys_give_zero() -> None:
 def test_redraw_changes_the_directions_only() -> None:
     torch.manual_seed(0)
     layer = PerformerAttention(8, 2, features=32, draw=orthogonal_directions)
-    before, learned = layer.directions.clone(), [p.clone() for p in layer.parameters()]
+    before, parameters = layer.directions.clone(), [p.clone() for p in layer.parameters()]
     layer.redraw()
     assert not torch.equal(layer.directions, before)
-    assert all(torch.equal(a, b) for a, b in zip(learned, layer.parameters(), strict=True))
-    assert "directions" in layer.state_dict()  # a trained model is read with the draw it had
+    assert all(torch.equal(a, b) for a, b in zip(parameters, layer.parameters(), strict=True))
+    assert "directions" in layer.state_dict()  # a saved model keeps its directions
 
 
 def test_invalid_arguments_raise() -> None:

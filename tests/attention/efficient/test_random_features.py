@@ -16,11 +16,11 @@ from parnassus.attention import (
 )
 
 
-def seeded(seed: int = 0) -> torch.Generator:
+def seeded_generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_features_by_hand() -> None:
+def test_positive_features_equal_the_formula() -> None:
     x, directions = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, -1.0]])
     expected = torch.tensor([[1.0 - 2.5, -2.0 - 2.5]]).exp() / 2**0.5
     torch.testing.assert_close(positive_features(x, directions), expected)
@@ -28,8 +28,8 @@ def test_features_by_hand() -> None:
 
 
 def test_cosh_features_multiply_to_a_cosh() -> None:
-    x, y = torch.randn(2, 5, generator=seeded(), dtype=torch.float64)
-    directions = gaussian_directions(7, 5, generator=seeded(1)).double()
+    x, y = torch.randn(2, 5, generator=seeded_generator(), dtype=torch.float64)
+    directions = gaussian_directions(7, 5, generator=seeded_generator(1)).double()
     product = cosh_features(x, directions) @ cosh_features(y, directions)
     expected = (-(x.square().sum() + y.square().sum()) / 2).exp() * (directions @ (x + y)).cosh().mean()
     torch.testing.assert_close(product, expected)
@@ -37,21 +37,21 @@ def test_cosh_features_multiply_to_a_cosh() -> None:
 
 
 def test_directions_are_orthogonal_with_chi_distributed_norms() -> None:
-    directions = orthogonal_directions(10, 4, generator=seeded())
+    directions = orthogonal_directions(10, 4, generator=seeded_generator())
     for block in (directions[:4], directions[4:8]):
         products = block @ block.mT
         torch.testing.assert_close(products, torch.diag(products.diagonal()), atol=1e-5, rtol=0)
-    many = torch.cat([orthogonal_directions(4, 4, generator=seeded(s)) for s in range(3_000)])
-    torch.testing.assert_close(many.mT @ many / len(many), torch.eye(4), atol=0.05, rtol=0)
-    torch.testing.assert_close(many.mean(0), torch.zeros(4), atol=0.05, rtol=0)
-    torch.testing.assert_close(many.pow(4).mean(), torch.tensor(3.0), atol=0.2, rtol=0)  # a normal's fourth moment
+    samples = torch.cat([orthogonal_directions(4, 4, generator=seeded_generator(s)) for s in range(3_000)])
+    torch.testing.assert_close(samples.mT @ samples / len(samples), torch.eye(4), atol=0.05, rtol=0)
+    torch.testing.assert_close(samples.mean(0), torch.zeros(4), atol=0.05, rtol=0)
+    torch.testing.assert_close(samples.pow(4).mean(), torch.tensor(3.0), atol=0.2, rtol=0)  # E z⁴ = 3
 
 
 def test_rbf_features_estimate_the_kernel() -> None:
-    x = 0.5 * torch.randn(6, 3, generator=seeded(), dtype=torch.float64)
+    x = 0.5 * torch.randn(6, 3, generator=seeded_generator(), dtype=torch.float64)
     kernel = (-0.8 * torch.cdist(x, x).square()).exp()
-    directions = gaussian_directions(200_000, 3, generator=seeded(1)).double()
-    phases = draw_phases(200_000, generator=seeded(2)).double()
+    directions = gaussian_directions(200_000, 3, generator=seeded_generator(1)).double()
+    phases = draw_phases(200_000, generator=seeded_generator(2)).double()
     for psi in (
         positive_rbf_features(x, directions, gamma=0.8),
         fourier_features(x, directions, phases, gamma=0.8),

@@ -1,4 +1,4 @@
-"""Sparse masks by hand, and local attention against dense attention under its mask."""
+"""Small sparse masks, and local attention against dense attention under its mask."""
 
 import pytest
 import torch
@@ -18,32 +18,32 @@ from parnassus.attention.efficient.sparse import (
 )
 
 
-def test_patterns_by_hand() -> None:
-    def drawn(mask: torch.Tensor) -> list[str]:
-        return ["".join(".x"[int(seen)] for seen in row) for row in mask]
+def test_patterns_of_small_masks() -> None:
+    def as_text(mask: torch.Tensor) -> list[str]:
+        return ["".join(".x"[int(is_visible)] for is_visible in row) for row in mask]
 
-    assert drawn(band_mask(5, 1)) == ["xx...", "xxx..", ".xxx.", "..xxx", "...xx"]
-    assert drawn(dilated_mask(5, 1, 2)) == ["x.x..", ".x.x.", "x.x.x", ".x.x.", "..x.x"]
-    assert drawn(block_mask(5, 2)) == ["xx...", "xx...", "..xx.", "..xx.", "....x"]
-    assert drawn(global_mask(4, [1])) == [".x..", "xxxx", ".x..", ".x.."]
-    assert drawn(strided_mask(6, 3)) == ["xxxx..", "xxxxx.", "xxxxxx", "xxxxxx", ".xxxxx", "..xxxx"]
+    assert as_text(band_mask(5, 1)) == ["xx...", "xxx..", ".xxx.", "..xxx", "...xx"]
+    assert as_text(dilated_mask(5, 1, 2)) == ["x.x..", ".x.x.", "x.x.x", ".x.x.", "..x.x"]
+    assert as_text(block_mask(5, 2)) == ["xx...", "xx...", "..xx.", "..xx.", "....x"]
+    assert as_text(global_mask(4, [1])) == [".x..", "xxxx", ".x..", ".x.."]
+    assert as_text(strided_mask(6, 3)) == ["xxxx..", "xxxxx.", "xxxxxx", "xxxxxx", ".xxxxx", "..xxxx"]
 
 
-def test_random_mask() -> None:
+def test_a_random_mask_has_the_requested_number_of_keys() -> None:
     mask = random_mask(20, 3, generator=torch.Generator().manual_seed(0))
     assert mask.sum(1).tolist() == [3] * 20
-    assert mask.sum(0).unique().numel() > 1  # keys are not seen equally often
+    assert mask.sum(0).unique().numel() > 1  # keys are drawn independently for each query
 
 
-def test_count_pairs() -> None:
+def test_the_number_of_pairs_of_each_pattern() -> None:
     for length, reach in ((10, 3), (50, 7), (6, 5)):
         assert int(count_pairs(band_mask(length, reach))) == length * (2 * reach + 1) - reach * (reach + 1)
     assert int(count_pairs(block_mask(12, 4))) == 12 * 4
     assert int(count_pairs(global_mask(12, [0, 5]))) == 2 * 2 * 12 - 4
 
 
-def test_layers_until_connected() -> None:
-    assert layers_until_connected(band_mask(10, 3)) == 3  # from place 0 to place 9
+def test_the_number_of_layers_until_connected() -> None:
+    assert layers_until_connected(band_mask(10, 3)) == 3  # from position 0 to position 9
     assert layers_until_connected(global_mask(10, [4])) == 2
     assert layers_until_connected(strided_mask(16, 4)) == 2
     assert layers_until_connected(block_mask(10, 5)) is None
@@ -51,19 +51,19 @@ def test_layers_until_connected() -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("time", "reach"), [(1, 1), (7, 1), (12, 3), (13, 4), (5, 5), (5, 9)])
-def test_local_attention_is_exact_attention_in_a_band(time: int, reach: int, causal: bool) -> None:
+def test_local_attention_equals_exact_attention_in_a_band(time: int, reach: int, causal: bool) -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(2, 3, time, 4, dtype=torch.float64) for _ in range(3))
     mask = band_mask(time, reach)
     mask = mask & causal_mask(time) if causal else mask
     exact = attention(query, key, value, mask).output
     assert torch.allclose(local_attention(query, key, value, reach, causal=causal), exact, atol=1e-12)
-    alone = local_attention(query[0, 0], key[0, 0], value[0, 0], reach, causal=causal)
-    assert torch.allclose(alone, exact[0, 0], atol=1e-12)
+    single = local_attention(query[0, 0], key[0, 0], value[0, 0], reach, causal=causal)
+    assert torch.allclose(single, exact[0, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_layer(causal: bool) -> None:
+def test_the_output_is_the_weighted_mean_of_the_values(causal: bool) -> None:
     torch.manual_seed(0)
     layer = LocalSelfAttention(8, 2, reach=3, causal=causal).double()
     x = torch.randn(2, 11, 8, dtype=torch.float64)

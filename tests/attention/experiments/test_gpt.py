@@ -37,7 +37,7 @@ def test_perplexity_is_the_exponential_of_the_mean_negative_log_likelihood(
     text = open_text("pydoc").test[:33]  # one window
     path = tmp_path / "text.txt"
     path.write_text(text, encoding="utf-8")
-    (row,) = gpt.Evaluate(str(path), whole=True)([trained])
+    (row,) = gpt.Evaluate(str(path), full_text=True)([trained])
     with torch.no_grad():
         nll = -model.model(model.tokeniser.encode(text)[None, :-1]).log_softmax(-1)[0]
     expected = float(nll.gather(1, model.tokeniser.encode(text)[1:, None]).mean())
@@ -51,10 +51,10 @@ def test_perplexity_is_the_exponential_of_the_mean_negative_log_likelihood(
 def test_the_held_out_part_is_evaluated_by_default(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
     trained = trained_run("gpt")
     text = open_text("pydoc").test[:200]
-    for name, content in (("whole", text), ("end", text[180:])):
+    for name, content in (("full", text), ("end", text[180:])):
         (tmp_path / name).write_text(content, encoding="utf-8")
-    (row,) = gpt.Evaluate(str(tmp_path / "whole"))([trained])
-    (end,) = gpt.Evaluate(str(tmp_path / "end"), whole=True)([trained])
+    (row,) = gpt.Evaluate(str(tmp_path / "full"))([trained])
+    (end,) = gpt.Evaluate(str(tmp_path / "end"), full_text=True)([trained])
     assert row["nats_per_token"] == end["nats_per_token"]
 
 
@@ -62,7 +62,7 @@ def test_unknown_characters_are_removed(trained_run: Callable[..., Trained], tmp
     rows = []
     for name, content in (("known", "def next(self):"), ("unknown", "def nextŵŵŵ(self):")):
         (tmp_path / name).write_text(content, encoding="utf-8")
-        rows += gpt.Evaluate(str(tmp_path / name), whole=True)([trained_run("gpt")])
+        rows += gpt.Evaluate(str(tmp_path / name), full_text=True)([trained_run("gpt")])
     assert [row["removed_characters"] for row in rows] == [0, 3]
     assert rows[0]["nats_per_token"] == rows[1]["nats_per_token"]
 

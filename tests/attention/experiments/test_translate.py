@@ -43,5 +43,5 @@ def test_a_sentence_beyond_the_maximum_length_raises(trained_run: Callable[..., 
         list(translate.Predict()(trained_run("translate"), text_input(tmp_path, "der hund " * 50)))
 
 
-def test_words_in_any_order_are_equal_when_sorted() -> None:
+def test_sentences_with_the_same_words_are_equal_when_sorted() -> None:
     assert translate.sort_words("the dog sees the cat.") == translate.sort_words("the cat the dog sees")

@@ -1,17 +1,17 @@
-"""Peak memory against sums by hand."""
+"""Peak memory of computations with known temporaries."""
 
 import torch
 
 from parnassus.attention.fast.peak_memory import peak_memory
 
 
-def test_bytes_by_hand() -> None:
-    x = torch.ones(1000)  # 4,000 bytes, there before
+def test_the_peak_of_simple_computations() -> None:
+    x = torch.ones(1000)  # 4,000 bytes, allocated before
     assert peak_memory(lambda: x) == 0
-    assert peak_memory(lambda: x[:10].view(2, 5)) == 0  # views hold nothing of their own
+    assert peak_memory(lambda: x[:10].view(2, 5)) == 0  # views allocate no memory
     assert peak_memory(lambda: x + 1) == 4_000
     assert peak_memory(lambda: (x + 1) + 1) == 8_000
-    assert peak_memory(lambda: ((x + 1) + 1) + 1) == 8_000  # the first is gone when the third comes
+    assert peak_memory(lambda: ((x + 1) + 1) + 1) == 8_000  # the first temporary is freed
     assert peak_memory(lambda: [x + 1 for _ in range(5)]) == 20_000
     assert peak_memory(lambda: (x + 1)[:5].sum() + 1) == 4_004
     assert peak_memory(lambda: x.add_(1)) == 0

@@ -14,10 +14,10 @@ from parnassus.attention.fast.row_product import BLOCKS_PER_THREAD, MAX_CACHED_W
 
 @pytest.fixture(params=[2, 3])
 def cores(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = torch.get_num_threads()
+    previous = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
-    torch.set_num_threads(before)
+    torch.set_num_threads(previous)
 
 
 @pytest.mark.usefixtures("cores")
@@ -25,7 +25,7 @@ def cores(request: pytest.FixtureRequest) -> Iterator[int]:
     "out", [MAX_CACHED_WEIGHTS // 64 + 16, MAX_CACHED_WEIGHTS // 64 + 1, MIN_WEIGHTS // 64, MIN_WEIGHTS // 64 + 1, 10]
 )
 @pytest.mark.parametrize("shape", [(64,), (1, 64), (1, 1, 64), (2, 3, 64), (0, 64)])
-def test_it_is_the_linear_map(out: int, shape: tuple[int, ...]) -> None:
+def test_affine_equals_the_linear_map(out: int, shape: tuple[int, ...]) -> None:
     source = torch.Generator().manual_seed(0)
     x = torch.randn(shape, generator=source, dtype=torch.float64)
     weight = torch.randn(out, 64, generator=source, dtype=torch.float64)
@@ -54,43 +54,43 @@ def test_gradients_are_those_of_the_linear_map() -> None:
     source = torch.Generator().manual_seed(0)
     x = torch.randn(1, 64, generator=source, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(MIN_WEIGHTS // 64, 64, generator=source, dtype=torch.float64, requires_grad=True)
-    ours = torch.autograd.grad(affine(x, weight).square().sum(), (x, weight))
-    theirs = torch.autograd.grad((x @ weight.mT).square().sum(), (x, weight))
-    torch.testing.assert_close(ours, theirs)
+    gradients = torch.autograd.grad(affine(x, weight).square().sum(), (x, weight))
+    expected = torch.autograd.grad((x @ weight.mT).square().sum(), (x, weight))
+    torch.testing.assert_close(gradients, expected)
 
 
 def test_rows_are_divided_into_equal_blocks(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes: list[tuple[int, ...]] = []
     product = torch.bmm
 
-    def watched(row: Tensor, shares: Tensor) -> Tensor:
-        shapes.append(tuple(shares.shape))
-        return product(row, shares)
+    def record_shape(row: Tensor, blocks: Tensor) -> Tensor:
+        shapes.append(tuple(blocks.shape))
+        return product(row, blocks)
 
-    monkeypatch.setattr(torch, "bmm", watched)
+    monkeypatch.setattr(torch, "bmm", record_shape)
     affine(torch.randn(64), torch.randn(MAX_CACHED_WEIGHTS // 64 + 1, 64))
-    affine(torch.randn(64), torch.randn(MAX_CACHED_WEIGHTS // 64, 64))  # products that the cache holds: no shares
-    affine(torch.randn(2, 64), torch.randn(MAX_CACHED_WEIGHTS // 64 + 1, 64))  # two rows: BLAS shares them out itself
+    affine(torch.randn(64), torch.randn(MAX_CACHED_WEIGHTS // 64, 64))  # products fit into the cache: no blocks
+    affine(torch.randn(2, 64), torch.randn(MAX_CACHED_WEIGHTS // 64 + 1, 64))  # two rows: left to BLAS
     assert shapes == [(BLOCKS_PER_THREAD * cores, 64, (MAX_CACHED_WEIGHTS // 64 + 1) // (BLOCKS_PER_THREAD * cores))]
 
 
 @pytest.mark.usefixtures("cores")
 def test_results_are_not_overwritten_by_later_calls() -> None:
     rows, weight = torch.randn(3, 64), torch.randn(MIN_WEIGHTS // 64, 64)
-    found = [affine(row, weight) for row in rows]
-    torch.testing.assert_close(torch.stack(found), rows @ weight.mT)
+    results = [affine(row, weight) for row in rows]
+    torch.testing.assert_close(torch.stack(results), rows @ weight.mT)
 
 
 @pytest.mark.usefixtures("cores")
 def test_threads_use_separate_buffers() -> None:
     rows, weight = torch.randn(64, 512).double(), torch.randn(MIN_WEIGHTS // 512, 512).double()
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda row: affine(row, weight), rows))
-    torch.testing.assert_close(torch.stack(found), rows @ weight.mT)
+        results = list(threads.map(lambda row: affine(row, weight), rows))
+    torch.testing.assert_close(torch.stack(results), rows @ weight.mT)
 
 
 @pytest.mark.usefixtures("cores")
-def test_it_works_across_grad_modes_and_under_vmap() -> None:
+def test_affine_works_across_grad_modes_and_under_vmap() -> None:
     rows, weight = torch.randn(3, 64), torch.randn(MIN_WEIGHTS // 64, 64)
     with torch.inference_mode():
         first = affine(rows[0], weight)
@@ -115,15 +115,15 @@ def test_cached_decoding_of_a_large_model_equals_one_pass() -> None:
     assert max(weight.numel() for weight in model.parameters()) >= MIN_WEIGHTS
     tokens = torch.randint(11, (1, 6))
     _, cache = model.read(tokens[:, :3])
-    told = [model.read(tokens[:, place : place + 1], cache)[0] for place in range(3, 6)]
-    torch.testing.assert_close(torch.stack(told, 1), model(tokens)[:, 3:].detach())
+    logits = [model.read(tokens[:, position : position + 1], cache)[0] for position in range(3, 6)]
+    torch.testing.assert_close(torch.stack(logits, 1), model(tokens)[:, 3:].detach())
 
 
 @pytest.mark.usefixtures("cores")
-def test_the_layer_equals_linear_of_torch() -> None:
+def test_the_layer_equals_the_linear_layer_of_torch() -> None:
     torch.manual_seed(0)
-    layer, theirs = Affine(64, MIN_WEIGHTS // 32), torch.nn.Linear(64, MIN_WEIGHTS // 32)
-    theirs.load_state_dict(layer.state_dict())
+    layer, library = Affine(64, MIN_WEIGHTS // 32), torch.nn.Linear(64, MIN_WEIGHTS // 32)
+    library.load_state_dict(layer.state_dict())
     row = torch.randn(1, 64)
     with torch.no_grad():
-        torch.testing.assert_close(layer(row), theirs(row))
+        torch.testing.assert_close(layer(row), library(row))

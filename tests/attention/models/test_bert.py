@@ -8,14 +8,14 @@ from parnassus.attention.models.bert import MaskedLanguageModel, MaskedTokens, b
 from parnassus.recurrent.encoder import RecurrentEncoder
 
 
-def test_only_ordinary_tokens_are_chosen_and_only_chosen_ones_change() -> None:
+def test_only_ordinary_tokens_are_chosen_and_only_chosen_tokens_change() -> None:
     torch.manual_seed(0)
     tokens = torch.randint(0, 12, (200, 50))
-    hidden = mask_tokens(tokens, mask=1, ordinary=range(3, 12), mask_probability=0.5)
-    assert not bool(hidden.chosen[tokens < 3].any())
-    torch.testing.assert_close(hidden.tokens[~hidden.chosen], tokens[~hidden.chosen])
-    assert set(hidden.tokens[hidden.chosen].tolist()) == {1, *range(3, 12)}
-    fraction = hidden.chosen.sum() / (tokens >= 3).sum()
+    masked = mask_tokens(tokens, mask=1, ordinary=range(3, 12), mask_probability=0.5)
+    assert not bool(masked.chosen[tokens < 3].any())
+    torch.testing.assert_close(masked.tokens[~masked.chosen], tokens[~masked.chosen])
+    assert set(masked.tokens[masked.chosen].tolist()) == {1, *range(3, 12)}
+    fraction = masked.chosen.sum() / (tokens >= 3).sum()
     assert abs(float(fraction) - 0.5) < 0.02
 
 
@@ -33,10 +33,10 @@ def test_the_loss_is_over_chosen_positions_only() -> None:
     tokens = torch.randint(2, 12, (2, 6))
     chosen = torch.zeros(2, 6, dtype=torch.bool)
     chosen[0, 2] = chosen[1, 4] = True
-    hidden = MaskedTokens(tokens.masked_fill(chosen, 1), chosen)
-    log_p = model(hidden.tokens).log_softmax(-1)
+    masked = MaskedTokens(tokens.masked_fill(chosen, 1), chosen)
+    log_p = model(masked.tokens).log_softmax(-1)
     expected = -(log_p[0, 2, tokens[0, 2]] + log_p[1, 4, tokens[1, 4]]) / 2
-    torch.testing.assert_close(model.masked_loss(tokens, hidden), expected)
+    torch.testing.assert_close(model.masked_loss(tokens, masked), expected)
 
 
 def test_without_chosen_tokens_the_loss_is_zero() -> None:
@@ -52,13 +52,13 @@ def test_a_masked_token_is_predicted_from_both_sides() -> None:
     tokens = torch.stack([2 + left, 6 + 2 * left + right, 4 + right], 1)
     model = bert(10, 3, width=32, heads=2, depth=1)
     middle = torch.tensor([False, True, False]).expand(4, 3)
-    hidden = MaskedTokens(tokens.masked_fill(middle, 1), middle)
+    masked = MaskedTokens(tokens.masked_fill(middle, 1), middle)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(60):
         optimizer.zero_grad()
-        model.masked_loss(tokens, hidden).backward()
+        model.masked_loss(tokens, masked).backward()
         optimizer.step()
-    torch.testing.assert_close(model.fill_mask(hidden.tokens), tokens)
+    torch.testing.assert_close(model.fill_mask(masked.tokens), tokens)
 
 
 def test_fill_mask_keeps_other_tokens_and_never_predicts_padding() -> None:
@@ -76,9 +76,9 @@ def test_bert_is_bidirectional_and_gpt_causal() -> None:
     tokens = torch.randint(2, 12, (1, 6))
     changed = tokens.clone()
     changed[0, 5] = 2 + (changed[0, 5] - 1) % 10
-    for model, moves in ((bert(12, 6, width=16), True), (gpt(12, 6, width=16), False)):
+    for model, is_bidirectional in ((bert(12, 6, width=16), True), (gpt(12, 6, width=16), False)):
         difference = (model(changed) - model(tokens))[0, :5].abs().max()
-        assert bool(difference > 1e-6) is moves
+        assert bool(difference > 1e-6) is is_bidirectional
 
 
 def test_any_encoder_can_be_used() -> None:

@@ -22,62 +22,72 @@ WIDTH, HEADS, HIDDEN = 12, 3, 20
 
 def norm() -> nn.LayerNorm:
     layer = nn.LayerNorm(WIDTH)
-    nn.init.normal_(layer.weight)  # one that does something
+    nn.init.normal_(layer.weight)  # not the identity
     nn.init.normal_(layer.bias)
     return layer
 
 
-def attention_state(ours: SelfAttention, name: str) -> dict[str, Tensor]:
+def attention_state(block: SelfAttention, name: str) -> dict[str, Tensor]:
     return {
-        f"{name}.in_proj_weight": ours.in_proj.weight,
-        f"{name}.in_proj_bias": ours.in_proj.bias,
-        f"{name}.out_proj.weight": ours.out_proj.weight,
-        f"{name}.out_proj.bias": ours.out_proj.bias,
+        f"{name}.in_proj_weight": block.in_proj.weight,
+        f"{name}.in_proj_bias": block.in_proj.bias,
+        f"{name}.out_proj.weight": block.out_proj.weight,
+        f"{name}.out_proj.bias": block.out_proj.bias,
     }
 
 
 def dense_state(dense: nn.Module, norms: nn.ModuleList) -> dict[str, Tensor]:
     assert isinstance(dense, nn.Sequential)
-    state = {f"linear{i + 1}.{kind}": getattr(dense[2 * i], kind) for i in (0, 1) for kind in ("weight", "bias")}
-    return state | {f"norm{i + 1}.{k}": getattr(each, k) for i, each in enumerate(norms) for k in ("weight", "bias")}
+    state = {
+        f"linear{i + 1}.{parameter}": getattr(dense[2 * i], parameter)
+        for i in (0, 1)
+        for parameter in ("weight", "bias")
+    }
+    return state | {
+        f"norm{i + 1}.{parameter}": getattr(layer_norm, parameter)
+        for i, layer_norm in enumerate(norms)
+        for parameter in ("weight", "bias")
+    }
 
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
-def test_a_block_is_the_encoder_layer_of_torch(residual: ResidualConnection) -> None:
+def test_a_block_equals_the_encoder_layer_of_torch(residual: ResidualConnection) -> None:
     torch.manual_seed(0)
-    ours = Block(SelfAttention(WIDTH, HEADS), feed_forward(WIDTH, HIDDEN), norm=norm, residual=residual).double()
-    theirs = nn.TransformerEncoderLayer(
+    block = Block(SelfAttention(WIDTH, HEADS), feed_forward(WIDTH, HIDDEN), norm=norm, residual=residual).double()
+    library = nn.TransformerEncoderLayer(
         WIDTH, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=residual is pre_norm, dtype=torch.float64
     )
-    theirs.load_state_dict(attention_state(ours.attention, "self_attn") | dense_state(ours.dense, ours.norms))
+    library.load_state_dict(attention_state(block.attention, "self_attn") | dense_state(block.dense, block.norms))
     x, mask = standard_normal(2, 5, WIDTH), length_mask(torch.tensor([5, 3]), 5)
-    torch.testing.assert_close(ours(x), theirs(x))
-    torch.testing.assert_close(ours(x, mask), theirs(x, src_key_padding_mask=~mask[:, 0]))
+    torch.testing.assert_close(block(x), library(x))
+    torch.testing.assert_close(block(x, mask), library(x, src_key_padding_mask=~mask[:, 0]))
 
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
-def test_a_decoder_block_is_the_decoder_layer_of_torch(residual: ResidualConnection) -> None:
+def test_a_decoder_block_equals_the_decoder_layer_of_torch(residual: ResidualConnection) -> None:
     torch.manual_seed(0)
     attention, cross = SelfAttention(WIDTH, HEADS, causal=True), cross_attention(WIDTH, HEADS)
-    ours = DecoderBlock(attention, cross, feed_forward(WIDTH, HIDDEN), norm=norm, residual=residual).double()
-    theirs = nn.TransformerDecoderLayer(
+    block = DecoderBlock(attention, cross, feed_forward(WIDTH, HIDDEN), norm=norm, residual=residual).double()
+    library = nn.TransformerDecoderLayer(
         WIDTH, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=residual is pre_norm, dtype=torch.float64
     )
-    across = {
+    cross_attention_state = {
         "multihead_attn.in_proj_weight": torch.cat([cross.query.weight, cross.key.weight, cross.value.weight]),
         "multihead_attn.in_proj_bias": torch.cat([cross.query.bias, cross.key.bias, cross.value.bias]),
         "multihead_attn.out_proj.weight": cross.out_proj.weight,
         "multihead_attn.out_proj.bias": cross.out_proj.bias,
     }
-    theirs.load_state_dict(attention_state(attention, "self_attn") | across | dense_state(ours.dense, ours.norms))
+    library.load_state_dict(
+        attention_state(attention, "self_attn") | cross_attention_state | dense_state(block.dense, block.norms)
+    )
     x, memory, mask = (
         standard_normal(2, 4, WIDTH),
         standard_normal(2, 6, WIDTH, seed=1),
         length_mask(torch.tensor([6, 2]), 6),
     )
     future = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=~mask[:, 0])
-    torch.testing.assert_close(ours(x, memory, memory_mask=mask), expected)
+    expected = library(x, memory, tgt_mask=future, memory_key_padding_mask=~mask[:, 0])
+    torch.testing.assert_close(block(x, memory, memory_mask=mask), expected)
 
 
 def test_the_feed_forward_network_has_one_activation_between_two_maps() -> None:
@@ -87,7 +97,7 @@ def test_the_feed_forward_network_has_one_activation_between_two_maps() -> None:
     expected = (x @ first.weight.mT + first.bias).clamp(min=0) @ second.weight.mT + second.bias
     torch.testing.assert_close(dense(x), expected)
     assert first.out_features == 12
-    assert bool((dense(x) < 0).any())  # a ReLU at the end could not do that
+    assert bool((dense(x) < 0).any())  # impossible with a ReLU at the end
     assert isinstance(feed_forward(3, dropout=0.1)[-1], nn.Dropout)
 
 

@@ -8,13 +8,13 @@ from parnassus.attention import Block, PositionalEmbedding, SelfAttention, feed_
 from parnassus.attention.models.encoder import Encoder, encoder, masked_mean
 
 
-def test_it_is_the_encoder_of_torch_with_the_same_weights() -> None:
+def test_the_encoder_equals_that_of_torch_with_the_same_weights() -> None:
     torch.manual_seed(0)
-    ours = encoder(20, 8, width=16, heads=4, depth=3, hidden=32, residual=post_norm).double()
-    theirs = nn.TransformerEncoder(
+    model = encoder(20, 8, width=16, heads=4, depth=3, hidden=32, residual=post_norm).double()
+    library = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True), 3, enable_nested_tensor=False
     ).double()
-    for block, layer in zip(ours.blocks, theirs.layers, strict=True):
+    for block, layer in zip(model.blocks, library.layers, strict=True):
         assert isinstance(block, Block)
         assert isinstance(layer, nn.TransformerEncoderLayer)
         layer.load_state_dict(
@@ -31,9 +31,9 @@ def test_it_is_the_encoder_of_torch_with_the_same_weights() -> None:
         )
     tokens = torch.randint(1, 20, (3, 8))
     tokens[0, 5:] = 0
-    seen = tokens != 0
-    expected = theirs(ours.embedding(tokens), src_key_padding_mask=~seen)
-    torch.testing.assert_close(ours(tokens)[seen], expected[seen])
+    is_token = tokens != 0
+    expected = library(model.embedding(tokens), src_key_padding_mask=~is_token)
+    torch.testing.assert_close(model(tokens)[is_token], expected[is_token])
 
 
 def test_padding_is_masked() -> None:
@@ -83,8 +83,8 @@ def test_the_mean_of_no_position_is_zero() -> None:
 
 
 def test_invalid_arguments_raise() -> None:
-    blind = Block(SelfAttention(16, 2, causal=True), feed_forward(16), norm=lambda: nn.LayerNorm(16))
+    causal_block = Block(SelfAttention(16, 2, causal=True), feed_forward(16), norm=lambda: nn.LayerNorm(16))
     with pytest.raises(ValueError, match="no block may be causal"):
-        Encoder(PositionalEmbedding(20, 6, 16), [blind], norm=nn.Identity())
+        Encoder(PositionalEmbedding(20, 6, 16), [causal_block], norm=nn.Identity())
     with pytest.raises(ValueError, match="there are 6 positions"):
         encoder(20, 6, width=16)(torch.ones(1, 7, dtype=torch.long))

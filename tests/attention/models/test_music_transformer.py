@@ -10,15 +10,15 @@ def test_cached_decoding_equals_one_pass_and_the_future_is_masked() -> None:
     model = music_transformer(9, 12, width=16, heads=2, depth=2).eval()
     tokens = torch.randint(9, (2, 12))
     logits, cache = model.read(tokens[:, :5])
-    for place in range(5, 12):
-        logits, cache = model.read(tokens[:, place : place + 1], cache)
+    for position in range(5, 12):
+        logits, cache = model.read(tokens[:, position : position + 1], cache)
     torch.testing.assert_close(logits, model(tokens)[:, -1].detach(), rtol=1e-4, atol=1e-5)
     changed = tokens.clone()
     changed[:, 7] = (changed[:, 7] + 1) % 9
     torch.testing.assert_close(model(changed)[:, :7], model(tokens)[:, :7])
 
 
-def test_the_first_position_is_like_any_other() -> None:
+def test_logits_do_not_depend_on_the_start_position() -> None:
     """A single token has the same logits at any start position."""
     torch.manual_seed(0)
     model = music_transformer(9, 12, width=16, heads=2, depth=1).eval()

@@ -26,10 +26,10 @@ def test_padding_does_not_change_the_class() -> None:
 def test_an_encoder_depends_on_word_order_and_a_bag_of_words_does_not() -> None:
     torch.manual_seed(0)
     bag = SentenceClassifier(Encoder(TokenEmbedding(9, 8), [], norm=nn.Identity()), Encoder.mean_pool, 2)
-    whole = SentenceClassifier(encoder(9, 4, width=8, heads=2), Encoder.mean_pool, 2)
+    with_order = SentenceClassifier(encoder(9, 4, width=8, heads=2), Encoder.mean_pool, 2)
     forwards, backwards = torch.tensor([[1, 2, 3, 4]]), torch.tensor([[4, 3, 2, 1]])
     torch.testing.assert_close(bag(forwards), bag(backwards))
-    assert (whole(forwards) - whole(backwards)).abs().max() > 1e-4
+    assert (with_order(forwards) - with_order(backwards)).abs().max() > 1e-4
 
 
 def test_invalid_arguments_raise() -> None:

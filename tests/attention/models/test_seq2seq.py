@@ -17,7 +17,7 @@ from parnassus.attention.models.seq2seq import Transformer, seq2seq
 from parnassus.text import AutoregressiveModel, State
 
 
-def small() -> tuple[Transformer, Tensor, Tensor]:
+def small_model() -> tuple[Transformer, Tensor, Tensor]:
     """A model, three sources of unequal length and a target for each, starting with 1."""
     torch.manual_seed(0)
     model = seq2seq((15, 20), 10, width=16, heads=4).double().eval()
@@ -26,94 +26,94 @@ def small() -> tuple[Transformer, Tensor, Tensor]:
     return model, source, target
 
 
-def test_the_loss_is_the_mean_over_true_tokens() -> None:
-    model, source, target = small()
+def test_the_loss_is_the_mean_over_tokens_that_are_not_padding() -> None:
+    model, source, target = small_model()
     log_p = model(source, target[:, :-1]).log_softmax(-1)
     total = [
         -log_p[row, t, target[row, t + 1]]
         for row in range(3)
         for t in range(5)
-        if target[row, t + 1] != 0  # filler
+        if target[row, t + 1] != 0  # not padding
     ]
     torch.testing.assert_close(model.loss(source, target), torch.stack(total).mean())
     torch.testing.assert_close(-model.log_prob(source, target).sum(), torch.stack(total).sum())
 
 
-def test_smoothing_mixes_in_the_mean_over_all_tokens() -> None:
-    model, source, target = small()
+def test_label_smoothing_adds_the_mean_loss_over_all_tokens() -> None:
+    model, source, target = small_model()
     plain = model.loss(source, target)
     log_p = model(source, target[:, :-1]).log_softmax(-1)
-    evenly = -log_p.mean(-1)[target[:, 1:] != 0].mean()
+    mean_nll = -log_p.mean(-1)[target[:, 1:] != 0].mean()
     model.label_smoothing = 0.1
-    torch.testing.assert_close(model.loss(source, target), 0.9 * plain + 0.1 * evenly)
+    torch.testing.assert_close(model.loss(source, target), 0.9 * plain + 0.1 * mean_nll)
 
 
 def test_probabilities_of_all_targets_sum_to_one() -> None:
     torch.manual_seed(0)
     model = seq2seq((5, 4), 4, width=8, heads=2).double()
-    model.padding = -1  # every token counts here
+    model.padding = -1  # no token is padding
     words = torch.cartesian_prod(*[torch.arange(4)] * 3)
     targets = torch.cat([torch.ones(len(words), 1, dtype=torch.long), words], 1)
     sources = torch.tensor([[2, 3, 4]]).expand(len(words), 3)
     torch.testing.assert_close(model.log_prob(sources, targets).exp().sum(), torch.tensor(1.0, dtype=torch.float64))
 
 
-def test_the_reader_agrees_with_the_model() -> None:
-    model, source, target = small()
-    reader = model.condition_on(source)
-    assert isinstance(reader, AutoregressiveModel)
-    assert reader.window == 10
-    logits, state = reader.read(target[:, :2])
+def test_the_conditioned_decoder_agrees_with_the_model() -> None:
+    model, source, target = small_model()
+    decoder = model.condition_on(source)
+    assert isinstance(decoder, AutoregressiveModel)
+    assert decoder.window == 10
+    logits, state = decoder.read(target[:, :2])
     torch.testing.assert_close(logits, model(source, target[:, :2])[:, -1])
-    logits, state = reader.read(target[:, 2:5], state)
+    logits, state = decoder.read(target[:, 2:5], state)
     torch.testing.assert_close(logits, model(source, target[:, :5])[:, -1])
     assert isinstance(state, State)
 
 
 def test_selected_rows_of_a_state_continue_independently() -> None:
-    model, source, target = small()
-    reader = model.condition_on(source)
-    _, state = reader.read(target[:, :3])
-    kept = torch.tensor([2, 0, 0, 1])
-    logits, _ = reader.read(target[kept, 3:4], state.rows(kept))
-    torch.testing.assert_close(logits, model(source[kept], target[kept, :4])[:, -1])
+    model, source, target = small_model()
+    decoder = model.condition_on(source)
+    _, state = decoder.read(target[:, :3])
+    rows = torch.tensor([2, 0, 0, 1])
+    logits, _ = decoder.read(target[rows, 3:4], state.rows(rows))
+    torch.testing.assert_close(logits, model(source[rows], target[rows, :4])[:, -1])
 
 
-def test_one_source_serves_many_targets() -> None:
-    model, source, target = small()
+def test_one_source_can_have_many_targets() -> None:
+    model, source, target = small_model()
     logits, _ = model.condition_on(source[:1]).read(target[:, :4])
     torch.testing.assert_close(logits, model(source[:1].expand(3, -1), target[:, :4])[:, -1])
 
 
 def test_the_source_is_encoded_once() -> None:
-    model, source, target = small()
-    reader = model.condition_on(source)
+    model, source, target = small_model()
+    decoder = model.condition_on(source)
     calls: list[int] = []
     model.encoder.register_forward_hook(lambda *_: calls.append(1))
     state = None
     for t in range(4):
-        _, state = reader.read(target[:, t : t + 1], state)
+        _, state = decoder.read(target[:, t : t + 1], state)
     assert calls == []
 
 
 def test_future_and_padding_have_no_effect() -> None:
-    model, source, target = small()
-    later = target.clone()
-    later[:, 4:] = 7
-    torch.testing.assert_close(model(source, later)[:, :4], model(source, target)[:, :4])
-    longer = torch.cat([source, source.new_zeros(3, 2)], 1)
-    torch.testing.assert_close(model(longer, target), model(source, target))
+    model, source, target = small_model()
+    changed = target.clone()
+    changed[:, 4:] = 7
+    torch.testing.assert_close(model(source, changed)[:, :4], model(source, target)[:, :4])
+    padded = torch.cat([source, source.new_zeros(3, 2)], 1)
+    torch.testing.assert_close(model(padded, target), model(source, target))
 
 
 def test_a_source_of_padding_gives_no_nan() -> None:
-    model, source, target = small()
+    model, source, target = small_model()
     logits = model(torch.zeros_like(source), target)
     assert bool(logits.isfinite().all())
     logits.sum().backward()
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None)
 
 
-def test_it_learns_to_reverse() -> None:
+def test_a_transformer_learns_to_reverse() -> None:
     torch.manual_seed(0)
     model = seq2seq((6, 8), 6, width=32, heads=2, depth=1)
     source = torch.randint(1, 6, (64, 4))
@@ -128,7 +128,7 @@ def test_it_learns_to_reverse() -> None:
 
 
 def test_invalid_arguments_raise() -> None:
-    model, source, target = small()
+    model, source, target = small_model()
     with pytest.raises(ValueError, match="there are 10 positions; got tokens up to position 12"):
         model(source, torch.ones(3, 12, dtype=torch.long))
     with pytest.raises(ValueError, match="one target per source; got 3 sources, 2 targets"):
@@ -137,8 +137,8 @@ def test_invalid_arguments_raise() -> None:
         model.condition_on(source).read(target, gpt(20, 8, width=16).empty_cache(3))
     with pytest.raises(ValueError, match="label_smoothing must satisfy"):
         seq2seq((5, 5), 4, width=8, heads=2, label_smoothing=1.0)
-    sighted = DecoderBlock(
+    bidirectional = DecoderBlock(
         SelfAttention(16, 2), cross_attention(16, 2), feed_forward(16), norm=lambda: nn.LayerNorm(16)
     )
     with pytest.raises(ValueError, match="every block of a decoder must be causal"):
-        Transformer(encoder(5, 4, width=16), PositionalEmbedding(5, 4, 16), [sighted], norm=nn.Identity())
+        Transformer(encoder(5, 4, width=16), PositionalEmbedding(5, 4, 16), [bidirectional], norm=nn.Identity())

@@ -11,31 +11,31 @@ from parnassus.text.sampling import greedy, token_sampler
 from parnassus.text.word_tokeniser import WordTokeniser
 
 
-def writer(alphabet: str = "\nabc", window: int = 8) -> TextGenerator:
+def build_generator(alphabet: str = "\nabc", window: int = 8) -> TextGenerator:
     torch.manual_seed(0)
     model = rotary_gpt(len(alphabet), window, width=8, heads=2, depth=1)
     return TextGenerator(model, CharacterTokeniser(alphabet))
 
 
 def test_greedy_generation_follows_the_logits() -> None:
-    mute = writer()
-    prompt, written = "ab", ""
+    generator = build_generator()
+    prompt, text = "ab", ""
     for _ in range(5):
-        written += "\nabc"[int(mute.logits(prompt + written).argmax())]
-    assert "".join(mute.generate(prompt, greedy, 5)) == written
+        text += "\nabc"[int(generator.logits(prompt + text).argmax())]
+    assert "".join(generator.generate(prompt, greedy, 5)) == text
 
 
-def test_it_generates_beyond_its_window() -> None:
+def test_generation_continues_beyond_the_window() -> None:
     torch.manual_seed(0)
-    pieces = list(writer().generate("abcabcabcabc", token_sampler(), 50))
+    pieces = list(build_generator().generate("abcabcabcabc", token_sampler(), 50))
     assert len(pieces) == 50
     assert set("".join(pieces)) <= set("\nabc")
-    torch.testing.assert_close(writer().logits("abc" * 9), writer().logits(("abc" * 9)[-8:]))
+    torch.testing.assert_close(build_generator().logits("abc" * 9), build_generator().logits(("abc" * 9)[-8:]))
 
 
-@pytest.mark.parametrize(("alphabet", "opening"), [("\nab", "\n"), (" ab", " "), ("ab", "a")])
-def test_an_empty_prompt_becomes_a_line_break_if_possible(alphabet: str, opening: str) -> None:
-    assert writer(alphabet).encode_prompt("").tolist() == [alphabet.index(opening)]
+@pytest.mark.parametrize(("alphabet", "first_character"), [("\nab", "\n"), (" ab", " "), ("ab", "a")])
+def test_an_empty_prompt_becomes_a_line_break_if_possible(alphabet: str, first_character: str) -> None:
+    assert build_generator(alphabet).encode_prompt("").tolist() == [alphabet.index(first_character)]
 
 
 def test_bytes_become_characters_once_complete() -> None:
@@ -58,8 +58,8 @@ def test_words_are_separated_from_the_prompt_by_spaces() -> None:
 
 def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"got 'z' \(U\+007A\)"):
-        writer().encode_prompt("abz")
+        build_generator().encode_prompt("abz")
     with pytest.raises(ValueError, match=r"length must be at least 1 token; got length=0"):
-        writer().generate("a", greedy, 0)
+        build_generator().generate("a", greedy, 0)
     with pytest.raises(ValueError, match=r"got 3 tokens in the model, 4 in the tokeniser"):
         TextGenerator(rotary_gpt(3, 8, width=8, heads=2, depth=1), CharacterTokeniser("abcd"))

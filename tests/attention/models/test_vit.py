@@ -15,14 +15,14 @@ from parnassus.attention import (
 from parnassus.attention.models.vit import Pool
 
 
-def test_a_token_is_made_of_its_own_patch_alone() -> None:
+def test_a_token_depends_on_its_own_patch_only() -> None:
     torch.manual_seed(0)
     patches = PatchEmbedding((1, 8, 8), 6, patch=4)
     x = torch.randn(1, 1, 8, 8)
     changed = x.clone()
     changed[0, 0, 5, 1] += 1.0  # below, left: the third patch
-    moved = (patches(x) - patches(changed)).abs().amax(-1)[0]
-    assert moved.gt(1e-6).tolist() == [False, False, False, True, False]
+    change = (patches(x) - patches(changed)).abs().amax(-1)[0]
+    assert change.gt(1e-6).tolist() == [False, False, False, True, False]
     assert patches.filters.shape == (6, 1, 4, 4)
 
 
@@ -33,7 +33,7 @@ def test_pooling_takes_the_class_token_or_the_patches() -> None:
 
 
 @pytest.mark.parametrize("pool", [class_token, mean_of_patches])
-def test_it_learns_which_half_is_bright(pool: Pool) -> None:
+def test_a_vit_learns_which_half_is_bright(pool: Pool) -> None:
     torch.manual_seed(0)
     model = vit((1, 8, 8), 2, patch=4, width=16, depth=1, heads=2, pool=pool)
     y = torch.arange(64) % 2
@@ -49,8 +49,8 @@ def test_it_learns_which_half_is_bright(pool: Pool) -> None:
 
 
 def test_patch_centres_are_in_the_middle_of_patches() -> None:
-    places = patch_centres(PatchEmbedding((1, 4, 6), 3, patch=2))
-    torch.testing.assert_close(places[:4], torch.tensor([[1.0, 1.0], [1.0, 3.0], [1.0, 5.0], [3.0, 1.0]]))
+    centres = patch_centres(PatchEmbedding((1, 4, 6), 3, patch=2))
+    torch.testing.assert_close(centres[:4], torch.tensor([[1.0, 1.0], [1.0, 3.0], [1.0, 5.0], [3.0, 1.0]]))
 
 
 def test_receptive_fields_of_known_networks() -> None:

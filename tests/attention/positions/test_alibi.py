@@ -24,7 +24,7 @@ def test_twelve_heads_fill_up_with_every_second_slope_of_sixteen() -> None:
 
 
 def test_the_bias_is_a_slope_times_the_distance() -> None:
-    bias = alibi_bias(torch.tensor([0.5, 2.0]), 2, 4)  # the queries stand at places 2 and 3
+    bias = alibi_bias(torch.tensor([0.5, 2.0]), 2, 4)  # the queries are at positions 2 and 3
     expected = torch.tensor([[2.0, 1.0, 0.0, 1.0], [3.0, 2.0, 1.0, 0.0]])
     torch.testing.assert_close(bias, torch.stack([-0.5 * expected, -2 * expected]))
 

@@ -20,9 +20,9 @@ SCHEMES: list[HeadPositions] = [Rotary(4, 20), Alibi(2), RelativePositions(2, 4,
 
 def test_the_additive_projection_is_linear_in_content_plus_position() -> None:
     torch.manual_seed(0)
-    x, code = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
+    x, encoding = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     weight = torch.randn(4, 3, dtype=torch.float64)
-    torch.testing.assert_close(additive_projection(x, code, weight), x @ weight.T + code @ weight.T)
+    torch.testing.assert_close(additive_projection(x, encoding, weight), x @ weight.T + encoding @ weight.T)
 
 
 @pytest.mark.parametrize("positions", SCHEMES)
@@ -31,11 +31,11 @@ def test_queries_are_aligned_with_the_last_keys(positions: HeadPositions) -> Non
     torch.manual_seed(0)
     query, key = torch.randn(2, 1, 2, 9, 4).unbind()
 
-    def scores(first: int) -> torch.Tensor:
-        late = positions.rotate(query[:, :, first:], first)
-        bias = positions.bias(late, 9)
-        plain = late @ positions.rotate(key, 0).mT
-        return plain if bias is None else plain + bias
+    def scores(start: int) -> torch.Tensor:
+        rotated = positions.rotate(query[:, :, start:], start)
+        bias = positions.bias(rotated, 9)
+        scores_without_bias = rotated @ positions.rotate(key, 0).mT
+        return scores_without_bias if bias is None else scores_without_bias + bias
 
     torch.testing.assert_close(scores(6), scores(0)[:, :, 6:])
 

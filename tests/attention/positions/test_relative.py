@@ -14,7 +14,7 @@ from parnassus.attention import (
 from parnassus.attention.core.cache import KeyValueCache
 
 
-def test_skewing_by_hand() -> None:
+def test_skewing_a_small_matrix() -> None:
     """Columns by distance 2, 1, 0 become columns by key."""
     by_distance = torch.tensor([[0.0, 0.0, 1.0], [0.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     expected = torch.tensor([[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 5.0, 6.0]])
@@ -22,16 +22,16 @@ def test_skewing_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (5, 5), (1, 9), (3, 9), (8, 9)])
-@pytest.mark.parametrize("reach", [1, 4, 9, 20])
-def test_skewing_gives_the_explicit_form(queries: int, keys: int, reach: int) -> None:
+@pytest.mark.parametrize("distances", [1, 4, 9, 20])
+def test_skewing_gives_the_explicit_form(queries: int, keys: int, distances: int) -> None:
     torch.manual_seed(queries)
     query = torch.randn(2, 3, queries, 4, dtype=torch.float64)
-    table = torch.randn(3, reach, 4, dtype=torch.float64)
-    ours = relative_scores(query, table, keys)
-    torch.testing.assert_close(ours, explicit_relative_scores(query, table, keys))
+    table = torch.randn(3, distances, 4, dtype=torch.float64)
+    scores = relative_scores(query, table, keys)
+    torch.testing.assert_close(scores, explicit_relative_scores(query, table, keys))
     m, n = queries - 1, 0  # one entry by hand: the last query and the first key
-    expected = (query[:, :, m] * table[:, min(keys - 1, reach - 1)]).sum(-1)
-    torch.testing.assert_close(ours[:, :, m, n], expected)
+    expected = (query[:, :, m] * table[:, min(keys - 1, distances - 1)]).sum(-1)
+    torch.testing.assert_close(scores[:, :, m, n], expected)
 
 
 def test_gradients_are_those_of_the_explicit_form() -> None:
@@ -39,9 +39,9 @@ def test_gradients_are_those_of_the_explicit_form() -> None:
     query = torch.randn(2, 2, 6, 3, dtype=torch.float64, requires_grad=True)
     table = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(2, 2, 6, 6, dtype=torch.float64)
-    ours = torch.autograd.grad((relative_scores(query, table, 6) * weights).sum(), [query, table])
-    theirs = torch.autograd.grad((explicit_relative_scores(query, table, 6) * weights).sum(), [query, table])
-    torch.testing.assert_close(ours, theirs)
+    gradients = torch.autograd.grad((relative_scores(query, table, 6) * weights).sum(), [query, table])
+    expected = torch.autograd.grad((explicit_relative_scores(query, table, 6) * weights).sum(), [query, table])
+    torch.testing.assert_close(gradients, expected)
 
 
 def test_decoding_with_a_cache_equals_one_pass() -> None:
@@ -54,7 +54,7 @@ def test_decoding_with_a_cache_equals_one_pass() -> None:
         torch.testing.assert_close(torch.cat(pieces, 1), layer(x))
 
 
-def test_the_scale_reaches_both_parts() -> None:
+def test_the_scale_applies_to_both_terms() -> None:
     """softmax((Q Kᵀ + S_rel) / √d), computed from the projections."""
     torch.manual_seed(0)
     positions = RelativePositions(2, 4, 3)

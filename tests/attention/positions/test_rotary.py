@@ -15,7 +15,7 @@ from parnassus.attention import (
 from parnassus.attention.core.cache import KeyValueCache
 
 
-def test_it_is_a_product_of_complex_numbers() -> None:
+def test_rotations_equal_products_of_complex_numbers() -> None:
     """(x_1 + i x_2) e^{imθ}, an independent implementation."""
     torch.manual_seed(0)
     x = torch.randn(2, 3, 7, 8, dtype=torch.float64)
@@ -25,21 +25,21 @@ def test_it_is_a_product_of_complex_numbers() -> None:
     torch.testing.assert_close(apply_rotation(x, angle.cos(), angle.sin()), expected)
 
 
-def test_it_is_the_matrix_without_forming_it() -> None:
+def test_rotations_equal_products_with_the_rotation_matrix() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 1, 5, 6)
-    turned = Rotary(6, 20).rotate(x, 3)
+    rotated = Rotary(6, 20).rotate(x, 3)
     by_matrix = torch.stack([rotation_matrix(3.0 + t, 6).float() @ x[0, 0, t] for t in range(5)])
-    torch.testing.assert_close(turned[0, 0], by_matrix, atol=1e-5, rtol=0)
+    torch.testing.assert_close(rotated[0, 0], by_matrix, atol=1e-5, rtol=0)
 
 
 def test_position_zero_is_unchanged_and_norms_are_preserved() -> None:
     torch.manual_seed(0)
     x = torch.randn(2, 2, 9, 4)
-    turned = Rotary(4, 9).rotate(x, 0)
-    torch.testing.assert_close(turned[:, :, 0], x[:, :, 0])
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
-    assert not torch.allclose(turned[:, :, 1:], x[:, :, 1:])
+    rotated = Rotary(4, 9).rotate(x, 0)
+    torch.testing.assert_close(rotated[:, :, 0], x[:, :, 0])
+    torch.testing.assert_close(rotated.norm(dim=-1), x.norm(dim=-1))
+    assert not torch.allclose(rotated[:, :, 1:], x[:, :, 1:])
 
 
 def test_decoding_with_a_cache_equals_one_pass() -> None:
@@ -52,13 +52,13 @@ def test_decoding_with_a_cache_equals_one_pass() -> None:
         torch.testing.assert_close(torch.cat(pieces, 1), layer(x))
 
 
-def test_positions_matter_and_half_precision_is_supported() -> None:
+def test_half_precision_is_supported_and_nothing_is_saved() -> None:
     torch.manual_seed(0)
-    turning, x = Rotary(4, 6), torch.randn(1, 2, 6, 4)
-    assert isinstance(turning, HeadPositions)
-    turning.bias(x, 6)  # says nothing
-    assert turning.rotate(x.bfloat16(), 0).dtype == torch.bfloat16
-    assert not turning.state_dict()  # nothing to save: the waves are known
+    rotary, x = Rotary(4, 6), torch.randn(1, 2, 6, 4)
+    assert isinstance(rotary, HeadPositions)
+    rotary.bias(x, 6)  # None
+    assert rotary.rotate(x.bfloat16(), 0).dtype == torch.bfloat16
+    assert not rotary.state_dict()  # buffers are not persistent
 
 
 def test_the_bound_at_distance_zero() -> None:
@@ -69,11 +69,11 @@ def test_the_bound_at_distance_zero() -> None:
 
 
 def test_invalid_arguments_raise() -> None:
-    turning = Rotary(8, 10)
+    rotary = Rotary(8, 10)
     with pytest.raises(ValueError, match="there are 10 positions; got tokens up to position 12"):
-        turning.rotate(torch.zeros(1, 1, 4, 8), 8)
+        rotary.rotate(torch.zeros(1, 1, 4, 8), 8)
     with pytest.raises(ValueError, match="heads must have width 8; got width 4"):
-        turning.rotate(torch.zeros(1, 1, 4, 4), 0)
+        rotary.rotate(torch.zeros(1, 1, 4, 4), 0)
     with pytest.raises(ValueError, match="width must be positive and even; got width=5"):
         Rotary(5, 10)
     with pytest.raises(ValueError, match="max_length must be at least 1; got max_length=0"):

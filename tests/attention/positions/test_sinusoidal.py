@@ -10,12 +10,12 @@ from parnassus.diffusion import sinusoidal_embedding
 
 
 def test_every_entry_follows_the_formula() -> None:
-    code = sinusoidal_encoding(torch.arange(30, dtype=torch.float64), 6)
-    for place in (0, 1, 7, 29):
+    encoding = sinusoidal_encoding(torch.arange(30, dtype=torch.float64), 6)
+    for position in (0, 1, 7, 29):
         for i in range(3):
-            angle = place / 10_000 ** (2 * i / 6)
-            assert code[place, 2 * i] == pytest.approx(sin(angle), abs=1e-14)
-            assert code[place, 2 * i + 1] == pytest.approx(cos(angle), abs=1e-14)
+            angle = position / 10_000 ** (2 * i / 6)
+            assert encoding[position, 2 * i] == pytest.approx(sin(angle), abs=1e-14)
+            assert encoding[position, 2 * i + 1] == pytest.approx(cos(angle), abs=1e-14)
 
 
 def test_frequencies_end_one_step_before_one_over_base() -> None:
@@ -26,9 +26,9 @@ def test_frequencies_end_one_step_before_one_over_base() -> None:
 
 def test_positions_may_have_any_shape_and_be_fractional() -> None:
     grid = torch.tensor([[0.0, 0.5], [1.0, 2.5]], dtype=torch.float64)
-    codes = sinusoidal_encoding(grid, 4)
-    assert codes.shape == (2, 2, 4)
-    torch.testing.assert_close(codes[1, 1], sinusoidal_encoding(torch.tensor(2.5, dtype=torch.float64), 4))
+    encodings = sinusoidal_encoding(grid, 4)
+    assert encodings.shape == (2, 2, 4)
+    torch.testing.assert_close(encodings[1, 1], sinusoidal_encoding(torch.tensor(2.5, dtype=torch.float64), 4))
 
 
 def test_diffusion_uses_the_same_time_encoding() -> None:
@@ -43,22 +43,22 @@ def test_diffusion_uses_the_same_time_encoding() -> None:
 def test_the_embedding_adds_the_encoding_from_start() -> None:
     torch.manual_seed(0)
     embedding, tokens = SinusoidalEmbedding(11, 8), torch.randint(11, (2, 9))
-    whole = embedding(tokens)
-    torch.testing.assert_close(embedding(tokens[:, 5:], 5), whole[:, 5:])
-    code = sinusoidal_encoding(torch.arange(9.0), 8)
-    torch.testing.assert_close(whole - code, embedding.tokens(tokens) * 8**0.5)
+    expected = embedding(tokens)
+    torch.testing.assert_close(embedding(tokens[:, 5:], 5), expected[:, 5:])
+    encoding = sinusoidal_encoding(torch.arange(9.0), 8)
+    torch.testing.assert_close(expected - encoding, embedding.tokens(tokens) * 8**0.5)
 
 
 def test_the_embedding_has_no_maximum_length() -> None:
-    far = SinusoidalEmbedding(3, 4)(torch.zeros(1, 5_000, dtype=torch.int64))
-    assert bool(far.isfinite().all())
+    embedded = SinusoidalEmbedding(3, 4)(torch.zeros(1, 5_000, dtype=torch.int64))
+    assert bool(embedded.isfinite().all())
 
 
 def test_tokens_and_encoding_have_similar_norms() -> None:
     torch.manual_seed(0)
     embedding = SinusoidalEmbedding(5_000, 64)
-    size = (embedding.tokens.weight.detach() * 64**0.5).square().sum(1).mean()
-    assert float(size) == pytest.approx(64, rel=0.05)  # the code's is 32
+    squared_norm = (embedding.tokens.weight.detach() * 64**0.5).square().sum(1).mean()
+    assert float(squared_norm) == pytest.approx(64, rel=0.05)  # that of the encoding is 32
 
 
 @pytest.mark.parametrize("width", [0, 1, 7, -2])

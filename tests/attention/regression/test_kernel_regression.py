@@ -18,10 +18,10 @@ def examples(count: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
 def test_a_prediction_is_a_mean_with_the_kernel_as_weight(kernel: Kernel) -> None:
     x, y = examples()
     fitted = NadarayaWatson.fit(x, y, kernel=kernel, width=2.5)
-    for place in (-1.0, 0.3, 2.2):
-        weight = torch.stack([kernel((place - own).abs() / 2.5) for own in x[:, 0]])
+    for query in (-1.0, 0.3, 2.2):
+        weight = torch.stack([kernel((query - key).abs() / 2.5) for key in x[:, 0]])
         expected = (weight * y[:, 0]).sum() / weight.sum()
-        torch.testing.assert_close(fitted.predict(torch.tensor([[place]], dtype=torch.float64))[0, 0], expected)
+        torch.testing.assert_close(fitted.predict(torch.tensor([[query]], dtype=torch.float64))[0, 0], expected)
 
 
 def test_without_support_the_nearest_example_is_used() -> None:
@@ -34,7 +34,7 @@ def test_without_support_the_nearest_example_is_used() -> None:
         torch.testing.assert_close(fitted.weights(far).sum(1), torch.ones(2, dtype=torch.float64))
 
 
-def test_the_constant_kernel_is_the_mean() -> None:
+def test_the_constant_kernel_predicts_the_mean() -> None:
     x, y = examples()
     torch.testing.assert_close(NadarayaWatson.fit(x, y, kernel=constant).predict(x), y.mean().expand(30, 1))
 
@@ -42,10 +42,10 @@ def test_the_constant_kernel_is_the_mean() -> None:
 @pytest.mark.parametrize("kernel", [gaussian, boxcar, constant])
 def test_leave_one_out_equals_fits_without_each_example(kernel: Kernel) -> None:
     x, y = examples(12)
-    rest = [index for index in range(12) if index != 5]
-    without = NadarayaWatson.fit(x[rest], y[rest], kernel=kernel, width=0.4)
+    others = [index for index in range(12) if index != 5]
+    fitted_without = NadarayaWatson.fit(x[others], y[others], kernel=kernel, width=0.4)
     left_out = NadarayaWatson.fit(x, y, kernel=kernel, width=0.4).leave_one_out()
-    torch.testing.assert_close(left_out[5], without.predict(x[5:6])[0])
+    torch.testing.assert_close(left_out[5], fitted_without.predict(x[5:6])[0])
 
 
 def test_the_best_width_has_the_smallest_error() -> None:

@@ -31,7 +31,7 @@ def test_known_values(kernel: Kernel, expected: list[float]) -> None:
     torch.testing.assert_close(kernel(U), torch.tensor(expected, dtype=torch.float64))
 
 
-def test_one_width_per_coordinate_scales_it() -> None:
+def test_each_coordinate_is_scaled_by_its_width() -> None:
     q, k = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 8.0]])
     assert float(distances(q, k)) == pytest.approx(73**0.5)
     assert float(distances(q, k, torch.tensor([1.0, 2.0]))) == pytest.approx(5.0)
@@ -39,7 +39,7 @@ def test_one_width_per_coordinate_scales_it() -> None:
 
 
 def test_distances_of_close_points_are_accurate() -> None:
-    """With many rows torch computes distances from products by default, which loses this one to rounding."""
+    """With many rows torch computes distances from products by default, where this one is lost to rounding."""
     far = torch.full((50, 2), 1e4)
     near = far.clone()
     near[:, 0] += 0.25

@@ -10,7 +10,7 @@ torch.manual_seed(0)
 X, Y = torch.randn(20, 2, dtype=torch.float64), torch.randn(20, 1, dtype=torch.float64)
 
 
-def test_at_initialisation_it_is_kernel_regression() -> None:
+def test_the_initial_model_is_kernel_regression() -> None:
     model = LearnedKernel(MahalanobisScore(2, width=0.5)).double()
     fixed = NadarayaWatson.fit(X, Y, width=0.5)
     torch.testing.assert_close(model(X, X, Y), fixed.predict(X))
@@ -18,7 +18,7 @@ def test_at_initialisation_it_is_kernel_regression() -> None:
     torch.testing.assert_close(model.loss(X, Y).item(), fixed.leave_one_out_error())
 
 
-def test_queries_and_keys_mapped_apart_contain_the_gaussian_kernel() -> None:
+def test_a_bilinear_score_of_quadratic_features_contains_the_gaussian_kernel() -> None:
     """With features (x, ½‖x‖²) the product qᵀMk can be qᵀk − ½‖k‖², the Gaussian score up to a shift."""
 
     def features(x: torch.Tensor) -> torch.Tensor:
@@ -31,7 +31,7 @@ def test_queries_and_keys_mapped_apart_contain_the_gaussian_kernel() -> None:
     torch.testing.assert_close(model.weights(features(X), features(X)), NadarayaWatson.fit(X, Y).weights(X))
 
 
-def test_values_are_mapped_too_and_all_weights_learn() -> None:
+def test_all_weights_including_those_of_the_values_get_gradients() -> None:
     model = LearnedKernel(MahalanobisScore(2), nn.Linear(1, 1)).double()
     model.loss(X, Y).backward()
     assert all(p.grad is not None and p.grad.abs().max() > 0 for p in model.parameters())

@@ -1,4 +1,4 @@
-"""The bound and its decoders."""
+"""The evidence lower bound and its decoders."""
 
 from math import log
 
@@ -11,7 +11,7 @@ from parnassus.diffusion.chain.exact_denoisers import gaussian_denoiser
 from parnassus.diffusion.chain.forward_process import forward_variance
 
 
-def test_pixel_masses_sum_to_one_even_far_from_the_mean() -> None:
+def test_pixel_probabilities_sum_to_one_far_from_the_mean() -> None:
     values = torch.linspace(-1, 1, 256, dtype=torch.float64)[:, None]
     for mean in (-3.0, 0.0, 0.37, 1.0):
         log_mass = pixel_decoder(0.05)(values, torch.full_like(values, mean))
@@ -19,19 +19,19 @@ def test_pixel_masses_sum_to_one_even_far_from_the_mean() -> None:
         torch.testing.assert_close(log_mass.exp().sum(), torch.tensor(1.0, dtype=torch.float64))
 
 
-def test_a_narrow_bin_has_density_times_width() -> None:
+def test_the_probability_of_a_narrow_bin_is_density_times_width() -> None:
     x, mean = torch.tensor([[0.25]], dtype=torch.float64), torch.tensor([[0.2]], dtype=torch.float64)
     mass = pixel_decoder(0.5, levels=100_001)(x, mean)
     torch.testing.assert_close(mass, gaussian_decoder(0.25)(x, mean) + log(2 / 100_000), rtol=1e-6, atol=1e-6)
 
 
-def test_bits_per_dimension_change_base_and_sign() -> None:
+def test_bits_per_dimension_are_negative_nats_over_d_log_2() -> None:
     zeros = torch.zeros(1)
     terms = ElboTerms(torch.tensor([-3 * log(2)]), zeros, torch.zeros(1, 4), dimensions=3)
     torch.testing.assert_close(terms.bits_per_dimension, torch.ones(1))
 
 
-def test_terms_have_one_column_for_each_later_step_and_images_any_shape() -> None:
+def test_matching_terms_have_one_column_per_step_after_the_first() -> None:
     torch.manual_seed(0)
     schedule = linear_schedule(7)
     terms = elbo_terms(lambda x, _t: torch.zeros_like(x), schedule, torch.rand(5, 1, 4, 4))
@@ -44,19 +44,19 @@ def test_the_bound_lies_below_the_true_likelihood_with_either_variance() -> None
     torch.manual_seed(0)
     schedule = linear_schedule(100, low=1e-3, high=0.2)
     oracle = gaussian_denoiser(schedule, torch.tensor([1.0, -1.0], dtype=torch.float64), 0.5)
-    x0, _ = oracle.draw(2_000)
+    x0, _ = oracle.sample(2_000)
     truth = gaussian_decoder(0.25)(x0, oracle.mixture.means.expand(2_000, 2)).mean()
-    loose = elbo_terms(oracle, schedule, x0).nats.mean()
-    other = elbo_terms(oracle, schedule, x0, variance=forward_variance).nats.mean()
-    assert loose < truth
-    assert other < truth
+    bound = elbo_terms(oracle, schedule, x0).nats.mean()
+    bound_with_forward_variance = elbo_terms(oracle, schedule, x0, variance=forward_variance).nats.mean()
+    assert bound < truth
+    assert bound_with_forward_variance < truth
 
 
 def test_a_worse_denoiser_has_a_lower_bound() -> None:
     torch.manual_seed(0)
     schedule = linear_schedule(100, low=1e-3, high=0.2)
     oracle = gaussian_denoiser(schedule, torch.zeros(2, dtype=torch.float64), 0.5)
-    x0, _ = oracle.draw(500)
+    x0, _ = oracle.sample(500)
 
     def worse(x: Tensor, t: Tensor) -> Tensor:
         return 0.7 * oracle(x, t)

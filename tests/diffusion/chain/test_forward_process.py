@@ -6,7 +6,7 @@ from parnassus.diffusion import cosine_schedule, diffuse
 from parnassus.diffusion.chain.forward_process import noising_states
 
 
-def test_the_strip_begins_clean_and_ends_at_the_last_step() -> None:
+def test_noising_states_range_from_the_clean_image_to_the_last_step() -> None:
     torch.manual_seed(0)
     schedule = cosine_schedule(50)
     clean, noise = torch.randn(2, 3, 1, 4, 4)
@@ -15,5 +15,5 @@ def test_the_strip_begins_clean_and_ends_at_the_last_step() -> None:
     assert steps[-1] == 49
     assert steps == sorted(steps)
     assert torch.equal(states[:, 0], clean)
-    for place, step in enumerate(steps, 1):
-        torch.testing.assert_close(states[:, place], diffuse(schedule, clean, torch.full((3,), step), noise))
+    for index, step in enumerate(steps, 1):
+        torch.testing.assert_close(states[:, index], diffuse(schedule, clean, torch.full((3,), step), noise))

@@ -1,4 +1,4 @@
-"""Variances of the way back: ends of the scale, agreement with the plain bound, refusals."""
+"""Learned reverse variances: interpolation between both limits, the bound, sampling and errors."""
 
 import pytest
 import torch
@@ -35,64 +35,63 @@ def one(x: Tensor, _t: Tensor) -> Tensor:
     return torch.ones_like(x)
 
 
-def test_the_share_runs_from_one_variance_to_the_other() -> None:
-    t, share = torch.arange(20), torch.zeros(20, 1, dtype=torch.float64)
-    low, high = (interpolated_log_variance(SCHEDULE, t, share + s).exp()[:, 0] for s in (0, 1))
+def test_the_fraction_interpolates_between_both_variances() -> None:
+    t, zeros = torch.arange(20), torch.zeros(20, 1, dtype=torch.float64)
+    low, high = (interpolated_log_variance(SCHEDULE, t, zeros + s).exp()[:, 0] for s in (0, 1))
     torch.testing.assert_close(low[1:], posterior_variance(SCHEDULE)[1:])
     torch.testing.assert_close(high, forward_variance(SCHEDULE))
     assert low[0] == low[1]
-    middle = interpolated_log_variance(SCHEDULE, t, share + 0.5).exp()[:, 0]
+    middle = interpolated_log_variance(SCHEDULE, t, zeros + 0.5).exp()[:, 0]
     torch.testing.assert_close(middle, (low * high).sqrt())
 
 
-@pytest.mark.parametrize(("share", "variance"), [(zero, posterior_variance), (one, forward_variance)])
-def test_the_bound_at_the_ends_is_the_plain_bound(share: object, variance: object) -> None:
-    assert callable(share)
+@pytest.mark.parametrize(("fraction", "variance"), [(zero, posterior_variance), (one, forward_variance)])
+def test_at_fractions_0_and_1_the_bound_is_that_of_a_fixed_variance(fraction: object, variance: object) -> None:
+    assert callable(fraction)
     assert callable(variance)
     x0 = 0.6 * torch.randn(100, 2, dtype=torch.float64)
     torch.manual_seed(1)
-    learned = learned_variance_elbo_terms(ORACLE, share, SCHEDULE, x0)
+    learned = learned_variance_elbo_terms(ORACLE, fraction, SCHEDULE, x0)
     torch.manual_seed(1)
-    plain = elbo_terms(ORACLE, SCHEDULE, x0, variance=variance)
-    torch.testing.assert_close(learned.nats, plain.nats)
-    torch.testing.assert_close(learned.matching, plain.matching)
+    fixed = elbo_terms(ORACLE, SCHEDULE, x0, variance=variance)
+    torch.testing.assert_close(learned.nats, fixed.nats)
+    torch.testing.assert_close(learned.matching, fixed.matching)
 
 
-def test_the_first_step_costs_the_surprise_of_the_data() -> None:
+def test_the_term_of_the_first_step_is_the_negative_log_likelihood() -> None:
     x0, noise = torch.randn(2, 50, 2, dtype=torch.float64)
     t = torch.zeros(50, dtype=torch.long)
     x = diffuse(SCHEDULE, x0, t, noise)
-    cost = bound_term(lambda _x, _t: noise, SCHEDULE, x0, t, noise, fraction=one)  # the exact noise: the mean is x_0
-    surprise = torch.log(2 * torch.pi * (1 - SCHEDULE.alpha[0]))  # two coordinates, half a logarithm each
-    torch.testing.assert_close(cost, surprise.expand(50))
+    term = bound_term(lambda _x, _t: noise, SCHEDULE, x0, t, noise, fraction=one)  # μ_θ = x_0
+    nll = torch.log(2 * torch.pi * (1 - SCHEDULE.alpha[0]))  # of two coordinates, ½ log(2πσ²) each
+    torch.testing.assert_close(term, nll.expand(50))
     assert x.shape == x0.shape
 
 
-def test_ancestral_samples_with_the_exact_variance_have_the_spread_of_the_data() -> None:
+def test_ancestral_samples_with_the_exact_variance_have_the_variance_of_the_data() -> None:
     torch.manual_seed(0)
     start = torch.randn(20_000, 2, dtype=torch.float64)
     exact = gaussian_reverse_variance(SCHEDULE, 0.6)
     low, high = posterior_variance(SCHEDULE)[1:].log(), forward_variance(SCHEDULE)[1:].log()
-    shares = torch.cat([torch.zeros(1).double(), (exact[1:].log() - low) / (high - low)])
-    x = learned_variance_ddpm(ORACLE, lambda x, t: shares[t][:, None].expand_as(x), SCHEDULE, start)
+    fractions = torch.cat([torch.zeros(1).double(), (exact[1:].log() - low) / (high - low)])
+    x = learned_variance_ddpm(ORACLE, lambda x, t: fractions[t][:, None].expand_as(x), SCHEDULE, start)
     narrow = ddpm(ORACLE, SCHEDULE, start)
-    kept = (
-        0.6**2 / (0.6**2 * SCHEDULE.alpha[0] + 1 - SCHEDULE.alpha[0]) * SCHEDULE.alpha[0]
-    )  # E[x_0|x_1] lacks the rest
-    torch.testing.assert_close(x.var(), 0.36 * kept, atol=0.01, rtol=0)
+    signal = 0.6**2 * SCHEDULE.alpha[0]
+    ratio = signal / (signal + 1 - SCHEDULE.alpha[0])  # Var E[x_0|x_1] / Var x_0: the last step adds no noise
+    torch.testing.assert_close(x.var(), 0.36 * ratio, atol=0.01, rtol=0)
     assert narrow.var() < 0.9 * x.var()
 
 
-def test_the_hybrid_loss_is_the_simple_one_and_a_part_of_the_bound() -> None:
+def test_the_hybrid_loss_is_the_simple_loss_plus_the_weighted_bound_term() -> None:
     torch.manual_seed(0)
     x0, noise = torch.randn(2, 30, 2, dtype=torch.float64)
     t = torch.randint(20, (30,))
     parts = simple_objective(ORACLE, SCHEDULE, x0, t, noise), bound_term(ORACLE, SCHEDULE, x0, t, noise, fraction=one)
-    found = hybrid_objective(one, weight=0.01)(ORACLE, SCHEDULE, x0, t, noise)
-    torch.testing.assert_close(found, parts[0] + 0.01 * 20 * parts[1])
+    loss = hybrid_objective(one, weight=0.01)(ORACLE, SCHEDULE, x0, t, noise)
+    torch.testing.assert_close(loss, parts[0] + 0.01 * 20 * parts[1])
 
 
-def test_wrong_input_is_refused_in_a_sentence() -> None:
+def test_invalid_arguments_raise_value_errors() -> None:
     with pytest.raises(ValueError, match=r"weight must be positive; got weight=0\.0"):
         hybrid_objective(zero, weight=0.0)
     with pytest.raises(ValueError, match=r"errors must hold 20 values ≥ 0, one per step; got shape \(3,\)"):

@@ -1,4 +1,4 @@
-"""Four names of one prediction: the same noise, the same samples, whatever the network was asked for."""
+"""Prediction types (noise, data, velocity, score) give the same denoiser and the same samples."""
 
 import pytest
 import torch
@@ -15,8 +15,8 @@ SCHEDULE = linear_schedule(100, low=1e-3, high=0.2)
 MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
 
 
-class Answering(nn.Module):
-    """A network with a perfect answer to whatever it is asked."""
+class ExactNetwork(nn.Module):
+    """A network with the exact output for a prediction type."""
 
     def __init__(self, prediction: Prediction) -> None:
         super().__init__()
@@ -34,10 +34,10 @@ def x() -> Tensor:
 
 
 @pytest.mark.parametrize("prediction", [NOISE, DATA, VELOCITY, SCORE])
-def test_a_network_for_anything_becomes_the_denoiser(prediction: Prediction, x: Tensor) -> None:
+def test_every_prediction_type_gives_the_same_denoiser(prediction: Prediction, x: Tensor) -> None:
     torch.set_default_dtype(torch.float64)
     try:
-        denoiser = NoisePredictor(Answering(prediction), prediction, SCHEDULE)
+        denoiser = NoisePredictor(ExactNetwork(prediction), prediction, SCHEDULE)
     finally:
         torch.set_default_dtype(torch.float32)
     oracle, t = gaussian_denoiser(SCHEDULE, MEAN, 0.5), torch.arange(100)
@@ -45,7 +45,7 @@ def test_a_network_for_anything_becomes_the_denoiser(prediction: Prediction, x: 
     torch.testing.assert_close(ddim(denoiser, SCHEDULE, x), ddim(oracle, SCHEDULE, x), atol=1e-7, rtol=0)
 
 
-def test_each_output_is_what_its_name_says(x: Tensor) -> None:
+def test_outputs_agree_with_the_conversion_functions(x: Tensor) -> None:
     t, noise = torch.arange(100), torch.randn_like(x)
     torch.testing.assert_close(NOISE.output(SCHEDULE, x, t, noise), noise)
     torch.testing.assert_close(DATA.output(SCHEDULE, x, t, noise), x0_from_noise(SCHEDULE, x, t, noise))
@@ -54,30 +54,30 @@ def test_each_output_is_what_its_name_says(x: Tensor) -> None:
     torch.testing.assert_close(VELOCITY.output(SCHEDULE, x, t, noise), velocity(SCHEDULE, x0, t, noise))
 
 
-def test_signal_and_velocity_make_a_rotation(x: Tensor) -> None:
-    """(x_t, v) is (x_0, ε) turned by φ: lengths stay."""
+def test_state_and_velocity_are_a_rotation_of_data_and_noise(x: Tensor) -> None:
+    """(x_t, v) is (x_0, ε) rotated by φ, so x_t² + v² = x_0² + ε²."""
     t, noise = torch.arange(100), torch.randn_like(x)
-    turned = diffuse(SCHEDULE, x, t, noise).square() + velocity(SCHEDULE, x, t, noise).square()
-    torch.testing.assert_close(turned, x.square() + noise.square())
+    rotated = diffuse(SCHEDULE, x, t, noise).square() + velocity(SCHEDULE, x, t, noise).square()
+    torch.testing.assert_close(rotated, x.square() + noise.square())
 
 
-def test_float32_does_not_spoil_the_velocity_where_hardly_any_signal_is_left() -> None:
-    """At ᾱ = 2e-9 the loss of v goes through ε and a weight of 4e8; the error stays below a hundredth."""
+def test_the_velocity_loss_is_accurate_in_float32_at_low_signal() -> None:
+    """At ᾱ = 2e-9 the loss of v goes through ε and a weight of 4e8; the relative error stays below 1 %."""
     torch.manual_seed(0)
     schedule, t = cosine_schedule(1_000), torch.full((1_000,), 999)
-    x0, noise, guess = torch.randn(3, 1_000, 1)
+    x0, noise, predicted = torch.randn(3, 1_000, 1)
 
     def denoiser(x: Tensor, t: Tensor) -> Tensor:
-        return VELOCITY.noise(schedule, x, t, guess)
+        return VELOCITY.noise(schedule, x, t, predicted)
 
-    found = weighted_objective(VELOCITY.weight)(denoiser, schedule, x0, t, noise).mean()
-    torch.testing.assert_close(found, (guess - velocity(schedule, x0, t, noise)).square().mean(), rtol=0.01, atol=0)
+    loss = weighted_objective(VELOCITY.weight)(denoiser, schedule, x0, t, noise).mean()
+    torch.testing.assert_close(loss, (predicted - velocity(schedule, x0, t, noise)).square().mean(), rtol=0.01, atol=0)
 
 
 def test_a_model_learns_the_velocity_of_a_gaussian() -> None:
     """E[v | x_t] of N(0, s²) is the line √ᾱ √(1−ᾱ) (1 − s²) / (ᾱ s² + 1 − ᾱ) x_t."""
 
-    class Line(nn.Module):
+    class LinearNetwork(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.slope = nn.Parameter(torch.zeros(10))
@@ -87,7 +87,7 @@ def test_a_model_learns_the_velocity_of_a_gaussian() -> None:
 
     torch.manual_seed(0)
     schedule = linear_schedule(10, low=0.02, high=0.6)
-    network = Line()
+    network = LinearNetwork()
     model = DDPM(
         NoisePredictor(network, VELOCITY, schedule),
         (1,),
@@ -105,7 +105,7 @@ def test_a_model_learns_the_velocity_of_a_gaussian() -> None:
     torch.testing.assert_close(network.slope.detach().double(), slope, atol=0.05, rtol=0)
 
 
-def test_labels_pass_through_and_tables_are_not_saved() -> None:
+def test_labels_are_passed_on_and_factors_are_not_in_the_state_dict() -> None:
     network = ResidualMLP((2,), 8, classes=3)
     denoiser = NoisePredictor(network, VELOCITY, SCHEDULE)
     x, t = torch.randn(4, 2), torch.arange(4)

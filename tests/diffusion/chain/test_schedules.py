@@ -1,4 +1,4 @@
-"""Schedules against closed forms, and what they refuse."""
+"""Schedules against closed forms, and errors for invalid arguments."""
 
 import pytest
 import torch
@@ -14,12 +14,12 @@ from parnassus.diffusion import (
 )
 
 
-def test_a_constant_schedule_is_a_power() -> None:
+def test_a_constant_schedule_has_geometric_alpha_bar() -> None:
     schedule = constant_schedule(50, noise=0.1)
     torch.testing.assert_close(schedule.alpha_bar, 0.9 ** torch.arange(1, 51, dtype=torch.float64))
 
 
-def test_the_cosine_schedule_is_half_drowned_near_the_middle() -> None:
+def test_the_cosine_schedule_has_its_closed_form_in_the_middle() -> None:
     schedule = cosine_schedule(1_000)
     angle = torch.tensor((0.5 + 0.008) / 1.008 * torch.pi / 2, dtype=torch.float64)
     start = torch.tensor(0.008 / 1.008 * torch.pi / 2, dtype=torch.float64)
@@ -32,25 +32,25 @@ def test_the_sigmoid_schedule_is_symmetric_around_its_middle() -> None:
     torch.testing.assert_close(noise + noise.flip(0), torch.full_like(noise, 0.0201))
 
 
-def test_the_signal_before_the_first_step_is_whole() -> None:
+def test_alpha_bar_before_the_first_step_is_one() -> None:
     schedule = linear_schedule(10)
     assert schedule.alpha_bar_before[0] == 1
     torch.testing.assert_close(schedule.alpha_bar_before[1:], schedule.alpha_bar[:-1])
     assert schedule.snr_before[0] == torch.inf
 
 
-def test_a_kept_chain_meets_the_full_one_at_every_kept_step() -> None:
+def test_a_respaced_schedule_keeps_alpha_bar_at_its_steps() -> None:
     schedule, grid = linear_schedule(1_000), even_grid(1_000, 7)
-    kept = schedule.respace(grid)
-    torch.testing.assert_close(kept.alpha.cumprod(0), schedule.alpha_bar[grid])
-    torch.testing.assert_close(Schedule.of(kept.alpha).alpha_bar_before, kept.alpha_bar_before)
+    respaced = schedule.respace(grid)
+    torch.testing.assert_close(respaced.alpha.cumprod(0), schedule.alpha_bar[grid])
+    torch.testing.assert_close(Schedule.of(respaced.alpha).alpha_bar_before, respaced.alpha_bar_before)
 
 
-def test_moving_rounds_each_number_once() -> None:
+def test_casting_rounds_each_value_once() -> None:
     schedule = linear_schedule(1_000)
-    moved = schedule.to("cpu", torch.float32)
-    assert moved.alpha_bar.dtype == torch.float32
-    assert torch.equal(moved.alpha_bar, schedule.alpha_bar.float())
+    cast = schedule.to("cpu", torch.float32)
+    assert cast.alpha_bar.dtype == torch.float32
+    assert torch.equal(cast.alpha_bar, schedule.alpha_bar.float())
 
 
 def test_gradients_reach_every_parameter_of_a_learnable_schedule() -> None:
@@ -60,7 +60,7 @@ def test_gradients_reach_every_parameter_of_a_learnable_schedule() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3, 50, 999, 1_000])
-def test_a_grid_has_as_many_steps_as_asked_and_ends_in_the_last(count: int) -> None:
+def test_an_even_grid_has_count_steps_and_ends_at_the_last(count: int) -> None:
     grid = even_grid(1_000, count)
     assert len(grid.unique()) == count
     assert grid[-1] == 999
@@ -68,7 +68,7 @@ def test_a_grid_has_as_many_steps_as_asked_and_ends_in_the_last(count: int) -> N
     assert gaps.max() - gaps.min() <= 1
 
 
-def test_wrong_sizes_are_refused_in_a_sentence() -> None:
+def test_invalid_arguments_raise_value_errors() -> None:
     with pytest.raises(ValueError, match="steps must be at least 1; got steps=0"):
         linear_schedule(0)
     with pytest.raises(ValueError, match=r"strictly between 0 and 1; got from 0\.9 to 1"):

@@ -1,4 +1,4 @@
-"""Euler's and Maruyama's steps on equations that can be solved by hand."""
+"""The Euler-Maruyama method on equations with known solutions."""
 
 import pytest
 import torch
@@ -10,24 +10,24 @@ from parnassus.diffusion.continuous.euler_maruyama import euler_maruyama, euler_
 TIMES = torch.linspace(0, 1, 65, dtype=torch.float64)
 
 
-def still(x: Tensor, t: Tensor) -> Tensor:
+def zero(x: Tensor, t: Tensor) -> Tensor:
     return torch.zeros_like(x)
 
 
 def test_without_drift_and_with_constant_noise_it_is_exact() -> None:
     noise = wiener_process(TIMES, (4, 3), generator=torch.Generator().manual_seed(0))
     start = torch.ones(4, 3, dtype=torch.float64)
-    x = euler_maruyama(still, lambda x, t: torch.full_like(x, 2.0), start, TIMES, wiener=noise)
+    x = euler_maruyama(zero, lambda x, t: torch.full_like(x, 2.0), start, TIMES, wiener=noise)
     torch.testing.assert_close(x, start + 2 * noise[-1])
 
 
 def test_without_noise_it_is_eulers_method() -> None:
     start = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
-    x = euler_maruyama(lambda x, t: -x, still, start, TIMES)
+    x = euler_maruyama(lambda x, t: -x, zero, start, TIMES)
     torch.testing.assert_close(x, start * (1 - 1 / 64) ** 64)
 
 
-def test_one_step_by_hand() -> None:
+def test_one_step_has_its_closed_form() -> None:
     """X + μ(X, t) Δ + σ(X, t) ΔW = 2 + (2 · 1) · ½ + 2² · 0.3, with μ = x t and σ = x²."""
     times = torch.tensor([1.0, 1.5], dtype=torch.float64)
     noise = torch.tensor([[0.1], [0.4]], dtype=torch.float64)
@@ -35,15 +35,15 @@ def test_one_step_by_hand() -> None:
     torch.testing.assert_close(x, torch.tensor([4.2], dtype=torch.float64))
 
 
-def test_a_matrix_mixes_the_coordinates_of_the_noise() -> None:
+def test_a_matrix_volatility_gives_the_covariance_of_the_noise() -> None:
     torch.manual_seed(0)
     matrix = torch.tensor([[1.0, 0.5, 0.0], [0.0, 2.0, -1.0]], dtype=torch.float64)
     start = torch.zeros(50_000, 2, dtype=torch.float64)
-    x = euler_maruyama(still, lambda x, t: matrix.expand(len(x), 2, 3), start, TIMES[::16])
+    x = euler_maruyama(zero, lambda x, t: matrix.expand(len(x), 2, 3), start, TIMES[::16])
     torch.testing.assert_close(x.mT.cov(), matrix @ matrix.mT, atol=0.08, rtol=0)
 
 
-def test_falling_times_run_the_drift_backwards_and_keep_the_noise() -> None:
+def test_decreasing_times_reverse_the_drift_but_not_the_variance() -> None:
     torch.manual_seed(0)
     start = torch.zeros(100_000, 1, dtype=torch.float64)
     x = euler_maruyama(
@@ -53,7 +53,7 @@ def test_falling_times_run_the_drift_backwards_and_keep_the_noise() -> None:
     torch.testing.assert_close(x.var(), torch.tensor(0.25).double(), atol=0.01, rtol=0)
 
 
-def test_the_path_has_every_time_and_ends_at_the_end() -> None:
+def test_the_path_has_a_state_per_time_and_ends_in_the_result() -> None:
     noise = wiener_process(TIMES, (2, 1), generator=torch.Generator().manual_seed(1))
     start = torch.ones(2, 1, dtype=torch.float64)
     path = list(euler_maruyama_path(lambda x, t: -x, lambda x, t: x, start, TIMES, wiener=noise))
@@ -62,6 +62,6 @@ def test_the_path_has_every_time_and_ends_at_the_end() -> None:
     torch.testing.assert_close(path[-1], euler_maruyama(lambda x, t: -x, lambda x, t: x, start, TIMES, wiener=noise))
 
 
-def test_times_must_go_one_way() -> None:
+def test_times_must_be_monotone() -> None:
     with pytest.raises(ValueError, match="strictly monotone"):
-        euler_maruyama(still, still, torch.zeros(1, 1), torch.tensor([0.0, 1.0, 0.5]))
+        euler_maruyama(zero, zero, torch.zeros(1, 1), torch.tensor([0.0, 1.0, 0.5]))

@@ -1,4 +1,4 @@
-"""The Ornstein-Uhlenbeck process: transitions that compose, and the law it keeps."""
+"""The Ornstein-Uhlenbeck process: transitions, stationary distribution and covariance."""
 
 import pytest
 import torch
@@ -10,29 +10,29 @@ PROCESS = OrnsteinUhlenbeck(rate=1.5, mean=0.5, sigma=0.8)
 X = torch.tensor([-2.0, 0.3, 4.0], dtype=torch.float64)
 
 
-def test_two_transitions_are_one() -> None:
+def test_two_transitions_compose_to_one() -> None:
     """Means compose, and the variance of the first shrinks by e^{−2θt} before that of the second is added."""
     first, both = PROCESS.transition(X, 0.4), PROCESS.transition(X, 1.0)
     second = PROCESS.transition(first.mean, 0.6)
-    shrunk = torch.exp(torch.tensor(-2 * 1.5 * 0.6, dtype=torch.float64))
+    decay = torch.exp(torch.tensor(-2 * 1.5 * 0.6, dtype=torch.float64))
     torch.testing.assert_close(second.mean, both.mean)
-    torch.testing.assert_close(first.variance * shrunk + second.variance, both.variance)
+    torch.testing.assert_close(first.variance * decay + second.variance, both.variance)
 
 
-def test_after_long_the_start_is_forgotten() -> None:
-    late = PROCESS.transition(X, 40.0)
-    torch.testing.assert_close(late.mean, torch.full_like(X, 0.5))
-    torch.testing.assert_close(late.variance, torch.full_like(X, 0.64 / 3))
+def test_the_transition_converges_to_the_stationary_distribution() -> None:
+    limit = PROCESS.transition(X, 40.0)
+    torch.testing.assert_close(limit.mean, torch.full_like(X, 0.5))
+    torch.testing.assert_close(limit.variance, torch.full_like(X, 0.64 / 3))
     assert float(PROCESS.stationary().variance) == pytest.approx(0.64 / 3)
 
 
-def test_it_is_what_small_steps_give() -> None:
+def test_the_transition_agrees_with_euler_maruyama() -> None:
     torch.manual_seed(0)
     times = torch.linspace(0, 0.5, 201, dtype=torch.float64)
     end = euler_maruyama(PROCESS.drift, PROCESS.volatility, torch.full((100_000, 1), -2.0).double(), times)
-    law = PROCESS.transition(torch.tensor(-2.0, dtype=torch.float64), 0.5)
-    torch.testing.assert_close(end.mean(), law.mean, atol=0.01, rtol=0)
-    torch.testing.assert_close(end.std(), law.stddev, atol=0.01, rtol=0)
+    transition = PROCESS.transition(torch.tensor(-2.0, dtype=torch.float64), 0.5)
+    torch.testing.assert_close(end.mean(), transition.mean, atol=0.01, rtol=0)
+    torch.testing.assert_close(end.std(), transition.stddev, atol=0.01, rtol=0)
 
 
 def test_a_stationary_path_has_the_exponential_covariance() -> None:
@@ -44,6 +44,6 @@ def test_a_stationary_path_has_the_exponential_covariance() -> None:
         assert float(covariance[i, j]) == pytest.approx(PROCESS.covariance(lag), abs=0.003)
 
 
-def test_it_needs_a_pull_and_a_noise() -> None:
+def test_rate_and_sigma_must_be_positive() -> None:
     with pytest.raises(ValueError, match="rate and sigma must be positive; got rate="):
         OrnsteinUhlenbeck(rate=0.0)

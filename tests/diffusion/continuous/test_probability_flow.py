@@ -1,4 +1,4 @@
-"""The probability flow of a known mixture: densities, round trips and divergences."""
+"""The probability flow with exact scores of a mixture: densities, round trips and divergences."""
 
 from functools import partial
 
@@ -51,14 +51,14 @@ def test_adaptive_steps_give_the_same_density() -> None:
     )
 
 
-def test_what_is_encoded_is_found_again() -> None:
+def test_the_flow_to_noise_and_back_recovers_the_data() -> None:
     sde = variance_preserving()
     noise = solve_probability_flow(sde, exact(sde), X, reverse_times(100).flip(0))
     torch.testing.assert_close(solve_probability_flow(sde, exact(sde), noise, reverse_times(100)), X, atol=1e-4, rtol=0)
 
 
-def test_the_flow_of_one_gaussian_only_stretches() -> None:
-    """x_t / √(a² s² + b²) stays: each point keeps its quantile."""
+def test_the_flow_of_a_gaussian_is_a_scaling() -> None:
+    """x_t / √(a² s² + b²) is constant in time."""
     sde = variance_preserving()
     single = IsotropicMixture.of(torch.zeros(1, 2).double(), torch.full((1,), 0.4).double())
 
@@ -72,21 +72,21 @@ def test_the_flow_of_one_gaussian_only_stretches() -> None:
     )
 
 
-def test_the_mean_over_all_probes_is_the_exact_density() -> None:
+def test_the_mean_over_all_probes_is_the_exact_log_density() -> None:
     """The path does not depend on the probe, and the mean of vᵀJv over the four pairs of signs is the trace."""
     sde, times = variance_preserving(), reverse_times(20).flip(0)
     probes = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
-    guesses = [
+    estimates = [
         probability_flow_log_prob(
             sde, exact(sde), X, times, divergence=partial(hutchinson_divergence, probe=probe.expand_as(X))
         )
         for probe in probes
     ]
-    torch.testing.assert_close(torch.stack(guesses).mean(0), probability_flow_log_prob(sde, exact(sde), X, times))
-    assert float((guesses[0] - guesses[1]).abs().max()) > 1e-3
+    torch.testing.assert_close(torch.stack(estimates).mean(0), probability_flow_log_prob(sde, exact(sde), X, times))
+    assert float((estimates[0] - estimates[1]).abs().max()) > 1e-3
 
 
-def test_times_must_rise() -> None:
+def test_times_must_increase() -> None:
     sde = variance_preserving()
     with pytest.raises(ValueError, match="increase strictly"):
         probability_flow_log_prob(sde, exact(sde), X, reverse_times(10))

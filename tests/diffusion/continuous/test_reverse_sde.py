@@ -1,4 +1,4 @@
-"""The way back with an exact score: every amount of noise on the way leads to the data."""
+"""The reverse SDE with exact scores samples the data for every amount of noise."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def exact(sde: NoisingSDE) -> TimedScore:
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.5, 1.0, 1.5])
-def test_every_amount_of_noise_ends_in_the_data(eta: float) -> None:
+def test_every_amount_of_noise_samples_the_data(eta: float) -> None:
     torch.manual_seed(0)
     sde = sub_variance_preserving()
     x = reverse_sde(sde, exact(sde), sample_prior(sde, (4_000, 1), like=MIXTURE.means), reverse_times(150), eta=eta)
@@ -31,8 +31,8 @@ def test_every_amount_of_noise_ends_in_the_data(eta: float) -> None:
     assert float((x < 0.1).double().mean()) == pytest.approx(0.7, abs=0.03)
 
 
-def test_a_point_mass_is_found_exactly() -> None:
-    """The last step takes out the noise that is left."""
+def test_a_point_mass_is_recovered_exactly() -> None:
+    """The last step removes the remaining noise."""
     torch.manual_seed(0)
     sde = variance_preserving()
     point = IsotropicMixture.of(torch.tensor([[2.0, -1.0]]).double(), torch.zeros(1).double())
@@ -44,7 +44,7 @@ def test_a_point_mass_is_found_exactly() -> None:
     torch.testing.assert_close(x, point.means.expand(50, 2))
 
 
-def test_denoising_gives_the_mean_of_the_data_behind_a_point() -> None:
+def test_denoise_gives_the_posterior_mean() -> None:
     sde, t = variance_preserving(), torch.tensor(0.3, dtype=torch.float64)
     x = torch.tensor([[-1.0], [0.2], [2.0]], dtype=torch.float64)
     x0 = torch.linspace(-6, 6, 6_001, dtype=torch.float64)[:, None]
@@ -53,7 +53,7 @@ def test_denoising_gives_the_mean_of_the_data_behind_a_point() -> None:
     torch.testing.assert_close(denoise(sde, exact(sde), x, t), weight @ x0 / weight.sum(1, keepdim=True))
 
 
-def test_the_path_shows_every_time_with_the_noise_still_in_it() -> None:
+def test_the_path_has_a_state_per_time_before_the_final_denoising() -> None:
     sde = variance_preserving()
     start = torch.randn(5, 1, dtype=torch.float64)
     path = list(reverse_sde_path(sde, exact(sde), start, reverse_times(7), eta=0.0))
@@ -63,7 +63,7 @@ def test_the_path_shows_every_time_with_the_noise_still_in_it() -> None:
     torch.testing.assert_close(end, reverse_sde(sde, exact(sde), start, reverse_times(7), eta=0.0))
 
 
-def test_bad_input_is_named() -> None:
+def test_invalid_arguments_raise_value_errors() -> None:
     sde, start = variance_preserving(), torch.zeros(2, 1, dtype=torch.float64)
     with pytest.raises(ValueError, match="decrease strictly"):
         reverse_sde(sde, exact(sde), start, reverse_times(3).flip(0))

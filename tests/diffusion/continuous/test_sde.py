@@ -1,4 +1,4 @@
-"""Noising equations: their closed laws solve their own differential equations, and meet the chains they continue."""
+"""Noising SDEs: closed-form marginals against their equations, simulations and discrete schedules."""
 
 from collections.abc import Callable
 
@@ -19,47 +19,47 @@ from parnassus.diffusion.continuous.sde import (
 )
 from parnassus.diffusion.continuous.time_grids import reverse_times
 
-KINDS = [variance_preserving, sub_variance_preserving, variance_exploding]
+SDES = [variance_preserving, sub_variance_preserving, variance_exploding]
 T = torch.linspace(0.01, 1.0, 34, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_scale_and_deviation_solve_their_equations(kind: Callable[[], NoisingSDE]) -> None:
+@pytest.mark.parametrize("build", SDES)
+def test_scale_and_std_solve_their_differential_equations(build: Callable[[], NoisingSDE]) -> None:
     """a′ = f a and (b²)′ = 2 f b² + g², with a(0) = 1 and b(0) = 0."""
-    sde = kind()
+    sde = build()
 
     def variance(t: Tensor) -> Tensor:
         return sde.std(t).square()
 
     torch.testing.assert_close(vmap(grad(sde.scale))(T), sde.rate(T) * sde.scale(T))
     torch.testing.assert_close(vmap(grad(variance))(T), 2 * sde.rate(T) * variance(T) + sde.diffusion_rate(T).square())
-    begin = torch.zeros(1, dtype=torch.float64)
-    assert float(sde.scale(begin)) == 1
-    assert float(sde.std(begin)) == 0
+    zero = torch.zeros(1, dtype=torch.float64)
+    assert float(sde.scale(zero)) == 1
+    assert float(sde.std(zero)) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_small_steps_lead_to_the_closed_law(kind: Callable[[], NoisingSDE]) -> None:
+@pytest.mark.parametrize("build", SDES)
+def test_the_marginals_agree_with_euler_maruyama(build: Callable[[], NoisingSDE]) -> None:
     torch.manual_seed(0)
-    sde = kind()
+    sde = build()
     times = torch.linspace(0, 0.7, 401, dtype=torch.float64)
     x = euler_maruyama(sde.drift, sde.volatility, torch.full((20_000, 1), 3.0).double(), times)
     torch.testing.assert_close(x.mean(), 3 * sde.scale(times[-1]), atol=0.03, rtol=0)
     torch.testing.assert_close(x.std(), sde.std(times[-1]), atol=0, rtol=0.03)
 
 
-def test_the_variance_of_unit_data_is_preserved_and_below_it_in_the_other() -> None:
-    whole, less = variance_preserving(), sub_variance_preserving()
-    torch.testing.assert_close(whole.scale(T).square() + whole.std(T).square(), torch.ones_like(T))
-    assert bool((less.std(T) <= whole.std(T)).all())
-    assert whole.last_std == pytest.approx(1)
-    assert less.last_std == pytest.approx(1, abs=1e-4)
-    assert variance_exploding(0.01, 10.0).last_std == pytest.approx(101**0.5, rel=1e-6)
+def test_vp_preserves_unit_variance_and_sub_vp_is_below_it() -> None:
+    vp, sub_vp = variance_preserving(), sub_variance_preserving()
+    torch.testing.assert_close(vp.scale(T).square() + vp.std(T).square(), torch.ones_like(T))
+    assert bool((sub_vp.std(T) <= vp.std(T)).all())
+    assert vp.prior_std == pytest.approx(1)
+    assert sub_vp.prior_std == pytest.approx(1, abs=1e-4)
+    assert variance_exploding(0.01, 10.0).prior_std == pytest.approx(101**0.5, rel=1e-6)
 
 
 @pytest.mark.parametrize("schedule", [linear_schedule(50, 1e-3, 0.3), cosine_schedule(200)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_equation_of_a_schedule_meets_it_at_every_step(schedule: Schedule, dtype: torch.dtype) -> None:
+def test_the_sde_of_a_schedule_agrees_with_it_at_every_step(schedule: Schedule, dtype: torch.dtype) -> None:
     steps = len(schedule)
     t = torch.arange(1, steps + 1, dtype=dtype) / steps
     sde = sde_from_schedule(schedule)
@@ -70,7 +70,7 @@ def test_the_equation_of_a_schedule_meets_it_at_every_step(schedule: Schedule, d
     )
 
 
-def test_diffusing_takes_one_time_for_all_or_one_for_each() -> None:
+def test_diffuse_accepts_one_time_or_one_per_example() -> None:
     sde, x0, noise = variance_preserving(), torch.randn(3, 2, 2), torch.randn(3, 2, 2)
     t = torch.tensor([0.1, 0.5, 0.9])
     each = sde.diffuse(x0, t, noise)
@@ -79,7 +79,7 @@ def test_diffusing_takes_one_time_for_all_or_one_for_each() -> None:
     assert sde.diffuse(x0, t.double(), noise).dtype == torch.float32
 
 
-def test_times_towards_data_fall_and_crowd() -> None:
+def test_reverse_times_decrease_and_are_denser_near_the_data() -> None:
     times = reverse_times(10, end=0.01)
     assert float(times[0]) == pytest.approx(1)
     assert float(times[-1]) == pytest.approx(0.01)
@@ -89,18 +89,18 @@ def test_times_towards_data_fall_and_crowd() -> None:
     torch.testing.assert_close(reverse_times(10, end=0.01, exponent=1.0).diff(), torch.full((10,), -0.099).double())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_time_of_a_ratio_has_it(kind: Callable[[], NoisingSDE]) -> None:
-    sde = kind()
+@pytest.mark.parametrize("build", SDES)
+def test_time_at_noise_ratio_inverts_the_ratio(build: Callable[[], NoisingSDE]) -> None:
+    sde = build()
     for ratio in (0.01, 0.5, 5.0):
         t = torch.tensor(time_at_noise_ratio(sde, ratio), dtype=torch.float64)
         assert float(sde.std(t) / sde.scale(t)) == pytest.approx(ratio)
 
 
-def test_bad_input_is_named() -> None:
-    with pytest.raises(ValueError, match="low and high must satisfy 0 < low < high; got low="):
+def test_invalid_arguments_raise_value_errors() -> None:
+    with pytest.raises(ValueError, match="0 < sigma_min < sigma_max must hold; got sigma_min="):
         variance_exploding(1.0, 0.5)
-    with pytest.raises(ValueError, match="low and high must satisfy 0 < low ≤ high; got low="):
+    with pytest.raises(ValueError, match="0 < beta_min ≤ beta_max must hold; got beta_min="):
         variance_preserving(0.0, 1.0)
     with pytest.raises(ValueError, match="steps must be ≥ 1, 0 < end < 1"):
         reverse_times(10, end=0.0)

@@ -1,4 +1,4 @@
-"""The model with its three verbs, its denoisers and its guidance."""
+"""DDPM: loss, samples and bound with exact denoisers; networks, guidance and errors."""
 
 import pytest
 import torch
@@ -18,11 +18,11 @@ class Oracle(nn.Module):
 
     def __init__(self, std: float) -> None:
         super().__init__()
-        self.nothing = nn.Parameter(torch.zeros(1))
+        self.zero = nn.Parameter(torch.zeros(1))
         self.oracle = gaussian_denoiser(linear_schedule(400, low=2.5e-4, high=0.05), MEAN, std)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        return self.oracle(x, t) + 0 * self.nothing
+        return self.oracle(x, t) + 0 * self.zero
 
 
 def oracle_model(std: float) -> DDPM:
@@ -31,13 +31,13 @@ def oracle_model(std: float) -> DDPM:
     return DDPM(oracle, (2,), schedule=oracle.oracle.schedule)
 
 
-def test_the_oracle_attains_the_least_loss() -> None:
-    """No denoiser beats mean_t Var[ε | x_t] = mean_t ᾱ_t s² / (ᾱ_t s² + 1 − ᾱ_t)."""
+def test_the_exact_denoiser_attains_the_minimum_loss() -> None:
+    """The minimum loss is mean_t Var[ε | x_t] = mean_t ᾱ_t s² / (ᾱ_t s² + 1 − ᾱ_t)."""
     model = oracle_model(0.5)
     alpha_bar = model.schedule.alpha_bar
-    least = (alpha_bar * 0.25 / (alpha_bar * 0.25 + 1 - alpha_bar)).mean().float()
+    minimum = (alpha_bar * 0.25 / (alpha_bar * 0.25 + 1 - alpha_bar)).mean().float()
     loss = model.loss(MEAN + 0.5 * torch.randn(100_000, 2))
-    torch.testing.assert_close(loss, least, rtol=0.02, atol=0)
+    torch.testing.assert_close(loss, minimum, rtol=0.02, atol=0)
 
 
 def test_samples_follow_the_data() -> None:
@@ -46,14 +46,14 @@ def test_samples_follow_the_data() -> None:
     torch.testing.assert_close(x.std(0), torch.full((2,), 0.5), atol=0.02, rtol=0)
 
 
-def test_log_prob_is_a_bound_that_orders_points() -> None:
+def test_log_prob_is_a_lower_bound_and_larger_near_the_mean() -> None:
     model = oracle_model(0.5)
     near, far = model.log_prob(MEAN.expand(200, 2)).mean(), model.log_prob(MEAN.expand(200, 2) + 2).mean()
     truth = -torch.log(torch.tensor(2 * torch.pi * 0.25))
     assert far < near < truth
 
 
-def test_a_chain_of_images_has_the_shape_of_images() -> None:
+def test_shapes_for_images() -> None:
     model = DDPM(ResidualMLP((1, 4, 4), 16, classes=3), (1, 4, 4), schedule=linear_schedule(5), classes=3)
     x, label = torch.rand(6, 1, 4, 4), torch.tensor([0, 1, 2, 0, 1, 2])
     assert model.loss(x, label).shape == ()
@@ -61,12 +61,12 @@ def test_a_chain_of_images_has_the_shape_of_images() -> None:
     assert model.log_prob(x, label).shape == (6,)
 
 
-def test_every_parameter_learns() -> None:
+def test_every_parameter_has_a_gradient() -> None:
     torch.manual_seed(0)
     model = DDPM(ResidualMLP((2,), 16, classes=2), (2,), schedule=linear_schedule(5), classes=2, dropout=0.5)
     for module in model.modules():
         if isinstance(module, ResidualBlock):
-            nn.init.normal_(module.contract.weight)  # at zero, nothing before it gets a gradient
+            nn.init.normal_(module.contract.weight)  # at zero, earlier layers have no gradient
     model.loss(torch.randn(64, 2), torch.arange(64) % 2).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -80,34 +80,34 @@ def test_the_null_label_and_no_label_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 2.5])
-def test_guidance_in_one_call_is_guidance_in_two(scale: float) -> None:
+def test_batched_guidance_equals_guidance_in_two_calls(scale: float) -> None:
     torch.manual_seed(0)
     denoiser = ResidualMLP((1, 4, 4), 16, classes=3)
     for parameter in denoiser.parameters():
-        nn.init.normal_(parameter, std=0.3)  # a new network does not hear the class yet
+        nn.init.normal_(parameter, std=0.3)  # a new network ignores the class
     x, t, label = torch.randn(5, 1, 4, 4), torch.tensor([0, 3, 9, 1, 7]), torch.tensor([0, 2, 1, 1, 0])
     once = batched_classifier_free_guidance(denoiser, label, scale, null=3)(x, t)
     torch.testing.assert_close(once, classifier_free_guidance(denoiser, label, scale)(x, t))
 
 
-def test_examples_of_a_batch_do_not_touch_each_other() -> None:
+def test_examples_of_a_batch_are_independent() -> None:
     for net in (ResidualMLP((2,), 16).double(), TimeMLP(2, 16).double()):
         x, t = torch.randn(5, 2).double(), torch.arange(5)
         torch.testing.assert_close(net(x, t)[2:3], net(x[2:3], t[2:3]))
 
 
-def test_a_new_residual_network_knows_the_time() -> None:
+def test_an_untrained_mlp_depends_on_the_time() -> None:
     net = TimeMLP(2, 16)
     x = torch.randn(1, 2).expand(2, 2)
     assert not torch.equal(*net(x, torch.tensor([0, 50])))
 
 
-def test_the_first_code_is_zero_sines_and_one_cosines() -> None:
-    code = sinusoidal_embedding(torch.tensor([0]), 6)[0]
-    torch.testing.assert_close(code, torch.tensor([0.0, 0, 0, 1, 1, 1]))
+def test_the_embedding_of_step_0_has_sines_0_and_cosines_1() -> None:
+    embedding = sinusoidal_embedding(torch.tensor([0]), 6)[0]
+    torch.testing.assert_close(embedding, torch.tensor([0.0, 0, 0, 1, 1, 1]))
 
 
-def test_a_clipped_denoiser_keeps_its_guess_in_range() -> None:
+def test_clip_x0_keeps_the_prediction_in_range() -> None:
     schedule = linear_schedule(100)
     x, t = 3 * torch.randn(50, 2), torch.randint(100, (50,))
     noise = clip_x0(lambda x, _t: torch.zeros_like(x), schedule)(x, t)
@@ -115,15 +115,15 @@ def test_a_clipped_denoiser_keeps_its_guess_in_range() -> None:
     torch.testing.assert_close(x0, (x / schedule.alpha_bar[t].sqrt()[:, None].float()).clamp(-1, 1), atol=1e-4, rtol=0)
 
 
-def test_wrong_input_is_refused_in_a_sentence() -> None:
-    plain = DDPM(ResidualMLP((2,), 8), (2,), schedule=linear_schedule(5))
+def test_invalid_arguments_raise_value_errors() -> None:
+    unconditional = DDPM(ResidualMLP((2,), 8), (2,), schedule=linear_schedule(5))
     with pytest.raises(ValueError, match="without classes"):
-        plain.sample(2, torch.tensor([0, 1]))
+        unconditional.sample(2, torch.tensor([0, 1]))
     with pytest.raises(ValueError, match="without classes"):
-        plain.denoiser(torch.zeros(1, 2), torch.tensor([0]), torch.tensor([0]))
-    classy = DDPM(ResidualMLP((2,), 8, classes=2), (2,), schedule=linear_schedule(5), classes=2)
+        unconditional.denoiser(torch.zeros(1, 2), torch.tensor([0]), torch.tensor([0]))
+    conditional = DDPM(ResidualMLP((2,), 8, classes=2), (2,), schedule=linear_schedule(5), classes=2)
     with pytest.raises(ValueError, match="integers from 0 to 2; got"):
-        classy.sample(2, torch.tensor([0, 7]))
+        conditional.sample(2, torch.tensor([0, 7]))
     with pytest.raises(ValueError, match=r"got dropout=1\.0"):
         DDPM(ResidualMLP((2,), 8), (2,), dropout=1.0)
     with pytest.raises(ValueError, match="width must be even"):

@@ -1,4 +1,4 @@
-"""The score model: with an exact network its scores, its loss and its samples are known."""
+"""The score model with an exact network, whose scores, loss and samples are known."""
 
 import pytest
 import torch
@@ -11,8 +11,8 @@ from parnassus.diffusion.scores.noise_levels import geometric_levels
 LEVELS = geometric_levels(8, 0.05, 4.0)
 
 
-class Exact(nn.Module):
-    """E[ε | x_t] for N(1, 0.5²) data, told the scaled state x_t / √(1 + σ²)."""
+class ExactNetwork(nn.Module):
+    """E[ε | x_t] for N(1, 0.5²) data, given the scaled state x_t / √(1 + σ²)."""
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         sigma = LEVELS.to(x)[t].view(-1, *[1] * (x.dim() - 1))
@@ -20,37 +20,37 @@ class Exact(nn.Module):
         return sigma * (state - 1) / (0.25 + sigma.square())
 
 
-def exact() -> ScoreModel:
-    return ScoreModel(Exact(), (2,), LEVELS)
+def exact_model() -> ScoreModel:
+    return ScoreModel(ExactNetwork(), (2,), LEVELS)
 
 
-def test_the_score_is_that_of_the_blurred_data() -> None:
+def test_the_score_is_that_of_the_noisy_data() -> None:
     x, t = torch.randn(8, 2), torch.arange(8)
     sigma = LEVELS.float()[:, None]
-    torch.testing.assert_close(exact().score(x, t), -(x - 1) / (0.25 + sigma.square()))
+    torch.testing.assert_close(exact_model().score(x, t), -(x - 1) / (0.25 + sigma.square()))
 
 
-def test_the_exact_network_has_the_least_loss() -> None:
-    """No network gets below the mean over the levels of Var[ε | x_t] = s²/(s² + σ²)."""
+def test_the_exact_network_attains_the_minimum_loss() -> None:
+    """The minimum loss is the mean over the levels of Var[ε | x_t] = s²/(s² + σ²)."""
     torch.manual_seed(0)
-    loss = exact().loss(1 + 0.5 * torch.randn(100_000, 2))
-    least = (0.25 / (0.25 + LEVELS.square())).mean()
-    assert float(loss) == pytest.approx(float(least), rel=0.02)
+    loss = exact_model().loss(1 + 0.5 * torch.randn(100_000, 2))
+    minimum = (0.25 / (0.25 + LEVELS.square())).mean()
+    assert float(loss) == pytest.approx(float(minimum), rel=0.02)
 
 
 def test_samples_follow_the_data() -> None:
     torch.manual_seed(0)
-    x = exact().sample(4_000, steps=40, factor=0.2)
+    x = exact_model().sample(4_000, steps=40, factor=0.2)
     assert float(x.mean()) == pytest.approx(1.0, abs=0.05)
     assert float(x.std()) == pytest.approx(0.5, abs=0.05)
 
 
-def test_levels_must_rise() -> None:
+def test_levels_must_increase() -> None:
     with pytest.raises(ValueError, match="levels must be positive and increase"):
-        ScoreModel(Exact(), (2,), LEVELS.flip(0))
+        ScoreModel(ExactNetwork(), (2,), LEVELS.flip(0))
 
 
-def test_a_level_network_tells_levels_apart_and_each_parameter_learns() -> None:
+def test_a_noise_level_mlp_depends_on_the_level_and_every_parameter_has_a_gradient() -> None:
     torch.manual_seed(0)
     network = NoiseLevelMLP(2, 16, layers=2)
     x = torch.randn(6, 2)
@@ -60,12 +60,12 @@ def test_a_level_network_tells_levels_apart_and_each_parameter_learns() -> None:
     assert all(weight.grad is not None and bool(weight.grad.any()) for weight in network.parameters())
 
 
-def test_plain_networks_have_the_shape_of_a_field_and_of_an_energy() -> None:
+def test_shapes_of_mlp_score_and_mlp_energy() -> None:
     x = torch.randn(4, 3)
     assert mlp_score(3)(x).shape == (4, 3)
     assert mlp_energy(3)(x).shape == (4, 1)
 
 
-def test_a_level_network_needs_pairs_of_waves() -> None:
+def test_the_width_of_a_noise_level_mlp_must_be_even() -> None:
     with pytest.raises(ValueError, match="width must be even"):
         NoiseLevelMLP(2, 15)

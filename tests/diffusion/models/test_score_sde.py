@@ -1,4 +1,4 @@
-"""The continuous-time score model: exact where its network is, and the same under every equation."""
+"""The continuous-time score model with an exact network, under every SDE."""
 
 import pytest
 import torch
@@ -20,11 +20,11 @@ from parnassus.diffusion.models.score_sde import (
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 
 MIXTURE = IsotropicMixture.of(torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double())
-EQUATIONS = [variance_preserving(), sub_variance_preserving(), variance_exploding(0.01, 50.0)]
+SDES = [variance_preserving(), sub_variance_preserving(), variance_exploding(0.01, 50.0)]
 
 
 class Oracle(nn.Module):
-    """The exact ε for the mixture, of the signal-to-noise ratio alone: a² + b² = 1 is as good as any other scale."""
+    """The exact ε for the mixture as a function of the log signal-to-noise ratio, with a² + b² = 1."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,8 +35,8 @@ class Oracle(nn.Module):
         return -b * MIXTURE.score(x, a, b)
 
 
-@pytest.mark.parametrize("sde", EQUATIONS)
-def test_an_exact_network_gives_the_exact_score_under_every_equation(sde: NoisingSDE) -> None:
+@pytest.mark.parametrize("sde", SDES)
+def test_an_exact_network_gives_the_exact_score_under_every_sde(sde: NoisingSDE) -> None:
     torch.manual_seed(0)
     model = ScoreSDE(Oracle(), (2,), variance_preserving()).with_sde(sde)
     x, t = 2 * torch.randn(20, 2, dtype=torch.float64), torch.linspace(0.1, 1, 20, dtype=torch.float64)
@@ -44,23 +44,23 @@ def test_an_exact_network_gives_the_exact_score_under_every_equation(sde: Noisin
     torch.testing.assert_close(model.score(x, t), truth)
 
 
-@pytest.mark.parametrize("sde", EQUATIONS)
+@pytest.mark.parametrize("sde", SDES)
 def test_samples_and_densities_are_those_of_the_data(sde: NoisingSDE) -> None:
     torch.manual_seed(0)
     model = ScoreSDE(Oracle(), (2,), sde)
-    x, _ = MIXTURE.draw(50)
+    x, _ = MIXTURE.sample(50)
     torch.testing.assert_close(model.log_prob(x, steps=40), MIXTURE.log_prob(x), atol=0.03, rtol=0)
-    least = float(-MIXTURE.log_prob(MIXTURE.draw(20_000)[0]).mean())
-    for drawn in (model.sample(2_000, steps=150), model.sample_flow(2_000, steps=25)):
-        assert float(-MIXTURE.log_prob(drawn).mean()) == pytest.approx(least, abs=0.08)
-        torch.testing.assert_close(drawn.mean(0), torch.tensor([0.0, 0.25]).double(), atol=0.1, rtol=0)
+    entropy = float(-MIXTURE.log_prob(MIXTURE.sample(20_000)[0]).mean())
+    for samples in (model.sample(2_000, steps=150), model.sample_flow(2_000, steps=25)):
+        assert float(-MIXTURE.log_prob(samples).mean()) == pytest.approx(entropy, abs=0.08)
+        torch.testing.assert_close(samples.mean(0), torch.tensor([0.0, 0.25]).double(), atol=0.1, rtol=0)
 
 
-def test_the_exact_score_attains_the_least_loss() -> None:
-    """A score off by d costs λ ‖d‖² more on average."""
+def test_an_error_of_the_score_increases_the_loss() -> None:
+    """An error d of the score increases the mean loss by λ ‖d‖²."""
     torch.manual_seed(0)
     sde = variance_preserving()
-    x0, _ = MIXTURE.draw(50_000)
+    x0, _ = MIXTURE.sample(50_000)
     t = torch.full((50_000,), 0.3, dtype=torch.float64)
     noise = torch.randn_like(x0)
 
@@ -73,28 +73,28 @@ def test_the_exact_score_attains_the_least_loss() -> None:
         torch.testing.assert_close((worse - best).mean(), 0.5 * weight(sde, t)[0], rtol=0.03, atol=0)
 
 
-def test_with_the_weight_of_the_noise_the_loss_is_the_error_of_the_noise() -> None:
+def test_with_the_noise_variance_weight_the_loss_is_the_error_of_the_noise() -> None:
     torch.manual_seed(0)
     sde, x0, noise = sub_variance_preserving(), torch.randn(6, 3).double(), torch.randn(6, 3).double()
     t = torch.linspace(0.1, 1, 6, dtype=torch.float64)
-    guess = torch.randn(6, 3).double()
-    loss = continuous_score_matching(lambda x, t: -guess / sde.std(t)[:, None], sde, x0, t, noise)
-    torch.testing.assert_close(loss, (guess - noise).square().sum(1))
+    predicted = torch.randn(6, 3).double()
+    loss = continuous_score_matching(lambda x, t: -predicted / sde.std(t)[:, None], sde, x0, t, noise)
+    torch.testing.assert_close(loss, (predicted - noise).square().sum(1))
 
 
-def test_times_are_spread_evenly() -> None:
+def test_stratified_times_have_one_value_per_stratum() -> None:
     times = stratified_times(100, 0.2)
-    parts = ((times - 0.2) / 0.8 * 100).floor().sort().values
-    torch.testing.assert_close(parts, torch.arange(100.0))
+    strata = ((times - 0.2) / 0.8 * 100).floor().sort().values
+    torch.testing.assert_close(strata, torch.arange(100.0))
 
 
-def test_every_parameter_learns() -> None:
-    model = ScoreSDE(_Plain(), (2,), variance_preserving())
+def test_every_parameter_has_a_gradient() -> None:
+    model = ScoreSDE(_LinearNetwork(), (2,), variance_preserving())
     model.loss(torch.randn(8, 2)).backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
-class _Plain(nn.Module):
+class _LinearNetwork(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(3, 2)

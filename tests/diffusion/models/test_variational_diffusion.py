@@ -1,4 +1,4 @@
-"""The continuous bound and its schedules, against autograd and closed forms."""
+"""The continuous-time bound and its schedules, against autograd and closed forms."""
 
 from math import log, pi
 
@@ -14,24 +14,24 @@ from parnassus.diffusion.models.variational_diffusion import (
 )
 
 
-class Silent(nn.Module):
+class LinearDenoiser(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.share = nn.Parameter(torch.zeros(()))
+        self.slope = nn.Parameter(torch.zeros(()))
 
     def forward(self, z: Tensor, gamma: Tensor) -> Tensor:
-        return self.share * z
+        return self.slope * z
 
 
-class Exact(nn.Module):
+class ExactDenoiser(nn.Module):
     """E[ε | z] for N(0, ¼) data."""
 
     def forward(self, z: Tensor, gamma: Tensor) -> Tensor:
-        kept, left = torch.sigmoid(-gamma), torch.sigmoid(gamma)
-        return (left.sqrt() / (kept / 4 + left))[:, None] * z
+        signal, noise = torch.sigmoid(-gamma), torch.sigmoid(gamma)
+        return (noise.sqrt() / (signal / 4 + noise))[:, None] * z
 
 
-def bent() -> MonotoneCurve:
+def random_curve() -> MonotoneCurve:
     torch.manual_seed(0)
     curve = MonotoneCurve(5).double()
     for weight in curve.parameters():
@@ -39,32 +39,32 @@ def bent() -> MonotoneCurve:
     return curve
 
 
-def test_any_curve_rises_from_0_to_1_and_knows_its_slope() -> None:
-    curve, t = bent(), torch.linspace(0, 1, 101, dtype=torch.float64, requires_grad=True)
-    share, rise = curve(t)
-    (slope,) = torch.autograd.grad(share.sum(), t)
-    torch.testing.assert_close(rise, slope)
-    assert bool((rise > 0).all())
-    torch.testing.assert_close(share[[0, -1]].detach(), torch.tensor([0.0, 1.0], dtype=torch.float64))
+def test_a_curve_increases_from_0_to_1_and_returns_its_derivative() -> None:
+    curve, t = random_curve(), torch.linspace(0, 1, 101, dtype=torch.float64, requires_grad=True)
+    u, derivative = curve(t)
+    (slope,) = torch.autograd.grad(u.sum(), t)
+    torch.testing.assert_close(derivative, slope)
+    assert bool((derivative > 0).all())
+    torch.testing.assert_close(u[[0, -1]].detach(), torch.tensor([0.0, 1.0], dtype=torch.float64))
 
 
-def test_a_new_curve_is_nearly_straight() -> None:
+def test_a_new_curve_is_nearly_linear() -> None:
     t = torch.linspace(0, 1, 50)
-    share, _ = MonotoneCurve()(t)
-    torch.testing.assert_close(share.detach(), t, atol=0.03, rtol=0)
+    u, _ = MonotoneCurve()(t)
+    torch.testing.assert_close(u.detach(), t, atol=0.03, rtol=0)
 
 
-def test_levels_run_between_the_ends() -> None:
-    model = VariationalDiffusion(Silent(), (1,), curve=bent(), low=-3.0, high=5.0).double()
+def test_gamma_ranges_from_gamma_min_to_gamma_max() -> None:
+    model = VariationalDiffusion(LinearDenoiser(), (1,), curve=random_curve(), gamma_min=-3.0, gamma_max=5.0).double()
     gamma, slope = model.level(torch.tensor([0.0, 1.0], dtype=torch.float64))
     torch.testing.assert_close(gamma.detach(), torch.tensor([-3.0, 5.0], dtype=torch.float64))
     assert bool((slope > 0).all())
 
 
 @torch.no_grad()
-def test_the_terms_of_a_silent_denoiser() -> None:
+def test_the_terms_of_a_zero_denoiser() -> None:
     """½ (γ_1 − γ_0) ‖ε‖², ½ D (1 + log 2π + γ_0), and the divergence of N(α x, σ²) from N(0, 1)."""
-    model = VariationalDiffusion(Silent(), (2,), low=-4.0, high=2.0)
+    model = VariationalDiffusion(LinearDenoiser(), (2,), gamma_min=-4.0, gamma_max=2.0)
     x, noise = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 0.0]])
     terms = model.terms(x, torch.tensor([0.3]), noise)
     assert float(terms.diffusion) == pytest.approx(0.5 * 6 * 9)
@@ -75,9 +75,9 @@ def test_the_terms_of_a_silent_denoiser() -> None:
     assert float(terms.nats) == pytest.approx(float(terms.diffusion + terms.reconstruction + terms.prior))
 
 
-def test_a_curve_gets_the_gradient_of_the_second_moment_and_nothing_else_does() -> None:
-    curve, denoiser = bent(), Silent()
-    model = VariationalDiffusion(denoiser, (1,), curve=curve, low=-4.0, high=4.0).double()
+def test_only_the_curve_has_the_gradient_of_the_second_moment() -> None:
+    curve, denoiser = random_curve(), LinearDenoiser()
+    model = VariationalDiffusion(denoiser, (1,), curve=curve, gamma_min=-4.0, gamma_max=4.0).double()
     x = torch.randn(64, 1, dtype=torch.float64)
     torch.manual_seed(1)
     model.loss(x).backward()
@@ -85,12 +85,12 @@ def test_a_curve_gets_the_gradient_of_the_second_moment_and_nothing_else_does() 
     t, noise = low_discrepancy_times(x), torch.randn_like(x)
     terms = model.terms(x, t, noise)
     of_curve = torch.autograd.grad(terms.diffusion.square().mean(), list(curve.parameters()), retain_graph=True)
-    of_rest = torch.autograd.grad(terms.nats.mean(), [denoiser.share, model.ends])
-    for weight, gradient in zip([*curve.parameters(), denoiser.share, model.ends], of_curve + of_rest, strict=True):
+    of_rest = torch.autograd.grad(terms.nats.mean(), [denoiser.slope, model.ends])
+    for weight, gradient in zip([*curve.parameters(), denoiser.slope, model.ends], of_curve + of_rest, strict=True):
         torch.testing.assert_close(weight.grad, gradient)
 
 
-def test_times_are_uniform_and_evenly_spread() -> None:
+def test_low_discrepancy_times_are_evenly_spaced() -> None:
     torch.manual_seed(0)
     t = low_discrepancy_times(torch.zeros(100, 2))
     assert float(t.min()) >= 0
@@ -100,15 +100,15 @@ def test_times_are_uniform_and_evenly_spread() -> None:
 
 def test_samples_of_the_exact_model_follow_the_data() -> None:
     torch.manual_seed(0)
-    x = VariationalDiffusion(Exact(), (1,), low=-10.0, high=10.0).sample(5_000, steps=200)
+    x = VariationalDiffusion(ExactDenoiser(), (1,), gamma_min=-10.0, gamma_max=10.0).sample(5_000, steps=200)
     assert float(x.mean()) == pytest.approx(0, abs=0.03)
     assert float(x.std()) == pytest.approx(0.5, rel=0.04)
 
 
-def test_impossible_schedules_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"must be smaller than high .*; got low="):
-        VariationalDiffusion(Silent(), (1,), low=3.0, high=3.0)
+def test_invalid_arguments_raise_value_errors() -> None:
+    with pytest.raises(ValueError, match=r"gamma_min must be smaller than gamma_max; got gamma_min="):
+        VariationalDiffusion(LinearDenoiser(), (1,), gamma_min=3.0, gamma_max=3.0)
     with pytest.raises(ValueError, match="components must be at least 1; got components=0"):
         MonotoneCurve(0)
     with pytest.raises(ValueError, match="steps must be at least 2; got steps=1"):
-        VariationalDiffusion(Silent(), (1,), curve=linear_curve).sample(1, steps=1)
+        VariationalDiffusion(LinearDenoiser(), (1,), curve=linear_curve).sample(1, steps=1)

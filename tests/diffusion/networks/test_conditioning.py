@@ -1,4 +1,4 @@
-"""The four mechanisms: neutral at first, exact in closed form, each able to tell conditions apart."""
+"""Conditioning mechanisms: initially the identity, closed forms, dependence on the condition."""
 
 import pytest
 import torch
@@ -21,33 +21,33 @@ MECHANISMS: list[Mechanism] = [Concatenation, Multiplication, FiLM, CrossAttenti
 SPACES = [(), (7,), (4, 3)]
 
 
-def scene(space: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def features_and_tokens(space: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     torch.manual_seed(0)
     return torch.randn(2, 6, *space), torch.randn(2, 3, 5)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("space", SPACES)
-def test_untrained_it_lets_features_pass(mechanism: Mechanism, space: tuple[int, ...]) -> None:
-    h, tokens = scene(space)
+def test_untrained_mechanisms_are_the_identity(mechanism: Mechanism, space: tuple[int, ...]) -> None:
+    h, tokens = features_and_tokens(space)
     torch.testing.assert_close(mechanism(6, 5)(h, tokens), h)
 
 
 def test_film_and_multiplication_have_their_closed_forms() -> None:
-    h, tokens = scene((4, 3))
+    h, tokens = features_and_tokens((4, 3))
     film, factor = FiLM(6, 5), Multiplication(6, 5)
     nn.init.normal_(film.affine.weight)
     nn.init.normal_(factor.factor.weight)
-    code = tokens.mean(1)
-    gamma, beta = code @ film.affine.weight[:6].mT, code @ film.affine.weight[6:].mT
+    condition = tokens.mean(1)
+    gamma, beta = condition @ film.affine.weight[:6].mT, condition @ film.affine.weight[6:].mT
     modulated = torch.einsum("bc,bchw->bchw", 1 + gamma, h) + beta[:, :, None, None]
     torch.testing.assert_close(film(h, tokens), modulated)
-    scaled = torch.einsum("bc,bchw->bchw", 1 + code @ factor.factor.weight.mT, h)
+    scaled = torch.einsum("bc,bchw->bchw", 1 + condition @ factor.factor.weight.mT, h)
     torch.testing.assert_close(factor(h, tokens), scaled)
 
 
-def test_concatenation_is_a_1_by_1_convolution_of_both() -> None:
-    h, tokens = scene((4, 3))
+def test_concatenation_is_a_1_by_1_convolution() -> None:
+    h, tokens = features_and_tokens((4, 3))
     concatenation = Concatenation(6, 5)
     nn.init.normal_(concatenation.mix.weight)
     both = torch.cat([h, tokens.mean(1)[:, :, None, None].expand(-1, -1, 4, 3)], dim=1)
@@ -57,32 +57,33 @@ def test_concatenation_is_a_1_by_1_convolution_of_both() -> None:
 
 @pytest.mark.parametrize("heads", [1, 3])
 def test_attention_agrees_with_torch(heads: int) -> None:
-    """The same numbers as nn.MultiheadAttention with our weights put in."""
-    h, tokens = scene((4, 3))
-    ours, theirs = CrossAttention(6, 5, heads=heads), nn.MultiheadAttention(6, heads, kdim=5, vdim=5, batch_first=True)
-    nn.init.normal_(ours.out.weight)
+    """Cross-attention equals nn.MultiheadAttention with the same weights."""
+    h, tokens = features_and_tokens((4, 3))
+    attention = CrossAttention(6, 5, heads=heads)
+    reference = nn.MultiheadAttention(6, heads, kdim=5, vdim=5, batch_first=True)
+    nn.init.normal_(attention.out.weight)
     with torch.no_grad():
-        theirs.q_proj_weight.copy_(ours.query.weight)
-        theirs.k_proj_weight.copy_(ours.key.weight)
-        theirs.v_proj_weight.copy_(ours.value.weight)
-        theirs.out_proj.load_state_dict(ours.out.state_dict())
-    places = ours.norm(h.flatten(2).mT)
-    answer, weights = theirs(places, tokens, tokens)
-    torch.testing.assert_close(ours(h, tokens), h + answer.mT.reshape(h.shape))
+        reference.q_proj_weight.copy_(attention.query.weight)
+        reference.k_proj_weight.copy_(attention.key.weight)
+        reference.v_proj_weight.copy_(attention.value.weight)
+        reference.out_proj.load_state_dict(attention.out.state_dict())
+    positions = attention.norm(h.flatten(2).mT)
+    output, weights = reference(positions, tokens, tokens)
+    torch.testing.assert_close(attention(h, tokens), h + output.mT.reshape(h.shape))
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 12))
 
 
-def test_tokens_have_no_order_and_a_single_one_is_heard_alike_everywhere() -> None:
-    h, tokens = scene((4, 3))
+def test_attention_is_invariant_to_token_order_and_constant_for_a_single_token() -> None:
+    h, tokens = features_and_tokens((4, 3))
     attention = CrossAttention(6, 5)
     nn.init.normal_(attention.out.weight)
     torch.testing.assert_close(attention(h, tokens), attention(h, tokens.flip(1)))
-    added = attention(h, tokens[:, :1]) - h
-    torch.testing.assert_close(added, added[:, :, :1, :1].expand_as(added))
+    update = attention(h, tokens[:, :1]) - h
+    torch.testing.assert_close(update, update[:, :, :1, :1].expand_as(update))
 
 
-def test_self_attention_follows_a_permutation_of_places() -> None:
-    h, _ = scene((12,))
+def test_self_attention_is_permutation_equivariant() -> None:
+    h, _ = features_and_tokens((12,))
     attention = SelfAttention(6, heads=2)
     torch.testing.assert_close(attention(h), h)
     nn.init.normal_(attention.out.weight)
@@ -90,14 +91,14 @@ def test_self_attention_follows_a_permutation_of_places() -> None:
     assert not torch.allclose(attention(h), h, atol=1e-2)
 
 
-def test_attention_weighs_values_by_the_softmax_of_products() -> None:
+def test_attention_weights_are_the_softmax_of_scaled_products() -> None:
     query, key, value = (torch.randn(2, count, 6, dtype=torch.float64) for count in (4, 3, 3))
     weights = (query @ key.mT / 6**0.5).softmax(-1)
     torch.testing.assert_close(attend_in_heads(query, key, value, 1), weights @ value)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_class_is_not_heard_before_training_and_is_heard_after_a_step(mechanism: Mechanism) -> None:
+def test_the_network_depends_on_the_class_after_training_only(mechanism: Mechanism) -> None:
     torch.manual_seed(0)
     inner = TimeMLP(2, 16)
     network = ConditionedMLP(inner, 3, mechanism)
@@ -105,14 +106,14 @@ def test_the_class_is_not_heard_before_training_and_is_heard_after_a_step(mechan
     torch.testing.assert_close(network(x, t, label), inner(x, t))
     torch.testing.assert_close(network(x, t), inner(x, t))
     optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
-    for _ in range(2):  # the second step moves what stands behind a zero
+    for _ in range(2):  # layers behind a zero layer change in the second step
         optimizer.zero_grad()
         (network(x, t, label) - label[:, None]).square().mean().backward()
         optimizer.step()
     assert not torch.allclose(network(x, t, label), network(x, t, (label + 1) % 3), atol=1e-4)
 
 
-def test_zeroed_layers_are_silent_and_still_learn() -> None:
+def test_zero_initialised_layers_output_0_and_have_gradients() -> None:
     for layer, x in (
         (zero_initialise(nn.Linear(3, 2)), torch.ones(1, 3)),
         (zero_initialise(nn.Conv2d(3, 2, 1)), torch.ones(1, 3, 1, 1)),
@@ -124,7 +125,7 @@ def test_zeroed_layers_are_silent_and_still_learn() -> None:
         assert bool((layer.weight.grad != 0).all())
 
 
-def test_wrong_sizes_get_a_sentence() -> None:
+def test_invalid_sizes_raise_value_errors() -> None:
     with pytest.raises(ValueError, match="divisible by heads; got channels=6, heads=4"):
         CrossAttention(6, 5, heads=4)
     with pytest.raises(ValueError, match="divisible by heads; got channels=6, heads=4"):

@@ -1,4 +1,4 @@
-"""The classifier that knows noise: its gradient is right, it learns, and it is not sure of anything in pure noise."""
+"""The noise-aware classifier: gradients, training, and chance level in pure noise."""
 
 import pytest
 import torch
@@ -12,8 +12,8 @@ from parnassus.diffusion.networks.noisy_classifier import NoisyClassifier
 SCHEDULE = cosine_schedule(50)
 
 
-def two_kinds(count: int) -> tuple[Tensor, Tensor]:
-    """Pictures of 4 × 4 pixels: a bright left half or a bright right half."""
+def two_classes(count: int) -> tuple[Tensor, Tensor]:
+    """Images of 4 × 4 pixels with a bright left or a bright right half."""
     y = torch.arange(count) % 2
     x = torch.full((count, 1, 4, 4), -1.0)
     x[y == 0, :, :, :2], x[y == 1, :, :, 2:] = 1.0, 1.0
@@ -35,28 +35,28 @@ def test_gradient_agrees_with_finite_differences() -> None:
     torch.testing.assert_close((gradient * direction).sum((1, 2, 3)), slope, rtol=1e-6, atol=1e-9)
 
 
-def test_it_learns_to_see_through_noise_and_knows_when_it_cannot() -> None:
+def test_it_is_accurate_at_low_noise_and_uncertain_at_high_noise() -> None:
     torch.manual_seed(0)
     classifier = NoisyClassifier((1, 4, 4), 2, schedule=SCHEDULE, width=8)
     optimizer = torch.optim.Adam(classifier.parameters(), lr=1e-2)
-    x, y = two_kinds(256)
+    x, y = two_classes(256)
     for _ in range(60):
         optimizer.zero_grad()
         classifier.loss(x, y).backward()
         optimizer.step()
-    sure, right = [], []
+    confidences, accuracies = [], []
     for step in (2, 20, 49):
         t = torch.full((256,), step)
         log_probs = classifier(diffuse(SCHEDULE, x, t, torch.randn_like(x)), t).log_softmax(1)
-        right.append(float((log_probs.argmax(1) == y).double().mean()))
-        sure.append(float(log_probs.exp().amax(1).mean().detach()))
-    assert right[0] == 1.0
-    assert right[1] > 0.95
-    assert 0.35 < right[2] < 0.65  # nothing is left of the picture
-    assert sure[0] > 0.99
-    assert sure[2] < 0.9
+        accuracies.append(float((log_probs.argmax(1) == y).double().mean()))
+        confidences.append(float(log_probs.exp().amax(1).mean().detach()))
+    assert accuracies[0] == 1.0
+    assert accuracies[1] > 0.95
+    assert 0.35 < accuracies[2] < 0.65  # chance level
+    assert confidences[0] > 0.99
+    assert confidences[2] < 0.9
 
 
-def test_one_class_is_no_question() -> None:
+def test_at_least_two_classes_are_required() -> None:
     with pytest.raises(ValueError, match="classes must be at least 2; got classes=1"):
         NoisyClassifier((1, 4, 4), 1, schedule=SCHEDULE)

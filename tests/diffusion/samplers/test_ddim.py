@@ -1,4 +1,4 @@
-"""Samplers against exact denoisers: nothing needs training, and every number has a truth."""
+"""DDPM and DDIM with exact denoisers, whose samples have known distributions."""
 
 import pytest
 import torch
@@ -55,35 +55,35 @@ def test_a_point_mass_is_recovered_exactly(sampler: object) -> None:
 
 
 @pytest.mark.parametrize("grid", [[999], [0, 999], [3, 4, 500], list(range(0, 1_000, 7)), list(range(1_000))])
-def test_ddim_states_lie_on_their_own_grid(grid: list[int]) -> None:
-    """With the exact ε of a point mass, the state at kept step s is √ᾱ_s x_0 + √(1 − ᾱ_s) ε with one and the same ε."""
-    schedule, asked = linear_schedule(1_000), []
+def test_ddim_states_lie_on_the_grid(grid: list[int]) -> None:
+    """With the exact ε of a point mass, the state at step s of the grid is √ᾱ_s x_0 + √(1 − ᾱ_s) ε with the same ε."""
+    schedule, steps_called = linear_schedule(1_000), []
     oracle = gaussian_denoiser(schedule, MEAN, 0.0)
 
-    def listening(x: Tensor, t: Tensor) -> Tensor:
-        asked.append(t.unique().item())
+    def record(x: Tensor, t: Tensor) -> Tensor:
+        steps_called.append(t.unique().item())
         return oracle(x, t)
 
-    inside = noise(5)
+    epsilon = noise(5)
     last = torch.full((5,), grid[-1])
-    start = diffuse(schedule, MEAN.expand(5, 2), last, inside)
-    states = list(ddim_path(listening, schedule, start, grid=torch.tensor(grid)))
-    assert asked == grid[::-1]
+    start = diffuse(schedule, MEAN.expand(5, 2), last, epsilon)
+    states = list(ddim_path(record, schedule, start, grid=torch.tensor(grid)))
+    assert steps_called == grid[::-1]
     for step, state in zip(grid[::-1], states[:-1], strict=True):
-        expected = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), step), inside)
+        expected = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), step), epsilon)
         torch.testing.assert_close(state, expected, atol=1e-9, rtol=0)
     torch.testing.assert_close(states[-1], MEAN.expand(5, 2), atol=1e-8, rtol=0)
 
 
 @pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
-def test_every_eta_samples_the_same_law(eta: float) -> None:
+def test_every_eta_samples_the_same_distribution(eta: float) -> None:
     schedule = schedule_of(400)
     x = ddim(gaussian_denoiser(schedule, MEAN, 0.5), schedule, noise(20_000), eta=eta)
     torch.testing.assert_close(x.mean(0), MEAN, atol=0.03, rtol=0)
     torch.testing.assert_close(x.std(0), torch.full((2,), 0.5).double(), atol=0.02, rtol=0)
 
 
-def test_a_path_has_every_state_and_the_sampler_returns_its_end() -> None:
+def test_a_path_has_every_state_and_the_sampler_returns_the_last() -> None:
     schedule = schedule_of(30)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
     torch.manual_seed(1)
@@ -94,7 +94,7 @@ def test_a_path_has_every_state_and_the_sampler_returns_its_end() -> None:
     assert len(list(ddim_path(oracle, schedule, noise(3), grid=even_grid(30, 4)))) == 5
 
 
-def test_mixture_weights_are_kept() -> None:
+def test_mixture_weights_are_preserved() -> None:
     schedule = schedule_of(300)
     oracle = MixtureDenoiser(
         schedule,
@@ -106,13 +106,13 @@ def test_mixture_weights_are_kept() -> None:
     assert abs(float((x[:, 0] > 0).double().mean()) - 0.8) < 0.025
 
 
-def test_ddim_variance_lies_within_what_is_left() -> None:
+def test_ddim_variance_is_at_most_the_marginal_variance() -> None:
     schedule = linear_schedule(1_000)
     for eta in (0.0, 0.3, 1.0):
         assert bool((ddim_variance(schedule, eta=eta) <= 1 - schedule.alpha_bar_before + 1e-15).all())
 
 
-def test_wrong_input_is_refused_in_a_sentence() -> None:
+def test_invalid_arguments_raise_value_errors() -> None:
     schedule = linear_schedule(10)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
     with pytest.raises(ValueError, match="eta must lie between 0"):

@@ -1,4 +1,4 @@
-"""DDIM backwards: the code of a Gaussian is known, and a point comes back."""
+"""DDIM inversion: known codes of Gaussian data, and reconstruction."""
 
 import pytest
 import torch
@@ -24,13 +24,13 @@ def data() -> Tensor:
     return MEAN + 0.5 * torch.randn(200, 2, dtype=torch.float64)
 
 
-def test_the_code_of_gaussian_data_is_their_place_in_standard_deviations() -> None:
+def test_the_codes_of_gaussian_data_are_standardised_data() -> None:
     x0, alpha_bar = data(), SCHEDULE.alpha_bar[-1]
     truth = alpha_bar.sqrt() * MEAN + (x0 - MEAN) / 0.5 * (alpha_bar * 0.25 + 1 - alpha_bar).sqrt()
     torch.testing.assert_close(ddim_inversion(ORACLE, SCHEDULE, x0), truth, atol=0.02, rtol=0)
 
 
-def test_the_path_begins_with_the_data_and_has_every_kept_state() -> None:
+def test_the_path_begins_with_the_data_and_has_a_state_per_step() -> None:
     x0, grid = data(), even_grid(500, 20)
     states = list(ddim_inversion_path(ORACLE, SCHEDULE, x0, grid=grid))
     assert len(states) == 21
@@ -39,20 +39,20 @@ def test_the_path_begins_with_the_data_and_has_every_kept_state() -> None:
 
 
 @pytest.mark.parametrize("corrections", [0, 2])
-def test_steps_asked_lie_on_the_grid_and_calls_are_counted(corrections: int) -> None:
-    asked, grid = [], [2, 100, 499]
+def test_the_denoiser_is_called_at_steps_of_the_grid(corrections: int) -> None:
+    steps_called, grid = [], [2, 100, 499]
 
-    def listening(x: Tensor, t: Tensor) -> Tensor:
-        asked.append(int(t.unique().item()))
+    def record(x: Tensor, t: Tensor) -> Tensor:
+        steps_called.append(int(t.unique().item()))
         return ORACLE(x, t)
 
-    ddim_inversion(listening, SCHEDULE, data(), grid=torch.tensor(grid), corrections=corrections)
-    assert set(asked) == (set(grid) if corrections else {2, 100})  # the last level is reached, not asked
-    assert len(asked) == 3 * (1 + corrections)
+    ddim_inversion(record, SCHEDULE, data(), grid=torch.tensor(grid), corrections=corrections)
+    assert set(steps_called) == (set(grid) if corrections else {2, 100})  # 499: with corrections only
+    assert len(steps_called) == 3 * (1 + corrections)
 
 
-def test_corrections_bring_the_copy_back() -> None:
-    """Slowly where a step nearly ends in pure noise, quickly elsewhere: ε changes there by its own size."""
+def test_corrections_reduce_the_reconstruction_error() -> None:
+    """Convergence is slow for steps that end in nearly pure noise, where ε changes by its own size."""
     x0, grid, schedule = data(), even_grid(500, 40), linear_schedule(500)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
     errors = [
@@ -63,7 +63,7 @@ def test_corrections_bring_the_copy_back() -> None:
     assert errors[2] < 1e-8
 
 
-def test_wrong_input_is_refused_in_a_sentence() -> None:
+def test_invalid_arguments_raise_value_errors() -> None:
     with pytest.raises(ValueError, match="corrections must be 0 or more; got corrections=-1"):
         ddim_inversion(ORACLE, SCHEDULE, data(), corrections=-1)
     with pytest.raises(ValueError, match="grid must increase strictly within 0 … 499; got grid="):

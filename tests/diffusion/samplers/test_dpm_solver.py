@@ -1,4 +1,4 @@
-"""Solvers of second order against exact ways: grids, calls, a Gaussian whose flow is known."""
+"""Second-order solvers with exact denoisers: grids, numbers of calls, the known flow of a Gaussian."""
 
 from collections.abc import Callable
 
@@ -6,15 +6,25 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.diffusion import Schedule, clip_x0, cosine_schedule, ddim, dpm, dpm_path, even_grid, heun, heun_path
+from parnassus.diffusion import (
+    Schedule,
+    clip_x0,
+    cosine_schedule,
+    ddim,
+    dpm_solver,
+    dpm_solver_path,
+    even_grid,
+    heun,
+    heun_path,
+)
 from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser, gaussian_denoiser
 from parnassus.diffusion.chain.forward_process import diffuse
 from parnassus.diffusion.chain.predictions import x0_from_noise
 from parnassus.diffusion.chain.schedules import linear_schedule
 
 MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
-PATHS = [heun_path, dpm_path]
-SOLVERS = [heun, dpm]
+PATHS = [heun_path, dpm_solver_path]
+SOLVERS = [heun, dpm_solver]
 
 
 def noise(count: int) -> Tensor:
@@ -23,49 +33,49 @@ def noise(count: int) -> Tensor:
 
 
 def exact_end(schedule: Schedule, start: Tensor, std: float) -> Tensor:
-    """Where the flow of N(mean, s²) leads: the place in standard deviations is kept."""
+    """The end of the flow of N(mean, s²), which preserves the standardised value."""
     alpha_bar = schedule.alpha_bar[-1]
-    spread = (alpha_bar * std**2 + 1 - alpha_bar).sqrt()
-    return MEAN + std * (start - alpha_bar.sqrt() * MEAN) / spread
+    std_at_start = (alpha_bar * std**2 + 1 - alpha_bar).sqrt()
+    return MEAN + std * (start - alpha_bar.sqrt() * MEAN) / std_at_start
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("schedule", [linear_schedule(1_000), cosine_schedule(1_000)], ids=["linear", "cosine"])
-def test_a_gaussian_is_carried_where_its_flow_leads(solver: Callable[..., Tensor], schedule: Schedule) -> None:
+def test_solvers_follow_the_known_flow_of_a_gaussian(solver: Callable[..., Tensor], schedule: Schedule) -> None:
     oracle, start = gaussian_denoiser(schedule, MEAN, 0.5), noise(100)
     ends = [solver(oracle, schedule, start, grid=even_grid(1_000, count)) for count in (25, 1_000)]
     truth = exact_end(schedule, start, 0.5)
     torch.testing.assert_close(ends[1], truth, atol=2e-3, rtol=0)
-    plain = (ddim(oracle, schedule, start, grid=even_grid(1_000, 25)) - truth).norm()
-    assert float((ends[0] - truth).norm() / plain) < 0.7
+    ddim_error = (ddim(oracle, schedule, start, grid=even_grid(1_000, 25)) - truth).norm()
+    assert float((ends[0] - truth).norm() / ddim_error) < 0.7
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("grid", [[999], [0, 999], [3, 4, 500], list(range(0, 1_000, 7))])
-def test_states_lie_on_their_own_grid(path: Callable[..., object], grid: list[int]) -> None:
-    """With a point mass the state at kept step s is √ᾱ_s x_0 + √(1 − ᾱ_s) ε with one and the same ε."""
+def test_states_lie_on_the_grid(path: Callable[..., object], grid: list[int]) -> None:
+    """With a point mass the state at step s of the grid is √ᾱ_s x_0 + √(1 − ᾱ_s) ε with the same ε."""
     schedule = linear_schedule(1_000)
-    oracle, asked, inside = gaussian_denoiser(schedule, MEAN, 0.0), [], noise(5)
+    oracle, steps_called, epsilon = gaussian_denoiser(schedule, MEAN, 0.0), [], noise(5)
 
-    def listening(x: Tensor, t: Tensor) -> Tensor:
-        asked.append(int(t.unique().item()))
+    def record(x: Tensor, t: Tensor) -> Tensor:
+        steps_called.append(int(t.unique().item()))
         return oracle(x, t)
 
-    start = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), grid[-1]), inside)
-    states = list(path(listening, schedule, start, grid=torch.tensor(grid)))  # type: ignore[call-overload]
-    assert set(asked) == set(grid)
-    assert asked == sorted(asked, reverse=True)
-    assert len(asked) == (len(grid) if path is dpm_path else 2 * len(grid) - 1)
+    start = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), grid[-1]), epsilon)
+    states = list(path(record, schedule, start, grid=torch.tensor(grid)))  # type: ignore[call-overload]
+    assert set(steps_called) == set(grid)
+    assert steps_called == sorted(steps_called, reverse=True)
+    assert len(steps_called) == (len(grid) if path is dpm_solver_path else 2 * len(grid) - 1)
     assert len(states) == len(grid) + 1
     for step, state in zip(grid[::-1], states[:-1], strict=True):
-        expected = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), step), inside)
+        expected = diffuse(schedule, MEAN.expand(5, 2), torch.full((5,), step), epsilon)
         torch.testing.assert_close(state, expected, atol=1e-9, rtol=0)
     torch.testing.assert_close(states[-1], MEAN.expand(5, 2), atol=1e-8, rtol=0)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_clipped_denoiser_keeps_samples_in_range(solver: Callable[..., Tensor]) -> None:
-    """Modes at ±1.5 are out of reach when guesses are kept within [−1, 1]: samples end at the border, not beyond."""
+    """With predictions clipped to [−1, 1], samples of modes at ±1.5 end at the border."""
     schedule = cosine_schedule(200)
     oracle = MixtureDenoiser(schedule, torch.tensor([[-1.5, 0.0], [1.5, 0.0]]).double(), torch.full((2,), 0.1).double())
     x = solver(clip_x0(oracle, schedule), schedule, noise(100), grid=even_grid(200, 10))
@@ -74,15 +84,15 @@ def test_a_clipped_denoiser_keeps_samples_in_range(solver: Callable[..., Tensor]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_one_step_is_the_guess_of_the_clean_data(solver: Callable[..., Tensor]) -> None:
+def test_one_step_is_the_prediction_of_the_clean_data(solver: Callable[..., Tensor]) -> None:
     schedule, start, t = cosine_schedule(100), noise(10), torch.full((10,), 99)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
-    guess = x0_from_noise(schedule, start, t, oracle(start, t))
-    torch.testing.assert_close(solver(oracle, schedule, start, grid=torch.tensor([99])), guess)
+    prediction = x0_from_noise(schedule, start, t, oracle(start, t))
+    torch.testing.assert_close(solver(oracle, schedule, start, grid=torch.tensor([99])), prediction)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_wrong_grids_are_refused_in_a_sentence(solver: Callable[..., Tensor]) -> None:
+def test_invalid_grids_raise_value_errors(solver: Callable[..., Tensor]) -> None:
     schedule = linear_schedule(10)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
     for grid in ([3, 2], [0, 10], [-1, 4]):

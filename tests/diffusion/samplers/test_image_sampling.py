@@ -17,20 +17,20 @@ def model(classes: int) -> DDPM:
 
 @pytest.mark.parametrize("classes", [0, 3])
 @torch.no_grad()
-def test_a_path_ends_in_the_images_that_are_drawn(classes: int) -> None:
-    how, drawn_by = Sample(num_samples=5, steps=4), model(classes)
+def test_a_path_ends_in_the_sampled_images(classes: int) -> None:
+    settings, ddpm = Sample(num_samples=5, steps=4), model(classes)
     torch.manual_seed(1)
-    states = list(how.path(drawn_by))
+    states = list(settings.path(ddpm))
     torch.manual_seed(1)
-    drawn = how(drawn_by)
+    images = settings(ddpm)
     assert len(states) == 5  # the noise and four steps
-    assert drawn.shape == (5, *SHAPE)
-    torch.testing.assert_close(drawn, states[-1])
-    assert 0 <= float(drawn.min()) <= float(drawn.max()) <= 1
+    assert images.shape == (5, *SHAPE)
+    torch.testing.assert_close(images, states[-1])
+    assert 0 <= float(images.min()) <= float(images.max()) <= 1
 
 
 @pytest.mark.parametrize(
-    ("how", "classes", "sentence"),
+    ("settings", "classes", "message"),
     [
         (Sample(label=3), 3, "label must lie between 0 and 2; got label=3"),
         (Sample(label=-1), 3, "got label=-1"),
@@ -42,6 +42,6 @@ def test_a_path_ends_in_the_images_that_are_drawn(classes: int) -> None:
         (Sample(num_samples=0), 3, "num_samples must be at least 1"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(how: Sample, classes: int, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        how(model(classes))
+def test_invalid_settings_raise_value_errors(settings: Sample, classes: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        settings(model(classes))

@@ -1,4 +1,4 @@
-"""Walks with known moments, and the rule that makes them exact."""
+"""Langevin dynamics with known moments, and its Metropolis adjustment."""
 
 import pytest
 import torch
@@ -14,22 +14,22 @@ from parnassus.diffusion.samplers.langevin import (
 )
 
 
-def pull(x: Tensor) -> Tensor:
+def score(x: Tensor) -> Tensor:
     return -x
 
 
-def bowl(x: Tensor) -> Tensor:
+def log_density(x: Tensor) -> Tensor:
     return -x.square().flatten(1).sum(1) / 2
 
 
 def test_without_noise_it_is_gradient_ascent() -> None:
-    path = list(langevin_path(pull, torch.tensor([[1.0]]), step=0.25, steps=3, temperature=0.0))
+    path = list(langevin_path(score, torch.tensor([[1.0]]), step=0.25, steps=3, temperature=0.0))
     torch.testing.assert_close(torch.stack(path).flatten(), torch.tensor([1.0, 0.75, 0.75**2, 0.75**3]))
 
 
-def test_one_step_has_the_mean_and_variance_of_the_rule() -> None:
+def test_one_step_has_the_exact_mean_and_variance() -> None:
     torch.manual_seed(0)
-    end = langevin(pull, torch.full((200_000, 1), 2.0), step=0.1, steps=1)
+    end = langevin(score, torch.full((200_000, 1), 2.0), step=0.1, steps=1)
     assert float(end.mean()) == pytest.approx(1.8, abs=0.005)
     assert float(end.var()) == pytest.approx(0.2, rel=0.02)
 
@@ -42,61 +42,61 @@ def test_the_stationary_variance_is_the_fixed_point_of_a_step() -> None:
     assert stationary_variance(0.5, 1.0) == float("inf")
 
 
-def test_acceptance_is_metropolis_by_hand() -> None:
-    """Recover the proposal from an accepted step and work its ratio out with full normal densities."""
+def test_the_acceptance_probability_is_that_of_metropolis_hastings() -> None:
+    """The ratio of accepted proposals is computed with normal densities."""
     torch.manual_seed(0)
     x = torch.randn(2_000, 2, dtype=torch.float64)
-    moved = adjusted_langevin_step(bowl, pull, x, step=0.8)
-    accepted = (moved.state != x).all(1)
-    y, x = moved.state[accepted], x[accepted]
+    result = adjusted_langevin_step(log_density, score, x, step=0.8)
+    accepted = (result.state != x).all(1)
+    y, x = result.state[accepted], x[accepted]
     kernel = torch.distributions.Normal
-    forth = kernel(x + 0.8 * pull(x), 1.6**0.5).log_prob(y).sum(1)
-    back = kernel(y + 0.8 * pull(y), 1.6**0.5).log_prob(x).sum(1)
-    ratio = (bowl(y) - bowl(x) + back - forth).exp().clamp(max=1)
-    torch.testing.assert_close(moved.acceptance[accepted], ratio)
-    assert float(accepted.double().mean()) == pytest.approx(float(moved.acceptance.mean()), abs=0.03)
+    forward = kernel(x + 0.8 * score(x), 1.6**0.5).log_prob(y).sum(1)
+    backward = kernel(y + 0.8 * score(y), 1.6**0.5).log_prob(x).sum(1)
+    ratio = (log_density(y) - log_density(x) + backward - forward).exp().clamp(max=1)
+    torch.testing.assert_close(result.acceptance[accepted], ratio)
+    assert float(accepted.double().mean()) == pytest.approx(float(result.acceptance.mean()), abs=0.03)
 
 
-def test_short_steps_are_nearly_always_accepted_and_long_ones_are_not() -> None:
+def test_the_acceptance_rate_is_high_for_small_steps_only() -> None:
     torch.manual_seed(0)
     x = torch.randn(4_000, 1)
-    short, long = (adjusted_langevin_step(bowl, pull, x, step=step).acceptance.mean() for step in (0.01, 5.0))
-    assert float(short) > 0.99
-    assert float(long) < 0.5
+    small, large = (adjusted_langevin_step(log_density, score, x, step=step).acceptance.mean() for step in (0.01, 5.0))
+    assert float(small) > 0.99
+    assert float(large) < 0.5
 
 
-def test_the_adjusted_walk_keeps_its_law_where_the_plain_one_explodes() -> None:
+def test_adjusted_chains_are_exact_where_unadjusted_ones_diverge() -> None:
     torch.manual_seed(0)
     start = torch.randn(4_000, 1)
-    exact = adjusted_langevin(bowl, pull, start, step=2.5, steps=30)
+    exact = adjusted_langevin(log_density, score, start, step=2.5, steps=30)
     assert float(exact.var()) == pytest.approx(1.0, rel=0.08)
-    assert float(langevin(pull, start, step=2.5, steps=30).var()) > 1e5
+    assert float(langevin(score, start, step=2.5, steps=30).var()) > 1e5
 
 
-def test_images_walk_too() -> None:
-    path = list(adjusted_langevin_path(bowl, pull, torch.zeros(3, 1, 4, 4), step=0.1, steps=2))
-    assert [moved.state.shape for moved in path] == [(3, 1, 4, 4)] * 3
-    assert all(0 <= float(moved.acceptance.min()) <= 1 for moved in path)
+def test_states_can_be_images() -> None:
+    path = list(adjusted_langevin_path(log_density, score, torch.zeros(3, 1, 4, 4), step=0.1, steps=2))
+    assert [result.state.shape for result in path] == [(3, 1, 4, 4)] * 3
+    assert all(0 <= float(result.acceptance.min()) <= 1 for result in path)
 
 
-def test_paths_begin_at_the_start_and_have_a_state_a_step() -> None:
+def test_paths_begin_at_the_start_and_have_a_state_per_step() -> None:
     start = torch.randn(5, 2)
-    path = list(langevin_path(pull, start, step=0.1, steps=4))
+    path = list(langevin_path(score, start, step=0.1, steps=4))
     assert len(path) == 5
     assert path[0] is start
 
 
 @pytest.mark.parametrize(("step", "steps"), [(0.0, 3), (-0.1, 3), (0.1, -1), (float("nan"), 1)])
-def test_impossible_steps_are_refused(step: float, steps: int) -> None:
-    with pytest.raises(ValueError, match="need step > 0 and steps ≥ 0; got step="):
-        langevin(pull, torch.zeros(1, 1), step=step, steps=steps)
+def test_invalid_steps_raise_value_errors(step: float, steps: int) -> None:
+    with pytest.raises(ValueError, match="step must be positive and steps ≥ 0; got step="):
+        langevin(score, torch.zeros(1, 1), step=step, steps=steps)
 
 
-def test_a_negative_temperature_is_refused() -> None:
+def test_the_temperature_must_not_be_negative() -> None:
     with pytest.raises(ValueError, match="temperature must be ≥ 0; got temperature=-1"):
-        langevin(pull, torch.zeros(1, 1), step=0.1, steps=1, temperature=-1.0)
+        langevin(score, torch.zeros(1, 1), step=0.1, steps=1, temperature=-1.0)
 
 
-def test_a_variance_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="need variance > 0 and step > 0"):
+def test_the_variance_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="variance and step must be positive"):
         stationary_variance(0.0, 0.1)

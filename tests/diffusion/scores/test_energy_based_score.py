@@ -1,4 +1,4 @@
-"""A score from an energy: its value, its gradients, and what is no energy."""
+"""The score of an energy network: values, gradients and errors."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
 from parnassus.diffusion.scores.score_matching import implicit_score_matching
 
 
-class Bowl(nn.Module):
+class QuadraticEnergy(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.precision = nn.Parameter(torch.tensor(3.0))
@@ -18,31 +18,31 @@ class Bowl(nn.Module):
         return self.precision * x.flatten(1).square().sum(1) / 2
 
 
-def test_a_bowl_pulls_to_its_middle() -> None:
+def test_the_score_of_a_quadratic_energy_is_linear() -> None:
     x = torch.randn(4, 2, 2)
-    score = EnergyBasedScore(Bowl())
+    score = EnergyBasedScore(QuadraticEnergy())
     torch.testing.assert_close(score(x), -3 * x)
     torch.testing.assert_close(score.unnormalised_log_prob(x), -1.5 * x.flatten(1).square().sum(1))
 
 
-def test_score_matching_trains_it() -> None:
+def test_score_matching_has_the_exact_gradient() -> None:
     """The implicit loss a·D·(−1) + ½a²‖x‖² has slope −D + a‖x‖² in the precision a."""
     x = torch.tensor([[1.0, 2.0]])
-    score = EnergyBasedScore(Bowl())
+    score = EnergyBasedScore(QuadraticEnergy())
     implicit_score_matching(score, x).sum().backward()
     gradient = next(score.parameters()).grad
     torch.testing.assert_close(gradient, torch.tensor(-2 + 3 * 5.0))
 
 
-def test_without_gradients_it_still_has_a_slope_and_keeps_no_graph() -> None:
+def test_the_score_is_computed_without_a_graph_under_no_grad() -> None:
     score = EnergyBasedScore(mlp_energy(2, 8))
     x = torch.randn(5, 2)
     with torch.no_grad():
-        slope = score(x)
-    assert not slope.requires_grad
-    torch.testing.assert_close(slope, score(x).detach())
+        detached = score(x)
+    assert not detached.requires_grad
+    torch.testing.assert_close(detached, score(x).detach())
 
 
-def test_an_energy_is_one_number() -> None:
+def test_an_energy_must_be_one_value_per_example() -> None:
     with pytest.raises(ValueError, match="one value per example; got shape"):
         EnergyBasedScore(nn.Linear(2, 2))(torch.zeros(3, 2))

@@ -1,4 +1,4 @@
-"""The four ways to match a score, each against a closed form."""
+"""Score matching objectives against closed forms."""
 
 import pytest
 import torch
@@ -30,54 +30,54 @@ def test_implicit_matching_of_a_linear_field() -> None:
     torch.testing.assert_close(implicit_score_matching(linear, x), torch.tensor([-2.0, 14.0]))
 
 
-def test_sliced_matching_probes_with_the_vector_given() -> None:
+def test_sliced_matching_uses_the_given_direction() -> None:
     x = torch.tensor([[1.0, 0.0]])
     probe = torch.tensor([[3.0, 1.0]])
     torch.testing.assert_close(sliced_score_matching(linear, x, probe), torch.tensor([-2 * 10 + 2.0]))
 
 
-def test_denoising_matching_by_hand() -> None:
+def test_denoising_matching_of_a_linear_field() -> None:
     """x̃ = 1 + 0.5 · 2 = 2, s(x̃) = −4, target (1 − 2)/0.25 = −4."""
     x, noise = torch.tensor([[1.0]]), torch.tensor([[2.0]])
     torch.testing.assert_close(denoising_score_matching(linear, x, noise, std=0.5), torch.tensor([0.0]))
     torch.testing.assert_close(denoising_score_matching(torch.zeros_like, x, noise, std=0.5), torch.tensor([16.0]))
 
 
-def test_one_level_is_denoising_matching_times_its_weight() -> None:
+def test_each_level_has_the_weighted_denoising_loss() -> None:
     torch.manual_seed(0)
     x, noise = torch.randn(2, 6, 3)
     levels = torch.tensor([0.1, 0.5, 2.0])
     t = torch.tensor([0, 1, 2, 2, 1, 0])
-    together = multiscale_score_matching(lambda y, t: linear(y) * (1 + t[:, None]), levels, x, t, noise)
+    losses = multiscale_score_matching(lambda y, t: linear(y) * (1 + t[:, None]), levels, x, t, noise)
     for level, std in enumerate(levels.tolist()):
 
         def at_level(y: Tensor, level: int = level) -> Tensor:
             return linear(y) * (1 + level)
 
-        chosen = t == level
-        alone = denoising_score_matching(at_level, x[chosen], noise[chosen], std=std)
-        torch.testing.assert_close(together[chosen], std**2 * alone)
+        is_at_level = t == level
+        expected = denoising_score_matching(at_level, x[is_at_level], noise[is_at_level], std=std)
+        torch.testing.assert_close(losses[is_at_level], std**2 * expected)
 
 
 def test_the_default_weight_is_the_variance() -> None:
     torch.testing.assert_close(variance_weight(torch.tensor([0.5, 3.0])), torch.tensor([0.25, 9.0]))
 
 
-def test_the_true_score_has_the_least_denoising_loss_of_those_nearby() -> None:
+def test_the_true_score_minimises_the_denoising_loss() -> None:
     torch.manual_seed(0)
     mixture = IsotropicMixture.of(torch.tensor([[-1.0, 0.0], [1.0, 0.5]]), torch.tensor([0.3, 0.5]))
-    x, _ = mixture.draw(50_000)
+    x, _ = mixture.sample(50_000)
     noise, std = torch.randn_like(x), 0.4
 
-    def loss(share: float) -> float:
-        return float(denoising_score_matching(lambda y: share * mixture.score(y, 1.0, std), x, noise, std=std).mean())
+    def loss(factor: float) -> float:
+        return float(denoising_score_matching(lambda y: factor * mixture.score(y, 1.0, std), x, noise, std=std).mean())
 
-    losses = [loss(share) for share in (0.9, 1.0, 1.1)]
-    assert losses[1] < losses[0]
-    assert losses[1] < losses[2]
+    values = [loss(factor) for factor in (0.9, 1.0, 1.1)]
+    assert values[1] < values[0]
+    assert values[1] < values[2]
 
 
 @pytest.mark.parametrize("std", [0.0, -1.0, float("nan")])
-def test_noise_without_width_is_refused(std: float) -> None:
+def test_the_noise_std_must_be_positive(std: float) -> None:
     with pytest.raises(ValueError, match="std must be positive; got std="):
         denoising_score_matching(linear, torch.zeros(1, 1), torch.zeros(1, 1), std=std)

@@ -1,4 +1,4 @@
-"""Derivatives of fields, against torch.func and against matrices."""
+"""Derivatives of vector fields against torch.func and closed forms."""
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from parnassus.diffusion.scores.vector_fields import (
 MATRIX = torch.tensor([[1.0, 2.0, 0.5], [-1.0, 3.0, 0.0], [0.2, 0.1, -2.0]], dtype=torch.float64)
 
 
-def bent(x: Tensor) -> Tensor:
+def nonlinear_field(x: Tensor) -> Tensor:
     return torch.sin(x @ MATRIX.mT) * x[..., :1]
 
 
@@ -25,25 +25,25 @@ def points(count: int = 7) -> Tensor:
 
 def test_the_jacobian_is_that_of_torch_func() -> None:
     x = points()
-    value, slopes = jacobian(bent, x)
-    torch.testing.assert_close(slopes.detach(), vmap(jacrev(bent))(x))
-    torch.testing.assert_close(value.detach(), bent(x))
+    value, jacobians = jacobian(nonlinear_field, x)
+    torch.testing.assert_close(jacobians.detach(), vmap(jacrev(nonlinear_field))(x))
+    torch.testing.assert_close(value.detach(), nonlinear_field(x))
 
 
 def test_the_divergence_is_the_trace_of_the_jacobian() -> None:
     x = points()
-    _, trace = divergence(bent, x)
-    torch.testing.assert_close(trace, jacobian(bent, x)[1].diagonal(dim1=1, dim2=2).sum(1))
+    _, trace = divergence(nonlinear_field, x)
+    torch.testing.assert_close(trace, jacobian(nonlinear_field, x)[1].diagonal(dim1=1, dim2=2).sum(1))
 
 
-def test_a_probe_along_an_axis_reads_one_entry_of_the_diagonal() -> None:
+def test_a_probe_along_an_axis_gives_a_diagonal_entry() -> None:
     x = points()
     axis = torch.eye(3, dtype=torch.float64)[1].expand_as(x)
-    _, entry = hutchinson_divergence(bent, x, axis)
-    torch.testing.assert_close(entry, jacobian(bent, x)[1][:, 1, 1])
+    _, entry = hutchinson_divergence(nonlinear_field, x, axis)
+    torch.testing.assert_close(entry, jacobian(nonlinear_field, x)[1][:, 1, 1])
 
 
-def test_images_are_fields_too() -> None:
+def test_the_divergence_of_a_field_of_images() -> None:
     """The field x³ on 1 × 2 × 2 images has the divergence Σ 3 x²."""
     x = torch.randn(5, 1, 2, 2, dtype=torch.float64)
     _, trace = divergence(lambda y: y**3, x)
@@ -57,7 +57,7 @@ def test_a_constant_field_has_no_derivative() -> None:
     assert torch.equal(divergence(torch.ones_like, x)[1], torch.zeros(7, dtype=torch.float64))
 
 
-def test_asymmetry_is_0_for_gradients_and_1_where_turning_is_as_strong_as_pulling() -> None:
+def test_asymmetry_is_0_for_gradients_and_1_for_equal_symmetric_and_skew_parts() -> None:
     x = points()
     symmetric, skew = (MATRIX + MATRIX.mT) / 2, (MATRIX - MATRIX.mT) / 2
     assert float(jacobian_asymmetry(lambda y: y @ symmetric, x).max()) < 1e-14
@@ -65,15 +65,15 @@ def test_asymmetry_is_0_for_gradients_and_1_where_turning_is_as_strong_as_pullin
     torch.testing.assert_close(jacobian_asymmetry(lambda y: y @ both.mT, x), torch.ones(7, dtype=torch.float64))
 
 
-def test_gradients_of_a_divergence_reach_the_fields_parameters() -> None:
+def test_the_divergence_is_differentiable_in_the_parameters() -> None:
     weight = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     x = points()
     _, trace = divergence(lambda y: weight**2 * y, x)
-    (slope,) = torch.autograd.grad(trace.sum(), weight)
-    torch.testing.assert_close(slope, torch.tensor(7 * 3 * 4.0, dtype=torch.float64))
+    (gradient,) = torch.autograd.grad(trace.sum(), weight)
+    torch.testing.assert_close(gradient, torch.tensor(7 * 3 * 4.0, dtype=torch.float64))
 
 
-def test_it_works_where_gradients_are_off() -> None:
+def test_the_divergence_is_computed_under_no_grad() -> None:
     with torch.no_grad():
-        _, trace = divergence(bent, points())
+        _, trace = divergence(nonlinear_field, points())
     assert trace.isfinite().all()

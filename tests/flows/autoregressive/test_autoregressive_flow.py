@@ -1,4 +1,4 @@
-"""Autoregressive flows: triangular Jacobians, passes counted, densities that integrate to one."""
+"""Autoregressive flows: triangular Jacobians, numbers of passes, densities that integrate to one."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ CONDITIONERS: list[Callable[[int], nn.Module]] = [
 ]
 
 
-class Counted(nn.Module):
+class CountingConditioner(nn.Module):
     """A conditioner that counts its evaluations."""
 
     def __init__(self, conditioner: nn.Module) -> None:
@@ -46,7 +46,7 @@ class Counted(nn.Module):
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
 @pytest.mark.parametrize("conditioner", CONDITIONERS)
-def test_the_jacobian_is_triangular_and_its_diagonal_the_determinant(
+def test_the_jacobian_is_triangular_and_the_log_determinant_exact(
     tau: Synthesizer, conditioner: Callable[[int], nn.Module]
 ) -> None:
     torch.manual_seed(0)
@@ -60,31 +60,31 @@ def test_the_jacobian_is_triangular_and_its_diagonal_the_determinant(
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
 @pytest.mark.parametrize("conditioner", CONDITIONERS)
-def test_the_inverse_undoes_it(tau: Synthesizer, conditioner: Callable[[int], nn.Module]) -> None:
+def test_the_inverse_recovers_the_input(tau: Synthesizer, conditioner: Callable[[int], nn.Module]) -> None:
     torch.manual_seed(1)
     flow = AutoregressiveTransform(conditioner(tau.size), tau).double()
     z = torch.randn(50, 4, dtype=torch.float64)
     x, log_det = flow(z)
-    back, log_det_back = flow.inverse(x)
-    torch.testing.assert_close(back, z, atol=1e-10, rtol=0)
+    z_back, log_det_back = flow.inverse(x)
+    torch.testing.assert_close(z_back, z, atol=1e-10, rtol=0)
     torch.testing.assert_close(log_det_back, -log_det, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
-def test_single_precision_comes_back_to_five_digits(tau: Synthesizer) -> None:
+def test_the_inverse_is_accurate_in_float32(tau: Synthesizer) -> None:
     torch.manual_seed(2)
     chain = inverse_autoregressive_flow(6, tau, num_layers=3)
     z = torch.randn(500, 6)
     torch.testing.assert_close(chain.inverse(chain(z)[0])[0], z, atol=1e-4, rtol=0)
 
 
-def test_forwards_takes_one_pass_and_backwards_one_a_coordinate() -> None:
-    counted = Counted(MADE(7, 2))
-    flow = AutoregressiveTransform(counted, AffineSynthesizer())
+def test_forward_takes_one_pass_and_inverse_one_per_coordinate() -> None:
+    conditioner = CountingConditioner(MADE(7, 2))
+    flow = AutoregressiveTransform(conditioner, AffineSynthesizer())
     flow(torch.randn(3, 7))
-    assert counted.passes == 1
+    assert conditioner.passes == 1
     flow.inverse(torch.randn(3, 7))
-    assert counted.passes == 1 + 7
+    assert conditioner.passes == 1 + 7
 
 
 def test_gradients_reach_the_conditioner_in_both_directions() -> None:
@@ -97,15 +97,15 @@ def test_gradients_reach_the_conditioner_in_both_directions() -> None:
         assert all(gradient is not None and torch.isfinite(gradient).all() for gradient in grads)
 
 
-def test_the_gradient_of_the_inverse_is_that_of_the_forward_map_undone() -> None:
+def test_the_jacobian_of_the_inverse_is_the_inverse_jacobian() -> None:
     """∂z/∂x = (∂x/∂z)⁻¹, through all D passes."""
     torch.manual_seed(4)
     flow = AutoregressiveTransform(MADE(3, 2, activation=tanh), AffineSynthesizer()).double()
     z = torch.randn(3, dtype=torch.float64)
     x = flow(z[None])[0][0].detach()
-    there = jacrev(lambda point: flow(point[None])[0][0])(z)
-    back = jacrev(lambda point: flow.inverse(point[None])[0][0])(x)
-    torch.testing.assert_close(back, torch.linalg.inv(there))
+    jacobian = jacrev(lambda point: flow(point[None])[0][0])(z)
+    inverse_jacobian = jacrev(lambda point: flow.inverse(point[None])[0][0])(x)
+    torch.testing.assert_close(inverse_jacobian, torch.linalg.inv(jacobian))
 
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
@@ -120,7 +120,7 @@ def test_the_density_integrates_to_one(tau: Synthesizer, family: Callable[..., n
     torch.testing.assert_close(float(total), 1.0, atol=2e-3, rtol=0)
 
 
-def test_maf_and_iaf_are_one_map_in_two_directions() -> None:
+def test_maf_is_the_inverse_of_iaf() -> None:
     torch.manual_seed(6)
     maf = masked_autoregressive_flow(3, AffineSynthesizer(), num_layers=2)
     assert isinstance(maf, InverseTransform)

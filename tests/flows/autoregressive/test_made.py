@@ -10,18 +10,18 @@ from parnassus.layers import tanh
 
 @pytest.mark.parametrize("features", [1, 2, 5, 9])
 @pytest.mark.parametrize("hidden", [(), (7,), (16, 3, 11)])
-def test_no_output_sees_its_own_input_or_a_later_one(features: int, hidden: tuple[int, ...]) -> None:
+def test_outputs_do_not_depend_on_their_own_or_later_inputs(features: int, hidden: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     network = MADE(features, 3, hidden_sizes=hidden, activation=tanh).double()
     z = torch.randn(features, dtype=torch.float64)
     jacobian = jacrev(lambda point: network(point[None])[0])(z)  # features, outputs, features
     assert jacobian.shape == (features, 3, features)
-    seen = jacobian.abs().sum(1)
-    assert not seen.triu().any()
+    dependence = jacobian.abs().sum(1)
+    assert not dependence.triu().any()
 
 
 @pytest.mark.parametrize("features", [2, 6])
-def test_every_earlier_input_is_seen(features: int) -> None:
+def test_outputs_depend_on_every_earlier_input(features: int) -> None:
     """A mask of zeros would be autoregressive too."""
     torch.manual_seed(0)
     network = MADE(features, 1, hidden_sizes=(32, 32), activation=tanh).double()
@@ -30,9 +30,9 @@ def test_every_earlier_input_is_seen(features: int) -> None:
     assert (jacobian[below] != 0).all()
 
 
-def test_masks_by_hand() -> None:
+def test_the_masks_of_a_small_network() -> None:
     """D = 3, hidden degrees 1, 2, 1, 2: output 1 depends on nothing, output 2 on degree 1, output 3 on all."""
-    assert [rank.tolist() for rank in unit_degrees(3, (4,))] == [[1, 2, 3], [1, 2, 1, 2]]
+    assert [degrees.tolist() for degrees in unit_degrees(3, (4,))] == [[1, 2, 3], [1, 2, 1, 2]]
     first, last = autoregressive_masks(3, (4,), 1)
     assert first.int().tolist() == [[1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 0, 0]]
     assert last.int().tolist() == [[0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]]
@@ -45,7 +45,7 @@ def test_the_product_of_the_masks_counts_the_paths() -> None:
     assert (paths[torch.triu(torch.ones(5, 5), 1).bool()] > 0).all()
 
 
-def test_a_masked_weight_takes_no_gradient() -> None:
+def test_masked_weights_have_gradient_zero() -> None:
     layer = MaskedDense(torch.tensor([[True, False], [True, True]]))
     layer(torch.randn(4, 2)).sum().backward()
     assert layer.weight.grad is not None

@@ -1,20 +1,20 @@
-"""Rational-quadratic splines on knots of any place."""
+"""Rational-quadratic splines through arbitrary knots."""
 
 import torch
 
 from parnassus.flows import Knots, inverse_rational_quadratic_spline, rational_quadratic_spline
 
 
-def test_even_slopes_on_a_line_are_that_line() -> None:
-    at = torch.tensor([[0.0, 1.0, 3.0]], dtype=torch.float64)
-    knots = Knots(at, 2 * at + 1, torch.full_like(at, 2.0))
+def test_knots_on_a_line_give_that_line() -> None:
+    x_knots = torch.tensor([[0.0, 1.0, 3.0]], dtype=torch.float64)
+    knots = Knots(x_knots, 2 * x_knots + 1, torch.full_like(x_knots, 2.0))
     z = torch.tensor([0.7], dtype=torch.float64)
     x, log_derivative = rational_quadratic_spline(z, knots)
     torch.testing.assert_close(x, 2 * z + 1)
     torch.testing.assert_close(log_derivative.exp(), torch.full_like(z, 2.0))
 
 
-def test_one_piece_is_the_quotient_of_parabolas() -> None:
+def test_one_segment_has_its_closed_form() -> None:
     """On [0, 1]² with end slopes ½ and 2, s = 1: τ = (ξ² + ½ ξ(1 − ξ)) / (1 + ½ ξ(1 − ξ)), at ½ equal to ⅓."""
     corner = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
     knots = Knots(corner, corner, torch.tensor([[0.5, 2.0]], dtype=torch.float64))
@@ -27,8 +27,8 @@ def test_one_piece_is_the_quotient_of_parabolas() -> None:
     )
 
 
-def test_tails_go_on_from_the_last_points() -> None:
-    """The square need not lie on the diagonal."""
+def test_tails_are_lines_through_the_outer_knots() -> None:
+    """Also if the outer knots do not lie on the diagonal."""
     knots = Knots(torch.tensor([[-1.0, 0.0, 1.0]]), torch.tensor([[4.0, 5.0, 9.0]]), torch.tensor([[1.0, 2.0, 1.0]]))
     below, above = torch.tensor([-3.0]), torch.tensor([2.5])
     torch.testing.assert_close(rational_quadratic_spline(below, knots)[0], torch.tensor([2.0]))

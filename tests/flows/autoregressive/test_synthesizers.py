@@ -1,4 +1,4 @@
-"""Synthesizers and the splines below them: inverses, slopes and what rounding may not do."""
+"""Synthesizers: inverses, derivatives and numerical stability."""
 
 import pytest
 import torch
@@ -7,44 +7,48 @@ from torch.func import grad, vmap
 
 from parnassus.flows import AffineSynthesizer, SplineSynthesizer, Synthesizer, inverse_autoregressive_flow
 
-BOTH = [AffineSynthesizer(), AffineSynthesizer(bound=2.0), SplineSynthesizer(), SplineSynthesizer(bins=3, bound=1.5)]
+SYNTHESIZERS = [
+    AffineSynthesizer(),
+    AffineSynthesizer(bound=2.0),
+    SplineSynthesizer(),
+    SplineSynthesizer(bins=3, bound=1.5),
+]
 
 
-def sample_inputs(tau: Synthesizer, count: int, *, spread: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Numbers inside and outside the square, each with its own h."""
+def sample_inputs(tau: Synthesizer, count: int, *, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Inputs inside and outside the bound, with parameters h for each."""
     torch.manual_seed(0)
     z = torch.linspace(-7, 7, count, dtype=torch.float64)
-    return z, spread * torch.randn(count, tau.size, dtype=torch.float64)
+    return z, scale * torch.randn(count, tau.size, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("tau", BOTH)
-def test_the_inverse_undoes_it_and_the_slope_is_that_of_autograd(tau: Synthesizer) -> None:
+@pytest.mark.parametrize("tau", SYNTHESIZERS)
+def test_the_inverse_recovers_the_input_and_the_derivative_is_that_of_autograd(tau: Synthesizer) -> None:
     z, h = sample_inputs(tau, 301)
     x, log_derivative = tau(z, h)
-    back, log_derivative_back = tau.inverse(x, h)
-    torch.testing.assert_close(back, z, atol=1e-10, rtol=0)
+    z_back, log_derivative_back = tau.inverse(x, h)
+    torch.testing.assert_close(z_back, z, atol=1e-10, rtol=0)
     torch.testing.assert_close(log_derivative_back, -log_derivative, atol=1e-8, rtol=0)
-    slope = vmap(grad(lambda number, own: tau(number[None], own[None])[0][0]))(z, h)
-    torch.testing.assert_close(slope.log(), log_derivative, atol=1e-10, rtol=0)
+    derivative = vmap(grad(lambda value, parameters: tau(value[None], parameters[None])[0][0]))(z, h)
+    torch.testing.assert_close(derivative.log(), log_derivative, atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("tau", BOTH)
-def test_it_increases_whatever_steers_it(tau: Synthesizer) -> None:
-    z, h = sample_inputs(tau, 2_001, spread=5.0)
+@pytest.mark.parametrize("tau", SYNTHESIZERS)
+def test_it_increases_for_any_parameters(tau: Synthesizer) -> None:
+    z, h = sample_inputs(tau, 2_001, scale=5.0)
     x, _ = tau(z, h[:1].expand(len(z), -1))
     assert float(x.diff().min()) > 0
 
 
-@pytest.mark.parametrize("tau", BOTH)
-def test_silence_is_the_identity(tau: Synthesizer) -> None:
-    z, h = sample_inputs(tau, 101, spread=0.0)
+@pytest.mark.parametrize("tau", SYNTHESIZERS)
+def test_zero_parameters_give_the_identity(tau: Synthesizer) -> None:
+    z, h = sample_inputs(tau, 101, scale=0.0)
     x, log_derivative = tau(z, h)
     torch.testing.assert_close(x, z, atol=1e-12, rtol=0)
     torch.testing.assert_close(log_derivative, torch.zeros_like(z), atol=1e-12, rtol=0)
 
 
-def test_a_bound_keeps_far_points_from_overflowing() -> None:
-    """Layer after layer e to the power of something large is no number at all."""
+def test_a_bound_prevents_overflow_far_from_the_data() -> None:
     torch.manual_seed(4)
     far = torch.full((1, 2), 60.0)
     for bound, finite in ((None, False), (2.0, True)):
@@ -54,7 +58,7 @@ def test_a_bound_keeps_far_points_from_overflowing() -> None:
         assert bool(torch.isfinite(chain(far)[0]).all()) == finite
 
 
-def test_a_spline_goes_through_its_knots_with_their_slopes() -> None:
+def test_a_spline_interpolates_its_knots_and_derivatives() -> None:
     tau = SplineSynthesizer(bins=5, bound=2.0)
     torch.manual_seed(1)
     h = torch.randn(1, tau.size, dtype=torch.float64)
@@ -66,8 +70,8 @@ def test_a_spline_goes_through_its_knots_with_their_slopes() -> None:
     torch.testing.assert_close(knots.derivative[0, [0, -1]], torch.ones(2, dtype=torch.float64))
 
 
-def test_a_spline_has_no_jump_in_its_slope() -> None:
-    """Where two pieces meet, and where the curve leaves its square."""
+def test_the_derivative_of_a_spline_is_continuous() -> None:
+    """At inner knots and at the bound."""
     tau = SplineSynthesizer(bins=6, bound=3.0)
     torch.manual_seed(2)
     h = torch.randn(1, tau.size, dtype=torch.float64)
@@ -77,24 +81,24 @@ def test_a_spline_has_no_jump_in_its_slope() -> None:
     torch.testing.assert_close(left, right, atol=1e-4, rtol=0)
 
 
-def test_single_precision_finds_the_root_where_bins_are_thin() -> None:
-    """Rounding makes some discriminants negative here, and known implementations stop there."""
+def test_the_inverse_is_stable_in_float32_for_narrow_bins() -> None:
+    """Rounding makes some discriminants negative, for which a square root without clamping is NaN."""
     tau = SplineSynthesizer(bins=16, bound=4.0)
     torch.manual_seed(3)
     z, h = 8 * torch.rand(100_000) - 4, 6 * torch.randn(100_000, tau.size)
     x = tau(z, h)[0].requires_grad_()
     h.requires_grad_()
-    back, log_derivative = tau.inverse(x, h)
-    torch.testing.assert_close(tau(back, h)[0], x, atol=2e-3, rtol=0)  # slopes reach thousands
-    (back.sum() + log_derivative.sum()).backward()
+    z_back, log_derivative = tau.inverse(x, h)
+    torch.testing.assert_close(tau(z_back, h)[0], x, atol=2e-3, rtol=0)  # derivatives reach thousands
+    (z_back.sum() + log_derivative.sum()).backward()
     assert x.grad is not None
     assert h.grad is not None
     assert torch.isfinite(x.grad).all()
     assert torch.isfinite(h.grad).all()
 
 
-def test_no_gradient_is_lost_beyond_the_square() -> None:
-    """Both branches of a `where` are differentiated: the one not taken must not be NaN."""
+def test_gradients_are_finite_outside_the_bound() -> None:
+    """Both branches of `torch.where` are differentiated, so neither may be NaN."""
     tau = SplineSynthesizer(bins=4, bound=1.0)
     z = torch.tensor([-1e6, -1.0, 0.0, 1.0, 1e6], requires_grad=True)
     h = torch.randn(5, tau.size, requires_grad=True)
@@ -104,7 +108,7 @@ def test_no_gradient_is_lost_beyond_the_square() -> None:
     assert h.grad is not None
     assert torch.isfinite(z.grad).all()
     assert torch.isfinite(h.grad).all()
-    assert float(z.grad[0]) == 2.0  # slope 1 in both directions
+    assert float(z.grad[0]) == 2.0  # derivative 1 in both directions
 
 
 @pytest.mark.parametrize(

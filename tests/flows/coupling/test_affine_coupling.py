@@ -13,7 +13,7 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def perturb_weights(module: Module) -> Module:
-    """The same module in float64, away from the identity at which it begins."""
+    """The same module in float64 with random weights, so that it is not the identity."""
     torch.manual_seed(0)
     for parameter in module.double().parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -21,31 +21,31 @@ def perturb_weights(module: Module) -> Module:
 
 
 def autograd_log_det(transform: nn.Module, z: Tensor) -> Tensor:
-    """The logarithm of |det ∂x/∂z| of each example alone."""
+    """The logarithm of |det ∂x/∂z| of each example, by autograd."""
 
-    def flat(one: Tensor) -> Tensor:
+    def transform_flat(one: Tensor) -> Tensor:
         x: Tensor = transform(one.view(1, *z.shape[1:]))[0]
         return x.flatten()
 
-    log_det: Tensor = torch.linalg.slogdet(vmap(jacrev(flat))(z.flatten(1))).logabsdet
+    log_det: Tensor = torch.linalg.slogdet(vmap(jacrev(transform_flat))(z.flatten(1))).logabsdet
     return log_det
 
 
 @pytest.mark.parametrize("kept", [[0, 1], [2, 3, 4], [0, 2, 4], [3, 0], [4]])
-def test_a_coupling_is_undone_and_its_volume_is_that_of_autograd(kept: list[int]) -> None:
+def test_inverse_and_log_determinant_of_a_coupling(kept: list[int]) -> None:
     rest = [i for i in range(5) if i not in kept]
     coupling = perturb_weights(AffineCoupling(nn.Linear(len(kept), 2 * len(rest)), kept, 5))
     z = torch.randn(8, 5, dtype=torch.float64)
     x, log_det = coupling(z)
-    back, log_det_back = coupling.inverse(x)
-    torch.testing.assert_close(back, z, atol=1e-12, rtol=0)
+    z_back, log_det_back = coupling.inverse(x)
+    torch.testing.assert_close(z_back, z, atol=1e-12, rtol=0)
     torch.testing.assert_close(log_det_back, -log_det)
     torch.testing.assert_close(log_det, autograd_log_det(coupling, z))
     torch.testing.assert_close(x[:, kept], z[:, kept], atol=0, rtol=0)
     assert bool((x[:, rest] != z[:, rest]).any(0).all())
 
 
-def test_channels_of_images_are_coupled_like_coordinates() -> None:
+def test_inverse_and_log_determinant_of_an_image_coupling() -> None:
     coupling = perturb_weights(AffineCoupling(nn.Conv2d(2, 4, 3, padding=1), [0, 3], 4))
     z = torch.randn(3, 4, 2, 2, dtype=torch.float64)
     x, log_det = coupling(z)
@@ -54,7 +54,7 @@ def test_channels_of_images_are_coupled_like_coordinates() -> None:
 
 
 def test_the_formula_is_that_of_the_book() -> None:
-    """z'_2 = z_2 exp(3 tanh(a z_1)) + b z_1 with hand-checked values."""
+    """z'_2 = z_2 exp(3 tanh(a z_1)) + b z_1 with known values."""
     network = nn.Linear(1, 2, bias=False)
     coupling = AffineCoupling(network, [0], 2)
     with torch.no_grad():
@@ -67,7 +67,7 @@ def test_the_formula_is_that_of_the_book() -> None:
 
 
 @pytest.mark.parametrize("features", [2, 3, 7])
-def test_a_real_nvp_begins_as_the_identity_and_moves_every_coordinate(features: int) -> None:
+def test_a_real_nvp_is_initially_the_identity_and_then_transforms_every_coordinate(features: int) -> None:
     chain = real_nvp(features, num_layers=4, width=8, num_hidden_layers=1)
     z = torch.randn(6, features)
     x, log_det = chain(z)
@@ -77,7 +77,7 @@ def test_a_real_nvp_begins_as_the_identity_and_moves_every_coordinate(features: 
     states = list(chain.path(z.double()))
     for before, after in pairwise(states):
         assert 0 < int((before != after).any(0).sum()) < features
-    assert bool((states[0] != states[2]).any(0).all())  # two couplings move all
+    assert bool((states[0] != states[2]).any(0).all())  # two couplings transform all coordinates
     torch.testing.assert_close(chain.inverse(chain(z.double())[0])[0], z.double(), atol=1e-10, rtol=0)
 
 
@@ -102,7 +102,7 @@ def test_the_scale_is_bounded_for_any_network() -> None:
     coupling = AffineCoupling(nn.Linear(1, 2), [0], 2)
     with torch.no_grad():
         _, log_det = coupling(1e6 * torch.randn(100, 2))
-    assert float(log_det.abs().max()) <= 1.0  # s begins at one
+    assert float(log_det.abs().max()) <= 1.0  # s is initially one
 
 
 def test_a_network_with_a_zero_last_layer_outputs_zeros() -> None:
@@ -123,14 +123,14 @@ def test_an_invalid_coupling_raises_an_error() -> None:
 
 
 @pytest.mark.parametrize("features", [2, 5])
-def test_couplings_in_turns_give_what_the_chain_gives(features: int) -> None:
-    quick = perturb_weights(real_nvp(features, num_layers=3, width=8))
-    plain, x = Chain(quick), torch.randn(7, features, dtype=torch.float64)
-    for found, expected in ((quick(x), plain(x)), (quick.inverse(x), plain.inverse(x))):
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+def test_alternating_couplings_equal_a_plain_chain(features: int) -> None:
+    fast = perturb_weights(real_nvp(features, num_layers=3, width=8))
+    chain, x = Chain(fast), torch.randn(7, features, dtype=torch.float64)
+    for actual, expected in ((fast(x), chain(x)), (fast.inverse(x), chain.inverse(x))):
+        torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_only_couplings_of_the_same_two_blocks_go_in_turns() -> None:
+def test_alternating_couplings_must_keep_the_same_two_blocks() -> None:
     def coupling(kept: tuple[int, ...]) -> AffineCoupling:
         return AffineCoupling(mlp((len(kept), 2 * (4 - len(kept)))), kept, 4)
 

@@ -23,11 +23,11 @@ def run(trained_run: Callable[..., Trained]) -> Trained:
 @pytest.fixture
 def noise_images(tmp_path: Path) -> Path:
     """A folder of images of uniform noise, 16 × 16 pixels, in two classes."""
-    source = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for number in range(40):
         folder = tmp_path / f"class {number % 2}"
         folder.mkdir(exist_ok=True)
-        Image.fromarray(source.integers(0, 256, (16, 16), dtype=np.uint8)).save(folder / f"{number}.png")
+        Image.fromarray(generator.integers(0, 256, (16, 16), dtype=np.uint8)).save(folder / f"{number}.png")
     return tmp_path
 
 
@@ -44,14 +44,14 @@ def test_by_default_the_result_is_that_of_the_test_images_of_the_run(run: Traine
     assert row["independent_bits"] == pytest.approx(result["independent_bits"])
 
 
-def test_it_is_repeatable_and_leaves_the_random_numbers_alone(run: Trained) -> None:
+def test_evaluation_is_reproducible_and_keeps_the_global_random_state(run: Trained) -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
     assert Evaluate()([run, run]) == [*Evaluate()([run])] * 2
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_other_images_are_resized_and_quantised_to_those_of_the_run(run: Trained, noise_images: Path) -> None:
+def test_other_images_are_resized_and_quantised_as_in_the_run(run: Trained, noise_images: Path) -> None:
     (row,) = Evaluate(data=str(noise_images))([run])
     data = open_data(noise_images, size=(8, 8))
     levels = cast("DequantisedFlow", run.model).levels

@@ -1,4 +1,4 @@
-"""Where every number of a picture goes, and that its volume change is the sum over the scales."""
+"""The multiscale transform: shapes, inverse and log-determinant."""
 
 import pytest
 import torch
@@ -21,21 +21,21 @@ class Scale(nn.Module):
         return (-self.log_scale).exp() * x, -(self.log_scale.expand_as(x)).sum((1, 2, 3))
 
 
-@pytest.mark.parametrize("scales", [1, 2, 3])
-def test_it_undoes_itself_and_knows_its_volume(scales: int) -> None:
+@pytest.mark.parametrize("num_scales", [1, 2, 3])
+def test_inverse_and_log_determinant(num_scales: int) -> None:
     torch.manual_seed(0)
-    flow = MultiscaleTransform((1, 8, 16), Scale, num_scales=scales)
+    flow = MultiscaleTransform((1, 8, 16), Scale, num_scales=num_scales)
     z = torch.randn(2, 128, dtype=torch.float64)
     x, log_det = flow(z)
     assert x.shape == (2, 1, 8, 16)
-    back, log_det_back = flow.inverse(x)
-    torch.testing.assert_close(back, z, atol=1e-10, rtol=0)
+    z_back, log_det_back = flow.inverse(x)
+    torch.testing.assert_close(z_back, z, atol=1e-10, rtol=0)
     torch.testing.assert_close(log_det, -log_det_back)
     jacobian = torch.func.jacrev(lambda one: flow(one[None])[0][0].flatten())(z[0])
     torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, log_det[0])
 
 
-def test_half_of_each_scale_goes_aside_and_the_latent_is_as_long_as_the_picture() -> None:
+def test_half_of_each_scale_is_factored_out_and_all_dimensions_are_kept() -> None:
     flow = MultiscaleTransform((3, 32, 32), Scale, num_scales=3)
     assert flow.shapes == [(6, 16, 16), (12, 8, 8), (48, 4, 4)]
     assert sum(channels * height * width for channels, height, width in flow.shapes) == 3 * 32 * 32

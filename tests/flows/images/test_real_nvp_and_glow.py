@@ -20,7 +20,7 @@ def perturb_weights(module: nn.Module) -> nn.Module:
     return module.eval()
 
 
-def small(step: Step) -> Flow:
+def small_flow(step: Step) -> Flow:
     torch.manual_seed(0)
     flow = image_flow((1, 4, 4), lambda channels: step(channels, width=8, blocks=1), num_scales=2, steps_per_scale=1)
     assert isinstance(perturb_weights(flow), Flow)
@@ -28,7 +28,7 @@ def small(step: Step) -> Flow:
 
 
 def descend(flow: Flow, x: Tensor, *, lr: float, steps: int) -> list[float]:
-    """The losses of a few steps of Adam, the first before any."""
+    """The losses of some steps of Adam, each before its step."""
     optimizer, losses = torch.optim.Adam(flow.parameters(), lr=lr), []
     for _ in range(steps):
         optimizer.zero_grad()
@@ -40,29 +40,29 @@ def descend(flow: Flow, x: Tensor, *, lr: float, steps: int) -> list[float]:
 
 
 @STEPS
-def test_it_undoes_itself(step: Step) -> None:
-    flow = small(step)
+def test_the_inverse_recovers_the_input(step: Step) -> None:
+    flow = small_flow(step)
     z = torch.randn(5, 16)
     for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
         flow = flow.to(dtype)
         x, log_det = flow.transform(z.to(dtype))
-        back, log_det_back = flow.transform.inverse(x)
-        torch.testing.assert_close(back, z.to(dtype), atol=10 * tolerance, rtol=tolerance)
+        z_back, log_det_back = flow.transform.inverse(x)
+        torch.testing.assert_close(z_back, z.to(dtype), atol=10 * tolerance, rtol=tolerance)
         torch.testing.assert_close(log_det, -log_det_back, atol=10 * tolerance, rtol=tolerance)
 
 
 @STEPS
-def test_its_volume_is_that_of_the_jacobian(step: Step) -> None:
-    flow = small(step).double()
+def test_the_log_determinant_is_that_of_autograd(step: Step) -> None:
+    flow = small_flow(step).double()
     z = torch.randn(2, 16, dtype=torch.float64)
     _, log_det = flow.transform(z)
-    for one, change in zip(z, log_det, strict=True):
-        jacobian = torch.func.jacrev(lambda point: flow.transform(point[None])[0][0].flatten())(one)
-        torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, change)
+    for point, expected in zip(z, log_det, strict=True):
+        jacobian = torch.func.jacrev(lambda row: flow.transform(row[None])[0][0].flatten())(point)
+        torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, expected)
 
 
 @STEPS
-def test_it_begins_near_the_identity_and_learns(step: Step) -> None:
+def test_the_initial_loss_is_finite_and_training_reduces_it(step: Step) -> None:
     torch.manual_seed(0)
     flow = image_flow((1, 4, 4), lambda channels: step(channels, width=8, blocks=1), num_scales=1, steps_per_scale=1)
     x = (torch.rand(64, 1, 4, 4) > 0.5) * 0.8 + 0.1 * torch.rand(64, 1, 4, 4)
@@ -73,30 +73,30 @@ def test_it_begins_near_the_identity_and_learns(step: Step) -> None:
 
 
 @STEPS
-def test_half_precision_products_leave_inverse_and_volume_exact(step: Step) -> None:
-    flow = small(step)
+def test_inverse_and_log_determinant_are_accurate_under_autocast(step: Step) -> None:
+    flow = small_flow(step)
     x = torch.rand(3, 1, 4, 4)
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         z, log_det = flow.transform.inverse(x)
-        back, log_det_back = flow.transform(z)
+        z_back, log_det_back = flow.transform(z)
     assert z.dtype == log_det.dtype == torch.float32
-    torch.testing.assert_close(back, x, atol=1e-4, rtol=0)
+    torch.testing.assert_close(z_back, x, atol=1e-4, rtol=0)
     torch.testing.assert_close(log_det, -log_det_back, atol=1e-3, rtol=1e-4)
 
 
 @STEPS
-def test_the_half_set_aside_is_moved_by_the_half_that_stays(step: Step) -> None:
+def test_the_last_coupling_transforms_the_half_that_is_factored_out(step: Step) -> None:
     torch.manual_seed(0)
-    made = perturb_weights(step(4, width=8, blocks=1)).double()
-    assert isinstance(made, Invertible)
+    chain = perturb_weights(step(4, width=8, blocks=1)).double()
+    assert isinstance(chain, Invertible)
     z = torch.randn(1, 4, 2, 2, dtype=torch.float64)
-    moved = z.clone()
-    moved[:, :2] += 1
-    first, other = next(iter(made))(z)[0], next(iter(made))(moved)[0]  # type: ignore[call-overload]  # a Chain
+    shifted = z.clone()
+    shifted[:, :2] += 1
+    first, other = next(iter(chain))(z)[0], next(iter(chain))(shifted)[0]  # type: ignore[call-overload]  # a Chain
     assert bool((first[:, 2:] != other[:, 2:]).all())
 
 
-def test_a_network_begins_at_zero_and_sees_its_neighbours() -> None:
+def test_a_conditioner_is_initially_zero_and_has_its_receptive_field() -> None:
     torch.manual_seed(0)
     network = ConvConditioner(2, 6, width=8, blocks=1)
     x = torch.randn(1, 2, 9, 9)
@@ -123,24 +123,24 @@ def test_the_output_is_bounded_for_large_inputs() -> None:
     torch.manual_seed(0)
     network = perturb_weights(ConvConditioner(2, 6, width=16, blocks=2)).double()
     x = torch.randn(4, 2, 5, 5, dtype=torch.float64)
-    near, far = (float(network(size * x).detach().abs().max()) for size in (1e3, 1e6))
-    assert 0 < far < 1.1 * near < 1
+    moderate, extreme = (float(network(size * x).detach().abs().max()) for size in (1e3, 1e6))
+    assert 0 < extreme < 1.1 * moderate < 1
 
 
 @pytest.mark.parametrize("width", [16, 256])
 def test_a_step_of_adam_changes_the_coefficients_little_at_any_width(width: int) -> None:
-    """Adam moves each of f weights by η. Against pixels that are standardised, an output moves by at most √f η."""
+    """A step of Adam changes each of f weights by η, and an output for standardised pixels by at most √f η."""
     torch.manual_seed(0)
-    rate, network = 1e-3, ConvConditioner(2, 6, width=width, blocks=1)
+    learning_rate, network = 1e-3, ConvConditioner(2, 6, width=width, blocks=1)
     last = list(network.modules())[-1]
     assert isinstance(last, nn.Conv2d)
     with torch.no_grad():
-        last.weight.fill_(rate)
-        moved = float(network(torch.randn(8, 2, 6, 6)).abs().max())
-    assert 0 < moved <= rate * (9 * width) ** 0.5
+        last.weight.fill_(learning_rate)
+        change = float(network(torch.randn(8, 2, 6, 6)).abs().max())
+    assert 0 < change <= learning_rate * (9 * width) ** 0.5
 
 
-def test_a_pixel_is_standardised_by_its_own_channels() -> None:
+def test_pixel_norm_standardises_each_pixel_over_channels() -> None:
     torch.manual_seed(0)
     x = torch.randn(2, 32, 3, 4, dtype=torch.float64)
     pixels = PixelNorm()(1e4 * x + 5)

@@ -1,4 +1,4 @@
-"""Squares and channels by eye, and the checkerboard drawn back into a picture."""
+"""Squeezing of 2 × 2 pixels into channels, and checkerboard masks."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from parnassus.flows import Squeeze, checkerboard_channels
 
 
-def test_each_channel_is_one_pixel_of_every_square() -> None:
+def test_each_channel_is_one_pixel_of_every_block() -> None:
     x = torch.arange(2 * 2 * 4 * 6.0).reshape(2, 2, 4, 6)
     z, log_det = Squeeze().inverse(x)
     assert z.shape == (2, 8, 2, 3)
@@ -14,12 +14,12 @@ def test_each_channel_is_one_pixel_of_every_square() -> None:
         for row in range(2):
             for column in range(2):
                 torch.testing.assert_close(z[:, 4 * channel + 2 * row + column], x[:, channel, row::2, column::2])
-    back, log_det_back = Squeeze()(z)
-    assert torch.equal(back, x)
+    x_back, log_det_back = Squeeze()(z)
+    assert torch.equal(x_back, x)
     assert log_det.tolist() == log_det_back.tolist() == [0, 0]
 
 
-def test_the_kept_channels_are_the_black_fields() -> None:
+def test_the_checkerboard_channels_are_the_black_squares() -> None:
     marked = torch.zeros(1, 8, 2, 3)
     marked[:, list(checkerboard_channels(8))] = 1
     board = Squeeze()(marked)[0][0]

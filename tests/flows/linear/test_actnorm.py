@@ -10,21 +10,21 @@ from parnassus.flows import ActNorm, Chain
 
 def images(count: int = 64) -> Tensor:
     torch.manual_seed(0)
-    spread, middle = torch.tensor([0.1, 3.0, 20.0]), torch.tensor([5.0, -1.0, 100.0])
-    return middle[:, None, None] + spread[:, None, None] * torch.randn(count, 3, 4, 4)
+    std, mean = torch.tensor([0.1, 3.0, 20.0]), torch.tensor([5.0, -1.0, 100.0])
+    return mean[:, None, None] + std[:, None, None] * torch.randn(count, 3, 4, 4)
 
 
-def test_the_first_batch_comes_back_standardised() -> None:
+def test_the_first_batch_is_standardised() -> None:
     norm = ActNorm(3)
     z, log_det = norm.inverse(images())
     channels = z.movedim(1, 0).flatten(1)
     torch.testing.assert_close(channels.mean(1), torch.zeros(3), atol=1e-4, rtol=0)
     torch.testing.assert_close(channels.std(1, correction=0), torch.ones(3), atol=1e-4, rtol=0)
-    spread = images().movedim(1, 0).flatten(1).std(1, correction=0)
-    torch.testing.assert_close(log_det, -16 * spread.log().sum().expand(64), rtol=1e-5, atol=0)
+    std = images().movedim(1, 0).flatten(1).std(1, correction=0)
+    torch.testing.assert_close(log_det, -16 * std.log().sum().expand(64), rtol=1e-5, atol=0)
 
 
-def test_a_second_batch_changes_nothing() -> None:
+def test_a_second_batch_does_not_change_the_parameters() -> None:
     norm = ActNorm(3)
     norm.inverse(images())
     before = norm.log_scale.clone()
@@ -32,7 +32,7 @@ def test_a_second_batch_changes_nothing() -> None:
     torch.testing.assert_close(norm.log_scale, before, rtol=0, atol=0)
 
 
-def test_evaluation_and_sampling_do_not_initialise_it() -> None:
+def test_evaluation_and_sampling_do_not_initialise() -> None:
     norm = ActNorm(3)
     norm(images())
     norm.eval()
@@ -61,13 +61,13 @@ def test_the_determinant_is_that_of_autograd() -> None:
     torch.testing.assert_close(norm.inverse(x)[0][0], z, atol=1e-10, rtol=0)
 
 
-def test_in_a_chain_each_starts_from_what_reaches_it() -> None:
+def test_layers_of_a_chain_are_initialised_from_their_inputs() -> None:
     chain = Chain([ActNorm(3), ActNorm(3)])
     chain.inverse(images())
     first, second = chain
     assert isinstance(first, ActNorm)
     assert isinstance(second, ActNorm)
-    torch.testing.assert_close(first.log_scale, torch.zeros(3), atol=1e-4, rtol=0)  # the second made it standard
+    torch.testing.assert_close(first.log_scale, torch.zeros(3), atol=1e-4, rtol=0)  # its input is already standardised
     assert (second.log_scale.abs() > 1).any()
 
 

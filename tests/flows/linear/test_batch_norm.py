@@ -7,7 +7,7 @@ from parnassus.flows import BatchNormFlow, Chain, Flow, GaussianBase, InverseTra
 
 
 def fitted_layer(features: int, z: Tensor) -> BatchNormFlow:
-    """A layer in float64 that has seen a batch and learned a scale and a shift."""
+    """A layer in float64 after one batch, with random scale and shift, in evaluation mode."""
     layer = BatchNormFlow(features, epsilon=1e-3).double()
     layer(z)
     nn.init.normal_(layer.log_scale, std=0.5)
@@ -16,13 +16,13 @@ def fitted_layer(features: int, z: Tensor) -> BatchNormFlow:
 
 
 @pytest.mark.parametrize("shape", [(4,), (3, 2, 2)])
-def test_it_is_undone_and_its_volume_is_that_of_autograd(shape: tuple[int, ...]) -> None:
+def test_inverse_and_log_determinant(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     z = 3 * torch.randn(20, *shape, dtype=torch.float64) + 1
     layer = fitted_layer(shape[0], z)
     x, log_det = layer(z)
-    back, log_det_back = layer.inverse(x)
-    torch.testing.assert_close(back, z)
+    z_back, log_det_back = layer.inverse(x)
+    torch.testing.assert_close(z_back, z)
     torch.testing.assert_close(log_det_back, -log_det)
     jacobian = jacrev(lambda flat: layer(flat.view(1, *shape))[0].flatten())(z[0].flatten())
     torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian).logabsdet.expand(20))
@@ -30,15 +30,15 @@ def test_it_is_undone_and_its_volume_is_that_of_autograd(shape: tuple[int, ...])
 
 def test_it_agrees_with_torch_in_both_modes() -> None:
     torch.manual_seed(0)
-    ours, theirs = BatchNormFlow(3, momentum=1.0), nn.BatchNorm1d(3, momentum=1.0)
+    layer, reference = BatchNormFlow(3, momentum=1.0), nn.BatchNorm1d(3, momentum=1.0)
     for _ in range(3):
         z = 5 * torch.randn(64, 3) - 2
-        torch.testing.assert_close(ours(z)[0], theirs(z), atol=1e-5, rtol=1e-5)
-    theirs.running_var.mul_(63 / 64)  # type: ignore[union-attr]  # torch keeps the unbiased variance, we the batch's
-    torch.testing.assert_close(ours.eval()(z)[0], theirs.eval()(z), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(layer(z)[0], reference(z), atol=1e-5, rtol=1e-5)
+    reference.running_var.mul_(63 / 64)  # type: ignore[union-attr]  # torch has the unbiased variance
+    torch.testing.assert_close(layer.eval()(z)[0], reference.eval()(z), atol=1e-5, rtol=1e-5)
 
 
-def test_the_first_batches_count_alike_and_later_ones_by_momentum() -> None:
+def test_statistics_are_means_at_first_and_then_moving_averages() -> None:
     layer = BatchNormFlow(1, momentum=0.25)
     batches = [torch.full((2, 1), float(value)) for value in (4, 8, 12, 16, 20)]
     for batch in batches[:4]:
@@ -50,21 +50,21 @@ def test_the_first_batches_count_alike_and_later_ones_by_momentum() -> None:
     torch.testing.assert_close(layer.mean, torch.tensor([12.5]))
 
 
-def test_no_gradient_runs_through_the_statistics() -> None:
+def test_statistics_have_no_gradient() -> None:
     layer, z = BatchNormFlow(2), torch.randn(8, 2, requires_grad=True)
     x, log_det = layer(z)
     x.sum().backward()
-    slope = (layer.variance + layer.epsilon).rsqrt()
-    torch.testing.assert_close(z.grad, slope.expand(8, 2))  # batch statistics would make it zero
+    factor = (layer.variance + layer.epsilon).rsqrt()
+    torch.testing.assert_close(z.grad, factor.expand(8, 2))  # batch statistics would make it zero
     assert log_det.grad_fn is not None
 
 
-def test_between_couplings_a_flow_trains_and_stays_a_density() -> None:
+def test_a_flow_with_batch_norm_has_a_normalised_density() -> None:
     torch.manual_seed(0)
     first, second = real_nvp(2, num_layers=2, width=8, num_hidden_layers=1)
     flow = Flow(Chain([first, InverseTransform(BatchNormFlow(2)), second]), GaussianBase((2,)))
     x = 3 * torch.randn(200, 2) + 5
-    before = flow.loss(x)  # the first batch sets the statistics: the data arrive standardised
+    before = flow.loss(x)  # with the statistics of this batch
     assert float(before.detach()) == pytest.approx(
         -float(torch.distributions.Normal(5, 3).log_prob(x).sum(1).mean()), abs=0.02
     )

@@ -1,4 +1,4 @@
-"""The 1×1 convolution against torch's own and against autograd's Jacobian."""
+"""The invertible 1×1 convolution against torch's convolution and the Jacobian by autograd."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from torch.nn.functional import conv2d
 from parnassus.flows import DenseMatrix, HouseholderMatrix, InvertibleConv1x1, PLUMatrix, random_rotation
 
 
-def test_it_is_a_convolution_of_torch() -> None:
+def test_it_equals_the_convolution_of_torch() -> None:
     torch.manual_seed(0)
     weight, z = torch.randn(3, 3), torch.randn(2, 3, 4, 5)
     for matrix in (DenseMatrix(weight), PLUMatrix(weight)):
@@ -24,12 +24,12 @@ def test_the_determinant_counts_every_pixel(form: type[nn.Module]) -> None:
     jacobian = jacrev(lambda image: flow(image[None])[0][0].flatten())(z).reshape(24, 24)
     x, log_det = flow(z[None])
     torch.testing.assert_close(log_det[0], torch.linalg.slogdet(jacobian).logabsdet, atol=1e-10, rtol=0)
-    back, log_det_back = flow.inverse(x)
-    torch.testing.assert_close(back[0], z, atol=1e-10, rtol=0)
+    z_back, log_det_back = flow.inverse(x)
+    torch.testing.assert_close(z_back[0], z, atol=1e-10, rtol=0)
     torch.testing.assert_close(log_det_back, -log_det)
 
 
-def test_a_rotation_begins_without_a_change_of_volume() -> None:
+def test_a_rotation_preserves_volume() -> None:
     torch.manual_seed(2)
     flow = InvertibleConv1x1(PLUMatrix(random_rotation(12)))
     z = torch.randn(4, 12, 8, 8)

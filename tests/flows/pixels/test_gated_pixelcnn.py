@@ -1,4 +1,4 @@
-"""Gates, shifts and convolutions by hand; dependence on all earlier pixels."""
+"""Gates, shifts and convolutions against direct computations; dependence on all earlier pixels."""
 
 import pytest
 import torch
@@ -7,19 +7,19 @@ from parnassus.flows import gated_pixelcnn
 from parnassus.flows.pixels.gated_pixelcnn import HorizontalConv2d, VerticalConv2d, gated_activation, shift_down
 
 
-def test_a_gate_lets_half_the_channels_through_the_other_half() -> None:
+def test_half_of_the_channels_gate_the_others() -> None:
     x = torch.tensor([0.5, -1.0, 0.0, 100.0]).reshape(1, 4, 1, 1)
     torch.testing.assert_close(
         gated_activation(x).flatten(), torch.tensor([0.5, -1.0]).tanh() * torch.tensor([0.5, 1.0])
     )
 
 
-def test_rows_are_lowered_by_one() -> None:
+def test_rows_are_shifted_down_by_one() -> None:
     x = torch.arange(6.0).reshape(1, 1, 3, 2)
     assert shift_down(x).flatten().tolist() == [0, 0, 0, 1, 2, 3]
 
 
-def test_the_two_convolutions_sum_over_what_they_name() -> None:
+def test_vertical_and_horizontal_convolutions_sum_over_their_pixels() -> None:
     x = torch.arange(1.0, 13.0).reshape(1, 1, 3, 4)
     above, left, before = (
         VerticalConv2d(1, 1, 3),
@@ -37,7 +37,7 @@ def test_the_two_convolutions_sum_over_what_they_name() -> None:
 
 
 @pytest.mark.parametrize("pixel", range(12))
-def test_changing_a_pixel_changes_all_later_laws_and_no_other(pixel: int) -> None:
+def test_a_pixel_affects_all_later_conditionals_and_no_others(pixel: int) -> None:
     torch.manual_seed(0)
     model = gated_pixelcnn((3, 4), levels=4, channels=8, num_layers=6, kernel_size=3).double()
     x = torch.randint(4, (1, 3, 4))

@@ -1,4 +1,4 @@
-"""Draws against the exact probabilities, for every network that can stand in a pixel model."""
+"""Samples, completions and likelihoods of pixel models with every network."""
 
 from collections.abc import Callable
 from math import log
@@ -9,28 +9,28 @@ from torch import nn
 
 from parnassus.flows import PixelModel, binarise, bits_per_pixel, gated_pixelcnn, mean_nll, pixel_rnn, pixelcnn
 
-MAKERS = pytest.mark.parametrize("make", [pixelcnn, gated_pixelcnn, pixel_rnn])
-Maker = Callable[..., PixelModel]
+MODELS = pytest.mark.parametrize("build", [pixelcnn, gated_pixelcnn, pixel_rnn])
+Builder = Callable[..., PixelModel]
 
 
-@MAKERS
-def test_draws_follow_the_exact_law(make: Maker) -> None:
+@MODELS
+def test_samples_follow_the_exact_distribution(build: Builder) -> None:
     torch.manual_seed(0)
-    model = make((2, 2))
+    model = build((2, 2))
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2)  # far from uniform
-        pictures = torch.cartesian_prod(*[torch.arange(2)] * 4).reshape(-1, 2, 2)
-        probabilities = model.log_prob(pictures).exp()
-    drawn = model.sample(40_000).flatten(1) @ torch.tensor([8, 4, 2, 1])
-    torch.testing.assert_close(torch.bincount(drawn, minlength=16) / 40_000, probabilities, atol=0.01, rtol=0)
+        images = torch.cartesian_prod(*[torch.arange(2)] * 4).reshape(-1, 2, 2)
+        probabilities = model.log_prob(images).exp()
+    samples = model.sample(40_000).flatten(1) @ torch.tensor([8, 4, 2, 1])
+    torch.testing.assert_close(torch.bincount(samples, minlength=16) / 40_000, probabilities, atol=0.01, rtol=0)
     assert float(probabilities.std()) > 0.005
 
 
-@MAKERS
-def test_completing_keeps_the_rows_given_and_ignores_the_rest(make: Maker) -> None:
+@MODELS
+def test_completions_keep_the_given_rows_and_ignore_the_others(build: Builder) -> None:
     torch.manual_seed(0)
-    model, x = make((3, 3)), torch.randint(2, (20, 3, 3))
+    model, x = build((3, 3)), torch.randint(2, (20, 3, 3))
     torch.manual_seed(2)
     first = model.complete(x, kept_rows=2)
     torch.manual_seed(2)
@@ -41,19 +41,19 @@ def test_completing_keeps_the_rows_given_and_ignores_the_rest(make: Maker) -> No
     assert torch.equal(model.complete(x, kept_rows=3), x)
 
 
-@MAKERS
-def test_a_cold_draw_takes_the_most_likely_value_each_time(make: Maker) -> None:
+@MODELS
+def test_low_temperature_samples_are_the_most_likely_values(build: Builder) -> None:
     torch.manual_seed(0)
-    model = make((3, 4), levels=3).double()
-    cold = model.sample(3, temperature=1e-6)
+    model = build((3, 4), levels=3).double()
+    samples = model.sample(3, temperature=1e-6)
     with torch.no_grad():
-        assert torch.equal(model(cold).argmax(1), cold)
+        assert torch.equal(model(samples).argmax(1), samples)
 
 
-@MAKERS
-def test_the_loss_is_the_likelihood_of_a_pixel_and_reaches_every_weight(make: Maker) -> None:
+@MODELS
+def test_the_loss_is_the_nll_per_pixel_and_every_parameter_has_a_gradient(build: Builder) -> None:
     torch.manual_seed(0)
-    model, x = make((3, 3)), torch.randint(2, (5, 3, 3))
+    model, x = build((3, 3)), torch.randint(2, (5, 3, 3))
     loss = model.loss(x)
     torch.testing.assert_close(loss, -model.log_prob(x).mean() / 9)
     loss.backward()
@@ -61,7 +61,7 @@ def test_the_loss_is_the_likelihood_of_a_pixel_and_reaches_every_weight(make: Ma
     assert all(grad is not None and bool(grad.isfinite().all()) for grad in grads)
 
 
-def test_the_mean_nll_is_that_without_dropout_and_leaves_the_mode() -> None:
+def test_mean_nll_is_evaluated_without_dropout_and_keeps_the_mode() -> None:
     torch.manual_seed(0)
     model, x = pixelcnn((3, 3), dropout=0.5), torch.randint(2, (700, 3, 3))
     nll = mean_nll(model, x)
@@ -76,7 +76,7 @@ def test_pixels_above_one_half_become_one() -> None:
         binarise(torch.zeros(1, 3, 2, 2))
 
 
-def test_a_fair_coin_costs_a_bit() -> None:
+def test_a_uniform_binary_pixel_has_one_bit() -> None:
     assert bits_per_pixel(64 * log(2), 64) == pytest.approx(1.0)
 
 

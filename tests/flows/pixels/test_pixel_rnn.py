@@ -27,7 +27,7 @@ def test_it_is_an_lstm_cell_applied_to_the_pixels_in_raster_order() -> None:
 
 
 @pytest.mark.parametrize("pixel", range(6))
-def test_changing_a_pixel_changes_all_later_laws_and_no_other(pixel: int) -> None:
+def test_a_pixel_affects_all_later_conditionals_and_no_others(pixel: int) -> None:
     torch.manual_seed(0)
     model = pixel_rnn((2, 3), levels=4, hidden_size=8, num_layers=2).double()
     x = torch.randint(4, (1, 2, 3))

@@ -1,4 +1,4 @@
-"""Masks by eye, causality by changing pixels, a masked convolution against a plain one."""
+"""Masks, causality, and a masked convolution against a plain one."""
 
 import pytest
 import torch
@@ -6,37 +6,37 @@ import torch
 from parnassus.flows import MaskedConv2d, PixelModel, causal_mask, pixelcnn
 
 
-def small(levels: int = 2) -> PixelModel:
+def small_model(levels: int = 2) -> PixelModel:
     torch.manual_seed(0)
     return pixelcnn((3, 3), levels=levels, channels=8, blocks=2, first_kernel_size=3).double()
 
 
-def test_the_two_masks_differ_in_the_middle_alone() -> None:
-    before = [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-    assert causal_mask(3, include_centre=False).tolist() == before
-    before[1][1] = 1.0
-    assert causal_mask(3, include_centre=True).tolist() == before
+def test_the_two_masks_differ_in_the_centre_only() -> None:
+    mask = [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert causal_mask(3, include_centre=False).tolist() == mask
+    mask[1][1] = 1.0
+    assert causal_mask(3, include_centre=True).tolist() == mask
 
 
 def test_a_masked_convolution_is_a_convolution_with_a_masked_filter() -> None:
     torch.manual_seed(0)
     layer = MaskedConv2d(2, 3, 5, include_centre=True)
     x = torch.randn(1, 2, 6, 6)
-    before = layer(x)
+    expected = layer(x)
     with torch.no_grad():
         layer.convolution.weight.mul_(layer.mask)
-    torch.testing.assert_close(before, layer.convolution(x))
+    torch.testing.assert_close(expected, layer.convolution(x))
 
 
 @pytest.mark.parametrize("pixel", range(9))
-def test_changing_a_pixel_changes_only_later_laws(pixel: int) -> None:
-    model = small(levels=4)
+def test_a_pixel_affects_later_conditionals_only(pixel: int) -> None:
+    model = small_model(levels=4)
     x = torch.randint(4, (1, 3, 3), generator=torch.Generator().manual_seed(1))
     other = x.clone()
     other.view(-1)[pixel] = (other.view(-1)[pixel] + 1) % 4
     with torch.no_grad():
         changed = (model(x) != model(other)).any(1).flatten().nonzero()[:, 0].tolist()
-    assert all(place > pixel for place in changed)
+    assert all(index > pixel for index in changed)
     assert pixel == 8 or pixel + 1 in changed or pixel % 3 == 2  # the right neighbour depends on it
 
 

@@ -12,7 +12,7 @@ from parnassus.flows.residual.jacobian_traces import rademacher_directions
 from parnassus.layers import mlp, tanh
 
 
-class Linear(nn.Module):
+class LinearField(nn.Module):
     """dz/dt = A z, solved by the matrix exponential."""
 
     def __init__(self, matrix: Tensor) -> None:
@@ -23,14 +23,14 @@ class Linear(nn.Module):
         return z @ self.matrix.mT
 
 
-class Clock(nn.Module):
+class TimeField(nn.Module):
     """dz/dt = 2 t z, so that z(t) = z(0) exp(t²)."""
 
     def forward(self, z: Tensor, t: Tensor) -> Tensor:
         return 2 * t * z
 
 
-def learned(tolerance: float = 1e-9) -> ContinuousTransform:
+def smooth_transform(tolerance: float = 1e-9) -> ContinuousTransform:
     torch.manual_seed(0)
     network = mlp((4, 16, 3), activation=tanh).double()
     return ContinuousTransform(TimeDependentField(network), tolerance=tolerance)
@@ -39,16 +39,16 @@ def learned(tolerance: float = 1e-9) -> ContinuousTransform:
 def test_a_linear_field_is_the_matrix_exponential() -> None:
     torch.manual_seed(0)
     matrix, z = torch.randn(3, 3, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
-    model = ContinuousTransform(Linear(matrix), tolerance=1e-10)
+    model = ContinuousTransform(LinearField(matrix), tolerance=1e-10)
     assert isinstance(model, Invertible)
     x, log_det = model(z)
     torch.testing.assert_close(x, z @ torch.matrix_exp(matrix).mT, rtol=0, atol=1e-7)
     torch.testing.assert_close(log_det, matrix.trace().expand(5), rtol=0, atol=1e-8)
 
 
-def test_the_field_may_change_with_time() -> None:
+def test_a_time_dependent_field() -> None:
     z = torch.tensor([[1.0], [-2.0]], dtype=torch.float64)
-    model = ContinuousTransform(Clock(), tolerance=1e-9)
+    model = ContinuousTransform(TimeField(), tolerance=1e-9)
     times = (0.0, 0.5, 1.0)
     truth = torch.stack([z * torch.tensor(t**2).double().exp() for t in times])
     torch.testing.assert_close(model.path(z, times), truth, rtol=0, atol=1e-6)
@@ -56,30 +56,30 @@ def test_the_field_may_change_with_time() -> None:
 
 
 def test_the_log_determinant_is_that_of_autograd() -> None:
-    model, z = learned(), torch.randn(4, 3, dtype=torch.float64)
+    model, z = smooth_transform(), torch.randn(4, 3, dtype=torch.float64)
     with torch.no_grad():
         x, log_det = model(z)
-        back, log_det_back = model.inverse(x)
-    torch.testing.assert_close(back, z, rtol=0, atol=1e-6)
+        z_back, log_det_back = model.inverse(x)
+    torch.testing.assert_close(z_back, z, rtol=0, atol=1e-6)
     torch.testing.assert_close(log_det_back, -log_det, rtol=0, atol=1e-6)
     field = model.field
     step, jacobian = 1 / 200, torch.eye(3, dtype=torch.float64).expand(4, 3, 3)
-    for k in range(200):  # an independent solution: the product of the Jacobians of 200 midpoint steps
+    for k in range(200):  # independently: the product of the Jacobians of 200 midpoint steps
         middle = torch.tensor((k + 0.5) * step, dtype=torch.float64)
 
-        def move(row: Tensor, t: Tensor = middle) -> Tensor:
+        def midpoint_step(row: Tensor, t: Tensor = middle) -> Tensor:
             half = row + step / 2 * field(row[None], t)[0]
-            moved: Tensor = row + step * field(half[None], t)[0]
-            return moved
+            end: Tensor = row + step * field(half[None], t)[0]
+            return end
 
-        jacobian = vmap(jacrev(move))(z) @ jacobian
-        z = vmap(move)(z)
+        jacobian = vmap(jacrev(midpoint_step))(z) @ jacobian
+        z = vmap(midpoint_step)(z)
     torch.testing.assert_close(x, z, rtol=0, atol=1e-4)
     torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian).logabsdet, rtol=0, atol=1e-4)
 
 
-def test_the_adjoint_gives_the_gradient_of_the_steps() -> None:
-    model, x = learned(), torch.randn(6, 3, dtype=torch.float64)
+def test_the_adjoint_gradient_equals_backpropagation() -> None:
+    model, x = smooth_transform(), torch.randn(6, 3, dtype=torch.float64)
     flow = Flow(model, GaussianBase((3,)))
     direct = torch.autograd.grad(flow.loss(x), list(flow.parameters()))
     model.solver = dopri5_adjoint
@@ -89,17 +89,17 @@ def test_the_adjoint_gives_the_gradient_of_the_steps() -> None:
 
 
 def test_random_signs_estimate_the_density_without_bias() -> None:
-    model = learned(1e-6)
+    model = smooth_transform(1e-6)
     z = torch.randn(1, 3, dtype=torch.float64)
     with torch.no_grad():
         _, truth = model(z)
         model.directions = rademacher_directions
-        _, found = model(z.expand(4_000, 3))
+        _, estimates = model(z.expand(4_000, 3))
         model.directions = partial(rademacher_directions, count=4)
-        _, calmer = model(z.expand(4_000, 3))
-    assert float((found.mean() - truth).abs()) < 4 * float(found.std() / len(found) ** 0.5)
-    assert float(found.std()) > 1e-3
-    torch.testing.assert_close(calmer.std(), found.std() / 2, rtol=0.1, atol=0)
+        _, averaged = model(z.expand(4_000, 3))
+    assert float((estimates.mean() - truth).abs()) < 4 * float(estimates.std() / len(estimates) ** 0.5)
+    assert float(estimates.std()) > 1e-3
+    torch.testing.assert_close(averaged.std(), estimates.std() / 2, rtol=0.1, atol=0)
 
 
 def test_the_density_integrates_to_one() -> None:
@@ -113,9 +113,9 @@ def test_the_density_integrates_to_one() -> None:
 
 def test_invalid_arguments_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"inside \(0, 1\); got tolerance=0"):
-        ContinuousTransform(Clock(), tolerance=0.0)
+        ContinuousTransform(TimeField(), tolerance=0.0)
     with pytest.raises(ValueError, match=r"at least two values; got times=\(0.0,\)"):
-        ContinuousTransform(Clock()).path(torch.ones(2, 1), (0.0,))
+        ContinuousTransform(TimeField()).path(torch.ones(2, 1), (0.0,))
     monkeypatch.setitem(sys.modules, "torchdiffeq", None)
     with pytest.raises(ImportError, match=r"needs torchdiffeq: pip install 'parnassus\[ode\]'"):
-        ContinuousTransform(Clock())(torch.ones(2, 1))
+        ContinuousTransform(TimeField())(torch.ones(2, 1))

@@ -22,18 +22,18 @@ def test_unit_directions_give_the_trace_of_autograd() -> None:
     torch.testing.assert_close(jacobian_trace(vjp, unit_directions(z)), truth, rtol=0, atol=1e-12)
 
 
-def test_random_signs_find_the_trace_on_average() -> None:
+def test_random_signs_estimate_the_trace_without_bias() -> None:
     """For a constant J the variance is Σ_{i<j} (J_ij + J_ji)², none of it from the diagonal."""
     torch.manual_seed(0)
     matrix = torch.randn(4, 4, dtype=torch.float64)
     z = torch.zeros(20_000, 4, dtype=torch.float64)
     _, vjp = value_and_vjp(lambda rows: rows @ matrix.mT, z)
-    found = jacobian_trace(vjp, rademacher_directions(z))
+    estimates = jacobian_trace(vjp, rademacher_directions(z))
     variance = (matrix + matrix.mT).triu(1).square().sum()
-    assert abs(float(found.mean() - matrix.trace())) < 4 * float(variance / len(z)) ** 0.5
-    torch.testing.assert_close(found.var(), variance, rtol=0.05, atol=0)
-    halved = jacobian_trace(vjp, partial(rademacher_directions, count=2)(z)).var()
-    torch.testing.assert_close(halved, variance / 2, rtol=0.05, atol=0)
+    assert abs(float(estimates.mean() - matrix.trace())) < 4 * float(variance / len(z)) ** 0.5
+    torch.testing.assert_close(estimates.var(), variance, rtol=0.05, atol=0)
+    variance_of_two = jacobian_trace(vjp, partial(rademacher_directions, count=2)(z)).var()
+    torch.testing.assert_close(variance_of_two, variance / 2, rtol=0.05, atol=0)
 
 
 def test_directions_have_outer_products_that_sum_to_the_identity() -> None:
@@ -45,16 +45,16 @@ def test_directions_have_outer_products_that_sum_to_the_identity() -> None:
     torch.testing.assert_close(signs.square().sum(0), torch.ones_like(z))
 
 
-def test_products_are_taken_with_gradients_off_too() -> None:
+def test_traces_are_computed_under_no_grad() -> None:
     network, z = mlp((3, 8, 3), activation=tanh), torch.randn(4, 3)
     with torch.no_grad():
         value, vjp = value_and_vjp(network, z)
-        found = jacobian_trace(vjp, unit_directions(z))
+        trace = jacobian_trace(vjp, unit_directions(z))
     assert not value.requires_grad
-    assert not found.requires_grad
+    assert not trace.requires_grad
     _, vjp = value_and_vjp(network, z)
     with_gradient = jacobian_trace(vjp, unit_directions(z))
-    torch.testing.assert_close(with_gradient, found)
+    torch.testing.assert_close(with_gradient, trace)
     with_gradient.sum().backward()
     assert all(parameter.grad is not None for parameter in network[0].parameters())
 

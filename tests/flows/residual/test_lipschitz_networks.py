@@ -17,9 +17,9 @@ from parnassus.flows.residual.lipschitz_networks import (
 
 def test_the_derivative_of_the_swish_is_at_most_one() -> None:
     x = torch.linspace(-30, 30, 600_001, dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(lipschitz_swish(x).sum(), x)
-    assert abs(float(slope.max()) - 1) < 1e-9
-    assert float(slope.min()) > -0.1
+    (derivative,) = torch.autograd.grad(lipschitz_swish(x).sum(), x)
+    assert abs(float(derivative.max()) - 1) < 1e-9
+    assert float(derivative.min()) > -0.1
 
 
 def test_large_weights_are_rescaled_and_small_ones_kept() -> None:
@@ -36,13 +36,13 @@ def test_large_weights_are_rescaled_and_small_ones_kept() -> None:
 
 @torch.no_grad()
 def test_the_norm_of_a_convolution_is_bounded() -> None:
-    """Against the largest singular value of the whole linear map on images of 6×6."""
+    """Against the largest singular value of the linear map on images of 6 × 6."""
     torch.manual_seed(0)
     layer = nn.Conv2d(2, 3, 3, padding=1, bias=False).double()
     units = torch.eye(2 * 36, dtype=torch.float64).view(-1, 2, 6, 6)
-    whole = torch.linalg.matrix_norm(layer(units).flatten(1), ord=2)
+    exact = torch.linalg.matrix_norm(layer(units).flatten(1), ord=2)
     bound = spectral_norm(layer.weight)
-    assert float(whole) <= float(bound) <= 3 * float(whole)
+    assert float(exact) <= float(bound) <= 3 * float(exact)
     constrain_lipschitz(nn.Sequential(layer), 0.7)
     assert float(torch.linalg.matrix_norm(layer(units).flatten(1), ord=2)) <= 0.7
 
@@ -64,7 +64,7 @@ def test_a_contractive_network_is_a_contraction_for_any_weights(first_layer_gain
 
 
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
-def test_iteration_undoes_a_residual_map(dtype: torch.dtype, atol: float) -> None:
+def test_fixed_point_iteration_inverts_a_residual_map(dtype: torch.dtype, atol: float) -> None:
     torch.manual_seed(0)
     network = contractive_mlp((3, 32, 3), lipschitz=0.9).to(dtype)
     z = 3 * torch.randn(50, 3, dtype=dtype)
@@ -72,15 +72,15 @@ def test_iteration_undoes_a_residual_map(dtype: torch.dtype, atol: float) -> Non
     assert invert_residual(network, z[:0]).shape == (0, 3)
 
 
-def test_a_linear_branch_is_approached_at_its_own_rate() -> None:
-    """With g(z) = c R z for a rotation R, the error shrinks by exactly c an iteration."""
-    quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+def test_the_error_of_a_linear_branch_decreases_at_its_rate() -> None:
+    """For g(z) = c R z with a rotation R the error decreases by exactly c per iteration."""
+    rotation = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
 
     def branch(z: Tensor) -> Tensor:
-        return 0.6 * z @ quarter.mT
+        return 0.6 * z @ rotation.mT
 
     x = torch.tensor([[1.0, 2.0]], dtype=torch.float64)
-    z = torch.linalg.solve(torch.eye(2, dtype=torch.float64) + 0.6 * quarter, x[0])
+    z = torch.linalg.solve(torch.eye(2, dtype=torch.float64) + 0.6 * rotation, x[0])
     errors = torch.stack([(state[0] - z).norm() for state in islice(fixed_point_iterates(branch, x), 12)])
     torch.testing.assert_close(errors[1:] / errors[:-1], torch.full((11,), 0.6, dtype=torch.float64))
 

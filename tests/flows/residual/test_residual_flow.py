@@ -17,7 +17,7 @@ from parnassus.flows.residual.residual_flow import (
 )
 
 
-def step(lipschitz: float = 0.9, *, features: int = 3) -> InvertibleResidual:
+def residual_map(lipschitz: float = 0.9, *, features: int = 3) -> InvertibleResidual:
     torch.manual_seed(0)
     network = contractive_mlp((features, 16, 16, features), lipschitz=lipschitz)
     with torch.no_grad():
@@ -28,7 +28,7 @@ def step(lipschitz: float = 0.9, *, features: int = 3) -> InvertibleResidual:
 
 
 def test_the_log_determinant_is_that_of_autograd() -> None:
-    model, z = step(), torch.randn(6, 3, dtype=torch.float64)
+    model, z = residual_map(), torch.randn(6, 3, dtype=torch.float64)
     assert isinstance(model, Invertible)
     jacobian = vmap(jacrev(lambda row: model.branch(row) + row))(z)
     truth = torch.linalg.slogdet(jacobian).logabsdet
@@ -36,69 +36,69 @@ def test_the_log_determinant_is_that_of_autograd() -> None:
     assert float(truth.detach().abs().max()) > 0.05
 
 
-def test_the_inverse_undoes_the_map_and_its_volume() -> None:
-    model, z = step(), torch.randn(20, 3, dtype=torch.float64)
+def test_inverse_and_log_determinant() -> None:
+    model, z = residual_map(), torch.randn(20, 3, dtype=torch.float64)
     x, log_det = model(z)
-    back, log_det_back = model.inverse(x)
-    torch.testing.assert_close(back, z, rtol=0, atol=1e-10)
+    z_back, log_det_back = model.inverse(x)
+    torch.testing.assert_close(z_back, z, rtol=0, atol=1e-10)
     torch.testing.assert_close(log_det_back, -log_det, rtol=0, atol=1e-10)
-    single, x32 = step().float(), x.float()
+    single, x32 = residual_map().float(), x.float()
     torch.testing.assert_close(single(single.inverse(x32)[0])[0], x32, rtol=0, atol=1e-5)
 
 
 def test_gradients_pass_through_the_fixed_point() -> None:
-    """Against finite differences, by x and by a weight of the branch, at slopes of any size."""
-    model, x = step(), torch.randn(2, 3, dtype=torch.float64)
+    """Gradients in x and in a weight against finite differences, also for tiny losses."""
+    model, x = residual_map(), torch.randn(2, 3, dtype=torch.float64)
     weight = next(model.parameters())
-    direction, bump = torch.randn_like(weight), 1e-6
+    direction, delta = torch.randn_like(weight), 1e-6
 
-    def value(shift: float, place: Tensor) -> Tensor:
+    def value(shift: float, point: Tensor) -> Tensor:
         with torch.no_grad():
             weight.add_(shift * direction)
-            z, log_det = model.inverse(place)
+            z, log_det = model.inverse(point)
             weight.sub_(shift * direction)
         return z.sin().sum() + log_det.sum()
 
-    free = x.clone().requires_grad_()
-    z, log_det = model.inverse(free)
+    variable = x.clone().requires_grad_()
+    z, log_det = model.inverse(variable)
     (1e-9 * (z.sin().sum() + log_det.sum())).backward()
-    assert free.grad is not None
+    assert variable.grad is not None
     assert weight.grad is not None
-    by_x = (value(0.0, x + bump * x) - value(0.0, x - bump * x)) / (2 * bump)
-    torch.testing.assert_close(1e9 * (free.grad * x).sum(), by_x, rtol=1e-6, atol=0)
-    by_weight = (value(bump, x) - value(-bump, x)) / (2 * bump)
+    by_x = (value(0.0, x + delta * x) - value(0.0, x - delta * x)) / (2 * delta)
+    torch.testing.assert_close(1e9 * (variable.grad * x).sum(), by_x, rtol=1e-6, atol=0)
+    by_weight = (value(delta, x) - value(-delta, x)) / (2 * delta)
     torch.testing.assert_close(1e9 * (weight.grad * direction).sum(), by_weight, rtol=1e-6, atol=0)
 
 
 @torch.no_grad()
-def test_the_series_ends_at_the_determinant_within_its_bound() -> None:
-    model, z = step(0.7), torch.randn(10, 3, dtype=torch.float64)
+def test_the_error_of_the_series_is_within_its_bound() -> None:
+    model, z = residual_map(0.7), torch.randn(10, 3, dtype=torch.float64)
     _, truth = exact_log_det(model.branch, z)
     for terms in (1, 3, 10, 60):
-        _, found = PowerSeriesLogDet(terms, directions=unit_directions)(model.branch, z)
+        _, estimate = PowerSeriesLogDet(terms, directions=unit_directions)(model.branch, z)
         bound = 3 * 0.7 ** (terms + 1) / ((terms + 1) * 0.3)
-        assert float((found - truth).abs().max()) <= bound + 1e-12
+        assert float((estimate - truth).abs().max()) <= bound + 1e-12
 
 
-def test_roulette_is_right_on_average_and_a_short_series_is_not() -> None:
+def test_russian_roulette_is_unbiased_and_a_truncated_series_is_not() -> None:
     torch.manual_seed(0)
-    mix = torch.linalg.qr(torch.randn(3, 3, dtype=torch.float64)).Q
+    rotation = torch.linalg.qr(torch.randn(3, 3, dtype=torch.float64)).Q
 
     def branch(z: Tensor) -> Tensor:
-        bent: Tensor = 0.7 * z.sin() @ mix
-        return bent
+        output: Tensor = 0.7 * z.sin() @ rotation
+        return output
 
     z = (0.3 * torch.randn(1, 3, dtype=torch.float64)).expand(20_000, 3)
     with torch.no_grad():
         _, truth = exact_log_det(branch, z[:1])
         for directions in (unit_directions, rademacher_directions, partial(rademacher_directions, count=2)):
-            _, found = RussianRouletteLogDet(0.4, min_terms=1, directions=directions)(branch, z)
-            assert float((found.mean() - truth).abs()) < 4 * float(found.std() / len(z) ** 0.5)
-        _, short = PowerSeriesLogDet(2)(branch, z)
-        assert float((short.mean() - truth).abs()) > 20 * float(short.std() / len(z) ** 0.5)
+            _, estimate = RussianRouletteLogDet(0.4, min_terms=1, directions=directions)(branch, z)
+            assert float((estimate.mean() - truth).abs()) < 4 * float(estimate.std() / len(z) ** 0.5)
+        _, truncated = PowerSeriesLogDet(2)(branch, z)
+        assert float((truncated.mean() - truth).abs()) > 20 * float(truncated.std() / len(z) ** 0.5)
 
 
-def test_the_density_integrates_to_one_and_learns() -> None:
+def test_the_density_integrates_to_one_and_has_gradients() -> None:
     torch.manual_seed(0)
     branches = (contractive_mlp((2, 16, 2), first_layer_gain=3.0) for _ in range(2))
     flow = Flow(InverseTransform(residual_flow(branches)), GaussianBase((2,)))
@@ -113,7 +113,7 @@ def test_the_density_integrates_to_one_and_learns() -> None:
     torch.testing.assert_close(log_prob, flow.log_prob(x), rtol=0, atol=1e-4)
 
 
-def test_images_pass_through_a_convolutional_branch() -> None:
+def test_inverse_and_log_determinant_with_a_convolutional_branch() -> None:
     torch.manual_seed(0)
     layers = [nn.Conv2d(1, 4, 3, padding=1), Swish(), nn.Conv2d(4, 1, 3, padding=1)]
     model = InvertibleResidual(constrain_lipschitz(nn.Sequential(*layers), 0.9)).double()

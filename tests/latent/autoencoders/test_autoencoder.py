@@ -107,7 +107,7 @@ def test_the_squared_jacobian_agrees_with_torch_on_images() -> None:
         assert contractive_penalty(encoder, x, encoder(x)) > 0
 
 
-def test_invalid_values_are_rejected() -> None:
+def test_invalid_values_raise() -> None:
     with pytest.raises(ValueError, match=r"weight must not be negative; got weight=-1"):
         Autoencoder(nn.Identity(), nn.Identity(), penalty=contractive_penalty, weight=-1.0)
     with pytest.raises(ValueError, match=r"as after a sigmoid; got -1 to -1"):

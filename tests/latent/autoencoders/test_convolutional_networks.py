@@ -28,7 +28,7 @@ def test_a_residual_block_begins_as_the_identity_and_can_leave_it() -> None:
     assert any(bool(parameter.grad.any()) for parameter in block.parameters() if parameter.grad is not None)
 
 
-def test_invalid_shapes_are_rejected() -> None:
+def test_invalid_shapes_raise() -> None:
     with pytest.raises(ValueError, match=r"\(channels, height, width\); got shape=\(28, 28\)"):
         conv_encoder((28, 28), 4)
     with pytest.raises(ValueError, match=r"2\^halvings = 8; got 28 × 28"):

@@ -93,7 +93,7 @@ def test_decibels() -> None:
     torch.testing.assert_close(psnr(torch.full((4,), 0.6), torch.full((4,), 0.5)), torch.tensor(20.0))
 
 
-def test_invalid_values_are_rejected() -> None:
+def test_invalid_values_raise() -> None:
     x = torch.rand(2, 2)
     with pytest.raises(ValueError, match="std must not be negative; got std=-1"):
         add_gaussian_noise(x, std=-1.0)

@@ -32,7 +32,7 @@ def test_the_last_layer_is_linear() -> None:
     torch.testing.assert_close(direct(x + y) - direct(x), direct(y) - direct(torch.zeros(5, 6)), atol=1e-5, rtol=0)
 
 
-def test_invalid_sizes_are_rejected() -> None:
+def test_invalid_sizes_raise() -> None:
     with pytest.raises(
         ValueError, match="width must be positive and num_layers not negative; got width=0, num_layers=1"
     ):

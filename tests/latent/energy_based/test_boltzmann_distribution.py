@@ -44,19 +44,19 @@ def test_the_free_energy_of_a_uniform_guess() -> None:
 
 
 @pytest.mark.parametrize("beta", [-1.0, float("inf"), float("nan")])
-def test_an_impossible_temperature_is_rejected(beta: float) -> None:
+def test_an_impossible_temperature_raises(beta: float) -> None:
     with pytest.raises(ValueError, match="0 ≤ beta < ∞; got"):
         boltzmann_distribution(TWO, beta=beta)
 
 
-def test_a_free_energy_at_infinite_temperature_is_rejected() -> None:
+def test_a_free_energy_at_infinite_temperature_raises() -> None:
     with pytest.raises(ValueError, match="beta > 0; got beta=0"):
         free_energy(TWO, boltzmann_distribution(TWO), beta=0.0)
     with pytest.raises(ValueError, match="beta > 0; got beta=0"):
         min_free_energy(TWO, beta=0.0)
 
 
-def test_energies_that_leave_no_distribution_are_rejected() -> None:
+def test_energies_that_leave_no_distribution_raise() -> None:
     with pytest.raises(ValueError, match="must not be NaN or −∞"):
         boltzmann_distribution(torch.tensor([0.0, torch.nan]))
     with pytest.raises(ValueError, match="all are"):

@@ -45,13 +45,13 @@ def test_hmc_steps_leave_a_normal_distribution_invariant() -> None:
     assert 0.6 < float(acceptance.mean()) < 1
 
 
-def test_a_diverging_trajectory_is_rejected() -> None:
+def test_a_diverging_trajectory_raises() -> None:
     x = torch.ones(4, 2).double()
     state, acceptance = hmc_step(lambda z: -z.square().square().sum(-1), x, step_size=torch.full((4,), 50.0).double())
     torch.testing.assert_close(state, x)
     assert acceptance.tolist() == [0.0] * 4
 
 
-def test_a_step_size_of_zero_is_rejected() -> None:
+def test_a_step_size_of_zero_raises() -> None:
     with pytest.raises(ValueError, match="must be positive; got num_leapfrog_steps=10, smallest step_size 0"):
         hmc_step(log_density, torch.ones(4, 2).double(), step_size=torch.zeros(4).double())

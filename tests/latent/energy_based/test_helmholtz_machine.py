@@ -69,7 +69,7 @@ def test_bernoulli_units_with_extreme_logits_stay_finite() -> None:
     assert float(found) == -500.0
 
 
-def test_invalid_input_is_rejected() -> None:
+def test_invalid_input_raises() -> None:
     with pytest.raises(ValueError, match=r"at least one hidden layer, all positive; got sizes=\[4\]"):
         HelmholtzMachine([4])
     with pytest.raises(ValueError, match="must be 0 or 1; got values from -1 to 1"):

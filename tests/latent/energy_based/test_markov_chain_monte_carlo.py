@@ -41,6 +41,6 @@ def test_at_beta_zero_every_proposal_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("beta", [-1.0, float("inf"), float("nan")])
-def test_an_impossible_temperature_is_rejected(beta: float) -> None:
+def test_an_impossible_temperature_raises(beta: float) -> None:
     with pytest.raises(ValueError, match="0 ≤ beta < ∞; got 1 steps"):
         gibbs_sampling(lambda s: s[:, 0], torch.zeros(1, 1), sweeps=1, beta=beta)

@@ -88,7 +88,7 @@ def test_the_loss_has_a_gradient_for_every_parameter() -> None:
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in rbm.parameters())
 
 
-def test_invalid_input_is_rejected() -> None:
+def test_invalid_input_raises() -> None:
     with pytest.raises(ValueError, match="must be positive; got visible=0"):
         RBM(0, 3)
     with pytest.raises(ValueError, match="steps must be positive; got steps=0"):

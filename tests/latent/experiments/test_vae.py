@@ -58,7 +58,7 @@ def test_a_gaussian_decoder_is_evaluated_on_grey_images(trained_run: Callable[..
     assert vae.Evaluate(num_examples=5).load_images(model).equal(open_images("mnist_mini").test.x[:5])
 
 
-def test_images_of_another_shape_are_refused(trained_run: Callable[..., Trained]) -> None:
+def test_images_of_another_shape_raise(trained_run: Callable[..., Trained]) -> None:
     shapes = r"images must have the model's shape \(1, 28, 28\); those of digits have \(1, 8, 8\)"
     with pytest.raises(DataError, match=shapes):
         vae.Evaluate(data="digits")([trained_run("vae")])

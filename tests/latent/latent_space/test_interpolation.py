@@ -65,7 +65,7 @@ def test_a_traversal_varies_one_coordinate() -> None:
     assert code.tolist() == [0, 1, 2, 3]
 
 
-def test_invalid_walks_are_rejected() -> None:
+def test_invalid_walks_raise() -> None:
     start, end = ends()
     with pytest.raises(ValueError, match="at least 2, for both ends; got count=1"):
         linear_interpolation(start, end, count=1)

@@ -28,7 +28,7 @@ def test_tiling_keeps_images_intact() -> None:
     assert picture[2, 8] == 5
 
 
-def test_invalid_values_are_rejected() -> None:
+def test_invalid_values_raise() -> None:
     with pytest.raises(ValueError, match=r"tail must lie in \[0, 0.5\); got tail=0.5"):
         latent_range(torch.zeros(10, 2), tail=0.5)
     with pytest.raises(ValueError, match="at least 2 to span a range; got count=1"):

@@ -52,7 +52,7 @@ def test_two_distant_clusters_have_a_hole_between_them() -> None:
     assert find_holes(normal()).depth.max() < 0.3
 
 
-def test_invalid_values_are_rejected() -> None:
+def test_invalid_values_raise() -> None:
     z = normal(10)
     with pytest.raises(ValueError, match="got neighbours=10, count=10"):
         neighbour_accuracy(z, torch.zeros(10, dtype=torch.long))

@@ -143,7 +143,7 @@ def test_times_increase_from_zero_to_one() -> None:
 
 
 @pytest.mark.parametrize("times", [[0.0], [0.0, 0.5], [0.1, 1.0], [0.0, 0.7, 0.4, 1.0]])
-def test_invalid_times_are_rejected(times: list[float]) -> None:
+def test_invalid_times_raise(times: list[float]) -> None:
     path = geometric_path(lambda x: x[:, 0], lambda x: x[:, 0])
     with pytest.raises(ValueError, match="increase from 0 to 1; got"):
         anneal(path, lambda x, _t, _n: x, torch.zeros(2, 1), torch.tensor(times))

@@ -84,7 +84,7 @@ def test_chunks_do_not_change_the_estimate() -> None:
     torch.testing.assert_close(whole.effective, parts.effective)
 
 
-def test_invalid_input_is_rejected() -> None:
+def test_invalid_input_raises() -> None:
     with pytest.raises(ValueError, match="at least two samples; got samples=1"):
         importance_likelihood(Fixed(torch.zeros(2, 1)), torch.zeros(1, 1), samples=1)
     with pytest.raises(ValueError, match="1 of 2 rows have a likelihood of 0"):

@@ -65,7 +65,7 @@ def test_randomised_svd_is_deterministic_for_a_seed() -> None:
     )
 
 
-def test_invalid_arguments_are_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="1 ≤ num_components ≤ features; got num_components=0"):
         spectrum_by_randomised_svd(wide(), 0)
     with pytest.raises(ValueError, match="must not be negative; got oversampling=-1, num_iterations=2"):

@@ -70,7 +70,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     assert float(done.stdout) < 30  # MiB
 
 
-def test_invalid_batches_are_rejected(tmp_path: Path) -> None:
+def test_invalid_batches_raise(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least one batch; got none"):
         incremental_pca([], 2)
     np.save(tmp_path / "line.npy", np.zeros(5))

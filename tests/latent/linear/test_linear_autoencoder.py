@@ -79,6 +79,6 @@ def test_the_offset_is_the_output_for_zero() -> None:
     torch.testing.assert_close(model.offset(), W @ b1 + b2)
 
 
-def test_a_code_larger_than_the_input_is_rejected() -> None:
+def test_a_code_larger_than_the_input_raises() -> None:
     with pytest.raises(ValueError, match="got latent_dim=5, features=4"):
         LinearAutoencoder(4, 5)

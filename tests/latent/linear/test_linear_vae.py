@@ -68,7 +68,7 @@ def test_training_converges_to_the_closed_form(model: LinearVAE) -> None:
     torch.testing.assert_close(model.W.detach()[:, order].abs(), best.W.abs(), atol=1e-3, rtol=1e-3)
 
 
-def test_invalid_sizes_are_rejected(model: LinearVAE) -> None:
+def test_invalid_sizes_raise(model: LinearVAE) -> None:
     with pytest.raises(ValueError, match="need 1 ≤ latent_dim < features; got latent_dim=4, features=4"):
         LinearVAE(4, 4)
     with pytest.raises(ValueError, match="num_rounds must be at least 1; got num_rounds=0"):

@@ -40,7 +40,7 @@ def test_the_criterion_is_the_likelihood_less_the_parameters() -> None:
     torch.testing.assert_close(bic_by_size(eigenvalues, 150), torch.tensor(expected, dtype=torch.float64))
 
 
-def test_invalid_arguments_are_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="every eigenvalue must be positive"):
         log_likelihood_by_size(torch.tensor([1.0, 0.0]), 10)
     with pytest.raises(ValueError, match="need at least one eigenvalue and one row; got 2 eigenvalues, count=0"):

@@ -69,7 +69,7 @@ def test_small_variances_survive_in_the_singular_values() -> None:
 
 
 @pytest.mark.parametrize("latent", [0, 7])
-def test_more_components_than_features_are_rejected(latent: int) -> None:
+def test_more_components_than_features_raise(latent: int) -> None:
     with pytest.raises(
         ValueError, match=f"between 1 and the number of features; got num_components={latent}, features=6"
     ):

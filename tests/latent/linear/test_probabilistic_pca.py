@@ -103,7 +103,7 @@ def test_em_converges_to_the_closed_form(latent: int) -> None:
     torch.testing.assert_close(ppca_em_step(best, x).covariance, best.covariance)
 
 
-def test_invalid_arguments_are_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="latent_dim must be smaller than features; got latent_dim=6, features=6"):
         PPCA.fit(cloud(), 6)
     flat = torch.randn(20, 1, dtype=torch.float64) * torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)

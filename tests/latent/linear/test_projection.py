@@ -66,11 +66,11 @@ def test_planes_that_share_a_line_have_one_angle_zero() -> None:
     torch.testing.assert_close(angles, torch.tensor([torch.pi / 2, 0.0], dtype=torch.float64))
 
 
-def test_dependent_columns_are_rejected() -> None:
+def test_dependent_columns_raise() -> None:
     with pytest.raises(ValueError, match=r"independent columns; got rank 1 with 2 columns"):
         projection_matrix(torch.ones(4, 2))
 
 
-def test_repeated_eigenvectors_are_rejected() -> None:
+def test_repeated_eigenvectors_raise() -> None:
     with pytest.raises(ValueError, match=r"each index at most once; got kept=\[0, 0\]"):
         projection_error_from_eigenvalues(torch.ones(3), [0, 0])

@@ -73,7 +73,7 @@ def test_half_precision_is_converted_to_single() -> None:
     )
 
 
-def test_invalid_rows_are_rejected() -> None:
+def test_invalid_rows_raise() -> None:
     with pytest.raises(ValueError, match=r"at least one row; got x of shape \(0, 5\)"):
         RunningCovariance.from_rows(torch.zeros(0, 5))
     with pytest.raises(ValueError, match=r"must be finite in torch.float32; some are not"):

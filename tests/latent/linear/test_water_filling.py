@@ -41,7 +41,7 @@ def test_the_slope_of_the_curve_is_minus_half_over_the_level() -> None:
     assert float(rate_slope / error_slope) == pytest.approx(-1 / 0.8)
 
 
-def test_invalid_numbers_are_rejected() -> None:
+def test_invalid_numbers_raise() -> None:
     with pytest.raises(ValueError, match="must not be negative; the smallest is -1"):
         water_filling(-VARIANCES / 4, 1.0)
     with pytest.raises(ValueError, match="level must be positive"):

@@ -11,7 +11,7 @@ def test_adding_an_ingredient_gives_another_drink() -> None:
     assert coffee_drinks.ingredients(coffee_drinks.encode("Americano")) == ("espresso", "hot water")
 
 
-def test_unknown_drinks_and_codes_are_rejected() -> None:
+def test_unknown_drinks_and_codes_raise() -> None:
     with pytest.raises(ValueError, match=r"one of Americano, Latte, Mocha; got 'Tea'"):
         coffee_drinks.encode("Tea")
     with pytest.raises(ValueError, match=r"got ingredients: none"):

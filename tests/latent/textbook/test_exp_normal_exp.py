@@ -38,7 +38,7 @@ def test_a_large_rate_concentrates_the_code_at_zero() -> None:
     torch.testing.assert_close(log_evidence(number(1e5), 1.3), limit, rtol=0, atol=1e-4)
 
 
-def test_the_gradient_is_that_of_autodiff() -> None:
+def test_the_gradient_equals_autodiff() -> None:
     theta = torch.tensor([0.3, 1.0, 4.0], dtype=torch.float64, requires_grad=True)
     phi = torch.tensor([2.0, 0.7, 1.1], dtype=torch.float64, requires_grad=True)
     slopes = grad(elbo(theta, phi, 1.7).sum(), (theta, phi))

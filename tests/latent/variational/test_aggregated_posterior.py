@@ -77,7 +77,7 @@ def test_second_moments_are_those_of_the_codes() -> None:
     torch.testing.assert_close(second_moments(mean, log_variance), wanted)
 
 
-def test_invalid_input_is_rejected() -> None:
+def test_invalid_input_raises() -> None:
     with pytest.raises(ValueError, match="at least one row; got none"):
         log_aggregated_posterior(torch.zeros(2, 3), torch.zeros(0, 3), torch.zeros(0, 3))
     with pytest.raises(ValueError, match="num_draws must be positive; got num_draws=0"):

@@ -63,7 +63,7 @@ def test_the_class_is_given_to_images_as_channels() -> None:
     assert not torch.allclose(one, other)
 
 
-def test_invalid_classes_are_rejected() -> None:
+def test_invalid_classes_raise() -> None:
     with pytest.raises(ValueError, match="classes must be positive; got classes=0"):
         ConditionalVAE(nn.Identity(), nn.Identity(), 1, 0)
     with pytest.raises(ValueError, match="between 0 and 1; got 0 to 2"):

@@ -74,7 +74,7 @@ def test_one_importance_sample_is_the_log_weight() -> None:
     torch.testing.assert_close(one, -vae.log_weights(x, 1)[0])
 
 
-def test_invalid_numbers_are_rejected() -> None:
+def test_invalid_numbers_raise() -> None:
     for beta in (-0.1, float("nan")):
         with pytest.raises(ValueError, match="the weight of the rate, must not be negative; got beta="):
             NegativeELBO(beta)

@@ -69,6 +69,6 @@ def test_terms_and_weights_estimate_one_bound() -> None:
     assert abs(float(one.mean() - other.mean())) < 4 * error
 
 
-def test_a_wrong_number_of_parameters_is_rejected() -> None:
+def test_a_wrong_number_of_parameters_raises() -> None:
     with pytest.raises(ValueError, match=r"in 2 dimensions has 5 parameters; got shape \(3, 4\)"):
         gaussian_from_parameters(torch.zeros(3, 4), 2)

@@ -108,7 +108,7 @@ def test_a_constant_adds_variance_only_without_a_baseline() -> None:
     )
 
 
-def test_invalid_arguments_are_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="step must be positive; got step=0"):
         finite_difference_gradient(log_likelihood, Q, noise(3), step=0.0)
     with pytest.raises(ValueError, match="needs at least two samples; got 1"):

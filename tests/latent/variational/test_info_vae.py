@@ -49,7 +49,7 @@ def test_the_mmd_has_a_gradient_to_the_codes() -> None:
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in model.parameters())
 
 
-def test_invalid_weights_are_rejected() -> None:
+def test_invalid_weights_raise() -> None:
     with pytest.raises(ValueError, match=r"1 − alpha, the weight of the rate, must not be negative; got alpha=1\.5"):
         InfoVAE(1.5)
     with pytest.raises(ValueError, match=r"must not be negative; got alpha=0\.2, lam=0\.5"):

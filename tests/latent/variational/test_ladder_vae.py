@@ -141,7 +141,7 @@ def test_reconstructions_use_the_requested_levels() -> None:
     torch.testing.assert_close(coarse, B * A * (A * B / total) * x)  # B A E[z₂|x]
 
 
-def test_invalid_ladders_are_rejected() -> None:
+def test_invalid_ladders_raise() -> None:
     with pytest.raises(ValueError, match="got 1 bottom_up, 2 encoder_heads, 1 prior_heads"):
         LadderVAE([nn.Identity()], [nn.Identity()] * 2, [nn.Identity()], nn.Identity(), 1)
     with pytest.raises(ValueError, match="top_dim must be positive; got top_dim=0"):

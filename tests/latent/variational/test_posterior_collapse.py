@@ -58,7 +58,7 @@ def test_cycles_repeat() -> None:
     assert cyclical_kl_annealing(19, 10, ramp_fraction=1.0) == pytest.approx(0.9)
 
 
-def test_invalid_numbers_are_rejected() -> None:
+def test_invalid_numbers_raise() -> None:
     with pytest.raises(ValueError, match="floor must not be negative; got floor=-1"):
         FreeBits(-1.0)
     with pytest.raises(ValueError, match="got step=-1, num_steps=10"):

@@ -86,6 +86,6 @@ def test_the_distortion_is_that_of_the_vae() -> None:
     assert goals.distortion == pytest.approx(float(distortion.mean()), abs=5 * float(distortion.std()) / 20)
 
 
-def test_a_wrong_weight_is_rejected() -> None:
+def test_a_wrong_weight_raises() -> None:
     with pytest.raises(ValueError, match="must not be negative; got gamma=-1"):
         PredictiveVAE(VAE(nn.Identity(), nn.Identity(), 1), nn.Identity(), gamma=-1.0)

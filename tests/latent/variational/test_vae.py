@@ -146,7 +146,7 @@ def test_images_keep_their_shape() -> None:
     assert vae.log_weights(torch.rand(5, 3, 2, 2), 6).shape == (6, 5)
 
 
-def test_invalid_models_are_rejected() -> None:
+def test_invalid_models_raise() -> None:
     with pytest.raises(ValueError, match="latent_dim must be positive; got latent_dim=0"):
         VAE(nn.Identity(), nn.Identity(), 0)
     vae = VAE(Constant(torch.zeros(3)), BernoulliDecoder(nn.Linear(2, 4)), 2)

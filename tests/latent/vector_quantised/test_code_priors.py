@@ -48,7 +48,7 @@ def test_fitted_frequencies_are_laplace_smoothed() -> None:
     torch.testing.assert_close(share, torch.tensor([[4.0, 1.0, 1.0], [1.0, 3.0, 2.0]]) / 6)
 
 
-def test_invalid_sizes_are_rejected() -> None:
+def test_invalid_sizes_raise() -> None:
     with pytest.raises(ValueError, match="codes and positions must be positive; got codes=0"):
         IndependentPrior(0, 3)
     with pytest.raises(ValueError, match="codes and positions must be positive; got codes=4, positions=0"):

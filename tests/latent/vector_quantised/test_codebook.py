@@ -71,7 +71,7 @@ def test_a_dead_code_stays_or_restarts() -> None:
         assert bool(book.codes.isfinite().all())
 
 
-def test_invalid_sizes_are_rejected() -> None:
+def test_invalid_sizes_raise() -> None:
     with pytest.raises(ValueError, match="commitment not negative; got count=0"):
         Codebook(0, 2)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\); got decay=1"):

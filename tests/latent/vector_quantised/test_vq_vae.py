@@ -52,7 +52,7 @@ def test_an_untrained_prior_is_uniform() -> None:
     torch.testing.assert_close(vq.bits(vq.encode(torch.rand(6, 1, 8, 8))), torch.full((6,), 4 * 3.0))
 
 
-def test_a_prior_for_another_grid_is_rejected() -> None:
+def test_a_prior_for_another_grid_raises() -> None:
     with pytest.raises(ValueError, match=r"one position per code; got positions=4, grid_shape=\(7, 7\)"):
         VQVAE(
             code_grid_encoder(1, 3), code_grid_decoder(3, 1), Codebook(5, 3), IndependentPrior(5, 4), grid_shape=(7, 7)

@@ -12,7 +12,7 @@ from parnassus.optim import gradient_flow, nesterov_descent, nesterov_flow, quad
 ONE = torch.ones(1, dtype=torch.float64)
 
 
-def bowl(w: Tensor) -> Tensor:
+def quadratic(w: Tensor) -> Tensor:
     return w.square().sum() / 2
 
 
@@ -24,8 +24,8 @@ def test_the_gradient_flow_of_a_quartic_is_a_power() -> None:
 
 
 def test_the_flow_keeps_the_shape_of_its_start() -> None:
-    assert gradient_flow(bowl, torch.ones(2, 3), time=1.0, steps=4).shape == (5, 2, 3)
-    assert nesterov_flow(bowl, torch.ones(2, 3), time=1.0, steps=4).shape == (5, 2, 3)
+    assert gradient_flow(quadratic, torch.ones(2, 3), time=1.0, steps=4).shape == (5, 2, 3)
+    assert nesterov_flow(quadratic, torch.ones(2, 3), time=1.0, steps=4).shape == (5, 2, 3)
 
 
 @pytest.mark.parametrize("damping", [1.0, 2.0, 3.0, 7.0, 12.0])
@@ -57,27 +57,27 @@ def test_the_solver_has_order_four_in_spite_of_the_singular_start(damping: float
     errors = []
     for steps in (200, 400, 800):
         s = torch.linspace(0, 10, steps + 1, dtype=torch.float64)
-        path = nesterov_flow(bowl, ONE, time=10.0, steps=steps, damping=damping)[:, 0]
+        path = nesterov_flow(quadratic, ONE, time=10.0, steps=steps, damping=damping)[:, 0]
         errors.append(float((path - quadratic_nesterov_flow(s, damping=damping)).abs().max()))
     assert all(14 < coarse / fine < 18 for coarse, fine in pairwise(errors))
 
 
 def test_the_iteration_converges_to_the_flow_where_no_solution_is_known() -> None:
-    def lopsided(w: Tensor) -> Tensor:
+    def asymmetric(w: Tensor) -> Tensor:
         return w.exp().sum() - w.sum() + w.pow(4).sum() / 8
 
     start = torch.tensor([1.5, -1.0], dtype=torch.float64)
-    flow = nesterov_flow(lopsided, start, time=6.0, steps=600)
-    coarse, fine = (nesterov_descent(lopsided, start, learning_rate=(6.0 / n) ** 2, steps=n).phi for n in (300, 600))
+    flow = nesterov_flow(asymmetric, start, time=6.0, steps=600)
+    coarse, fine = (nesterov_descent(asymmetric, start, learning_rate=(6.0 / n) ** 2, steps=n).phi for n in (300, 600))
     first, second = float((coarse - flow[::2]).abs().max()), float((fine - flow).abs().max())
     assert second == pytest.approx(first / 2, rel=0.1)
     assert second < 0.03
 
 
-def test_invalid_arguments_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"need time > 0 and steps ≥ 1; got time=0\.0, steps=5"):
-        gradient_flow(bowl, ONE, time=0.0, steps=5)
+        gradient_flow(quadratic, ONE, time=0.0, steps=5)
     with pytest.raises(ValueError, match=r"need damping ≥ 1; got damping=0\.5"):
-        nesterov_flow(bowl, ONE, time=1.0, steps=5, damping=0.5)
+        nesterov_flow(quadratic, ONE, time=1.0, steps=5, damping=0.5)
     with pytest.raises(ValueError, match=r"need damping ≥ 1; got damping=0\.0"):
         quadratic_nesterov_flow(ONE, damping=0.0)

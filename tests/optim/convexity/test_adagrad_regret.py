@@ -27,7 +27,7 @@ def run() -> AdaGradTrajectory:
     )
 
 
-def test_the_run_is_that_of_the_optimiser(run: AdaGradTrajectory) -> None:
+def test_the_trajectory_equals_that_of_the_optimiser(run: AdaGradTrajectory) -> None:
     parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
     optimizer = FullAdaGrad([parameter], lr=0.7, cutoff=1e-14)
     for point in run.path[1:]:
@@ -73,16 +73,16 @@ def test_no_gradients_of_bounded_length_have_a_larger_trace() -> None:
     size, steps = 4, 80
     axes = 3.0 * torch.eye(size, dtype=torch.float64)
     zero = torch.zeros(size, dtype=torch.float64)
-    turning = AdaGradTrajectory.compute(lambda t, _: axes[t % size], zero, learning_rate=1.0, steps=steps)
+    alternating = AdaGradTrajectory.compute(lambda t, _: axes[t % size], zero, learning_rate=1.0, steps=steps)
     bound = lipschitz_trace_bound(torch.arange(1.0, steps + 1).double(), lipschitz=3.0, dim=size)
-    torch.testing.assert_close(turning.traces[size - 1 :: size], bound[size - 1 :: size])
-    assert bool((turning.traces <= bound + 1e-9).all())
+    torch.testing.assert_close(alternating.traces[size - 1 :: size], bound[size - 1 :: size])
+    assert bool((alternating.traces <= bound + 1e-9).all())
 
 
-def test_the_smooth_bound_is_a_formula() -> None:
+def test_the_smooth_bound_by_hand() -> None:
     assert smooth_regret_bound(beta=2.0, dim=3, diameter=2.0) == pytest.approx(108.0)
 
 
-def test_invalid_arguments_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"need learning_rate > 0 and steps ≥ 1; got learning_rate=0\.0, steps=5"):
         AdaGradTrajectory.compute(lambda _, w: w, torch.ones(1), learning_rate=0.0, steps=5)

@@ -1,4 +1,4 @@
-"""Convergence bounds: formulas, order among each other, and refused problems that violate their assumptions."""
+"""Convergence bounds: formulas, order among each other, and errors for problems that violate the assumptions."""
 
 from dataclasses import replace
 
@@ -32,23 +32,23 @@ T = torch.arange(1.0, 60.0, dtype=torch.float64)
 VALLEY = ellipse(4.0)  # from (4, 1): curvatures ¼ and 1, R² = 17, excess ½ (16/4 + 1) = 2.5
 
 
-def at(*steps: float) -> Tensor:
+def tensor(*steps: float) -> Tensor:
     return torch.tensor(steps, dtype=torch.float64)
 
 
 def test_the_formulas_on_a_problem_computed_by_hand() -> None:
     start = VALLEY.start[None]  # its gradient is (1, 1)
-    torch.testing.assert_close(first_order_decrease(VALLEY, start, learning_rate=0.5), at(1.0))
-    torch.testing.assert_close(descent_lemma_decrease(VALLEY, start, learning_rate=0.5), at(0.75))
-    torch.testing.assert_close(min_squared_gradient_bound(VALLEY, at(5)), at(1.0))
-    torch.testing.assert_close(polyak_lojasiewicz_bound(VALLEY, start), at(4.0))
-    torch.testing.assert_close(strongly_convex_bound(VALLEY, at(0, 2)), at(2.5, 2.5 * 0.5625))
-    torch.testing.assert_close(strongly_convex_worst_case(VALLEY, at(0, 1)), at(2.5, 2.5 * 0.5625))
-    torch.testing.assert_close(convex_bound(VALLEY, at(10), learning_rate=0.5), at(1.7))
-    torch.testing.assert_close(convex_worst_case(VALLEY, at(10), learning_rate=0.5), at(17 / 22))
-    torch.testing.assert_close(accelerated_bound(VALLEY, at(3), learning_rate=0.5), at(4.25))
-    torch.testing.assert_close(accelerated_worst_case(VALLEY, at(3)), at(34 / 30))
-    torch.testing.assert_close(averaged_sgd_bound(at(25), radius=3.0, lipschitz=2.0), at(1.2))
+    torch.testing.assert_close(first_order_decrease(VALLEY, start, learning_rate=0.5), tensor(1.0))
+    torch.testing.assert_close(descent_lemma_decrease(VALLEY, start, learning_rate=0.5), tensor(0.75))
+    torch.testing.assert_close(min_squared_gradient_bound(VALLEY, tensor(5)), tensor(1.0))
+    torch.testing.assert_close(polyak_lojasiewicz_bound(VALLEY, start), tensor(4.0))
+    torch.testing.assert_close(strongly_convex_bound(VALLEY, tensor(0, 2)), tensor(2.5, 2.5 * 0.5625))
+    torch.testing.assert_close(strongly_convex_worst_case(VALLEY, tensor(0, 1)), tensor(2.5, 2.5 * 0.5625))
+    torch.testing.assert_close(convex_bound(VALLEY, tensor(10), learning_rate=0.5), tensor(1.7))
+    torch.testing.assert_close(convex_worst_case(VALLEY, tensor(10), learning_rate=0.5), tensor(17 / 22))
+    torch.testing.assert_close(accelerated_bound(VALLEY, tensor(3), learning_rate=0.5), tensor(4.25))
+    torch.testing.assert_close(accelerated_worst_case(VALLEY, tensor(3)), tensor(34 / 30))
+    torch.testing.assert_close(averaged_sgd_bound(tensor(25), radius=3.0, lipschitz=2.0), tensor(1.2))
     assert averaged_sgd_rate(25, radius=3.0, lipschitz=2.0) == pytest.approx(0.3)
 
 
@@ -64,28 +64,28 @@ def test_an_exact_worst_case_is_below_its_bound() -> None:
 def test_nesterov_attains_its_worst_case_on_a_huber_loss(steps: int) -> None:
     problem = huber_worst_case((steps**2 + 5 * steps + 2) / 8, beta=2.0, radius=3.0)
     phi = nesterov_descent(problem.loss, problem.start, learning_rate=0.5, steps=steps).phi
-    torch.testing.assert_close(problem.excess(phi)[-1:], accelerated_worst_case(problem, at(steps)))
+    torch.testing.assert_close(problem.excess(phi)[-1:], accelerated_worst_case(problem, tensor(steps)))
 
 
 @pytest.mark.parametrize("name", ["quadratic", "ellipse", "ridge logistic", "log cosh", "quartic"])
 def test_a_start_further_away_respects_the_bound(name: str) -> None:
-    """From three times as far, where β still holds, bounds and paths move together."""
+    """From three times the distance, where β still holds, the excess stays below the bound."""
     problem = smooth_problems()[name]
-    if name != "quartic":  # whose β is that of the first start
+    if name != "quartic":  # its β holds for the first start only
         problem = replace(problem, start=3 * problem.start + 1)
     path = gradient_descent(problem.loss, problem.start, learning_rate=1 / problem.beta, steps=len(T))
     assert bool((problem.excess(path)[1:] <= convex_worst_case(problem, T, learning_rate=1 / problem.beta)).all())
 
 
 @pytest.mark.parametrize("bound", [descent_lemma_decrease, convex_bound, convex_worst_case, accelerated_bound])
-def test_a_nonsmooth_problem_is_refused(bound: object) -> None:
-    sharp = infinity_norm(torch.ones(2, dtype=torch.float64))
+def test_a_nonsmooth_problem_raises(bound: object) -> None:
+    nonsmooth = infinity_norm(torch.ones(2, dtype=torch.float64))
     assert callable(bound)
     with pytest.raises(ValueError, match="needs a bound on the curvature; got beta=inf"):
-        bound(sharp, sharp.start[None] if bound is descent_lemma_decrease else T, learning_rate=0.1)
+        bound(nonsmooth, nonsmooth.start[None] if bound is descent_lemma_decrease else T, learning_rate=0.1)
 
 
-def test_violated_assumptions_are_refused() -> None:
+def test_violated_assumptions_raise() -> None:
     box, flat = smooth_problems()["egg box"], smooth_problems()["quartic"]
     with pytest.raises(ValueError, match=r"needs a convex function, alpha ≥ 0; got alpha=-7\.0"):
         convex_bound(box, T, learning_rate=0.1)
@@ -94,11 +94,11 @@ def test_violated_assumptions_are_refused() -> None:
     with pytest.raises(ValueError, match=r"needs 0 < learning_rate ≤ 1/beta; got learning_rate=1\.5, beta=1\.0"):
         accelerated_bound(VALLEY, T, learning_rate=1.5)
     with pytest.raises(ValueError, match=r"t ≥ 1; got t=0\.0"):
-        convex_bound(VALLEY, at(0, 1), learning_rate=0.5)
+        convex_bound(VALLEY, tensor(0, 1), learning_rate=0.5)
     with pytest.raises(ValueError, match=r"got steps=0, radius=1\.0, lipschitz=1\.0"):
         averaged_sgd_rate(0, radius=1.0, lipschitz=1.0)
 
 
-def test_the_rate_one_over_beta_survives_rounding() -> None:
-    problem = Problem(torch.sum, at(1.0), at(0.0), alpha=0.0, beta=49.0)
+def test_rounding_of_the_rate_one_over_beta_is_tolerated() -> None:
+    problem = Problem(torch.sum, tensor(1.0), tensor(0.0), alpha=0.0, beta=49.0)
     assert bool(torch.isfinite(convex_bound(problem, T, learning_rate=1 / 49.0)).all())

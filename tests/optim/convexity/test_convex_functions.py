@@ -29,7 +29,7 @@ def points(dim: int = 2, count: int = 200) -> Tensor:
     return torch.randn(count, dim, generator=source(), dtype=torch.float64)
 
 
-def bowl(x: Tensor) -> Tensor:
+def squared_norm(x: Tensor) -> Tensor:
     return x.square().sum()
 
 
@@ -37,7 +37,7 @@ def test_the_gap_of_a_square_is_the_spread_of_its_ends() -> None:
     """λa² + (1−λ)b² − (λa + (1−λ)b)² = λ(1−λ)(a − b)²."""
     a, b, weight = points(), points().flip(0), torch.rand(200, generator=source(), dtype=torch.float64)
     spread = weight * (1 - weight) * (a - b).square().sum(-1)
-    torch.testing.assert_close(chord_gap(bowl, a, b, weight), spread)
+    torch.testing.assert_close(chord_gap(squared_norm, a, b, weight), spread)
 
 
 def test_a_violating_chord_lies_below_the_graph() -> None:
@@ -52,34 +52,37 @@ def test_rounding_is_not_taken_for_a_violating_chord() -> None:
     assert find_violating_chord(lambda x: x.abs().sum(), points(), generator=source()) is None
 
 
-def test_a_slight_dent_is_found() -> None:
-    assert find_violating_chord(lambda x: bowl(x) + 0.3 * (5 * x).cos().sum(), points(), generator=source()) is not None
+def test_a_small_nonconvexity_is_detected() -> None:
+    assert (
+        find_violating_chord(lambda x: squared_norm(x) + 0.3 * (5 * x).cos().sum(), points(), generator=source())
+        is not None
+    )
 
 
-def test_the_least_curvature_of_a_quadratic_is_an_eigenvalue() -> None:
+def test_the_smallest_curvature_of_a_quadratic_is_an_eigenvalue() -> None:
     matrix = torch.tensor([[2.0, 1.0], [1.0, -1.0]], dtype=torch.float64)
-    least = torch.linalg.eigvalsh(matrix)[0]
-    torch.testing.assert_close(min_hessian_eigenvalue(lambda x: x @ matrix @ x / 2, points()), least.expand(200))
+    smallest = torch.linalg.eigvalsh(matrix)[0]
+    torch.testing.assert_close(min_hessian_eigenvalue(lambda x: x @ matrix @ x / 2, points()), smallest.expand(200))
 
 
 def test_a_line_passes_through_both_points() -> None:
     x, y = points()[:2]
-    along = restrict_to_line(bowl, x, y)
-    torch.testing.assert_close(along(torch.ones(1)), bowl(x))
-    torch.testing.assert_close(along(torch.zeros(1)), bowl(y))
+    restriction = restrict_to_line(squared_norm, x, y)
+    torch.testing.assert_close(restriction(torch.ones(1)), squared_norm(x))
+    torch.testing.assert_close(restriction(torch.zeros(1)), squared_norm(y))
     torch.testing.assert_close(
-        min_hessian_eigenvalue(along, torch.zeros(1, 1).double()), 2 * (x - y).square().sum()[None]
+        min_hessian_eigenvalue(restriction, torch.zeros(1, 1).double()), 2 * (x - y).square().sum()[None]
     )
 
 
 def test_the_nearby_point_is_at_the_given_radius() -> None:
     star, lower = torch.tensor([3.0, 4.0]).double(), torch.zeros(2).double()
-    nearby = nearby_lower_point(bowl, star, lower, radius=0.5)
+    nearby = nearby_lower_point(squared_norm, star, lower, radius=0.5)
     assert nearby.weight == pytest.approx(0.9)
     torch.testing.assert_close(nearby.point, 0.9 * star)
     assert nearby.value == pytest.approx(0.81 * 25)
     assert nearby.bound == pytest.approx(0.9 * 25)
-    torch.testing.assert_close(nearby_lower_point(bowl, star, lower, radius=100.0).point, lower)
+    torch.testing.assert_close(nearby_lower_point(squared_norm, star, lower, radius=100.0).point, lower)
 
 
 def test_the_error_of_a_tangent_to_a_cubic_is_known() -> None:
@@ -98,8 +101,8 @@ def test_scalar_functions_have_their_closed_forms() -> None:
     torch.testing.assert_close(tanh_plateau(x), x.tanh().sum())
 
 
-def test_invalid_arguments_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="a chord needs at least two points; got 1"):
-        find_violating_chord(bowl, points(count=1), generator=source())
+        find_violating_chord(squared_norm, points(count=1), generator=source())
     with pytest.raises(ValueError, match=r"need radius > 0 and two different points; got radius=0\.0"):
-        nearby_lower_point(bowl, points()[0], points()[1], radius=0.0)
+        nearby_lower_point(squared_norm, points()[0], points()[1], radius=0.0)

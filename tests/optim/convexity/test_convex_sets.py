@@ -38,12 +38,12 @@ def test_a_disc_has_no_nonconvex_segment() -> None:
 
 
 def test_a_small_missing_corner_is_found() -> None:
-    """One corner of a square cut out: a fortieth of its area."""
+    """One corner of the square is cut out, a fortieth of its area."""
 
-    def bitten(points: Tensor) -> Tensor:
+    def without_corner(points: Tensor) -> Tensor:
         return ~(points > 2 - 4 * 0.16).all(-1)
 
-    assert find_nonconvex_segment(bitten, square(), generator=source()) is not None
+    assert find_nonconvex_segment(without_corner, square(), generator=source()) is not None
 
 
 def shifted(points: Tensor) -> Tensor:
@@ -61,6 +61,6 @@ def test_a_sublevel_set_of_the_square_is_a_disc() -> None:
     assert bool((sublevel_set(lambda x: x.square().sum(), 1.0)(points) == disc(points)).all())
 
 
-def test_fewer_than_two_points_in_the_set_are_refused() -> None:
+def test_fewer_than_two_points_in_the_set_raise() -> None:
     with pytest.raises(ValueError, match="at least two points in the set; got 0 of 2000"):
         find_nonconvex_segment(disc, square() + 10, generator=source())

@@ -47,8 +47,8 @@ def test_a_quadratic_has_the_given_spectrum() -> None:
 
 def test_the_egg_box_attains_both_curvature_bounds() -> None:
     problem = smooth_problems()["egg box"]
-    at = torch.tensor([[0.0], [torch.pi / 2]], dtype=torch.float64)
-    torch.testing.assert_close(vmap(jacrev(grad(problem.loss)))(at).flatten(), torch.tensor([9.0, -7.0]).double())
+    points = torch.tensor([[0.0], [torch.pi / 2]], dtype=torch.float64)
+    torch.testing.assert_close(vmap(jacrev(grad(problem.loss)))(points).flatten(), torch.tensor([9.0, -7.0]).double())
 
 
 def test_the_radius_is_a_distance() -> None:
@@ -63,20 +63,20 @@ def test_descent_on_the_worst_case_huber_loss_stays_on_the_linear_part(steps: in
     assert float(problem.excess(path)[-1]) == pytest.approx(3 * 4 / (4 * steps + 2))
 
 
-def test_the_infinity_norm_is_that_of_torch() -> None:
+def test_the_infinity_norm_equals_torch() -> None:
     problem = infinity_norm(torch.zeros(5, dtype=torch.float64))
     w = standard_normal(20, 5)
     torch.testing.assert_close(problem.excess(w), torch.linalg.vector_norm(w, ord=torch.inf, dim=1))
     assert bool((problem.gradients(w).abs().sum(1) <= 1).all())
 
 
-def test_descent_on_a_quartic_stays_where_its_beta_holds() -> None:
+def test_descent_on_a_quartic_stays_within_the_cube_where_beta_holds() -> None:
     problem = quartic(torch.tensor([2.0, -1.0], dtype=torch.float64))
     path = gradient_descent(problem.loss, problem.start, learning_rate=2 / problem.beta, steps=50)
     assert float(path.abs().max()) <= 2.0
 
 
-def test_bad_problems_are_refused() -> None:
+def test_invalid_problems_raise() -> None:
     one = torch.ones(1, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"need alpha ≤ beta and beta > 0; got alpha=2\.0, beta=1\.0"):
         Problem(torch.sum, one, one, alpha=2.0, beta=1.0)
@@ -86,5 +86,5 @@ def test_bad_problems_are_refused() -> None:
         ellipse(0.5)
     with pytest.raises(ValueError, match=r"labels ±1 and ridge > 0; got labels \[0\.0\]"):
         ridge_logistic(one[:, None], 0 * one, ridge=1.0)
-    with pytest.raises(ValueError, match=r"travel ≥ 0 and radius > 0; got travel=-1"):
+    with pytest.raises(ValueError, match=r"displacement ≥ 0 and radius > 0; got displacement=-1"):
         huber_worst_case(-1.0)

@@ -60,6 +60,6 @@ def test_a_surface_without_minimisers_has_minimum_minus_infinity() -> None:
     assert surface.minimum == -torch.inf
 
 
-def test_a_valley_without_curvature_is_refused() -> None:
+def test_a_valley_without_curvature_raises() -> None:
     with pytest.raises(ValueError, match=r"the curvature must be positive; got curvature=0\.0"):
         quadratic_valley(0.0)

@@ -49,6 +49,6 @@ def test_trajectories_are_independent_of_each_other() -> None:
         )
 
 
-def test_an_empty_list_of_optimisers_is_refused() -> None:
+def test_an_empty_list_of_optimisers_raises() -> None:
     with pytest.raises(ValueError, match="need at least one optimiser; got none"):
         optimizer_trajectories(rosenbrock(), torch.zeros(2), [], steps=1)

@@ -11,7 +11,7 @@ from parnassus.optim import AdaGrad, FullAdaGrad, optimizer_trajectory
 from parnassus.optim.optimisers.adagrad import inverse_root
 
 
-def test_the_inverse_root_is_that_of_scipy() -> None:
+def test_the_inverse_root_equals_scipy() -> None:
     source = torch.Generator().manual_seed(0)
     factor = torch.randn(4, 6, generator=source, dtype=torch.float64)
     matrix = factor @ factor.mT
@@ -19,7 +19,7 @@ def test_the_inverse_root_is_that_of_scipy() -> None:
     torch.testing.assert_close(inverse_root(matrix, 1e-12), expected, atol=1e-10, rtol=1e-10)
 
 
-def test_of_a_singular_matrix_it_is_the_pseudo_inverse() -> None:
+def test_the_inverse_root_of_a_singular_matrix_is_a_pseudo_inverse() -> None:
     g = torch.tensor([3.0, 4.0], dtype=torch.float64)
     torch.testing.assert_close(inverse_root(torch.outer(g, g), 1e-12) @ g, g / 5)
     torch.testing.assert_close(inverse_root(torch.zeros(2, 2), 1e-12), torch.zeros(2, 2))
@@ -51,7 +51,7 @@ def test_full_adagrad_is_faster_in_a_rotated_valley() -> None:
     assert diagonal > 100 * full
 
 
-def test_each_tensor_has_a_matrix_of_its_own() -> None:
+def test_each_tensor_has_a_separate_matrix() -> None:
     theta = [nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.zeros(4))]
     optimizer = FullAdaGrad(theta, lr=1.0)
     for tensor in theta:

@@ -1,4 +1,4 @@
-"""Averaged SGD: by hand, on a biased coin, and refused arguments."""
+"""Averaged SGD: by hand, on a biased coin, and invalid arguments."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def test_the_minimiser_of_the_coin_is_one() -> None:
     assert float(coin.excess(torch.tensor([[-1.0]]).double())) == pytest.approx(0.4)
 
 
-def test_invalid_arguments_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"need learning_rate > 0 and steps ≥ 1; got learning_rate=0\.1, steps=0"):
         averaged_sgd(lambda _, w: w, torch.ones(1), learning_rate=0.1, steps=0)
     with pytest.raises(ValueError, match=r"0 < bias ≤ 1; got bias=0\.0"):

@@ -1,4 +1,4 @@
-"""Every optimiser against torch's: the same steps, the same interface, and refused settings."""
+"""Every optimiser against torch's: the same steps, the same interface, and invalid settings."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -13,8 +13,8 @@ from torch.optim.lr_scheduler import OneCycleLR, StepLR
 from parnassus.optim import SGD, AdaGrad, Adam, AdamW, FullAdaGrad, Momentum, Nesterov, NesterovMomentum, RMSProp
 from parnassus.train.checkpoint import load_tree, save_tree
 
-Make = Callable[[Iterable[nn.Parameter]], Optimizer]
-PAIRS: dict[str, tuple[Make, Make]] = {
+Factory = Callable[[Iterable[nn.Parameter]], Optimizer]
+PAIRS: dict[str, tuple[Factory, Factory]] = {
     "SGD": (partial(SGD, lr=0.1), partial(torch.optim.SGD, lr=0.1)),
     "SGD, L2": (partial(SGD, lr=0.1, weight_decay=0.3), partial(torch.optim.SGD, lr=0.1, weight_decay=0.3)),
     "Momentum": (partial(Momentum, lr=0.03, momentum=0.8), partial(torch.optim.SGD, lr=0.03, momentum=0.8)),
@@ -35,7 +35,7 @@ PAIRS: dict[str, tuple[Make, Make]] = {
     "Adam, L2": (partial(Adam, weight_decay=0.2), partial(torch.optim.Adam, weight_decay=0.2)),
     "AdamW": (partial(AdamW, lr=0.03, weight_decay=0.2), partial(torch.optim.AdamW, lr=0.03, weight_decay=0.2)),
 }
-OURS: dict[str, Make] = {name: ours for name, (ours, _) in PAIRS.items()} | {
+OPTIMISERS: dict[str, Factory] = {name: factory for name, (factory, _) in PAIRS.items()} | {
     "Nesterov": partial(Nesterov, lr=0.03),
     "FullAdaGrad": partial(FullAdaGrad, lr=0.3),
 }
@@ -61,69 +61,72 @@ def run_steps(theta: list[nn.Parameter], optimizer: Optimizer, steps: int) -> No
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_each_step_is_that_of_torch(name: str) -> None:
-    (ours, theirs), mine, other = PAIRS[name], parameters(), parameters()
-    first, second = ours(mine), theirs(other)
+def test_each_step_equals_torch(name: str) -> None:
+    (factory, torch_factory), theta, torch_theta = PAIRS[name], parameters(), parameters()
+    optimizer, torch_optimizer = factory(theta), torch_factory(torch_theta)
     for _ in range(60):
-        run_steps(mine, first, 1)
-        run_steps(other, second, 1)
-        for left, right in zip(mine, other, strict=True):
-            torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+        run_steps(theta, optimizer, 1)
+        run_steps(torch_theta, torch_optimizer, 1)
+        for tensor, expected in zip(theta, torch_theta, strict=True):
+            torch.testing.assert_close(tensor, expected, atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_each_parameter_counts_its_own_steps(name: str) -> None:
-    (ours, theirs), mine, other = PAIRS[name], parameters(), parameters()
-    for theta, optimizer in ((mine, ours(mine)), (other, theirs(other))):
+    results = []
+    for factory in PAIRS[name]:
+        theta = parameters()
+        optimizer = factory(theta)
         for step in range(6):
             optimizer.zero_grad()
             loss(theta).backward()
             if step % 3 == 1:
                 theta[1].grad = None
             optimizer.step()
-    for left, right in zip(mine, other, strict=True):
-        torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+        results.append(theta)
+    for tensor, expected in zip(*results, strict=True):
+        torch.testing.assert_close(tensor, expected, atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", OPTIMISERS)
 def test_training_resumes_from_a_saved_state(name: str) -> None:
-    whole, halves = parameters(), parameters()
-    run_steps(whole, OURS[name](whole), 12)
-    before = OURS[name](halves)
-    run_steps(halves, before, 6)
-    after = OURS[name](halves)
-    after.load_state_dict(before.state_dict())
-    run_steps(halves, after, 6)
-    for left, right in zip(whole, halves, strict=True):
+    uninterrupted, resumed = parameters(), parameters()
+    run_steps(uninterrupted, OPTIMISERS[name](uninterrupted), 12)
+    first = OPTIMISERS[name](resumed)
+    run_steps(resumed, first, 6)
+    second = OPTIMISERS[name](resumed)
+    second.load_state_dict(first.state_dict())
+    run_steps(resumed, second, 6)
+    for left, right in zip(uninterrupted, resumed, strict=True):
         assert torch.equal(left, right)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_it_descends_in_single_precision_and_keeps_the_type(name: str) -> None:
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_single_precision_descends_and_keeps_the_dtype(name: str) -> None:
     theta = parameters(torch.float32)
-    before = loss(theta).item()
-    run_steps(theta, OURS[name](theta), 20)
-    assert loss(theta).item() < before
+    initial_loss = loss(theta).item()
+    run_steps(theta, OPTIMISERS[name](theta), 20)
+    assert loss(theta).item() < initial_loss
     assert all(parameter.dtype == torch.float32 for parameter in theta)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_it_reaches_the_minimum_of_a_quadratic(name: str) -> None:
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_every_optimiser_reaches_the_minimum_of_a_quadratic(name: str) -> None:
     theta = nn.Parameter(torch.tensor([0.3, -0.2], dtype=torch.float64))
-    optimizer = OURS[name]([theta])
+    optimizer = OPTIMISERS[name]([theta])
     for _ in range(3_000):
         optimizer.zero_grad()
         theta.square().sum().backward()
         optimizer.step()
-    assert theta.abs().max() < 0.02  # RMSProp and Adam keep moving by about their rate
+    assert theta.abs().max() < 0.02  # RMSProp and Adam keep moving by about their learning rate
 
 
-def test_groups_have_settings_of_their_own() -> None:
-    mine, other = parameters(), parameters()
-    groups = [({"params": theta[:1], "lr": 0.03}, {"params": theta[1:]}) for theta in (mine, other)]
-    run_steps(mine, Momentum(groups[0], lr=0.01, momentum=0.5), 5)
-    run_steps(other, torch.optim.SGD(groups[1], lr=0.01, momentum=0.5), 5)
-    for left, right in zip(mine, other, strict=True):
+def test_parameter_groups_have_separate_settings() -> None:
+    parameters_1, parameters_2 = parameters(), parameters()
+    groups = [({"params": theta[:1], "lr": 0.03}, {"params": theta[1:]}) for theta in (parameters_1, parameters_2)]
+    run_steps(parameters_1, Momentum(groups[0], lr=0.01, momentum=0.5), 5)
+    run_steps(parameters_2, torch.optim.SGD(groups[1], lr=0.01, momentum=0.5), 5)
+    for left, right in zip(parameters_1, parameters_2, strict=True):
         torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
 
 
@@ -138,22 +141,23 @@ def test_schedulers_of_torch_set_the_rate() -> None:
     assert theta.item() == -(1 + 0.5 + 0.25 + 0.125)
 
 
-def test_a_one_cycle_moves_the_momentum_of_both_alike() -> None:
-    mine, other = parameters(), parameters()
-    for theta, optimizer in (
-        (mine, Momentum(mine, lr=0.01, momentum=0.9)),
-        (other, torch.optim.SGD(other, lr=0.01, momentum=0.9)),
-    ):
+def test_momentum_under_one_cycle_equals_torch() -> None:
+    factories: tuple[Callable[..., Optimizer], ...] = (Momentum, torch.optim.SGD)
+    results = []
+    for factory in factories:
+        theta = parameters()
+        optimizer = factory(theta, lr=0.01, momentum=0.9)
         scheduler = OneCycleLR(optimizer, max_lr=0.03, total_steps=20)
         for _ in range(20):
             run_steps(theta, optimizer, 1)
             scheduler.step()
-    for left, right in zip(mine, other, strict=True):
-        torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
+        results.append(theta)
+    for tensor, expected in zip(*results, strict=True):
+        torch.testing.assert_close(tensor, expected, atol=1e-12, rtol=1e-12)
 
 
-def test_a_one_cycle_cannot_give_plain_sgd_a_momentum() -> None:
-    """Torch's SGD would silently get one."""
+def test_one_cycle_cannot_add_momentum_to_plain_sgd() -> None:
+    """With torch's SGD it would silently become SGD with momentum."""
     with pytest.raises(ValueError, match="must support momentum"):
         OneCycleLR(SGD(parameters(), lr=0.01), max_lr=0.1, total_steps=10)
     OneCycleLR(SGD(parameters(), lr=0.01), max_lr=0.1, total_steps=10, cycle_momentum=False)
@@ -198,7 +202,7 @@ INVALID: list[tuple[Callable[[list[nn.Parameter]], Optimizer], str]] = [
 
 
 @pytest.mark.parametrize(("make", "message"), INVALID)
-def test_invalid_settings_are_refused(make: Callable[[list[nn.Parameter]], Optimizer], message: str) -> None:
+def test_invalid_settings_raise(make: Callable[[list[nn.Parameter]], Optimizer], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(parameters())
 
@@ -210,7 +214,7 @@ def test_an_invalid_group_is_refused_and_not_added() -> None:
     assert len(optimizer.param_groups) == 1
 
 
-def test_sparse_gradients_are_refused() -> None:
+def test_sparse_gradients_raise() -> None:
     table = nn.Embedding(5, 2, sparse=True)
     table(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="Adam needs dense gradients; got a sparse one"):
@@ -218,26 +222,26 @@ def test_sparse_gradients_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["Momentum", "Adam", "Nesterov", "FullAdaGrad"])
-def test_its_state_survives_a_checkpoint(name: str, tmp_path: Path) -> None:
-    whole, halves = parameters(), parameters()
-    run_steps(whole, OURS[name](whole), 8)
-    before = OURS[name](halves)
-    run_steps(halves, before, 4)
-    save_tree(tmp_path / "state.safetensors", before.state_dict())
-    after = OURS[name](halves)
+def test_the_state_survives_a_checkpoint(name: str, tmp_path: Path) -> None:
+    uninterrupted, resumed = parameters(), parameters()
+    run_steps(uninterrupted, OPTIMISERS[name](uninterrupted), 8)
+    first = OPTIMISERS[name](resumed)
+    run_steps(resumed, first, 4)
+    save_tree(tmp_path / "state.safetensors", first.state_dict())
+    second = OPTIMISERS[name](resumed)
     state = load_tree(tmp_path / "state.safetensors")
     assert isinstance(state, dict)
-    after.load_state_dict(state)
-    run_steps(halves, after, 4)
-    for left, right in zip(whole, halves, strict=True):
+    second.load_state_dict(state)
+    run_steps(resumed, second, 4)
+    for left, right in zip(uninterrupted, resumed, strict=True):
         assert torch.equal(left, right)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("name", OURS)
-def test_on_a_gpu_it_takes_the_same_steps(name: str) -> None:
-    here, there = parameters(), [nn.Parameter(tensor.detach().cuda()) for tensor in parameters()]
-    run_steps(here, OURS[name](here), 20)
-    run_steps(there, OURS[name](there), 20)
-    for left, right in zip(here, there, strict=True):
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_steps_on_a_gpu_equal_those_on_the_cpu(name: str) -> None:
+    on_cpu, on_gpu = parameters(), [nn.Parameter(tensor.detach().cuda()) for tensor in parameters()]
+    run_steps(on_cpu, OPTIMISERS[name](on_cpu), 20)
+    run_steps(on_gpu, OPTIMISERS[name](on_gpu), 20)
+    for left, right in zip(on_cpu, on_gpu, strict=True):
         torch.testing.assert_close(left, right.cpu(), atol=1e-9, rtol=1e-9)

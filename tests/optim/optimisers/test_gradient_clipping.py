@@ -26,18 +26,18 @@ def test_a_short_or_zero_gradient_is_unchanged() -> None:
 
 def test_clipping_in_place_matches_torch_and_skips_missing_gradients() -> None:
     source = torch.Generator().manual_seed(0)
-    mine = [nn.Parameter(torch.zeros(shape)) for shape in ((3, 2), (4,), (2,))]
-    for parameter in mine[:2]:
+    parameters = [nn.Parameter(torch.zeros(shape)) for shape in ((3, 2), (4,), (2,))]
+    for parameter in parameters[:2]:
         parameter.grad = torch.randn(parameter.shape, generator=source)
-    other = [nn.Parameter(parameter.detach().clone()) for parameter in mine]
-    for parameter, twin in zip(mine[:2], other[:2], strict=True):
+    torch_parameters = [nn.Parameter(parameter.detach().clone()) for parameter in parameters]
+    for parameter, torch_parameter in zip(parameters[:2], torch_parameters[:2], strict=True):
         assert parameter.grad is not None
-        twin.grad = parameter.grad.clone()
-    norm, theirs = clip_gradients(mine, 0.7), nn.utils.clip_grad_norm_(other, 0.7)
-    torch.testing.assert_close(norm, theirs)
-    for parameter, twin in zip(mine[:2], other[:2], strict=True):
-        torch.testing.assert_close(parameter.grad, twin.grad, rtol=3e-6, atol=0)
-    assert mine[2].grad is None
+        torch_parameter.grad = parameter.grad.clone()
+    norm, torch_norm = clip_gradients(parameters, 0.7), nn.utils.clip_grad_norm_(torch_parameters, 0.7)
+    torch.testing.assert_close(norm, torch_norm)
+    for parameter, torch_parameter in zip(parameters[:2], torch_parameters[:2], strict=True):
+        torch.testing.assert_close(parameter.grad, torch_parameter.grad, rtol=3e-6, atol=0)
+    assert parameters[2].grad is None
 
 
 def test_nothing_to_clip_has_norm_zero() -> None:
@@ -45,6 +45,6 @@ def test_nothing_to_clip_has_norm_zero() -> None:
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0, float("nan")])
-def test_a_max_norm_that_is_not_positive_is_refused(max_norm: float) -> None:
+def test_a_max_norm_that_is_not_positive_raises(max_norm: float) -> None:
     with pytest.raises(ValueError, match=f"max_norm must be positive; got max_norm={max_norm}"):
         clip_by_global_norm([torch.ones(2)], max_norm)

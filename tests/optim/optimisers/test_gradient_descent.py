@@ -29,7 +29,7 @@ def test_the_rate_may_be_a_function_of_the_step() -> None:
     assert path[:, 0].tolist() == [0, -1, -1.5, -1.75, -1.875]
 
 
-def test_a_schedule_that_reaches_zero_is_refused() -> None:
+def test_a_schedule_that_reaches_zero_raises() -> None:
     with pytest.raises(ValueError, match=r"must be positive; got learning_rate=0\.0"):
         gradient_descent(lambda theta: theta.sum(), torch.zeros(1), learning_rate=lambda t: 1.0 - t, steps=2)
 
@@ -40,7 +40,7 @@ def test_the_steepest_descent_direction_is_the_negative_unit_gradient() -> None:
         steepest_descent(torch.zeros(2))
 
 
-def test_it_is_the_sgd_of_torch() -> None:
+def test_gradient_descent_equals_the_sgd_of_torch() -> None:
     torch.manual_seed(0)
     start = torch.randn(2, 3, dtype=torch.float64)
     parameter = torch.nn.Parameter(start.clone())
@@ -57,11 +57,11 @@ def test_it_is_the_sgd_of_torch() -> None:
 def test_full_batch_sgd_is_gradient_descent() -> None:
     torch.manual_seed(0)
     x, y, start = torch.randn(10, 3), torch.randn(10), torch.randn(3)
-    whole = gradient_descent(lambda theta: (x @ theta - y).square().mean(), start, learning_rate=0.1, steps=4)
+    expected = gradient_descent(lambda theta: (x @ theta - y).square().mean(), start, learning_rate=0.1, steps=4)
     full_batch = stochastic_gradient_descent(
         squared, start, (x, y), batches=sequential_batches(10, 10, epochs=4), learning_rate=0.1
     )
-    torch.testing.assert_close(full_batch, whole)
+    torch.testing.assert_close(full_batch, expected)
 
 
 def test_gradients_of_examples_in_closed_form() -> None:
@@ -76,6 +76,6 @@ def test_a_step_goes_against_the_gradient() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
-def test_a_rate_that_is_not_positive_is_refused(rate: float) -> None:
+def test_a_rate_that_is_not_positive_raises(rate: float) -> None:
     with pytest.raises(ValueError, match=f"must be positive; got learning_rate={rate}"):
         gradient_descent(lambda theta: theta.sum(), torch.zeros(1), learning_rate=rate, steps=1)

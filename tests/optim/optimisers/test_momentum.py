@@ -11,7 +11,7 @@ def steep(theta: Tensor) -> Tensor:
     return theta.exp().sum() + theta.square().sum()
 
 
-def test_it_is_the_sgd_of_torch_with_momentum() -> None:
+def test_heavy_ball_equals_the_sgd_of_torch_with_momentum() -> None:
     torch.manual_seed(0)
     start = torch.randn(2, 3, dtype=torch.float64)
     parameter = torch.nn.Parameter(start.clone())
@@ -31,7 +31,7 @@ def test_a_moving_average_of_gradients_is_the_heavy_ball_at_a_smaller_rate() -> 
     torch.testing.assert_close(average, heavy_ball(steep, start, learning_rate=0.06, momentum=0.8, steps=30))
 
 
-def test_without_momentum_it_is_plain_descent() -> None:
+def test_without_momentum_heavy_ball_is_gradient_descent() -> None:
     start = torch.tensor([1.0, -2.0])
     plain = gradient_descent(steep, start, learning_rate=0.1, steps=9)
     torch.testing.assert_close(heavy_ball(steep, start, learning_rate=0.1, momentum=0.0, steps=9), plain)
@@ -49,21 +49,25 @@ def test_the_factor_is_the_spectral_radius_of_a_step(rate: float, momentum: floa
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
-def test_the_largest_stable_rate_parts_arriving_from_leaving(momentum: float) -> None:
-    border = max_stable_rate(4.0, momentum)
+def test_momentum_converges_below_the_largest_stable_rate_and_diverges_above(momentum: float) -> None:
+    limit = max_stable_rate(4.0, momentum)
     start = torch.tensor([1.0], dtype=torch.float64)
-    near, far = (
+    converging, diverging = (
         heavy_ball(
-            lambda theta: 2 * theta.square().sum(), start, learning_rate=share * border, momentum=momentum, steps=1_000
+            lambda theta: 2 * theta.square().sum(),
+            start,
+            learning_rate=fraction * limit,
+            momentum=momentum,
+            steps=1_000,
         )[-1].abs()
-        for share in (0.98, 1.02)
+        for fraction in (0.98, 1.02)
     )
-    assert float(near) < 1e-3
-    assert float(far) > 1e3
+    assert float(converging) < 1e-3
+    assert float(diverging) > 1e3
 
 
 @pytest.mark.parametrize(("rate", "momentum"), [(0.0, 0.5), (-1.0, 0.5), (0.1, 1.0), (0.1, -0.1), (float("nan"), 0.5)])
-def test_invalid_arguments_are_refused(rate: float, momentum: float) -> None:
+def test_invalid_arguments_raise(rate: float, momentum: float) -> None:
     with pytest.raises(ValueError, match="need learning_rate > 0 and 0 ≤ momentum < 1; got learning_rate="):
         heavy_ball(steep, torch.zeros(1), learning_rate=rate, momentum=momentum, steps=1)
     with pytest.raises(ValueError, match="need learning_rate > 0 and 0 ≤ momentum < 1; got learning_rate="):

@@ -7,7 +7,7 @@ from torch import Tensor
 from parnassus.optim import newton_descent, preconditioned_step
 
 
-def test_the_identity_is_plain_descent_and_the_rate_scales() -> None:
+def test_with_the_identity_a_step_is_gradient_descent() -> None:
     theta, gradient = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0])
     torch.testing.assert_close(
         preconditioned_step(theta, gradient, torch.eye(2), learning_rate=0.1),
@@ -22,7 +22,7 @@ def test_a_diagonal_divides_each_coordinate() -> None:
     assert step.tolist() == [-3.0, -2.0]
 
 
-def test_roots_are_those_of_the_babylonian_rule() -> None:
+def test_newton_on_a_cubic_is_the_babylonian_method() -> None:
     """The gradient of x³/3 − 2x is x² − 2: Newton's steps are x ← (x + 2/x)/2."""
     path = newton_descent(lambda x: (x**3 / 3 - 2 * x).sum(), torch.tensor([1.0], dtype=torch.float64), steps=5)
     x = 1.0
@@ -32,7 +32,7 @@ def test_roots_are_those_of_the_babylonian_rule() -> None:
     assert float(path[-1, 0]) == pytest.approx(2**0.5, rel=1e-14)
 
 
-def test_it_is_quadratic_near_the_minimum() -> None:
+def test_convergence_is_quadratic_near_the_minimum() -> None:
     def loss(theta: Tensor) -> Tensor:
         return theta.exp().sum() - theta.sum() + theta.prod() ** 2 / 4
 
@@ -45,6 +45,6 @@ def test_newton_converges_to_a_saddle_point() -> None:
     torch.testing.assert_close(path[-1], torch.zeros(2, dtype=torch.float64))
 
 
-def test_a_rate_that_is_not_positive_is_refused() -> None:
+def test_a_rate_that_is_not_positive_raises() -> None:
     with pytest.raises(ValueError, match=r"the learning rate must be positive; got learning_rate=0\.0"):
         newton_descent(lambda w: w.square().sum(), torch.ones(1), steps=1, learning_rate=0.0)

@@ -18,14 +18,14 @@ from parnassus.optim import (
 
 torch.manual_seed(0)
 ROOT = torch.randn(4, 4, dtype=torch.float64)
-H, BEST = ROOT @ ROOT.T, torch.randn(4, dtype=torch.float64)
+H, MINIMISER = ROOT @ ROOT.T, torch.randn(4, dtype=torch.float64)
 
 
 def quadratic(theta: Tensor) -> Tensor:
-    return (theta - BEST) @ H @ (theta - BEST) / 2
+    return (theta - MINIMISER) @ H @ (theta - MINIMISER) / 2
 
 
-def test_a_step_is_that_of_sgd_with_weight_decay() -> None:
+def test_a_step_equals_sgd_with_weight_decay() -> None:
     parameter = nn.Parameter(torch.ones(4, dtype=torch.float64))
     optimizer = torch.optim.SGD([parameter], lr=0.02, weight_decay=0.3)
     theta = parameter.detach().clone()
@@ -37,37 +37,39 @@ def test_a_step_is_that_of_sgd_with_weight_decay() -> None:
     torch.testing.assert_close(theta, parameter.detach())
 
 
-def test_the_penalty_has_its_gradient() -> None:
-    gradient = grad(lambda theta: quadratic(theta) + l2_penalty(theta, 0.7))(BEST + 1)
-    torch.testing.assert_close(l2_gradient(BEST + 1, grad(quadratic)(BEST + 1), 0.7), gradient)
+def test_the_gradient_of_the_penalty_equals_autograd() -> None:
+    gradient = grad(lambda theta: quadratic(theta) + l2_penalty(theta, 0.7))(MINIMISER + 1)
+    torch.testing.assert_close(l2_gradient(MINIMISER + 1, grad(quadratic)(MINIMISER + 1), 0.7), gradient)
 
 
-def test_decay_beside_adam_is_adamw() -> None:
-    ours, theirs = nn.Parameter(BEST.clone()), nn.Parameter(BEST.clone())
-    adam, adamw = torch.optim.Adam([ours], lr=0.01), torch.optim.AdamW([theirs], lr=0.01, weight_decay=0.5)
+def test_decoupled_decay_with_adam_is_adamw() -> None:
+    theta, expected = nn.Parameter(MINIMISER.clone()), nn.Parameter(MINIMISER.clone())
+    adam, adamw = torch.optim.Adam([theta], lr=0.01), torch.optim.AdamW([expected], lr=0.01, weight_decay=0.5)
     for _ in range(10):
-        for parameter, optimizer in ((ours, adam), (theirs, adamw)):
+        for parameter, optimizer in ((theta, adam), (expected, adamw)):
             optimizer.zero_grad()
             quadratic(parameter).backward()
             if optimizer is adam:
                 parameter.data = decay_weights(parameter.data, learning_rate=0.01, weight_decay=0.5)
             optimizer.step()
-    torch.testing.assert_close(ours.detach(), theirs.detach())
+    torch.testing.assert_close(theta.detach(), expected.detach())
 
 
 def test_descent_ends_at_the_penalised_minimiser() -> None:
-    end = gradient_descent(
+    final = gradient_descent(
         lambda theta: quadratic(theta) + l2_penalty(theta, 0.5),
         torch.zeros(4, dtype=torch.float64),
         learning_rate=0.1,
         steps=3_000,
     )[-1]
-    torch.testing.assert_close(penalised_minimiser(H, BEST, 0.5), end, atol=1e-8, rtol=0)
+    torch.testing.assert_close(penalised_minimiser(H, MINIMISER, 0.5), final, atol=1e-8, rtol=0)
     values, vectors = torch.linalg.eigh(H)
-    torch.testing.assert_close(vectors.T @ end, shrinkage_factors(values, 0.5) * (vectors.T @ BEST), atol=1e-8, rtol=0)
+    torch.testing.assert_close(
+        vectors.T @ final, shrinkage_factors(values, 0.5) * (vectors.T @ MINIMISER), atol=1e-8, rtol=0
+    )
 
 
-def test_groups_hold_every_parameter_once_and_spare_the_biases() -> None:
+def test_parameter_groups_exempt_biases_from_weight_decay() -> None:
     model = nn.Sequential(nn.Linear(3, 5), nn.LayerNorm(5), nn.Linear(5, 2))
     matrices, vectors = torch.optim.AdamW(weight_decay_groups(model, 0.1), lr=1e-3).param_groups
     grouped = [id(each) for group in (matrices, vectors) for each in group["params"]]
@@ -76,8 +78,8 @@ def test_groups_hold_every_parameter_once_and_spare_the_biases() -> None:
     assert (matrices["weight_decay"], vectors["weight_decay"]) == (0.1, 0.0)
 
 
-def test_a_negative_decay_is_refused() -> None:
+def test_a_negative_decay_raises() -> None:
     with pytest.raises(ValueError, match=r"weight_decay must not be negative; got weight_decay=-1"):
-        weight_decay_step(BEST, BEST, learning_rate=0.1, weight_decay=-1.0)
+        weight_decay_step(MINIMISER, MINIMISER, learning_rate=0.1, weight_decay=-1.0)
     with pytest.raises(ValueError, match=r"got weight_decay=nan"):
-        shrinkage_factors(BEST, float("nan"))
+        shrinkage_factors(MINIMISER, float("nan"))

@@ -1,4 +1,4 @@
-"""The 1cycle schedule, the rate finder and the validation search."""
+"""The 1cycle schedule, the learning-rate finder and the validation search."""
 
 import pytest
 import torch
@@ -18,22 +18,22 @@ from parnassus.optim import (
 
 @pytest.mark.parametrize("steps", [4, 10, 37, 1_000])
 @pytest.mark.parametrize("warm_up", [0.3, 0.5, 0.75])
-def test_one_cycle_is_that_of_torch(steps: int, warm_up: float) -> None:
+def test_one_cycle_equals_torch(steps: int, warm_up: float) -> None:
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     scheduler = OneCycleLR(
         optimizer, max_lr=0.3, total_steps=steps, pct_start=warm_up, div_factor=10, final_div_factor=7
     )
     for step in range(steps):
         group = optimizer.param_groups[0]
-        ours = one_cycle_rate(step, steps, peak=0.3, warmup_fraction=warm_up, div_factor=10.0, final_div_factor=7.0)
-        assert ours == pytest.approx(group["lr"], rel=1e-12)
+        rate = one_cycle_rate(step, steps, peak=0.3, warmup_fraction=warm_up, div_factor=10.0, final_div_factor=7.0)
+        assert rate == pytest.approx(group["lr"], rel=1e-12)
         assert one_cycle_momentum(step, steps, warmup_fraction=warm_up) == pytest.approx(group["momentum"], rel=1e-12)
         optimizer.step()
         if step + 1 < steps:
             scheduler.step()
 
 
-def test_a_step_outside_the_cycle_is_refused() -> None:
+def test_a_step_outside_the_cycle_raises() -> None:
     with pytest.raises(ValueError, match="got step=10, steps=10"):
         one_cycle_rate(10, 10, peak=1.0)
     with pytest.raises(ValueError, match="got step=-1, steps=10"):
@@ -42,13 +42,13 @@ def test_a_step_outside_the_cycle_is_refused() -> None:
         one_cycle_rate(0, 3, peak=1.0)
 
 
-def bowl(theta: Tensor, beta: float = 2.0) -> Tensor:
+def quadratic_loss(theta: Tensor, beta: float = 2.0) -> Tensor:
     return beta * theta.square().sum() / 2
 
 
 def test_the_finder_stops_below_two_over_beta_and_restores_the_parameters() -> None:
     theta = nn.Parameter(torch.tensor([1.0, -3.0], dtype=torch.float64))
-    curve = find_learning_rate([theta], lambda: bowl(theta), min_rate=1e-3, max_rate=100.0, steps=200)
+    curve = find_learning_rate([theta], lambda: quadratic_loss(theta), min_rate=1e-3, max_rate=100.0, steps=200)
     assert 0.94 < curve.suggestion <= 1.0
     assert len(curve.rates) < 200
     assert theta.tolist() == [1.0, -3.0]
@@ -75,12 +75,12 @@ def test_an_increasing_loss_suggests_the_smallest_rate() -> None:
     assert LearningRateCurve(torch.tensor([0.1, 0.2]), torch.tensor([1.0, 2.0])).suggestion == pytest.approx(0.1)
 
 
-def test_the_finder_refuses_empty_ranges() -> None:
+def test_empty_ranges_raise() -> None:
     theta = nn.Parameter(torch.ones(1))
     with pytest.raises(ValueError, match=r"got min_rate=1\.0, max_rate=1\.0"):
-        find_learning_rate([theta], lambda: bowl(theta), min_rate=1.0, max_rate=1.0)
+        find_learning_rate([theta], lambda: quadratic_loss(theta), min_rate=1.0, max_rate=1.0)
     with pytest.raises(ValueError, match="got steps=1,"):
-        find_learning_rate([theta], lambda: bowl(theta), steps=1)
+        find_learning_rate([theta], lambda: quadratic_loss(theta), steps=1)
 
 
 def test_the_hold_out_is_a_partition() -> None:
@@ -90,7 +90,7 @@ def test_the_hold_out_is_a_partition() -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5])
-def test_an_empty_part_is_refused(fraction: float) -> None:
+def test_an_empty_part_raises(fraction: float) -> None:
     with pytest.raises(ValueError, match=f"got num_examples=10, fraction={fraction}"):
         hold_out(10, fraction)
 
@@ -102,7 +102,7 @@ def test_the_search_selects_the_smallest_loss_and_ignores_nan() -> None:
     assert search.losses[:2] == [0.5, 0.3]
 
 
-def test_a_search_without_a_finite_loss_is_refused() -> None:
+def test_a_search_without_a_finite_loss_raises() -> None:
     with pytest.raises(ValueError, match="at least one candidate"):
         validation_search([], lambda _: 0.0)
     with pytest.raises(ValueError, match=r"got candidates=\[1, 2\]"):

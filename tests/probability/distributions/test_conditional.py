@@ -22,24 +22,24 @@ def test_by_hand() -> None:
     torch.testing.assert_close(joint_from_conditional(expected, TABLE.sum(0)), TABLE)
 
 
-def test_it_is_bayes_rule() -> None:
+def test_conditional_tables_follow_bayes_rule() -> None:
     prior = TABLE.sum(1)
     posterior, _ = posterior_table(prior, TABLE / prior[:, None])
     torch.testing.assert_close(conditional_table(TABLE), posterior)
 
 
-def test_only_the_right_family_has_no_gap() -> None:
+def test_only_the_conditional_distribution_has_no_gap() -> None:
     assert float(conditioning_gap(conditional_table(TABLE), TABLE)) < 1e-15
     constant = TABLE.sum(1).expand(3, 2).contiguous()
     assert float(conditioning_gap(constant, TABLE)) == pytest.approx(0.11)  # X = 0 and Y = 1: 0.2 − 0.3 · 0.3
 
 
-def test_values_that_never_occur_have_the_marginal_distribution() -> None:
-    never = torch.cat([TABLE, torch.zeros(2, 1, dtype=torch.float64)], 1)
-    torch.testing.assert_close(conditional_table(never)[-1], TABLE.sum(1))
+def test_values_of_probability_zero_get_the_marginal_distribution() -> None:
+    padded = torch.cat([TABLE, torch.zeros(2, 1, dtype=torch.float64)], 1)
+    torch.testing.assert_close(conditional_table(padded)[-1], TABLE.sum(1))
 
 
-def test_what_is_no_distribution_is_rejected() -> None:
+def test_invalid_distributions_raise() -> None:
     with pytest.raises(ValueError, match="a row of kernel sums to 0"):
         joint_from_conditional(torch.zeros(3, 2), torch.tensor([0.2, 0.3, 0.5]))
     with pytest.raises(ValueError, match="the joint table"):

@@ -29,7 +29,7 @@ def test_values_may_be_vectors() -> None:
     torch.testing.assert_close(distribution.expectation(lambda v: v), torch.tensor([0.5, 0.5], dtype=torch.float64))
 
 
-def test_a_joint_table_has_the_laws_as_margins() -> None:
+def test_margins_of_a_joint_table_are_the_distributions() -> None:
     heads, first = COINS.sum(1), COINS[:, 0]
     joint = joint_distribution(heads, first, FAIR)
     torch.testing.assert_close(joint.table.sum(1), push_forward(heads, FAIR).p)
@@ -38,22 +38,22 @@ def test_a_joint_table_has_the_laws_as_margins() -> None:
 
 def test_the_distribution_function_steps_at_the_values() -> None:
     distribution = DiscreteDistribution(torch.tensor([2.0, -1.0, 0.5]), torch.tensor([0.2, 0.5, 0.3]))
-    at = torch.tensor([-1.1, -1.0, 0.0, 0.5, 1.9, 2.0])
-    torch.testing.assert_close(distribution.cdf(at), torch.tensor([0.0, 0.5, 0.5, 0.8, 0.8, 1.0]))
+    points = torch.tensor([-1.1, -1.0, 0.0, 0.5, 1.9, 2.0])
+    torch.testing.assert_close(distribution.cdf(points), torch.tensor([0.0, 0.5, 0.5, 0.8, 0.8, 1.0]))
     assert float(empirical_distribution(torch.tensor([3.0, 3.0, 4.0, 5.0])).cdf(torch.tensor(3.0))) == 0.5
 
 
-def test_the_gap_is_found_among_all_events() -> None:
+def test_the_event_gap_equals_enumeration() -> None:
     torch.manual_seed(0)
     first, second = (torch.rand(12, dtype=torch.float64) for _ in range(2))
     first, second = (first / first.sum()).view(3, 4), (second / second.sum()).view(3, 4)
     rows, columns = events(3).double(), events(4).double()
-    listed = (rows @ (first - second) @ columns.mT).abs().max()
-    torch.testing.assert_close(largest_event_gap(first, second), listed)
+    enumerated = (rows @ (first - second) @ columns.mT).abs().max()
+    torch.testing.assert_close(largest_event_gap(first, second), enumerated)
     assert len(rows) == len({tuple(row) for row in rows.tolist()}) == 8
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_wrong_input_raises() -> None:
     with pytest.raises(ValueError, match="one entry per value; got 3 values, 2 probabilities"):
         DiscreteDistribution(torch.zeros(3), torch.tensor([0.5, 0.5]))
     with pytest.raises(ValueError, match="must sum to one"):

@@ -27,7 +27,7 @@ def random_gaussian(dim: int, rank: int) -> Gaussian:
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5])
-def test_with_a_density_it_is_the_library(dim: int) -> None:
+def test_regular_gaussians_equal_torch(dim: int) -> None:
     distribution = random_gaussian(dim, dim)
     x = torch.randn(7, 3, dim, dtype=torch.float64)
     expected = MultivariateNormal(distribution.mean, distribution.covariance).log_prob(x)
@@ -37,7 +37,7 @@ def test_with_a_density_it_is_the_library(dim: int) -> None:
     )
 
 
-def test_without_one_it_is_scipy_with_allow_singular() -> None:
+def test_singular_gaussians_equal_scipy_with_allow_singular() -> None:
     distribution = random_gaussian(4, 2)
     x = distribution.sample(10)
     scipy = multivariate_normal(distribution.mean.numpy(), distribution.covariance.numpy(), allow_singular=True).logpdf(
@@ -47,7 +47,7 @@ def test_without_one_it_is_scipy_with_allow_singular() -> None:
     assert int(distribution.rank) == 2
 
 
-def test_outside_its_plane_there_is_nothing() -> None:
+def test_the_density_outside_the_support_is_zero() -> None:
     distribution = random_gaussian(4, 2)
     assert distribution.log_prob(distribution.sample(5) + 1e-3).tolist() == [-torch.inf] * 5
 
@@ -78,13 +78,13 @@ def test_a_root_times_its_transpose_is_the_covariance(root: type) -> None:
     torch.testing.assert_close(root(covariance) @ root(covariance).mT, covariance)
 
 
-def test_draws_have_mean_and_covariance() -> None:
+def test_samples_have_mean_and_covariance() -> None:
     distribution = random_gaussian(3, 2)
     x = distribution.sample(200_000, generator=torch.Generator().manual_seed(1))
     torch.testing.assert_close(x.mean(0), distribution.mean, atol=0.02, rtol=0)
     torch.testing.assert_close(x.mT.cov(), distribution.covariance, atol=0.05, rtol=0)
-    again = distribution.sample(200_000, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(x, again, atol=0, rtol=0)
+    repeated = distribution.sample(200_000, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(x, repeated, atol=0, rtol=0)
 
 
 def test_images_sums_and_pairs_by_hand() -> None:
@@ -94,16 +94,16 @@ def test_images_sums_and_pairs_by_hand() -> None:
     assert image.mean.tolist() == [3.0, 9.0, 4.0]
     assert image.covariance.tolist() == [[7.0, -1.0, 8.0], [-1.0, 3.0, -4.0], [8.0, -4.0, 12.0]]
     assert int(image.rank) == 2
-    both = independent_pair(x, y)
-    assert both.mean.tolist() == [1.0, 2.0, 5.0]
-    assert both.covariance.tolist() == [[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]]
+    pair = independent_pair(x, y)
+    assert pair.mean.tolist() == [1.0, 2.0, 5.0]
+    assert pair.covariance.tolist() == [[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]]
     total = independent_sum(x, x)
     assert total.mean.tolist() == [2.0, 4.0]
     assert total.covariance.tolist() == [[4.0, 2.0], [2.0, 6.0]]
-    assert both.marginal([2, 0]).covariance.tolist() == [[4.0, 0.0], [0.0, 2.0]]
+    assert pair.marginal([2, 0]).covariance.tolist() == [[4.0, 0.0], [0.0, 2.0]]
 
 
-def test_the_exponential_moment_is_that_of_a_log_normal() -> None:
+def test_the_exponential_moment_is_the_log_normal_mean() -> None:
     distribution = Gaussian(torch.tensor([0.5]).double(), torch.tensor([[0.8]]).double())
     mean = torch.distributions.LogNormal(torch.tensor(0.5).double(), torch.tensor(0.8).double().sqrt()).mean
     torch.testing.assert_close(distribution.moment_generating_function(torch.ones(1).double()), mean)
@@ -113,26 +113,28 @@ def test_gradients_flow_to_mean_and_covariance() -> None:
     factor = torch.tensor([[1.0, 0.0], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
     mean = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     x = torch.randn(5, 2, dtype=torch.float64)
-    ours = torch.autograd.grad(Gaussian(mean, factor @ factor.mT).log_prob(x).sum(), (mean, factor))
-    theirs = torch.autograd.grad(MultivariateNormal(mean, factor @ factor.mT).log_prob(x).sum(), (mean, factor))
-    for left, right in zip(ours, theirs, strict=True):
+    gradients = torch.autograd.grad(Gaussian(mean, factor @ factor.mT).log_prob(x).sum(), (mean, factor))
+    torch_gradients = torch.autograd.grad(
+        MultivariateNormal(mean, factor @ factor.mT).log_prob(x).sum(), (mean, factor)
+    )
+    for left, right in zip(gradients, torch_gradients, strict=True):
         torch.testing.assert_close(left, right)
 
 
 @pytest.mark.parametrize(
-    ("covariance", "sentence"),
+    ("covariance", "message"),
     [
         ([[1.0, 0.0], [0.5, 1.0]], "a covariance must be symmetric; two opposite entries differ by 0.5"),
         ([[1.0, 2.0], [2.0, 1.0]], "negative eigenvalues; the smallest is -1"),
         ([[1.0, float("nan")], [float("nan"), 1.0]], "must be finite"),
     ],
 )
-def test_what_is_no_covariance_is_rejected(covariance: list[list[float]], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_covariances_raise(covariance: list[list[float]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Gaussian(torch.zeros(2), torch.tensor(covariance))
 
 
-def test_mean_and_covariance_of_other_sizes_are_rejected() -> None:
+def test_mean_and_covariance_of_different_sizes_raise() -> None:
     with pytest.raises(ValueError, match="mean and covariance must have the same size; got 3 and 2"):
         Gaussian(torch.zeros(3), torch.eye(2))
 

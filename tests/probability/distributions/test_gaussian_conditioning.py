@@ -15,23 +15,23 @@ def random_gaussian(dim: int, *, rank: int | None = None, seed: int = 0) -> Gaus
 
 def test_the_pair_of_the_notes() -> None:
     joint = Gaussian(torch.tensor([1.0, -1.0]), torch.tensor([[2.0, 0.5], [0.5, 1.0]]))
-    given = condition(joint, torch.tensor([1.0]), observed=[1])
-    assert given.mean.tolist() == pytest.approx([2.0])  # 1 + ½ · (1 + 1)
-    assert given.covariance.tolist() == [pytest.approx([1.75])]  # 2 − ½²
+    conditional = condition(joint, torch.tensor([1.0]), observed=[1])
+    assert conditional.mean.tolist() == pytest.approx([2.0])  # 1 + ½ · (1 + 1)
+    assert conditional.covariance.tolist() == [pytest.approx([1.75])]  # 2 − ½²
 
 
 def test_a_linear_model_has_the_posterior_in_precisions() -> None:
-    """Of y = Ax + noise: Σ = (Λ + AᵀLA)⁻¹ and μ = Σ (AᵀLy + Λm)."""
+    """For y = Ax + noise: Σ = (Λ + AᵀLA)⁻¹ and μ = Σ (AᵀLy + Λm)."""
     prior, noise = random_gaussian(3), random_gaussian(2, seed=1)
     noise = Gaussian(torch.zeros(2, dtype=torch.float64), noise.covariance)
     A, y = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
     unit = torch.eye(3, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
-    both = torch.cat([torch.cat(unit, 1), torch.cat([A, torch.eye(2, dtype=torch.float64)], 1)])
-    given = condition(independent_pair(prior, noise).affine(both), y, observed=[3, 4])
+    joint_map = torch.cat([torch.cat(unit, 1), torch.cat([A, torch.eye(2, dtype=torch.float64)], 1)])
+    conditional = condition(independent_pair(prior, noise).affine(joint_map), y, observed=[3, 4])
     precision, weight = torch.linalg.inv(prior.covariance), torch.linalg.inv(noise.covariance)
     covariance = torch.linalg.inv(precision + A.mT @ weight @ A)
-    torch.testing.assert_close(given.covariance, covariance)
-    torch.testing.assert_close(given.mean, covariance @ (A.mT @ weight @ y + precision @ prior.mean))
+    torch.testing.assert_close(conditional.covariance, covariance)
+    torch.testing.assert_close(conditional.mean, covariance @ (A.mT @ weight @ y + precision @ prior.mean))
 
 
 def test_the_mean_is_the_least_squares_prediction() -> None:
@@ -39,49 +39,49 @@ def test_the_mean_is_the_least_squares_prediction() -> None:
     z = joint.sample(200_000)
     design = torch.cat([torch.ones(len(z), 1, dtype=torch.float64), z[:, 1:]], 1)
     slopes = torch.linalg.lstsq(design, z[:, :1]).solution
-    seen = torch.randn(6, 2, dtype=torch.float64)
-    predicted = torch.cat([torch.ones(6, 1, dtype=torch.float64), seen], 1) @ slopes
-    torch.testing.assert_close(condition(joint, seen, observed=[1, 2]).mean, predicted, atol=0.02, rtol=0.02)
+    values = torch.randn(6, 2, dtype=torch.float64)
+    predicted = torch.cat([torch.ones(6, 1, dtype=torch.float64), values], 1) @ slopes
+    torch.testing.assert_close(condition(joint, values, observed=[1, 2]).mean, predicted, atol=0.02, rtol=0.02)
 
 
 @pytest.mark.parametrize("solve", [solve_by_cholesky, solve_by_pseudo_inverse])
 def test_batches_of_values_and_of_distributions(solve: object) -> None:
     distributions = [random_gaussian(4, seed=seed) for seed in range(3)]
-    many = Gaussian(
+    batch = Gaussian(
         torch.stack([distribution.mean for distribution in distributions]),
         torch.stack([distribution.covariance for distribution in distributions]),
     )
     y = torch.randn(5, 3, 2, dtype=torch.float64)
-    given = condition(many, y, observed=[2, 0], solve=solve)  # type: ignore[arg-type]
+    conditional = condition(batch, y, observed=[2, 0], solve=solve)  # type: ignore[arg-type]
     for j, distribution in enumerate(distributions):
         single = condition(distribution, y[4, j], observed=[2, 0])
-        torch.testing.assert_close(given.mean[4, j], single.mean)
-        torch.testing.assert_close(given.covariance[j], single.covariance)
+        torch.testing.assert_close(conditional.mean[4, j], single.mean)
+        torch.testing.assert_close(conditional.covariance[j], single.covariance)
 
 
-def test_the_order_of_what_is_seen_follows_the_values() -> None:
+def test_the_order_of_observed_coordinates_follows_the_values() -> None:
     joint, y = random_gaussian(4), torch.tensor([0.3, -1.0], dtype=torch.float64)
-    forth, back = condition(joint, y, observed=[1, 3]), condition(joint, y.flip(0), observed=[3, 1])
-    torch.testing.assert_close(forth.mean, back.mean)
+    forward, backward = condition(joint, y, observed=[1, 3]), condition(joint, y.flip(0), observed=[3, 1])
+    torch.testing.assert_close(forward.mean, backward.mean)
 
 
-def test_a_copy_tells_all() -> None:
-    twice = random_gaussian(2).affine(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64))
-    z = twice.sample(1)[0]
-    given = condition(twice, z[:2], observed=[0, 1])
-    torch.testing.assert_close(given.mean, z[2:])
-    assert given.covariance.tolist() == [[0.0]]
-    assert int(given.rank) == 0
+def test_a_copied_coordinate_is_determined() -> None:
+    gaussian = random_gaussian(2).affine(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64))
+    z = gaussian.sample(1)[0]
+    conditional = condition(gaussian, z[:2], observed=[0, 1])
+    torch.testing.assert_close(conditional.mean, z[2:])
+    assert conditional.covariance.tolist() == [[0.0]]
+    assert int(conditional.rank) == 0
 
 
-def test_a_singular_part_seen_adds_nothing() -> None:
-    """Seeing a coordinate twice is as good as once."""
+def test_a_duplicate_observation_adds_nothing() -> None:
+    """Observing a coordinate twice is equivalent to observing it once."""
     joint = random_gaussian(3)
     double = joint.affine(torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], dtype=torch.float64))
     y = torch.tensor([0.7, 0.7], dtype=torch.float64)
-    once, both = condition(joint, y[:1], observed=[2]), condition(double, y, observed=[2, 3])
-    torch.testing.assert_close(both.mean, once.mean)
-    torch.testing.assert_close(both.covariance, once.covariance)
+    once, joint_map = condition(joint, y[:1], observed=[2]), condition(double, y, observed=[2, 3])
+    torch.testing.assert_close(joint_map.mean, once.mean)
+    torch.testing.assert_close(joint_map.covariance, once.covariance)
     with pytest.raises(ValueError, match=r"have probability 0: they lie .* outside the support"):
         condition(double, torch.tensor([0.7, 0.8], dtype=torch.float64), observed=[2, 3])
 
@@ -97,7 +97,7 @@ def test_gradients_flow_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("observed", "count", "sentence"),
+    ("observed", "count", "message"),
     [
         ([0, 0], 2, "distinct coordinates from 0 to 2; got"),
         ([3], 1, "distinct coordinates from 0 to 2; got"),
@@ -106,6 +106,6 @@ def test_gradients_flow_through() -> None:
         ([], 0, "need one value per observed coordinate"),
     ],
 )
-def test_wrong_coordinates_are_rejected(observed: list[int], count: int, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_wrong_coordinates_raise(observed: list[int], count: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         condition(random_gaussian(3), torch.zeros(count, dtype=torch.float64), observed=observed)

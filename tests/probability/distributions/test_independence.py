@@ -17,7 +17,7 @@ def test_a_product_is_independent() -> None:
 
 
 @pytest.mark.parametrize("rho", [-0.7, 0.0, 0.4, 1.0])
-def test_two_signs_have_the_correlation_they_are_made_with(rho: float) -> None:
+def test_two_signs_have_the_given_correlation(rho: float) -> None:
     """P[X = Y] = (1 + ρ)/2: on two values all functions are linear, so the maximal correlation is |ρ|."""
     same, other = (1 + rho) / 4, (1 - rho) / 4
     table = torch.tensor([[same, other], [other, same]], dtype=torch.float64)
@@ -27,11 +27,11 @@ def test_two_signs_have_the_correlation_they_are_made_with(rho: float) -> None:
     assert float(event_dependence(table)) == pytest.approx(abs(rho) / 4)
 
 
-def test_a_value_that_never_occurs_does_not_matter() -> None:
+def test_values_of_probability_zero_do_not_matter() -> None:
     table = torch.tensor([[0.3, 0.0], [0.7, 0.0]], dtype=torch.float64)
     assert float(maximal_correlation(table)) == 0.0
 
 
-def test_what_is_no_table_is_rejected() -> None:
+def test_invalid_tables_raise() -> None:
     with pytest.raises(ValueError, match="a row of the joint table sums to 2"):
         maximal_correlation(2 * P[:, None] * Q)

@@ -19,12 +19,12 @@ def test_a_density_with_known_marginals() -> None:
     assert float((joint.values - joint.product).abs().max()) > 0.1
 
 
-def test_a_product_is_its_own_product() -> None:
+def test_a_product_density_is_the_product_of_its_marginals() -> None:
     joint = GridDensity.from_function(lambda x, y: 2 * x * y / 2, x=X, y=Y)
     torch.testing.assert_close(joint.product, joint.values)
 
 
-def test_where_nothing_can_be_seen_the_marginal_stays() -> None:
+def test_the_conditional_is_the_marginal_where_p_y_is_zero() -> None:
     joint = GridDensity.from_function(lambda x, y: (y < 1) * torch.ones_like(x), x=X, y=Y)
     torch.testing.assert_close(joint.conditional_x[-1], joint.marginal_x)
 
@@ -34,7 +34,7 @@ def test_boxes_count_points() -> None:
     assert float(box_density(points, centre=torch.zeros(2), width=0.5)) == pytest.approx(0.5 / 0.25)
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_wrong_input_raises() -> None:
     with pytest.raises(ValueError, match="must not be negative or NaN; the smallest value is -1"):
         GridDensity.from_function(lambda x, y: x - y / 2, x=X, y=Y)
     with pytest.raises(ValueError, match="strictly increasing along both axes"):

@@ -17,24 +17,24 @@ from parnassus.probability.distributions.simplex import require_pair
         ([1.0, float("inf")], "must sum to one; a row of p sums to inf"),
     ],
 )
-def test_invalid_rows_are_rejected(rows: list[float], message: str) -> None:
+def test_invalid_rows_raise(rows: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         require_distribution(torch.tensor(rows))
 
 
-def test_outcomes_there_must_be() -> None:
+def test_an_empty_last_axis_raises() -> None:
     with pytest.raises(ValueError, match=r"last axis of at least one outcome; got shape \(3, 0\)"):
         require_distribution(torch.ones(3, 0))
 
 
-def test_rounding_is_forgiven_and_an_empty_batch_too() -> None:
+def test_rounding_errors_and_empty_batches_are_accepted() -> None:
     require_distribution(torch.full((1_000,), 1e-3))
     require_distribution(torch.randn(50, 10_000).softmax(-1))
     require_distribution(torch.ones(0, 3))
     require_distribution(torch.tensor([1.0, 0.0]))
 
 
-def test_a_pair_shares_its_outcomes() -> None:
+def test_different_numbers_of_outcomes_raise() -> None:
     with pytest.raises(ValueError, match="the same number of outcomes; got 2 and 4"):
         require_pair(torch.full((2,), 0.5), torch.full((4,), 0.25))
     with pytest.raises(ValueError, match="smallest entry of q"):

@@ -1,4 +1,4 @@
-"""Spherical interpolation turns evenly in the plane of its ends and interpolates the norm linearly."""
+"""Spherical interpolation has equal angles in the plane of its ends and interpolates the norm linearly."""
 
 import pytest
 import torch
@@ -9,14 +9,14 @@ DOUBLE = torch.float64
 ENDS = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
 
 
-def test_the_ends_are_met_and_the_order_does_not_matter() -> None:
+def test_the_ends_are_interpolated_and_the_order_does_not_matter() -> None:
     start, end = ENDS
     torch.testing.assert_close(slerp(start, end, 0.0), start)
     torch.testing.assert_close(slerp(start, end, 1.0), end)
     torch.testing.assert_close(slerp(start, end, 0.3), slerp(end, start, 0.7))
 
 
-def test_angles_are_even_and_norms_linear() -> None:
+def test_angles_are_equal_and_norms_linear() -> None:
     start, end = ENDS[:, 0]
     fractions = torch.linspace(0, 1, 9, dtype=DOUBLE)[:, None]
     points = slerp(start, end, fractions)
@@ -33,6 +33,6 @@ def test_parallel_and_opposite_ends_are_joined_by_the_line() -> None:
         torch.testing.assert_close(slerp(start, factor * start, 0.25), (0.75 + 0.25 * factor) * start)
 
 
-def test_the_origin_has_no_direction() -> None:
+def test_an_end_at_the_origin_raises() -> None:
     with pytest.raises(ValueError, match="away from the origin"):
         slerp(ENDS[0], torch.zeros_like(ENDS[0]), 0.5)

@@ -13,11 +13,11 @@ P = torch.randn(20, 5, generator=torch.Generator().manual_seed(0), dtype=torch.f
 
 
 @pytest.mark.parametrize("base", [2.0, 10.0])
-def test_in_any_base_it_is_that_of_scipy(base: float) -> None:
+def test_entropy_equals_scipy_in_any_base(base: float) -> None:
     torch.testing.assert_close(entropy(P, base=base), torch.from_numpy(scipy_entropy(P, axis=-1, base=base)))
 
 
-def test_in_nats_it_is_that_of_torch() -> None:
+def test_entropy_in_nats_equals_torch() -> None:
     torch.testing.assert_close(entropy(P), Categorical(P).entropy())
 
 
@@ -31,7 +31,7 @@ def test_plug_in_entropy_of_counts() -> None:
     torch.testing.assert_close(corrected_entropy(counts)[0], torch.tensor(log(2) + 1 / 8, dtype=torch.float64))
 
 
-def test_invalid_counts_are_rejected() -> None:
+def test_invalid_counts_raise() -> None:
     with pytest.raises(ValueError, match="counts must be non-negative"):
         plug_in_entropy(torch.tensor([1, -1]))
     with pytest.raises(ValueError, match="a positive sum"):

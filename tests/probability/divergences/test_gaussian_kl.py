@@ -9,7 +9,7 @@ from parnassus.probability import diagonal_gaussian_kl, gaussian_kl
 DOUBLE = torch.float64
 
 
-def test_the_diagonal_form_is_torchs_sum_over_coordinates() -> None:
+def test_the_diagonal_form_equals_torch() -> None:
     torch.manual_seed(0)
     mean_1, mean_2 = torch.randn(2, 7, 3, dtype=DOUBLE)
     std_1, std_2 = torch.rand(2, 7, 3, dtype=DOUBLE) + 0.1
@@ -17,7 +17,7 @@ def test_the_diagonal_form_is_torchs_sum_over_coordinates() -> None:
     torch.testing.assert_close(diagonal_gaussian_kl(mean_1, std_1.square(), mean_2, std_2.square()), expected)
 
 
-def test_the_full_form_is_torchs_and_contains_the_diagonal_one() -> None:
+def test_the_full_form_equals_torch_and_the_diagonal_form() -> None:
     torch.manual_seed(0)
     mean_1, mean_2 = torch.randn(2, 6, 4, dtype=DOUBLE)
     root = torch.randn(2, 6, 4, 4, dtype=DOUBLE)
@@ -31,13 +31,13 @@ def test_the_full_form_is_torchs_and_contains_the_diagonal_one() -> None:
     )
 
 
-def test_one_variance_stands_for_all_coordinates() -> None:
+def test_a_single_variance_broadcasts() -> None:
     mean, zero = torch.tensor([1.0, -2.0, 0.5]), torch.zeros(3)
     wide = diagonal_gaussian_kl(mean, torch.full((3,), 0.3), zero, torch.ones(3))
     torch.testing.assert_close(diagonal_gaussian_kl(mean, torch.tensor([0.3]), zero, torch.ones(1)), wide)
 
 
-def test_both_are_zero_only_from_a_gaussian_to_itself() -> None:
+def test_only_equal_gaussians_have_divergence_zero() -> None:
     mean, covariance = torch.tensor([1.0, 2.0], dtype=DOUBLE), torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=DOUBLE)
     assert abs(float(gaussian_kl(mean, covariance, mean, covariance))) < 1e-14
     assert float(gaussian_kl(mean, covariance, mean, covariance.diagonal().diag())) > 0.01

@@ -25,7 +25,7 @@ OTHER = torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)
 
 
 @pytest.mark.parametrize("base", [2.0, 10.0])
-def test_in_any_base_they_are_those_of_scipy(base: float) -> None:
+def test_divergences_equal_scipy_in_any_base(base: float) -> None:
     torch.testing.assert_close(
         kl_divergence(P, Q, base=base), torch.from_numpy(scipy_entropy(P, Q, axis=-1, base=base))
     )
@@ -34,7 +34,7 @@ def test_in_any_base_they_are_those_of_scipy(base: float) -> None:
     )
 
 
-def test_in_nats_they_are_those_of_torch() -> None:
+def test_divergences_in_nats_equal_torch() -> None:
     torch.testing.assert_close(kl_divergence(P, Q), torch_kl(Categorical(P), Categorical(Q)))
     torch.testing.assert_close(cross_entropy_between(P, Q), entropy(P) + kl_divergence(P, Q))
 
@@ -70,7 +70,7 @@ def test_the_gradient_in_q_is_minus_the_ratio() -> None:
 @pytest.mark.parametrize(
     "divergence", [kl_divergence, cross_entropy_between, jeffreys_divergence, jensen_shannon_divergence]
 )
-def test_wrong_input_is_rejected(divergence: object) -> None:
+def test_wrong_input_raises(divergence: object) -> None:
     assert callable(divergence)
     with pytest.raises(ValueError, match="must sum to one"):
         divergence(P, 0.9 * Q)

@@ -22,15 +22,18 @@ def draw(count: int, seed: int, *, mean: float = 0.0, std: float = 1.0) -> Tenso
     return mean + std * torch.randn(count, 2, generator=generator, dtype=DOUBLE)
 
 
-def one_by_one(x: Tensor, y: Tensor, kernel: PairwiseKernel, *, skip: bool) -> float:
-    """The mean over pairs, written as loops."""
+def mean_over_pairs(x: Tensor, y: Tensor, kernel: PairwiseKernel, *, skip_diagonal: bool) -> float:
+    """The mean of the kernel over pairs, by loops."""
     values = [
-        float(kernel(a[None], b[None])) for i, a in enumerate(x) for j, b in enumerate(y) if not (skip and i == j)
+        float(kernel(a[None], b[None]))
+        for i, a in enumerate(x)
+        for j, b in enumerate(y)
+        if not (skip_diagonal and i == j)
     ]
     return sum(values) / len(values)
 
 
-def test_kernels_are_their_formulas() -> None:
+def test_kernels_by_hand() -> None:
     x, y = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=DOUBLE), torch.tensor([[3.0, 4.0]], dtype=DOUBLE)
     distances = torch.tensor([[25.0], [8.0]], dtype=DOUBLE)
     torch.testing.assert_close(RBFKernel(2.0)(x, y), (-distances / 8).exp())
@@ -40,10 +43,14 @@ def test_kernels_are_their_formulas() -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "multiquadric"])
 def test_both_forms_are_means_over_pairs(kernel: PairwiseKernel) -> None:
     x, y = draw(5, 0), draw(7, 1, mean=1.0)
-    across = one_by_one(x, y, kernel, skip=False)
-    for form, skip in ((squared_mmd, False), (unbiased_squared_mmd, True)):
-        wanted = one_by_one(x, x, kernel, skip=skip) + one_by_one(y, y, kernel, skip=skip) - 2 * across
-        assert float(form(x, y, kernel=kernel)) == pytest.approx(wanted, abs=1e-12)
+    between = mean_over_pairs(x, y, kernel, skip_diagonal=False)
+    for form, skip_diagonal in ((squared_mmd, False), (unbiased_squared_mmd, True)):
+        expected = (
+            mean_over_pairs(x, x, kernel, skip_diagonal=skip_diagonal)
+            + mean_over_pairs(y, y, kernel, skip_diagonal=skip_diagonal)
+            - 2 * between
+        )
+        assert float(form(x, y, kernel=kernel)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "multiquadric"])
@@ -66,20 +73,20 @@ def test_the_unbiased_form_has_the_mean_of_the_closed_form() -> None:
     assert float(values.min()) < 0 < float(exact)
 
 
-def test_equal_normals_have_none() -> None:
+def test_equal_normals_have_discrepancy_zero() -> None:
     mean, variance = torch.tensor([0.3, -2.0]), torch.tensor([1.0, 0.2])
     assert float(gaussian_squared_mmd(mean, variance, mean, variance, kernel=RBFKernel())) == pytest.approx(0, abs=1e-7)
 
 
-def test_gradients_are_finite_where_points_meet() -> None:
+def test_gradients_are_finite_where_points_coincide() -> None:
     x = torch.zeros(4, 2, requires_grad=True)
     squared_mmd(x, torch.zeros(4, 2), kernel=RBFKernel()).backward()
     assert x.grad is not None
     assert bool(x.grad.isfinite().all())
 
 
-def test_wrong_input_is_rejected() -> None:
-    with pytest.raises(ValueError, match="width must be positive; got width=0"):
+def test_wrong_input_raises() -> None:
+    with pytest.raises(ValueError, match="bandwidth must be positive; got bandwidth=0"):
         RBFKernel(0.0)
     with pytest.raises(ValueError, match="scale must be positive; got scale=-1"):
         InverseMultiquadricKernel(-1.0)

@@ -30,7 +30,7 @@ def test_a_table_by_hand() -> None:
     torch.testing.assert_close(mutual_information(BIT, base=2.0), number(1 - conditional))
 
 
-def test_a_value_that_never_occurs_changes_nothing() -> None:
+def test_values_of_probability_zero_do_not_matter() -> None:
     padded = torch.nn.functional.pad(BIT, (0, 1, 0, 1))
     torch.testing.assert_close(conditional_entropy(padded), conditional_entropy(BIT))
     torch.testing.assert_close(mutual_information(padded), mutual_information(BIT))
@@ -42,17 +42,17 @@ def test_batches_of_tables() -> None:
     torch.testing.assert_close(mutual_information(tables)[2], number(0.0))
 
 
-def test_it_is_that_of_scikit_learn() -> None:
+def test_mutual_information_equals_scikit_learn() -> None:
     counts = torch.randint(1, 20, (4, 3), generator=torch.Generator().manual_seed(0))
-    theirs = mutual_info_score(None, None, contingency=counts.numpy())
-    torch.testing.assert_close(mutual_information(counts.double() / counts.sum()), number(theirs))
+    expected = mutual_info_score(None, None, contingency=counts.numpy())
+    torch.testing.assert_close(mutual_information(counts.double() / counts.sum()), number(expected))
 
 
 def test_the_gaussian_form_in_bits() -> None:
     torch.testing.assert_close(gaussian_mutual_information(number(3**0.5 / 2), base=2.0), number(1.0))
 
 
-def test_what_cannot_be_is_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="a row of joint sums to 2"):
         mutual_information(2 * BIT)
     with pytest.raises(ValueError, match="a row of joint sums to 2"):

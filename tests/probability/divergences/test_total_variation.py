@@ -11,7 +11,7 @@ Q = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 7.0])
-def test_it_is_the_minkowski_distance(order: float) -> None:
+def test_lp_distance_is_the_minkowski_distance(order: float) -> None:
     assert float(lp_distance(P, Q, order=order)) == pytest.approx(minkowski(P, Q, p=order))
 
 
@@ -32,8 +32,8 @@ def test_batches_broadcast() -> None:
     torch.testing.assert_close(table, table.T)
 
 
-def test_equal_laws_have_a_finite_slope() -> None:
-    """√ has none at 0: the Euclidean distance must not answer NaN where a softmax has become one-hot."""
+def test_gradients_are_finite_for_equal_distributions() -> None:
+    """The derivative of √ is infinite at 0, where the Euclidean distance must not have a gradient of NaN."""
     p = P.clone().requires_grad_()
     lp_distance(p, P, order=2.0).backward()
     assert p.grad is not None
@@ -41,12 +41,12 @@ def test_equal_laws_have_a_finite_slope() -> None:
 
 
 @pytest.mark.parametrize("order", [0.5, 0.0, -1.0, float("nan")])
-def test_orders_below_one_are_rejected(order: float) -> None:
+def test_orders_below_one_raise(order: float) -> None:
     with pytest.raises(ValueError, match="as the triangle inequality fails below; got order="):
         lp_distance(P, Q, order=order)
 
 
-def test_what_is_no_distribution_is_rejected() -> None:
+def test_invalid_distributions_raise() -> None:
     with pytest.raises(ValueError, match="must sum to one; a row of q sums to 2"):
         total_variation(P, 2 * Q)
     with pytest.raises(ValueError, match="must not be negative"):

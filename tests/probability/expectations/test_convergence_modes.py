@@ -16,7 +16,7 @@ PATHS = torch.tensor([[3.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 0.0
 LIMIT = torch.zeros(4)
 
 
-def test_counted_by_hand() -> None:
+def test_quantities_by_hand() -> None:
     assert deviation_probability(PATHS, LIMIT, tolerance=0.5).tolist() == [0.5, 0.25, 0.25, 0.25]
     assert tail_deviation_probability(PATHS, LIMIT, tolerance=0.5).tolist() == [0.75, 0.75, 0.5, 0.25]
     assert lp_error(PATHS, LIMIT, order=2.0).tolist() == [2.5, 1.0, 0.25, 4.0]
@@ -24,23 +24,23 @@ def test_counted_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("shift", "distance"), [(0.0, 0.0), (0.1, 0.1), (0.9, 0.9), (5.0, 1.0)])
-def test_point_masses(shift: float, distance: float) -> None:
-    here, there = (
-        DiscreteDistribution(torch.tensor([at], dtype=torch.float64), torch.ones(1, dtype=torch.float64))
-        for at in (0.0, shift)
+def test_levy_distance_of_point_masses(shift: float, distance: float) -> None:
+    first, second = (
+        DiscreteDistribution(torch.tensor([value], dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+        for value in (0.0, shift)
     )
-    assert float(levy_distance(here, there)) == pytest.approx(distance, abs=1e-12)
+    assert float(levy_distance(first, second)) == pytest.approx(distance, abs=1e-12)
 
 
-def test_a_little_mass_far_away_is_a_little_distance() -> None:
-    here = DiscreteDistribution(torch.tensor([0.0]).double(), torch.ones(1).double())
-    there = DiscreteDistribution(torch.tensor([0.0, 100.0]).double(), torch.tensor([0.97, 0.03], dtype=torch.float64))
-    assert float(levy_distance(here, there)) == pytest.approx(0.03)
-    assert float(levy_distance(there, here)) == pytest.approx(0.03)
+def test_a_small_mass_far_away_is_a_small_levy_distance() -> None:
+    first = DiscreteDistribution(torch.tensor([0.0]).double(), torch.ones(1).double())
+    second = DiscreteDistribution(torch.tensor([0.0, 100.0]).double(), torch.tensor([0.97, 0.03], dtype=torch.float64))
+    assert float(levy_distance(first, second)) == pytest.approx(0.03)
+    assert float(levy_distance(second, first)) == pytest.approx(0.03)
 
 
 def test_a_shifted_sample_is_at_most_the_shift_away() -> None:
-    """And by less where the distribution function is flat enough to be met from above."""
+    """It is smaller than the shift, as the distribution functions may also differ by ε."""
     torch.manual_seed(0)
     sample = torch.randn(2_000).double()
     distance = float(levy_distance(empirical_distribution(sample), empirical_distribution(sample + 0.2)))
@@ -50,22 +50,22 @@ def test_a_shifted_sample_is_at_most_the_shift_away() -> None:
     )
 
 
-def test_it_is_the_definition_looked_up_on_a_fine_grid() -> None:
+def test_the_levy_distance_satisfies_the_definition_on_a_fine_grid() -> None:
     torch.manual_seed(1)
     first, second = (DiscreteDistribution(torch.randn(6).double(), torch.rand(6).double().softmax(0)) for _ in range(2))
     x = torch.linspace(-6, 6, 200_001).double()
 
-    def close_enough(epsilon: float) -> bool:
+    def satisfies_definition(epsilon: float) -> bool:
         above = first.cdf(x - epsilon) - epsilon <= second.cdf(x) + 1e-9
         below = second.cdf(x) <= first.cdf(x + epsilon) + epsilon + 1e-9
         return bool((above & below).all())
 
     distance = float(levy_distance(first, second))
-    assert close_enough(distance + 1e-3)
-    assert not close_enough(distance - 1e-3)
+    assert satisfies_definition(distance + 1e-3)
+    assert not satisfies_definition(distance - 1e-3)
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_wrong_input_raises() -> None:
     with pytest.raises(ValueError, match="tolerance must be positive; got tolerance="):
         deviation_probability(PATHS, LIMIT, tolerance=0.0)
     with pytest.raises(ValueError, match=r"order must be at least 1; got order=0\.5"):

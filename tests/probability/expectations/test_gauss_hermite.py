@@ -9,9 +9,9 @@ from parnassus.probability import Gaussian, gaussian_expectation
 def test_polynomials_are_exact_up_to_their_degree() -> None:
     distribution = Gaussian(torch.zeros(1).double(), torch.ones(1, 1).double())
     sixth = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=4)
-    short = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=3)
+    too_few_nodes = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=3)
     assert float(sixth) == pytest.approx(15.0)
-    assert float(short) != pytest.approx(15.0, rel=0.1)  # degree 6 > 2 · 3 − 1
+    assert float(too_few_nodes) != pytest.approx(15.0, rel=0.1)  # degree 6 > 2 · 3 − 1
 
 
 def test_vectors_and_a_singular_distribution() -> None:
@@ -29,7 +29,7 @@ def test_cosine_is_the_characteristic_function() -> None:
     torch.testing.assert_close(gaussian_expectation(lambda x: x[0].cos(), distribution), expected)
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_wrong_input_raises() -> None:
     wide = Gaussian(torch.zeros(9), torch.eye(9))
     with pytest.raises(ValueError, match=r"need 1 ≤ nodes and nodes\^dim ≤ 2,000,000; got nodes=20, dim=9"):
         gaussian_expectation(lambda x: x.sum(), wide)

@@ -1,4 +1,4 @@
-"""Pairings and moments that can be written down."""
+"""Pairings and moments by hand."""
 
 import pytest
 import torch
@@ -20,9 +20,9 @@ def test_the_pairings_of_four() -> None:
     assert list(pairings(3)) == []
 
 
-def test_every_pairing_has_every_place_once() -> None:
+def test_every_pairing_contains_every_index_once() -> None:
     for pairing in pairings(6):
-        assert sorted(place for pair in pairing for place in pair) == list(range(6))
+        assert sorted(index for pair in pairing for index in pair) == list(range(6))
 
 
 @pytest.mark.parametrize("moment", [moment_by_pairings, moment_by_recursion])
@@ -35,14 +35,14 @@ def test_moments_by_hand(moment: type) -> None:
     assert float(moment(SIGMA, (1,) * 8)) == pytest.approx(105 * 2.0**4)
 
 
-def test_derivatives_know_a_mean() -> None:
+def test_moments_of_a_gaussian_with_mean_by_differentiation() -> None:
     distribution = Gaussian(torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64), SIGMA)
     assert float(moment_by_differentiation(distribution, (0,))) == pytest.approx(0.5)
     assert float(moment_by_differentiation(distribution, (0, 1))) == pytest.approx(0.3 - 0.5)
     assert float(moment_by_differentiation(distribution, (2, 2, 2))) == pytest.approx(2.0**3 + 3 * 2.0 * 0.7)
 
 
-def test_they_agree_on_a_long_product() -> None:
+def test_the_methods_agree_on_a_long_product() -> None:
     indices = (0, 1, 2, 2, 1, 0, 0, 1)
     expected = moment_by_recursion(SIGMA, indices)
     torch.testing.assert_close(moment_by_pairings(SIGMA, indices), expected)
@@ -50,7 +50,7 @@ def test_they_agree_on_a_long_product() -> None:
     torch.testing.assert_close(moment_by_differentiation(centred, indices[:6]), moment_by_recursion(SIGMA, indices[:6]))
 
 
-def test_wrong_indices_are_rejected() -> None:
+def test_wrong_indices_raise() -> None:
     with pytest.raises(ValueError, match=r"indices must lie between 0 and 2; got \[0, 3\]"):
         moment_by_pairings(SIGMA, (0, 3))
     with pytest.raises(ValueError, match=r"indices must lie between 0 and 2; got \[-1\]"):

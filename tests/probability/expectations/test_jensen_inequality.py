@@ -12,15 +12,15 @@ WEIGHTS = torch.tensor([0.75, 0.25], dtype=torch.float64)
 
 
 def test_both_sides_of_the_square() -> None:
-    both = jensen_inequality(torch.square, ENDS, WEIGHTS)
-    assert (float(both.function_of_mean), float(both.mean_of_function), float(both.gap)) == (1.0, 4.0, 3.0)
+    sides = jensen_inequality(torch.square, ENDS, WEIGHTS)
+    assert (float(sides.function_of_mean), float(sides.mean_of_function), float(sides.gap)) == (1.0, 4.0, 3.0)
 
 
 def test_points_may_be_vectors() -> None:
     corners = torch.eye(3, dtype=torch.float64)
     even = torch.full((3,), 1 / 3, dtype=torch.float64)
-    both = jensen_inequality(lambda x: x.amax(-1), corners, even)
-    assert float(both.gap) == pytest.approx(2 / 3)
+    sides = jensen_inequality(lambda x: x.amax(-1), corners, even)
+    assert float(sides.gap) == pytest.approx(2 / 3)
 
 
 def test_merging_goes_from_one_side_to_the_other() -> None:
@@ -31,7 +31,7 @@ def test_merging_goes_from_one_side_to_the_other() -> None:
     torch.testing.assert_close(sums, torch.tensor([start, start, start, end], dtype=torch.float64))
 
 
-def test_a_cause_that_cannot_be_does_not_count() -> None:
+def test_causes_of_probability_zero_do_not_count() -> None:
     likelihood = torch.tensor([log(0.2), -torch.inf], dtype=torch.float64)
     bound = prior_evidence_bound(likelihood, torch.tensor([1.0, 0.0], dtype=torch.float64))
     assert float(bound.bound) == pytest.approx(-log(0.2))
@@ -44,7 +44,7 @@ def test_the_bound_holds_far_from_every_cause() -> None:
     assert float(bound.bound) > float(bound.nll) == pytest.approx(1250 + 0.919 + log(2), rel=1e-4)
 
 
-def test_wrong_weights_are_rejected() -> None:
+def test_wrong_weights_raise() -> None:
     with pytest.raises(ValueError, match="must sum to one"):
         jensen_inequality(torch.square, ENDS, 2 * WEIGHTS)
     with pytest.raises(ValueError, match="a row of weights sums to 2"):

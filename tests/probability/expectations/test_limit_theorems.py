@@ -14,7 +14,7 @@ def test_means_and_sums_by_hand() -> None:
 
 
 @pytest.mark.parametrize("shift", [-0.5, 0.0, 2.0])
-def test_the_distance_is_that_of_the_kolmogorov_test(shift: float) -> None:
+def test_the_distance_equals_the_kolmogorov_smirnov_statistic(shift: float) -> None:
     torch.manual_seed(0)
     sample = torch.randn(500, dtype=torch.float64) + shift
     expected = kstest(sample.numpy(), "norm").statistic
@@ -31,7 +31,7 @@ def test_the_exact_distance_of_coin_sums(count: int) -> None:
     assert coin_sum_normal_distance(count) == pytest.approx(expected, abs=1e-12)
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_wrong_input_raises() -> None:
     with pytest.raises(ValueError, match="must be non-empty"):
         kolmogorov_distance(torch.zeros(0), torch.special.ndtr)
     with pytest.raises(ValueError, match="count must be positive; got count=0"):

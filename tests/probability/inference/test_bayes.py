@@ -1,4 +1,4 @@
-"""Bayes' theorem on tables that can be counted."""
+"""Bayes' theorem on small tables, by hand."""
 
 import pytest
 import torch
@@ -16,12 +16,12 @@ def test_the_table_of_two_urns() -> None:
     assert bayes_theorem(0.75, 2 / 3, 7 / 12) == pytest.approx(6 / 7)
 
 
-def test_a_cause_that_is_excluded_stays_excluded() -> None:
+def test_causes_of_prior_zero_have_posterior_zero() -> None:
     posterior, _ = posterior_table(torch.tensor([1.0, 0.0]), torch.tensor([[0.5, 0.5], [0.1, 0.9]]))
     assert posterior.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
-def test_wrong_tables_are_rejected() -> None:
+def test_wrong_tables_raise() -> None:
     prior, likelihood = torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
     with pytest.raises(ValueError, match=r"P\(observation\) must be positive; it is 0 for observations \[2\]"):
         posterior_table(prior, likelihood)
@@ -43,6 +43,6 @@ def test_wrong_tables_are_rejected() -> None:
         (0.5, float("nan"), 0.5, r"P\(A\) must lie in \[0, 1\]; got nan"),
     ],
 )
-def test_wrong_events_are_rejected(likelihood: float, prior: float, evidence: float, message: str) -> None:
+def test_wrong_events_raise(likelihood: float, prior: float, evidence: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         bayes_theorem(likelihood, prior, evidence)

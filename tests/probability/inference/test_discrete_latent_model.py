@@ -1,4 +1,4 @@
-"""A table small enough to work out by hand."""
+"""A discrete latent-variable model, by hand."""
 
 from math import log
 
@@ -18,8 +18,8 @@ def test_evidence_posterior_and_joint_by_hand() -> None:
     torch.testing.assert_close(MODEL.posterior[0], torch.tensor([5 / 11, 6 / 11], dtype=torch.float64))
 
 
-def test_terms_of_a_sure_guess_by_hand() -> None:
-    """Q says: cause 0 whatever is seen."""
+def test_terms_of_a_deterministic_posterior_by_hand() -> None:
+    """Here q(z = 0 | x) = 1 for every x."""
     terms = MODEL.terms(torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64))
     torch.testing.assert_close(terms.log_likelihood, torch.tensor([log(0.5)] * 2, dtype=torch.float64))
     torch.testing.assert_close(terms.kl_to_prior, torch.tensor([log(4)] * 2, dtype=torch.float64))
@@ -33,7 +33,7 @@ def test_the_bound_is_the_evidence_at_the_posterior() -> None:
     torch.testing.assert_close(MODEL.terms(MODEL.posterior).elbo, MODEL.evidence.log())
 
 
-def test_a_guess_that_allows_the_impossible_has_no_bound() -> None:
+def test_the_elbo_is_minus_infinity_where_q_allows_an_impossible_cause() -> None:
     certain = DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     terms = certain.terms(torch.full((2, 2), 0.5))
     assert terms.elbo[1] == -torch.inf
@@ -41,7 +41,7 @@ def test_a_guess_that_allows_the_impossible_has_no_bound() -> None:
     assert kl_to_joint(torch.full((2, 2), 0.5), certain.joint)[1] == torch.inf
 
 
-def test_what_is_no_table_is_rejected() -> None:
+def test_invalid_tables_raise() -> None:
     with pytest.raises(ValueError, match=r"a row of prior sums to 1\.5"):
         DiscreteLatentModel(torch.tensor([0.75, 0.75]), MODEL.likelihood.float())
     with pytest.raises(ValueError, match=r"P\(observation\) must be positive; it is 0 for observations \[1\]"):

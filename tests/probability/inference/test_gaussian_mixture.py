@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 import torch
-from sklearn.mixture import GaussianMixture as TheirMixture
+from sklearn.mixture import GaussianMixture as SklearnMixture
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
@@ -19,9 +19,9 @@ def rows(count: int = 200, dim: int = 3) -> Tensor:
     return centres[torch.arange(count) % 4] + noise * torch.linspace(0.5, 1.5, dim, dtype=torch.float64)
 
 
-def theirs(mixture: GaussianMixture, x: Tensor, steps: int) -> TheirMixture:
+def fit_scikit_learn(mixture: GaussianMixture, x: Tensor, steps: int) -> SklearnMixture:
     """Scikit-learn's mixture after `steps` of EM from the same start."""
-    model = TheirMixture(
+    model = SklearnMixture(
         len(mixture.weights),
         weights_init=mixture.weights.numpy(),
         means_init=mixture.means.numpy(),
@@ -30,33 +30,33 @@ def theirs(mixture: GaussianMixture, x: Tensor, steps: int) -> TheirMixture:
         tol=0.0,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not converged yet
+        warnings.simplefilter("ignore")  # ConvergenceWarning
         return model.fit(x.numpy())
 
 
 @pytest.mark.parametrize("steps", [1, 12])
-def test_steps_of_em_are_those_of_scikit_learn(steps: int) -> None:
+def test_steps_of_em_equal_scikit_learn(steps: int) -> None:
     x = rows()
     start = kmeans_plus_plus_start(x, 4, seed=3)
-    ours, other = next(islice(em_iterates(x, start), steps, None)), theirs(start, x, steps)
-    torch.testing.assert_close(ours.weights, torch.from_numpy(other.weights_))
-    torch.testing.assert_close(ours.means, torch.from_numpy(other.means_))
-    torch.testing.assert_close(ours.covariances, torch.from_numpy(other.covariances_))
-    torch.testing.assert_close(ours.log_prob(x), torch.from_numpy(other.score_samples(x.numpy())))
-    torch.testing.assert_close(ours.responsibilities(x), torch.from_numpy(other.predict_proba(x.numpy())))
+    mixture, reference = next(islice(em_iterates(x, start), steps, None)), fit_scikit_learn(start, x, steps)
+    torch.testing.assert_close(mixture.weights, torch.from_numpy(reference.weights_))
+    torch.testing.assert_close(mixture.means, torch.from_numpy(reference.means_))
+    torch.testing.assert_close(mixture.covariances, torch.from_numpy(reference.covariances_))
+    torch.testing.assert_close(mixture.log_prob(x), torch.from_numpy(reference.score_samples(x.numpy())))
+    torch.testing.assert_close(mixture.responsibilities(x), torch.from_numpy(reference.predict_proba(x.numpy())))
 
 
-def test_the_fit_finds_the_clumps_and_is_no_worse_than_scikit_learns() -> None:
+def test_the_fit_finds_the_clusters_and_matches_scikit_learn() -> None:
     x = rows(400)
-    ours = GaussianMixture.fit(x, 4)
-    other = TheirMixture(4, n_init=5, random_state=0, tol=1e-7).fit(x.numpy())
-    assert float(ours.log_prob(x).mean()) > other.score(x.numpy()) - 1e-5
-    centres = x[:4].clone().double()  # a row of each clump
-    assert float(torch.cdist(centres, ours.means).amin(1).max()) < 4.0
-    torch.testing.assert_close(ours.weights, torch.full_like(ours.weights, 0.25), atol=0.02, rtol=0)
+    mixture = GaussianMixture.fit(x, 4)
+    reference = SklearnMixture(4, n_init=5, random_state=0, tol=1e-7).fit(x.numpy())
+    assert float(mixture.log_prob(x).mean()) > reference.score(x.numpy()) - 1e-5
+    centres = x[:4].clone().double()  # a row of each cluster
+    assert float(torch.cdist(centres, mixture.means).amin(1).max()) < 4.0
+    torch.testing.assert_close(mixture.weights, torch.full_like(mixture.weights, 0.25), atol=0.02, rtol=0)
 
 
-def test_the_fit_keeps_the_type_and_does_not_depend_on_the_global_seed() -> None:
+def test_the_fit_keeps_the_dtype_and_does_not_depend_on_the_global_seed() -> None:
     x = rows().float()
     first = GaussianMixture.fit(x, 3, starts=2)
     torch.manual_seed(99)
@@ -72,7 +72,7 @@ def test_one_component_is_mean_and_covariance() -> None:
     torch.testing.assert_close(single.covariances[0], x.T.cov(correction=0))
 
 
-def test_density_and_draws_are_torchs() -> None:
+def test_density_and_samples_equal_torch() -> None:
     torch.manual_seed(0)
     mixture = GaussianMixture.fit(rows(), 4)
     library = MixtureSameFamily(Categorical(mixture.weights), MultivariateNormal(mixture.means, mixture.covariances))
@@ -91,12 +91,12 @@ def test_a_weight_of_zero_gives_no_nan() -> None:
     torch.testing.assert_close(mixture_elbo(x, two.responsibilities(x), two), two.log_prob(x))
 
 
-def test_a_far_row_has_responsibilities_all_the_same() -> None:
+def test_responsibilities_of_a_distant_row_do_not_underflow() -> None:
     two = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[-1.0], [1.0]]), torch.ones(2, 1, 1))
     torch.testing.assert_close(two.responsibilities(torch.tensor([[1e3]])), torch.tensor([[0.0, 1.0]]))
 
 
-def test_the_start_picks_rows_and_suits_rows_that_are_all_alike() -> None:
+def test_initial_means_are_rows_and_equal_rows_are_accepted() -> None:
     x = rows()
     start = kmeans_plus_plus_start(x, 4)
     assert bool((torch.cdist(start.means, x).amin(1) == 0).all())
@@ -104,29 +104,29 @@ def test_the_start_picks_rows_and_suits_rows_that_are_all_alike() -> None:
     assert bool(same.log_prob(torch.ones(1, 2, dtype=torch.float64)).isfinite())
 
 
-def test_outlines_lie_two_deviations_away() -> None:
+def test_ellipses_lie_two_standard_deviations_away() -> None:
     mixture = GaussianMixture.fit(rows(dim=2), 3)
-    away = mixture.ellipses() - mixture.means[:, None]
-    squares = torch.einsum("cpi,cij,cpj->cp", away, torch.linalg.inv(mixture.covariances), away)
+    offset = mixture.ellipses() - mixture.means[:, None]
+    squares = torch.einsum("cpi,cij,cpj->cp", offset, torch.linalg.inv(mixture.covariances), offset)
     torch.testing.assert_close(squares, torch.full_like(squares, 4.0))
     with pytest.raises(ValueError, match="two-dimensional components; got 3 dimensions"):
         GaussianMixture.fit(rows(), 2).ellipses()
 
 
-def test_dead_and_collapsed_components_are_named() -> None:
+def test_empty_and_collapsed_components_raise() -> None:
     x = rows()
-    dead = torch.zeros(len(x), 2, dtype=torch.float64)
-    dead[:, 0] = 1.0
+    responsibilities = torch.zeros(len(x), 2, dtype=torch.float64)
+    responsibilities[:, 0] = 1.0
     with pytest.raises(ValueError, match=r"components \[1\] have no responsibility left"):
-        m_step(x, dead)
-    dead[0] = torch.tensor([0.0, 1.0])
+        m_step(x, responsibilities)
+    responsibilities[0] = torch.tensor([0.0, 1.0])
     with pytest.raises(ValueError, match=r"positive definite; they are not for components \[1\] \(collapsed"):
-        m_step(x, dead, floor=0.0)
+        m_step(x, responsibilities, floor=0.0)
     with pytest.raises(ValueError, match=r"none of 5 starts converged; the last error was: .*collapsed"):
         GaussianMixture.fit(torch.ones(10, 2, dtype=torch.float64), 2, floor=0.0)
 
 
-def test_what_is_no_mixture_is_rejected() -> None:
+def test_invalid_mixtures_raise() -> None:
     weights, means, covariances = torch.tensor([0.5, 0.5]), torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2)
     with pytest.raises(ValueError, match=r"a row of weights sums to 1\.5"):
         GaussianMixture(1.5 * weights, means, covariances)
@@ -146,6 +146,6 @@ def test_what_is_no_mixture_is_rejected() -> None:
 
 def test_a_step_returns_a_mixture_of_the_same_size() -> None:
     x = rows()
-    after = em_step(x, kmeans_plus_plus_start(x, 5))
-    assert after.covariances.shape == (5, 3, 3)
-    torch.testing.assert_close(after.covariances, after.covariances.mT)
+    mixture = em_step(x, kmeans_plus_plus_start(x, 5))
+    assert mixture.covariances.shape == (5, 3, 3)
+    torch.testing.assert_close(mixture.covariances, mixture.covariances.mT)

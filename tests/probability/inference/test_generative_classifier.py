@@ -20,7 +20,7 @@ from parnassus.probability import (
 )
 
 
-def three_clouds(count: int = 300) -> tuple[Tensor, Tensor]:
+def three_classes(count: int = 300) -> tuple[Tensor, Tensor]:
     source = torch.Generator().manual_seed(0)
     labels = torch.arange(count) % 3
     labels[: count // 5] = 0  # unequal priors
@@ -33,38 +33,40 @@ def fit(model: FitClassConditionals, x: Tensor, labels: Tensor) -> GenerativeCla
     return GenerativeClassifier.fit(x, labels, classes=3, model=model)
 
 
-def test_naive_gaussian_is_that_of_scikit_learn() -> None:
-    x, labels = three_clouds()
-    ours = fit(partial(fit_gaussian_naive_bayes, min_variance=1e-12), x, labels)
-    theirs = GaussianNB(var_smoothing=1e-14).fit(x.numpy(), labels.numpy())
-    torch.testing.assert_close(ours.log_posterior(x), torch.from_numpy(theirs.predict_log_proba(x.numpy())))
+def test_naive_gaussian_equals_scikit_learn() -> None:
+    x, labels = three_classes()
+    classifier = fit(partial(fit_gaussian_naive_bayes, min_variance=1e-12), x, labels)
+    reference = GaussianNB(var_smoothing=1e-14).fit(x.numpy(), labels.numpy())
+    torch.testing.assert_close(classifier.log_posterior(x), torch.from_numpy(reference.predict_log_proba(x.numpy())))
 
 
-def test_naive_bernoulli_is_that_of_scikit_learn() -> None:
-    x, labels = three_clouds()
+def test_naive_bernoulli_equals_scikit_learn() -> None:
+    x, labels = three_classes()
     bits = (x > 0).double()
-    ours = fit(fit_bernoulli_naive_bayes, bits, labels)
-    theirs = BernoulliNB(alpha=1.0).fit(bits.numpy(), labels.numpy())
-    torch.testing.assert_close(ours.log_posterior(bits), torch.from_numpy(theirs.predict_log_proba(bits.numpy())))
+    classifier = fit(fit_bernoulli_naive_bayes, bits, labels)
+    reference = BernoulliNB(alpha=1.0).fit(bits.numpy(), labels.numpy())
+    torch.testing.assert_close(
+        classifier.log_posterior(bits), torch.from_numpy(reference.predict_log_proba(bits.numpy()))
+    )
 
 
-def test_own_covariances_are_quadratic_discriminant_analysis() -> None:
-    x, labels = three_clouds()
-    ours = fit(partial(fit_quadratic_discriminant, shrinkage=1e-12), x, labels)
-    theirs = QuadraticDiscriminantAnalysis().fit(x.numpy(), labels.numpy())
-    agree = (ours.predict(x).numpy() == theirs.predict(x.numpy())).mean()
-    assert agree > 0.99  # they divide by n − 1
+def test_separate_covariances_are_quadratic_discriminant_analysis() -> None:
+    x, labels = three_classes()
+    classifier = fit(partial(fit_quadratic_discriminant, shrinkage=1e-12), x, labels)
+    reference = QuadraticDiscriminantAnalysis().fit(x.numpy(), labels.numpy())
+    agree = (classifier.predict(x).numpy() == reference.predict(x.numpy())).mean()
+    assert agree > 0.99  # scikit-learn divides by n − 1
 
 
 def test_a_shared_covariance_is_linear_discriminant_analysis() -> None:
-    x, labels = three_clouds()
-    ours = fit(partial(fit_linear_discriminant, shrinkage=1e-12), x, labels)
-    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(x.numpy(), labels.numpy())
-    posterior = torch.from_numpy(theirs.predict_log_proba(x.numpy()))
-    torch.testing.assert_close(ours.log_posterior(x), posterior, atol=1e-6, rtol=1e-6)
+    x, labels = three_classes()
+    classifier = fit(partial(fit_linear_discriminant, shrinkage=1e-12), x, labels)
+    reference = LinearDiscriminantAnalysis(solver="lsqr").fit(x.numpy(), labels.numpy())
+    posterior = torch.from_numpy(reference.predict_log_proba(x.numpy()))
+    torch.testing.assert_close(classifier.log_posterior(x), posterior, atol=1e-6, rtol=1e-6)
 
 
-def test_two_points_are_judged_as_by_a_table() -> None:
+def test_binary_features_follow_bayes_theorem() -> None:
     """With bits for features the posterior is Bayes' theorem for a finite table."""
     x, labels = torch.tensor([[0.0], [1.0], [1.0], [1.0], [0.0]]), torch.tensor([0, 0, 0, 1, 1])
     model = GenerativeClassifier.fit(x, labels, classes=2, model=partial(fit_bernoulli_naive_bayes, smoothing=0.0))
@@ -84,15 +86,15 @@ def test_samples_have_the_priors_and_the_means() -> None:
 
 
 def test_shrinkage_keeps_the_total_variance() -> None:
-    x, labels = three_clouds()
+    x, labels = three_classes()
     half, none = (fit_quadratic_discriminant(x, labels, 3, shrinkage=each).covariance_matrix for each in (0.5, 1e-12))
     torch.testing.assert_close(half.diagonal(dim1=1, dim2=2).sum(1), none.diagonal(dim1=1, dim2=2).sum(1))
-    round_ones = fit_quadratic_discriminant(x, labels, 3, shrinkage=1.0).covariance_matrix
-    torch.testing.assert_close(round_ones, round_ones[:, :1, :1] * torch.eye(4, dtype=torch.float64))
+    isotropic = fit_quadratic_discriminant(x, labels, 3, shrinkage=1.0).covariance_matrix
+    torch.testing.assert_close(isotropic, isotropic[:, :1, :1] * torch.eye(4, dtype=torch.float64))
 
 
-def test_what_cannot_work_is_rejected() -> None:
-    x, labels = three_clouds()
+def test_invalid_arguments_raise() -> None:
+    x, labels = three_classes()
     with pytest.raises(ValueError, match=r"every class needs an example; got none of classes \[3\]"):
         GenerativeClassifier.fit(x, labels, classes=4, model=fit_gaussian_naive_bayes)
     with pytest.raises(ValueError, match=r"labels must lie between 0 and 1; got 0 … 2"):

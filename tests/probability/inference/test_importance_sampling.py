@@ -42,27 +42,31 @@ def test_both_estimates_agree_with_the_exact_evidence() -> None:
     z, noise = Normal(0.0, 1.0), 0.7
     x = torch.tensor([-1.0, 0.3, 2.0])
     exact = Normal(0.0, (1 + noise**2) ** 0.5).log_prob(x)
-    naive = evidence_by_prior_sampling(lambda draws: Normal(draws[:, None], noise).log_prob(x), z, 40_000)
-    steered = evidence_by_importance_sampling(
+    by_prior = evidence_by_prior_sampling(lambda draws: Normal(draws[:, None], noise).log_prob(x), z, 40_000)
+    by_proposal = evidence_by_importance_sampling(
         lambda draws: z.log_prob(draws)[:, None] + Normal(draws[:, None], noise).log_prob(x), Normal(0.5, 1.5), 40_000
     )
-    for estimate in (naive, steered):
+    for estimate in (by_prior, by_proposal):
         assert estimate.log_evidence.shape == (3,)
         assert bool(((estimate.log_evidence - exact).abs() < 4 * estimate.spread).all())
         assert estimate.warning == ""
 
 
 def test_few_dominant_weights_give_a_warning() -> None:
-    lucky = torch.full((1_000,), -50.0)
-    lucky[3] = 0.0
-    assert "effective sample size is 1 of 1000 draws" in evidence_from_weights(lucky).warning
+    log_weights = torch.full((1_000,), -50.0)
+    log_weights[3] = 0.0
+    assert "effective sample size is 1 of 1000 draws" in evidence_from_weights(log_weights).warning
     assert evidence_from_weights(torch.zeros(1_000)).warning == ""
 
 
-def test_no_draw_that_hits_is_minus_infinity_and_no_nan() -> None:
-    missed = evidence_from_weights(torch.full((5,), -torch.inf))
-    assert (float(missed.log_evidence), float(missed.spread), float(missed.effective)) == (-torch.inf, torch.inf, 0.0)
-    assert missed.warning
+def test_weights_of_zero_give_minus_infinity_and_no_nan() -> None:
+    estimate = evidence_from_weights(torch.full((5,), -torch.inf))
+    assert (float(estimate.log_evidence), float(estimate.spread), float(estimate.effective)) == (
+        -torch.inf,
+        torch.inf,
+        0.0,
+    )
+    assert estimate.warning
 
 
 def test_a_discrete_posterior_as_proposal_needs_two_draws() -> None:
@@ -71,11 +75,11 @@ def test_a_discrete_posterior_as_proposal_needs_two_draws() -> None:
     torch.testing.assert_close(estimate.log_evidence.exp(), torch.tensor(0.7, dtype=torch.float64))
 
 
-def test_share_of_hits() -> None:
+def test_collision_probability_by_hand() -> None:
     torch.testing.assert_close(collision_probability(torch.tensor([0.5, 0.25, 0.25])), torch.tensor(0.375))
 
 
-def test_what_cannot_work_is_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="must not be empty; got dim=-1, shape"):
         log_mean_exp(torch.zeros(3, 0))
     with pytest.raises(ValueError, match="at least two draws; got 1"):

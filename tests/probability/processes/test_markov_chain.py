@@ -17,20 +17,20 @@ def coin_chain(stay: float) -> MarkovChain:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
-def test_two_states_that_stay_alike_have_a_distribution_in_closed_form(steps: int) -> None:
+def test_symmetric_two_state_chains_have_a_distribution_in_closed_form(steps: int) -> None:
     """P[X_n = X_0] = ½ (1 + (2s − 1)ⁿ)."""
-    home = (1 + (2 * 0.8 - 1) ** steps) / 2
-    torch.testing.assert_close(coin_chain(0.8).marginal(steps), row(home, 1 - home))
-    torch.testing.assert_close(coin_chain(0.8).marginals(steps)[-1], row(home, 1 - home))
+    same = (1 + (2 * 0.8 - 1) ** steps) / 2
+    torch.testing.assert_close(coin_chain(0.8).marginal(steps), row(same, 1 - same))
+    torch.testing.assert_close(coin_chain(0.8).marginals(steps)[-1], row(same, 1 - same))
 
 
-def test_a_sure_chain_is_walked_surely() -> None:
-    turn = torch.eye(4).roll(1, 1)  # 0 → 1 → 2 → 3 → 0
-    paths = MarkovChain(torch.tensor([0.0, 0.0, 1.0, 0.0]), turn).sample(3, steps=5)
+def test_a_deterministic_chain_has_one_path() -> None:
+    cycle = torch.eye(4).roll(1, 1)  # 0 → 1 → 2 → 3 → 0
+    paths = MarkovChain(torch.tensor([0.0, 0.0, 1.0, 0.0]), cycle).sample(3, steps=5)
     assert paths.tolist() == [[2, 3, 0, 1, 2, 3]] * 3
 
 
-def test_samples_start_at_the_start_and_move_by_their_rows() -> None:
+def test_samples_follow_start_and_transition_probabilities() -> None:
     start, rows = row(0.2, 0.5, 0.3), torch.stack([row(0.1, 0.9, 0.0), row(0.5, 0.0, 0.5), row(0.3, 0.3, 0.4)])
     paths = MarkovChain(start, rows).sample(60_000, steps=2, generator=torch.Generator().manual_seed(0))
     moves = torch.zeros(3, 3).index_put((paths[:, 1], paths[:, 2]), torch.ones(60_000), accumulate=True)
@@ -45,18 +45,18 @@ def test_the_probabilities_of_all_paths_sum_to_one() -> None:
     torch.testing.assert_close(chain.log_prob(torch.tensor([[1, 0, 0]])).exp(), row(0.75 * 0.6 * 0.1))
 
 
-def test_a_fit_counts_moves_and_finds_the_chain_again() -> None:
+def test_fit_counts_transitions_and_recovers_the_chain() -> None:
     fitted = MarkovChain.fit(torch.tensor([[0, 1, 1, 0], [0, 0, 1, 1]]), states=2)
     torch.testing.assert_close(fitted.start, row(1.0, 0.0))
     torch.testing.assert_close(fitted.transition, torch.tensor([[1 / 3, 2 / 3], [1 / 3, 2 / 3]], dtype=torch.float64))
     paths = coin_chain(0.7).sample(2_000, steps=50, generator=torch.Generator().manual_seed(0))
-    again = MarkovChain.fit(paths, states=2)
-    torch.testing.assert_close(again.transition, coin_chain(0.7).transition, atol=0.01, rtol=0)
-    best = again.log_prob(paths).sum()
+    refitted = MarkovChain.fit(paths, states=2)
+    torch.testing.assert_close(refitted.transition, coin_chain(0.7).transition, atol=0.01, rtol=0)
+    best = refitted.log_prob(paths).sum()
     assert best >= coin_chain(0.7).log_prob(paths).sum()
 
 
-def test_smoothing_serves_states_never_seen() -> None:
+def test_smoothing_handles_states_without_transitions() -> None:
     paths = torch.tensor([[0, 1, 0]])
     with pytest.raises(ValueError, match=r"got none for states \[2\]"):
         MarkovChain.fit(paths, states=3)
@@ -64,25 +64,25 @@ def test_smoothing_serves_states_never_seen() -> None:
     torch.testing.assert_close(fitted.transition[2], row(1 / 3, 1 / 3, 1 / 3))
 
 
-def test_a_timed_chain_of_equal_rules_is_a_plain_one() -> None:
-    plain = coin_chain(0.9)
-    timed = InhomogeneousMarkovChain(plain.start, plain.transition.expand(6, 2, 2))
-    torch.testing.assert_close(timed.marginals(), plain.marginals(6))
-    paths = timed.sample(7, generator=torch.Generator().manual_seed(3))
-    assert torch.equal(paths, plain.sample(7, steps=6, generator=torch.Generator().manual_seed(3)))
+def test_an_inhomogeneous_chain_of_equal_matrices_is_homogeneous() -> None:
+    homogeneous = coin_chain(0.9)
+    inhomogeneous = InhomogeneousMarkovChain(homogeneous.start, homogeneous.transition.expand(6, 2, 2))
+    torch.testing.assert_close(inhomogeneous.marginals(), homogeneous.marginals(6))
+    paths = inhomogeneous.sample(7, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(paths, homogeneous.sample(7, steps=6, generator=torch.Generator().manual_seed(3)))
 
 
-def test_a_walk_on_a_graph_rests_in_proportion_to_the_degrees() -> None:
+def test_the_stationary_distribution_on_a_graph_is_proportional_to_the_degrees() -> None:
     neighbours = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.float64)
     degrees = neighbours.sum(1)
     torch.testing.assert_close(stationary_distribution(neighbours / degrees[:, None]), degrees / degrees.sum())
 
 
-def test_a_chain_that_turns_for_ever_has_a_stationary_distribution_too() -> None:
+def test_a_periodic_chain_has_a_stationary_distribution() -> None:
     torch.testing.assert_close(stationary_distribution(torch.eye(3).roll(1, 1)), torch.full((3,), 1 / 3))
 
 
-def test_what_cannot_work_is_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     chain = coin_chain(0.5)
     with pytest.raises(ValueError, match=r"a row of transition sums to 1\.5"):
         MarkovChain(row(0.5, 0.5), torch.tensor([[1.0, 0.5], [0.0, 1.0]], dtype=torch.float64))

@@ -11,36 +11,36 @@ from parnassus.probability import LinearGaussianKernel, kernel_mass, sample_path
 SIGMA = torch.tensor([[1.0, 0.4], [0.4, 0.5]], dtype=torch.float64)
 
 
-def seeded() -> torch.Generator:
+def seeded_generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def test_following_is_integrating_over_the_place_between() -> None:
-    """Chapman and Kolmogorov on a grid: ∫ A₁(x, y) A₂(y, z) dy."""
+def test_composition_integrates_over_the_intermediate_state() -> None:
+    """The Chapman-Kolmogorov equation on a grid: ∫ A₁(x, y) A₂(y, z) dy."""
     first = LinearGaussianKernel(torch.tensor([[0.5]], dtype=torch.float64), 0.9)
     second = LinearGaussianKernel(torch.tensor([[0.2]], dtype=torch.float64), -0.3)
     y = torch.linspace(-12, 12, 4_001, dtype=torch.float64)[:, None]
     x, z = torch.tensor([1.3], dtype=torch.float64), torch.tensor([0.2], dtype=torch.float64)
     through = (first.log_prob(x.expand_as(y), y) + second.log_prob(y, z.expand_as(y))).exp()
-    torch.testing.assert_close(first.followed_by(second).log_prob(x, z).exp(), torch.trapezoid(through, y[:, 0]))
+    torch.testing.assert_close(first.compose(second).log_prob(x, z).exp(), torch.trapezoid(through, y[:, 0]))
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.8, 1.1])
-def test_repeating_is_following_oneself(factor: float) -> None:
+def test_a_power_is_repeated_composition(factor: float) -> None:
     kernel = LinearGaussianKernel(SIGMA, factor)
-    one_by_one = kernel.followed_by(kernel).followed_by(kernel).followed_by(kernel)
-    torch.testing.assert_close(kernel.power(4).covariance, one_by_one.covariance)
-    assert kernel.power(4).factor == pytest.approx(one_by_one.factor)
+    composed = kernel.compose(kernel).compose(kernel).compose(kernel)
+    torch.testing.assert_close(kernel.power(4).covariance, composed.covariance)
+    assert kernel.power(4).factor == pytest.approx(composed.factor)
 
 
-def test_draws_have_the_mean_and_the_covariance_of_the_kernel() -> None:
+def test_samples_have_the_mean_and_the_covariance_of_the_kernel() -> None:
     x = torch.tensor([3.0, -2.0], dtype=torch.float64)
-    drawn = LinearGaussianKernel(SIGMA, 0.5)(x.expand(100_000, 2), seeded())
-    torch.testing.assert_close(drawn.mean(0), x / 2, atol=0.01, rtol=0)
-    torch.testing.assert_close(drawn.T.cov(), SIGMA, atol=0.01, rtol=0)
+    samples = LinearGaussianKernel(SIGMA, 0.5)(x.expand(100_000, 2), seeded_generator())
+    torch.testing.assert_close(samples.mean(0), x / 2, atol=0.01, rtol=0)
+    torch.testing.assert_close(samples.T.cov(), SIGMA, atol=0.01, rtol=0)
 
 
-def test_a_walk_remembers_its_start_and_every_step() -> None:
+def test_sample_paths_contain_the_start_and_every_step() -> None:
     def add_one(x: Tensor, generator: torch.Generator | None) -> Tensor:
         return x + 1
 
@@ -52,7 +52,9 @@ def test_a_walk_remembers_its_start_and_every_step() -> None:
 
 def test_steps_of_a_walk_are_independent_of_the_past() -> None:
     path = sample_paths(
-        repeat(LinearGaussianKernel(SIGMA), 3), torch.zeros(50_000, 2, dtype=torch.float64), generator=seeded()
+        repeat(LinearGaussianKernel(SIGMA), 3),
+        torch.zeros(50_000, 2, dtype=torch.float64),
+        generator=seeded_generator(),
     )
     steps = path.diff(dim=1)
     assert (
@@ -62,11 +64,13 @@ def test_steps_of_a_walk_are_independent_of_the_past() -> None:
 
 def test_the_mass_of_a_half_line_is_a_half() -> None:
     kernel = LinearGaussianKernel(torch.eye(1))
-    fraction = kernel_mass(kernel, torch.tensor([5.0]), lambda y: y[:, 0] > 5, draws=50_000, generator=seeded())
+    fraction = kernel_mass(
+        kernel, torch.tensor([5.0]), lambda y: y[:, 0] > 5, draws=50_000, generator=seeded_generator()
+    )
     assert fraction == pytest.approx(0.5, abs=0.01)
 
 
-def test_what_cannot_work_is_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="symmetric and positive definite"):
         LinearGaussianKernel(torch.tensor([[1.0, 2.0], [2.0, 1.0]]))
     with pytest.raises(ValueError, match="symmetric and positive definite"):

@@ -19,16 +19,16 @@ def test_a_walk_moves_by_one_and_ends_binomially() -> None:
 
 
 @pytest.mark.parametrize(("up", "end"), [(0.0, -8), (1.0, 8)])
-def test_a_sure_walk_goes_straight(up: float, end: int) -> None:
+def test_a_deterministic_walk_is_a_straight_line(up: float, end: int) -> None:
     assert random_walk(4, steps=7, up=up)[:, -1].tolist() == [end] * 4
 
 
-def test_the_lift_shows_the_path_so_far() -> None:
+def test_the_lift_contains_the_path_so_far() -> None:
     lifted = lift_to_histories(torch.tensor([[3, 1, 2], [1, 1, 1]]))
     assert lifted.tolist() == [[[3, 0, 0], [3, 1, 0], [3, 1, 2]], [[1, 0, 0], [1, 1, 0], [1, 1, 1]]]
 
 
-def test_what_cannot_work_is_rejected() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="need count ≥ 1 and steps ≥ 0; got count=0, steps=3"):
         random_walk(0, steps=3)
     with pytest.raises(ValueError, match=r"up must lie in \[0, 1\]; got up=1.5"):

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from parnassus.reinforcement.agents.a2c import TUNED, Settings, a2c_loss
+from parnassus.reinforcement.agents.a2c import a2c_loss
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
-from parnassus.reinforcement.agents.settings import resolve_settings
 from parnassus.reinforcement.environments import CartPole, Continuous, Discrete, TensorEnvironments
 from parnassus.reinforcement.experience.collector import Collector
 from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, estimate_advantages, visited_states
@@ -78,11 +77,6 @@ def test_actions_may_be_vectors() -> None:
     assert model.log_std is not None
     assert model.log_std.grad is not None
     assert bool((model.log_std.grad != 0).all())
-
-
-def test_settings_suit_the_environment() -> None:
-    assert resolve_settings(TUNED["Pendulum-v1"], object()).gamma == 0.9
-    assert Settings().n_steps == 5
 
 
 def test_states_judged_already_need_not_be_asked_about_again() -> None:

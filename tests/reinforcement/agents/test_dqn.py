@@ -10,8 +10,7 @@ from torch.nn.utils import parameters_to_vector
 
 from parnassus.losses import huber_loss
 from parnassus.reinforcement.agents.dqn import (
-    TUNED,
-    Settings,
+    DQNSettings,
     count_discrete_actions,
     dqn_loss,
     epsilon_greedy,
@@ -94,8 +93,8 @@ def test_exploring_takes_any_action_and_less_of_them_with_time() -> None:
     counts = torch.bincount(epsilon_greedy(q, 0.4), minlength=4) / 40_000
     torch.testing.assert_close(counts, torch.tensor([0.1, 0.7, 0.1, 0.1]), atol=0.01, rtol=0)
     assert bool((epsilon_greedy(q, 0.0) == 1).all())
-    told = Settings(total_timesteps=1_000, exploration_fraction=0.2, exploration_final_eps=0.1)
-    assert [told.epsilon_at(step) for step in (0, 100, 200, 900)] == pytest.approx([1.0, 0.55, 0.1, 0.1])
+    settings = DQNSettings(total_timesteps=1_000, exploration_fraction=0.2, exploration_final_eps=0.1)
+    assert [settings.epsilon_at(step) for step in (0, 100, 200, 900)] == pytest.approx([1.0, 0.55, 0.1, 0.1])
 
 
 def test_each_step_explores_as_often_as_it_is_told() -> None:
@@ -140,7 +139,6 @@ def test_actions_without_number_get_a_sentence() -> None:
     assert count_discrete_actions(Discrete(3), "MountainCar-v0") == 3
     with pytest.raises(ValueError, match="a finite number of actions; Pendulum-v1 has continuous actions"):
         count_discrete_actions(Continuous((-2.0,), (2.0,)), "Pendulum-v1")
-    assert TUNED["MountainCar-v0"].target_update_interval == 600
 
 
 SMALL = Experiment(

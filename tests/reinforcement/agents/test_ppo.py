@@ -1,13 +1,15 @@
 """PPO's loss, its batches and its settings."""
 
-from dataclasses import dataclass
+from types import ModuleType
 
 import pytest
 import torch
 
+from parnassus.atlas.index import Atlas
+from parnassus.cli.run import parse, with_profile
+from parnassus.reinforcement.agents import a2c, dqn, ppo, trpo
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
-from parnassus.reinforcement.agents.ppo import TUNED, Settings, minibatches, ppo_loss
-from parnassus.reinforcement.agents.settings import resolve_settings
+from parnassus.reinforcement.agents.ppo import PPOSettings, minibatches, ppo_loss
 from parnassus.reinforcement.environments import Discrete
 from parnassus.reinforcement.experience.rollout_batch import RolloutBatch
 from parnassus.reinforcement.fast.ppo_backward import ppo_backward
@@ -64,12 +66,28 @@ def test_every_row_comes_once_an_epoch() -> None:
     assert [part is batch for part in minibatches(batch, 12, 2)] == [True, True]
 
 
-def test_settings_are_as_told_or_as_known() -> None:
-    @dataclass
-    class Told:
-        learning_rate: float | None = 0.5
-        n_envs: int | None = None
+def test_defaults_are_tuned_for_the_environment_and_yield_to_flags() -> None:
+    entry = Atlas().experiment("ppo")
+    tuned, _, _ = parse(entry, ["--env", "Acrobot-v1", "--learning-rate", "0.5"])
+    assert tuned == with_profile(entry, "laptop", {"env": "Acrobot-v1", "learning_rate": 0.5})
+    assert isinstance(tuned, PPOSettings)
+    assert (tuned.learning_rate, tuned.n_envs, tuned.gae_lambda) == (0.5, 16, 0.94)
+    other, _, _ = parse(entry, ["--env=CartPole-v1"])
+    assert isinstance(other, PPOSettings)
+    assert (other.n_envs, other.gae_lambda) == (8, 0.98)
+    smoke, _, _ = parse(entry, ["--profile", "smoke", "--env", "Acrobot-v1"])
+    assert isinstance(smoke, PPOSettings)
+    assert (smoke.total_timesteps, smoke.n_envs) == (1_024, 16)
 
-    found = resolve_settings(TUNED["Acrobot-v1"], Told())
-    assert (found.learning_rate, found.n_envs, found.gae_lambda) == (0.5, 16, 0.94)
-    assert resolve_settings(Settings(), object()) == Settings()
+
+@pytest.mark.parametrize("module", [a2c, dqn, ppo, trpo])
+def test_tuned_settings_differ_from_the_defaults(module: ModuleType) -> None:
+    settings = getattr(
+        module,
+        {"a2c": "A2CSettings", "dqn": "DQNSettings", "ppo": "PPOSettings", "trpo": "TRPOSettings"}[
+            module.__name__.split(".")[-1]
+        ],
+    )
+    for preset in module.TUNED.values():
+        for name, value in preset.items():
+            assert getattr(settings(), name) != getattr(settings(**preset), name) == value

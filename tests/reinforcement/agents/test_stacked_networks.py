@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from parnassus.reinforcement.agents.stacked_networks import StackedLinear, StackedMLP, clip_grad_norm_per_learner
+from parnassus.reinforcement.agents.stacked_networks import StackedLinear, StackedMLP
+from parnassus.reinforcement.fast.gradient_clipping import clip_grad_norm_per_learner
 
 
 def test_each_learner_has_a_network_of_its_own() -> None:

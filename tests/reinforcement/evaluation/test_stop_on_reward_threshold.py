@@ -113,6 +113,6 @@ def test_a_run_stops_as_soon_as_it_is_solved(tmp_path: Path, monkeypatch: pytest
     folder = start(recipe, options, tmp_path)
     reached = execute(recipe, options, folder)
     last = read_metrics(folder.path / "metrics.csv")["return/1"][0][-1]
-    assert last < experiment.settings.total_timesteps // 4
+    assert last < experiment.total_timesteps // 4
     assert reached["return_worst"] >= 20
     assert f"solved after {last:,} steps" in (folder.path / "report.html").read_text()

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.optim import Adam
 
-from parnassus.reinforcement.agents.stacked_networks import clip_grad_norm_per_learner
 from parnassus.reinforcement.fast.flat_adam import FlatAdam
+from parnassus.reinforcement.fast.gradient_clipping import clip_grad_norm_per_learner
 
 
 def parameters() -> list[nn.Parameter]:

@@ -17,7 +17,7 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearn
 from parnassus.reinforcement.tabular.grid_world import GridWorld
 from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 def test_what_the_next_state_is_worth() -> None:
@@ -42,7 +42,7 @@ def test_a_corridor_without_chance_is_learned_exactly(worth: NextValue) -> None:
 
 def test_two_steps_by_hand() -> None:
     """Stroking pays 2 and ends the day: after n episodes with α = 0.5, Q = 2 (1 − 2⁻ⁿ)."""
-    process, start = cat_decisions(), torch.tensor([0.0, 0, 0, 1, 0, 0]).double()
+    process, start = cat_decision_process(), torch.tensor([0.0, 0, 0, 1, 0, 0]).double()
     walks = TabularLearners(process, start, steps=40, epsilon=1.0, step_size=constant_step_size(0.5), num_learners=30)
     learned = td_control(walks, q_learning_value)
     stroked = ((learned.rewards == 2) & learned.ended).sum(0)
@@ -52,7 +52,7 @@ def test_two_steps_by_hand() -> None:
 
 
 def test_the_same_seed_gives_the_same_table() -> None:
-    process, start = cat_decisions(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
+    process, start = cat_decision_process(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
     walks = partial(
         TabularLearners, process, start, steps=50, epsilon=0.2, step_size=polynomial_step_size(), num_learners=3
     )
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_table() -> None:
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    process, start = cat_decisions(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
+    process, start = cat_decision_process(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
     with pytest.raises(ValueError, match="got steps=0"):
         TabularLearners(process, start, steps=0, epsilon=0.1, step_size=polynomial_step_size())
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got epsilon=2"):

@@ -9,7 +9,7 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import (
     sample_episode_starts,
 )
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 def test_returns_are_cut_at_the_ends() -> None:
@@ -22,7 +22,7 @@ def test_returns_are_cut_at_the_ends() -> None:
 
 
 def test_an_end_leads_to_a_start() -> None:
-    process, start = cat_decisions(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
+    process, start = cat_decision_process(), torch.tensor([0.0, 1, 0, 0, 0, 0]).double()
     walks = TabularLearners(process, start, steps=1, epsilon=0.0, step_size=constant_step_size(1.0), num_learners=3)
     relaxed, stroke, asleep = 3, 2, 5
     reward, over, state = walks.step(0, torch.full((3,), relaxed), torch.full((3,), stroke))
@@ -34,7 +34,7 @@ def test_an_end_leads_to_a_start() -> None:
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    process, asleep = cat_decisions(), torch.tensor([0.0, 0, 0, 0, 0, 1]).double()
+    process, asleep = cat_decision_process(), torch.tensor([0.0, 0, 0, 0, 0, 1]).double()
     with pytest.raises(ValueError, match="probability 0 at terminal states"):
         sample_episode_starts(process, asleep, steps=1, num_learners=1)
     with pytest.raises(ValueError, match="got num_learners=0"):
@@ -44,7 +44,7 @@ def test_what_cannot_work_gets_a_sentence() -> None:
 
 
 def test_learners_act_greedily_but_for_epsilon_and_nudge_what_they_visit() -> None:
-    process, start = cat_decisions(), torch.tensor([0.0, 0, 0, 1, 0, 0]).double()
+    process, start = cat_decision_process(), torch.tensor([0.0, 0, 0, 1, 0, 0]).double()
     walks = TabularLearners(process, start, steps=1, epsilon=0.2, step_size=polynomial_step_size(1.0), num_learners=2)
     q, visits, relaxed = walks.zeros(), walks.zeros(), torch.tensor([3, 3])
     q[0, 3, 2] = 1.0

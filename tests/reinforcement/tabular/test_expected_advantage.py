@@ -6,13 +6,13 @@ import torch
 from parnassus.reinforcement.experience.generalised_advantage import generalised_advantages
 from parnassus.reinforcement.tabular.expected_advantage import expected_advantages
 from parnassus.reinforcement.tabular.trajectories import enumerate_trajectories
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.4, 0.8])
 def test_it_is_the_mean_over_all_episodes(decay: float) -> None:
     """With γλ ≤ 0.4 what comes after twelve steps is below 10⁻⁴."""
-    process = cat_decisions(0.5)
+    process = cat_decision_process(0.5)
     policy, critic = process.uniform_policy(), torch.tensor([1.0, -2.0, 3.0, 0.5, -1.0, 9.0]).double()
     paths = enumerate_trajectories(process, torch.tensor([0.0, 0, 0, 1, 0, 0]).double(), 12)
     found = generalised_advantages(
@@ -34,7 +34,7 @@ def test_it_is_the_mean_over_all_episodes(decay: float) -> None:
 
 
 def test_the_true_critic_gives_the_advantage_and_lambda_one_forgives() -> None:
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     policy = process.uniform_policy()
     values = process.values_of(policy)
     torch.testing.assert_close(expected_advantages(process, policy, values, 0.3), process.advantages_of(policy))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.reinforcement.tabular.exploration import add_exploration, epsilon_greedy_policy
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 def test_laws_sum_to_one_and_go_from_greedy_to_uniform() -> None:
@@ -22,8 +22,8 @@ def test_what_is_not_allowed_is_not_taken_even_if_it_looks_best() -> None:
 
 
 def test_a_policy_that_explores_is_a_policy_of_the_trembling_process() -> None:
-    process, epsilon = cat_decisions(0.9), 0.3
-    policy = process.greedy(torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    process, epsilon = cat_decision_process(0.9), 0.3
+    policy = process.greedy_policy(torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
     mixed = (1 - epsilon) * policy + epsilon * process.uniform_policy()
     torch.testing.assert_close(add_exploration(process, epsilon).values_of(policy), process.values_of(mixed))
 
@@ -32,6 +32,6 @@ def test_what_cannot_work_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got epsilon=1\.2"):
         epsilon_greedy_policy(torch.zeros(1, 2), 1.2)
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got epsilon=-0\.1"):
-        add_exploration(cat_decisions(), -0.1)
+        add_exploration(cat_decision_process(), -0.1)
     with pytest.raises(ValueError, match="at least one allowed action"):
         epsilon_greedy_policy(torch.zeros(1, 2), 0.1, torch.zeros(1, 2, dtype=torch.bool))

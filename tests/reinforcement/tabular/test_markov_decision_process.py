@@ -29,7 +29,7 @@ def test_values_satisfy_bellman_by_loops() -> None:
         )
         assert float(values[s]) == pytest.approx(expected)
     assert float(values[3]) == 0
-    torch.testing.assert_close(mdp.under(policy).values(), values)
+    torch.testing.assert_close(mdp.reward_process(policy).values(), values)
 
 
 def test_action_values_and_advantages() -> None:
@@ -44,7 +44,7 @@ def test_action_values_and_advantages() -> None:
 
 def test_many_policies_at_once() -> None:
     mdp = process()
-    policies = torch.stack([mdp.uniform_policy(), mdp.greedy(torch.randn(4, 3, dtype=torch.float64))])
+    policies = torch.stack([mdp.uniform_policy(), mdp.greedy_policy(torch.randn(4, 3, dtype=torch.float64))])
     together, start = mdp.values_of(policies), torch.tensor([0.5, 0.5, 0, 0]).double()
     torch.testing.assert_close(together, torch.stack([mdp.values_of(policy) for policy in policies]))
     torch.testing.assert_close(
@@ -56,11 +56,11 @@ def test_many_policies_at_once() -> None:
 def test_occupancy_is_the_discounted_sum_of_laws() -> None:
     mdp = process(0.8)
     policy, start = mdp.uniform_policy(), torch.tensor([0.2, 0.3, 0.5, 0]).double()
-    laws = mdp.under(policy).chain(start).marginals(200)
+    laws = mdp.reward_process(policy).chain(start).marginals(200)
     summed = (0.8 ** torch.arange(201, dtype=torch.float64)) @ laws
     summed[3] = 0  # what happens at the end is no longer counted
     torch.testing.assert_close(mdp.occupancy(policy, start), summed)
-    paid = mdp.occupancy(policy, start) @ mdp.under(policy).reward
+    paid = mdp.occupancy(policy, start) @ mdp.reward_process(policy).reward
     torch.testing.assert_close(paid, start @ mdp.values_of(policy))
 
 
@@ -68,7 +68,7 @@ def test_greedy_takes_an_allowed_action() -> None:
     mdp = process()
     q = torch.zeros(4, 3, dtype=torch.float64)
     q[0] = torch.tensor([1.0, 5.0, 2.0])
-    assert mdp.greedy(q)[0].tolist() == [0, 0, 1]
+    assert mdp.greedy_policy(q)[0].tolist() == [0, 0, 1]
 
 
 def test_steps_follow_the_table() -> None:
@@ -84,11 +84,11 @@ def test_steps_follow_the_table() -> None:
 def test_what_cannot_work_gets_a_sentence() -> None:
     mdp = process()
     forbidden = torch.full((4, 3), 1 / 3, dtype=torch.float64)
-    with pytest.raises(ValueError, match=r"in state 0 another has probability 0\.333"):
+    with pytest.raises(ValueError, match=r"in state 0 another one has probability 0\.333"):
         mdp.values_of(forbidden)
     with pytest.raises(ValueError, match=r"states \[1\] have none"):
         MarkovDecisionProcess(
             mdp.transition, mdp.reward, 0.9, mdp.terminal, torch.tensor([[True], [False], [True], [True]]).expand(4, 3)
         )
     with pytest.raises(ValueError, match="must satisfy 0 ≤ γ ≤ 1"):
-        mdp.discounted_by(-0.1)
+        mdp.with_discount(-0.1)

@@ -26,7 +26,7 @@ def test_iterates_count_the_first_rewards() -> None:
 
 def test_a_state_that_is_never_left_may_pay_for_ever() -> None:
     forever = MarkovRewardProcess(torch.ones(1, 1).double(), torch.ones(1).double(), 0.9)
-    assert not bool(forever.ends.any())
+    assert not bool(forever.terminal.any())
     torch.testing.assert_close(forever.values(), torch.tensor([10.0], dtype=torch.float64))
 
 
@@ -37,7 +37,7 @@ def test_many_processes_at_once() -> None:
         torch.stack([one.transition for one in each]),
         torch.stack([one.reward for one in each]),
         0.8,
-        torch.stack([one.ends for one in each]),
+        torch.stack([one.terminal for one in each]),
     )
     torch.testing.assert_close(together, torch.stack([one.values() for one in each]))
 

@@ -16,7 +16,7 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearn
 from parnassus.reinforcement.tabular.grid_world import GridWorld
 from parnassus.reinforcement.tabular.n_step_control import n_step_td_control
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 HUNGRY = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
 
@@ -25,7 +25,7 @@ HUNGRY = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
 def test_one_step_is_the_plain_rule(worth: NextValue) -> None:
     walks = partial(
         TabularLearners,
-        cat_decisions(),
+        cat_decision_process(),
         HUNGRY,
         steps=300,
         epsilon=0.3,
@@ -62,7 +62,7 @@ def test_news_of_the_goal_travels_n_cells() -> None:
 
 def test_a_target_by_hand() -> None:
     """From confused, two rewards: 1, then 2 and the end if the relaxed cat is stroked."""
-    process, confused = cat_decisions(0.5), torch.tensor([0.0, 0, 0, 0, 1, 0]).double()
+    process, confused = cat_decision_process(0.5), torch.tensor([0.0, 0, 0, 0, 1, 0]).double()
     walks = partial(TabularLearners, process, confused, steps=2, epsilon=1.0, step_size=constant_step_size(1.0))
     learned = n_step_td_control(walks(num_learners=200), sarsa_value, n_steps=2)
     stroked = learned.ended[1]

@@ -13,7 +13,7 @@ from parnassus.reinforcement.tabular.policy_gradient import (
     softmax_policy,
 )
 from parnassus.reinforcement.tabular.trajectories import enumerate_trajectories
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 from ..cat_logits import logits
 
@@ -21,14 +21,14 @@ START = torch.tensor([0.0, 0.0, 0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
 
 
 def test_a_softmax_over_what_is_allowed() -> None:
-    process = cat_decisions()
+    process = cat_decision_process()
     policy = softmax_policy(logits(), process.allowed)
     process.require_policy(policy)
     torch.testing.assert_close(policy[3, 1:], logits()[3, 1:].softmax(-1))
 
 
 def test_the_theorem_against_differences() -> None:
-    process, theta, small = cat_decisions(0.8), logits(), 1e-6
+    process, theta, small = cat_decision_process(0.8), logits(), 1e-6
     exact = policy_gradient(process, softmax_policy(theta, process.allowed), START)
     for s, a in ((3, 1), (3, 2), (2, 0)):
         shift = torch.zeros_like(theta)
@@ -41,7 +41,7 @@ def test_the_theorem_against_differences() -> None:
 
 def test_estimates_of_paths_by_autograd() -> None:
     """Row by row the estimate is the gradient of Σ_t w_t log π(a_t|s_t)."""
-    process = cat_decisions(0.8)
+    process = cat_decision_process(0.8)
     paths = enumerate_trajectories(process, START, 4)
     theta = logits().requires_grad_()
     policy = softmax_policy(theta, process.allowed)
@@ -55,7 +55,7 @@ def test_estimates_of_paths_by_autograd() -> None:
 
 
 def test_their_mean_is_the_gradient_and_the_quietest_is_quiet() -> None:
-    process = cat_decisions(0.8)
+    process = cat_decision_process(0.8)
     paths = enumerate_trajectories(process, START, 4)
     theta = logits().requires_grad_()
     probabilities = paths.probabilities(softmax_policy(theta, process.allowed))
@@ -72,7 +72,7 @@ def test_their_mean_is_the_gradient_and_the_quietest_is_quiet() -> None:
 
 
 def test_weights_by_hand() -> None:
-    paths = enumerate_trajectories(cat_decisions(0.5), torch.tensor([0.0, 0, 0, 1, 0, 0]).double(), 2)
+    paths = enumerate_trajectories(cat_decision_process(0.5), torch.tensor([0.0, 0, 0, 1, 0, 0]).double(), 2)
     talked = paths.actions[:, 0] == 1
     assert return_weights(paths, 0.5)[talked][0].tolist() == [2.5, 0.5]
     assert return_weights(paths, 0.5, 1.0)[talked][0].tolist() == [1.5, 0.0]
@@ -80,7 +80,7 @@ def test_weights_by_hand() -> None:
 
 def test_what_comes_after_the_end_teaches_nothing() -> None:
     """A baseline would weigh steps that were never made, but for the mark that they are not live."""
-    process = cat_decisions(0.8)
+    process = cat_decision_process(0.8)
     paths = enumerate_trajectories(process, START, 4)
     found = reinforce_estimates(paths, process.uniform_policy(), return_weights(paths, 0.8, 1.0))
     assert bool((found[:, process.terminal] == 0).all())

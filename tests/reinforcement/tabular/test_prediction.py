@@ -6,7 +6,7 @@ import torch
 from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess
 from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_lambda
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
-from parnassus.reinforcement.textbook.cat import cat_rewards
+from parnassus.reinforcement.textbook.cat import cat_reward_process
 
 ROAD = MarkovRewardProcess(
     torch.tensor([[0.0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1]], dtype=torch.float64),
@@ -18,8 +18,10 @@ FIRST = torch.tensor([1.0, 0, 0, 0], dtype=torch.float64)
 
 
 def test_sampled_returns_meet_the_values() -> None:
-    values, error = monte_carlo_values(cat_rewards(), 2_000, steps=120, generator=torch.Generator().manual_seed(0))
-    gap = (values - cat_rewards().values()).abs()
+    values, error = monte_carlo_values(
+        cat_reward_process(), 2_000, steps=120, generator=torch.Generator().manual_seed(0)
+    )
+    gap = (values - cat_reward_process().values()).abs()
     assert bool((gap[:-1] <= 4 * error[:-1]).all())
     assert float(values[-1]) == 0
     assert float(error[0]) > 0.1

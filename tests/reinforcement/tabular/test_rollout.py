@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from parnassus.reinforcement.tabular.rollout import rollout
-from parnassus.reinforcement.textbook.cat import cat_decisions, constant_policy
+from parnassus.reinforcement.textbook.cat import cat_decision_process, constant_policy
 
 HUNGRY = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
 
 
 def test_steps_join_and_ends_are_marked() -> None:
-    process = cat_decisions()
+    process = cat_decision_process()
     seen = rollout(
         process, constant_policy("stroke"), HUNGRY, steps=200, n_envs=20, generator=torch.Generator().manual_seed(0)
     )
@@ -25,7 +25,7 @@ def test_steps_join_and_ends_are_marked() -> None:
 
 
 def test_long_episodes_are_cut() -> None:
-    seen = rollout(cat_decisions(), constant_policy("talk"), HUNGRY, steps=100, n_envs=30, max_episode_steps=4)
+    seen = rollout(cat_decision_process(), constant_policy("talk"), HUNGRY, steps=100, n_envs=30, max_episode_steps=4)
     both = seen.terminated & seen.truncated
     assert not bool(both.any())
     assert bool(seen.truncated.any())
@@ -39,6 +39,6 @@ def test_long_episodes_are_cut() -> None:
 
 def test_what_cannot_work_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="must be at least 1; got max_episode_steps=0"):
-        rollout(cat_decisions(), constant_policy("talk"), HUNGRY, steps=1, n_envs=1, max_episode_steps=0)
+        rollout(cat_decision_process(), constant_policy("talk"), HUNGRY, steps=1, n_envs=1, max_episode_steps=0)
     with pytest.raises(ValueError, match="a policy must choose allowed actions only"):
-        rollout(cat_decisions(), torch.full((6, 3), 1 / 3, dtype=torch.float64), HUNGRY, steps=1, n_envs=1)
+        rollout(cat_decision_process(), torch.full((6, 3), 1 / 3, dtype=torch.float64), HUNGRY, steps=1, n_envs=1)

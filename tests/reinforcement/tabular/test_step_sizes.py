@@ -24,5 +24,5 @@ def test_what_cannot_work_gets_a_sentence() -> None:
     for power in (0.5, 1.1):
         with pytest.raises(ValueError, match=f"½ < p ≤ 1 for convergence; got power={power}"):
             polynomial_step_size(power)
-    with pytest.raises(ValueError, match="0 < α ≤ 1; got rate=0"):
+    with pytest.raises(ValueError, match="0 < α ≤ 1; got alpha=0"):
         constant_step_size(0.0)

@@ -7,7 +7,7 @@ from parnassus.reinforcement.tabular.grid_world import GridWorld
 from parnassus.reinforcement.tabular.planning import value_iterates
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size
 from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 @pytest.mark.parametrize("sweeps", [1, 3, 10])
@@ -18,8 +18,8 @@ def test_without_chance_and_with_whole_steps_it_is_value_iteration(sweeps: int) 
 
 
 def test_what_is_not_allowed_stays_out() -> None:
-    q = synchronous_q_learning(cat_decisions(), sweeps=5, step_size=constant_step_size(0.5))
+    q = synchronous_q_learning(cat_decision_process(), sweeps=5, step_size=constant_step_size(0.5))
     assert float(q[0, 3, 0]) == -torch.inf
     assert q[0, 5].tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="got sweeps=0"):
-        synchronous_q_learning(cat_decisions(), sweeps=0, step_size=constant_step_size(0.5))
+        synchronous_q_learning(cat_decision_process(), sweeps=0, step_size=constant_step_size(0.5))

@@ -11,7 +11,7 @@ from parnassus.reinforcement.tabular.trust_region import (
     surrogate_return,
     trust_region_step,
 )
-from parnassus.reinforcement.textbook.cat import cat_decisions
+from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 from ..cat_logits import logits
 
@@ -19,7 +19,7 @@ START = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2, 0.0], dtype=torch.float64)
 
 
 def test_the_surrogate_touches_the_return() -> None:
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     theta = logits().requires_grad_()
     old = softmax_policy(theta.detach(), process.allowed)
     surrogate = surrogate_return(process, old, softmax_policy(theta, process.allowed), START)
@@ -39,7 +39,7 @@ def test_fisher_is_the_mean_of_squared_scores() -> None:
 
 
 def test_steps_on_the_cat_end_in_talking() -> None:
-    process, theta = cat_decisions(0.9), torch.zeros(6, 3, dtype=torch.float64)
+    process, theta = cat_decision_process(0.9), torch.zeros(6, 3, dtype=torch.float64)
     for _ in range(25):
         old = softmax_policy(theta, process.allowed)
         step = trust_region_step(process, theta, START, target_kl=0.005)
@@ -52,7 +52,7 @@ def test_steps_on_the_cat_end_in_talking() -> None:
 
 def test_no_step_where_nothing_is_better() -> None:
     """A process of one action has no gradient at all."""
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     sure = torch.zeros(6, 3, dtype=torch.float64)
     sure[3, 1] = 60.0  # talking already, with certainty in float64
     step = trust_region_step(process, sure, START, target_kl=0.01)
@@ -61,7 +61,7 @@ def test_no_step_where_nothing_is_better() -> None:
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    process, policy = cat_decisions(1.0), cat_decisions().uniform_policy()
+    process, policy = cat_decision_process(1.0), cat_decision_process().uniform_policy()
     with pytest.raises(ValueError, match="the discount must be below 1"):
         improvement_lower_bound(process, policy, policy, START)
     with pytest.raises(ValueError, match="target_kl must be positive; got target_kl=0"):

@@ -5,19 +5,19 @@ import torch
 
 from parnassus.reinforcement.textbook.cat import (
     ACTIONS,
-    MOODS,
+    STATES,
     cat_chain,
-    cat_decisions,
-    cat_rewards,
+    cat_decision_process,
+    cat_reward_process,
     constant_policy,
-    mood_indices,
+    state_indices,
 )
 
 
 def test_rows_are_laws_and_waiting_is_the_chain() -> None:
-    chain, decisions = cat_chain("hunting"), cat_decisions()
+    chain, decisions = cat_chain("hunting"), cat_decision_process()
     assert chain.start.tolist() == [1, 0, 0, 0, 0, 0]
-    others = [MOODS.index(mood) for mood in MOODS if mood != "relaxed"]
+    others = [STATES.index(mood) for mood in STATES if mood != "relaxed"]
     torch.testing.assert_close(decisions.transition[others, 0], chain.transition[others])
     assert decisions.allowed.sum(1).tolist() == [1, 1, 1, 2, 1, 1]
 
@@ -25,11 +25,11 @@ def test_rows_are_laws_and_waiting_is_the_chain() -> None:
 def test_the_chain_is_a_mixture_of_talking_and_stroking() -> None:
     """A relaxed cat is confused with 0.2: the owner of the reward process talks in a fifth of the cases."""
     mixed = 0.2 * constant_policy("talk") + 0.8 * constant_policy("stroke")
-    torch.testing.assert_close(cat_decisions(0.9).values_of(mixed), cat_rewards(0.9).values())
+    torch.testing.assert_close(cat_decision_process(0.9).values_of(mixed), cat_reward_process(0.9).values())
 
 
 def test_what_cannot_work_gets_a_sentence() -> None:
-    with pytest.raises(ValueError, match=r"the cat's moods are hunting, .*; got 'angry'"):
-        mood_indices("hungry", "angry")
+    with pytest.raises(ValueError, match=r"the cat's states are hunting, .*; got 'angry'"):
+        state_indices("hungry", "angry")
     with pytest.raises(ValueError, match="'talk' or 'stroke'; got 'wait'"):
         constant_policy(ACTIONS[0])

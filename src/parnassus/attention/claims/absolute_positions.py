@@ -76,7 +76,7 @@ def scores_with_added_positions_have_four_terms() -> Evidence:
 
 @claim("B10.1-2", "D3.3", "D3.4", "D3.5")
 def self_attention_ignores_order_without_positions() -> Evidence:
-    """Permuting the input of self-attention permutes its output; any positions end this (book sec. 10.1)."""
+    """Permuting the input of self-attention permutes its output, unless positions are encoded (book sec. 10.1)."""
     torch.manual_seed(0)
     x, order = torch.randn(2, 12, 8), torch.randperm(12)
 

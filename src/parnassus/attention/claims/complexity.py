@@ -28,11 +28,11 @@ def a_big_o_witness_is_a_constant_and_a_start() -> Evidence:
     counts = [3 * n * n + 100 * n for (n,) in sizes]
     smallest_constants = [big_o_witness(sizes[:end], counts[:end], float).constant for end in range(1, 5)]
     quadratic = big_o_witness(sizes, counts, lambda n: float(n * n), start=100)
-    early = quadratic._replace(start=10)
+    earlier_start = quadratic._replace(start=10)
     return all_of(
         constant=close(quadratic.constant, 4.0),
         holds_from_the_start=close(float(satisfies_bound(quadratic, sizes, counts, lambda n: n * n)), 1.0),
-        fails_before=close(float(satisfies_bound(early, sizes, counts, lambda n: n * n)), 0.0),
+        fails_before=close(float(satisfies_bound(earlier_start, sizes, counts, lambda n: n * n)), 0.0),
         linear_constant_grows=rate(
             torch.tensor([1e3, 1e4], dtype=torch.float64),
             torch.tensor(smallest_constants[2:], dtype=torch.float64),

@@ -30,9 +30,9 @@ def random_tokens(rows: int, time: int = WINDOW) -> Tensor:
 
 def output_changes(model: torch.nn.Module, tokens: Tensor, position: int) -> Tensor:
     """Largest change of the output at each position when the token at `position` is replaced."""
-    other = tokens.clone()
-    other[:, position] = 2 + (tokens[:, position] - 1) % (TOKENS - 2)  # another ordinary token
-    change: Tensor = model(other) - model(tokens)
+    changed = tokens.clone()
+    changed[:, position] = 2 + (tokens[:, position] - 1) % (TOKENS - 2)  # another ordinary token
+    change: Tensor = model(changed) - model(tokens)
     return change.abs().amax((0, 2))
 
 

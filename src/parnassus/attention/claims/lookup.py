@@ -98,9 +98,11 @@ def softmax_normalises_one_axis_only() -> Evidence:
 def the_softmax_denominator_sums_over_the_whole_axis() -> Correction:
     """As printed, the sum ends at the entry's own index c, and the row does not sum to 1 (Diehl sec. 2.1)."""
     exponentials = standard_normal(3, 4, 5).exp()
-    literal = exponentials / exponentials.cumsum(-1)
-    whole = exponentials / exponentials.sum(-1, keepdim=True)
-    return Correction(printed=close(literal.sum(-1), 1.0, atol=1e-6), corrected=close(whole.sum(-1), 1.0, atol=1e-14))
+    printed = exponentials / exponentials.cumsum(-1)
+    corrected = exponentials / exponentials.sum(-1, keepdim=True)
+    return Correction(
+        printed=close(printed.sum(-1), 1.0, atol=1e-6), corrected=close(corrected.sum(-1), 1.0, atol=1e-14)
+    )
 
 
 @claim("D2.2.1")
@@ -224,7 +226,7 @@ def values_of_different_magnitudes_show_the_weights_as_digits() -> Evidence:
 
 @claim("B10.1.3-6")
 def attention_has_the_properties_of_a_database_lookup() -> Evidence:
-    """Any number of pairs, queries of another kind, self-attention weights as a Markov chain (book sec. 10.1.3)."""
+    """Any number of pairs, queries of another type, self-attention weights as a Markov chain (book sec. 10.1.3)."""
     torch.manual_seed(0)
     layer = SelfAttention(8, 2).double()
     transition_matrices = [layer.weights(standard_normal(1, length, 8)) for length in (1, 7, 40)]
@@ -244,7 +246,7 @@ def attention_has_the_properties_of_a_database_lookup() -> Evidence:
             (transition_matrices[1] @ transition_matrices[1]).sum(-1), 1.0, atol=1e-13
         ),
         duplicated_pairs_change_nothing=close(repeated[1].output, repeated[0].output, atol=1e-13),
-        queries_and_keys_of_different_kinds=close(torch.tensor(image_text_scores.shape), torch.tensor([2, 9])),
+        queries_and_keys_of_different_types=close(torch.tensor(image_text_scores.shape), torch.tensor([2, 9])),
         causal_weights_are_triangular=close(causal_weights.triu(1), 0.0),
         heads_differ=greater_equal((transition_matrices[1][:, 0] - transition_matrices[1][:, 1]).abs().max(), 1e-2),
     )

@@ -88,14 +88,16 @@ def sentence_embeddings_do_not_depend_on_padding() -> Evidence:
 def a_bidirectional_lstm_concatenates_both_directions() -> Evidence:
     """h_t = [h→_t, h←_t]: an LSTM and one on the reversed sequence, concatenated (book sec. 10.1.2)."""
     torch.manual_seed(0)
-    both = RecurrentEncoder(20, width=16).double()
-    halves = [nn.LSTM(16, 8, batch_first=True).double() for _ in range(2)]
-    for half, end in zip(halves, ("", "_reverse"), strict=True):
-        half.load_state_dict({name: getattr(both.network, name + end) for name, _ in half.named_parameters()})
+    bidirectional = RecurrentEncoder(20, width=16).double()
+    directions = [nn.LSTM(16, 8, batch_first=True).double() for _ in range(2)]
+    for lstm, suffix in zip(directions, ("", "_reverse"), strict=True):
+        lstm.load_state_dict(
+            {name: getattr(bidirectional.network, name + suffix) for name, _ in lstm.named_parameters()}
+        )
     tokens = torch.randint(1, 20, (3, 7))
-    x = both.embedding(tokens)
-    forwards, backwards = halves[0](x)[0], halves[1](x.flip(1))[0].flip(1)
-    return close(both(tokens), torch.cat([forwards, backwards], -1), atol=1e-12)
+    x = bidirectional.embedding(tokens)
+    forwards, backwards = directions[0](x)[0], directions[1](x.flip(1))[0].flip(1)
+    return close(bidirectional(tokens), torch.cat([forwards, backwards], -1), atol=1e-12)
 
 
 @claim("B10.1.2-12")

@@ -22,7 +22,7 @@ def randomise_parameters(layer: MultiHeadAttention) -> MultiHeadAttention:
 
 
 def library_layer(ours: MultiHeadAttention) -> nn.MultiheadAttention:
-    """The layer of torch with the weights of ours, which must have one width throughout."""
+    """nn.MultiheadAttention with the weights of `ours`, whose widths must all be equal."""
     width = ours.query.in_features
     library = nn.MultiheadAttention(width, ours.heads, batch_first=True, dtype=torch.float64)
     library.load_state_dict(

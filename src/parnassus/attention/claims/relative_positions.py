@@ -113,11 +113,11 @@ def _saved_elements(compute_scores: Callable[[Tensor, Tensor, int], Tensor], len
     query, table = normal_inputs(length, reach=length)
     counts = []
 
-    def keep(x: Tensor) -> Tensor:
+    def count(x: Tensor) -> Tensor:
         if x.is_floating_point():
             counts.append(x.numel())
         return x
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+    with torch.autograd.graph.saved_tensors_hooks(count, lambda x: x):
         compute_scores(query.requires_grad_(), table.requires_grad_(), length)
     return float(sum(counts))

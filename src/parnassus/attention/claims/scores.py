@@ -38,10 +38,10 @@ def softmax_weights_do_not_depend_on_the_query_norm() -> Evidence:
     """−½‖q − k‖² = qᵀk − ½‖k‖² − ½‖q‖², and without its last term the weights are the same (Zhao sec. 11)."""
     query, key = standard_normal(8, 5), standard_normal(12, 5, seed=1)
     direct = -(query[:, None] - key).square().sum(-1) / 2
-    without = dot_score(query, key) - key.square().sum(-1) / 2
+    without_query_norm = dot_score(query, key) - key.square().sum(-1) / 2
     return all_of(
         identity=close(gaussian_score(query, key), direct, atol=1e-13),
-        weights=close(without.softmax(-1), direct.softmax(-1), atol=1e-15),
+        weights=close(without_query_norm.softmax(-1), direct.softmax(-1), atol=1e-15),
         key_norms_matter=greater_equal(weight_difference(query, key), 0.1),
         equal_key_norms_do_not=less_equal(weight_difference(query, 3 * normalize(key, dim=-1)), 1e-14),
     )
@@ -188,8 +188,11 @@ def an_additive_score_saves_parameters_but_not_time() -> Evidence:
     query, key = standard_normal(256, 64).float(), standard_normal(256, 64, seed=1).float()
     additive, bilinear = AdditiveScore(64, 64, 64), BilinearScore(64, 64)
     ratio = minimum_runtime(lambda: additive(query, key)) / minimum_runtime(lambda: bilinear(query, key))
-    few = count_parameters(AdditiveScore(64, 64, 16)) / count_parameters(bilinear)
-    return all_of(time=greater_equal(ratio, 3.0), parameters_with_16_hidden_units=close(few, 16 * 129 / 64**2))
+    parameter_ratio = count_parameters(AdditiveScore(64, 64, 16)) / count_parameters(bilinear)
+    return all_of(
+        time=greater_equal(ratio, 3.0),
+        parameters_with_16_hidden_units=close(parameter_ratio, 16 * 129 / 64**2),
+    )
 
 
 @claim("Z11.6")

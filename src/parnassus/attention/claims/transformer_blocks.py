@@ -54,11 +54,11 @@ def a_large_negative_score_is_not_minus_infinity() -> Evidence:
         length_0_nan_with_infinity=close(
             float(scores.masked_fill(~empty, -torch.inf).softmax(-1).isnan().float().mean()), 1.0
         ),
-        length_0_zero_here=close(masked_softmax(scores, empty), 0.0),
+        length_0_zero_with_masked_softmax=close(masked_softmax(scores, empty), 0.0),
         low_scores_masked_weight_with_constant=close(
             constant_masked_softmax(low_scores, mask)[:, 4:].sum(-1), 1.0, rtol=1e-6
         ),
-        low_scores_masked_weight_here=close(masked_softmax(low_scores, mask)[:, 4:], 0.0),
+        low_scores_masked_weight_with_masked_softmax=close(masked_softmax(low_scores, mask)[:, 4:], 0.0),
         minus_infinity_in_float16=close(float(torch.tensor(MASKED_SCORE).half()), -torch.inf),
     )
 
@@ -129,7 +129,7 @@ def padding_tokens_are_masked() -> Evidence:
 
 
 def library_block(ours: Block, *, norm_first: bool) -> nn.TransformerEncoderLayer:
-    """The encoder layer of torch with the weights of ours; `norm_first` selects pre-norm."""
+    """nn.TransformerEncoderLayer with the weights of `ours`; `norm_first` selects pre-norm."""
     library = nn.TransformerEncoderLayer(
         8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
     )

@@ -35,7 +35,7 @@ def norm() -> nn.Module:
 
 def position_jacobian(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Matrix (t, s) of the largest entries of |∂y_t/∂x_s|."""
-    jacobian = torch.autograd.functional.jacobian(lambda free: function(free[None])[0], x[0])
+    jacobian = torch.autograd.functional.jacobian(lambda row: function(row[None])[0], x[0])
     largest: Tensor = jacobian.abs().amax((1, 3))
     return largest
 
@@ -268,14 +268,14 @@ def _last_gradient(depth: int, residual: ResidualConnection) -> float:
     return sqrt(squares / 4)
 
 
-def _copy_attention(ours: SelfAttention, theirs: nn.MultiheadAttention) -> None:
+def _copy_attention(layer: SelfAttention, library: nn.MultiheadAttention) -> None:
     with torch.no_grad():
-        theirs.in_proj_weight.copy_(ours.in_proj.weight)
-        theirs.in_proj_bias.copy_(ours.in_proj.bias)
-    _copy_parameters((ours.out_proj,), (theirs.out_proj,))
+        library.in_proj_weight.copy_(layer.in_proj.weight)
+        library.in_proj_bias.copy_(layer.in_proj.bias)
+    _copy_parameters((layer.out_proj,), (library.out_proj,))
 
 
-def _copy_parameters(ours: Sequence[nn.Module], theirs: Sequence[nn.Module]) -> None:
+def _copy_parameters(sources: Sequence[nn.Module], destinations: Sequence[nn.Module]) -> None:
     """Copy the parameters of each module into its counterpart."""
-    for source, destination in zip(ours, theirs, strict=True):
+    for source, destination in zip(sources, destinations, strict=True):
         destination.load_state_dict(source.state_dict())

@@ -21,10 +21,10 @@ def patch_embedding_is_one_matrix_for_all_patches() -> Evidence:
     """Tokens = patches(x) W_E + positions: a strided convolution is this product (book sec. 10.1.2)."""
     torch.manual_seed(0)
     patches, x = PatchEmbedding((3, 8, 12), 5, patch=4), torch.randn(2, 3, 8, 12)
-    cut = unfold(x, 4, stride=4).mT  # row = patch
+    pixels = unfold(x, 4, stride=4).mT  # row = patch
     matrix = patches.filters.flatten(1).mT
     assert patches.embed.bias is not None
-    expected = cut @ matrix + patches.embed.bias + patches.positions[1:]
+    expected = pixels @ matrix + patches.embed.bias + patches.positions[1:]
     return all_of(
         tokens=close(patches(x)[:, 1:].detach(), expected.detach(), atol=1e-5),
         count=close(float(patches(x).shape[1]), 1.0 + 2 * 3),
@@ -50,7 +50,7 @@ def without_positions_a_vit_is_invariant_to_the_order_of_patches() -> Evidence:
 
 @claim("B10.1.2-10")
 def receptive_fields_of_convolutions_grow_with_depth() -> Evidence:
-    """L plain layers see 1 + L(k−1) pixels, dilated 1 + (k−1)(2^L − 1): counted by gradients (book sec. 10.1.2)."""
+    """L layers have receptive field 1 + L(k−1), dilated 1 + (k−1)(2^L − 1): counted by gradients (book sec. 10.1.2)."""
     plain = [measured_receptive_field(*(convolution(3, 1) for _ in range(layers))) for layers in range(1, 6)]
     dilated = [
         measured_receptive_field(*(convolution(3, 2**layer) for layer in range(layers))) for layers in range(1, 6)

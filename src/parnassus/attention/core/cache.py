@@ -38,7 +38,7 @@ class KeyValueCache:
 
     def append(
         self, keys: Float[Tensor, "batch heads time width"], values: Float[Tensor, "batch heads time width"]
-    ) -> tuple[Float[Tensor, "batch heads seen width"], Float[Tensor, "batch heads seen width"]]:
+    ) -> tuple[Float[Tensor, "batch heads stored width"], Float[Tensor, "batch heads stored width"]]:
         """Append these keys and values; returns all stored so far."""
         end = self.count + keys.shape[2]
         if end > self.keys.shape[2]:

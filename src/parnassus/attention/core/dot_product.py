@@ -87,7 +87,7 @@ def fused_attention(
     weights.
     """
     queries, keys = query.shape[-2], key.shape[-2]
-    if causal and queries > 1:  # a single last query sees all keys
+    if causal and queries > 1:  # a single last query attends to all keys
         if mask is None and bias is None and queries == keys:
             return scaled_dot_product_attention(query, key, value, None, dropout, is_causal=True, scale=scale)
         past = causal_mask(queries, keys, device=query.device)

@@ -1,6 +1,6 @@
 """Attention masks: True where a query may attend to a key (Zhao sec. 11, book sec. 10.1.1).
 
-Masks combine with `&`; a mask of shape (batch, 1, keys) hides padding from every query.
+Masks combine with `&`; a mask of shape (batch, 1, keys) masks padding for every query.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def causal_mask(queries: int, keys: int | None = None, *, device: torch.device | None = None) -> Bool[Tensor, "q k"]:
-    """Each query sees itself and earlier keys; the queries are aligned with the last keys."""
+    """Each query attends to its own and earlier keys; the queries are aligned with the last keys."""
     keys = queries if keys is None else keys
     require_enough_keys(queries, keys)
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
@@ -22,7 +22,7 @@ def require_enough_keys(queries: int, keys: int) -> None:
 
 
 def length_mask(lengths: Int[Tensor, "*batch"], keys: int) -> Bool[Tensor, "*batch 1 {keys}"]:
-    """Each query sees the first l keys, where l is the valid length of its sequence (Zhao sec. 11)."""
+    """Each query attends to the first l keys, where l is the valid length of its sequence (Zhao sec. 11)."""
     if bool(((lengths < 0) | (lengths > keys)).any()):
         raise ValueError(f"lengths must lie between 0 and keys={keys}; got {lengths.tolist()}")
     return (torch.arange(keys, device=lengths.device) < lengths[..., None]).unsqueeze(-2)

@@ -137,8 +137,8 @@ def causal_feature_attention(
     q, k, v = (_split_into_chunks(x, chunk) for x in (query_features, key_features, augmented))
     sums = k.mT @ v  # of each chunk
     before = _exclusive_cumsum(sums.flatten(-2)).view_as(sums)
-    wide = torch.promote_types(sums.dtype, torch.float32)  # long sums in half precision would stagnate
-    after = before[..., -1, :, :].to(wide) + sums[..., -1, :, :]
+    dtype = torch.promote_types(sums.dtype, torch.float32)  # long sums in half precision would stagnate
+    after = before[..., -1, :, :].to(dtype) + sums[..., -1, :, :]
     if past is not None:
         initial = torch.cat([past.values, past.normaliser.unsqueeze(-1)], -1)
         initial = pad(initial, (0, sums.shape[-1] - out - 1))
@@ -153,9 +153,9 @@ def causal_feature_attention(
 
 
 def append_ones(x: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch wider"]:
-    """Append a column of ones, and more until a row is a multiple of 16 bytes, which GPU products are faster with.
+    """Append a column of ones, and more until a row is a multiple of 16 bytes, for faster matrix products on a GPU.
 
-    By padding, which is several times faster on a GPU than concatenation.
+    Padding is several times faster on a GPU than concatenation.
     """
     return pad(x, (0, 1 + _padding_columns(x)), value=1.0)
 
@@ -170,7 +170,7 @@ def append_column(
 
 
 def _padding_columns(x: Tensor) -> int:
-    """Columns that are missing to a multiple of 16 bytes after one more column."""
+    """Columns to add after one more column, so that a row is a multiple of 16 bytes."""
     return -(x.shape[-1] + 1) % (16 // x.element_size())
 
 

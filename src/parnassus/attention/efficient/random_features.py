@@ -87,8 +87,8 @@ def positive_rbf_features(
     The notes print e^{γ⟨x,y⟩}; the square gives the 2.
     """
     _require_gamma(gamma)
-    own = -gamma * x.square().sum(-1, keepdim=True)
-    return (own + log_positive_features((2 * gamma) ** 0.5 * x, directions)).exp()
+    log_factor = -gamma * x.square().sum(-1, keepdim=True)
+    return (log_factor + log_positive_features((2 * gamma) ** 0.5 * x, directions)).exp()
 
 
 def fourier_features(
@@ -104,8 +104,8 @@ def fourier_features(
     """
     _require_gamma(gamma)
     angles = (2 * gamma) ** 0.5 * x @ directions.mT + phases
-    waves: Tensor = (2 / len(directions)) ** 0.5 * angles.cos()
-    return waves
+    features: Tensor = (2 / len(directions)) ** 0.5 * angles.cos()
+    return features
 
 
 def draw_phases(count: int, *, generator: torch.Generator | None = None) -> Float[Tensor, " {count}"]:

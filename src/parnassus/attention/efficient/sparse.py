@@ -29,7 +29,7 @@ def dilated_mask(length: int, reach: int, dilation: int) -> Bool[Tensor, "{lengt
 def strided_mask(length: int, stride: int) -> Bool[Tensor, "{length} {length}"]:
     """Distances below the stride and all multiples of the stride (Child et al. 2019).
 
-    With stride ≈ √n each query sees O(√n) keys, and two layers connect every query with every key.
+    With stride ≈ √n each query attends to O(√n) keys, and two layers connect every query with every key.
     """
     _require_positive("stride", stride)
     distance = _distance(length)
@@ -37,14 +37,14 @@ def strided_mask(length: int, stride: int) -> Bool[Tensor, "{length} {length}"]:
 
 
 def block_mask(length: int, size: int) -> Bool[Tensor, "{length} {length}"]:
-    """Positions in the same block see each other; the last block may be shorter."""
+    """Positions attend to their own block; the last block may be shorter."""
     _require_positive("size", size)
     block = torch.arange(length) // size
     return block[:, None] == block
 
 
 def global_mask(length: int, positions: Sequence[int]) -> Bool[Tensor, "{length} {length}"]:
-    """These positions see all and are seen by all, so that two layers connect any pair (Diehl sec. 4)."""
+    """These positions attend to all and all attend to them, so that two layers connect any pair (Diehl sec. 4)."""
     if not all(0 <= position < length for position in positions):
         raise ValueError(f"positions must lie between 0 and {length - 1}; got {list(positions)}")
     is_global = torch.zeros(length, dtype=torch.bool)
@@ -53,7 +53,7 @@ def global_mask(length: int, positions: Sequence[int]) -> Bool[Tensor, "{length}
 
 
 def random_mask(length: int, keys: int, *, generator: torch.Generator | None = None) -> Bool[Tensor, "n n"]:
-    """Each query sees `keys` keys, drawn at random without replacement (Diehl sec. 4)."""
+    """Each query attends to `keys` keys, drawn at random without replacement (Diehl sec. 4)."""
     if not 1 <= keys <= length:
         raise ValueError(f"keys must lie between 1 and length={length}; got keys={keys}")
     indices = torch.rand(length, length, generator=generator).argsort(-1)[:, :keys]
@@ -66,7 +66,7 @@ def count_pairs(mask: Bool[Tensor, "*batch queries keys"]) -> Int[Tensor, "*batc
 
 
 def layers_until_connected(mask: Bool[Tensor, "n n"]) -> int | None:
-    """Number of layers after which every position depends on every other; None if that never happens."""
+    """Number of layers after which every position depends on every other; None if they are never connected."""
     adjacent = mask | torch.eye(len(mask), dtype=torch.bool, device=mask.device)  # residual connections
     reachable, layers = adjacent, 1
     while not bool(reachable.all()):

@@ -222,7 +222,7 @@ class Experiment:
 
 
 def exact_outputs(tokens: tuple[Tensor, Tensor, Tensor]) -> dict[bool, Tensor]:
-    """Softmax attention of the queries with measured errors; the key says whether it is causal."""
+    """Softmax attention at the selected queries, bidirectional (False) and causal (True)."""
     query, key, value = tokens
     return {
         False: fused_attention(select_queries(query), key, value),

@@ -1,7 +1,7 @@
 """One attention layer learns to count the occurrences of the last letter of a word (Diehl sec. 2.2).
 
 Gradient descent succeeds from some initialisations only, so several are trained and the one with the lowest training
-loss is kept. More succeed if queries and keys are initialised equally: each letter then attends to its own kind.
+loss is kept. More succeed if queries and keys are initialised equally: each letter then attends to equal letters.
 """
 
 from dataclasses import dataclass
@@ -111,7 +111,7 @@ class Experiment:
             f"{accuracy['without start']:.0%} without a start token and {accuracy['tied']:.1%} with it, each for the "
             f"best of {self.num_trials} initialisations, and {accuracy['mean pooling']:.0%} with mean pooling. "
             f"{success['tied']:.0%} of the tied and {success['independent']:.0%} of the independent initialisations "
-            "learn to count. The weights also depend on n, the less the larger λ: the accuracy on words of half the "
+            "learn to count. The weights also depend on n, less so for larger λ: the accuracy on words of half the "
             f"training length is {half_length:.0%}.",
         )
         return {
@@ -228,8 +228,8 @@ class Matches:
     def strengths(self, letters: int) -> Tensor:
         """λ of each last letter, the median over words of log(w / (1 − w)) − log(c / (n − c))."""
         odds = self.weight.logit(eps=1e-6) - (self.count / (self.length - self.count)).log()
-        chosen = [odds[(self.last == letter) & (self.count < self.length)] for letter in range(letters)]
-        return torch.stack([part.median() if len(part) else odds.new_zeros(()) for part in chosen])
+        by_letter = [odds[(self.last == letter) & (self.count < self.length)] for letter in range(letters)]
+        return torch.stack([part.median() if len(part) else odds.new_zeros(()) for part in by_letter])
 
     def predicted_weight(self, strengths: Tensor) -> Tensor:
         """The weight on equal letters for λ of each letter."""

@@ -91,10 +91,10 @@ class Experiment:
             "one vector.",
         )
         aligned = decoded["additive"].weights.flip(2)
-        near = sum(aligned.diagonal(shift, 1, 2).sum(1) for shift in (-1, 0, 1)) / self.max_length
+        aligned_weight = sum(aligned.diagonal(shift, 1, 2).sum(1) for shift in (-1, 0, 1)) / self.max_length
         return {
             **accuracies,
-            "aligned_weight": float(near.mean()),
+            "aligned_weight": float(aligned_weight.mean()),
             "additive_longer": longer_accuracies["additive"],
             "fixed_vector_longer": longer_accuracies["fixed_vector"],
         }
@@ -114,8 +114,9 @@ class RecurrentTranslator(nn.Module):
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """The states that the decoder attends to, and its initial state."""
         states, last = self.encoder(self.embedding(source))
-        joined = last.transpose(0, 1).flatten(1)
-        return states if self.use_attention else joined[:, None], self.initial_state(joined).tanh()
+        final_state = last.transpose(0, 1).flatten(1)
+        memory = states if self.use_attention else final_state[:, None]
+        return memory, self.initial_state(final_state).tanh()
 
     def forward(self, source: Tensor, target: Tensor) -> DecoderOutput:
         """The output for each target word given the previous ones (teacher forcing)."""

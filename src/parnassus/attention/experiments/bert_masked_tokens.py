@@ -187,7 +187,9 @@ def predict_masked(model: MaskedLanguageModel, masked: MaskedWords) -> Float[Ten
     )
 
 
-def count_baselines(train: Int[Tensor, "row time"], test: Int[Tensor, "other time_too"]) -> dict[str, float]:
+def count_baselines(
+    train: Int[Tensor, "train_row train_time"], test: Int[Tensor, "test_row test_time"]
+) -> dict[str, float]:
     """The accuracy of predictions by word counts: without context, by the previous word, by both neighbours."""
     contexts = {"most_frequent": (False, False), "bigrams": (True, False), "neighbours": (True, True)}
     train_words, test_words = ([_with_neighbours(row) for row in part.tolist()] for part in (train, test))
@@ -262,8 +264,8 @@ def subject_index(phrase: Phrase) -> int:
 
 
 def fit_and_predict(
-    train: Float[Tensor, "row width"], labels: Int[Tensor, " row"] | None, test: Float[Tensor, "other width"]
-) -> Float[Tensor, "other classes"]:
+    train: Float[Tensor, "row width"], labels: Int[Tensor, " row"] | None, test: Float[Tensor, "test_row width"]
+) -> Float[Tensor, "test_row classes"]:
     """Class scores for `test` by ridge regression on one-hot targets, in closed form."""
     assert labels is not None
     mean, std = train.mean(0), train.std(0) + 1e-6

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Literal, cast
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.optim import AdamW  # ours, in parnassus.optim, has no fused kernel: 3 % of a step
+from torch.optim import AdamW  # parnassus.optim.AdamW has no fused kernel, which saves 3 % of a step
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.core.attention_maps import attention_maps
 from parnassus.attention.models.gpt import rotary_gpt
 from parnassus.attention.models.text_generator import TextGenerator
 from parnassus.data import open_text
-from parnassus.data.setting_types import TextData
 from parnassus.data.token_windows import split_windows, window_batches
 from parnassus.optim import clip_gradients, weight_decay_groups
 from parnassus.report import INK, PALETTE, bar_chart, subplots
 from parnassus.report.style import SEQUENTIAL
+from parnassus.setting_types import TextData
 from parnassus.text.byte_pair_tokeniser import BytePairTokeniser
 from parnassus.text.character_tokeniser import CharacterTokeniser
 from parnassus.text.ngrams import NGramModel
@@ -142,13 +142,13 @@ class Experiment:
             "training_seconds": seconds,
         }
 
-    def fit_tokeniser(self, train: str, whole: str) -> Tokeniser:
-        """A tokeniser fitted to `train`; characters are collected from the whole text."""
+    def fit_tokeniser(self, train: str, full_text: str) -> Tokeniser:
+        """A tokeniser fitted to `train`; characters are collected from `full_text`."""
         if self.tokens == "byte_pairs":
             return BytePairTokeniser.fit(train, self.vocabulary_size)
         if self.tokens == "words":
             return WordTokeniser.fit(train, max_words=self.vocabulary_size)
-        return CharacterTokeniser.fit(whole)
+        return CharacterTokeniser.fit(full_text)
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,11 @@ class Sample:
 @dataclass(frozen=True)
 class Evaluate:
     text: TextData = "pydoc"  # evaluation text, or a text file of your own
-    whole: bool = False  # evaluate on the whole text instead of its held-out last 10 %
+    full_text: bool = False  # evaluate on the full text instead of its held-out last 10 %
 
     def __call__(self, runs: Sequence[Trained]) -> list[Row]:
         text = open_text(self.text)
-        test = text.train + text.test if self.whole else text.test
+        test = text.train + text.test if self.full_text else text.test
         return [self.evaluate(trained, test) for trained in runs]
 
     def evaluate(self, trained: Trained, text: str) -> Row:

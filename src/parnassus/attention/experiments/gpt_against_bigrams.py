@@ -11,11 +11,11 @@ from torch.nn.functional import cross_entropy
 
 from parnassus.attention.models.gpt import LanguageModel, rotary_gpt
 from parnassus.data import open_text
-from parnassus.data.setting_types import TextData
 from parnassus.data.token_windows import split_windows, window_batches
 from parnassus.layers.token_embedding import TokenEmbedding
 from parnassus.optim import Adam
 from parnassus.report import INK, PALETTE, curves, subplots
+from parnassus.setting_types import TextData
 from parnassus.text.character_tokeniser import CharacterTokeniser
 from parnassus.text.ngrams import NGramModel
 from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band

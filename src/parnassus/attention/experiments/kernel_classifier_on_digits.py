@@ -9,8 +9,8 @@ from torch import Tensor
 from parnassus.attention.regression.kernel_regression import NadarayaWatson
 from parnassus.attention.regression.kernels import Kernel, boxcar, epanechnikov, gaussian, triangular
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import AnyData
 from parnassus.report import confusion_matrix, curves, image_grid
+from parnassus.setting_types import AnyData
 from parnassus.train import Positive, Run, at_least, between, no_band
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Experiment:
                 log_x=True,
             ),
             "Each example predicted from all others. A narrow kernel reduces to the nearest neighbour. A wide kernel "
-            "averages all examples; without the left-out example its class is one smaller, so every prediction is "
-            "wrong.",
+            "predicts the most frequent class; leaving an example out makes its own class less frequent, so the error "
+            "rate can reach 1.",
         )
         if len(data.shape) == 3:
             run.figure(

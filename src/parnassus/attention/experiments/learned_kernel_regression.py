@@ -121,13 +121,13 @@ class Experiment:
         result = {f"{name}_error": error for name, error in errors.items()}
         if not is_curve:
             return result | {"noise_error": nan, "irrelevant_scale": nan, "more_examples_error": nan}
-        more = self.draw(4 * self.num_examples, mix(run.seed, 2)).to(run.device)
+        more_examples = self.draw(4 * self.num_examples, mix(run.seed, 2)).to(run.device)
         raw = self.examples(run.seed).train.x.to(run.device)
-        more_x = (more.x - raw.mean(0)) / raw.std(0, correction=0)
+        more_x = (more_examples.x - raw.mean(0)) / raw.std(0, correction=0)
         return result | {
             "noise_error": self.noise**2,
             "irrelevant_scale": float(scales[1:].max() / scales[0]) if self.num_irrelevant else 0.0,
-            "more_examples_error": mean_squared_error(metric(test, more_x, target(more)), targets),
+            "more_examples_error": mean_squared_error(metric(test, more_x, target(more_examples)), targets),
         }
 
 

@@ -23,10 +23,10 @@ from parnassus.attention import (
     vit,
 )
 from parnassus.data import Dataset, Split, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.layers import Evaluation, evaluate, require_labels
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, curves, subplots
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Experiment:
             curves(errors, x_label="random features k", y_label="relative RMS error", log_x=True, log_y=True),
             "Error of Performer attention against softmax attention for random queries and keys, at equal numbers of "
             "features. All errors decrease as 1/√k; orthogonal directions reduce them. Antithetic pairs have hardly "
-            "an effect: they halve the variance per direction or more, but also the number of directions.",
+            "any effect: they at least halve the variance per direction, but also halve the number of directions.",
         )
 
         data = open_data(self.data).to(run.device)

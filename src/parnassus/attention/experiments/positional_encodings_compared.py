@@ -110,8 +110,8 @@ class Experiment:
             "neighbours, but its accuracy does not depend on the length.",
         )
         return {
-            f"{where}_{name}": values[i]
-            for i, where in enumerate(("near", "far"))
+            f"{positions}_{name}": values[i]
+            for i, positions in enumerate(("near", "far"))
             for name, values in accuracies.items()
         }
 

@@ -20,9 +20,9 @@ from parnassus.attention import (
 )
 from parnassus.attention.regression.kernels import similarity
 from parnassus.data import DataError, open_data
-from parnassus.data.setting_types import AnyData
 from parnassus.layers import require_labels
 from parnassus.report import FAINT, PALETTE, curves, subplots
+from parnassus.setting_types import AnyData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, between, no_band
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from parnassus.attention import (
 )
 from parnassus.data import DataError, Dataset, open_data, open_images
 from parnassus.data.image_folder import read_image
-from parnassus.data.setting_types import ImageData
 from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
 from parnassus.optim import Adam, one_cycle_rate
 from parnassus.report import FAINT, PALETTE, image_grid, subplots
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, SideBySide, at_least, between, descend, no_band
 from parnassus.train.sample_predict_evaluate import Input, Row
 from parnassus.train.trained import Trained

@@ -78,7 +78,7 @@ def _multiply_in_blocks(row: Float[Tensor, " width"], weight: Float[Tensor, "out
 def _is_parallel(x: Tensor, weight: Tensor) -> bool:
     """Whether x is a single row without gradients, the matrix is large and several threads are available.
 
-    Half precision is left to BLAS, which accumulates in single precision, while here every product would be rounded.
+    Half precision is left to BLAS, which accumulates in single precision; `affine` would round every product.
     Tensors under torch.compile or torch.func are left to torch.
     """
     if weight.numel() < MIN_WEIGHTS or not weight.is_cpu or x.numel() != weight.shape[1] or not weight.is_contiguous():

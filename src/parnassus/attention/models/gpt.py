@@ -21,7 +21,7 @@ from parnassus.text.autoregressive_model import State
 class LanguageModel(nn.Module):
     """p(x_1 … x_T) = Π_t p(x_t | x_1 … x_{t−1}) by causal attention; the output layer is tied to the embedding.
 
-    A `Reader` of parnassus.text: it decodes from a cache of keys and values.
+    An `AutoregressiveModel` of parnassus.text: it decodes from a cache of keys and values.
     """
 
     def __init__(self, embedding: TokenEmbedding | PositionalEmbedding, blocks: list[Block], *, window: int) -> None:

@@ -23,7 +23,7 @@ from parnassus.text.autoregressive_model import State
 class Transformer(nn.Module):
     """p(y_1 … y_m | x_1 … x_n) = Π_t p(y_t | y_1 … y_{t−1}, z_1 … z_n), z = encoder(x) (book sec. 10.1.1).
 
-    The decoder's self-attention is causal; its cross-attention sees the whole source except its padding. A target
+    The decoder's self-attention is causal; its cross-attention attends to the whole source except padding. A target
     starts with a begin token and ends with an end token; `padding` after it is ignored in the loss. The output layer is
     tied to the target's embedding. `label_smoothing` applies to the loss only (Szegedy et al. 2016).
     """
@@ -84,10 +84,10 @@ class Transformer(nn.Module):
         nll = cross_entropy(logits.mT, labels, ignore_index=self.padding, reduction="none")
         return -nll.sum(1)
 
-    def condition_on(self, source: Int[Tensor, "batch n"]) -> "ConditionedReader":
-        """A `Reader` of parnassus.text for targets of these sources, one per row."""
+    def condition_on(self, source: Int[Tensor, "batch n"]) -> "ConditionedDecoder":
+        """An `AutoregressiveModel` of parnassus.text for targets of these sources, one per row."""
         with torch.no_grad():
-            return ConditionedReader(self, self.project_source(source), self.encoder.mask(source))
+            return ConditionedDecoder(self, self.project_source(source), self.encoder.mask(source))
 
     def project_source(self, source: Int[Tensor, "batch n"]) -> tuple[KeyValueHeads, ...]:
         """The keys and values of the encoded source in each block of the decoder."""
@@ -131,7 +131,7 @@ class DecoderState:
         return DecoderState(self.cache.rows(index), memory, None if self.mask is None else self.mask[index])
 
 
-class ConditionedReader:
+class ConditionedDecoder:
     """p(y_t | y_1 … y_{t−1}, source) token by token; the source is encoded once (see `Transformer.condition_on`)."""
 
     def __init__(
@@ -180,7 +180,7 @@ def seq2seq(
 
     Vaswani et al. (2017) have `post_norm`, width 512, 8 heads, depth 6, dropout 0.1 and label smoothing 0.1.
     """
-    reader = encoder(
+    source_encoder = encoder(
         vocabularies[0],
         max_length,
         width=width,
@@ -201,7 +201,7 @@ def seq2seq(
         for _ in range(depth)
     ]
     return Transformer(
-        reader,
+        source_encoder,
         initialise_embeddings(PositionalEmbedding(vocabularies[1], max_length, width)),
         blocks,
         norm=last_norm(width, residual),

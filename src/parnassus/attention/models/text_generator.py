@@ -63,5 +63,5 @@ class TextGenerator(nn.Module):
             raise ValueError(f"length must be at least 1 token; got length={length}")
         tokens = self.encode_prompt(prompt)
         generated = stream_tokens(self.model, tokens[None], choose, length)
-        after = int(tokens[-1]) if prompt[-1:].strip() else None  # no separator after an empty prompt or a space
-        return stream_text(self.tokeniser, (int(token) for token in generated), after)
+        previous = int(tokens[-1]) if prompt[-1:].strip() else None  # no separator after an empty prompt or a space
+        return stream_text(self.tokeniser, (int(token) for token in generated), previous)

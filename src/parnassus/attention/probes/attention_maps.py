@@ -43,7 +43,7 @@ def attention_heads(
     prompt: Annotated[str, TextInput("text", 400)] = "The quick brown fox jumps over the lazy dog.",
     block: Annotated[int, IntSlider("block, counted from the input", 1, _num_blocks)] = 1,
     head: Annotated[int, IntSlider("head", 1, _num_heads)] = 1,
-    back: Annotated[int, IntSlider("query: tokens before the last one", 0, MAX_TOKENS - 1)] = 0,
+    offset: Annotated[int, IntSlider("query: tokens before the last one", 0, MAX_TOKENS - 1)] = 0,
 ) -> list[Answer]:
     """Attention maps of every head of a language model on your text (book sec. 10.1).
 
@@ -55,7 +55,7 @@ def attention_heads(
     tokens = generator.encode_prompt(prompt)[-min(MAX_TOKENS, generator.model.window) :]
     maps = list(attention_maps(generator, tokens[None]).values())
     layer = maps[block - 1][0]
-    query = max(0, len(tokens) - 1 - back)
+    query = max(0, len(tokens) - 1 - offset)
     row = layer[head - 1, query, : query + 1]
     names = [
         f"{position} {show_whitespace(generator.tokeniser.decode(token[None]))}"

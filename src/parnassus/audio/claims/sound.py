@@ -46,10 +46,10 @@ def spectra_satisfy_parsevals_theorem() -> Evidence:
     energy = (2 * power.sum(1) - power[:, 0] - power[:, -1]) / WINDOW
     padded = torch.nn.functional.pad(wave, (WINDOW // 2, WINDOW // 2))
     frames = padded.unfold(1, WINDOW, HOP) * torch.hann_window(WINDOW, dtype=torch.float64)
-    whole = 8 * HOP / (3 * WINDOW) * energy.sum(1)
+    total_energy = 8 * HOP / (3 * WINDOW) * energy.sum(1)
     return all_of(
         frames=close(energy, frames.square().sum(2), atol=1e-9),
-        whole=close(whole, wave.square().sum(1), rtol=1e-12),
+        total=close(total_energy, wave.square().sum(1), rtol=1e-12),
     )
 
 
@@ -96,18 +96,17 @@ def filtering_a_sound_adds_to_its_cepstra() -> Evidence:
     time = torch.arange(size, dtype=torch.float64)
     impulse_response = (-pi * 100 / RATE * time).exp() * (2 * pi * 700 / RATE * time).sin() + (time == 0)
     source_spectrum, filter_spectrum = torch.fft.rfft(source), torch.fft.rfft(impulse_response)
-    sound = (
-        torch.stack([source.roll(shift) for shift in range(size)], 1) @ impulse_response
-    )  # filtering as a sum of shifted copies
+    shifted = torch.stack([source.roll(shift) for shift in range(size)], 1)
+    sound = shifted @ impulse_response  # filtering as a sum of shifted copies
     coefficients = [
         cepstra(spectrum.abs().log()[:, None])[:, 0]
         for spectrum in (torch.fft.rfft(sound), source_spectrum, filter_spectrum)
     ]
-    early = coefficients[2][1:25].square().sum() / coefficients[2][1:].square().sum()
+    early_fraction = coefficients[2][1:25].square().sum() / coefficients[2][1:].square().sum()
     return all_of(
         added=close(coefficients[0], coefficients[1] + coefficients[2], atol=1e-6),
         pitch=close(float(25 + coefficients[0][25:75].argmax()), float(period), atol=0),
-        outline=greater_equal(early, 0.9),
+        envelope=greater_equal(early_fraction, 0.9),
     )
 
 
@@ -120,8 +119,8 @@ def the_cosine_transform_is_orthonormal() -> Evidence:
     frames = log_mel_spectrogram(
         torch.rand(2, 2_000) * 2 - 1, mel_filters(bands, window=WINDOW, rate=RATE), hop=HOP
     ).double()
-    few = cepstra(frames, 13)
-    residual = (invert_cepstra(few, bands) - frames).square().sum()
+    truncated = cepstra(frames, 13)
+    residual = (invert_cepstra(truncated, bands) - frames).square().sum()
     return all_of(
         orthonormal=close(matrix @ matrix.T, torch.eye(bands), atol=1e-6),
         inverse=close(invert_cepstra(cepstra(frames), bands), frames, atol=1e-5),
@@ -175,11 +174,11 @@ def a_time_shift_changes_wave_patches_but_not_spectra() -> Evidence:
     """A shift of a 250 Hz tone with odd harmonics by half a period flips wave patches; log-mel frames stay the same."""
     time = torch.arange(4_000) / RATE
     tone = sum(((2 * pi * 250 * k * time).sin() / k for k in (1, 3, 5)), torch.zeros(4_000))
-    now, later = 0.7 * tone[None, :-16], 0.7 * tone[None, 16:]
+    original_wave, shifted_wave = 0.7 * tone[None, :-16], 0.7 * tone[None, 16:]
     changes = []
     for frontend in (WavePatches(HOP), LogMelSpectrogram(24, window=WINDOW, rate=RATE)):
         middle = slice(4, -4)  # frames at the ends include padding
-        original, shifted = frontend(now)[..., middle], frontend(later)[..., middle]
+        original, shifted = frontend(original_wave)[..., middle], frontend(shifted_wave)[..., middle]
         changes.append(float((original - shifted).norm() / original.norm()))
     return all_of(wave=greater_equal(changes[0], 1.9), spectrum=less_equal(changes[1], 0.01))
 

@@ -102,7 +102,9 @@ class Experiment:
                 group["lr"] = one_cycle_rate(step, self.steps, peak=self.learning_rate)
             run.log(step, loss=loss / len(classifiers))
             if (step + 1) % every == 0:
-                run.record(step, **{f"accuracy/{name}": accuracy(one, test) for name, one in classifiers.every()})
+                run.record(
+                    step, **{f"accuracy/{name}": accuracy(classifier, test) for name, classifier in classifiers.every()}
+                )
 
         accuracies = {name: accuracy(classifier, test) for name, classifier in classifiers.every()}
         self.plot_results(run, classifiers, data, test)
@@ -164,15 +166,15 @@ def describe_prediction(classifiers: SoundClassifiers, path: Path) -> str:
         raise DataError(f"{path} must have {classifiers.rate} samples per second, as in training; got {rate}.")
     if not wave.any():
         raise DataError(f"{path} is silent.")
-    words = []
+    predictions = []
     for name, classifier in classifiers.every():
         probabilities = classifier(crop_and_normalise([wave], classifier.samples).to(classifier.mean.device)).softmax(
             -1
         )[0]
-        words.append(
+        predictions.append(
             f"{classifiers.classes[int(probabilities.argmax())]} ({float(probabilities.max()):.0%}) by {INPUTS[name]}"
         )
-    return ", ".join(words)
+    return ", ".join(predictions)
 
 
 def as_split(recordings: Recordings, samples: int) -> Split:

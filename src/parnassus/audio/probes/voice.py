@@ -10,7 +10,7 @@ from torch.nn.functional import interpolate
 
 from parnassus.atlas.decorators import probe
 from parnassus.audio.spectra import cepstra, hertz_to_mel, invert_cepstra, mel_filters, mel_to_hertz, stft
-from parnassus.data.vowels import FORMANTS, RATE, SPEAKERS, WORDS, pulses, vocal_tract_filter
+from parnassus.data.vowels import FORMANTS, RATE, SPEAKERS, WORDS, pulse_train, vocal_tract_filter
 from parnassus.widgets import Answer, Curves, FloatSlider, Images, IntSlider, Numbers, Select
 
 WINDOWS = {"5 ms": 40, "20 ms": 160, "64 ms": 512}
@@ -30,7 +30,7 @@ SIZE = (180, 360)
 def vowel_spectrum(
     word: Annotated[int, Select("vowel of", WORDS)] = 4,
     speaker: Annotated[int, Select("speaker", SPEAKERS)] = 0,
-    pitch: Annotated[float, FloatSlider("pitch in mel_to_hertz", 60.0, 400.0, log=True)] = 120.0,
+    pitch: Annotated[float, FloatSlider("pitch in hertz", 60.0, 400.0, log=True)] = 120.0,
     window: Annotated[int, Select("window", tuple(WINDOWS))] = 2,
     num_cepstra: Annotated[int, IntSlider("cepstral coefficients", 1, BANDS)] = 13,
 ) -> list[Answer]:
@@ -100,7 +100,7 @@ class VoiceAnalysis(NamedTuple):
 
 def synthesise_vowel(pitch: float, formants: Float[Tensor, "3"]) -> Float[Tensor, " time"]:
     """A stationary vowel of half a second with a peak of 1."""
-    wave = vocal_tract_filter(pulses(torch.full((1, SAMPLES), pitch / RATE)), formants[None])[0]
+    wave = vocal_tract_filter(pulse_train(torch.full((1, SAMPLES), pitch / RATE)), formants[None])[0]
     return wave / wave.abs().max()
 
 

@@ -69,17 +69,17 @@ def backpropagation_equals_torch_for_every_activation() -> Evidence:
     """The toy network's three derivatives equal torch's and central differences for six activations (book sec. 2.1)."""
     point = np.array([X, W1, W2])
     parts = {}
-    for name, (ours, theirs) in ACTIVATIONS.items():
-        net = toy_network(ours)
-        ours_by_paths = np.array([derivative_by_paths(node, net.y) for node in (net.x, net.w1, net.w2)])
+    for name, (activation, torch_activation) in ACTIVATIONS.items():
+        net = toy_network(activation)
+        by_paths = np.array([derivative_by_paths(node, net.y) for node in (net.x, net.w1, net.w2)])
         x, w1, w2 = leaves = [torch.tensor(each, dtype=torch.float64, requires_grad=True) for each in point]
-        expected = torch.stack(torch.autograd.grad(theirs(w1 * x) + theirs(w2 * x), leaves))
+        expected = torch.stack(torch.autograd.grad(torch_activation(w1 * x) + torch_activation(w2 * x), leaves))
 
-        def value(p: Array, ours: Callable[[Variable], Variable] = ours) -> Array:
-            return two_neuron_network(Variable(p[0]), Variable(p[1]), Variable(p[2]), ours).y.value
+        def value(p: Array, activation: Callable[[Variable], Variable] = activation) -> Array:
+            return two_neuron_network(Variable(p[0]), Variable(p[1]), Variable(p[2]), activation).y.value
 
-        parts[f"{name}_torch"] = close(ours_by_paths, expected, rtol=1e-13)
-        parts[f"{name}_differences"] = close(numerical_gradient(value, point), ours_by_paths, rtol=1e-8, atol=1e-9)
+        parts[f"{name}_torch"] = close(by_paths, expected, rtol=1e-13)
+        parts[f"{name}_differences"] = close(numerical_gradient(value, point), by_paths, rtol=1e-8, atol=1e-9)
     return all_of(**parts)
 
 
@@ -122,16 +122,16 @@ def stored_values_suffice_for_the_backward_pass() -> Evidence:
     for weight in variables:
         out = phi(out @ weight)
     forward = len(calls)
-    ours = gradients(total(out * out), variables)
+    by_tape = gradients(total(out * out), variables)
     tensors = [torch.from_numpy(weight).requires_grad_() for weight in weights]
-    theirs = torch.from_numpy(h.value)
+    torch_out = torch.from_numpy(h.value)
     for tensor in tensors:
-        theirs = (theirs @ tensor).tanh()
-    expected = torch.autograd.grad(theirs.square().sum(), tensors)
+        torch_out = (torch_out @ tensor).tanh()
+    expected = torch.autograd.grad(torch_out.square().sum(), tensors)
     return all_of(
         forward_calls=close(forward, 5),
         backward_calls=close(len(calls) - forward, 0),
-        gradient=close(np.stack(ours), torch.stack(expected), rtol=1e-11, atol=1e-13),
+        gradient=close(np.stack(by_tape), torch.stack(expected), rtol=1e-11, atol=1e-13),
     )
 
 
@@ -164,7 +164,7 @@ def the_backward_pass_by_hand_equals_the_tape() -> Evidence:
 
     values = propagate_forward(x, w1, w2, np.tanh)
     output_gradient = 2 * (values.o - target) / len(x)
-    hand = propagate_backward(
+    by_hand = propagate_backward(
         values, output_gradient, w1, w2, phi_derivative=lambda z: 1 - np.tanh(z) ** 2, penalty=penalty
     )
 
@@ -172,16 +172,16 @@ def the_backward_pass_by_hand_equals_the_tape() -> Evidence:
         out = tanh(x @ transpose(w1)) @ transpose(w2)
         return squared_error(out, target) + (total(w1 * w1) + total(w2 * w2)) * (penalty / 2)
 
-    value, tape = value_and_gradients(loss, w1, w2)
+    value, by_tape = value_and_gradients(loss, w1, w2)
     tensors = [torch.from_numpy(each).requires_grad_() for each in (w1, w2)]
     out = (torch.from_numpy(x) @ tensors[0].T).tanh() @ tensors[1].T
     objective = (out - torch.from_numpy(target)).square().sum() / 7
     objective = objective + penalty / 2 * (tensors[0].square().sum() + tensors[1].square().sum())
-    theirs = torch.autograd.grad(objective, tensors)
+    by_torch = torch.autograd.grad(objective, tensors)
     return all_of(
-        first_by_tape=close(hand[0], tape[0], rtol=1e-12, atol=1e-14),
-        second_by_tape=close(hand[1], tape[1], rtol=1e-12, atol=1e-14),
-        first_by_torch=close(hand[0], theirs[0], rtol=1e-12, atol=1e-14),
-        second_by_torch=close(hand[1], theirs[1], rtol=1e-12, atol=1e-14),
+        first_by_tape=close(by_hand[0], by_tape[0], rtol=1e-12, atol=1e-14),
+        second_by_tape=close(by_hand[1], by_tape[1], rtol=1e-12, atol=1e-14),
+        first_by_torch=close(by_hand[0], by_torch[0], rtol=1e-12, atol=1e-14),
+        second_by_torch=close(by_hand[1], by_torch[1], rtol=1e-12, atol=1e-14),
         objective=close(value, objective.detach(), rtol=1e-14),
     )

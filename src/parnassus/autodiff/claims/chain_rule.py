@@ -54,12 +54,12 @@ def gradients_are_multiplied_by_the_transposed_jacobian() -> Evidence:
 
     (composed,) = value_and_gradients(lambda x: f(g(x)), x)[1]
     (outer,) = value_and_gradients(f, g(Variable(x)).value)[1]
-    theirs = torch_jacobian(lambda x: (torch.from_numpy(a) @ x).tanh(), torch.from_numpy(x)).numpy()
-    by_sum = np.array([sum(outer[j] * theirs[j, i] for j in range(5)) for i in range(3)])
+    by_torch = torch_jacobian(lambda x: (torch.from_numpy(a) @ x).tanh(), torch.from_numpy(x)).numpy()
+    by_sum = np.array([sum(outer[j] * by_torch[j, i] for j in range(5)) for i in range(3)])
     return all_of(
         tape=close(composed, jacobian(g, x).T @ outer, rtol=1e-13),
         sum_over_intermediates=close(composed, by_sum, rtol=1e-13),
-        torch_jacobian=close(jacobian(g, x), theirs, rtol=1e-13),
+        torch_jacobian=close(jacobian(g, x), by_torch, rtol=1e-13),
         differences=close(numerical_gradient(lambda x: f(g(Variable(x))).value, x), composed, rtol=1e-7),
     )
 
@@ -101,12 +101,12 @@ def the_printed_chain_rule_mixes_two_layouts() -> Correction:
     def f(y: Variable) -> Variable:
         return sin(y @ b.T)
 
-    inner, outer, whole = jacobian(g, x), jacobian(f, g(Variable(x)).value), jacobian(lambda x: f(g(x)), x)
+    inner, outer, composed = jacobian(g, x), jacobian(f, g(Variable(x)).value), jacobian(lambda x: f(g(x)), x)
     return Correction(
-        printed=close(whole.T, inner.T.T @ outer.T, rtol=1e-6),
+        printed=close(composed.T, inner.T.T @ outer.T, rtol=1e-6),
         corrected=all_of(
-            gradient_layout=close(whole.T, inner.T @ outer.T, rtol=1e-12),
-            jacobian_layout=close(whole, outer @ inner, rtol=1e-12),
+            gradient_layout=close(composed.T, inner.T @ outer.T, rtol=1e-12),
+            jacobian_layout=close(composed, outer @ inner, rtol=1e-12),
         ),
     )
 
@@ -117,15 +117,15 @@ def the_gradient_of_2xtx_is_4x() -> Evidence:
     x = Variable(np.arange(4.0))
     y = 2 * (x @ x)
     first, second = (gradients(y, [x])[0] for _ in range(2))
-    theirs = torch.arange(4.0, dtype=torch.float64, requires_grad=True)
+    tensor = torch.arange(4.0, dtype=torch.float64, requires_grad=True)
     for _ in range(2):
-        (2 * theirs.dot(theirs)).backward()
-    assert theirs.grad is not None
+        (2 * tensor.dot(tensor)).backward()
+    assert tensor.grad is not None
     return all_of(
         value=close(y.value, 28.0),
         gradient=close(first, 4 * x.value),
         repeated=close(second, first),
-        torch_accumulates=close(theirs.grad, 8 * x.value),
+        torch_accumulates=close(tensor.grad, 8 * x.value),
     )
 
 

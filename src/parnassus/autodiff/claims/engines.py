@@ -45,7 +45,7 @@ from parnassus.autodiff.tape import (
 Node = TypeVar("Node", bound=Arithmetic)
 SIZE = 3
 _Step: TypeAlias = Callable[[Any, Any], Any]
-_STEPS: tuple[tuple[_Step, _Step], ...] = (  # ours and torch's
+_STEPS: tuple[tuple[_Step, _Step], ...] = (  # on the tape and in torch
     (lambda a, b: a + b, lambda a, b: a + b),
     (lambda a, b: a - b, lambda a, b: a - b),
     (lambda a, b: a * b, lambda a, b: a * b),
@@ -97,26 +97,28 @@ def sample_programs(count: int, length: int) -> list[tuple[list[Array], Int[np.n
 @claim("B2.1-5")
 def tape_gradients_of_random_programs_equal_torch() -> Evidence:
     """On 60 random programs of 12 steps values and gradients equal torch's and central differences (book sec. 2.1)."""
-    ours, theirs, differences, values, torch_values = [], [], [], [], []
+    by_tape, by_torch, differences, values, torch_values = [], [], [], [], []
     for leaves, choices in sample_programs(60, 12):
         value, gradient = value_and_gradients(lambda *x, c=choices: run_program(x, c), *leaves)
         tensors = [torch.from_numpy(leaf).requires_grad_() for leaf in leaves]
         expected = run_torch_program(tensors, choices)
         torch_gradients = torch.autograd.grad(expected, tensors, materialize_grads=True)
 
-        def of_first(x: Array, leaves: list[Array] = leaves, choices: Int[np.ndarray, "length 3"] = choices) -> Array:
+        def value_of_first(
+            x: Array, leaves: list[Array] = leaves, choices: Int[np.ndarray, "length 3"] = choices
+        ) -> Array:
             return run_program([Variable(x), Variable(leaves[1])], choices).value
 
         scale = 1 + max(float(each.abs().max()) for each in torch_gradients)
-        ours.append(np.stack(gradient) / scale)
-        theirs.append(torch.stack(torch_gradients).numpy() / scale)
-        differences.append(numerical_gradient(of_first, leaves[0]) / scale)
+        by_tape.append(np.stack(gradient) / scale)
+        by_torch.append(torch.stack(torch_gradients).numpy() / scale)
+        differences.append(numerical_gradient(value_of_first, leaves[0]) / scale)
         values.append(float(value))
         torch_values.append(float(expected.detach()))
     return all_of(
         values=close(np.array(values), np.array(torch_values), rtol=1e-11, atol=1e-12),
-        gradients=close(np.stack(ours), np.stack(theirs), atol=1e-12),
-        differences=close(np.stack(differences), np.stack(ours)[:, 0], atol=1e-5),
+        gradients=close(np.stack(by_tape), np.stack(by_torch), atol=1e-12),
+        differences=close(np.stack(differences), np.stack(by_tape)[:, 0], atol=1e-5),
     )
 
 
@@ -130,16 +132,16 @@ def tape_gradients_of_a_classifier_equal_torch() -> Evidence:
     def loss(w1: Variable, b1: Variable, w2: Variable, b2: Variable) -> Variable:
         return cross_entropy(relu(x @ w1 + b1) @ w2 + b2, labels)
 
-    value, ours = value_and_gradients(loss, *weights)
+    value, by_tape = value_and_gradients(loss, *weights)
     w1, b1, w2, b2 = tensors = [torch.from_numpy(weight).requires_grad_() for weight in weights]
     logits = (torch.from_numpy(x) @ w1 + b1).relu() @ w2 + b2
     expected = functional.cross_entropy(logits, torch.from_numpy(labels))
-    theirs = torch.autograd.grad(expected, tensors)
+    by_torch = torch.autograd.grad(expected, tensors)
     return all_of(
         loss=close(value, expected.detach(), rtol=1e-14),
         gradients=close(
-            np.concatenate([each.ravel() for each in ours]),
-            torch.cat([each.ravel() for each in theirs]),
+            np.concatenate([each.ravel() for each in by_tape]),
+            torch.cat([each.ravel() for each in by_torch]),
             atol=1e-13,
         ),
     )
@@ -163,10 +165,10 @@ def graph_gradients_equal_tape_gradients() -> Evidence:
 def second_derivatives_equal_torch() -> Evidence:
     """Gradients of gradients: Hessians by graph, by tape, by products and by torch agree (book sec. 2.1)."""
     x = np.random.default_rng(2).normal(size=4)
-    mix = np.random.default_rng(3).normal(size=(4, 4))
+    matrix = np.random.default_rng(3).normal(size=(4, 4))
 
     def function(x: Node) -> Node:
-        return total(gelu(tanh(x @ mix) * x)) + total(exp(-x * x))
+        return total(gelu(tanh(x @ matrix) * x)) + total(exp(-x * x))
 
     symbol = Symbol("x", (4,))
     (gradient,) = differentiate(function(symbol), [symbol])
@@ -174,7 +176,7 @@ def second_derivatives_equal_torch() -> Evidence:
     by_graph = np.stack(Program([symbol], rows)(x))
 
     def in_torch(x: torch.Tensor) -> torch.Tensor:
-        return functional.gelu((x @ torch.from_numpy(mix)).tanh() * x).sum() + (-x * x).exp().sum()
+        return functional.gelu((x @ torch.from_numpy(matrix)).tanh() * x).sum() + (-x * x).exp().sum()
 
     expected = torch_hessian(in_torch, torch.from_numpy(x)).numpy()
     variable, direction = Variable(x), np.array([1.0, -2.0, 0.5, 0.0])
@@ -195,14 +197,16 @@ def higher_derivatives_of_x_sin_x() -> Evidence:
     symbolic = [x * sin(x)]
     for _ in range(5):
         symbolic += differentiate(symbolic[-1], [x])
-    at = 1.3
-    variable = Variable(at)
+    point = 1.3
+    variable = Variable(point)
     recorded = [variable * sin(variable)]
     for _ in range(5):
         recorded += differentiable_gradients(recorded[-1], [variable])
     phases = [order * np.pi / 2 for order in range(6)]
-    formula = np.array([at * sine(at + phase) - order * cosine(at + phase) for order, phase in enumerate(phases)])
-    by_graph: list[ArrayLike] = list(Program([x], symbolic)(at))
+    formula = np.array(
+        [point * sine(point + phase) - order * cosine(point + phase) for order, phase in enumerate(phases)]
+    )
+    by_graph: list[ArrayLike] = list(Program([x], symbolic)(point))
     return all_of(
         graph=close(np.array(by_graph), formula, rtol=1e-12),
         tape=close(np.array([float(each.value) for each in recorded]), formula, rtol=1e-12),

@@ -35,30 +35,30 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         digits = load_digits()
         assert digits.test.y is not None
-        ours = Network((64, self.hidden_size, 10), relu, np.random.default_rng(run.seed))
-        theirs = to_torch(ours, nn.ReLU())
-        optimizer = torch.optim.SGD(theirs.parameters(), lr=self.learning_rate)
-        run.keep("ours", ours)
-        run.keep("torch", theirs)
-        seconds = {"ours": 0.0, "torch": 0.0}
+        by_tape = Network((64, self.hidden_size, 10), relu, np.random.default_rng(run.seed))
+        by_torch = to_torch(by_tape, nn.ReLU())
+        optimizer = torch.optim.SGD(by_torch.parameters(), lr=self.learning_rate)
+        run.keep("tape", by_tape)
+        run.keep("torch", by_torch)
+        seconds = {"tape": 0.0, "torch": 0.0}
 
         for step, (images, labels) in run.steps(digits.train.pairs(self.batch_size, self.steps)):
             inputs = images.flatten(1).double()
             x, y = inputs.numpy(), labels.numpy()
             start = time.perf_counter()
-            loss = ours.gradient_step(x, partial(cross_entropy, labels=y), learning_rate=self.learning_rate)
-            middle = time.perf_counter()
-            torch_loss = torch_cross_entropy(theirs(inputs), labels)
+            loss = by_tape.gradient_step(x, partial(cross_entropy, labels=y), learning_rate=self.learning_rate)
+            tape_end = time.perf_counter()
+            torch_loss = torch_cross_entropy(by_torch(inputs), labels)
             run.update(optimizer, torch_loss)
-            other = torch_loss.item()
-            seconds["ours"] += middle - start
-            seconds["torch"] += time.perf_counter() - middle
-            run.log(step, **{"loss/ours": loss, "loss/torch": other, "gap": abs(loss - other)})
+            torch_loss_value = torch_loss.item()
+            seconds["tape"] += tape_end - start
+            seconds["torch"] += time.perf_counter() - tape_end
+            run.log(step, **{"loss/tape": loss, "loss/torch": torch_loss_value, "gap": abs(loss - torch_loss_value)})
 
         x, y = digits.test.x.flatten(1).double().numpy(), digits.test.y.numpy()
-        logits = ours(x)
+        logits = by_tape(x)
         accuracy = float((logits.argmax(1) == y).mean())
-        steps, losses = run.curve("loss/ours")
+        steps, losses = run.curve("loss/tape")
         gaps = run.curve("gap")[1]
         run.figure(
             "loss by engine",
@@ -84,8 +84,8 @@ class Experiment:
                 "total.",
             )
         weight_gap = max(
-            float(np.abs(weight - theirs.state_dict()[name].numpy().T).max())
-            for weight, name in zip(ours.weights, theirs.state_dict(), strict=True)
+            float(np.abs(weight - by_torch.state_dict()[name].numpy().T).max())
+            for weight, name in zip(by_tape.weights, by_torch.state_dict(), strict=True)
         )
         run.note(
             "what to see",
@@ -98,5 +98,5 @@ class Experiment:
             "test_loss": float(cross_entropy(logits, y)),
             "gap_to_torch": max(gaps),
             "weights_apart": weight_gap,
-            "time_by_torch": seconds["ours"] / max(seconds["torch"], 1e-9),
+            "time_by_torch": seconds["tape"] / max(seconds["torch"], 1e-9),
         }

@@ -95,7 +95,7 @@ class Experiment:
             "Every fork doubles the number of paths and adds four edges; a backward pass visits each edge once.",
         )
         start, end = chains[-1]
-        (swept,) = gradients(end, [start])
+        (accumulated,) = gradients(end, [start])
         by_paths = derivative_by_paths(start, end)
 
         step_sizes = 10.0 ** np.arange(-14, 0.25, 0.25)
@@ -113,7 +113,7 @@ class Experiment:
             "has neither error.",
         )
         return {
-            "paths_minus_sweep": abs(by_paths / float(swept) - 1),
+            "paths_minus_sweep": abs(by_paths / float(accumulated) - 1),
             "paths": num_paths[-1],
             "edges": num_edges[-1],
             "best_width": float(step_sizes[best]),
@@ -122,7 +122,7 @@ class Experiment:
 
     def derivatives(self, y: Variable, inputs: dict[str, Variable]) -> list[dict[str, str | float]]:
         """A row for each input: its paths, their sum and the result of reverse accumulation."""
-        swept = gradients(y, list(inputs.values()))
+        accumulated = gradients(y, list(inputs.values()))
         return [
             {
                 "∂y/∂…": name,
@@ -132,7 +132,7 @@ class Experiment:
                 "sum over paths": derivative_by_paths(node, y),
                 "reverse accumulation": float(derivative),
             }
-            for (name, node), derivative in zip(inputs.items(), swept, strict=True)
+            for (name, node), derivative in zip(inputs.items(), accumulated, strict=True)
         ]
 
     def difference_error(self, step_size: float) -> float:

@@ -14,10 +14,10 @@ from torch.optim import AdamW
 
 from parnassus.convolution import first_filters, lenet, random_affine
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
 from parnassus.optim import one_cycle_rate
 from parnassus.report import confusion_matrix, curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, at_most, no_band
 
 covers = ("B1.4-16",)

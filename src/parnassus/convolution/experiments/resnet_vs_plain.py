@@ -9,9 +9,9 @@ from torch.optim import SGD
 
 from parnassus.convolution.residual import Block, basic_block, bottleneck_block, resnet, small_stem
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
 from parnassus.report import curves
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, at_least, descend, no_band
 
 covers = ("D1.6.5", "Z8.5")
@@ -97,7 +97,7 @@ class Experiment:
 
     def train(self, run: Run, name: str, model: Classifier, data: Dataset) -> Classifier:
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate, momentum=0.9))
-        per_epoch = data.train.pairs(self.batch_size, 0).epoch
+        per_epoch = data.train.pairs(self.batch_size, 0).steps_per_epoch
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.epochs * per_epoch)):
             run.log(step, **{f"loss/{name}": loss})
         return model

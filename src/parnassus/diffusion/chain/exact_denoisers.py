@@ -60,9 +60,9 @@ class MixtureDenoiser:
         """The exact classifier at every noise level, log p(y | x_t)."""
         return self.mixture.log_posterior(x, *self._level(x, t))
 
-    def draw(self, count: int) -> tuple[Float[Tensor, "count d"], Int[Tensor, " count"]]:
+    def sample(self, count: int) -> tuple[Float[Tensor, "count d"], Int[Tensor, " count"]]:
         """Clean points x_0 and their components."""
-        return self.mixture.draw(count)
+        return self.mixture.sample(count)
 
     def _level(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """√ᾱ_t and √(1 − ᾱ_t) as columns."""

@@ -27,8 +27,8 @@ def every_admissible_variance_preserves_the_marginals() -> Evidence:
     means, variances = [], []
     for variance in (torch.zeros_like(before), posterior_variance(schedule), torch.rand(1_000).double() * (1 - before)):
         means.append(ddim_posterior_mean(schedule, schedule.alpha_bar.sqrt()[:, None] * x0, x0, t, variance))
-        one, none = torch.ones_like(x0), torch.zeros_like(x0)
-        slope = ddim_posterior_mean(schedule, one, none, t, variance)[:, 0]  # of x_{t−1} in x_t
+        ones, zeros = torch.ones_like(x0), torch.zeros_like(x0)
+        slope = ddim_posterior_mean(schedule, ones, zeros, t, variance)[:, 0]  # of x_{t−1} in x_t
         variances.append(slope.square() * (1 - schedule.alpha_bar) + variance)
     return all_of(
         mean=close(torch.stack(means), before.sqrt()[:, None] * x0, atol=1e-10),
@@ -67,8 +67,8 @@ def only_the_ddpm_variance_makes_the_forward_chain_markov() -> Evidence:
 def _forward_mean(schedule: Schedule, step: int, variance: Tensor) -> list[Tensor]:
     """E[x_t | x_{t−1} = 0.4, x_0] under q_σ for x_0 = −1 and x_0 = 1, by Bayes' rule."""
     t = torch.tensor([step])
-    none, one = torch.zeros(1, 1, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
-    slope = ddim_posterior_mean(schedule, one, none, t, variance)
+    zero, one = torch.zeros(1, 1, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
+    slope = ddim_posterior_mean(schedule, one, zero, t, variance)
     means = []
     for x0 in (-one, one):
         mean, _ = linear_gaussian_posterior(
@@ -76,7 +76,7 @@ def _forward_mean(schedule: Schedule, step: int, variance: Tensor) -> list[Tenso
             mean=schedule.alpha_bar[step].sqrt() * x0[0],
             precision=one / (1 - schedule.alpha_bar[step]),
             A=slope,
-            b=ddim_posterior_mean(schedule, none, x0, t, variance)[0],
+            b=ddim_posterior_mean(schedule, zero, x0, t, variance)[0],
             noise_precision=one / variance[step],
         )
         means.append(mean)
@@ -141,13 +141,13 @@ def ddim_evaluates_the_grid_and_ends_in_the_x0_prediction() -> Evidence:
     schedule, grid = linear_schedule(1_000), torch.tensor([3, 50, 51, 400, 998])
     oracle, evaluations = two_modes(schedule), []
 
-    def recording(x: Tensor, t: Tensor) -> Tensor:
+    def record_step(x: Tensor, t: Tensor) -> Tensor:
         evaluations.append(t[0])
         return oracle(x, t)
 
     torch.manual_seed(0)
     start = torch.randn(100, 1, dtype=torch.float64)
-    *_, before, end = ddim_path(recording, schedule, start, grid=grid)
+    *_, before, end = ddim_path(record_step, schedule, start, grid=grid)
     t = torch.full((100,), 3)
     return all_of(
         steps=close(torch.stack(evaluations), grid.flip(0)),
@@ -162,11 +162,12 @@ def the_network_predicts_the_noise_contained_in_x_t() -> Correction:
     torch.manual_seed(0)
     schedule, t = linear_schedule(1_000), torch.full((50_000,), 300)
     x0, noise, fresh = torch.randn(3, 50_000, 1, dtype=torch.float64)
-    guess = gaussian_denoiser(schedule, torch.zeros(1, dtype=torch.float64), 1.0)(diffuse(schedule, x0, t, noise), t)
+    oracle = gaussian_denoiser(schedule, torch.zeros(1, dtype=torch.float64), 1.0)
+    prediction = oracle(diffuse(schedule, x0, t, noise), t)
     min_error = schedule.alpha_bar[300]  # Var[ε | x_t] for standard normal data
     return Correction(
-        printed=close((guess - fresh).square().mean(), min_error, rtol=0.03),
-        corrected=close((guess - noise).square().mean(), min_error, rtol=0.03),
+        printed=close((prediction - fresh).square().mean(), min_error, rtol=0.03),
+        corrected=close((prediction - noise).square().mean(), min_error, rtol=0.03),
     )
 
 
@@ -189,7 +190,7 @@ def a_hundred_ddim_steps_are_nearly_as_accurate_as_a_thousand_ddpm_steps() -> Ev
     schedule = linear_schedule(1_000)
     oracle = two_modes(schedule)
     torch.manual_seed(0)
-    truth, _ = oracle.draw(100_000)
+    truth, _ = oracle.sample(100_000)
     start = torch.randn(4_000, 1, dtype=torch.float64)
 
     def distance(x: Tensor) -> float:
@@ -224,12 +225,14 @@ def the_variance_changes_only_the_weight_of_the_loss() -> Evidence:
     torch.manual_seed(0)
     schedule, step = linear_schedule(1_000), 300
     t = torch.full((50,), step)
-    x0, noise, guess = torch.randn(3, 50, 4, dtype=torch.float64)
+    x0, noise, predicted = torch.randn(3, 50, 4, dtype=torch.float64)
     x = diffuse(schedule, x0, t, noise)
     parts = {}
     for eta in (0.2, 1.0):
         sigma = ddim_variance(schedule, eta=eta)
-        means = [ddim_posterior_mean(schedule, x, x0_from_noise(schedule, x, t, e), t, sigma) for e in (noise, guess)]
-        weights = (means[0] - means[1]).square().sum(1) / (2 * sigma[step]) / (noise - guess).square().sum(1)
+        means = [
+            ddim_posterior_mean(schedule, x, x0_from_noise(schedule, x, t, e), t, sigma) for e in (noise, predicted)
+        ]
+        weights = (means[0] - means[1]).square().sum(1) / (2 * sigma[step]) / (noise - predicted).square().sum(1)
         parts[f"relative_std_of_the_weight_at_eta_{eta}"] = less_equal(weights.std() / weights.mean(), 1e-8)
     return all_of(**parts)

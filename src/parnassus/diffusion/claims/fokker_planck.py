@@ -39,12 +39,12 @@ def the_heat_kernel_needs_time_in_its_exponent() -> Correction:
     edges, x = _line(12.0, 400)
     width = edges.diff()
     printed = torch.exp(-x.square() / 2) / (2 * torch.pi * 2.0) ** 0.5
-    moved = fokker_planck(_zeros, _ones, heat_kernel(x, 0.5), edges, torch.tensor([0.5, 2.0]).double())[-1]
+    solution = fokker_planck(_zeros, _ones, heat_kernel(x, 0.5), edges, torch.tensor([0.5, 2.0]).double())[-1]
     return Correction(
         printed=close((printed * width).sum(), 1.0, atol=1e-6),
         corrected=all_of(
             mass=close((heat_kernel(x, 2.0) * width).sum(), 1.0, atol=1e-6),
-            solves_the_equation=close(moved, heat_kernel(x, 2.0), atol=1e-4),
+            solves_the_equation=close(solution, heat_kernel(x, 2.0), atol=1e-4),
         ),
     )
 
@@ -57,11 +57,11 @@ def drift_transports_and_noise_diffuses() -> Evidence:
     for cells in counts.int().tolist():
         edges, x = _line(cells=cells)
         span = torch.tensor([0.0, 1.0], dtype=torch.float64)
-        moved = fokker_planck(_ones, _zeros, normal_density(x, mean=-1.0, variance=0.5), edges, span)[-1]
+        solution = fokker_planck(_ones, _zeros, normal_density(x, mean=-1.0, variance=0.5), edges, span)[-1]
         heat = fokker_planck(_zeros, _ones, heat_kernel(x, 0.5), edges, span)[-1]
-        transport_errors.append(float((moved - normal_density(x, mean=0.0, variance=0.5)).abs().max()))
+        transport_errors.append(float((solution - normal_density(x, mean=0.0, variance=0.5)).abs().max()))
         heat_errors.append(float((heat - heat_kernel(x, 1.5)).abs().max()))
-        mass += [float((p * edges.diff()).sum()) for p in (moved, heat)]
+        mass += [float((p * edges.diff()).sum()) for p in (solution, heat)]
     return all_of(
         transport=rate(counts, torch.tensor(transport_errors), -1.0, atol=0.15),
         heat=rate(counts, torch.tensor(heat_errors), -2.0, atol=0.05),

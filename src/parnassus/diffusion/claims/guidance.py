@@ -150,6 +150,6 @@ def _noisy_examples() -> tuple[MixtureDenoiser, Tensor, Tensor, Tensor]:
     torch.manual_seed(0)
     means = torch.tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.5]], dtype=torch.float64)
     oracle = MixtureDenoiser(SCHEDULE, means, torch.full((3,), 0.7, dtype=torch.float64))
-    x0, label = oracle.draw(500)
+    x0, label = oracle.sample(500)
     t = torch.randint(1_000, (500,))
     return oracle, diffuse(SCHEDULE, x0, t, torch.randn_like(x0)), t, label

@@ -80,9 +80,11 @@ def noise_and_x0_prediction_have_the_same_kl() -> Evidence:
     """The weighted losses of ε_θ and of the corresponding x_θ agree; both weights are infinite at t = 1."""
     torch.manual_seed(0)
     schedule, t = linear_schedule(1_000), torch.arange(1, 1_000)
-    x0, noise, guess = torch.randn(3, 999, 3, dtype=torch.float64)
-    by_noise = weighted_objective(noise_weight)(lambda _x, _t: guess, schedule, x0, t, noise)
-    by_x0 = weighted_x0_objective(x0_weight)(lambda x, t: x0_from_noise(schedule, x, t, guess), schedule, x0, t, noise)
+    x0, noise, predicted = torch.randn(3, 999, 3, dtype=torch.float64)
+    by_noise = weighted_objective(noise_weight)(lambda _x, _t: predicted, schedule, x0, t, noise)
+    by_x0 = weighted_x0_objective(x0_weight)(
+        lambda x, t: x0_from_noise(schedule, x, t, predicted), schedule, x0, t, noise
+    )
     return all_of(
         equal=close(by_noise, by_x0, rtol=1e-8),
         first_noise_weight=greater_equal(noise_weight(schedule)[0], 1e300),

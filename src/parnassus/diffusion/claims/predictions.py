@@ -45,7 +45,7 @@ def predictions_differ_in_the_weight_of_the_loss_only() -> Evidence:
     """‖x_θ − x_0‖² = ‖ε_θ − ε‖² / SNR and ‖v_θ − v‖² = (1 + 1/SNR) ‖ε_θ − ε‖²."""
     torch.manual_seed(0)
     schedule, t = cosine_schedule(1_000), torch.arange(1_000)
-    x0, noise, guess = torch.randn(3, 1_000, 3, dtype=torch.float64)
+    x0, noise, predicted_noise = torch.randn(3, 1_000, 3, dtype=torch.float64)
     x = diffuse(schedule, x0, t, noise)
     parts = {}
     for name, prediction, weight in (
@@ -53,8 +53,8 @@ def predictions_differ_in_the_weight_of_the_loss_only() -> Evidence:
         ("velocity", VELOCITY, 1 + 1 / schedule.snr),
         ("noise", NOISE, torch.ones(1_000).double()),
     ):
-        truth, predicted = (prediction.output(schedule, x, t, e) for e in (noise, guess))
-        by_noise = weighted_objective(prediction.weight)(lambda _x, _t: guess, schedule, x0, t, noise)
+        truth, predicted = (prediction.output(schedule, x, t, e) for e in (noise, predicted_noise))
+        by_noise = weighted_objective(prediction.weight)(lambda _x, _t: predicted_noise, schedule, x0, t, noise)
         parts[f"error_of_{name}"] = close((predicted - truth).square().sum(1), by_noise, rtol=1e-6)
         parts[f"weight_of_{name}"] = close(prediction.weight(schedule), weight, rtol=1e-9)
     return all_of(**parts)

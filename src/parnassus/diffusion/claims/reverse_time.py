@@ -129,11 +129,11 @@ def ddpm_converges_to_the_reverse_sde() -> Evidence:
         k = steps // 4  # signal and noise are of similar size
         t = torch.tensor((k + 1) / steps, dtype=torch.float64)
         scales.append((schedule.alpha_bar[k].sqrt() - sde.scale(t)).abs())
-        own = sde_from_schedule(schedule)  # the same marginals, so that only the steps differ
+        discrete_sde = sde_from_schedule(schedule)  # the same marginals, so that only the steps differ
         oracle = MixtureDenoiser(schedule, MIXTURE.means, MIXTURE.stds, MIXTURE.weights)
         index = torch.full((len(x),), k)
         ancestral = mean_from_noise(schedule, x, index, oracle(x, index))
-        drift, _ = reverse_coefficients(own, exact_score(own))
+        drift, _ = reverse_coefficients(discrete_sde, exact_score(discrete_sde))
         means.append((ancestral - (x - drift(x, t) / steps)).abs().max())
     return all_of(
         scale=rate(counts, torch.stack(scales), -1.0, atol=0.05),

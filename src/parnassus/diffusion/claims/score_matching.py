@@ -173,10 +173,10 @@ def the_score_gives_mean_and_covariance_of_the_clean_data() -> Evidence:
     x = torch.randn(40, 2, dtype=torch.float64)
     posterior = mixture.log_posterior(x, scale, noise).exp()
     variance = (scale * stds).square() + noise**2
-    each = means + (scale * stds.square() / variance)[:, None] * (x[:, None] - scale * means)
+    component_means = means + (scale * stds.square() / variance)[:, None] * (x[:, None] - scale * means)
     within = stds.square() * noise**2 / variance  # variance of x_0 given x and its component
-    mean = (posterior[..., None] * each).sum(1)
-    deviation = each - mean[:, None]
+    mean = (posterior[..., None] * component_means).sum(1)
+    deviation = component_means - mean[:, None]
     outer = (posterior[..., None, None] * deviation[..., :, None] * deviation[..., None, :]).sum(1)
     covariance = outer + (posterior @ within)[:, None, None] * torch.eye(2, dtype=torch.float64)
 
@@ -247,8 +247,8 @@ def random_projections_estimate_the_divergence() -> Evidence:
     torch.manual_seed(0)
     network = mlp_score(3, 16).double()
     x = torch.randn(20, 3, dtype=torch.float64)
-    every = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * 3)
-    probes = [corner.expand_as(x) for corner in every]
+    sign_vectors = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * 3)
+    probes = [signs.expand_as(x) for signs in sign_vectors]
     traces = torch.stack([hutchinson_divergence(network, x, probe)[1] for probe in probes])
     losses = torch.stack([sliced_score_matching(network, x, probe) for probe in probes])
     return all_of(

@@ -10,11 +10,11 @@ from parnassus.diffusion.claims.exact_expectations import distances, two_modes
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_reconstruction
-from parnassus.diffusion.samplers.dpm_solver import dpm
+from parnassus.diffusion.samplers.dpm_solver import dpm_solver
 from parnassus.diffusion.samplers.heun import heun
 from parnassus.diffusion.samplers.time_steps import even_grid
 
-SOLVERS = {"ddim": ddim, "heun": heun, "dpm": dpm}
+SOLVERS = {"ddim": ddim, "heun": heun, "dpm": dpm_solver}
 
 
 @claim("B13.2.5-3")
@@ -32,7 +32,7 @@ def heun_and_dpm_solver_converge_with_second_order() -> Evidence:
     return all_of(
         ddim=rate(steps, distances(ddim, oracle, start, grids, reference), -1.0, atol=0.1),
         heun=rate(steps, distances(heun, oracle, start, grids, reference), -2.0, atol=0.2),
-        dpm=rate(steps, distances(dpm, oracle, start, grids, reference), -2.0, atol=0.2),
+        dpm=rate(steps, distances(dpm_solver, oracle, start, grids, reference), -2.0, atol=0.2),
     )
 
 
@@ -46,7 +46,7 @@ def second_order_solvers_are_more_accurate_at_ten_evaluations() -> Evidence:
     reference = heun(oracle, schedule, start)
     ddim_error, dpm_error, heun_error = (
         distances(sampler, oracle, start, [even_grid(1_000, steps)], reference)
-        for sampler, steps in ((ddim, 10), (dpm, 10), (heun, 5))
+        for sampler, steps in ((ddim, 10), (dpm_solver, 10), (heun, 5))
     )
     return all_of(dpm=less_equal(dpm_error / ddim_error, 0.8), heun=less_equal(heun_error / ddim_error, 0.8))
 
@@ -59,11 +59,11 @@ def every_solver_evaluates_the_steps_of_its_grid_only() -> Evidence:
     evaluations: dict[str, list[Tensor]] = {name: [] for name in SOLVERS}
     for name, sampler in SOLVERS.items():
 
-        def recording(x: Tensor, t: Tensor, calls: list[Tensor] = evaluations[name]) -> Tensor:
+        def record_step(x: Tensor, t: Tensor, calls: list[Tensor] = evaluations[name]) -> Tensor:
             calls.append(t[0])
             return oracle(x, t)
 
-        sampler(recording, schedule, torch.ones(1, 1, dtype=torch.float64), grid=grid)
+        sampler(record_step, schedule, torch.ones(1, 1, dtype=torch.float64), grid=grid)
     heun_steps = torch.tensor([998, 400, 400, 51, 51, 50, 50, 3, 3])
     return all_of(
         ddim=close(torch.stack(evaluations["ddim"]), grid.flip(0)),
@@ -96,7 +96,7 @@ def ddim_inversion_reconstructs_the_data() -> Evidence:
     schedule = linear_schedule(1_000)
     oracle = two_modes(schedule)
     torch.manual_seed(0)
-    x0, _ = oracle.draw(1_000)
+    x0, _ = oracle.sample(1_000)
     errors = torch.stack([_reconstruction_error(oracle, schedule, x0, count) for count in (50, 100, 1_000)])
     return all_of(
         error=less_equal(errors, torch.tensor([0.006, 0.0015, 2e-5]).double()),
@@ -111,7 +111,7 @@ def fixed_point_corrections_make_the_inversion_exact() -> Evidence:
     schedule = linear_schedule(1_000)
     oracle = two_modes(schedule)
     torch.manual_seed(0)
-    x0, _ = oracle.draw(500)
+    x0, _ = oracle.sample(500)
     errors = [_reconstruction_error(oracle, schedule, x0, 50, corrections=count) for count in (0, 1, 3, 20)]
     return all_of(
         one=less_equal(errors[1] / errors[0], 0.1),
@@ -126,7 +126,7 @@ def the_codes_of_data_are_standard_normal() -> Evidence:
     schedule = linear_schedule(1_000)
     oracle = two_modes(schedule)
     torch.manual_seed(0)
-    x0, _ = oracle.draw(8_000)
+    x0, _ = oracle.sample(8_000)
     code = ddim_inversion(oracle, schedule, x0, grid=even_grid(1_000, 250))
     return all_of(
         mean=close(code.mean(), 0.0, atol=0.04),

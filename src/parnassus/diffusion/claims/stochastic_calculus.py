@@ -22,11 +22,11 @@ UNIT = torch.linspace(0, 1, 2, dtype=torch.float64)
 @claim("C-24")
 def the_ito_integral_of_brownian_motion() -> Evidence:
     """∫W dW = (W₁² − 1)/2; sums over n left endpoints have the RMS error √(1/(2n)) (Diehl sec. 5.1)."""
-    source = torch.Generator().manual_seed(0)
-    times, path = UNIT, wiener_process(UNIT, (20_000,), generator=source)
+    generator = torch.Generator().manual_seed(0)
+    times, path = UNIT, wiener_process(UNIT, (20_000,), generator=generator)
     counts, errors = [], []
     for _ in range(7):
-        times, path = refine_path(times, path, generator=source)
+        times, path = refine_path(times, path, generator=generator)
         limit = (path[-1].square() - 1) / 2  # the same for every grid, since refinement keeps W₁
         counts.append(len(times) - 1.0)
         errors.append(float((ito_sum(path, path)[-1] - limit).square().mean().sqrt()))
@@ -95,7 +95,7 @@ def _constant(x: Tensor, _: Tensor, *, mu: float) -> Tensor:
 
 @claim("C-24")
 def lipschitz_coefficients_give_a_unique_solution() -> Evidence:
-    """Solutions from starts δ apart differ by O(δ); with the drift 2√x, not Lipschitz, they differ by 1."""
+    """Solutions whose initial values differ by δ differ by O(δ); with the drift 2√x, not Lipschitz, by 1."""
     times = torch.linspace(0, 1, 1_001, dtype=torch.float64)
     noise = wiener_process(times, (200,), generator=torch.Generator().manual_seed(0))
     start = torch.zeros(200, dtype=torch.float64)
@@ -126,9 +126,9 @@ def strong_order_is_one_half_and_one_for_additive_noise() -> Evidence:
 
     The same paths of W with 8, 16, …, 256 steps. The first solution is e^{W₁}; the second is computed with 2,048 steps.
     """
-    source = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     times = torch.linspace(0, 1, 2_049, dtype=torch.float64)
-    path = wiener_process(times, (4_000,), generator=source)
+    path = wiener_process(times, (4_000,), generator=generator)
     start = torch.ones(4_000, dtype=torch.float64)
     process = OrnsteinUhlenbeck()
     fine = euler_maruyama(process.drift, process.volatility, start, times, wiener=path)

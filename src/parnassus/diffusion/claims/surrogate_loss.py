@@ -21,7 +21,7 @@ VARIANCE = 0.5
 SCHEDULE = linear_schedule(30, low=0.005, high=0.5)
 
 
-def some_denoiser(x: Tensor, t: Tensor) -> Tensor:
+def arbitrary_denoiser(x: Tensor, t: Tensor) -> Tensor:
     """An arbitrary denoiser, for identities that hold for every denoiser."""
     return 0.7 * torch.sin(x + 0.1 * t[:, None])
 
@@ -37,11 +37,11 @@ def equal_weights_give_the_simple_loss() -> Evidence:
     """With γ_t = 1/T, L_γ is the mean of ‖ε_θ − ε‖² over the steps, the loss of book eq. 13.77."""
     x0, noise = _sample_data()
     steps = [
-        simple_objective(some_denoiser, SCHEDULE, x0, torch.full((20,), step), noise[step])
+        simple_objective(arbitrary_denoiser, SCHEDULE, x0, torch.full((20,), step), noise[step])
         for step in range(len(SCHEDULE))
     ]
     gamma = torch.full((len(SCHEDULE),), 1 / len(SCHEDULE), dtype=torch.float64)
-    return close(surrogate_loss(some_denoiser, SCHEDULE, gamma, x0, noise), torch.stack(steps).mean(0), rtol=1e-12)
+    return close(surrogate_loss(arbitrary_denoiser, SCHEDULE, gamma, x0, noise), torch.stack(steps).mean(0), rtol=1e-12)
 
 
 @claim("B13.2.8-2")
@@ -50,8 +50,10 @@ def the_weights_of_the_bound_give_its_matching_terms() -> Evidence:
     x0, noise = _sample_data()
     gamma = torch.cat([torch.zeros(1), noise_weight(SCHEDULE)[1:]])
     noises = iter(noise)
-    terms = elbo_terms(some_denoiser, SCHEDULE, x0, noise=lambda _: next(noises))
-    return close(surrogate_loss(some_denoiser, SCHEDULE, gamma.double(), x0, noise), terms.matching.sum(1), rtol=1e-9)
+    terms = elbo_terms(arbitrary_denoiser, SCHEDULE, x0, noise=lambda _: next(noises))
+    return close(
+        surrogate_loss(arbitrary_denoiser, SCHEDULE, gamma.double(), x0, noise), terms.matching.sum(1), rtol=1e-9
+    )
 
 
 @claim("B13.2.8-2")
@@ -61,9 +63,9 @@ def the_noise_loss_is_a_weighted_score_matching_loss() -> Evidence:
     gamma = bound_weight(SCHEDULE)
 
     def score(x: Tensor, t: Tensor) -> Tensor:
-        return score_from_noise(SCHEDULE, t, some_denoiser(x, t))
+        return score_from_noise(SCHEDULE, t, arbitrary_denoiser(x, t))
 
-    left = surrogate_loss(some_denoiser, SCHEDULE, gamma, x0, noise)
+    left = surrogate_loss(arbitrary_denoiser, SCHEDULE, gamma, x0, noise)
     return close(score_surrogate_loss(score, SCHEDULE, matching_weight(SCHEDULE, gamma), x0, noise), left, rtol=1e-10)
 
 
@@ -84,7 +86,7 @@ def noise_levels_and_diffusion_steps_are_equivalent_after_scaling() -> Correctio
 
     def score(x: Tensor, t: Tensor) -> Tensor:
         """The score of the data plus σ ε, from a denoiser of the scaled state."""
-        return -some_denoiser(x * alpha_bar[t].sqrt()[:, None], t) / levels[t][:, None]
+        return -arbitrary_denoiser(x * alpha_bar[t].sqrt()[:, None], t) / levels[t][:, None]
 
     def sum_over_levels(weight: Callable[[Tensor], Tensor]) -> Tensor:
         parts = [
@@ -93,7 +95,7 @@ def noise_levels_and_diffusion_steps_are_equivalent_after_scaling() -> Correctio
         ]
         return torch.stack(parts).sum(0)
 
-    bound = surrogate_loss(some_denoiser, schedule, gamma, x0, noise)
+    bound = surrogate_loss(arbitrary_denoiser, schedule, gamma, x0, noise)
     return Correction(
         printed=close(sum_over_levels(torch.square), bound, rtol=0.05),
         corrected=close(sum_over_levels(lambda sigma: gamma * sigma.square()), bound, rtol=1e-9),
@@ -121,9 +123,11 @@ def _diffusion_term(model: VariationalDiffusion) -> Tensor:
 
 
 def _gaussian_model(
-    curve: Curve, *, factor: float = 1.0, low: float = -10.0, high: float = 10.0
+    curve: Curve, *, factor: float = 1.0, gamma_min: float = -10.0, gamma_max: float = 10.0
 ) -> VariationalDiffusion:
-    return VariationalDiffusion(GaussianDenoiser(VARIANCE, factor), (1,), curve=curve, low=low, high=high).double()
+    return VariationalDiffusion(
+        GaussianDenoiser(VARIANCE, factor), (1,), curve=curve, gamma_min=gamma_min, gamma_max=gamma_max
+    ).double()
 
 
 def _nonlinear_curve() -> MonotoneCurve:
@@ -141,7 +145,7 @@ def the_continuous_bound_depends_on_the_schedule_ends_only() -> Evidence:
     models = [_gaussian_model(curve, factor=0.8) for curve in (linear_curve, _nonlinear_curve())]
     linear, nonlinear = (_diffusion_term(model) for model in models)
     (low, middle), _ = models[1].level(torch.tensor([0.0, 0.5], dtype=torch.float64))
-    other_end = _diffusion_term(_gaussian_model(linear_curve, factor=0.8, low=-8.0))
+    other_end = _diffusion_term(_gaussian_model(linear_curve, factor=0.8, gamma_min=-8.0))
     return all_of(
         same_ends=close(nonlinear, linear, rtol=1e-4),
         nonlinearity=greater_equal((middle - (low + 10)).abs(), 1.0),
@@ -153,11 +157,11 @@ def the_continuous_bound_depends_on_the_schedule_ends_only() -> Evidence:
 @torch.no_grad()
 def the_bound_is_tight_for_the_exact_denoiser() -> Evidence:
     """On N(0, ½) the three terms add up to the entropy ½ log(2πe/2), up to 10⁻⁴ from the two endpoints."""
-    model = _gaussian_model(linear_curve, low=-12.0, high=12.0)
+    model = _gaussian_model(linear_curve, gamma_min=-12.0, gamma_max=12.0)
     x, noise = SIGNS[:, :1] * VARIANCE**0.5, SIGNS[:, 1:]
     terms = model.terms(x, torch.full((4,), 0.5, dtype=torch.float64), noise)
     total = terms.reconstruction.mean() + terms.prior.mean() + _diffusion_term(model)
-    worse = _diffusion_term(_gaussian_model(linear_curve, factor=0.9, low=-12.0, high=12.0))
+    worse = _diffusion_term(_gaussian_model(linear_curve, factor=0.9, gamma_min=-12.0, gamma_max=12.0))
     entropy = 0.5 * log(2 * pi * e * VARIANCE)
     return all_of(
         entropy=close(total, entropy, atol=1e-4),

@@ -74,7 +74,7 @@ def probability_flow_log_prob(
         return torch.cat([velocity.flatten(1), div[:, None]], 1).detach()
 
     last = solver(augmented_field, torch.cat([x.flatten(1), x.new_zeros(len(x), 1)], 1), times)
-    log_prob = prior_log_prob or partial(_normal_log_prob, std=sde.last_std)
+    log_prob = prior_log_prob or partial(_normal_log_prob, std=sde.prior_std)
     return log_prob(last[:, :-1].reshape(x.shape)) + last[:, -1]
 
 

@@ -74,4 +74,4 @@ def denoise(
 
 def sample_prior(sde: NoisingSDE, shape: tuple[int, ...], *, like: Tensor) -> Tensor:
     """A sample of the prior N(0, a(1)² + b(1)²), in the dtype and on the device of `like`."""
-    return sde.last_std * torch.randn(shape, dtype=like.dtype, device=like.device)
+    return sde.prior_std * torch.randn(shape, dtype=like.dtype, device=like.device)

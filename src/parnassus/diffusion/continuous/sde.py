@@ -50,28 +50,28 @@ class NoisingSDE:
         return broadcast_rows(self.scale(t), x0) * x0 + broadcast_rows(self.std(t), x0) * noise
 
     @property
-    def last_std(self) -> float:
+    def prior_std(self) -> float:
         """√(a(1)² + b(1)²), the standard deviation of the prior for data of unit variance."""
         one = torch.tensor(1.0, dtype=torch.float64)
         return float((self.scale(one).square() + self.std(one).square()).sqrt())
 
 
-def variance_preserving(low: float = 0.1, high: float = 20.0) -> NoisingSDE:
+def variance_preserving(beta_min: float = 0.1, beta_max: float = 20.0) -> NoisingSDE:
     """The VP equation dX = −½ β(t) X dt + √β(t) dW, which keeps unit variance (Song et al. 2021, eq. 11).
 
-        β(t) = low + t (high − low),   a = exp(−½ ∫₀ᵗ β),   b² = 1 − a²
+        β(t) = beta_min + t (beta_max − beta_min),   a = exp(−½ ∫₀ᵗ β),   b² = 1 − a²
 
     The limit of DDPM's chain with 1 − α_k = β(k/T) / T as T → ∞ (book eq. 13.25).
     """
-    return _preserving(*_linear_beta(low, high))
+    return _variance_preserving_sde(*_linear_beta(beta_min, beta_max))
 
 
-def sub_variance_preserving(low: float = 0.1, high: float = 20.0) -> NoisingSDE:
+def sub_variance_preserving(beta_min: float = 0.1, beta_max: float = 20.0) -> NoisingSDE:
     """The sub-VP equation: VP with g² = β (1 − e^{−2 ∫β}), so that b = 1 − a² (Song et al. 2021, eq. 13).
 
     Its variance is at most that of `variance_preserving`; both have the same limit.
     """
-    beta, total = _linear_beta(low, high)
+    beta, total = _linear_beta(beta_min, beta_max)
     return NoisingSDE(
         rate=lambda t: -beta(t) / 2,
         diffusion_rate=lambda t: (beta(t) * -torch.expm1(-2 * total(t))).sqrt(),
@@ -80,26 +80,26 @@ def sub_variance_preserving(low: float = 0.1, high: float = 20.0) -> NoisingSDE:
     )
 
 
-def variance_exploding(low: float = 0.01, high: float = 10.0) -> NoisingSDE:
-    """The VE equation dX = √(dσ²/dt) dW with σ(t) = low (high/low)ᵗ (Song et al. 2021, eq. 9).
+def variance_exploding(sigma_min: float = 0.01, sigma_max: float = 10.0) -> NoisingSDE:
+    """The VE equation dX = √(dσ²/dt) dW with σ(t) = sigma_min (sigma_max/sigma_min)ᵗ (Song et al. 2021, eq. 9).
 
-        a = 1,   b² = σ(t)² − σ(0)²,   g = σ(t) √(2 log(high/low))
+        a = 1,   b² = σ(t)² − σ(0)²,   g = σ(t) √(2 log(sigma_max/sigma_min))
 
-    The limit of score matching at geometric noise levels (book sec. 13.2.7). `high` should be about the
-    diameter of the data. Song et al. write σ(t) for b, which differs near t = 0 only.
+    The limit of score matching at geometric noise levels (book sec. 13.2.7). `sigma_max` should be about
+    the diameter of the data. Song et al. write σ(t) for b, which differs near t = 0 only.
     """
-    if not 0 < low < high:
-        raise ValueError(f"low and high must satisfy 0 < low < high; got low={low}, high={high}")
-    growth = log(high / low)
+    if not 0 < sigma_min < sigma_max:
+        raise ValueError(f"0 < sigma_min < sigma_max must hold; got sigma_min={sigma_min}, sigma_max={sigma_max}")
+    growth = log(sigma_max / sigma_min)
 
     def sigma(t: Tensor) -> Tensor:
-        return low * torch.exp(growth * t)
+        return sigma_min * torch.exp(growth * t)
 
     return NoisingSDE(
         rate=torch.zeros_like,
         diffusion_rate=lambda t: sigma(t) * (2 * growth) ** 0.5,
         scale=torch.ones_like,
-        std=lambda t: low * torch.expm1(2 * growth * t).sqrt(),
+        std=lambda t: sigma_min * torch.expm1(2 * growth * t).sqrt(),
     )
 
 
@@ -122,7 +122,7 @@ def sde_from_schedule(schedule: Schedule) -> NoisingSDE:
         k = step(t)
         return before.to(t)[k] + (t * steps - k) * decrements.to(t)[k]
 
-    return _preserving(beta, total)
+    return _variance_preserving_sde(beta, total)
 
 
 def time_at_noise_ratio(sde: NoisingSDE, ratio: float) -> float:
@@ -144,14 +144,15 @@ def time_at_noise_ratio(sde: NoisingSDE, ratio: float) -> float:
     return high
 
 
-def _linear_beta(low: float, high: float) -> tuple[TimeFunction, TimeFunction]:
-    """β(t), linear from low to high, and its integral from 0."""
-    if not 0 < low <= high:
-        raise ValueError(f"low and high must satisfy 0 < low ≤ high; got low={low}, high={high}")
-    return lambda t: low + (high - low) * t, lambda t: low * t + (high - low) / 2 * t.square()
+def _linear_beta(beta_min: float, beta_max: float) -> tuple[TimeFunction, TimeFunction]:
+    """β(t), linear from beta_min to beta_max, and its integral from 0."""
+    if not 0 < beta_min <= beta_max:
+        raise ValueError(f"0 < beta_min ≤ beta_max must hold; got beta_min={beta_min}, beta_max={beta_max}")
+    growth = beta_max - beta_min
+    return lambda t: beta_min + growth * t, lambda t: beta_min * t + growth / 2 * t.square()
 
 
-def _preserving(beta: TimeFunction, total: TimeFunction) -> NoisingSDE:
+def _variance_preserving_sde(beta: TimeFunction, total: TimeFunction) -> NoisingSDE:
     return NoisingSDE(
         rate=lambda t: -beta(t) / 2,
         diffusion_rate=lambda t: beta(t).sqrt(),

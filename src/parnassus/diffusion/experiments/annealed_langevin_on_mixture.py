@@ -74,7 +74,7 @@ class Experiment:
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
         for step, _ in run.steps(self.steps):
             optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
-            loss = model.loss(truth.draw(self.batch_size)[0])
+            loss = model.loss(truth.sample(self.batch_size)[0])
             run.update(optimizer, loss)
             run.log(step, loss=loss.detach())
 
@@ -107,7 +107,7 @@ class Experiment:
                 lambda: ddim_with_langevin(network, schedule, noise, factor=self.step_factor), 2 * self.num_levels
             ),
         }  # fmt: skip
-        real, other = truth.draw(self.num_samples)[0], truth.draw(self.num_samples)[0]
+        real, other = truth.sample(self.num_samples)[0], truth.sample(self.num_samples)[0]
         samples = {name: sample() for name, (sample, _) in samplers.items()}
         distances = {name: float(energy_distance(x, real)) for name, x in samples.items()}
         figure, axes = subplots(2, 3, size=(10.5, 7.2))

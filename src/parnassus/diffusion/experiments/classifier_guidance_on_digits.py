@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.data.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser, diffuse
 from parnassus.diffusion.chain.schedules import cosine_schedule
@@ -24,6 +23,7 @@ from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
 
 covers = ("B13.3-1", "B13.3-2")
@@ -128,8 +128,8 @@ class Experiment:
 
     def sample(self, model: DDPM, guided: Denoiser) -> Tensor:
         """DDIM samples with a guided denoiser; the initial noise is the same for every scale."""
-        source = torch.Generator().manual_seed(0)
-        start = torch.randn(self.num_samples, *model.shape, generator=source).to(next(model.parameters()).device)
+        generator = torch.Generator().manual_seed(0)
+        start = torch.randn(self.num_samples, *model.shape, generator=generator).to(next(model.parameters()).device)
         grid = even_grid(self.timesteps, min(self.sampling_steps, self.timesteps))
         with torch.no_grad():
             return ddim(clip_x0(guided, model.schedule), model.schedule, start, grid=grid)

@@ -11,7 +11,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.data.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.objectives import weighted_objective
@@ -25,6 +24,7 @@ from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.probability.distributions.slerp import slerp
 from parnassus.report import curves, histograms, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 covers = ("B13.2.4-4", "B13.2.5-3", "B13.2.8-3")

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import DataError, Dataset, open_data, standardise_features
-from parnassus.data.setting_types import PlaneData
 from parnassus.diffusion.chain.schedules import linear_schedule
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.conditioning import (
@@ -27,6 +26,7 @@ from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.optim import Adam
 from parnassus.probability.divergences.energy_distance import energy_distance
 from parnassus.report import PALETTE, bar_chart, subplots
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, SideBySide, at_least, at_most, between, descend
 
 if TYPE_CHECKING:

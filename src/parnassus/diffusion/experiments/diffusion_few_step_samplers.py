@@ -12,7 +12,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.data.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.schedules import cosine_schedule
@@ -25,6 +24,7 @@ from parnassus.diffusion.samplers.image_sampling import SAMPLER_PATHS, to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid, last_state
 from parnassus.probability import energy_distance
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, descend, no_band
 
 covers = ("B13.2.5-2", "B13.2.5-3")
@@ -90,12 +90,12 @@ class Experiment:
         quality = self.evaluate_quality(run, data, samples, label)
         errors = self.measure_solver_errors(run, model, label, start, samples)
         self.plot_samples(run, data, samples)
-        nine, many = EVALUATIONS.index(9), EVALUATIONS.index(25)
+        index_9, index_25 = EVALUATIONS.index(9), EVALUATIONS.index(25)
         return {
-            **{f"accuracy_{name}_9": quality[name]["accuracy"][nine] for name in NAMES},
-            "error_ratio_dpm": errors["dpm"][many] / errors["ddim"][many],
-            "error_ratio_heun": errors["heun"][many] / errors["ddim"][many],
-            "energy_ddim_25": quality["ddim"]["energy"][many],
+            **{f"accuracy_{name}_9": quality[name]["accuracy"][index_9] for name in NAMES},
+            "error_ratio_dpm": errors["dpm"][index_25] / errors["ddim"][index_25],
+            "error_ratio_heun": errors["heun"][index_25] / errors["ddim"][index_25],
+            "energy_ddim_25": quality["ddim"]["energy"][index_25],
             "energy_of_real": pixel_energy_distance(data.train.x[: self.num_samples], data.test.x),
         }
 
@@ -210,5 +210,5 @@ def count_calls(denoiser: Denoiser) -> tuple[Callable[[Tensor, Tensor], Tensor],
 
 def pixel_energy_distance(images: Tensor, real: Tensor) -> float:
     """The energy distance between two sets of images in pixel space."""
-    few = real[:1_000].flatten(1)
-    return float(energy_distance(images.flatten(1), few))
+    subset = real[:1_000].flatten(1)
+    return float(energy_distance(images.flatten(1), subset))

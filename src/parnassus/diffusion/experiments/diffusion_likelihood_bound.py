@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.data.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.elbo import ElboTerms, elbo_terms, pixel_decoder
 from parnassus.diffusion.chain.forward_process import forward_variance
@@ -27,6 +26,7 @@ from parnassus.flows.images.dequantisation import independent_bits
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.report.formulas import to_mathtext
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, descend, no_band
 
 if TYPE_CHECKING:

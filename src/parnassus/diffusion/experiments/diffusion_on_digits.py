@@ -12,7 +12,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.data.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import noising_states
 from parnassus.diffusion.chain.objectives import error_by_step
@@ -28,6 +27,7 @@ from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.metrics.feature_network import FeatureNetwork
 from parnassus.metrics.frechet import frechet_distance
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import AtLeast, NonNegative, Positive, Run, at_least, descend, no_band
 from parnassus.train.sample_predict_evaluate import Row
 from parnassus.train.trained import Trained

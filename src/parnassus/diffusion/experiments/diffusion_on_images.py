@@ -11,7 +11,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Batches, Dataset, Split, open_images
-from parnassus.data.setting_types import ImageData
 from parnassus.data.signed_pixels import signed_pixels
 from parnassus.diffusion.chain.forward_process import noising_states
 from parnassus.diffusion.chain.objectives import error_by_step
@@ -30,6 +29,7 @@ from parnassus.metrics.sample_quality import sample_quality
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.report.line_panels import panels_of_columns
+from parnassus.setting_types import ImageData
 from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, at_most, descend, no_band
 
 covers = ("B13.2-1", "B13.2.4-6", "B13.2.4-7", "B13.2.4-8", "B13.2.4-9", "B13.2.5-2", "B13.3-2")

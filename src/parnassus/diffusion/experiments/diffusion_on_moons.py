@@ -10,7 +10,6 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import open_points, standardise_features
-from parnassus.data.setting_types import PlaneData
 from parnassus.diffusion.chain.forward_process import diffuse, forward_variance
 from parnassus.diffusion.chain.schedules import linear_schedule
 from parnassus.diffusion.models.ddpm import DDPM
@@ -21,6 +20,7 @@ from parnassus.diffusion.samplers.time_steps import even_grid, last_state
 from parnassus.probability import energy_distance
 from parnassus.probability.distributions.slerp import slerp
 from parnassus.report import INK, PALETTE, curves, subplots
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, descend, no_band
 
 covers = ("B13.2.4-6", "B13.2.4-7", "B13.2.4-9", "B13.2.5-2", "B13.2.5-3")

@@ -109,9 +109,9 @@ class Experiment:
         """The positions of all paths at each of TIMES."""
         x = START + 0.1 * torch.randn(self.num_paths, dtype=torch.float64, device=run.device)
         positions = [x]
-        for now, later in pairwise(TIMES):
+        for start, end in pairwise(TIMES):
             times = torch.linspace(
-                now, later, ceil((later - now) / self.step_size) + 1, dtype=torch.float64, device=run.device
+                start, end, ceil((end - start) / self.step_size) + 1, dtype=torch.float64, device=run.device
             )
             positions.append(euler_maruyama(drift, unit_volatility, positions[-1], times))
         return [x.cpu() for x in positions]

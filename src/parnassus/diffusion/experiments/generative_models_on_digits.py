@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from parnassus.adversarial.gan import GAN
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.schedules import Schedule, cosine_schedule
 from parnassus.diffusion.guidance import clip_x0
@@ -29,6 +28,7 @@ from parnassus.layers import count_parameters, leaky_relu, mlp
 from parnassus.metrics import FeatureNetwork, SampleQuality, sample_quality
 from parnassus.optim import Adam
 from parnassus.report import bar_chart, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, no_band
 
 covers = ("B13.1-15",)
@@ -170,7 +170,7 @@ class Experiment:
             "samples",
             image_grid(rows, columns=12, row_labels=["test data", *NAMES]),
             "The first twelve samples of each model. Samples of the flow are noisy, since its density covers the whole "
-            "space; samples of a GAN of dense layers are sharp but repeat themselves (mode collapse).",
+            "space; samples of a GAN of dense layers are sharp but lack diversity (mode collapse).",
         )
         run.figure(
             "distance",

@@ -10,7 +10,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, nearest_distance
 from parnassus.diffusion.figures import plot_nearest
 from parnassus.diffusion.models.score_model import ScoreModel
@@ -21,6 +20,7 @@ from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.diffusion.scores.score_matching import multiscale_score_matching
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, between, descend, no_band
 
 covers = ("B13.2.7-3", "B13.2.7-4")

@@ -107,7 +107,7 @@ class Experiment:
         )
         for step, _ in run.steps(self.steps):
             optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
-            x, _ = mixture.draw(self.batch_size)
+            x, _ = mixture.sample(self.batch_size)
             loss = model.loss(x)
             run.update(optimizer, loss)
             run.log(step, **{"two modes": loss.detach()})
@@ -138,7 +138,7 @@ class Experiment:
             "A score learned from data with two modes (contours: density). It is accurate where data lie and "
             "inaccurate between the modes, which samples have to cross.",
         )  # fmt: skip
-        x, _ = mixture.draw(4_000)
+        x, _ = mixture.sample(4_000)
         dense = x[mixture.log_prob(x) > mixture.log_prob(x).quantile(0.1)]
         between_modes = (2 * torch.rand_like(x) - 1) * 2
         return {
@@ -162,7 +162,7 @@ class Experiment:
         plain_fraction, annealed_fraction = heavy_fraction(plain[-1]), heavy_fraction(annealed[-1])
         figure, axes = subplots(1, 3, size=(11, 3.9))
         panels = {
-            f"data: {self.mode_weight:.0%} in the heavy mode": mixture.draw(self.num_samples)[0],
+            f"data: {self.mode_weight:.0%} in the heavy mode": mixture.sample(self.num_samples)[0],
             f"plain Langevin: {plain_fraction:.0%}": plain[-1],
             f"annealed Langevin: {annealed_fraction:.0%}": annealed[-1],
         }

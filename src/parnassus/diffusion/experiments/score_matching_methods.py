@@ -66,12 +66,12 @@ class Experiment:
         )
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
         targets = {name: noisy if name in ("denoising", "energy") else truth.score for name in METHODS}
-        test, _ = truth.draw(4_000)
+        test, _ = truth.sample(4_000)
         points = {name: test + self.noise_std * torch.randn_like(test) * (targets[name] is noisy) for name in METHODS}
 
         for step, _ in run.steps(self.steps):
             optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
-            x, _ = truth.draw(self.batch_size)
+            x, _ = truth.sample(self.batch_size)
             run.update(optimizer, models.loss(x))
             if step % max(1, self.steps // 50) == 0:
                 errors = {name: relative_error(models.one(name).score, targets[name], points[name]) for name in METHODS}
@@ -195,7 +195,7 @@ def gradient_noise(
     """The root mean square distance of the gradient of one batch from its mean, after training."""
     gradients = []
     for _ in range(40):
-        x, _ = truth.draw(batch)
+        x, _ = truth.sample(batch)
         parts = torch.autograd.grad(scale * loss(score, x).mean(), list(score.parameters()), allow_unused=True)
         gradients.append(torch.cat([part.flatten() for part in parts if part is not None]))
     return float(torch.stack(gradients).var(0).sum().sqrt())

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import FreshPoints, Split, open_points, standardise_features
+from parnassus.data import SampledPoints, Split, open_points, standardise_features
 from parnassus.data.densities import moons_entropy, moons_log_prob
 from parnassus.data.loading import TOYS
 from parnassus.data.seeds import mix
-from parnassus.data.setting_types import PlaneData
 from parnassus.diffusion.continuous.ode_solvers import heun
 from parnassus.diffusion.continuous.probability_flow import probability_flow_field, solve_probability_flow
 from parnassus.diffusion.continuous.reverse_sde import reverse_sde_path
@@ -30,6 +29,7 @@ from parnassus.optim import Adam
 from parnassus.probability import energy_distance
 from parnassus.report import PALETTE, subplots
 from parnassus.report.style import SEQUENTIAL
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 from parnassus.train.run import Batches
 
@@ -114,7 +114,7 @@ class Experiment:
         """Training batches, with new points at every step for generated data, and test points."""
         if self.data in TOYS:
             test = TOYS[self.data](2 * self.num_samples, seed=mix(run.seed, -1)).to(run.device)
-            batches: Batches[Tensor] = FreshPoints(TOYS[self.data], self.batch_size, self.steps, run.device)
+            batches: Batches[Tensor] = SampledPoints(TOYS[self.data], self.batch_size, self.steps, run.device)
         else:
             data = standardise_features(open_points(self.data)).to(run.device)
             batches, test = data.train.batches(self.batch_size, self.steps), data.test
@@ -246,7 +246,7 @@ def plot_trajectories(run: Run, model: ScoreSDE, real: Tensor) -> None:
 def flow_trajectories(model: ScoreSDE, noise: Tensor, steps: int = 120) -> Tensor:
     """Trajectories (count, steps + 1, 2) of x / a along the flow, from a noise-to-signal ratio of 19."""
     sde, field = model.sde, probability_flow_field(model.sde, model.score)
-    first, last = time_at_noise_ratio(sde, 19.0) ** 0.5, model.first**0.5
+    first, last = time_at_noise_ratio(sde, 19.0) ** 0.5, model.t_min**0.5
     times = torch.linspace(first, last, steps + 1, dtype=torch.float64).square()
     states = [float(sde.scale(times[0])) * 19.0 * noise]
     for step in range(steps):

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from parnassus.data import Dataset, open_points
 from parnassus.data.densities import moons_entropy
-from parnassus.data.setting_types import PlaneData
 from parnassus.data.toy import moons
 from parnassus.diffusion.models.variational_diffusion import (
     MonotoneCurve,
@@ -19,6 +18,7 @@ from parnassus.diffusion.models.variational_diffusion import (
 from parnassus.diffusion.networks.score_networks import NoiseLevelMLP
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, SideBySide, at_most, between, no_band
 
 covers = ("B13.2.8-2", "B13.2.7-4")
@@ -53,7 +53,7 @@ class Experiment:
     def model(self, *, learned: bool) -> VariationalDiffusion:
         denoiser = NoiseLevelMLP(2, self.width, layers=self.num_layers)
         curve = MonotoneCurve() if learned else linear_curve
-        return VariationalDiffusion(denoiser, (2,), curve=curve, low=self.gamma_min, high=self.gamma_max)
+        return VariationalDiffusion(denoiser, (2,), curve=curve, gamma_min=self.gamma_min, gamma_max=self.gamma_max)
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = self.load_points(run.seed)
@@ -153,8 +153,8 @@ def sample_bounds(model: VariationalDiffusion, x: Tensor, draws: int = 30) -> Te
 def bound_variance_ratio(models: SideBySide[VariationalDiffusion], x: Tensor) -> float:
     """The variance of a single draw of the learned model's bound along its schedule, over that along a linear one."""
     model = models.one("learned")
-    low, high = model.ends.tolist()
-    linear = VariationalDiffusion(model.denoiser, (2,), low=low, high=high).to(x.device)
+    gamma_min, gamma_max = model.ends.tolist()
+    linear = VariationalDiffusion(model.denoiser, (2,), gamma_min=gamma_min, gamma_max=gamma_max).to(x.device)
     learned_variance, linear_variance = (sample_bounds(each, x)[0].var() for each in (model, linear))
     return float(learned_variance / linear_variance)
 

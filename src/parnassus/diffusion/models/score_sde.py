@@ -46,17 +46,17 @@ def continuous_score_matching(
     return weight(sde, t) * squared_norm(score(sde.diffuse(x0, t, noise), t) - target)
 
 
-def stratified_times(count: int, first: float, *, device: torch.device | None = None) -> Float[Tensor, " count"]:
-    """Random times, one in each of `count` equal strata of [first, 1], in random order."""
+def stratified_times(count: int, t_min: float, *, device: torch.device | None = None) -> Float[Tensor, " count"]:
+    """Random times, one in each of `count` equal strata of [t_min, 1], in random order."""
     fractions = (torch.arange(count, device=device) + torch.rand(count, device=device)) / count
-    return first + (1 - first) * fractions[torch.randperm(count, device=device)]
+    return t_min + (1 - t_min) * fractions[torch.randperm(count, device=device)]
 
 
 class ScoreSDE(nn.Module):
     """A network for the scores at all times of a noising SDE, with SDE and ODE sampling.
 
         s(x, t) = −ε_θ(x / √(a² + b²), log a²/b²) / b
-        loss    = E λ(t) ‖s(x_t, t) + ε/b(t)‖²,   t uniform on [`first`, 1]
+        loss    = E λ(t) ‖s(x_t, t) + ε/b(t)‖²,   t uniform on [`t_min`, 1]
 
     `network(x, level)` takes the log signal-to-noise ratio of each example. Its input depends on this ratio only, so a
     trained network can be used with any other equation (`with_sde`). Times with b/a < `min_noise_ratio` are excluded,
@@ -77,7 +77,7 @@ class ScoreSDE(nn.Module):
         self.shape = tuple(shape)
         self.sde = sde
         self.min_noise_ratio = min_noise_ratio
-        self.first = time_at_noise_ratio(sde, min_noise_ratio)
+        self.t_min = time_at_noise_ratio(sde, min_noise_ratio)
         self.weight = weight
 
     def with_sde(self, sde: NoisingSDE) -> "ScoreSDE":
@@ -92,7 +92,7 @@ class ScoreSDE(nn.Module):
 
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """Denoising score matching at one random time per example, per coordinate (book eq. 13.89)."""
-        t = stratified_times(len(x), self.first, device=x.device)
+        t = stratified_times(len(x), self.t_min, device=x.device)
         per_example = continuous_score_matching(self.score, self.sde, x, t, torch.randn_like(x), weight=self.weight)
         return per_example.mean() / prod(self.shape)
 
@@ -121,8 +121,8 @@ class ScoreSDE(nn.Module):
         return probability_flow_log_prob(self.sde, self.score, a * x, times, solver=solver) + prod(self.shape) * log(a)
 
     def times(self, steps: int) -> Float[Tensor, " times"]:
-        """Decreasing times from 1 to `first`."""
-        return reverse_times(steps, end=self.first)
+        """Decreasing times from 1 to `t_min`."""
+        return reverse_times(steps, end=self.t_min)
 
     def _sample_prior(self, count: int) -> Tensor:
         return sample_prior(self.sde, (count, *self.shape), like=next(self.parameters()))

@@ -80,16 +80,18 @@ class VariationalDiffusion(nn.Module):
         shape: tuple[int, ...],
         *,
         curve: Curve = linear_curve,
-        low: float = -8.0,
-        high: float = 6.0,
+        gamma_min: float = -8.0,
+        gamma_max: float = 6.0,
     ) -> None:
         super().__init__()
-        if not low < high:
-            raise ValueError(f"low (γ_0) must be smaller than high (γ_1); got low={low}, high={high}")
+        if not gamma_min < gamma_max:
+            raise ValueError(
+                f"gamma_min must be smaller than gamma_max; got gamma_min={gamma_min}, gamma_max={gamma_max}"
+            )
         self.denoiser = denoiser
         self.shape = tuple(shape)
         self.curve = curve
-        self.ends = nn.Parameter(torch.tensor([low, high]))
+        self.ends = nn.Parameter(torch.tensor([gamma_min, gamma_max]))
 
     def level(self, t: Float[Tensor, " batch"]) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
         """γ(t) and γ′(t)."""

@@ -1,7 +1,7 @@
 """Conditioning mechanisms: concatenation, multiplication, FiLM, cross-attention (book sec. 13.3).
 
-Each is a module (h, tokens) → h with the same interface. A single vector is one token, `code[:, None]`; the first three
-use the mean of the tokens, attention uses each. All are initialised to the identity in h.
+Each is a module (h, tokens) → h with the same interface. A single vector is one token, `embedding[:, None]`; the first
+three use the mean of the tokens, attention uses each. All are initialised to the identity in h.
 """
 
 from collections.abc import Callable
@@ -36,8 +36,8 @@ class Concatenation(nn.Module):
         self, h: Float[Tensor, "batch channels *space"], tokens: Float[Tensor, "batch tokens width"]
     ) -> Float[Tensor, "batch channels *space"]:
         positions = _to_positions(h)
-        code = tokens.mean(1, keepdim=True).expand(-1, positions.shape[1], -1)
-        return _to_features(self.mix(torch.cat([positions, code], dim=2)), h)
+        condition = tokens.mean(1, keepdim=True).expand(-1, positions.shape[1], -1)
+        return _to_features(self.mix(torch.cat([positions, condition], dim=2)), h)
 
 
 class Multiplication(nn.Module):
@@ -138,13 +138,13 @@ class ConditionedMLP(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch d"], t: Int[Tensor, " batch"], label: Int[Tensor, " batch"] | None = None
     ) -> Float[Tensor, "batch d"]:
-        inner, code = self.inner, sinusoidal_embedding(t, self.inner.width).to(x)
+        inner, embedding = self.inner, sinusoidal_embedding(t, self.inner.width).to(x)
         embedded = self.label(torch.full_like(t, self.null) if label is None else label)
         tokens = embedded.unflatten(1, (self.tokens, -1))
         h = inner.proj_in(x)
         for mechanism, time, layer in zip(self.mechanisms, inner.times, inner.layers, strict=True):
             h = mechanism(h, tokens)
-            h = h + layer(silu((1 + time(code)) * h))
+            h = h + layer(silu((1 + time(embedding)) * h))
         noise: Tensor = inner.proj_out(silu(h))
         return noise
 

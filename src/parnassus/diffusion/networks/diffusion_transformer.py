@@ -30,9 +30,9 @@ class DiTBlock(nn.Module):
         )
 
     def forward(
-        self, h: Float[Tensor, "batch tokens width"], code: Float[Tensor, "batch width"]
+        self, h: Float[Tensor, "batch tokens width"], embedding: Float[Tensor, "batch width"]
     ) -> Float[Tensor, "batch tokens width"]:
-        gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = self.modulation(code)[:, None].chunk(6, dim=2)
+        gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = self.modulation(embedding)[:, None].chunk(6, dim=2)
         query, key, value = self.qkv((1 + gamma_1) * self.norm(h) + beta_1).chunk(3, dim=2)
         h = h + alpha_1 * self.proj(attend_in_heads(query, key, value, self.heads))
         update: Tensor = alpha_2 * self.dense((1 + gamma_2) * self.norm(h) + beta_2)
@@ -92,11 +92,11 @@ class DiffusionTransformer(nn.Module):
         t: Int[Tensor, " batch"],
         label: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch channels height width"]:
-        code = silu(self.condition(t, label))
+        embedding = silu(self.condition(t, label))
         patches = self.proj_in(x)
         h = patches.flatten(2).mT + self.position_embedding
         for block in self.blocks:
-            h = block(h, code)
-        gamma, beta = self.modulation(code)[:, None].chunk(2, dim=2)
+            h = block(h, embedding)
+        gamma, beta = self.modulation(embedding)[:, None].chunk(2, dim=2)
         pixels: Tensor = self.proj_out((1 + gamma) * self.norm(h) + beta)
         return pixel_shuffle(pixels.mT.unflatten(2, patches.shape[2:]), self.patch)

@@ -22,9 +22,9 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.contract.bias)
 
     def forward(
-        self, h: Float[Tensor, "batch width"], code: Float[Tensor, "batch width"]
+        self, h: Float[Tensor, "batch width"], embedding: Float[Tensor, "batch width"]
     ) -> Float[Tensor, "batch width"]:
-        gamma, beta = self.film(silu(code)).chunk(2, dim=1)
+        gamma, beta = self.film(silu(embedding)).chunk(2, dim=1)
         update: Tensor = self.contract(silu(self.expand((1 + gamma) * self.norm(h) + beta)))
         return h + update
 
@@ -46,10 +46,10 @@ class ResidualMLP(nn.Module):
         t: Int[Tensor, " batch"],
         label: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch *event"]:
-        code = self.condition(t, label)
+        embedding = self.condition(t, label)
         h = self.proj_in(x.flatten(1))
         for block in self.blocks:
-            h = block(h, code)
+            h = block(h, embedding)
         noise: Tensor = self.proj_out(h)
         return noise.reshape(x.shape)
 
@@ -69,9 +69,9 @@ class TimeMLP(nn.Module):
         self.proj_out = nn.Linear(width, features)
 
     def forward(self, x: Float[Tensor, "batch d"], t: Int[Tensor, " batch"]) -> Float[Tensor, "batch d"]:
-        code = sinusoidal_embedding(t, self.width).to(x)
+        embedding = sinusoidal_embedding(t, self.width).to(x)
         h = self.proj_in(x)
         for time, layer in zip(self.times, self.layers, strict=True):
-            h = h + layer(silu((1 + time(code)) * h))
+            h = h + layer(silu((1 + time(embedding)) * h))
         noise: Tensor = self.proj_out(silu(h))
         return noise

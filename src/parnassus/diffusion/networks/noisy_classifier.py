@@ -35,25 +35,25 @@ class NoisyClassifier(nn.Module):
         if classes < 2:
             raise ValueError(f"classes must be at least 2; got classes={classes}")
         self.shape, self.classes, self.schedule = tuple(shape), classes, schedule
-        code = 4 * width
-        self.condition = ConditionEmbedding(code)
+        embed_dim = 4 * width
+        self.condition = ConditionEmbedding(embed_dim)
         self.proj_in = nn.Conv2d(shape[0], width, 3, padding=1)
         self.parts, channels = nn.ModuleList(), width
         for level, multiplier in enumerate(multipliers):
             if level > 0:
                 self.parts.append(Downsample(channels))
             for _ in range(blocks):
-                self.parts.append(UNetBlock(channels, width * multiplier, code))
+                self.parts.append(UNetBlock(channels, width * multiplier, embed_dim))
                 channels = width * multiplier
         self.proj_out = nn.Linear(channels, classes)
 
     def forward(
         self, x: Float[Tensor, "batch channels height width"], t: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch classes"]:
-        code = silu(self.condition(t))
+        embedding = silu(self.condition(t))
         h = self.proj_in(x)
         for part in self.parts:
-            h = part(h) if isinstance(part, Downsample) else part(h, code)
+            h = part(h) if isinstance(part, Downsample) else part(h, embedding)
         logits: Tensor = self.proj_out(silu(h).mean((2, 3)))
         return logits
 

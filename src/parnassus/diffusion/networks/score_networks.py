@@ -34,10 +34,10 @@ class NoiseLevelMLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch d"], level: Float[Tensor, " batch"]) -> Float[Tensor, "batch d"]:
         angle = level[:, None] * self.frequencies
-        code = torch.cat([angle.sin(), angle.cos()], 1)
+        embedding = torch.cat([angle.sin(), angle.cos()], 1)
         h = self.proj_in(x)
         for modulation, layer in zip(self.levels, self.layers, strict=True):
-            h = h + layer(silu((1 + modulation(code)) * h))
+            h = h + layer(silu((1 + modulation(embedding)) * h))
         out: Tensor = self.proj_out(silu(h))
         return out
 

@@ -39,10 +39,10 @@ class ConditionEmbedding(nn.Module):
     def forward(
         self, t: Int[Tensor, " batch"], label: Int[Tensor, " batch"] | None = None
     ) -> Float[Tensor, "batch width"]:
-        code: Tensor = self.second(silu(self.first(sinusoidal_embedding(t, self.width).to(self.first.weight))))
+        embedding: Tensor = self.second(silu(self.first(sinusoidal_embedding(t, self.width).to(self.first.weight))))
         if self.label is None:
             if label is not None:
                 raise ValueError("label must be None for a denoiser without classes; build it with classes=…")
-            return code
-        label_code: Tensor = self.label(torch.full_like(t, self.null) if label is None else label)
-        return code + label_code
+            return embedding
+        label_embedding: Tensor = self.label(torch.full_like(t, self.null) if label is None else label)
+        return embedding + label_embedding

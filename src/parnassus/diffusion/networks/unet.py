@@ -17,7 +17,7 @@ from parnassus.diffusion.networks.timestep_embedding import ConditionEmbedding
 
 GROUPS = 32
 """Maximal number of groups of a group normalisation; gcd(GROUPS, channels) are used."""
-HEAD = 64
+HEAD_CHANNELS = 64
 """Channels per attention head; layers with fewer have one head."""
 
 
@@ -27,21 +27,23 @@ class UNetBlock(nn.Module):
     s is the identity, or a 1 × 1 convolution if the number of channels changes. C is initialised to zero.
     """
 
-    def __init__(self, inputs: int, outputs: int, code: int, *, attention: bool = False, dropout: float = 0.0) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, embed_dim: int, *, attention: bool = False, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.norm_in = nn.GroupNorm(gcd(GROUPS, inputs), inputs)
         self.conv_in = nn.Conv2d(inputs, outputs, 3, padding=1)
         self.norm_out = nn.GroupNorm(gcd(GROUPS, outputs), outputs)
-        self.film = FiLM(outputs, code)
+        self.film = FiLM(outputs, embed_dim)
         self.dropout = nn.Dropout(dropout)
         self.conv_out = zero_initialise(nn.Conv2d(outputs, outputs, 3, padding=1))
         self.shortcut = nn.Identity() if inputs == outputs else nn.Conv2d(inputs, outputs, 1)
-        self.attention = SelfAttention(outputs, heads=max(1, outputs // HEAD)) if attention else nn.Identity()
+        self.attention = SelfAttention(outputs, heads=max(1, outputs // HEAD_CHANNELS)) if attention else nn.Identity()
 
     def forward(
-        self, h: Float[Tensor, "batch inputs height width"], code: Float[Tensor, "batch code"]
+        self, h: Float[Tensor, "batch inputs height width"], embedding: Float[Tensor, "batch embed_dim"]
     ) -> Float[Tensor, "batch outputs height width"]:
-        inner = self.film(self.norm_out(self.conv_in(silu(self.norm_in(h)))), code[:, None])
+        inner = self.film(self.norm_out(self.conv_in(silu(self.norm_in(h)))), embedding[:, None])
         update: Tensor = self.conv_out(self.dropout(silu(inner)))
         out: Tensor = self.attention(self.shortcut(h) + update)
         return out
@@ -57,8 +59,8 @@ class Downsample(nn.Module):
     def forward(
         self, h: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, "batch channels height//2 width//2"]:
-        half: Tensor = self.convolution(h)
-        return half
+        out: Tensor = self.convolution(h)
+        return out
 
 
 class Upsample(nn.Module):
@@ -71,8 +73,8 @@ class Upsample(nn.Module):
     def forward(
         self, h: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, "batch channels 2*height 2*width"]:
-        twice: Tensor = self.convolution(interpolate(h, scale_factor=2.0, mode="nearest"))
-        return twice
+        out: Tensor = self.convolution(interpolate(h, scale_factor=2.0, mode="nearest"))
+        return out
 
 
 class UNet(nn.Module):
@@ -97,28 +99,28 @@ class UNet(nn.Module):
     ) -> None:
         super().__init__()
         _check_sizes(width, multipliers, blocks, attention)
-        sizes, code = [width * multiplier for multiplier in multipliers], 4 * width
+        sizes, embed_dim = [width * multiplier for multiplier in multipliers], 4 * width
         last = len(sizes) - 1
         self.shape = tuple(shape)
-        self.condition = ConditionEmbedding(code, classes)
+        self.condition = ConditionEmbedding(embed_dim, classes)
         self.conv_in = nn.Conv2d(shape[0], width, 3, padding=1)
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
         channels, skips = width, [width]
         for level, size in enumerate(sizes):
             for _ in range(blocks):
-                self.down.append(UNetBlock(channels, size, code, attention=level in attention, dropout=dropout))
+                self.down.append(UNetBlock(channels, size, embed_dim, attention=level in attention, dropout=dropout))
                 skips.append(channels := size)
             if level < last:
                 self.down.append(Downsample(channels))
                 skips.append(channels)
         self.middle = nn.ModuleList(
-            UNetBlock(channels, channels, code, attention=attention, dropout=dropout)
+            UNetBlock(channels, channels, embed_dim, attention=attention, dropout=dropout)
             for attention in (bool(attention), False)
         )
         for level in reversed(range(len(sizes))):
             for _ in range(blocks + 1):
                 inputs, channels = channels + skips.pop(), sizes[level]
-                self.up.append(UNetBlock(inputs, channels, code, attention=level in attention, dropout=dropout))
+                self.up.append(UNetBlock(inputs, channels, embed_dim, attention=level in attention, dropout=dropout))
             if level > 0:
                 self.up.append(Upsample(channels))
         self.norm = nn.GroupNorm(gcd(GROUPS, channels), channels)
@@ -132,16 +134,16 @@ class UNet(nn.Module):
         t: Int[Tensor, " batch"],
         label: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch channels height width"]:
-        code = silu(self.condition(t, label))
+        embedding = silu(self.condition(t, label))
         h = self.conv_in(pad(x, self.margin))
         skips = [h]
         for part in self.down:
-            h = part(h) if isinstance(part, Downsample) else part(h, code)
+            h = part(h) if isinstance(part, Downsample) else part(h, embedding)
             skips.append(h)
         for block in self.middle:
-            h = block(h, code)
+            h = block(h, embedding)
         for part in self.up:
-            h = part(h) if isinstance(part, Upsample) else part(torch.cat([h, skips.pop()], dim=1), code)
+            h = part(h) if isinstance(part, Upsample) else part(torch.cat([h, skips.pop()], dim=1), embedding)
         noise: Tensor = self.conv_out(silu(self.norm(h)))
         return noise[..., : x.shape[2], : x.shape[3]]
 

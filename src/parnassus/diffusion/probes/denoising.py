@@ -52,7 +52,7 @@ def _steps(trained: Trained) -> int:
 @torch.no_grad()
 def denoising_animation(
     trained: Trained,
-    kind: Annotated[int, Select("class", _classes)] = 3,
+    label: Annotated[int, Select("class", _classes)] = 3,
     guidance: Annotated[float, FloatSlider("guidance scale s", 0.0, 8.0)] = 2.0,
     steps: Annotated[int, IntSlider("DDIM steps", 1, _steps)] = 20,
     seed: Annotated[int, IntSlider("seed of the initial noise", 0, 999)] = 0,
@@ -63,8 +63,8 @@ def denoising_animation(
     samples. Find the step at which the digit becomes recognisable, and the smallest number of steps that suffices.
     """
     model = trained.compute_once(_model)
-    label = torch.full((SAMPLES,), kind)
-    guided = batched_classifier_free_guidance(model.denoiser, label, guidance, null=model.classes)
+    labels = torch.full((SAMPLES,), label)
+    guided = batched_classifier_free_guidance(model.denoiser, labels, guidance, null=model.classes)
     denoiser, predictions = record_x0(clip_x0(guided, model.schedule), model.schedule)
     grid = even_grid(len(model.schedule), steps)
     start = torch.randn(SAMPLES, *model.shape, generator=torch.Generator().manual_seed(seed))

@@ -13,7 +13,7 @@ from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.widgets import Answer, Bars, FloatSlider, IntSlider, Numbers, Select, Trajectories
 
 CHAIN, STEPS, COUNT, SHOWN = 200, 25, 200, 8
-REACH, FINE = 3.5, 61
+REACH, GRID_SIZE = 3.5, 61
 MEANS = torch.tensor([[-1.2, -0.8], [1.2, -0.8], [0.0, 1.3]], dtype=torch.float64)
 STD = 0.6
 DENOISER = MixtureDenoiser(cosine_schedule(CHAIN), MEANS, torch.full((3,), STD, dtype=torch.float64))
@@ -24,7 +24,7 @@ CONVENTIONS = ("scale s: s ε(x|y) + (1 − s) ε(x)", "weight w: (1 + w) ε(x|y
 @probe()
 @torch.no_grad()
 def guided_sampling(
-    kind: Annotated[int, Select("class", CLASSES)] = 2,
+    label: Annotated[int, Select("class", CLASSES)] = 2,
     convention: Annotated[int, Select("convention", CONVENTIONS)] = 0,
     guidance: Annotated[float, FloatSlider("guidance", 0.0, 6.0)] = 1.0,
     seed: Annotated[int, IntSlider("seed of the initial noise", 0, 99)] = 0,
@@ -36,10 +36,10 @@ def guided_sampling(
     """
     scale = guidance if convention == 0 else scale_from_weight(guidance)
     start = torch.randn(COUNT, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    label = torch.full((COUNT,), kind)
+    labels = torch.full((COUNT,), label)
     states = list(
         ddim_path(
-            classifier_free_guidance(DENOISER, label, scale), DENOISER.schedule, start, grid=even_grid(CHAIN, STEPS)
+            classifier_free_guidance(DENOISER, labels, scale), DENOISER.schedule, start, grid=even_grid(CHAIN, STEPS)
         )
     )
     end = states[-1]
@@ -47,18 +47,18 @@ def guided_sampling(
     predicted = DENOISER.log_posterior(end, clean).argmax(1)
     fractions = torch.stack([(predicted == other).float().mean() for other in range(len(CLASSES))])
     trajectories = torch.stack(states, 1)[:SHOWN].float()
-    line = torch.linspace(-REACH, REACH, FINE, dtype=torch.float64)
-    up, across = torch.meshgrid(line, line, indexing="ij")
-    points = torch.stack([across, up], -1).reshape(-1, 2)
-    density = DENOISER.log_prob(points, torch.zeros(len(points), dtype=torch.long)).exp().view(FINE, FINE)
-    of_class = end[predicted == kind] if bool((predicted == kind).any()) else end
+    line = torch.linspace(-REACH, REACH, GRID_SIZE, dtype=torch.float64)
+    x2, x1 = torch.meshgrid(line, line, indexing="ij")
+    points = torch.stack([x1, x2], -1).reshape(-1, 2)
+    density = DENOISER.log_prob(points, torch.zeros(len(points), dtype=torch.long)).exp().view(GRID_SIZE, GRID_SIZE)
+    of_class = end[predicted == label] if bool((predicted == label).any()) else end
     numbers: dict[str, float | str] = {
         "scale s": scale,
         "weight w = s − 1": scale - 1,
-        "fraction of samples in the class": float(fractions[kind]),
+        "fraction of samples in the class": float(fractions[label]),
         "standard deviation of the samples, relative to the class": float((end - end.mean(0)).square().mean().sqrt())
         / STD,
-        "distance of their mean from the class mean": float((of_class.mean(0) - MEANS[kind]).norm()),
+        "distance of their mean from the class mean": float((of_class.mean(0) - MEANS[label]).norm()),
     }
     return [
         Trajectories(
@@ -70,6 +70,6 @@ def guided_sampling(
             about="Trajectories of eight samples; dots: all 200 samples; level lines: density of all classes.",
             points=end.float(),
         ),
-        Bars("Classes of the samples", CLASSES, fractions, marked=kind, about="By the exact classifier."),
+        Bars("Classes of the samples", CLASSES, fractions, marked=label, about="By the exact classifier."),
         Numbers("Metrics", numbers),
     ]

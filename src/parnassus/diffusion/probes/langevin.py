@@ -12,7 +12,7 @@ from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.widgets import Answer, Curves, FloatSlider, IntSlider, Numbers, Plane, PointPicker, Select, Trajectories
 
-REACH, FINE = 4.0, 61  # half the side of the plane, and grid points along it
+REACH, GRID_SIZE = 4.0, 61  # half the side of the plane, and grid points along it
 CHAINS = 300  # for the statistics; SHOWN of them are plotted
 SHOWN = 5
 
@@ -62,11 +62,11 @@ def langevin_dynamics(
         path = _simulate(
             mixture, algorithm, torch.tensor([start]).expand(CHAINS, 2), step=step, temperature=temperature, steps=steps
         )
-    path = path.nan_to_num(LIMIT, LIMIT, -LIMIT).clamp(-LIMIT, LIMIT)  # too large steps diverge
-    line = torch.linspace(-REACH, REACH, FINE)
-    log_density = mixture.log_prob(torch.cartesian_prod(line, line).flip(1)).view(FINE, FINE)
-    inside = path[:, :SHOWN].clamp(-2 * REACH, 2 * REACH)  # diverged chains are not plotted to scale
-    trajectories = {f"chain {number}": chain for number, chain in enumerate(inside.unbind(1), 1)}
+    path = path.nan_to_num(LIMIT, LIMIT, -LIMIT).clamp(-LIMIT, LIMIT)  # chains diverge if the steps are too large
+    line = torch.linspace(-REACH, REACH, GRID_SIZE)
+    log_density = mixture.log_prob(torch.cartesian_prod(line, line).flip(1)).view(GRID_SIZE, GRID_SIZE)
+    plotted = path[:, :SHOWN].clamp(-2 * REACH, 2 * REACH)  # diverged chains are not plotted to scale
+    trajectories = {f"chain {number}": chain for number, chain in enumerate(plotted.unbind(1), 1)}
     about = f"{SHOWN} of {CHAINS} chains; dots: final states of all; arrows: score; level lines: −ln p."
     return [
         Trajectories(

@@ -10,7 +10,7 @@ from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.samplers.time_steps import last_state, select_steps
 
 
-def dpm_path(
+def dpm_solver_path(
     denoiser: Denoiser,
     schedule: Schedule,
     start: Float[Tensor, "count *event"],
@@ -44,7 +44,7 @@ def dpm_path(
         yield x
 
 
-def dpm(
+def dpm_solver(
     denoiser: Denoiser,
     schedule: Schedule,
     start: Float[Tensor, "count *event"],
@@ -52,4 +52,4 @@ def dpm(
     grid: Int[Tensor, " kept"] | None = None,
 ) -> Float[Tensor, "count *event"]:
     """x_0 by DPM-Solver++(2M), of second order with one call per step (Lu et al. 2022)."""
-    return last_state(dpm_path(denoiser, schedule, start, grid=grid))
+    return last_state(dpm_solver_path(denoiser, schedule, start, grid=grid))

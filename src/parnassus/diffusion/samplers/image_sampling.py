@@ -12,7 +12,7 @@ from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.samplers.ddim import ddim, ddim_path
-from parnassus.diffusion.samplers.dpm_solver import dpm_path
+from parnassus.diffusion.samplers.dpm_solver import dpm_solver_path
 from parnassus.diffusion.samplers.heun import heun_path
 from parnassus.diffusion.samplers.time_steps import even_grid
 
@@ -23,7 +23,7 @@ SAMPLER_PATHS: dict[str, Callable[..., Iterator[Tensor]]] = {
     "ddim": ddim_path,
     "ddpm": partial(ddim_path, eta=1.0),
     "heun": heun_path,
-    "dpm": dpm_path,
+    "dpm": dpm_solver_path,
 }
 """Samplers by name. On a subset of the steps DDPM is DDIM with full noise (η = 1)."""
 

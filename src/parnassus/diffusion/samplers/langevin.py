@@ -100,10 +100,10 @@ def stationary_variance(variance: float, step: float) -> float:
     The update is x ← (1 − c/s²) x + √(2c) ε; it diverges for c ≥ 2s², where the result is infinite.
     """
     if not variance > 0 or not step > 0:
-        raise ValueError(f"need variance > 0 and step > 0; got variance={variance}, step={step}")
+        raise ValueError(f"variance and step must be positive; got variance={variance}, step={step}")
     return variance / (1 - step / (2 * variance)) if step < 2 * variance else float("inf")
 
 
 def _check_steps(step: float, steps: int) -> None:
     if not step > 0 or steps < 0:
-        raise ValueError(f"need step > 0 and steps ≥ 0; got step={step}, steps={steps}")
+        raise ValueError(f"step must be positive and steps ≥ 0; got step={step}, steps={steps}")

@@ -11,7 +11,7 @@ from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.schedules import Schedule
 
 Sampler: TypeAlias = Callable[[Denoiser, Schedule, Tensor], Tensor]
-"""(denoiser, schedule, x_T) ↦ x_0; `ddpm`, `ddim`, `heun` and `dpm` are samplers."""
+"""(denoiser, schedule, x_T) ↦ x_0; `ddpm`, `ddim`, `heun` and `dpm_solver` are samplers."""
 
 
 def even_grid(steps: int, count: int) -> Int[Tensor, " count"]:

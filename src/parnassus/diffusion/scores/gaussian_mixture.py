@@ -71,7 +71,7 @@ class IsotropicMixture:
         posterior = self.log_posterior(x, scale, noise).exp()
         return (posterior[..., None] * self.scores(x, scale, noise)).sum(1)
 
-    def draw(self, count: int) -> tuple[Float[Tensor, "count d"], Int[Tensor, " count"]]:
+    def sample(self, count: int) -> tuple[Float[Tensor, "count d"], Int[Tensor, " count"]]:
         """Samples x_0 and the indices of their components."""
         label = torch.multinomial(self.weights, count, replacement=True)
         return self.means[label] + self.stds[label, None] * torch.randn_like(self.means[label]), label

@@ -10,16 +10,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def geometric_levels(count: int, smallest: float, largest: float) -> Float[Tensor, " count"]:
+def geometric_levels(count: int, sigma_min: float, sigma_max: float) -> Float[Tensor, " count"]:
     """Levels σ_1 < … < σ_T in geometric progression (Song and Ermon 2019).
 
     Neighbouring smoothed densities then overlap equally at every scale.
     """
-    if count < 1 or not 0 < smallest <= largest:
+    if count < 1 or not 0 < sigma_min <= sigma_max:
         raise ValueError(
-            f"need count ≥ 1 and 0 < smallest ≤ largest; got count={count}, smallest={smallest}, largest={largest}"
+            "count ≥ 1 and 0 < sigma_min ≤ sigma_max must hold; "
+            f"got count={count}, sigma_min={sigma_min}, sigma_max={sigma_max}"
         )
-    return torch.linspace(log(smallest), log(largest), count, dtype=torch.float64).exp()
+    return torch.linspace(log(sigma_min), log(sigma_max), count, dtype=torch.float64).exp()
 
 
 def largest_distance(x: Float[Tensor, "count *event"]) -> float:

@@ -52,11 +52,11 @@ def rational_quadratic_spline(
     inside, clamped = _within(z, knots.x)
     segment = _segment(knots, _index(clamped, knots.x))
     xi = (clamped - segment.left) / segment.width
-    both = xi * (1 - xi)
-    denominator = segment.chord_slope + segment.curvature * both
+    product = xi * (1 - xi)
+    denominator = segment.chord_slope + segment.curvature * product
     curve = (
         segment.bottom
-        + segment.height * (segment.chord_slope * xi.square() + segment.derivative_left * both) / denominator
+        + segment.height * (segment.chord_slope * xi.square() + segment.derivative_left * product) / denominator
     )
     return torch.where(inside, curve, _tail(z, knots.x, knots.y)), torch.where(
         inside, _log_derivative(segment, xi), 0.0
@@ -88,9 +88,9 @@ def inverse_rational_quadratic_spline(
 
 def _log_derivative(segment: _Segment, xi: Float[Tensor, "*curves"]) -> Float[Tensor, "*curves"]:
     """Log of s² (δ_{k+1} ξ² + 2 s ξ(1 − ξ) + δ_k (1 − ξ)²) / (s + (δ_{k+1} + δ_k − 2 s) ξ(1 − ξ))²."""
-    s, both = segment.chord_slope, xi * (1 - xi)
-    weighted = segment.derivative_right * xi.square() + 2 * s * both + segment.derivative_left * (1 - xi).square()
-    return 2 * s.log() + weighted.log() - 2 * (s + segment.curvature * both).log()
+    s, product = segment.chord_slope, xi * (1 - xi)
+    weighted = segment.derivative_right * xi.square() + 2 * s * product + segment.derivative_left * (1 - xi).square()
+    return 2 * s.log() + weighted.log() - 2 * (s + segment.curvature * product).log()
 
 
 def _within(
@@ -114,8 +114,8 @@ def _index(value: Float[Tensor, "*curves"], borders: Float[Tensor, "*curves knot
 
 
 def _segment(knots: Knots, index: Int[Tensor, "*curves 1"]) -> _Segment:
-    both = torch.cat([index, index + 1], -1)
+    ends = torch.cat([index, index + 1], -1)
     (left, right), (bottom, top), (derivative_left, derivative_right) = (
-        values.gather(-1, both).unbind(-1) for values in (knots.x, knots.y, knots.derivative)
+        values.gather(-1, ends).unbind(-1) for values in (knots.x, knots.y, knots.derivative)
     )
     return _Segment(left, bottom, right - left, top - bottom, derivative_left, derivative_right)

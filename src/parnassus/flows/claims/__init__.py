@@ -1,1 +1,1 @@
-"""Claims about flows and autoregressive models, each with the numerical evidence that decides it."""
+"""Claims about flows and autoregressive models, each with numerical evidence."""

@@ -65,10 +65,10 @@ def log_determinants_add_up_along_a_chain() -> Evidence:
         x, log_det = chain(z)
         _, log_det_back = chain.inverse(x)
         states = list(chain.path(z))
-        each = [torch.linalg.slogdet(jacobians(t, at)).logabsdet for t, at in zip(chain, states, strict=False)]
+        log_dets = [torch.linalg.slogdet(jacobians(t, at)).logabsdet for t, at in zip(chain, states, strict=False)]
         return all_of(
             autograd=close(log_det, torch.linalg.slogdet(jacobians(chain, z)).logabsdet, atol=1e-10),
-            sum_of_the_layers=close(log_det, torch.stack(each).sum(0), atol=1e-10),
+            sum_of_the_layers=close(log_det, torch.stack(log_dets).sum(0), atol=1e-10),
             inverse=close(log_det + log_det_back, 0.0, atol=1e-10),
         )
 
@@ -90,20 +90,20 @@ def the_density_of_a_flow_integrates_to_one() -> Evidence:
 @claim("B13.1-5")
 def samples_follow_the_density() -> Evidence:
     """The fractions of samples T(z) in cells agree with the integrals of p_x (book eqs. 13.1-13.2)."""
-    flow, count, fine = random_flow(), 200_000, 8
+    flow, count, subdivisions = random_flow(), 200_000, 8
     edges = torch.linspace(-4, 4, 17, dtype=torch.float64)
     cell = float(edges[1] - edges[0])
-    inside = (torch.arange(fine, dtype=torch.float64) + 0.5) * cell / fine
-    line = (edges[:-1, None] + inside).flatten()
+    offsets = (torch.arange(subdivisions, dtype=torch.float64) + 0.5) * cell / subdivisions
+    line = (edges[:-1, None] + offsets).flatten()
     with torch.no_grad():
         samples, log_prob = flow.sample_with_log_prob(count)
         fractions = torch.histogramdd(samples, [edges, edges]).hist / count
-        density = flow.log_prob(torch.cartesian_prod(line, line)).exp().view(16, fine, 16, fine)
+        density = flow.log_prob(torch.cartesian_prod(line, line)).exp().view(16, subdivisions, 16, subdivisions)
         mass = density.mean((1, 3)) * cell**2
         errors = (fractions - mass) / (mass / count).sqrt().clamp(min=1e-4)
         return all_of(
             cells_in_standard_errors=close(errors, 0.0, atol=5.0),
-            own_density=close(log_prob, flow.log_prob(samples), atol=1e-9),
+            log_prob_of_samples=close(log_prob, flow.log_prob(samples), atol=1e-9),
         )
 
 

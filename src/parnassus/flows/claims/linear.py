@@ -50,9 +50,9 @@ def the_jacobian_is_constant() -> Evidence:
     evidence: dict[str, Evidence] = {}
     for name, matrix in build_matrices().items():
         flow = LinearFlow(matrix).double()
-        each, (x, log_det) = jacobians(flow, z), flow(z)
-        evidence[f"{name}_constant"] = close(each, each[:1].expand_as(each), atol=1e-12)
-        evidence[f"{name}_log_det"] = close(log_det.detach(), torch.linalg.slogdet(each).logabsdet, atol=1e-12)
+        matrices, (x, log_det) = jacobians(flow, z), flow(z)
+        evidence[f"{name}_constant"] = close(matrices, matrices[:1].expand_as(matrices), atol=1e-12)
+        evidence[f"{name}_log_det"] = close(log_det.detach(), torch.linalg.slogdet(matrices).logabsdet, atol=1e-12)
         evidence[f"{name}_inverse"] = close(flow.inverse(x)[0].detach(), z, atol=1e-10)
     return all_of(**evidence)
 

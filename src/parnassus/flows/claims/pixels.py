@@ -24,11 +24,11 @@ def build_small_models(shape: tuple[int, int], *, levels: int = 2) -> Mapping[st
 
 def pixel_dependencies(model: PixelModel) -> Tensor:
     """Entry (i, j): whether the logits of pixel i depend on pixel j, by the Jacobian."""
-    source = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     weight = next(model.parameters())
-    grey = torch.randn(1, 1, *model.shape, generator=source, dtype=weight.dtype, requires_grad=True)
+    grey = torch.randn(1, 1, *model.shape, generator=generator, dtype=weight.dtype, requires_grad=True)
     logits = model.network(grey)[0].flatten(1)
-    direction = torch.randn(logits.shape, generator=source, dtype=logits.dtype)
+    direction = torch.randn(logits.shape, generator=generator, dtype=logits.dtype)
     outputs = (direction * logits).sum(0)
     gradients = [torch.autograd.grad(output, grey, retain_graph=True)[0].flatten() for output in outputs]
     return torch.stack(gradients) != 0
@@ -57,20 +57,20 @@ def stacked_3x3_masked_filters_have_a_blind_spot() -> Evidence:
     torch.manual_seed(0)
     shape = (9, 9)
     earlier = torch.ones(81, 81, dtype=torch.bool).tril(-1)
-    missed = {
+    blind_spots = {
         "masked": earlier & ~pixel_dependencies(pixelcnn(shape, channels=16, blocks=9, first_kernel_size=3).double()),
         "large_first_filter": earlier
         & ~pixel_dependencies(pixelcnn(shape, channels=16, blocks=1, first_kernel_size=17).double()),
         "gated": earlier & ~pixel_dependencies(gated_pixelcnn(shape, channels=8, num_layers=9, kernel_size=3).double()),
         "recurrent": earlier & ~pixel_dependencies(pixel_rnn(shape, hidden_size=16).double()),
     }
-    blind = missed["masked"][6 * 9 + 3].reshape(9, 9)  # of the pixel in row 6, column 3
+    blind_spot = blind_spots["masked"][6 * 9 + 3].reshape(9, 9)  # of the pixel in row 6, column 3
     return all_of(
-        blind_spot_of_a_masked_stack=greater_equal(int(blind.sum()), 5),
-        all_of_it_to_the_upper_right=close(blind[:, :5].sum() + blind[6:].sum(), 0),
-        no_blind_spot_with_a_large_first_filter=close(missed["large_first_filter"].sum(), 0),
-        no_blind_spot_of_two_gated_stacks=close(missed["gated"].sum(), 0),
-        no_blind_spot_of_a_recurrent_network=close(missed["recurrent"].sum(), 0),
+        blind_spot_of_a_masked_stack=greater_equal(int(blind_spot.sum()), 5),
+        all_of_it_to_the_upper_right=close(blind_spot[:, :5].sum() + blind_spot[6:].sum(), 0),
+        no_blind_spot_with_a_large_first_filter=close(blind_spots["large_first_filter"].sum(), 0),
+        no_blind_spot_of_two_gated_stacks=close(blind_spots["gated"].sum(), 0),
+        no_blind_spot_of_a_recurrent_network=close(blind_spots["recurrent"].sum(), 0),
     )
 
 

@@ -32,9 +32,9 @@ def fixed_point_iteration_converges_geometrically() -> Evidence:
     network, z = _strong_network(0.7), _sample_points()
     with torch.no_grad():
         errors = _errors(network, z + network(z), z)
-    quarter = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    rotation = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
     rotation_errors = _errors(
-        lambda row: 0.6 * row @ quarter, ONE + 0.6 * ONE * quarter.sum(0).expand(1, 2), ONE.expand(1, 2)
+        lambda row: 0.6 * row @ rotation, ONE + 0.6 * ONE * rotation.sum(0).expand(1, 2), ONE.expand(1, 2)
     )
     bound = 0.7 ** torch.arange(len(errors), dtype=torch.float64)
     return all_of(

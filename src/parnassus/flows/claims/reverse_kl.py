@@ -74,13 +74,13 @@ def a_trainable_base_needs_reparameterised_samples() -> Evidence:
     torch.manual_seed(0)
     flow, target = _trainable_gaussian(), _gaussian()
     parameters = list(flow.parameters())
-    truth = _flat(torch.autograd.grad(kl_divergence(flow.base(), target), parameters))
-    reparameterised = _flat(
+    truth = _concatenate(torch.autograd.grad(kl_divergence(flow.base(), target), parameters))
+    reparameterised = _concatenate(
         torch.autograd.grad(reverse_kl(flow, partial(_log_unnormalised, target), 400_000), parameters)
     )
     base: Distribution = flow.base()
     z = base.sample(torch.Size([400_000]))
-    fixed = _flat(torch.autograd.grad((base.log_prob(z) - target.log_prob(z)).mean(), parameters))
+    fixed = _concatenate(torch.autograd.grad((base.log_prob(z) - target.log_prob(z)).mean(), parameters))
     return all_of(
         reparameterised=close(reparameterised, truth, atol=0.02),
         fixed_samples=close(fixed, 0.0, atol=0.02),
@@ -95,8 +95,8 @@ def the_path_gradient_vanishes_at_the_target() -> Evidence:
     flow = _random_flow(0)
     target = partial(_log_unnormalised, _random_flow(0).requires_grad_(requires_grad=False))
     parameters = list(flow.parameters())
-    path_gradient = _flat(torch.autograd.grad(path_gradient_reverse_kl(flow, target, 100), parameters))
-    plain = _flat(torch.autograd.grad(reverse_kl(flow, target, 100), parameters))
+    path_gradient = _concatenate(torch.autograd.grad(path_gradient_reverse_kl(flow, target, 100), parameters))
+    plain = _concatenate(torch.autograd.grad(reverse_kl(flow, target, 100), parameters))
     return all_of(path_gradient=close(path_gradient, 0.0, atol=1e-10), plain=greater_equal(plain.abs().max(), 0.01))
 
 
@@ -181,5 +181,5 @@ def _fit_gaussian(start: float) -> tuple[Tensor, Tensor, Tensor]:
     return mean.detach(), log_std.detach().exp(), gap.detach()
 
 
-def _flat(parts: tuple[Tensor, ...]) -> Tensor:
+def _concatenate(parts: tuple[Tensor, ...]) -> Tensor:
     return torch.cat([part.flatten() for part in parts])

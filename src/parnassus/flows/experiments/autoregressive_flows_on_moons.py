@@ -227,18 +227,18 @@ def plot_layer() -> "Figure":
     figure, axes = subplots(1, 2, size=(10.0, 3.6))
     left, right = axes[0]
     left.get_gridspec().set_width_ratios([2.1, 1.0])
-    before, own, after = "z₁ … z_{i−1}", "z_i", "z_{i+1} … z_D"
+    previous, current, later = "z₁ … z_{i−1}", "z_i", "z_{i+1} … z_D"
     blocks = {
-        before: (0.0, 2.2),
-        own: (2.8, 2.2),
-        after: (5.4, 2.2),
+        previous: (0.0, 2.2),
+        current: (2.8, 2.2),
+        later: (5.4, 2.2),
         "c_i": (0.0, 1.1),
         "h_i": (1.4, 1.1),
         "τ": (2.8, 1.1),
         "z′_i": (2.8, 0.0),
     }
-    arrows = [(before, "c_i"), ("c_i", "h_i"), ("h_i", "τ"), (own, "τ"), ("τ", "z′_i")]
-    draw_blocks(left, blocks, arrows, random=(before, own, after, "z′_i"))
+    arrows = [(previous, "c_i"), ("c_i", "h_i"), ("h_i", "τ"), (current, "τ"), ("τ", "z′_i")]
+    draw_blocks(left, blocks, arrows, random=(previous, current, later, "z′_i"))
     for label, position in (("conditioner", (0.0, 0.72)), ("synthesizer", (3.75, 1.1)), ("not used", (5.4, 1.82))):
         left.text(*position, label, ha="center", va="center", fontsize=9, color=FAINT if position[1] > 1.5 else INK)
 

@@ -10,7 +10,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from parnassus.data import open_points, standardise_features
 from parnassus.data.densities import moons_log_prob
 from parnassus.data.loading import toy_dataset
-from parnassus.data.setting_types import PlaneData
 from parnassus.data.toy import moons
 from parnassus.flows.evaluation import nll_and_divergence, round_trip_error
 from parnassus.flows.figures import plot_density_and_samples
@@ -20,6 +19,7 @@ from parnassus.flows.residual.jacobian_traces import rademacher_directions, unit
 from parnassus.layers import mlp
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, curves, subplots
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 covers = ("B13.1-13",)

@@ -12,7 +12,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.utils.benchmark import Timer
 
 from parnassus.data import DataError, Dataset, open_data, standardise_features
-from parnassus.data.setting_types import TableData
 from parnassus.flows import (
     ActNorm,
     Chain,
@@ -29,6 +28,7 @@ from parnassus.flows import (
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.report.style import DIVERGING
+from parnassus.setting_types import TableData
 from parnassus.train import Positive, Run, SideBySide, at_least, at_most, no_band
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import Dataset, Split, open_images
-from parnassus.data.setting_types import GreyImageData
 from parnassus.flows.pixels.gated_pixelcnn import gated_pixelcnn
 from parnassus.flows.pixels.pixel_model import PixelModel, binarise, bits_per_pixel, mean_nll
 from parnassus.flows.pixels.pixel_rnn import pixel_rnn
@@ -21,6 +20,7 @@ from parnassus.layers.dense import count_parameters
 from parnassus.optim import AdamW
 from parnassus.report import PALETTE, image_grid, subplots
 from parnassus.report.style import SEQUENTIAL
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band
 
 if TYPE_CHECKING:
@@ -69,19 +69,21 @@ class Experiment:
         train, test = (Split(binarise(split.x)) for split in (data.train, data.test))
         data = replace(data, train=train, test=test).to(run.device)
         height, width = data.shape
-        side, optimizer = run.prepare(
+        side_by_side, optimizer = run.prepare(
             SideBySide[PixelModel](self.models((height, width))),
             partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
         )
         schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
         run.keep("schedule", schedule)
-        every, few = max(1, self.steps // 14), data.test.x[:500]
-        for step, _ in descend(run, side, optimizer, data.train.batches(self.batch_size, self.steps)):
+        log_interval, subset = max(1, self.steps // 14), data.test.x[:500]
+        for step, _ in descend(run, side_by_side, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()
-            if step % every == 0 or step + 1 == self.steps:
-                run.record(step, **{f"test nats/{TITLES[name]}": mean_nll(side.one(name), few) for name in TITLES})
+            if step % log_interval == 0 or step + 1 == self.steps:
+                run.record(
+                    step, **{f"test nats/{TITLES[name]}": mean_nll(side_by_side.one(name), subset) for name in TITLES}
+                )
 
-        models = {name: side.one(name) for name in TITLES}
+        models = {name: side_by_side.one(name) for name in TITLES}
         costs = {name: measure_cost(model, data, self.batch_size) for name, model in models.items()}
         nlls = {name: mean_nll(model, data.test.x) for name, model in models.items()}
         plot_samples(run, models, data, self.num_samples)

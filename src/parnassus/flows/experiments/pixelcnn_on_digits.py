@@ -10,10 +10,10 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import Dataset, Split, open_images
-from parnassus.data.setting_types import GreyImageData
 from parnassus.flows.pixels.pixel_model import PixelModel, binarise, bits_per_pixel, mean_nll
 from parnassus.flows.pixels.pixelcnn import pixelcnn
 from parnassus.report import heatmap, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, descend, no_band
 
 covers = ("B13.1-3", "D5.2.4", "D5.2.2")
@@ -53,12 +53,12 @@ class Experiment:
         model, optimizer = run.prepare(model, partial(AdamW, lr=self.learning_rate, weight_decay=0.01))
         schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
         run.keep("schedule", schedule)
-        every, few = max(1, self.steps // 30), data.test.take(500)
+        log_interval, subset = max(1, self.steps // 30), data.test.take(500)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()
             run.log(step, **{"nats per pixel/train": loss})
-            if step % every == 0 or step + 1 == self.steps:
-                run.record(step, **{"nats per pixel/test": mean_nll(model, few.x) / few.x[0].numel()})
+            if step % log_interval == 0 or step + 1 == self.steps:
+                run.record(step, **{"nats per pixel/test": mean_nll(model, subset.x) / subset.x[0].numel()})
 
         pixels = data.test.x[0].numel()
         test_nats, train_nats = mean_nll(model, data.test.x), mean_nll(model, data.train.x)

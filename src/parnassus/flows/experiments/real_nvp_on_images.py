@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import DataError, Dataset, Split, open_images
-from parnassus.data.setting_types import ImageData
 from parnassus.flows.images.dequantisation import (
     DequantisedFlow,
     count_grey_levels,
@@ -28,6 +27,7 @@ from parnassus.flows.images.real_nvp_and_glow import glow_step, image_flow, real
 from parnassus.latent.latent_space.interpolation import spherical_interpolation
 from parnassus.optim import AdamW
 from parnassus.report import histograms, image_grid
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
 from parnassus.train.sample_predict_evaluate import Row
 from parnassus.train.trained import Trained
@@ -87,12 +87,12 @@ class Experiment:
         model, optimizer = run.prepare(model, partial(AdamW, lr=self.learning_rate, weight_decay=0.01))
         schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
         run.keep("schedule", schedule)
-        every, few = max(1, self.steps // 30), data.test.x[:1_000]
+        log_interval, subset = max(1, self.steps // 30), data.test.x[:1_000]
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()
             run.log(step, **{"bits per dimension/train": loss})
-            if step % every == 0 or step + 1 == self.steps:
-                run.record(step, **{"bits per dimension/test": mean_bits(model, few)})
+            if step % log_interval == 0 or step + 1 == self.steps:
+                run.record(step, **{"bits per dimension/test": mean_bits(model, subset)})
 
         model.eval()
         dimensions, x = prod(data.shape), data.test.x

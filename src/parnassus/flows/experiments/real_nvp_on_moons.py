@@ -10,17 +10,17 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import FreshPoints, Split, open_points, standardise_features
+from parnassus.data import SampledPoints, Split, open_points, standardise_features
 from parnassus.data.densities import moons_entropy, moons_grid, moons_log_prob
 from parnassus.data.loading import TOYS
 from parnassus.data.seeds import mix
-from parnassus.data.setting_types import PlaneData
 from parnassus.flows.coupling.real_nvp import real_nvp
 from parnassus.flows.evaluation import round_trip_error
 from parnassus.flows.flow import Chain, Flow, GaussianBase
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, draw_blocks, subplots
 from parnassus.report.style import DIVERGING, SEQUENTIAL
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 from parnassus.train.run import Batches
 
@@ -69,9 +69,9 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         batches, test = self.load_points(run)
-        few = test.x[:2_000]
+        subset = test.x[:2_000]
         is_moons = self.data == "moons"
-        min_nll = float(-moons_log_prob(few).mean()) if is_moons else 0.0
+        min_nll = float(-moons_log_prob(subset).mean()) if is_moons else 0.0
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
         schedule = OneCycleLR(
             optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
@@ -83,7 +83,7 @@ class Experiment:
             run.log(step, loss=loss)
             if is_moons and step % max(1, self.steps // 60) == 0:
                 with torch.no_grad():
-                    run.record(step, excess_nll=model.loss(few) - min_nll)
+                    run.record(step, excess_nll=model.loss(subset) - min_nll)
 
         with torch.no_grad():
             run.figure("chain", plot_chain(), "The chain T from noise to data and its inverse (book fig. 13.1).")
@@ -95,7 +95,7 @@ class Experiment:
                 "round_trip": round_trip_error(model, test.x),
             }
             if not is_moons:
-                plot_density(run, model, few)
+                plot_density(run, model, subset)
                 return {**metrics, "entropy": nan, "gap": nan}
             gap = plot_density_comparison(run, model)
         steps, excess = run.curve("excess_nll")
@@ -115,7 +115,7 @@ class Experiment:
         if self.data in TOYS:
             generator = TOYS[self.data]
             test = generator(self.num_test, seed=mix(run.seed, -1)).to(run.device)
-            batches: Batches[Tensor] = FreshPoints(generator, self.batch_size, self.steps, run.device)
+            batches: Batches[Tensor] = SampledPoints(generator, self.batch_size, self.steps, run.device)
         else:
             data = standardise_features(open_points(self.data)).to(run.device)
             batches, test = data.train.batches(self.batch_size, self.steps), data.test
@@ -133,13 +133,13 @@ class Sample:
 def integrate_density(model: Flow, grid_size: int, device: torch.device) -> float:
     """∫ p over the box by the trapezoidal rule on `grid_size` × `grid_size` points."""
     left, right, bottom, top = BOX
-    across, up = (
+    x1, x2 = (
         torch.linspace(left, right, grid_size, device=device),
         torch.linspace(bottom, top, grid_size, device=device),
     )
-    cell = (across[1] - across[0]) * (up[1] - up[0])
-    rows = torch.cartesian_prod(across, up).split(65_536)
-    return float(sum(model.log_prob(some).double().exp().sum() for some in rows) * cell)
+    cell = (x1[1] - x1[0]) * (x2[1] - x2[0])
+    rows = torch.cartesian_prod(x1, x2).split(65_536)
+    return float(sum(model.log_prob(part).double().exp().sum() for part in rows) * cell)
 
 
 def plot_chain() -> "Figure":
@@ -173,7 +173,7 @@ def plot_samples(run: Run, model: Flow, test: Split) -> None:
     panels = {"x, data": test.x, "z = T⁻¹(x)": z, "z ~ N(0, I)": noise, "T(z)": samples}
     figure, axes = subplots(2, 2, size=(8.6, 6.6))
     for index, (ax, (title, values)) in enumerate(zip(axes.flat, panels.items(), strict=True)):
-        colour = [PALETTE[int(kind) % len(PALETTE)] for kind in (labels if index < 2 else nearest)]
+        colour = [PALETTE[int(label) % len(PALETTE)] for label in (labels if index < 2 else nearest)]
         points = values.cpu()
         ax.scatter(points[:, 0], points[:, 1], s=3, c=colour, linewidths=0, rasterized=True)
         ax.set_title(title)
@@ -242,8 +242,8 @@ def plot_density_comparison(run: Run, model: Flow) -> float:
 def plot_density(run: Run, model: Flow, points: Tensor, grid_size: int = 300) -> None:
     """The learned density and some test points."""
     low, high = points.amin(0).cpu() - 0.3, points.amax(0).cpu() + 0.3
-    across, up = (torch.linspace(float(low[i]), float(high[i]), grid_size) for i in (0, 1))
-    rows, columns = torch.meshgrid(up, across, indexing="ij")
+    x1, x2 = (torch.linspace(float(low[i]), float(high[i]), grid_size) for i in (0, 1))
+    rows, columns = torch.meshgrid(x2, x1, indexing="ij")
     grid = torch.stack([columns, rows], dim=-1).view(-1, 2).to(run.device)
     density = model.log_prob(grid).exp().cpu().view(grid_size, grid_size)
     figure, axes = subplots(size=(6.2, 4.8))

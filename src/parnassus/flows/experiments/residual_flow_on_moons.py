@@ -11,7 +11,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from parnassus.data import open_points, standardise_features
 from parnassus.data.densities import moons_log_prob
 from parnassus.data.loading import toy_dataset
-from parnassus.data.setting_types import PlaneData
 from parnassus.data.toy import moons
 from parnassus.flows.evaluation import nll_and_divergence, round_trip_error
 from parnassus.flows.figures import plot_density_and_samples
@@ -27,6 +26,7 @@ from parnassus.flows.residual.residual_flow import (
 )
 from parnassus.optim import Adam
 from parnassus.report import curves, subplots
+from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 covers = ("B13.1-13",)
@@ -183,12 +183,12 @@ def plot_blocks(run: Run, model: Flow, x: Tensor) -> None:
 def log_prob_with(model: Flow, log_det: LogDetEstimator, x: Tensor) -> Tensor:
     """Log-densities of x with the given log-determinant estimator in every block."""
     blocks = [block for block in chain_of(model) if isinstance(block, InvertibleResidual)]
-    before = [block.log_det for block in blocks]
+    estimators = [block.log_det for block in blocks]
     for block in blocks:
         block.log_det = log_det
     log_prob = model.log_prob(x)
-    for block, kept in zip(blocks, before, strict=True):
-        block.log_det = kept
+    for block, estimator in zip(blocks, estimators, strict=True):
+        block.log_det = estimator
     return log_prob
 
 

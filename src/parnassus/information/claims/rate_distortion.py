@@ -32,26 +32,26 @@ def random_rate_distortion(count: int = 20) -> list[RateDistortionTerms]:
 
 
 def stack_terms(codes: list[RateDistortionTerms]) -> RateDistortionTerms:
-    return RateDistortionTerms(*(torch.stack(numbers) for numbers in zip(*codes, strict=True)))
+    return RateDistortionTerms(*(torch.stack(values) for values in zip(*codes, strict=True)))
 
 
 @claim("B6.4-1")
 def encoder_information_is_at_most_the_entropy() -> Evidence:
     """E KL(q(z|x) ‖ q(z)) is the mutual information of p(x) q(z|x), at most log n for n points (book eq. 6.18)."""
     data, encoder = random_distributions(1, OBSERVATIONS)[0], random_posterior()
-    joint, used = encoder_joint(data, encoder), aggregate_posterior(data, encoder)
-    even = torch.full((6,), 1 / 6, dtype=torch.float64)
+    joint, marginal = encoder_joint(data, encoder), aggregate_posterior(data, encoder)
+    uniform = torch.full((6,), 1 / 6, dtype=torch.float64)
     information = torch.stack(
-        [mutual_information(encoder_joint(even, random_distributions(6, 50, seed=s))) for s in range(50)]
+        [mutual_information(encoder_joint(uniform, random_distributions(6, 50, seed=s))) for s in range(50)]
     )
     disjoint = torch.eye(6, dtype=torch.float64).repeat_interleave(2, 1) / 2  # every point has its own codes
     return all_of(
-        two_forms=close(mutual_information(joint), data @ kl_divergence(encoder, used), atol=1e-14),
-        used=close(used, joint.sum(0), atol=1e-15),
+        two_forms=close(mutual_information(joint), data @ kl_divergence(encoder, marginal), atol=1e-14),
+        marginal=close(marginal, joint.sum(0), atol=1e-15),
         at_most_log_n=less_equal(information, log(6)),
-        attained_by_disjoint_codes=close(mutual_information(encoder_joint(even, disjoint)), log(6), atol=1e-14),
+        attained_by_disjoint_codes=close(mutual_information(encoder_joint(uniform, disjoint)), log(6), atol=1e-14),
         zero_for_a_constant_encoder=close(
-            mutual_information(encoder_joint(data, used.expand(OBSERVATIONS, -1))), 0.0, atol=1e-14
+            mutual_information(encoder_joint(data, marginal.expand(OBSERVATIONS, -1))), 0.0, atol=1e-14
         ),
     )
 
@@ -60,13 +60,13 @@ def encoder_information_is_at_most_the_entropy() -> Evidence:
 def the_negative_elbo_is_distortion_plus_rate() -> Evidence:
     """−E[ELBO] = D + R, as the average of the ELBO over observations (book eq. 6.21)."""
     data, encoder, model = random_distributions(1, OBSERVATIONS, seed=9)[0], random_posterior(), random_model()
-    numbers, terms = rate_distortion_terms(data, encoder, model), model.terms(encoder)
+    values, terms = rate_distortion_terms(data, encoder, model), model.terms(encoder)
     nll = -torch.stack([q @ likelihood.log() for q, likelihood in zip(encoder, model.likelihood.T, strict=True)])
     return all_of(
-        distortion=close(numbers.distortion, data @ nll, atol=1e-13),
-        rate=close(numbers.rate, data @ terms.kl_to_prior, atol=1e-14),
-        sum_of_both=close(numbers.negative_elbo, -(data @ terms.elbo), atol=1e-13),
-        above_the_entropy=greater_equal(numbers.negative_elbo, numbers.data_entropy),
+        distortion=close(values.distortion, data @ nll, atol=1e-13),
+        rate=close(values.rate, data @ terms.kl_to_prior, atol=1e-14),
+        sum_of_both=close(values.negative_elbo, -(data @ terms.elbo), atol=1e-13),
+        above_the_entropy=greater_equal(values.negative_elbo, values.data_entropy),
     )
 
 
@@ -76,11 +76,11 @@ def the_negative_elbo_is_distortion_plus_rate() -> Evidence:
 def the_rate_bounds_information_from_above() -> Correction:
     """As R ≥ I, the negative ELBO is at least I + D; the summary states the reverse (book eq. 6.22)."""
     codes = stack_terms(random_rate_distortion())
-    below = codes.information + codes.distortion
+    lower_bound = codes.information + codes.distortion
     return Correction(
-        printed=less_equal(codes.negative_elbo, below),
+        printed=less_equal(codes.negative_elbo, lower_bound),
         corrected=all_of(
-            at_least=greater_equal(codes.negative_elbo, below),
+            at_least=greater_equal(codes.negative_elbo, lower_bound),
             by_the_mismatch=close(codes.rate - codes.information, codes.mismatch, atol=1e-13),
         ),
     )
@@ -90,8 +90,8 @@ def the_rate_bounds_information_from_above() -> Correction:
 def rate_is_information_if_the_prior_is_the_aggregate_posterior() -> Evidence:
     """With p(z) = q(z) the negative ELBO is I + D; for any other prior it is larger (book sec. 6.4)."""
     data, encoder, model = random_distributions(1, OBSERVATIONS)[0], random_posterior(), random_model()
-    used = aggregate_posterior(data, encoder)
-    best = rate_distortion_terms(data, encoder, DiscreteLatentModel(used, model.likelihood))
+    marginal = aggregate_posterior(data, encoder)
+    best = rate_distortion_terms(data, encoder, DiscreteLatentModel(marginal, model.likelihood))
     priors = random_distributions(50, CAUSES, seed=4)
     others = stack_terms(
         [rate_distortion_terms(data, encoder, DiscreteLatentModel(prior, model.likelihood)) for prior in priors]
@@ -99,7 +99,9 @@ def rate_is_information_if_the_prior_is_the_aggregate_posterior() -> Evidence:
     return all_of(
         no_mismatch=close(best.mismatch, 0.0, atol=1e-15),
         equal=close(best.negative_elbo, best.information + best.distortion, atol=1e-13),
-        larger_otherwise=greater_equal(others.negative_elbo, best.negative_elbo + kl_divergence(used, priors) - 1e-12),
+        larger_otherwise=greater_equal(
+            others.negative_elbo, best.negative_elbo + kl_divergence(marginal, priors) - 1e-12
+        ),
     )
 
 
@@ -112,9 +114,9 @@ def information_plus_distortion_is_at_least_the_entropy() -> Evidence:
     decoders = [
         torch.lerp(inverse, random_distributions(CAUSES, OBSERVATIONS, seed=5), weight) for weight in (0.0, 0.1, 0.3)
     ]
-    used = aggregate_posterior(data, encoder)
+    marginal = aggregate_posterior(data, encoder)
     by_decoder = stack_terms(
-        [rate_distortion_terms(data, encoder, DiscreteLatentModel(used, decoder)) for decoder in decoders]
+        [rate_distortion_terms(data, encoder, DiscreteLatentModel(marginal, decoder)) for decoder in decoders]
     )
     sums = by_decoder.information + by_decoder.distortion
     return all_of(

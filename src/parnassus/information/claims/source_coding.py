@@ -46,16 +46,16 @@ def divergence_is_extra_code_length() -> Evidence:
 
 
 @claim("D6.0.2")
-def codes_for_a_wrong_distribution_waste_the_divergence() -> Evidence:
+def codes_for_a_wrong_distribution_have_redundancy_kl() -> Evidence:
     """Samples of P coded for Q cost H(P) + KL(P ‖ Q) bits per symbol, within one bit or exactly (Diehl sec. 6)."""
     frequencies = (23, 13, 11, 7, 5, 3, 2)
     p, q = random_distributions(1, 7, seed=5)[0], torch.tensor(frequencies, dtype=torch.float64) / sum(frequencies)
     symbols = torch.multinomial(p, 4_000, replacement=True, generator=torch.Generator().manual_seed(0)).tolist()
     empirical = torch.bincount(torch.tensor(symbols), minlength=7).double() / len(symbols)
-    waste = {}
+    redundancy = {}
     for name, lengths in (("shannon", shannon_lengths(q)), ("huffman", huffman_lengths(q))):
         codewords = prefix_codewords(lengths)
-        waste[name] = len("".join(codewords[symbol] for symbol in symbols)) / len(symbols) - entropy(
+        redundancy[name] = len("".join(codewords[symbol] for symbol in symbols)) / len(symbols) - entropy(
             empirical, base=2.0
         )
     code = ArithmeticCode(frequencies)
@@ -64,8 +64,8 @@ def codes_for_a_wrong_distribution_waste_the_divergence() -> Evidence:
     extra = kl_divergence(empirical, q, base=2.0)
     return all_of(
         mean_log_ratio=close((empirical * (empirical / q).log2()).sum(), extra, atol=1e-12),
-        shannon_within_a_bit=less_equal((waste["shannon"] - extra - 0.5).abs(), 0.5),
-        huffman_within_a_bit=less_equal((waste["huffman"] - extra).abs(), 1.0),
+        shannon_within_a_bit=less_equal((redundancy["shannon"] - extra - 0.5).abs(), 0.5),
+        huffman_within_a_bit=less_equal((redundancy["huffman"] - extra).abs(), 1.0),
         arithmetic_within_two_bits_per_message=less_equal((arithmetic - extra) * len(symbols), 2.0),
         arithmetic_not_below=greater_equal((arithmetic - extra) * len(symbols), -1e-6),
         decoded=close(torch.tensor(code.decode(message, 300)), torch.tensor(symbols[:300])),

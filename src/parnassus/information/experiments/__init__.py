@@ -1,1 +1,1 @@
-"""One file an experiment."""
+"""Experiments on source codes and rate-distortion; one file per command."""

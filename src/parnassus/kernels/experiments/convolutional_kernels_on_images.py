@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.kernels.gaussian_processes.model_selection import select_by_evidence
 from parnassus.kernels.infinite_width.compiled import Compiled
 from parnassus.kernels.infinite_width.convolution import Convolution
@@ -19,6 +18,7 @@ from parnassus.kernels.infinite_width.nonlinearity import ReLU, normaliser
 from parnassus.kernels.infinite_width.pooling import Flatten, GlobalAveragePooling
 from parnassus.kernels.solvers.linear_solvers import CholeskySolver
 from parnassus.report import PALETTE, subplots
+from parnassus.setting_types import ImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, no_band
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from parnassus.data import RegressionTask, open_data
-from parnassus.data.setting_types import AnyData
 from parnassus.kernels.figures import (
     plot_calibration,
     plot_eigenvector_images,
@@ -32,6 +31,7 @@ from parnassus.kernels.infinite_width.nngp_and_ntk import NNGP, NTK
 from parnassus.kernels.infinite_width.nonlinearity import Erf, Nonlinearity, ReLU
 from parnassus.kernels.training_dynamics.kernel_spectrum import KernelSpectrum
 from parnassus.report import curves
+from parnassus.setting_types import AnyData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, no_band
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ class Experiment:
         data = open_data(self.data)
         run.use_all_cores()
         device = torch.device("cpu") if run.device.type == "mps" else run.device  # MPS has no float64
-        kind = torch.float32 if self.single_precision else torch.float64
-        task = RegressionTask.of(data, self.num_examples, self.num_test, kind=kind, device=device)
+        dtype = torch.float32 if self.single_precision else torch.float64
+        task = RegressionTask.from_dataset(data, self.num_examples, self.num_test, dtype=dtype, device=device)
         many = device.type == "cuda" and run.world == 1
         devices = [torch.device("cuda", index) for index in range(torch.cuda.device_count())] if many else []
 
@@ -104,7 +104,7 @@ class Experiment:
                 fit = BlockedRegression.fit(
                     best.kernel, task.x[:size], task.t[:size], ratio=best.ratio.ratio, devices=devices
                 )
-                prediction = fit.predict(task.unseen)
+                prediction = fit.predict(task.x_test)
                 accuracies[name][1].append(task.score(prediction.mean))
             fits[name], predictions[name] = fit.solution, prediction
             del fit  # frees the Cholesky factor, as large as the kernel
@@ -118,7 +118,7 @@ class Experiment:
         run.figure("calibration", calibration_figure(calibration, task), CALIBRATION_CAPTION)
         run.figure(
             "accuracy against n",
-            curves(accuracies, x_label="training examples", y_label=task.scored_as, log_x=True),
+            curves(accuracies, x_label="training examples", y_label=task.score_name, log_x=True),
             "Accuracy against the number of training examples, with network and noise selected once.",
         )
         run.figure("spectrum", spectra_figure(spectra, task.t[: self.num_tuning]), SPECTRUM_CAPTION)
@@ -131,12 +131,12 @@ class Experiment:
             )
         if len(data.shape) == 3 and task.classes:
             figure = plot_most_and_least_confident(
-                images[1], class_probabilities_of(task, predictions["NNGP"]), task.truth, task.classes
+                images[1], class_probabilities_of(task, predictions["NNGP"]), task.y_test, task.classes
             )
             run.figure("most and least confident", figure, CONFIDENT_CAPTION)
         if not task.classes:
             mean, _, variance = predictions["NNGP"]
-            figure = plot_predictions(task.truth[:, 0], mean[:, 0], 2 * variance.sqrt())
+            figure = plot_predictions(task.y_test[:, 0], mean[:, 0], 2 * variance.sqrt())
             run.figure("predictions", figure, "Test targets and predictions, ± 2 standard deviations.")
         return {
             **{f"accuracy_{name.lower()}": task.score(prediction.mean) for name, prediction in predictions.items()},
@@ -210,8 +210,8 @@ CONFIDENT_CAPTION = (
 
 def calibrate(task: RegressionTask, prediction: Prediction) -> CalibrationCurve:
     if task.classes:
-        return CalibrationCurve.from_classification(class_probabilities_of(task, prediction), task.truth)
-    return CalibrationCurve.from_regression(prediction.mean, prediction.target_variance, task.truth)
+        return CalibrationCurve.from_classification(class_probabilities_of(task, prediction), task.y_test)
+    return CalibrationCurve.from_regression(prediction.mean, prediction.target_variance, task.y_test)
 
 
 def class_probabilities_of(task: RegressionTask, prediction: Prediction) -> Tensor:

@@ -91,7 +91,8 @@ def width_exponent(widths: Sequence[int], values: Sequence[float]) -> float:
 def _gradient_step(theta: list[Tensor], loss: Tensor, learning_rate: float) -> None:
     gradients = torch.autograd.grad(loss, theta)
     with torch.no_grad():
-        torch._foreach_add_(theta, gradients, alpha=-learning_rate)
+        for parameter, gradient in zip(theta, gradients, strict=True):
+            parameter.sub_(gradient, alpha=learning_rate)
 
 
 def _flatten(theta: list[Tensor]) -> Tensor:

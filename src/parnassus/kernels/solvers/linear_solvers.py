@@ -10,6 +10,7 @@ from torch import Tensor
 
 from parnassus.kernels.solvers.jittered_cholesky import jittered_cholesky
 from parnassus.kernels.solvers.kernel_matrix import BLOCK, KernelMatrix, free_bytes
+from parnassus.optim.conjugate_gradient import conjugate_gradient
 
 RANK = 200
 """Default rank of a preconditioner, which needs that many rows of the kernel."""
@@ -104,7 +105,7 @@ class Preconditioner:
 class ConjugateGradients:
     """By preconditioned conjugate gradients: only products with K, which need not be stored.
 
-    p ← z + β p with z = P⁻¹ r, α ← α + a p, r ← r − a (K + σ²I) p; each column of t has its own a and β.
+    Each column of t is a system of its own (see `optim.conjugate_gradient`).
     """
 
     matrix: SymmetricMatrix
@@ -118,38 +119,32 @@ class ConjugateGradients:
         """The reported residual is recomputed at the end, not taken from the recursion."""
         _require_noise(self.noise)
         columns = t.reshape(len(t), -1)
-        weights, steps = self._iterate(columns)
+        precondition = None if self.preconditioner is None else self.preconditioner.solve
+        with torch.no_grad():
+            weights, steps = conjugate_gradient(
+                self._product,
+                columns,
+                max_steps=self.max_steps,
+                tolerance=self.tolerance,
+                dim=0,
+                precondition=precondition,
+            )
         error = relative_residual(self.matrix, columns, weights, noise=self.noise)
         return Solution(weights.reshape(t.shape), error, steps, 0.0)
 
     def explained_variance(self, k: Float[Tensor, "n m"]) -> Float[Tensor, " m"]:
         return (k * self.solve(k).weights).sum(0)
 
-    @torch.no_grad()
-    def _iterate(self, t: Tensor) -> tuple[Tensor, int]:
-        alpha, r, step = torch.zeros_like(t), t.clone(), 0
-        z = self._precondition(r)
-        p, rz = z, (r * z).sum(0)
-        threshold = self.tolerance * t.norm(dim=0)
-        while step < self.max_steps and bool((r.norm(dim=0) > threshold).any()):
-            step += 1
-            Kp = self.matrix @ p + self.noise * p
-            curvature = (p * Kp).sum(0)
-            if not bool((curvature >= 0).all()):
-                raise ValueError(
-                    f"K + σ²I must be positive definite; at step {step} a direction p has pᵀ(K + σ²I)p = "
-                    f"{float(curvature.min()):.3g}: increase noise={self.noise:g}, or use float64"
-                )
-            a = _safe_divide(rz, curvature)
-            alpha += a * p
-            r -= a * Kp
-            z = self._precondition(r)
-            previous, rz = rz, (r * z).sum(0)
-            p = z + _safe_divide(rz, previous) * p
-        return alpha, step
-
-    def _precondition(self, r: Tensor) -> Tensor:
-        return r.clone() if self.preconditioner is None else self.preconditioner.solve(r)
+    def _product(self, p: Tensor) -> Tensor:
+        """(K + σ²I) p."""
+        along = self.matrix @ p + self.noise * p
+        curvature = (p * along).sum(0)
+        if not bool((curvature >= 0).all()):
+            raise ValueError(
+                f"K + σ²I must be positive definite; a direction p has pᵀ(K + σ²I)p = {float(curvature.min()):.3g}: "
+                f"increase noise={self.noise:g}, or use float64"
+            )
+        return along
 
 
 def pivoted_cholesky(matrix: SymmetricMatrix, rank: int = RANK) -> tuple[Float[Tensor, "n rank"], Float[Tensor, " n"]]:

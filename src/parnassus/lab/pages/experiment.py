@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -130,7 +131,8 @@ class Form:
             control = ui.switch(name, value=bool(field.default), on_change=self._update).tooltip(field.help)
             return control
         if field.kind == "choice":
-            control = ui.select(list(self._choices(field)), label=name, value=value, on_change=self._update)
+            on_change = self._set_tuned if field.name in self.entry.tuned else self._update
+            control = ui.select(list(self._choices(field)), label=name, value=value, on_change=on_change)
         elif field.kind == "optional switch":
             answers = {"": "default"} | {answer: answer for answer in ANSWERS}
             control = ui.select(answers, label=name, value=value, on_change=self._update)
@@ -173,9 +175,19 @@ class Form:
     def _set_profile(self, event: events.ValueChangeEventArguments[Any]) -> None:
         """Set the fields to the values of a profile."""
         self.profile = event.value if event.value in self.entry.presets else "laptop"
-        for name, value in profile_values(self.entry, self.profile, self.settings).items():
-            field = next(each for each in self.settings if each.name == name)
-            self.controls[name].value = value if field.kind == "switch" else field.format(value)
+        self._set_values(profile_values(self.entry, self.profile, self.settings, {}))
+
+    def _set_tuned(self) -> None:
+        """Set the fields whose defaults are tuned for the value of another one."""
+        values, tables = self._presets(), self.entry.tuned.values()
+        tuned = {name for table in tables for preset in table.values() for name in preset}
+        self._set_values({name: values[name] for name in tuned})
+
+    def _set_values(self, values: Mapping[str, Value]) -> None:
+        for field in self.settings:
+            if field.name in values:
+                value = values[field.name]
+                self.controls[field.name].value = value if field.kind == "switch" else field.format(value)
         self._update()
 
     def _read(self) -> dict[str, Value]:
@@ -188,7 +200,8 @@ class Form:
         return values
 
     def _presets(self) -> dict[str, Value]:
-        return profile_values(self.entry, self.profile, self.settings) | {
+        choices = {name: self.controls[name].value for name in self.entry.tuned}
+        return profile_values(self.entry, self.profile, self.settings, choices) | {
             each.name: each.default for each in self.option_fields
         }
 

@@ -23,7 +23,7 @@ def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:
     with tag("div", classes="two"):
         with tag("section"):
             tag("h2", "Settings")
-            definition_list((display_name(name), format_number(value)) for name, value in run.used.items())
+            definition_list((display_name(name), format_number(value)) for name, value in run.settings.items())
         with tag("section"):
             tag("h2", "This run")
             definition_list(_describe_environment(details, run))

@@ -14,10 +14,10 @@ Penalty: TypeAlias = Callable[[nn.Module, Tensor, Tensor], Tensor]
 def code_penalty(penalty: Callable[[Tensor], Tensor]) -> Penalty:
     """Apply a penalty to the code alone: `code_penalty(l1_penalty)`, or a `partial` of `kl_sparsity_penalty`."""
 
-    def of_code(_encoder: nn.Module, _x: Tensor, z: Tensor) -> Tensor:
+    def apply(_encoder: nn.Module, _x: Tensor, z: Tensor) -> Tensor:
         return penalty(z)
 
-    return of_code
+    return apply
 
 
 def l1_penalty(z: Float[Tensor, "batch latent"]) -> Float[Tensor, ""]:
@@ -39,11 +39,11 @@ def kl_sparsity_penalty(z: Float[Tensor, "batch latent"], *, target: float = 0.0
     """
     if not 0 < target < 1:
         raise ValueError(f"target must lie strictly between 0 and 1; got target={target}")
-    active = z.mean(0)
-    if not bool(((active > 0) & (active < 1)).all()):
-        low, high = float(active.min()), float(active.max())
+    activation = z.mean(0)
+    if not bool(((activation > 0) & (activation < 1)).all()):
+        low, high = float(activation.min()), float(activation.max())
         raise ValueError(f"mean activations must lie in (0, 1), as after a sigmoid; got {low:g} to {high:g}")
-    return (target * (target / active).log() + (1 - target) * ((1 - target) / (1 - active)).log()).sum()
+    return (target * (target / activation).log() + (1 - target) * ((1 - target) / (1 - activation)).log()).sum()
 
 
 def contractive_penalty(encoder: nn.Module, x: Float[Tensor, "batch *event"], _z: Tensor) -> Float[Tensor, ""]:

@@ -1,1 +1,1 @@
-"""Claims about principal components, autoencoders and latent-variable models, each with its row."""
+"""Claims about principal components, autoencoders, latent-variable models and energy-based models."""

@@ -127,8 +127,8 @@ def the_step_schedule_matches_torch() -> Evidence:
         rates.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         scheduler.step()
-    ours = torch.tensor([step_decay(epoch) for epoch in range(35)], dtype=torch.float64)
-    return close(torch.tensor(rates, dtype=torch.float64), ours, rtol=1e-12)
+    schedule = torch.tensor([step_decay(epoch) for epoch in range(35)], dtype=torch.float64)
+    return close(torch.tensor(rates, dtype=torch.float64), schedule, rtol=1e-12)
 
 
 @claim("B4.5-5")

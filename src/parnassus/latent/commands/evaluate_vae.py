@@ -10,11 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.data import DataError, open_images
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.elbo import VAETerms
 from parnassus.latent.variational.vae import VAE
+from parnassus.setting_types import GreyImageData
 from parnassus.train import AtLeast, NonNegative, Positive
 from parnassus.train.devices import choose_device
 from parnassus.train.sample_predict_evaluate import Row

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.denoising_autoencoder import DenoisingAutoencoder, add_gaussian_noise
 from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, at_least, at_most, descend
 
 covers = ("B4.4-1", "B4.4-5")

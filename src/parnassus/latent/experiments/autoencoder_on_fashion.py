@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder
 from parnassus.latent.latent_space import quality_metrics
@@ -22,6 +21,7 @@ from parnassus.latent.latent_space.latent_grid import latent_grid, latent_range,
 from parnassus.latent.linear.pca import PCA
 from parnassus.optim.training.learning_rate_schedules import step_decay
 from parnassus.report import FAINT, PALETTE, image_grid, scatter, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Experiment:
             "Autoencoder with N inputs, a code of dimension K and N outputs (book fig. 4.1).",
         )
 
-        epoch_length = train.batches(self.batch_size, 0).epoch
+        epoch_length = train.batches(self.batch_size, 0).steps_per_epoch
         model = run.build(self.model, shape=data.shape)
         model, optimizer = run.prepare(model, partial(Adam, lr=step_decay(0, step_size=self.decay_epochs)))
         for step, loss in descend(run, model, optimizer, train.batches(self.batch_size, self.epochs * epoch_length)):

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import DataError, Split, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.denoising_autoencoder import DenoisingAutoencoder, mask_at_random
 from parnassus.layers import Classifier, evaluate, mlp, relu, sigmoid
 from parnassus.report import curves
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, between, descend
 
 covers = ("B4.1-4",)

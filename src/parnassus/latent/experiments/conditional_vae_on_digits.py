@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import DataError, Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.latent_space.quality_metrics import neighbour_accuracy
 from parnassus.latent.variational.conditional_vae import ConditionalVAE
 from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.report import image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band
 
 covers = ("B5.2-4", "B6.3-5")

@@ -10,13 +10,13 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import DataError, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.convolutional_networks import conv_decoder, conv_encoder
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.linear.pca import PCA
 from parnassus.layers import count_parameters
 from parnassus.report import bar_chart, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, SideBySide, at_most, descend, no_band
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.denoising_autoencoder import (
     Corruption,
@@ -22,6 +21,7 @@ from parnassus.latent.autoencoders.denoising_autoencoder import (
 )
 from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder
 from parnassus.report import bar_chart, image_grid
+from parnassus.setting_types import ImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band
 
 covers = ("B4.4-2", "B4.4-3")

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.aggregated_posterior import CodeInformation, code_information
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -20,6 +19,7 @@ from parnassus.latent.variational.reparametrisation import reparametrise
 from parnassus.latent.variational.vae import VAE
 from parnassus.probability import RBFKernel, squared_mmd
 from parnassus.report import PALETTE, image_grid, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, SideBySide, at_least, at_most, descend, no_band
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class Experiment:
     width: Positive[int] = 128  # hidden units
     learning_rate: Positive[float] = 3e-3  # Adam's learning rate
     mmd_weight: NonNegative[float] = 100.0  # weight λ of the MMD, with α = 1
-    kernel_width: Positive[float] = 1.0  # width h of the Gaussian kernel
+    kernel_bandwidth: Positive[float] = 1.0  # bandwidth h of the Gaussian kernel
 
     def model(self, shape: Sequence[int]) -> SideBySide[VAE]:
-        mmd = InfoVAE(1.0, self.mmd_weight, kernel=RBFKernel(self.kernel_width))
+        mmd = InfoVAE(1.0, self.mmd_weight, kernel=RBFKernel(self.kernel_bandwidth))
         objectives: tuple[tuple[Objective, float], ...] = (
             (NegativeELBO(0.0), NARROW),
             (NegativeELBO(), NARROW),
@@ -83,7 +83,7 @@ class Experiment:
             run.log(step, loss=loss)
 
         x = torch.bernoulli(data.test.x[:1_000])
-        metrics = {name: evaluate_vae(model.one(name), x, RBFKernel(self.kernel_width)) for name in NAMES}
+        metrics = {name: evaluate_vae(model.one(name), x, RBFKernel(self.kernel_bandwidth)) for name in NAMES}
         run.figure("codes", plot_codes(model, data), CODES)
         with torch.no_grad():
             z = torch.randn(12, self.latent_dim, device=run.device)
@@ -93,7 +93,7 @@ class Experiment:
         vae, mmd = metrics["VAE"], metrics["MMD-VAE"]
         chance = torch.stack(
             [
-                squared_mmd(*torch.randn(2, len(x), self.latent_dim), kernel=RBFKernel(self.kernel_width))
+                squared_mmd(*torch.randn(2, len(x), self.latent_dim), kernel=RBFKernel(self.kernel_bandwidth))
                 for _ in range(10)
             ]
         )

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import open_images
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.image_networks import image_networks
 from parnassus.latent.commands.evaluate_vae import VAEEvaluate
 from parnassus.latent.figures import VAESample
@@ -25,6 +24,7 @@ from parnassus.latent.variational.iwae import ImportanceWeightedELBO
 from parnassus.latent.variational.vae import VAE
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band
 
 covers = ("D6.0.12",)

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -26,6 +25,7 @@ from parnassus.latent.variational.ladder_vae import (
 from parnassus.latent.variational.posterior_collapse import linear_kl_annealing
 from parnassus.layers import mlp
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, SideBySide, at_least, at_most, no_band
 
 covers = ("B6.4-3", "B6.4-4", "B6.3-5")

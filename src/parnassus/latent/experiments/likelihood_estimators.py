@@ -15,7 +15,6 @@ from torch.distributions import Distribution, Independent, Normal
 from torch.optim import Adam
 
 from parnassus.data import open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.likelihood_estimation.annealed_importance_sampling import ais_log_evidence
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.linear.probabilistic_pca import PPCA
@@ -23,6 +22,7 @@ from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.vae import VAE
 from parnassus.probability.inference.importance_sampling import LogDensity, evidence_from_weights
 from parnassus.report import curves
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 covers = ("D6.0.9", "D6.0.11", "D6.0.12", "D6.0.13", "B6.2-1")

@@ -10,12 +10,12 @@ from torch.nn.functional import cosine_similarity
 from torch.optim import SGD
 
 from parnassus.data import Split, open_data
-from parnassus.data.setting_types import AnyData
 from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.projection import least_squares_code, principal_angles, second_moment
 from parnassus.report import curves, heatmap
 from parnassus.runs.metrics import read_metrics
+from parnassus.setting_types import AnyData
 from parnassus.train import Positive, Run, at_most, descend
 
 covers = ("B4.3-1", "B4.3-3", "B4.3-12", "B4.3-13", "B4.3-14")

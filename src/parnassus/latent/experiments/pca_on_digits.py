@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import AnyData
 from parnassus.latent.linear.pca import EIGENVALUE_TOLERANCE, PCA
 from parnassus.latent.linear.projection import principal_angles
 from parnassus.report import PALETTE, curves, image_grid, scatter, subplots
+from parnassus.setting_types import AnyData
 from parnassus.train import NonNegative, Positive, Run, at_most, between
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import DataError, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.predictive_vae import CodeMetrics, PredictiveVAE, evaluate_code
@@ -18,6 +17,7 @@ from parnassus.latent.variational.vae import VAE
 from parnassus.layers import mlp
 from parnassus.probability import entropy
 from parnassus.report import INK, PALETTE, curves, scatter, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import AnyData
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates
 from parnassus.report import PALETTE, curves, image_grid, subplots
+from parnassus.setting_types import AnyData
 from parnassus.train import Positive, Run, at_least, at_most, between
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import DataError, Dataset, open_images
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.image_networks import image_networks
 from parnassus.latent.commands.evaluate_vae import VAEEvaluate, evaluate_terms
 from parnassus.latent.figures import VAESample, plot_rate_and_distortion, plot_rate_distortion_trajectory
@@ -25,6 +24,7 @@ from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDeco
 from parnassus.latent.variational.vae import VAE
 from parnassus.optim import Adam
 from parnassus.report import image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, between, descend, no_band
 
 covers = ("B5.2-1", "B5.2-4", "B6.2-1", "B6.3-5", "B6.3-10", "B6.4-2", "B6.4-3", "B6.4-4", "D6.0.19", "D6.0.21")

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.data import Dataset, open_images
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.latent_space import quality_metrics
@@ -19,6 +18,7 @@ from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.reparametrisation import reparametrise
 from parnassus.latent.variational.vae import VAE
 from parnassus.report import PALETTE, image_grid, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, SideBySide, at_most, between, descend, no_band
 
 if TYPE_CHECKING:

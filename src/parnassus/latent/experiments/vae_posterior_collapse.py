@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.aggregated_posterior import active_units, code_information, rate_per_unit
 from parnassus.latent.variational.decoders import GaussianDecoder
@@ -22,6 +21,7 @@ from parnassus.latent.variational.elbo import NegativeELBO, Objective
 from parnassus.latent.variational.posterior_collapse import FreeBits, linear_kl_annealing
 from parnassus.latent.variational.vae import VAE
 from parnassus.report import PALETTE, curves, image_grid, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, SideBySide, at_least, at_most, no_band
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import DataError, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.aggregated_posterior import CodeInformation, active_units, code_information
 from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.elbo import NegativeELBO, mean_rate_and_distortion
 from parnassus.latent.variational.vae import VAE
 from parnassus.report import FAINT, INK, PALETTE, image_grid, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, SideBySide, at_least, at_most, between, descend, no_band
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.latent.vector_quantised.code_priors import IndependentPrior, NeighbourPrior
 from parnassus.latent.vector_quantised.codebook import EMACodebook, codebook_perplexity
 from parnassus.latent.vector_quantised.vq_vae import VQVAE, code_grid_decoder, code_grid_encoder
 from parnassus.report import bar_chart, curves, image_grid
+from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, descend, no_band
 
 covers = ("B13.3.1-10",)

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, affine, batch_norm_classifier, dense_classifier, layer_outputs
 from parnassus.report import curves, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
 
 if TYPE_CHECKING:

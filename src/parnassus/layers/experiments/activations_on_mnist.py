@@ -7,7 +7,6 @@ from math import prod
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import (
     Activation,
     dense_classifier,
@@ -22,6 +21,7 @@ from parnassus.layers import (
     tanh,
 )
 from parnassus.report import bar_chart, curves
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, between, descend, no_band
 
 covers = ("B1.2-8", "B1.4-16")
@@ -104,7 +104,7 @@ class Experiment:
         model = dense_classifier(prod(data.shape), len(data.classes), hidden=hidden, activation=activation)
         initial = model.get_parameter("network.1.weight").detach().clone().to(run.device)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))
-        per_epoch = data.train.pairs(self.batch_size, 0, partial=True).epoch
+        per_epoch = data.train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         batches = data.train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         for step, loss in descend(run, model, optimizer, batches):
             run.log(step, **{f"loss/{name}": loss})

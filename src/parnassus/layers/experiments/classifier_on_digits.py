@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.optim import SGD
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import GreyImageData, ImageData
 from parnassus.layers import Classifier, dense_classifier, evaluate, require_labels
 from parnassus.losses import accuracy_per_class, softmax
 from parnassus.report import confusion_matrix, curves, image_grid
+from parnassus.setting_types import GreyImageData, ImageData
 from parnassus.train import Positive, Run, at_least, at_most, descend
 from parnassus.train.sample_predict_evaluate import Row
 from parnassus.train.trained import Trained
@@ -48,7 +48,7 @@ class Experiment:
         test, labels = data.test, require_labels(data.test.y, len(data.classes))
         model = run.build(self.model, inputs=prod(data.shape), classes=len(data.classes))
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))
-        per_epoch = data.train.pairs(self.batch_size, 0).epoch
+        per_epoch = data.train.pairs(self.batch_size, 0).steps_per_epoch
         batches = data.train.pairs(self.batch_size, self.epochs * per_epoch)
         for step, loss in descend(run, model, optimizer, batches):
             run.log(step, loss=loss)

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import (
     Classifier,
     count_parameters,
@@ -26,6 +25,7 @@ from parnassus.layers import (
 )
 from parnassus.losses import accuracy_per_class, cross_entropy
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
 
 covers = ("B1.4-4", "B1.4-8", "B1.4-10", "B1.4-11", "B1.4-12", "B1.4-13", "B1.4-14")

@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import DataError, Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.data.splits import first_of_each_class
 from parnassus.layers import dense_classifier, evaluate, require_labels
 from parnassus.probability import GenerativeClassifier, energy_distance, fit_quadratic_discriminant
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, descend, no_band
 
 covers = ("D5.2.2",)

@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, dropout_classifier, evaluate, require_labels
 from parnassus.losses import softmax
 from parnassus.report import PALETTE, curves, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, no_band
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Experiment:
         model = dropout_classifier(prod(data.shape), len(data.classes), hidden=self.hidden_sizes, rates=rates)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))
         labels = require_labels(data.test.y, len(data.classes))
-        per_epoch = data.train.pairs(self.batch_size, 0, partial=True).epoch
+        per_epoch = data.train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         batches = data.train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         for step, (x, y) in run.steps(batches):
             loss = model.loss(x, y)

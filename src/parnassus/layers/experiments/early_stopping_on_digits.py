@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, Evaluation, dense_classifier, evaluate, require_labels
 from parnassus.losses import softmax
 from parnassus.optim import EarlyStopping, hold_out
 from parnassus.report import curves
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, between, descend, no_band
 
 covers = ("B2.2-8", "D1.3.2", "D1.3.3")
@@ -64,7 +64,7 @@ class Experiment:
         model, optimizer = run.prepare(model, partial(Adam, lr=1e-3))
         stopping = EarlyStopping(self.patience)
         run.keep("stopping", stopping)
-        per_epoch = train.pairs(self.batch_size, 0, partial=True).epoch
+        per_epoch = train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         batches = train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         for step, _ in descend(run, model, optimizer, batches):
             if (step + 1) % per_epoch:

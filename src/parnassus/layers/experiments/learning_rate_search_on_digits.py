@@ -8,10 +8,10 @@ import torch
 from torch.optim import SGD
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, dense_classifier, evaluate, require_labels
 from parnassus.optim import LearningRateCurve, find_learning_rate, hold_out, validation_search
 from parnassus.report import curves
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, between, descend
 
 covers = ("B1.3-10", "B1.3-11")
@@ -83,7 +83,7 @@ class Experiment:
         )
 
         model, optimizer = run.prepare(self.network(data), partial(SGD, lr=search.best))
-        per_epoch = data.train.pairs(self.batch_size, 0, partial=True).epoch
+        per_epoch = data.train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         batches = data.train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         for step, loss in descend(run, model, optimizer, batches):
             run.log(step, loss=loss)
@@ -117,7 +117,7 @@ class Experiment:
         torch.manual_seed(run.seed)
         model = self.network(data).to(run.device)
         optimizer = SGD(model.parameters(), lr=rate)
-        per_epoch = train.pairs(self.batch_size, 0, partial=True).epoch
+        per_epoch = train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         for x, y in train.pairs(self.batch_size, self.epochs * per_epoch, partial=True):
             run.update(optimizer, model.loss(x, y))
         return evaluate(model, validation.x, require_labels(validation.y, len(data.classes))).loss

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import count_parameters, dense_classifier, evaluate, require_labels
 from parnassus.report import curves
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, between, no_band
 
 covers = ("Z5.11",)
@@ -57,7 +57,7 @@ class Experiment:
             for name in tasks
         }
         batches = {name: task.pairs(self.batch_size, 0, partial=True) for name, task in tasks.items()}
-        steps_per_epoch = batches["true labels"].epoch
+        steps_per_epoch = batches["true labels"].steps_per_epoch
         for step, _ in run.steps(self.epochs * steps_per_epoch):
             for name, (net, optimizer) in nets.items():
                 run.update(optimizer, net.loss(*batches[name].at(step, run.seed)))

@@ -13,10 +13,10 @@ from math import prod
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Activation, Classifier, dense_classifier, evaluate, identity, relu, require_labels
 from parnassus.optim import one_cycle_momentum, one_cycle_rate
 from parnassus.report import curves
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, between, no_band
 
 covers = ("B1.3-12", "B1.4-15")

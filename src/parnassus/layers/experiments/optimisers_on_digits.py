@@ -17,11 +17,11 @@ import torch
 from torch.optim import Optimizer
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, dense_classifier, evaluate, identity, relu, require_labels
 from parnassus.optim import SGD, AdaGrad, Adam, Momentum, RMSProp, hold_out, validation_search
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.report.plots import moving_average
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
 
 if TYPE_CHECKING:

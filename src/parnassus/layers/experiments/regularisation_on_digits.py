@@ -9,10 +9,10 @@ import torch
 from torch.optim import Adam, AdamW
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import dense_classifier, dropout_classifier, evaluate, require_labels
 from parnassus.optim import EarlyStopping
 from parnassus.report import INK, PALETTE, curves, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, no_band
 
 if TYPE_CHECKING:

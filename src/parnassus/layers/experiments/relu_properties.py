@@ -100,9 +100,9 @@ class Experiment:
         optimizer = SGD(model.parameters(), lr=rate)
         batches = split.pairs(self.batch_size, 0, partial=True)
         for epoch in range(self.max_epochs):
-            for step in range(batches.epoch):
+            for step in range(batches.steps_per_epoch):
                 optimizer.zero_grad()
-                model.loss(*batches.at(epoch * batches.epoch + step, seed)).backward()
+                model.loss(*batches.at(epoch * batches.steps_per_epoch + step, seed)).backward()
                 optimizer.step()
             if evaluate(model, split.x, require_labels(split.y, 10)).accuracy >= 1 - self.target_error:
                 return epoch + 1.0

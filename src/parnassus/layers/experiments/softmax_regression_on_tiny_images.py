@@ -51,7 +51,7 @@ class Experiment:
         train, test = (split.to(run.device) for split in (train, test))
         labels, test_labels = labels.to(run.device), test_labels.to(run.device)
         model, optimizer = run.prepare(run.build(self.model), partial(SGD, lr=self.learning_rate))
-        per_epoch = train.pairs(self.batch_size, 0, partial=True).epoch
+        per_epoch = train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         for step, _ in descend(
             run, model, optimizer, train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         ):

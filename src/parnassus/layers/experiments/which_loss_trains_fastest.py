@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, dense_classifier, evaluate, require_labels
 from parnassus.losses import accuracy, cross_entropy, one_hot, softmax
 from parnassus.probability import lp_distance, total_variation
 from parnassus.report import PALETTE, curves, image_grid, subplots
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, between
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Experiment:
         labels = require_labels(data.test.y, len(data.classes))
         loss_function = LOSSES[name]
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        steps = self.epochs * data.train.pairs(self.batch_size, 0).epoch
+        steps = self.epochs * data.train.pairs(self.batch_size, 0).steps_per_epoch
         interval = max(1, steps // 100)
         for step, (x, y) in run.steps(data.train.pairs(self.batch_size, steps)):
             logits = model(scale * x)

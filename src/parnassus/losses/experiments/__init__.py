@@ -1,1 +1,1 @@
-"""Runs of this room: one file an experiment."""
+"""Experiments on loss functions and norms; one file per command."""

@@ -58,12 +58,12 @@ def the_entropy_of_a_piece_is_known() -> Evidence:
 def voice_tokens_are_lossless() -> Evidence:
     """Four voices become four tokens per step and are decoded exactly, including silence and transposition."""
     piece = torch.tensor([[72, 67, 64, 48], [72, -1, 65, 53], [74, 67, -1, 55]])
-    tokens = VoiceTokeniser.fit([transpose(piece, -12), transpose(piece, 12)])
-    decoded = tokens.decode(tokens.encode(piece))
-    cut = tokens.decode(tokens.encode(piece)[:-2])  # a chord without its bass
+    tokeniser = VoiceTokeniser.fit([transpose(piece, -12), transpose(piece, 12)])
+    decoded = tokeniser.decode(tokeniser.encode(piece))
+    truncated = tokeniser.decode(tokeniser.encode(piece)[:-2])  # the last chord is incomplete
     return all_of(
         notes=close(decoded.double(), piece.double(), atol=0),
-        whole_chords=close(cut.double(), piece[:2].double(), atol=0),
-        tokens=close(float(len(tokens.encode(piece))), 1.0 + 4 * 3, atol=0),
-        vocabulary=close(float(tokens.vocabulary), (86 - 36 + 1) + 2.0, atol=0),
+        whole_chords=close(truncated.double(), piece[:2].double(), atol=0),
+        tokens=close(float(len(tokeniser.encode(piece))), 1.0 + 4 * 3, atol=0),
+        vocabulary=close(float(tokeniser.vocabulary), (86 - 36 + 1) + 2.0, atol=0),
     )

@@ -41,9 +41,9 @@ def the_decoder_factorises_the_solo() -> Evidence:
     model = seq2seq((25, 26), 16, width=16, depth=1).double().eval()
     solos = generate_solos(5, bars=4, seed=0)
     chords, notes = solos.chords + 1, nn.functional.pad(solos.notes - 58, (1, 0), value=1)
-    conditioned, state, total = model.condition_on(chords), None, torch.zeros(5, dtype=torch.float64)
+    conditioned_decoder, state, total = model.condition_on(chords), None, torch.zeros(5, dtype=torch.float64)
     for time in range(16):
-        logits, state = conditioned.read(notes[:, time : time + 1], state)
+        logits, state = conditioned_decoder.read(notes[:, time : time + 1], state)
         total += logits.log_softmax(-1).gather(1, notes[:, time + 1 : time + 2])[:, 0]
     with torch.no_grad():
         return close(total, model.log_prob(chords, notes), rtol=1e-9)
@@ -58,8 +58,8 @@ def the_shifted_decoder_is_causal() -> Evidence:
     changed = notes.clone()
     changed[0, 7] += 1  # the target of prediction 6: inputs are shifted by one step
     with torch.no_grad():
-        moved = (model(chords, changed) - model(chords, notes)).abs().amax((0, 2))
-    return all_of(before=close(moved[:7], torch.zeros(7).double(), atol=0), after=greater_equal(moved[7], 1e-6))
+        change = (model(chords, changed) - model(chords, notes)).abs().amax((0, 2))
+    return all_of(before=close(change[:7], torch.zeros(7).double(), atol=0), after=greater_equal(change[7], 1e-6))
 
 
 @claim("B10.1.2-7")
@@ -78,16 +78,16 @@ def the_entropy_of_a_solo_is_known() -> Evidence:
     right="the chords are input into the encoder, whose attention is global",
 )
 def a_decoder_cannot_see_future_chords() -> Correction:
-    """Changing the last chord cannot affect a decoder's first output, but an encoder's (book sec. 10.1.2)."""
+    """Changing the last chord can affect the first output with an encoder, but not without one (book sec. 10.1.2)."""
     torch.manual_seed(0)
     chords = torch.randint(1, 25, (1, 8))
     other = chords.clone()
     other[0, -1] = 1 + chords[0, -1] % 24
     decoder, begin = gpt(25, 8, width=16), torch.ones(1, 1, dtype=torch.int64)
-    both = seq2seq((25, 26), 32, width=16)
+    encoder_decoder = seq2seq((25, 26), 32, width=16)
     with torch.no_grad():
         in_decoder = (decoder(other) - decoder(chords))[0, 0].abs().max()
-        in_encoder = (both(other, begin) - both(chords, begin))[0, 0].abs().max()
+        in_encoder = (encoder_decoder(other, begin) - encoder_decoder(chords, begin))[0, 0].abs().max()
     return Correction(printed=greater_equal(in_decoder, 1e-6), corrected=greater_equal(in_encoder, 1e-6))
 
 
@@ -99,15 +99,15 @@ def inpainting_keeps_unmasked_notes() -> Evidence:
     tokens = generate_modulating_pieces(20, bars=2, seed=0)[0][:, :16] - LOWEST + model.FIRST
     positions = torch.zeros(16, dtype=torch.bool)
     positions[4:8] = True
-    varied = resample_notes(model, tokens, positions, token_sampler(generator=torch.Generator().manual_seed(0)))
+    variation = resample_notes(model, tokens, positions, token_sampler(generator=torch.Generator().manual_seed(0)))
     gap = tokens[:1].masked_fill(positions, model.MASK)
     sides = gap.repeat(3, 1)
     sides[1, 3], sides[2, 8] = 2 + sides[1, 3] % 30, 2 + sides[2, 8] % 30  # the neighbours before and after
     with torch.no_grad():
         logits = model(sides)[:, 5]
     return all_of(
-        kept=close((varied == tokens)[:, ~positions].double().mean(), 1.0, atol=0),
-        resampled=greater_equal((varied != tokens)[:, positions].double().mean(), 0.1),
+        kept=close((variation == tokens)[:, ~positions].double().mean(), 1.0, atol=0),
+        resampled=greater_equal((variation != tokens)[:, positions].double().mean(), 0.1),
         past=greater_equal((logits[1] - logits[0]).abs().max(), 1e-6),
         future=greater_equal((logits[2] - logits[0]).abs().max(), 1e-6),
     )

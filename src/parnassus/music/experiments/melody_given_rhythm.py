@@ -89,17 +89,19 @@ class Experiment:
             run.log(step, loss=loss / num_models)
 
         rhythm = rhythm_tokens(test.durations).to(run.device)
-        unseen = interleave_tokens(rhythm, test.pitches.to(run.device))
+        test_tokens = interleave_tokens(rhythm, test.pitches.to(run.device))
         full, pitch_only = models.one("with_rhythm").eval(), models.one("without_rhythm").eval()
         if not isinstance(full, LanguageModel) or not isinstance(pitch_only, PitchOnly):
             raise TypeError("the models must be a LanguageModel and a PitchOnly")
         with torch.no_grad():
             nats = {
-                "with_rhythm": float(full.nll(unseen)[:, 1::2].mean()),  # of pitches only
-                "without_rhythm": float(pitch_only.model.nll(unseen[:, ::2]).mean()),
+                "with_rhythm": float(full.nll(test_tokens)[:, 1::2].mean()),  # of pitches only
+                "without_rhythm": float(pitch_only.model.nll(test_tokens[:, ::2]).mean()),
                 "optimal": float(melody_nll(test).mean()),
             }
-        pitch_tokens = generate(pitch_only.model, unseen[:, :1], token_sampler(), self.notes).clamp(min=FIRST_PITCH)
+        pitch_tokens = generate(pitch_only.model, test_tokens[:, :1], token_sampler(), self.notes).clamp(
+            min=FIRST_PITCH
+        )
         generated = {
             "with_rhythm": generate_melody(full, rhythm, token_sampler()).cpu(),
             "without_rhythm": pitch_tokens.cpu() - FIRST_PITCH + LOWEST,
@@ -133,9 +135,9 @@ def plot_melodies(run: Run, durations: Int[Tensor, " notes"], melodies: Mapping[
             "strong beat, not a chord tone": (on_beat & ~fits, PALETTE[1]),
             "weak beat": (~on_beat, "grey"),
         }
-        for label, (which, colour) in kinds.items():
-            ends = (begin + durations - 0.15)[which]
-            ax.hlines(pitches[which], begin[which], ends, color=colour, linewidth=4, label=label)
+        for label, (selected, colour) in kinds.items():
+            ends = (begin + durations - 0.15)[selected]
+            ax.hlines(pitches[selected], begin[selected], ends, color=colour, linewidth=4, label=label)
         for beat in range(0, int(begin[-1] + durations[-1]) + 1, STRONG):
             ax.axvline(beat - 0.07, color="grey", linewidth=0.8 if beat % EIGHTHS == 0 else 0.3)
         ax.set_title(NAMES[name], fontsize=9, loc="left")

@@ -24,7 +24,7 @@ from parnassus.train import Positive, Run, SideBySide, UnitInterval, at_least, a
 covers = ("B10.1.2-5",)
 expected = {
     "in_key/masked": at_least(0.9, "fraction of inpainted notes in the section's scale, mean over masked bars"),
-    "in_key/causal": no_band("the same for a causal model, which sees only the notes before the gap"),
+    "in_key/causal": no_band("the same for a causal model, which receives only the notes before the gap"),
     "in_key/first_bar/masked": at_least(0.85, "the same if the first bar is masked"),
     "in_key/first_bar/causal": at_most(
         0.8, "the same for the causal model, which has no context and cannot know the key"
@@ -117,8 +117,8 @@ def as_pitches(tokens: Int[Tensor, "count time_and_one"]) -> Int[Tensor, "count 
     return tokens[:, 1:].cpu() - FIRST + LOWEST
 
 
-def fraction(which: Bool[Tensor, "..."]) -> float:
-    return float(which.double().mean())
+def fraction(condition: Bool[Tensor, "..."]) -> float:
+    return float(condition.double().mean())
 
 
 def in_scale(pieces: Int[Tensor, "count time"], home: Int[Tensor, " count"]) -> Bool[Tensor, "count time"]:
@@ -131,9 +131,9 @@ def in_scale(pieces: Int[Tensor, "count time"], home: Int[Tensor, " count"]) -> 
 def plot_bars(run: Run, results: dict[str, tuple[Tensor, Tensor]], free: list[int]) -> None:
     fractions = {}
     for name, (correct, fits) in results.items():
-        for what, which in {"in key": fits, "equal to the original": correct}.items():
-            by_bar = which.double().view(len(which), -1, BAR).mean((0, 2))
-            fractions[f"{NAMES[name]}: {what}"] = ([bar + 1 for bar in free], by_bar[free])
+        for measure, values in {"in key": fits, "equal to the original": correct}.items():
+            by_bar = values.double().view(len(values), -1, BAR).mean((0, 2))
+            fractions[f"{NAMES[name]}: {measure}"] = ([bar + 1 for bar in free], by_bar[free])
     run.figure(
         "by_bar",
         curves(fractions, x_label="masked bar", y_label="fraction of its notes"),

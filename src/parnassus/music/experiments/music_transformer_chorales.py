@@ -1,6 +1,6 @@
 """Music Transformer on generated melodies or Bach's chorales (book sec. 10.1.2).
 
-Bach's chorales, downloaded once: parnassus run music_transformer_chorales --data jsb --every 4
+Bach's chorales, downloaded once: parnassus run music_transformer_chorales --data jsb --stride 4
 """
 
 from dataclasses import dataclass
@@ -48,12 +48,12 @@ class ChoraleModel(nn.Module):
     """A Music Transformer with its voice tokeniser; token 0 is start and padding."""
 
     def __init__(
-        self, tokens: VoiceTokeniser, window: int, *, width: int, heads: int, depth: int, dropout: float
+        self, tokeniser: VoiceTokeniser, window: int, *, width: int, heads: int, depth: int, dropout: float
     ) -> None:
         super().__init__()
-        self.tokens = tokens
+        self.tokeniser = tokeniser
         self.model = music_transformer(
-            tokens.vocabulary, window, width=width, heads=heads, depth=depth, dropout=dropout
+            tokeniser.vocabulary, window, width=width, heads=heads, depth=depth, dropout=dropout
         )
 
     def nll(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, "batch time"]:
@@ -142,10 +142,13 @@ class Experiment:
         pieces: dict[str, tuple[Tensor, int]] = {}
         for number, piece in enumerate(test[:2]):
             cut = len(piece) // 2
-            prompt = model.tokens.encode(piece[:cut]).to(device)[None]
+            prompt = model.tokeniser.encode(piece[:cut]).to(device)[None]
             after = generate(model.model, prompt, token_sampler(temperature=0.9), (len(piece) - cut) * voices)[0].cpu()
             pieces[f"piece {number + 1}"] = piece, cut
-            pieces[f"piece {number + 1}, continued"] = torch.cat([piece[:cut], model.tokens.decode(after, voices)]), cut
+            pieces[f"piece {number + 1}, continued"] = (
+                torch.cat([piece[:cut], model.tokeniser.decode(after, voices)]),
+                cut,
+            )
         run.figure(
             "continuations",
             plot_piano_rolls(pieces),

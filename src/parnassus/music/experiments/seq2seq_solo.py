@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.attention.models.seq2seq import ConditionedReader, Transformer, seq2seq
+from parnassus.attention.models.seq2seq import ConditionedDecoder, Transformer, seq2seq
 from parnassus.data import Split
 from parnassus.music.solo import (
     CADENCE,
@@ -34,7 +34,7 @@ from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descen
 covers = ("B10.1.2-7",)
 expected = {
     "chord_tones/with_chords": at_least(0.75, "fraction of notes on beats that are chord tones, variable chords only"),
-    "chord_tones/without_chords": at_most(0.6, "the same for a model whose encoder sees no chords"),
+    "chord_tones/without_chords": at_most(0.6, "the same for a model whose encoder receives no chords"),
     "chord_tones/scale": no_band("the same for random notes of the scale: 3 of 7"),
     "nll/with_chords": at_most(1.1, "mean −log p of a note of test solos, in nats"),
     "nll/without_chords": no_band("the same without chords"),
@@ -72,7 +72,7 @@ class WithoutChords(nn.Module):
     def loss(self, source: Int[Tensor, "batch n"], target: Int[Tensor, "batch m"]) -> Float[Tensor, ""]:
         return self.model.loss(torch.ones_like(source), target)
 
-    def condition_on(self, source: Int[Tensor, "batch n"]) -> ConditionedReader:
+    def condition_on(self, source: Int[Tensor, "batch n"]) -> ConditionedDecoder:
         return self.model.condition_on(torch.ones_like(source))
 
 
@@ -132,15 +132,15 @@ class Experiment:
         if not isinstance(full, Transformer):
             raise TypeError(f"the model with chords must be a Transformer; got {type(full).__name__}")
         sensitivity = chord_sensitivity(full, chords, solos)
-        own = torch.eye(self.bars, dtype=torch.bool).repeat_interleave(NOTES // 2, 0)[:, FREE]
+        is_own = torch.eye(self.bars, dtype=torch.bool).repeat_interleave(NOTES // 2, 0)[:, FREE]
         self.plot_results(
             run, test.chords[0], {name: notes[0] for name, notes in generated.items()}, fractions, sensitivity
         )
         return {
             **{f"chord_tones/{name}": fraction for name, fraction in fractions.items()},
             **{f"nll/{name}": nll for name, nll in nats.items()},
-            "sensitivity/own_chord": float(sensitivity[own].mean()),
-            "sensitivity/other_chord": float(sensitivity[~own].mean()),
+            "sensitivity/own_chord": float(sensitivity[is_own].mean()),
+            "sensitivity/other_chord": float(sensitivity[~is_own].mean()),
         }
 
     def plot_results(
@@ -178,7 +178,7 @@ class Experiment:
 
 @torch.no_grad()
 def chord_sensitivity(
-    model: Transformer, chords: Int[Tensor, "count bar_chart"], solos: Int[Tensor, "count time_and_one"]
+    model: Transformer, chords: Int[Tensor, "count bars"], solos: Int[Tensor, "count time_and_one"]
 ) -> Float[Tensor, "beats free"]:
     """Mean of ½ Σ_x |p(x | chords) − p(x | one chord exchanged)| at each beat, for each variable chord."""
     probabilities = model(chords, solos[:, :-1]).softmax(-1)
@@ -191,12 +191,12 @@ def chord_sensitivity(
     return torch.stack(sensitivity, 1)[is_on_beat(probabilities.shape[1])].cpu()
 
 
-def as_tokens(solos: Solos) -> tuple[Int[Tensor, "count bar_chart"], Int[Tensor, "count time_and_one"]]:
+def as_tokens(solos: Solos) -> tuple[Int[Tensor, "count bars"], Int[Tensor, "count time_and_one"]]:
     """Chords as tokens from 1, and notes as tokens from 2 after the start token."""
     return solos.chords + 1, nn.functional.pad(solos.notes - LOWEST + 2, (1, 0), value=BEGIN)
 
 
-def plot_solos(run: Run, chords: Int[Tensor, " bar_chart"], generated: Mapping[str, Int[Tensor, " time"]]) -> None:
+def plot_solos(run: Run, chords: Int[Tensor, " bars"], generated: Mapping[str, Int[Tensor, " time"]]) -> None:
     pitches = torch.arange(LOWEST, HIGHEST + 1)
     is_chord_tone = chord_tones(chords)[:, pitches % 12].repeat_interleave(NOTES, 0).T
     shading = torch.where(is_chord_tone, 1.0, torch.nan)  # NaN is transparent

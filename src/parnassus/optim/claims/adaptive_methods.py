@@ -64,7 +64,7 @@ def adagrad_is_scale_invariant() -> Evidence:
     """AdaGrad matches torch; its first step has size η everywhere; c·f has the path of f (book eqs. 3.36-3.39)."""
     make = partial(AdaGrad, lr=0.3)
     path = optimizer_trajectory(coupled_convex_loss, START, make, steps=50)
-    theirs = optimizer_trajectory(coupled_convex_loss, START, partial(torch.optim.Adagrad, lr=0.3), steps=50)
+    torch_path = optimizer_trajectory(coupled_convex_loss, START, partial(torch.optim.Adagrad, lr=0.3), steps=50)
     first = optimizer_trajectory(lambda theta: SCALES @ theta, START, make, steps=1).diff(dim=0)[0]
     squares, w = torch.zeros(3, 3, dtype=torch.float64), START  # eqs. 3.36-3.37 with their diagonal matrices
     for _ in range(50):
@@ -72,7 +72,7 @@ def adagrad_is_scale_invariant() -> Evidence:
         squares = squares + torch.diag(gradient * gradient)
         w = w - 0.3 * torch.linalg.inv(squares.sqrt()) @ gradient
     return all_of(
-        matches_torch=close(path, theirs, atol=1e-12),
+        matches_torch=close(path, torch_path, atol=1e-12),
         first_step=close(first, -0.3 * SCALES.sign(), rtol=1e-5),
         scale=close(
             optimizer_trajectory(lambda theta: 1e4 * coupled_convex_loss(theta), START, make, steps=50), path, atol=1e-7
@@ -119,11 +119,13 @@ def elementwise_rmsprop_equals_diagonal_matrix_rmsprop() -> Evidence:
         matrix = alpha * matrix + (1 - alpha) * torch.diag(gradient * gradient)
         w = w - eta * torch.linalg.inv(matrix.sqrt() + eps * torch.eye(3, dtype=torch.float64)) @ gradient
         path.append(w)
-    ours = optimizer_trajectory(coupled_convex_loss, START, partial(RMSProp, lr=eta, alpha=alpha), steps=60)
-    theirs = optimizer_trajectory(
+    iterates = optimizer_trajectory(coupled_convex_loss, START, partial(RMSProp, lr=eta, alpha=alpha), steps=60)
+    torch_iterates = optimizer_trajectory(
         coupled_convex_loss, START, partial(torch.optim.RMSprop, lr=eta, alpha=alpha), steps=60
     )
-    return all_of(matrices=close(ours, torch.stack(path), atol=1e-10), torch_steps=close(ours, theirs, atol=1e-12))
+    return all_of(
+        matrices=close(iterates, torch.stack(path), atol=1e-10), torch_steps=close(iterates, torch_iterates, atol=1e-12)
+    )
 
 
 @claim("B3.3-6", "B3.3-7", "D1.5.7")
@@ -137,11 +139,13 @@ def adam_matches_torch() -> Evidence:
         m = beta_1 * m + (1 - beta_1) * gradient
         s = beta_2 * s + (1 - beta_2) * gradient * gradient
         path.append(path[-1] - eta * (m / (1 - beta_1**t)) / ((s / (1 - beta_2**t)).sqrt() + eps))
-    ours = optimizer_trajectory(coupled_convex_loss, START, partial(Adam, lr=eta, betas=(beta_1, beta_2)), steps=60)
-    theirs = optimizer_trajectory(
+    iterates = optimizer_trajectory(coupled_convex_loss, START, partial(Adam, lr=eta, betas=(beta_1, beta_2)), steps=60)
+    torch_iterates = optimizer_trajectory(
         coupled_convex_loss, START, partial(torch.optim.Adam, lr=eta, betas=(beta_1, beta_2)), steps=60
     )
-    return all_of(formulas=close(ours, torch.stack(path), atol=1e-12), torch_steps=close(ours, theirs, atol=1e-12))
+    return all_of(
+        formulas=close(iterates, torch.stack(path), atol=1e-12), torch_steps=close(iterates, torch_iterates, atol=1e-12)
+    )
 
 
 @claim("B3.3-6", "D1.5.7")
@@ -195,7 +199,7 @@ def adam_bias_correction_starts_at_step_one() -> Correction:
         corrected=all_of(
             from_one=close(from_one[:2], g[:2].sign(), rtol=1e-12),
             zero_gradient_without_eps_is_nan=close(from_one[2].isnan().double(), 1.0),
-            ours=close(step, -g.sign(), atol=1e-6),
+            library_step=close(step, -g.sign(), atol=1e-6),
         ),
     )
 
@@ -230,7 +234,7 @@ def adam_rescales_an_l2_penalty_and_adamw_does_not() -> Evidence:
 
 @erratum("B3.3-7", printed="a line that ends in =", right="the call on the same line")
 def rmsprop_listing_is_a_syntax_error() -> Correction:
-    """An assignment cannot break after its equals sign; on one line the settings equal ours (book sec. 3.3)."""
+    """An assignment cannot break after an equals sign; on one line it has the settings of `RMSProp` (book sec. 3.3)."""
     model = nn.Linear(2, 1)
     names = {"torch": torch, "model": model}
     call = "torch.optim.RMSprop(model.parameters(), lr=1e-3, alpha=0.9)"
@@ -241,12 +245,12 @@ def rmsprop_listing_is_a_syntax_error() -> Correction:
 
     joined = run(f"opt = {call}")["opt"]
     assert isinstance(joined, torch.optim.RMSprop)
-    ours = RMSProp(model.parameters(), lr=1e-3, alpha=0.9)
+    rmsprop = RMSProp(model.parameters(), lr=1e-3, alpha=0.9)
     settings = ("lr", "alpha", "eps", "weight_decay")
     return Correction(
         printed=runs(lambda: run(f"opt =\n    {call}"), unless=SyntaxError),
         corrected=close(
-            torch.tensor([ours.defaults[name] for name in settings]),
+            torch.tensor([rmsprop.defaults[name] for name in settings]),
             torch.tensor([joined.defaults[name] for name in settings]),
         ),
     )

@@ -55,7 +55,7 @@ def decrease_is_the_rate_times_the_squared_gradient() -> Evidence:
     problem = smooth_problems()["ridge logistic"]
     rates = torch.logspace(-3, 0, 7, dtype=torch.float64) / problem.beta
     start = problem.start[None]
-    gains = torch.stack(
+    decreases = torch.stack(
         [
             problem.excess(start) - problem.excess(start - eta * problem.gradients(start))
             for eta in rates  # one step from the same point
@@ -63,7 +63,8 @@ def decrease_is_the_rate_times_the_squared_gradient() -> Evidence:
     )[:, 0]
     predicted = torch.stack([first_order_decrease(problem, start, learning_rate=float(eta)) for eta in rates])[:, 0]
     return all_of(
-        ratio=close(gains[0] / predicted[0], 1.0, atol=1e-3), error=rate(rates, 1 - gains / predicted, 1.0, atol=0.02)
+        ratio=close(decreases[0] / predicted[0], 1.0, atol=1e-3),
+        error=rate(rates, 1 - decreases / predicted, 1.0, atol=0.02),
     )
 
 
@@ -74,9 +75,9 @@ def every_step_satisfies_the_descent_lemma() -> Evidence:
     for name, problem in smooth_problems().items():
         for fraction in (0.1, 1.0, 1.9):
             path = run_gradient_descent(problem, steps=40, fraction=fraction)
-            gain = -problem.excess(path).diff()
+            decrease = -problem.excess(path).diff()
             margins[name, fraction] = (
-                gain - descent_lemma_decrease(problem, path[:-1], learning_rate=fraction / problem.beta)
+                decrease - descent_lemma_decrease(problem, path[:-1], learning_rate=fraction / problem.beta)
             ).min()
     box = smooth_problems()["egg box"]
     path = run_gradient_descent(box, steps=20)
@@ -172,10 +173,10 @@ def linear_convergence_needs_strong_convexity() -> Evidence:
     """On w⁴ the factor per step tends to 1, so that 1 − α/β fails eventually for every α > 0 (book sec. 3.1)."""
     problem = quartic(torch.ones(1, dtype=torch.float64))
     excess = problem.excess(run_gradient_descent(problem, steps=2_000))
-    late = slice(500, 2_000)
+    tail = slice(500, 2_000)
     return all_of(
         last_factor=greater_equal(excess[-1] / excess[-2], 0.998),
-        power_law=rate(step_counts(2_000)[late], excess[1:][late], -2.0, atol=0.05),
+        power_law=rate(step_counts(2_000)[tail], excess[1:][tail], -2.0, atol=0.05),
         bound_for_positive_alpha_fails=greater_equal(
             excess[-1] / strongly_convex_bound(replace(problem, alpha=0.03), torch.tensor([2_000.0]).double())[0], 1.0
         ),
@@ -246,12 +247,14 @@ def huber_loss_is_the_worst_case_of_gradient_descent() -> Evidence:
 def rates_up_to_two_over_l_converge_on_a_quadratic() -> Evidence:
     """On a quadratic η = 1.9/L converges, beyond the assumption of the theorem; 2.1/L diverges (Diehl sec. 1.5)."""
     problem = strongly_convex_problems()[0]
-    near, far = (problem.excess(run_gradient_descent(problem, steps=300, fraction=fraction)) for fraction in (1.9, 2.1))
+    converging, diverging = (
+        problem.excess(run_gradient_descent(problem, steps=300, fraction=fraction)) for fraction in (1.9, 2.1)
+    )
     bound = convex_bound(problem, step_counts(300), learning_rate=1 / problem.beta)
     return all_of(
-        converges=less_equal(near[-1], 1e-9),
-        diverges=greater_equal(far[-1], 1e9),
-        violates_the_bound=greater_equal(far[300] / bound[-1], 1.0),
+        converges=less_equal(converging[-1], 1e-9),
+        diverges=greater_equal(diverging[-1], 1e9),
+        violates_the_bound=greater_equal(diverging[300] / bound[-1], 1.0),
     )
 
 
@@ -264,12 +267,12 @@ def convex_rate_needs_convexity_and_a_minimiser() -> Evidence:
     stuck = smooth_problems()["egg box"]
     path = run_gradient_descent(stuck, steps=600)
     as_if_convex = convex_bound(replace(stuck, alpha=0.0), step_counts(600), learning_rate=1 / stuck.beta)
-    falling = gradient_descent(
+    iterates = gradient_descent(
         lambda theta: torch.nn.functional.softplus(-theta).sum(), torch.zeros(1).double(), learning_rate=4.0, steps=600
     )
     return all_of(
         stationary=less_equal(stuck.gradients(path)[-1].abs(), 1e-9),
         above_the_convex_bound=greater_equal(stuck.excess(path)[-1] / as_if_convex[-1], 10.0),
-        value_decreases=less_equal(torch.nn.functional.softplus(-falling[-1]), 1e-3),
-        parameters_diverge=greater_equal(falling[-1] - falling[300], 0.5),
+        value_decreases=less_equal(torch.nn.functional.softplus(-iterates[-1]), 1e-3),
+        parameters_diverge=greater_equal(iterates[-1] - iterates[300], 0.5),
     )

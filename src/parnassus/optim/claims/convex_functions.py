@@ -195,7 +195,7 @@ def convexity_holds_on_every_line() -> Evidence:
     """g(z) = f(zx + (1−z)y) has g″ ≥ 0 on all random lines for convex f, not for others (Zhao sec. 12)."""
     ends = sample_cube(60, 3)
     z = torch.linspace(0, 1, 21, dtype=torch.float64)[:, None]
-    least = {
+    min_curvatures = {
         name: torch.stack(
             [
                 min_hessian_eigenvalue(restrict_to_line(f, x, y), z).min()
@@ -208,8 +208,8 @@ def convexity_holds_on_every_line() -> Evidence:
     x = torch.linspace(-2, 2, 41, dtype=torch.float64)
     second = (torch.exp(x + step) - 2 * torch.exp(x) + torch.exp(x - step)) / step**2
     return all_of(
-        convex=greater_equal(torch.stack([least[name] for name in SMOOTH_CONVEX]), -1e-12),
-        nonconvex=less_equal(torch.stack([least[name].min() for name in ("saddle", "x³")]), -0.1),
+        convex=greater_equal(torch.stack([min_curvatures[name] for name in SMOOTH_CONVEX]), -1e-12),
+        nonconvex=less_equal(torch.stack([min_curvatures[name].min() for name in ("saddle", "x³")]), -0.1),
         finite_differences=greater_equal(second, 0.0),
         match_the_hessian=close(second, min_hessian_eigenvalue(SMOOTH_CONVEX["exp x"], x[:, None]), rtol=1e-4),
     )

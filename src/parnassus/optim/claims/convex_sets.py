@@ -32,7 +32,7 @@ def random_segments_detect_nonconvex_sets() -> Evidence:
     """ℓp balls with p ≥ 1, half-spaces and the simplex pass; rings, two balls and the ℓ½ ball fail (Zhao sec. 12)."""
     points = sample_cube(4_000, 2)
     on_simplex = sample_cube(2_000, 3).softmax(-1)
-    two = union(lambda x: lp_ball(2.0, 0.5)(x - 1), lambda x: lp_ball(2.0, 0.5)(x + 1))
+    two_balls = union(lambda x: lp_ball(2.0, 0.5)(x - 1), lambda x: lp_ball(2.0, 0.5)(x + 1))
     convex: dict[str, tuple[Membership, Tensor]] = {
         **{f"ball of p = {p:g}": (lp_ball(p), points) for p in (1.0, 1.5, 2.0, 8.0)},
         "half-space": (half_space(torch.tensor([1.0, -2.0]).double(), 0.3), points),
@@ -40,7 +40,7 @@ def random_segments_detect_nonconvex_sets() -> Evidence:
     }
     others: dict[str, tuple[Membership, Tensor]] = {
         "ring": (lambda x: lp_ball(2.0)(x) & ~lp_ball(2.0, 0.6)(x), points),
-        "two balls": (two, points),
+        "two balls": (two_balls, points),
         "ball of p = ½": (lp_ball(0.5), points),
     }
     return all_of(

@@ -59,18 +59,18 @@ def learning_rate_may_depend_on_the_step() -> Evidence:
 @claim("B3.1-7", "D1.5.3")
 def sgd_matches_torch() -> Evidence:
     """SGD matches torch and `gradient_descent`; ascent is descent on −f (book eq. 3.2)."""
-    ours = optimizer_trajectory(coupled_convex_loss, START, partial(SGD, lr=0.1), steps=50)
+    iterates = optimizer_trajectory(coupled_convex_loss, START, partial(SGD, lr=0.1), steps=50)
     ascent = optimizer_trajectory(
         coupled_convex_loss, START, partial(torch.optim.SGD, lr=1e-3, maximize=True), steps=50
     )
     return all_of(
         matches_torch=close(
-            ours,
+            iterates,
             optimizer_trajectory(coupled_convex_loss, START, partial(torch.optim.SGD, lr=0.1), steps=50),
             atol=1e-12,
         ),
         matches_gradient_descent=close(
-            ours, gradient_descent(coupled_convex_loss, START, learning_rate=0.1, steps=50), atol=1e-12
+            iterates, gradient_descent(coupled_convex_loss, START, learning_rate=0.1, steps=50), atol=1e-12
         ),
         ascent=close(
             optimizer_trajectory(lambda w: -coupled_convex_loss(w), START, partial(SGD, lr=1e-3), steps=50),
@@ -151,19 +151,19 @@ def newton_step_minimises_a_quadratic() -> Evidence:
     starts = torch.randn(20, 6, generator=source, dtype=torch.float64)
     other = torch.eye(6, dtype=torch.float64) * 1e6
 
-    def after(matrix: Tensor) -> Tensor:
+    def gradients_after_step(matrix: Tensor) -> Tensor:
         """The gradients after one step from every start."""
         ends = torch.stack([preconditioned_step(w, steep @ w + b, matrix) for w in starts])
         gradients: Tensor = ends @ steep + b
         return gradients
 
-    before = starts @ steep + b
-    predicted = before @ (torch.eye(6, dtype=torch.float64) - steep @ torch.linalg.inv(other)).mT
+    gradients_before = starts @ steep + b
+    predicted = gradients_before @ (torch.eye(6, dtype=torch.float64) - steep @ torch.linalg.inv(other)).mT
     path = newton_descent(lambda w: w @ steep @ w / 2 + b @ w, starts[0], steps=1)
     return all_of(
-        hessian=close(after(steep) / before.norm(dim=1, keepdim=True), 0.0, atol=1e-10),
-        any_matrix=close(after(other), predicted, rtol=1e-6, atol=1e-6),
-        other_matrix_does_not_converge=greater_equal(after(other).norm(dim=1), 0.1),
+        hessian=close(gradients_after_step(steep) / gradients_before.norm(dim=1, keepdim=True), 0.0, atol=1e-10),
+        any_matrix=close(gradients_after_step(other), predicted, rtol=1e-6, atol=1e-6),
+        other_matrix_does_not_converge=greater_equal(gradients_after_step(other).norm(dim=1), 0.1),
         newton=close(path[-1], -torch.linalg.solve(steep, b), atol=1e-8),
     )
 
@@ -204,10 +204,10 @@ def argmin_is_a_set() -> Evidence:
     grid = torch.cartesian_prod(axis, axis)
     counts, gradients = [], []
     for surface in (quadratic_valley(), rosenbrock(), beale(), himmelblau(), saddle()):
-        known = torch.tensor(surface.minimisers, dtype=torch.float64)
-        found = argmin_set(surface, torch.cat([grid, known]).unique(dim=0), tolerance=1e-20)
-        counts.append(len(found) - len(known))
-        gradients.append(torch.stack([grad(surface)(theta) for theta in known]).abs().max())
+        minimisers = torch.tensor(surface.minimisers, dtype=torch.float64)
+        argmin = argmin_set(surface, torch.cat([grid, minimisers]).unique(dim=0), tolerance=1e-20)
+        counts.append(len(argmin) - len(minimisers))
+        gradients.append(torch.stack([grad(surface)(theta) for theta in minimisers]).abs().max())
     line = argmin_set(lambda theta: theta[:, 0].square(), grid)
     edges = torch.stack(
         [argmin_set(lambda x: x[:, 0].exp(), size * axis[:, None])[0, 0] for size in (1.0, 10.0, 100.0)]
@@ -226,19 +226,19 @@ def negative_gradient_is_the_steepest_descent_direction() -> Evidence:
     theta = torch.tensor([0.3, -0.8, 1.1], dtype=torch.float64)
     gradient = grad(coupled_convex_loss)(theta)
     h = 1e-5
-    nudges = h * torch.eye(3, dtype=torch.float64)
+    offsets = h * torch.eye(3, dtype=torch.float64)
     differences = torch.stack(
-        [(coupled_convex_loss(theta + nudge) - coupled_convex_loss(theta - nudge)) / (2 * h) for nudge in nudges]
+        [(coupled_convex_loss(theta + offset) - coupled_convex_loss(theta - offset)) / (2 * h) for offset in offsets]
     )
     directions = torch.randn(10_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     directions = directions / directions.norm(dim=1, keepdim=True)
-    down = steepest_descent(gradient)
+    steepest = steepest_descent(gradient)
     return all_of(
         finite_differences=close(gradient, differences, atol=1e-8),
         none_is_steeper=greater_equal(directions @ gradient, -gradient.norm()),
-        steepest=close(down @ gradient, -gradient.norm(), rtol=1e-12),
-        unit=close(down.norm(), 1.0, rtol=1e-12),
-        nearest_of_the_sample=greater_equal(directions[(directions @ gradient).argmin()] @ down, 0.99),
+        steepest=close(steepest @ gradient, -gradient.norm(), rtol=1e-12),
+        unit=close(steepest.norm(), 1.0, rtol=1e-12),
+        nearest_of_the_sample=greater_equal(directions[(directions @ gradient).argmin()] @ steepest, 0.99),
     )
 
 
@@ -247,14 +247,14 @@ def gradient_descent_on_a_parabola_oscillates_and_converges() -> Evidence:
     """On x² with learning rate 0.9 the path is (−0.8)ᵗ x₀; above 1 it diverges (Diehl sec. 1.5)."""
     start = torch.tensor([5.1], dtype=torch.float64)
     path = gradient_descent(lambda x: x.square().sum(), start, learning_rate=0.9, steps=15)[:, 0]
-    beyond = gradient_descent(lambda x: x.square().sum(), start, learning_rate=1.05, steps=15)[:, 0]
-    small = gradient_descent(lambda x: x.square().sum(), start, learning_rate=1e-3, steps=15)[:, 0]
+    divergent = gradient_descent(lambda x: x.square().sum(), start, learning_rate=1.05, steps=15)[:, 0]
+    slow = gradient_descent(lambda x: x.square().sum(), start, learning_rate=1e-3, steps=15)[:, 0]
     t = torch.arange(16, dtype=torch.float64)
     return all_of(
         closed_form=close(path, 5.1 * (-0.8) ** t, atol=1e-12),
         converges=less_equal(path[-1].abs(), 0.2),
-        diverges_above_1=close(beyond, 5.1 * (-1.1) ** t, rtol=1e-12),
-        rate_of_the_notes_is_slow=greater_equal(small[-1], 4.9),
+        diverges_above_1=close(divergent, 5.1 * (-1.1) ** t, rtol=1e-12),
+        rate_of_the_notes_is_slow=greater_equal(slow[-1], 4.9),
     )
 
 

@@ -48,14 +48,14 @@ def validation_and_training_sets_are_disjoint() -> Evidence:
     """Every example is in exactly one of both sets; the search selects the best rate (book sec. 1.3)."""
     train, validation = hold_out(100, 0.2, generator=torch.Generator().manual_seed(0))
 
-    def end(eta: float) -> float:
+    def final_loss(eta: float) -> float:
         return float(
             quadratic_loss(
                 gradient_descent(quadratic_loss, torch.ones(3, dtype=torch.float64), learning_rate=eta, steps=50)[-1]
             )
         )
 
-    search = validation_search([0.001, 0.01, 0.1, 0.45, 0.6], end)
+    search = validation_search([0.001, 0.01, 0.1, 0.45, 0.6], final_loss)
     return all_of(
         disjoint=close(float(torch.isin(train, validation).sum()), 0.0),
         all_examples=close(torch.cat([train, validation]).sort().values, torch.arange(100)),
@@ -88,16 +88,18 @@ def one_cycle_matches_torch() -> Evidence:
     """Learning rate and momentum equal those of OneCycleLR at every step (book sec. 1.3)."""
     steps = 4_690  # five epochs of 938
     rates, momenta = _torch_one_cycle(steps, peak=0.01)
-    ours = torch.tensor([one_cycle_rate(step, steps, peak=0.01) for step in range(steps)], dtype=torch.float64)
+    learning_rates = torch.tensor(
+        [one_cycle_rate(step, steps, peak=0.01) for step in range(steps)], dtype=torch.float64
+    )
     momentum = torch.tensor([one_cycle_momentum(step, steps) for step in range(steps)], dtype=torch.float64)
-    top = int(ours.argmax())
+    peak_step = int(learning_rates.argmax())
     return all_of(
-        rate=close(ours, rates, rtol=1e-12),
+        rate=close(learning_rates, rates, rtol=1e-12),
         momentum=close(momentum, momenta, rtol=1e-12),
-        increases=greater_equal(ours[: top + 1].diff(), 0.0),
-        decreases=less_equal(ours[top:].diff(), 0.0),
-        peak=close(ours.max(), 0.01, rtol=1e-12),
-        peak_position=close(top, 0.3 * steps - 1, atol=1.0),
+        increases=greater_equal(learning_rates[: peak_step + 1].diff(), 0.0),
+        decreases=less_equal(learning_rates[peak_step:].diff(), 0.0),
+        peak=close(learning_rates.max(), 0.01, rtol=1e-12),
+        peak_position=close(peak_step, 0.3 * steps - 1, atol=1.0),
     )
 
 

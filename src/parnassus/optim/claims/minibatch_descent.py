@@ -55,13 +55,13 @@ def small_gradient_step_decreases_the_loss() -> Evidence:
 def the_gradient_of_the_mean_is_the_mean_gradient() -> Evidence:
     """Gradients of single examples average to the full gradient: online SGD is unbiased (book eq. 1.16)."""
     x, y, theta = sample_regression()
-    each = per_sample_gradients(squared_network_error, theta, x, y)
-    whole = grad(lambda theta: vmap(squared_network_error, in_dims=(None, 0, 0))(theta, x, y).mean())(theta)
+    gradients = per_sample_gradients(squared_network_error, theta, x, y)
+    full_gradient = grad(lambda theta: vmap(squared_network_error, in_dims=(None, 0, 0))(theta, x, y).mean())(theta)
     fifth = grad(squared_network_error)(theta, x[5], y[5])
     return all_of(
-        mean=close(each.mean(0), whole, atol=1e-12),
-        one_example=close(each[5], fifth, atol=1e-12),
-        one_example_is_not_the_mean=greater_equal((fifth - whole).abs().max(), 0.01),
+        mean=close(gradients.mean(0), full_gradient, atol=1e-12),
+        one_example=close(gradients[5], fifth, atol=1e-12),
+        one_example_is_not_the_mean=greater_equal((fifth - full_gradient).abs().max(), 0.01),
     )
 
 
@@ -143,19 +143,19 @@ def partitions_use_every_example_once_per_epoch() -> Evidence:
 def equal_batches_average_to_the_full_gradient() -> Evidence:
     """Gradients of equal batches average to the full gradient, with variance ∝ 1/|B| (book eq. 1.18)."""
     x, y, theta = sample_regression()
-    each = per_sample_gradients(squared_network_error, theta, x, y)
+    gradients = per_sample_gradients(squared_network_error, theta, x, y)
     generator = torch.Generator().manual_seed(0)
-    parts = torch.stack([each[rows].mean(0) for rows in fixed_partition_batches(96, 16, generator=generator)])
+    parts = torch.stack([gradients[rows].mean(0) for rows in fixed_partition_batches(96, 16, generator=generator)])
     sizes = [1, 2, 4, 8, 16, 32]
     variances = []
     for size in sizes:
         draws = torch.stack(
             list(batches_with_replacement(96, size, epochs=4_000 * size // 96 + 1, generator=generator))
         )
-        variances.append(each[draws].mean(1).var(0).sum())
+        variances.append(gradients[draws].mean(1).var(0).sum())
     return all_of(
-        average=close(parts.mean(0), each.mean(0), atol=1e-12),
-        single_batch_differs=greater_equal((parts[0] - each.mean(0)).abs().max(), 0.01),
+        average=close(parts.mean(0), gradients.mean(0), atol=1e-12),
+        single_batch_differs=greater_equal((parts[0] - gradients.mean(0)).abs().max(), 0.01),
         variance=rate(torch.tensor(sizes), torch.stack(variances), -1.0, atol=0.05),
     )
 

@@ -27,7 +27,7 @@ def momentum_as_printed(
 
 @erratum("B3.2-2", printed="φ⁽ᵗ⁺¹⁾ = φ⁽ᵗ⁾ + γ∇f", right="φ⁽ᵗ⁺¹⁾ = μφ⁽ᵗ⁾ + ∇f, 0 ≤ μ < 1")
 def momentum_needs_a_decay_factor() -> Correction:
-    """Without a factor on the old velocity the iterates oscillate on a quadratic for ever (book eqs. 3.27-3.28)."""
+    """Without a factor on the old velocity the iterates oscillate on a quadratic indefinitely (book eqs. 3.27-3.28)."""
     steps, eta, mu = 1_000, 0.3, 0.8
     printed, _ = momentum_as_printed(START, [1.0] * steps, [eta] * steps)
     amplitude = torch.stack([quadratic_loss(w) for w in printed[-200:]]).max() / quadratic_loss(START)
@@ -36,15 +36,15 @@ def momentum_needs_a_decay_factor() -> Correction:
     products = torch.cat([eta * CURVATURES, torch.tensor([0.01, 2.0, 3.99, 4.1], dtype=torch.float64)])  # ηγλ
     maps = torch.stack([torch.tensor([[1 - eta * b, -eta], [b, 1.0]], dtype=torch.float64) for b in products / eta])
     largest = torch.linalg.eigvals(maps).abs().amax(-1)
-    few = 60
-    varying, _ = momentum_as_printed(START, [mu**-t for t in range(few)], [eta * mu**t for t in range(few)])
+    short = 60
+    varying, _ = momentum_as_printed(START, [mu**-t for t in range(short)], [eta * mu**t for t in range(short)])
     return Correction(
         printed=less_equal(amplitude, 0.01),
         corrected=all_of(
             with_decay_factor=less_equal(quadratic_loss(ball[-1]), 1e-60),
             eigenvalues_of_modulus_one_below_four=close(largest[:-1], 1.0, atol=1e-12),
             growth_above_four=greater_equal(largest[-1], 1.2),
-            printed_with_growing_gamma=close(varying, ball[: few + 1], atol=1e-10),
+            printed_with_growing_gamma=close(varying, ball[: short + 1], atol=1e-10),
         ),
     )
 
@@ -53,36 +53,40 @@ def momentum_needs_a_decay_factor() -> Correction:
 def torch_momentum_is_the_velocity_factor() -> Correction:
     """The `momentum` of torch multiplies the velocity; no constant γ gives its steps (book eqs. 3.27-3.28)."""
     steps, eta, mu = 30, 1e-1, 0.8
-    theirs = optimizer_trajectory(quadratic_loss, START, partial(torch.optim.SGD, lr=eta, momentum=mu), steps=steps)
+    torch_path = optimizer_trajectory(quadratic_loss, START, partial(torch.optim.SGD, lr=eta, momentum=mu), steps=steps)
     printed, _ = momentum_as_printed(START, [1 / mu] * steps, [eta] * steps)
-    right, _ = momentum_as_printed(START, [1.0] * steps, [eta] * steps, friction=mu)
-    return Correction(printed=close(printed, theirs, atol=0.1), corrected=close(right, theirs, atol=1e-12))
+    with_factor, _ = momentum_as_printed(START, [1.0] * steps, [eta] * steps, friction=mu)
+    return Correction(
+        printed=close(printed, torch_path, atol=0.1), corrected=close(with_factor, torch_path, atol=1e-12)
+    )
 
 
 @claim("B3.2-2", "B3.2-7")
 def momentum_matches_torch() -> Evidence:
     """Momentum and Nesterov momentum match torch, with v = g in the first step (book sec. 3.2)."""
-    plain = optimizer_trajectory(coupled_convex_loss, START, partial(torch.optim.SGD, lr=0.1, momentum=0.8), steps=50)
-    ahead = optimizer_trajectory(
+    momentum = optimizer_trajectory(
+        coupled_convex_loss, START, partial(torch.optim.SGD, lr=0.1, momentum=0.8), steps=50
+    )
+    nesterov = optimizer_trajectory(
         coupled_convex_loss, START, partial(torch.optim.SGD, lr=0.1, momentum=0.8, nesterov=True), steps=50
     )
     gradient = grad(coupled_convex_loss)(START)
     return all_of(
         momentum=close(
             optimizer_trajectory(coupled_convex_loss, START, partial(Momentum, lr=0.1, momentum=0.8), steps=50),
-            plain,
+            momentum,
             atol=1e-12,
         ),
         nesterov=close(
             optimizer_trajectory(coupled_convex_loss, START, partial(NesterovMomentum, lr=0.1, momentum=0.8), steps=50),
-            ahead,
+            nesterov,
             atol=1e-12,
         ),
         plain_loop=close(
-            heavy_ball(coupled_convex_loss, START, learning_rate=0.1, momentum=0.8, steps=50), plain, atol=1e-12
+            heavy_ball(coupled_convex_loss, START, learning_rate=0.1, momentum=0.8, steps=50), momentum, atol=1e-12
         ),
-        first_step=close(plain[1], START - 0.1 * gradient, atol=1e-14),
-        first_nesterov_step=close(ahead[1], START - 0.1 * 1.8 * gradient, atol=1e-14),
+        first_step=close(momentum[1], START - 0.1 * gradient, atol=1e-14),
+        first_nesterov_step=close(nesterov[1], START - 0.1 * 1.8 * gradient, atol=1e-14),
     )
 
 
@@ -94,16 +98,16 @@ def torch_nesterov_uses_a_constant_coefficient() -> Evidence:
     for _ in range(steps):
         phi.append(gradient_step(w[-1], grad(coupled_convex_loss)(w[-1]), eta))
         w.append(phi[-1] + mu * (phi[-1] - phi[-2]))
-    theirs = optimizer_trajectory(
+    torch_path = optimizer_trajectory(
         coupled_convex_loss, START, partial(torch.optim.SGD, lr=eta, momentum=mu, nesterov=True), steps=steps
     )
     path = nesterov_descent(coupled_convex_loss, START, learning_rate=eta, steps=steps)
     return all_of(
-        constant=close(theirs, torch.stack(w), atol=1e-12),
+        constant=close(torch_path, torch.stack(w), atol=1e-12),
         fraction=close(
             optimizer_trajectory(coupled_convex_loss, START, partial(Nesterov, lr=eta), steps=steps), path.w, atol=1e-12
         ),
-        the_two_differ=greater_equal((theirs - path.w).abs().max(), 0.01),
+        the_two_differ=greater_equal((torch_path - path.w).abs().max(), 0.01),
         first_step_is_gradient_descent=close(path.w[1], START - eta * grad(coupled_convex_loss)(START)),
         other_damping=close(
             optimizer_trajectory(coupled_convex_loss, START, partial(Nesterov, lr=eta, damping=9.0), steps=steps),
@@ -142,13 +146,13 @@ def heavy_ball_and_moving_average_momentum_are_equivalent() -> Evidence:
 def momentum_step_uses_the_updated_velocity() -> Correction:
     """Moving by the old velocity delays the gradient: it diverges where gradient descent converges (Diehl sec. 1.5)."""
     eta, steps = 1.5, 60
-    late, fresh = [1.0], [1.0]
-    old = new = 0.0
+    by_old_velocity, by_new_velocity = [1.0], [1.0]
+    old_velocity = new_velocity = 0.0
     for _ in range(steps):  # C = θ²/2 and m = 0
-        late.append(late[-1] + old)
-        old = -eta * late[-2]
-        new = -eta * fresh[-1]
-        fresh.append(fresh[-1] + new)
+        by_old_velocity.append(by_old_velocity[-1] + old_velocity)
+        old_velocity = -eta * by_old_velocity[-2]
+        new_velocity = -eta * by_new_velocity[-1]
+        by_new_velocity.append(by_new_velocity[-1] + new_velocity)
     undamped = torch.tensor([1.0, 0.0], dtype=torch.float64)  # θ and v with m = 1
     amplitudes = []
     for _ in range(2_000):
@@ -156,11 +160,11 @@ def momentum_step_uses_the_updated_velocity() -> Correction:
         undamped = torch.stack([undamped[0] + velocity, velocity])
         amplitudes.append(undamped[0].abs())
     return Correction(
-        printed=less_equal(abs(late[-1]), 1.0),
+        printed=less_equal(abs(by_old_velocity[-1]), 1.0),
         corrected=all_of(
-            new_velocity=less_equal(abs(fresh[-1]), 1e-15),
-            gradient_descent_without_momentum=close(fresh[-1], (1 - eta) ** steps, rtol=1e-9),
-            old_velocity_diverges=greater_equal(abs(late[-1]), 1e5),
+            new_velocity=less_equal(abs(by_new_velocity[-1]), 1e-15),
+            gradient_descent_without_momentum=close(by_new_velocity[-1], (1 - eta) ** steps, rtol=1e-9),
+            old_velocity_diverges=greater_equal(abs(by_old_velocity[-1]), 1e5),
             m_equal_to_one_does_not_converge=greater_equal(torch.stack(amplitudes[-100:]).max(), 0.9),
         ),
     )

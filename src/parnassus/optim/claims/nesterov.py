@@ -191,15 +191,15 @@ def larger_damping_is_slower_initially() -> Correction:
     """A larger r is faster in the long run only: f = 0.01 is first reached later for larger r (book sec. 3.2)."""
     s = torch.linspace(0, 50, 5_001, dtype=torch.float64)
     f = {r: quadratic_nesterov_flow(s, damping=r).square() / 2 for r in (1.0, 3.0, 9.0, 30.0)}
-    first = {r: s[values < 0.01][0] for r, values in f.items()}
-    late = {r: values[s >= 40].max() for r, values in f.items()}
+    hitting_time = {r: s[values < 0.01][0] for r, values in f.items()}
+    late_maximum = {r: values[s >= 40].max() for r, values in f.items()}
     return Correction(
-        printed=less_equal(torch.stack([first[9.0], first[30.0]]), first[3.0]),
+        printed=less_equal(torch.stack([hitting_time[9.0], hitting_time[30.0]]), hitting_time[3.0]),
         corrected=all_of(
-            hitting_time_r_3=close(first[3.0], 3.3, atol=0.1),
-            hitting_time_r_9=close(first[9.0], 5.7, atol=0.1),
-            hitting_time_r_30=greater_equal(first[30.0], 8.0),
-            late_maximum_r_1=close(late[1.0], 7.9e-3, rtol=0.05),
-            late_maximum_r_9_over_r_3=less_equal(late[9.0] / late[3.0], 1e-4),
+            hitting_time_r_3=close(hitting_time[3.0], 3.3, atol=0.1),
+            hitting_time_r_9=close(hitting_time[9.0], 5.7, atol=0.1),
+            hitting_time_r_30=greater_equal(hitting_time[30.0], 8.0),
+            late_maximum_r_1=close(late_maximum[1.0], 7.9e-3, rtol=0.05),
+            late_maximum_r_9_over_r_3=less_equal(late_maximum[9.0] / late_maximum[3.0], 1e-4),
         ),
     )

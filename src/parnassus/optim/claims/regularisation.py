@@ -71,8 +71,8 @@ def weight_decay_shrinks_low_curvature_directions_most() -> Evidence:
     """The minimiser is (H + αI)⁻¹Hθ*; along eigenvector i, θ* is scaled by λ_i/(λ_i + α) (book ex. 2.3)."""
     hessian, minimiser = random_quadratic()
     values, vectors = torch.linalg.eigh(hessian)
-    moved = penalised_minimiser(hessian, minimiser, 0.5)
-    factors = (vectors.T @ moved) / (vectors.T @ minimiser)
+    penalised = penalised_minimiser(hessian, minimiser, 0.5)
+    factors = (vectors.T @ penalised) / (vectors.T @ minimiser)
     final = gradient_descent(
         partial(penalised_loss, hessian, minimiser, 0.5),
         torch.zeros(4, dtype=torch.float64),
@@ -82,8 +82,8 @@ def weight_decay_shrinks_low_curvature_directions_most() -> Evidence:
     singular, minimiser_2 = random_quadratic(1, rank=2)
     norms = [penalised_minimiser(hessian, minimiser, 10.0**power).norm() for power in range(-3, 4)]
     return all_of(
-        gradient_vanishes=close(grad(partial(penalised_loss, hessian, minimiser, 0.5))(moved), 0.0, atol=1e-12),
-        gradient_descent_converges_to_it=close(final, moved, atol=1e-10),
+        gradient_vanishes=close(grad(partial(penalised_loss, hessian, minimiser, 0.5))(penalised), 0.0, atol=1e-12),
+        gradient_descent_converges_to_it=close(final, penalised, atol=1e-10),
         factors=close(factors, shrinkage_factors(values, 0.5), rtol=1e-10),
         low_curvature_shrinks_most=greater_equal(factors.diff(), 0.0),
         no_penalty=close(penalised_minimiser(hessian, minimiser, 1e-12), minimiser, atol=1e-9),
@@ -179,7 +179,7 @@ def cross_validation_validates_every_example_once() -> Evidence:
 
 @claim("B2.2-8")
 def early_stopping_restores_the_best_weights() -> Evidence:
-    """The validation error of an overfitting network is smallest early, and restored (book sec. 2.2)."""
+    """An overfitting network has its minimum validation error before the last epoch; it is restored (book sec. 2.2)."""
     torch.manual_seed(0)
     train, validation = (
         linear(size, (1.0,) + (0.0,) * 19, 0.0, noise=1.5, seed=seed) for size, seed in ((25, 0), (200, 1))
@@ -190,27 +190,27 @@ def early_stopping_restores_the_best_weights() -> Evidence:
     optimizer = torch.optim.Adam(net.parameters(), lr=0.0005)
     loss = nn.MSELoss()
     stopping, monitor = EarlyStopping(patience=50), EarlyStopping(patience=10_000)
-    trained, validated = [], []
+    training_errors, validation_errors = [], []
     for _ in range(200):
         optimizer.zero_grad()
         error = loss(net(train.x), train.y)
         error.backward()
         optimizer.step()
         with torch.no_grad():
-            validated.append(float(loss(net(validation.x), validation.y)))
-        trained.append(float(error.detach()))
-        stopping.update(validated[-1], net)
-        monitor.update(validated[-1], net)
+            validation_errors.append(float(loss(net(validation.x), validation.y)))
+        training_errors.append(float(error.detach()))
+        stopping.update(validation_errors[-1], net)
+        monitor.update(validation_errors[-1], net)
     monitor.restore(net)
     with torch.no_grad():
         restored = float(loss(net(validation.x), validation.y))
     assert stopping.stopped_at is not None
     return all_of(
-        training_error_decreases=close(trained[-1], min(trained), atol=0.001),
-        validation_error_increases=greater_equal(validated[-1], 1.1 * min(validated)),
-        recorded=close(monitor.best_error, min(validated)),
-        restored=close(restored, min(validated), rtol=1e-6),
+        training_error_decreases=close(training_errors[-1], min(training_errors), atol=0.001),
+        validation_error_increases=greater_equal(validation_errors[-1], 1.1 * min(validation_errors)),
+        recorded=close(monitor.best_error, min(validation_errors)),
+        restored=close(restored, min(validation_errors), rtol=1e-6),
         best_before_the_last_epoch=less_equal(monitor.best_update, 199 - 50),
         stops_after_patience=close(stopping.stopped_at - stopping.best_update, 50),
-        error_is_near_the_minimum=less_equal(stopping.best_error, 1.1 * min(validated)),
+        error_is_near_the_minimum=less_equal(stopping.best_error, 1.1 * min(validation_errors)),
     )

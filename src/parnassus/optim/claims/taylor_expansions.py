@@ -29,17 +29,19 @@ def intermediate_points_of_two_expansions_differ() -> Correction:
 
     f″ is monotone between w⁽ᵗ⁾ and w*, so that only one point makes the expansion exact.
     """
-    least, after = torch.zeros_like(EXPANSION_POINTS), EXPANSION_POINTS - 0.1 * EXPANSION_POINTS.sinh()
-    xi, xi_star = intermediate_point(EXPANSION_POINTS, after), intermediate_point(EXPANSION_POINTS, least)
+    minimiser, next_point = torch.zeros_like(EXPANSION_POINTS), EXPANSION_POINTS - 0.1 * EXPANSION_POINTS.sinh()
+    xi, xi_star = intermediate_point(EXPANSION_POINTS, next_point), intermediate_point(EXPANSION_POINTS, minimiser)
     fractions = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0], dtype=torch.float64)
-    errors = second_order_expansion(EXPANSION_POINTS, least, fractions[:, None] * EXPANSION_POINTS) - least.cosh()
+    errors = (
+        second_order_expansion(EXPANSION_POINTS, minimiser, fractions[:, None] * EXPANSION_POINTS) - minimiser.cosh()
+    )
     return Correction(
-        printed=close(second_order_expansion(EXPANSION_POINTS, least, xi), least.cosh(), atol=0.01),
+        printed=close(second_order_expansion(EXPANSION_POINTS, minimiser, xi), minimiser.cosh(), atol=0.01),
         corrected=all_of(
-            exact=close(second_order_expansion(EXPANSION_POINTS, least, xi_star), least.cosh(), atol=1e-12),
+            exact=close(second_order_expansion(EXPANSION_POINTS, minimiser, xi_star), minimiser.cosh(), atol=1e-12),
             between_start_and_end=greater_equal(torch.minimum(xi_star, EXPANSION_POINTS - xi_star), 0.0),
             xi_is_exact_for_its_own_step=close(
-                second_order_expansion(EXPANSION_POINTS, after, xi), after.cosh(), atol=1e-12
+                second_order_expansion(EXPANSION_POINTS, next_point, xi), next_point.cosh(), atol=1e-12
             ),
             points_differ=greater_equal(xi - xi_star, 0.01),
             too_small_at_the_lower_end=greater_equal(-errors[0], 0.0),
@@ -60,13 +62,13 @@ def strongly_convex_functions_have_a_quadratic_lower_bound() -> Evidence:
     for problem in strongly_convex_problems():
         w, v = (3 * torch.randn(50, len(problem.start), generator=source, dtype=torch.float64) for _ in range(2))
         value, gradient, alpha = problem.excess(w), problem.gradients(w), problem.alpha
-        bottom = w - gradient / alpha
+        minimiser = w - gradient / alpha
         margins.append(problem.excess(v) - quadratic_lower_bound(v, w, value, gradient, alpha))
         gradients.append(
-            grad(lambda v, *at: quadratic_lower_bound(v, *at).sum())(bottom, w, value, gradient, alpha)
+            grad(lambda v, *rest: quadratic_lower_bound(v, *rest).sum())(minimiser, w, value, gradient, alpha)
             / gradient.norm()
         )
-        minima.append(quadratic_lower_bound(bottom, w, value, gradient, alpha))
+        minima.append(quadratic_lower_bound(minimiser, w, value, gradient, alpha))
         predicted.append(value - gradient.square().sum(-1) / (2 * alpha))
     return all_of(
         lower_bound=greater_equal(torch.cat(margins), -1e-9),

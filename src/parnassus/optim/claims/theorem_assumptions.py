@@ -104,7 +104,7 @@ def the_contradiction_is_with_the_local_minimum() -> Correction:
     """The proof assumes that x* is not a global minimum and contradicts that it is a local one (Zhao sec. 12)."""
     star, lower = torch.tensor([1.5, -1.0]).double(), torch.tensor([0.2, 0.1]).double()
     functions = (SMOOTH_CONVEX["x²"], SMOOTH_CONVEX["log-sum-exp"], NONSMOOTH_CONVEX["|x|"], NONSMOOTH_CONVEX["length"])
-    pairs = [(f, nearby_lower_point(f, star, lower, radius=reach)) for f in functions for reach in (1e-1, 1e-3, 1e-6)]
+    pairs = [(f, nearby_lower_point(f, star, lower, radius=radius)) for f in functions for radius in (1e-1, 1e-3, 1e-6)]
     return Correction(
         printed=less_equal(torch.stack([f(star) - f(lower) for f in functions]), 0.0),  # x* is global
         corrected=all_of(

@@ -63,8 +63,8 @@ def quadratic_nesterov_flow(
     theta = torch.as_tensor(node * pi / 2, dtype=s.dtype, device=s.device)
     mass = torch.as_tensor(weight, dtype=s.dtype, device=s.device) * theta.cos() ** (damping - 1)
     x = curvature**0.5 * s
-    waves: Tensor = (x[..., None] * theta.sin()).cos() @ mass
-    return waves / mass.sum()
+    integral: Tensor = (x[..., None] * theta.sin()).cos() @ mass
+    return integral / mass.sum()
 
 
 def _integrate(field: Field, start: Tensor, time: float, steps: int) -> Tensor:

@@ -112,8 +112,16 @@ class Experiment:
             lower_ax.axhline(0, color=INK, linewidth=1)
             lower_ax.set(ylim=(-10.5, 10.5) if name == "cos πx" else (-2, 2), xlabel="x")
             if chord is not None:
-                low = torch.stack([chord.a, chord.b])
-                ax.plot(low[:, 0], vmap(f)(low), color=INK, marker="o", markersize=4, linewidth=1.2, linestyle="--")
+                chord_ends = torch.stack([chord.a, chord.b])
+                ax.plot(
+                    chord_ends[:, 0],
+                    vmap(f)(chord_ends),
+                    color=INK,
+                    marker="o",
+                    markersize=4,
+                    linewidth=1.2,
+                    linestyle="--",
+                )
         axes[0, 0].set_ylabel("f")
         axes[1, 0].set_ylabel("f″")
         run.figure(

@@ -47,7 +47,7 @@ class Experiment:
         run.figure("loss at five learning rates", figure, "Small rates converge slowly; above 2/β the loss diverges.")
 
         low, high = 0.0, 2 * limit
-        for _ in range(12):  # bisection: does the last step still lower the loss?
+        for _ in range(12):  # bisection: a rate is stable if the last step lowers the loss
             middle = (low + high) / 2
             tail = losses(middle, 200)[-2:]
             low, high = (middle, high) if tail[1] < tail[0] else (low, middle)

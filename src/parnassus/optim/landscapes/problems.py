@@ -115,23 +115,23 @@ def quartic(start: Float[Tensor, " dim"]) -> Problem:
     return Problem(loss, start, torch.zeros_like(start), alpha=0.0, beta=3 * float(start.abs().max()) ** 2)
 
 
-def huber_worst_case(travel: float, *, beta: float = 1.0, radius: float = 1.0) -> Problem:
+def huber_worst_case(displacement: float, *, beta: float = 1.0, radius: float = 1.0) -> Problem:
     """The Huber loss on which a gradient method attains its worst case (Drori & Teboulle 2014).
 
         f(w) = ½ β w²                for |w| ≤ τ = R/(2c + 1)
         f(w) = β τ |w| − ½ β τ²      beyond
 
-    c = `travel` is the total displacement of the method under a constant gradient g, in units of g/β: gradient descent
+    c = `displacement` is that of the method under a constant gradient g, in units of g/β: gradient descent
     with η = 1/β has c = T after T steps, Nesterov's φ has c = (T² + 5T + 2)/8. From w = R it ends on the linear part,
     at f = βR²/(4c + 2).
     """
-    if not travel >= 0 or not radius > 0:
-        raise ValueError(f"need travel ≥ 0 and radius > 0; got travel={travel}, radius={radius}")
-    bend = radius / (2 * travel + 1)
+    if not displacement >= 0 or not radius > 0:
+        raise ValueError(f"need displacement ≥ 0 and radius > 0; got displacement={displacement}, radius={radius}")
+    threshold = radius / (2 * displacement + 1)
 
     def loss(w: Tensor) -> Tensor:
         size = w.abs()
-        return beta * torch.where(size <= bend, size.square() / 2, bend * size - bend**2 / 2).sum()
+        return beta * torch.where(size <= threshold, size.square() / 2, threshold * size - threshold**2 / 2).sum()
 
     start = torch.tensor([radius], dtype=torch.float64)
     return Problem(loss, start, torch.zeros_like(start), alpha=0.0, beta=beta)
@@ -160,12 +160,12 @@ def smooth_problems(seed: int = 0) -> dict[str, Problem]:
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(60, 5, generator=generator, dtype=torch.float64)
     y = (x @ torch.randn(5, generator=generator, dtype=torch.float64)).sign()
-    far = 3 * torch.randn(4, generator=generator, dtype=torch.float64)
+    start = 3 * torch.randn(4, generator=generator, dtype=torch.float64)
     return {
         "quadratic": quadratic(torch.logspace(-2, 0, 10, dtype=torch.float64), generator=generator),
         "ellipse": ellipse(25.0),
         "ridge logistic": ridge_logistic(x, y, ridge=0.05),
-        "log cosh": log_cosh(far),
-        "quartic": quartic(far),
-        "egg box": egg_box(far),
+        "log cosh": log_cosh(start),
+        "quartic": quartic(start),
+        "egg box": egg_box(start),
     }

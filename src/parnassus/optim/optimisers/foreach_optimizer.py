@@ -18,8 +18,8 @@ CHUNK_SIZE = 2**17
 class ForeachOptimizer(Optimizer):
     """A torch optimiser whose step is one `update` of lists of tensors, a few kernels for a whole group.
 
-    It supports what torch's own support: parameter groups, state_dict, closures, schedulers. To maximise ℓ, minimise
-    −ℓ.
+    It supports what torch's optimisers support: parameter groups, state_dict, closures and schedulers. To maximise ℓ,
+    minimise −ℓ.
     """
 
     single_pass: ClassVar[bool] = False

@@ -55,10 +55,10 @@ def _one_cycle(step: int, steps: int, *, warmup_fraction: float, values: tuple[f
     if not 0 <= step < steps:
         raise ValueError(f"need 0 ≤ step < steps; got step={step}, steps={steps}")
     first, second, third = values
-    turn, last = warmup_fraction * steps - 1, steps - 1
-    if step <= turn:
-        return _cosine_anneal(first, second, step / turn)
-    return _cosine_anneal(second, third, (step - turn) / (last - turn))
+    warmup_end, last = warmup_fraction * steps - 1, steps - 1
+    if step <= warmup_end:
+        return _cosine_anneal(first, second, step / warmup_end)
+    return _cosine_anneal(second, third, (step - warmup_end) / (last - warmup_end))
 
 
 def _cosine_anneal(start: float, end: float, progress: float) -> float:

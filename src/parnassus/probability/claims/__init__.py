@@ -1,1 +1,1 @@
-"""What is claimed of distributions: distances, codes, expectations and inequalities, each claim with its number."""
+"""Claims about distributions, divergences, expectations, stochastic processes and inference."""

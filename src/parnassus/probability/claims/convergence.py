@@ -59,24 +59,24 @@ def stronger_modes_bound_weaker_ones() -> Evidence:
     paths = limit[:, None] + x[:, None] * uniforms(500, 60, seed=2) * 3 / torch.arange(1, 61)
     eps = 0.3
     deviating = deviation_probability(paths, limit, tolerance=eps)
-    first, third = lp_error(paths, limit, order=1.0), lp_error(paths, limit, order=3.0)
-    some = torch.tensor([0, 4, 19, 59])
+    l1_error, l3_error = lp_error(paths, limit, order=1.0), lp_error(paths, limit, order=3.0)
+    indices = torch.tensor([0, 4, 19, 59])
     levy = torch.stack(
-        [levy_distance(empirical_distribution(path), empirical_distribution(limit)) for path in paths.mT[some]]
+        [levy_distance(empirical_distribution(path), empirical_distribution(limit)) for path in paths.mT[indices]]
     )
     return all_of(
         almost_surely_to_probability=less_equal(deviating, tail_deviation_probability(paths, limit, tolerance=eps)),
-        markov=less_equal(deviating, third / eps**3),
-        lyapunov=less_equal(first, third ** (1 / 3) + 1e-15),
-        probability_to_distribution=less_equal(levy, deviating[some].clamp(min=eps) + 1e-12),
-        all_fall=less_equal(torch.stack([deviating[-1], first[-1], levy[-1]]), 0.05),
+        markov=less_equal(deviating, l3_error / eps**3),
+        lyapunov=less_equal(l1_error, l3_error ** (1 / 3) + 1e-15),
+        probability_to_distribution=less_equal(levy, deviating[indices].clamp(min=eps) + 1e-12),
+        all_fall=less_equal(torch.stack([deviating[-1], l1_error[-1], levy[-1]]), 0.05),
     )
 
 
 @claim("D5.0.12")
 def no_implication_can_be_reversed() -> Evidence:
     """The typewriter, spikes n·1 and √n·1 on [0, 1/n), and ±X are counterexamples (Diehl thm. 5.7)."""
-    typewriter, tall, root = (
+    typewriter, spike, root_spike = (
         typewriter_sequence(OMEGA, STEPS),
         spike_sequence(OMEGA, STEPS),
         spike_sequence(OMEGA, STEPS, power=0.5),
@@ -84,15 +84,15 @@ def no_implication_can_be_reversed() -> Evidence:
     x = standard_normal(1_001)
     x = torch.cat([x, -x])  # exactly symmetric
     alternating = alternating_sign_sequence(x, torch.arange(1, 41))
-    half, late = len(STEPS) // 2, 999
+    half, tail = len(STEPS) // 2, 999
     return all_of(
         typewriter_in_probability=less_equal(deviation_probability(typewriter, ZERO, tolerance=0.5)[half:], 1 / 40),
         typewriter_in_mean=less_equal(lp_error(typewriter, ZERO, order=3.0)[half:], 1 / 40),
         typewriter_not_almost_surely=close(tail_deviation_probability(typewriter, ZERO, tolerance=0.5)[:half], 1.0),
-        spike_almost_surely=less_equal(tail_deviation_probability(tall, ZERO, tolerance=0.5)[late:], 1e-3),
-        spike_not_in_mean=close(lp_error(tall, ZERO, order=1.0)[[0, 1, 3, 7, 999]], 1.0, atol=1e-12),
-        root_in_mean=less_equal(lp_error(root, ZERO, order=1.0)[late:], 0.05),
-        root_not_in_mean_square=close(lp_error(root, ZERO, order=2.0)[[0, 1, 3, 7, 999]], 1.0, atol=1e-12),
+        spike_almost_surely=less_equal(tail_deviation_probability(spike, ZERO, tolerance=0.5)[tail:], 1e-3),
+        spike_not_in_mean=close(lp_error(spike, ZERO, order=1.0)[[0, 1, 3, 7, 999]], 1.0, atol=1e-12),
+        root_in_mean=less_equal(lp_error(root_spike, ZERO, order=1.0)[tail:], 0.05),
+        root_not_in_mean_square=close(lp_error(root_spike, ZERO, order=2.0)[[0, 1, 3, 7, 999]], 1.0, atol=1e-12),
         alternating_in_distribution=close(
             levy_distance(empirical_distribution(alternating[:, 0]), empirical_distribution(x)), 0.0, atol=1e-9
         ),
@@ -216,15 +216,17 @@ def scaled_sums_converge_to_the_normal_distribution() -> Evidence:
     coins = torch.tensor([coin_sum_normal_distance(int(n)) for n in counts], dtype=torch.float64)
     sizes = (1, 4, 16, 64)
     sums = [scaled_sums(-uniforms(40_000, n, seed=n).log() - 1) for n in sizes]
-    falling = torch.stack([kolmogorov_distance(x, torch.special.ndtr) for x in sums])
+    exponential_distances = torch.stack([kolmogorov_distance(x, torch.special.ndtr) for x in sums])
     cauchy = Cauchy(0.0, 1.0).icdf(uniforms(4_000, 256, seed=1))
-    far = torch.stack([kolmogorov_distance(scaled_sums(cauchy[:, :n]), torch.special.ndtr) for n in (4, 64, 256)])
+    cauchy_distances = torch.stack(
+        [kolmogorov_distance(scaled_sums(cauchy[:, :n]), torch.special.ndtr) for n in (4, 64, 256)]
+    )
     return all_of(
         coins=rate(counts.double(), coins, -0.5, atol=0.01),
         coin_constant=close(coins[-1] * 32, 1 / (2 * pi) ** 0.5, rtol=0.01),
-        exponentials_fall=less_equal(falling[1:], 0.75 * falling[:-1]),
-        exponentials_rate=rate(torch.tensor(sizes).double(), falling, -0.5, atol=0.1),
+        exponentials_fall=less_equal(exponential_distances[1:], 0.75 * exponential_distances[:-1]),
+        exponentials_rate=rate(torch.tensor(sizes).double(), exponential_distances, -0.5, atol=0.1),
         variance=close(sums[-1].var(), 1.0, atol=0.03),
-        cauchy_grows=greater_equal(far.diff(), 0.0),
-        cauchy_stays_large=greater_equal(far, 0.2),
+        cauchy_grows=greater_equal(cauchy_distances.diff(), 0.0),
+        cauchy_stays_large=greater_equal(cauchy_distances, 0.2),
     )

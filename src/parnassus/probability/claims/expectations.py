@@ -149,16 +149,16 @@ def merging_points_proves_jensen() -> Correction:
     """The induction separates the last of n+1 points; the others have weight 1 − p_{n+1} (Diehl lem. 1.9)."""
     x, p = standard_normal(6).exp(), random_distributions(1, 6)[0]
     earlier = jensen_inequality(torch.square, x[:-1], p[:-1] / p[:-1].sum())
-    whole = jensen_inequality(torch.square, x, p)
+    full = jensen_inequality(torch.square, x, p)
     sums = jensen_merge_path(torch.square, x, p)
     last = p[-1] * x[-1].square()
     return Correction(
-        printed=close((1 - p[-2]) * earlier.mean_of_function + last, whole.mean_of_function, rtol=1e-6),
+        printed=close((1 - p[-2]) * earlier.mean_of_function + last, full.mean_of_function, rtol=1e-6),
         corrected=all_of(
-            weights=close((1 - p[-1]) * earlier.mean_of_function + last, whole.mean_of_function, rtol=1e-12),
+            weights=close((1 - p[-1]) * earlier.mean_of_function + last, full.mean_of_function, rtol=1e-12),
             no_merge_increases=less_equal(sums.diff(), 0.0),
-            starts_at_the_right_side=close(sums[0], whole.mean_of_function, rtol=1e-12),
-            ends_at_the_left_side=close(sums[-1], whole.function_of_mean, rtol=1e-12),
+            starts_at_the_right_side=close(sums[0], full.mean_of_function, rtol=1e-12),
+            ends_at_the_left_side=close(sums[-1], full.function_of_mean, rtol=1e-12),
         ),
     )
 

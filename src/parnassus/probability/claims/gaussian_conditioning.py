@@ -31,16 +31,16 @@ def conditioning_is_the_ratio_of_densities() -> Evidence:
     """p(x|y) = p(x, y) / p(y); Σ_{X|y} is the inverse of a block of Σ⁻¹, independent of y (Diehl ex. 5.6)."""
     joint, observed_indices = random_gaussian(5), [1, 3]
     z = standard_normal(30, 5, seed=9)
-    given = condition(joint, z[:, observed_indices], observed=observed_indices)
+    conditional = condition(joint, z[:, observed_indices], observed=observed_indices)
     by_cholesky = condition(joint, z[:, observed_indices], observed=observed_indices, solve=solve_by_cholesky)
     hidden = [0, 2, 4]
     ratio = joint.log_prob(z) - joint.marginal(observed_indices).log_prob(z[:, observed_indices])
     block = torch.linalg.inv(torch.linalg.inv(joint.covariance)[hidden][:, hidden])
     return all_of(
-        density=close(given.log_prob(z[:, hidden]), ratio, rtol=1e-7),
-        covariance=close(given.covariance, block, atol=1e-10),
-        by_cholesky=close(by_cholesky.mean, given.mean, atol=1e-9),
-        one_at_a_time=close(_condition_sequentially(joint, z[0]), given.mean[0], atol=1e-9),
+        density=close(conditional.log_prob(z[:, hidden]), ratio, rtol=1e-7),
+        covariance=close(conditional.covariance, block, atol=1e-10),
+        by_cholesky=close(by_cholesky.mean, conditional.mean, atol=1e-9),
+        one_at_a_time=close(_condition_sequentially(joint, z[0]), conditional.mean[0], atol=1e-9),
     )
 
 
@@ -54,9 +54,9 @@ def conditioning_agrees_with_rejection_sampling() -> Evidence:
     """Samples with Y near y have the conditional distribution; Cov X = E Cov[X|Y] + Cov E[X|Y] (Diehl ex. 5.6)."""
     joint = Gaussian(MEAN, COVARIANCE)
     z = joint.sample(500_000, generator=torch.Generator().manual_seed(0))
-    kept = z[(z[:, 1] - 1.0).abs() < 0.02, 0]
-    given = condition(joint, torch.ones(1, dtype=torch.float64), observed=[1])
-    standardised = (kept - given.mean) / given.covariance[0].sqrt()
+    accepted = z[(z[:, 1] - 1.0).abs() < 0.02, 0]
+    conditional = condition(joint, torch.ones(1, dtype=torch.float64), observed=[1])
+    standardised = (accepted - conditional.mean) / conditional.covariance[0].sqrt()
     large, observed_indices = random_gaussian(4), [0, 2]
     means = condition(
         large,
@@ -66,9 +66,11 @@ def conditioning_agrees_with_rejection_sampling() -> Evidence:
     hidden = large.marginal([1, 3])
     explained = means.mean.mT.cov()
     return all_of(
-        accepted=greater_equal(len(kept), 3_000),
+        accepted=greater_equal(len(accepted), 3_000),
         rejection=accepts(kstest(standardised.numpy(), "norm").pvalue),
-        unconditional_is_rejected=rejects(kstest(((kept - MEAN[0]) / COVARIANCE[0, 0].sqrt()).numpy(), "norm").pvalue),
+        unconditional_is_rejected=rejects(
+            kstest(((accepted - MEAN[0]) / COVARIANCE[0, 0].sqrt()).numpy(), "norm").pvalue
+        ),
         tower_mean=close(means.mean.mean(0), hidden.mean, atol=0.05),
         tower_covariance=close(means.covariance + explained, hidden.covariance, rtol=0.03, atol=0.03),
     )
@@ -76,7 +78,7 @@ def conditioning_agrees_with_rejection_sampling() -> Evidence:
 
 @claim("D5.0.11", "D5.0.8")
 def conditioning_works_with_singular_covariances() -> Evidence:
-    """Two coordinates of a rank-2 Gaussian in ℝ⁴ determine the others, as do three, singular, ones (Diehl ex. 5.6)."""
+    """Two coordinates of a rank-2 Gaussian in ℝ⁴, or a singular three, determine the others (Diehl ex. 5.6)."""
     gaussian = random_gaussian(4, rank=2)
     z = gaussian.sample(20, generator=torch.Generator().manual_seed(0))
     two = condition(gaussian, z[:, :2], observed=[0, 1])
@@ -147,14 +149,16 @@ def the_square_root_includes_the_variance() -> Correction:
 def conditioning_never_increases_the_covariance() -> Evidence:
     """Σ_XX − Σ_{X|y} is positive semi-definite, and 0 where Σ_XY = 0 (Diehl ex. 5.6)."""
     joint = random_gaussian(6)
-    given = condition(joint, torch.zeros(2, dtype=torch.float64), observed=[4, 5])
+    conditional = condition(joint, torch.zeros(2, dtype=torch.float64), observed=[4, 5])
     independent = independent_pair(random_gaussian(2), random_gaussian(2, seed=5))
-    conditional = condition(independent, standard_normal(10, 2), observed=[2, 3])
+    independent_conditional = condition(independent, standard_normal(10, 2), observed=[2, 3])
     return all_of(
-        positive_semidefinite=greater_equal(torch.linalg.eigvalsh(joint.covariance[:4, :4] - given.covariance), -1e-12),
-        rank_at_most_the_number_observed=less_equal(
-            torch.linalg.matrix_rank(joint.covariance[:4, :4] - given.covariance, atol=1e-9), 2
+        positive_semidefinite=greater_equal(
+            torch.linalg.eigvalsh(joint.covariance[:4, :4] - conditional.covariance), -1e-12
         ),
-        independent_mean=close(conditional.mean, independent.mean[:2], atol=1e-13),
-        independent_covariance=close(conditional.covariance, independent.covariance[:2, :2], atol=1e-13),
+        rank_at_most_the_number_observed=less_equal(
+            torch.linalg.matrix_rank(joint.covariance[:4, :4] - conditional.covariance, atol=1e-9), 2
+        ),
+        independent_mean=close(independent_conditional.mean, independent.mean[:2], atol=1e-13),
+        independent_covariance=close(independent_conditional.covariance, independent.covariance[:2, :2], atol=1e-13),
     )

@@ -38,8 +38,8 @@ def eight_gaussian_rows(count: int = 400) -> Tensor:
 def a_mixture_density_is_multimodal() -> Evidence:
     """Σ φ_i N(x|μ_i, Σ_i) has mass 1, a mode near each mean, and mean Σ φ_i μ_i (Diehl ex. 6.3)."""
     mixture = three_gaussians()
-    across, up = torch.linspace(-8, 8, 321, dtype=torch.float64), torch.linspace(-9, 9, 361, dtype=torch.float64)
-    points = torch.cartesian_prod(across, up)
+    x_axis, y_axis = torch.linspace(-8, 8, 321, dtype=torch.float64), torch.linspace(-9, 9, 361, dtype=torch.float64)
+    points = torch.cartesian_prod(x_axis, y_axis)
     mass = mixture.log_prob(points).exp().view(321, 361) * 0.05**2
     between = (mixture.means[:-1] + mixture.means[1:]) / 2
     library = MixtureSameFamily(
@@ -82,11 +82,11 @@ def em_never_decreases_the_likelihood() -> Evidence:
     for seed in range(8):
         mixtures = islice(em_iterates(x, kmeans_plus_plus_start(x, 8, seed=seed), floor=0.0), 61)
         paths.append(torch.stack([mixture.log_prob(x).mean() for mixture in mixtures]))
-    heights = torch.stack(paths)
+    log_likelihoods = torch.stack(paths)
     return all_of(
-        never_decreases=greater_equal(heights.diff(), -1e-13),
-        increases_at_first=greater_equal(heights[:, 1] - heights[:, 0], 0.01),
-        starts_reach_different_optima=greater_equal(heights[:, -1].max() - heights[:, -1].min(), 0.01),
+        never_decreases=greater_equal(log_likelihoods.diff(), -1e-13),
+        increases_at_first=greater_equal(log_likelihoods[:, 1] - log_likelihoods[:, 0], 0.01),
+        starts_reach_different_optima=greater_equal(log_likelihoods[:, -1].max() - log_likelihoods[:, -1].min(), 0.01),
     )
 
 
@@ -104,20 +104,22 @@ def em_is_coordinate_ascent_on_the_elbo() -> Evidence:
         mixture = m_step(x, r, floor=0.0)
         elbos.append(mixture_elbo(x, r, mixture).mean())
     source = torch.Generator().manual_seed(0)
-    other = (mixture.log_joint(x) + torch.randn(len(x), 8, generator=source, dtype=torch.float64)).softmax(-1)
-    moved = [
+    other_posterior = (mixture.log_joint(x) + torch.randn(len(x), 8, generator=source, dtype=torch.float64)).softmax(-1)
+    perturbed = [
         GaussianMixture(
             mixture.weights, mixture.means + 0.05 * torch.randn(8, 2, generator=source).double(), covariance
         )
         for covariance in (mixture.covariances, 1.1 * mixture.covariances, 0.9 * mixture.covariances)
     ]
-    gap = mixture.log_prob(x) - mixture_elbo(x, other, mixture)
+    gap = mixture.log_prob(x) - mixture_elbo(x, other_posterior, mixture)
     return all_of(
         both_steps_increase=greater_equal(torch.stack(elbos).diff(), -1e-13),
         tight_after_e_step=close(torch.stack(gaps), 0.0, atol=1e-13),
-        gap_is_divergence_from_the_posterior=close(gap, kl_divergence(other, mixture.responsibilities(x)), atol=1e-12),
+        gap_is_divergence_from_the_posterior=close(
+            gap, kl_divergence(other_posterior, mixture.responsibilities(x)), atol=1e-12
+        ),
         no_other_mixture_is_higher=less_equal(
-            torch.stack([mixture_elbo(x, r, each).mean() for each in moved]), elbos[-1]
+            torch.stack([mixture_elbo(x, r, each).mean() for each in perturbed]), elbos[-1]
         ),
         step_is_both=close(
             em_step(x, mixture, floor=0.0).means, m_step(x, mixture.responsibilities(x), floor=0.0).means
@@ -153,11 +155,11 @@ def the_likelihood_is_unbounded() -> Evidence:
         )
         return mixture.log_prob(x).sum()
 
-    heights = torch.stack([log_likelihood(10.0**-k) for k in range(4, 200, 40)])
+    log_likelihoods = torch.stack([log_likelihood(10.0**-k) for k in range(4, 200, 40)])
     one_row = torch.eye(2, dtype=torch.float64)[torch.zeros(100, dtype=torch.long)]
     one_row[0] = vector(0.0, 1.0)  # component 1 is responsible for a single row
     return all_of(
-        grows=greater_equal(heights.diff(), 50.0),
+        grows=greater_equal(log_likelihoods.diff(), 50.0),
         rejected_without_a_floor=raises(ValueError, lambda: m_step(x, one_row, floor=0.0)),
         accepted_with_a_floor=runs(lambda: m_step(x, one_row, floor=1e-6), unless=ValueError),
     )

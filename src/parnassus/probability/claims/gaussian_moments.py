@@ -87,12 +87,12 @@ def four_factors_have_three_terms() -> Evidence:
     sigma = 0.7
     single = torch.tensor([[sigma**2]], dtype=torch.float64)
     powers = torch.stack([moment_by_recursion(single, (0,) * (2 * m)) for m in range(1, 7)])
-    known = [prod(range(1, 2 * m, 2)) * sigma ** (2 * m) for m in range(1, 7)]
+    expected = [prod(range(1, 2 * m, 2)) * sigma ** (2 * m) for m in range(1, 7)]
     x = centred_gaussian(4).sample(400_000, generator=torch.Generator().manual_seed(0)).prod(1)
     return all_of(
         three_terms=close(moment_by_pairings(S, (0, 1, 2, 3)), by_hand, rtol=1e-13),
         sampled=less_equal((x.mean() - by_hand).abs(), 4 * x.std() / len(x) ** 0.5),
-        powers=close(powers, torch.tensor(known, dtype=torch.float64), rtol=1e-12),
+        powers=close(powers, torch.tensor(expected, dtype=torch.float64), rtol=1e-12),
     )
 
 
@@ -100,21 +100,21 @@ def four_factors_have_three_terms() -> Evidence:
 def gaussian_integration_by_parts_holds() -> Evidence:
     """E[X_k f(X)] = Σ_i Σ_ki E[∂_i f(X)] for smooth f, every k, singular Σ included (Diehl thm. 5.5, proof B)."""
     gaussian, w = centred_gaussian(3), 0.2 * standard_normal(3, seed=4)
-    flat = random_gaussian(3, rank=2)
-    flat = Gaussian(torch.zeros_like(flat.mean), flat.covariance)
+    singular = random_gaussian(3, rank=2)
+    singular = Gaussian(torch.zeros_like(singular.mean), singular.covariance)
     functions = {
         "cubic": lambda x: x[0] * x[1] ** 2 + x[2] ** 3 - x[0],
         "sine": lambda x: (w @ x).sin() * x[1],
         "exponential": lambda x: (w @ x).exp(),
     }
-    both = [
+    sides = [
         gaussian_integration_by_parts(f, each, coordinate=k, nodes=16)
         for f in functions.values()
-        for each, k in ((gaussian, 0), (gaussian, 2), (flat, 0))
+        for each, k in ((gaussian, 0), (gaussian, 2), (singular, 0))
     ]
     return all_of(
         formula=close(
-            torch.stack([b.product for b in both]), torch.stack([b.derivative for b in both]), rtol=1e-9, atol=1e-9
+            torch.stack([b.product for b in sides]), torch.stack([b.derivative for b in sides]), rtol=1e-9, atol=1e-9
         ),
         rejected_with_a_mean=raises(
             ValueError, lambda: gaussian_integration_by_parts(functions["sine"], random_gaussian(3))
@@ -130,15 +130,15 @@ def the_regression_residual_is_independent() -> Evidence:
     x = gaussian.sample(100_000, generator=torch.Generator().manual_seed(0))
     rest = residuals(x, split.direction)
     along = torch.outer(split.direction, split.direction) * gaussian.covariance[0, 0]
-    far = x[:, 0].abs() > gaussian.covariance[0, 0].sqrt()
+    is_large = x[:, 0].abs() > gaussian.covariance[0, 0].sqrt()
     scaled = rest[:, 1] / split.residual.covariance[1, 1].sqrt()
     return all_of(
         uncorrelated=less_equal((rest[:, 1:] * x[:, :1]).mean(0).abs(), 0.02 * gaussian.covariance[0, 0]),
         first_coordinate_is_zero=close(rest[:, 0], 0.0, atol=1e-12),
         singular=close(split.residual.rank, 2),
         covariances_add_up=close(split.residual.covariance + along, gaussian.covariance, atol=1e-12),
-        same_distribution_where_x1_is_large=accepts(kstest(scaled[far].numpy(), "norm").pvalue),
-        same_distribution_where_x1_is_small=accepts(kstest(scaled[~far].numpy(), "norm").pvalue),
+        same_distribution_where_x1_is_large=accepts(kstest(scaled[is_large].numpy(), "norm").pvalue),
+        same_distribution_where_x1_is_small=accepts(kstest(scaled[~is_large].numpy(), "norm").pvalue),
     )
 
 

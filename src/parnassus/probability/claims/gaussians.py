@@ -45,7 +45,7 @@ def the_density_agrees_with_torch_and_scipy() -> Evidence:
     """The log-density agrees with torch and SciPy in dimensions 1 to 6, and integrates to 1 in two (Diehl sec. 5)."""
     gaussians = [random_gaussian(dim, seed=dim) for dim in range(1, 7)]
     points = [standard_normal(50, dim, seed=9) for dim in range(1, 7)]
-    ours = [
+    log_densities = [
         gaussian_log_density(x, mean=gaussian.mean, covariance=gaussian.covariance)
         for x, gaussian in zip(points, gaussians, strict=True)
     ]
@@ -60,11 +60,11 @@ def the_density_agrees_with_torch_and_scipy() -> Evidence:
     grid = torch.linspace(-14, 14, 281, dtype=torch.float64)
     log_density = gaussian_log_density(torch.cartesian_prod(grid, grid), mean=MEAN, covariance=COVARIANCE)
     return all_of(
-        torch=close(torch.cat(ours), torch.cat(by_torch), rtol=1e-9),
-        scipy=close(torch.cat(ours), torch.cat(by_scipy), rtol=1e-9),
+        torch=close(torch.cat(log_densities), torch.cat(by_torch), rtol=1e-9),
+        scipy=close(torch.cat(log_densities), torch.cat(by_scipy), rtol=1e-9),
         whole_support=close(
             torch.cat([gaussian.log_prob(x) for x, gaussian in zip(points, gaussians, strict=True)]),
-            torch.cat(ours),
+            torch.cat(log_densities),
             rtol=1e-9,
         ),
         mass=close(GridDensity(grid, grid, log_density.exp().view(281, 281)).mass, 1.0, atol=1e-12),
@@ -105,7 +105,7 @@ def normals_are_closed_under_affine_maps_and_sums() -> Evidence:
     """Means, covariances and moment generating functions of AX + b and X + Y agree with quadrature (Diehl thm. 5.3)."""
     x, y = random_gaussian(3), random_gaussian(3, seed=5)
     A, b, a = standard_normal(2, 3, seed=7), standard_normal(2, seed=8), 0.3 * standard_normal(3, seed=9)
-    image, both = x.affine(A, b), independent_pair(x, y)
+    image, pair = x.affine(A, b), independent_pair(x, y)
     total = independent_sum(x, y)
     add = torch.cat([torch.eye(3), torch.eye(3)], 1).double()
     alike = Gaussian(torch.zeros(3, dtype=torch.float64), x.covariance)
@@ -120,8 +120,8 @@ def normals_are_closed_under_affine_maps_and_sums() -> Evidence:
             image.moment_generating_function(a[:2]),
             rtol=1e-9,
         ),
-        sum_is_an_affine_image_of_the_pair=close(both.affine(add).covariance, total.covariance, atol=1e-12),
-        sum_mean=close(both.affine(add).mean, total.mean, atol=1e-12),
+        sum_is_an_affine_image_of_the_pair=close(pair.affine(add).covariance, total.covariance, atol=1e-12),
+        sum_mean=close(pair.affine(add).mean, total.mean, atol=1e-12),
         sum_exponential=close(
             total.moment_generating_function(a),
             x.moment_generating_function(a) * y.moment_generating_function(a),
@@ -135,14 +135,14 @@ def normals_are_closed_under_affine_maps_and_sums() -> Evidence:
 def jointly_normal_and_uncorrelated_means_independent() -> Evidence:
     """With a block-diagonal Σ the density is a product; X and SX, S a random sign, are dependent (Diehl thm. 5.3)."""
     x, y = random_gaussian(2), random_gaussian(3, seed=5)
-    both, points = independent_pair(x, y), standard_normal(100, 5, seed=9)
+    pair, points = independent_pair(x, y), standard_normal(100, 5, seed=9)
     draws = standard_normal(100_000)
     signs = (standard_normal(100_000, seed=1) > 0).double() * 2 - 1
     flipped = draws * signs
     table = torch.histogramdd(torch.stack([draws, flipped], 1), [3, 3], range=[-1.5, 1.5] * 2).hist
     return all_of(
-        product=close(both.log_prob(points), x.log_prob(points[:, :2]) + y.log_prob(points[:, 2:]), rtol=1e-9),
-        marginal=close(both.marginal([2, 3, 4]).covariance, y.covariance, atol=1e-15),
+        product=close(pair.log_prob(points), x.log_prob(points[:, :2]) + y.log_prob(points[:, 2:]), rtol=1e-9),
+        marginal=close(pair.marginal([2, 3, 4]).covariance, y.covariance, atol=1e-15),
         flipped_is_normal=accepts(kstest(flipped.numpy(), "norm").pvalue),
         flipped_is_uncorrelated=less_equal((draws * flipped).mean().abs(), 0.02),
         flipped_is_dependent=greater_equal(event_dependence(table / table.sum()), 0.1),

@@ -9,8 +9,8 @@ from parnassus.probability.processes.hidden_markov_model import LUMPED_CHAIN, LU
 from parnassus.probability.processes.markov_chain import stationary_distribution
 from parnassus.probability.processes.path_distribution import (
     chain_distribution,
+    history_distribution,
     is_markov,
-    lifted_distribution,
     markov_violations,
     next_state_distribution,
     observed_distribution,
@@ -33,14 +33,14 @@ def a_lumped_chain_is_not_markov() -> Evidence:
     """
     hidden = chain_distribution(UNIFORM, [LUMPED_CHAIN] * 5)
     observations = observed_distribution(hidden, LUMPING.__getitem__)
-    after = [next_state_distribution(observations, (2, *[1] * ones))[2] for ones in (1, 2, 3)]
+    conditionals = [next_state_distribution(observations, (2, *[1] * ones))[2] for ones in (1, 2, 3)]
     model = lumped_chain(torch.full((5,), 0.2, dtype=torch.float64))
     forward = [model.predict(torch.tensor([[1] + [0] * ones]))[0, 1] for ones in (1, 2, 3)]
     exact = torch.tensor([1 / 6, 1 / 5, 1 / 4], dtype=torch.float64)
     return all_of(
         hidden_chain_is_markov=close(len(markov_violations(hidden)), 0),
         observations_are_not=greater_equal(len(markov_violations(observations)), 1),
-        exact_fractions=close(float(after == [Fraction(1, 6), Fraction(1, 5), Fraction(1, 4)]), 1.0),
+        exact_fractions=close(float(conditionals == [Fraction(1, 6), Fraction(1, 5), Fraction(1, 4)]), 1.0),
         forward_algorithm=close(torch.stack(forward), exact, atol=1e-15),
     )
 
@@ -50,12 +50,14 @@ def the_stationary_lumped_chain_is_not_markov() -> Evidence:
     """Started in its stationary distribution (6, 5, 4, 5, 4)/24, it is not Markov either (Diehl ex. 5.10)."""
     stationary = torch.tensor([6, 5, 4, 5, 4], dtype=torch.float64) / 24
     start = {state: Fraction(weight, 24) for state, weight in enumerate((6, 5, 4, 5, 4), start=1)}
-    after = chain_distribution(start, [LUMPED_CHAIN])
-    again = {state: sum((p for path, p in after.items() if path[1] == state), Fraction(0)) for state in start}
+    one_step = chain_distribution(start, [LUMPED_CHAIN])
+    next_marginal = {
+        state: sum((p for path, p in one_step.items() if path[1] == state), Fraction(0)) for state in start
+    }
     observations = observed_distribution(chain_distribution(start, [LUMPED_CHAIN] * 4), LUMPING.__getitem__)
     return all_of(
         solved=close(stationary_distribution(lumped_chain(stationary).chain.transition), stationary, atol=1e-15),
-        exactly=close(float(again == start), 1.0),
+        exactly=close(float(next_marginal == start), 1.0),
         observations_are_not_markov=greater_equal(len(markov_violations(observations)), 1),
     )
 
@@ -79,7 +81,7 @@ def the_transition_matrix_is_printed_transposed() -> Correction:
 def the_history_process_is_markov() -> Evidence:
     """The history (X_0, …, X_n, 0, …) of the lumped chain is Markov, the lumped chain is not (Diehl ex. 5.10)."""
     observations = observed_distribution(chain_distribution(UNIFORM, [LUMPED_CHAIN] * 5), LUMPING.__getitem__)
-    histories = lifted_distribution(observations)
+    histories = history_distribution(observations)
     paths = torch.tensor(list(observations))
     as_tensor = [tuple(tuple(state) for state in path) for path in lift_to_histories(paths).tolist()]
     return all_of(
@@ -95,7 +97,7 @@ def the_history_process_is_markov() -> Evidence:
 )
 def the_proof_conditions_on_its_own_event() -> Correction:
     """Given Y_n itself the probability of Y_n is 1, which P[Y_n | Y_{n−1}] is not (Diehl ex. 5.10)."""
-    histories = lifted_distribution(
+    histories = history_distribution(
         observed_distribution(chain_distribution(UNIFORM, [LUMPED_CHAIN] * 4), LUMPING.__getitem__)
     )
     path = next(path for path in histories if path[-1] == (2, 1, 1, 1, 2))

@@ -87,10 +87,12 @@ def the_collision_probability_is_the_fraction_of_useful_prior_samples() -> Evide
     """For separated components a fraction Σ φ_i² of prior samples is useful, 1/n for equal weights (Diehl ex. 6.5)."""
     torch.manual_seed(0)
     weights = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
-    far = GaussianMixture(weights, 20 * three_gaussians().means, three_gaussians().covariances)
+    separated = GaussianMixture(weights, 20 * three_gaussians().means, three_gaussians().covariances)
     cause = torch.multinomial(weights, 20_000, replacement=True)
-    x, samples = far.sample_given(cause), torch.multinomial(weights, 20_000, replacement=True)
-    explained = (far.log_joint(x) - far.weights.log()).gather(1, samples[:, None])[:, 0] > far.log_prob(x) - 10
+    x, samples = separated.sample_given(cause), torch.multinomial(weights, 20_000, replacement=True)
+    explained = (separated.log_joint(x) - separated.weights.log()).gather(1, samples[:, None])[
+        :, 0
+    ] > separated.log_prob(x) - 10
     equal = torch.full((16,), 1 / 16, dtype=torch.float64)
     uneven = torch.distributions.Dirichlet(torch.ones(16, dtype=torch.float64)).sample(torch.Size([200]))
     return all_of(
@@ -109,8 +111,8 @@ def the_posterior_is_the_optimal_proposal() -> Evidence:
     log_joint = mixture.log_joint(x)[0]
     exact = evidence_by_importance_sampling(lambda z: log_joint[z], Categorical(logits=log_joint), 100)
     observation = torch.tensor([0.8, -0.3], dtype=torch.float64)
-    shrink = 1 / (1 + NOISE**2)
-    posterior = Independent(Normal(shrink * observation, (1 - shrink) ** 0.5), 1)
+    shrinkage = 1 / (1 + NOISE**2)
+    posterior = Independent(Normal(shrinkage * observation, (1 - shrinkage) ** 0.5), 1)
     linear = evidence_by_importance_sampling(
         lambda z: prior(2).log_prob(z) + log_likelihood(observation, z), posterior, 100
     )

@@ -61,14 +61,14 @@ def events_factorise_exactly_when_functions_do() -> Evidence:
     covariances = torch.stack([function_covariance(product, *pair) for pair in zip(f, g, strict=True)])
     in_events = torch.stack([event_dependence(table) for table in tables])
     in_functions = torch.stack([maximal_correlation(table) for table in tables])
-    listed = torch.stack([_gap_by_enumeration(table) for table in tables[:5]])
+    enumerated = torch.stack([_gap_by_enumeration(table) for table in tables[:5]])
     return all_of(
         independent_events=less_equal(event_dependence(product), 1e-15),
         independent_functions=close(covariances, 0.0, atol=1e-14),
         independent_correlation=less_equal(maximal_correlation(product), 1e-14),
         dependent_events=greater_equal(in_events, 1e-3),
         dependent_functions=greater_equal(in_functions, 4 * in_events),  # as indicators have variances up to ¼
-        all_events_enumerated=close(in_events[:5], listed, atol=1e-15),
+        all_events_enumerated=close(in_events[:5], enumerated, atol=1e-15),
     )
 
 

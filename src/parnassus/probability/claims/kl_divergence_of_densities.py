@@ -89,11 +89,11 @@ def the_negative_part_is_bounded_by_one_over_e() -> Evidence:
     s = torch.linspace(0.001, 0.999, 999, dtype=torch.float64)  # P(1) = s/e and Q(1) = s
     worst = negative_part(torch.stack([s / e, 1 - s / e], -1), torch.stack([s, 1 - s], -1))
     cauchy = torch.distributions.Cauchy(vector(0.0)[0], vector(1.0)[0])
-    reaches = (1e2, 1e3, 1e4)
-    grown = torch.stack(
-        [kl_by_quadrature(cauchy.log_prob, NARROW.log_prob, low=-r, high=r, points=400_001) for r in reaches]
+    half_widths = (1e2, 1e3, 1e4)
+    divergences = torch.stack(
+        [kl_by_quadrature(cauchy.log_prob, NARROW.log_prob, low=-r, high=r, points=400_001) for r in half_widths]
     )
-    below = expectation_by_quadrature(
+    negative = expectation_by_quadrature(
         lambda x: (cauchy.log_prob(x) - NARROW.log_prob(x)).clamp(max=0),
         lambda x: cauchy.log_prob(x).exp(),
         low=-1e3,
@@ -103,8 +103,8 @@ def the_negative_part_is_bounded_by_one_over_e() -> Evidence:
     return all_of(
         tables=greater_equal(negative_part(p, q), -1 / e),
         nearly_attained=close(worst.min(), -1 / e, atol=1e-3),
-        cauchy_against_normal=greater_equal(below, -1 / e),
-        its_divergence_is_unbounded=greater_equal(grown.diff(), 100.0),
+        cauchy_against_normal=greater_equal(negative, -1 / e),
+        its_divergence_is_unbounded=greater_equal(divergences.diff(), 100.0),
     )
 
 
@@ -123,7 +123,7 @@ def diffeomorphisms_preserve_the_divergence() -> Evidence:
     def density_of_modulus(normal: Normal, x: Tensor) -> Tensor:  # density of |X| on the positive half
         return torch.logaddexp(normal.log_prob(x), normal.log_prob(-x))
 
-    lost = kl_by_quadrature(
+    modulus_divergence = kl_by_quadrature(
         lambda x: density_of_modulus(NARROW, x),
         lambda x: density_of_modulus(WIDE, x),
         low=0.0,
@@ -133,6 +133,6 @@ def diffeomorphisms_preserve_the_divergence() -> Evidence:
     return all_of(
         mass=close(torch.trapezoid(p.exp(), y), 1.0, atol=1e-8),
         sinh=close(integral, 0.346574, atol=1e-6),
-        modulus_decreases=less_equal(lost, 0.34),
-        modulus_keeps_some=greater_equal(lost, 0.01),
+        modulus_decreases=less_equal(modulus_divergence, 0.34),
+        modulus_keeps_some=greater_equal(modulus_divergence, 0.01),
     )

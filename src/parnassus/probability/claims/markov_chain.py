@@ -204,7 +204,7 @@ def scaled_gaussian_steps_compose_to_the_diffusion_kernel() -> Evidence:
     alpha = torch.linspace(0.999, 0.9, 30, dtype=torch.float64)
     composed = LinearGaussianKernel((1 - alpha[0]).reshape(1, 1), float(alpha[0].sqrt()))
     for each in alpha[1:]:
-        composed = composed.followed_by(LinearGaussianKernel((1 - each).reshape(1, 1), float(each.sqrt())))
+        composed = composed.compose(LinearGaussianKernel((1 - each).reshape(1, 1), float(each.sqrt())))
     alpha_bar = alpha.prod()
     return all_of(
         factor=close(composed.factor, alpha_bar.sqrt(), rtol=1e-12),

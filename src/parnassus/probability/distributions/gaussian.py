@@ -45,9 +45,9 @@ def gaussian_log_density(
     ½ log det Σ = Σ_i log L_ii,   (x − μ)ᵀ Σ⁻¹ (x − μ) = ‖L⁻¹ (x − μ)‖²
     """
     L = cholesky_root(covariance)
-    white: Tensor = torch.linalg.solve_triangular(L, (x - mean)[..., None], upper=False)[..., 0]
+    whitened: Tensor = torch.linalg.solve_triangular(L, (x - mean)[..., None], upper=False)[..., 0]
     half_log_det: Tensor = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return -white.square().sum(-1) / 2 - half_log_det - x.shape[-1] * log(2 * pi) / 2
+    return -whitened.square().sum(-1) / 2 - half_log_det - x.shape[-1] * log(2 * pi) / 2
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ class Gaussian:
         A point mass has log-density 0 at its location.
         """
         eigenvalues, eigenvectors = self._spectrum
-        kept = numerically_positive(eigenvalues)
-        along = (eigenvectors.mT @ (x - self.mean)[..., None])[..., 0]
-        safe = torch.where(kept, eigenvalues, 1)
-        terms = torch.where(kept, (2 * pi * safe).log() + along.square() / safe, 0)
-        outside: Tensor = torch.linalg.vector_norm(torch.where(kept, 0, along), dim=-1)
+        is_positive = numerically_positive(eigenvalues)
+        coordinates = (eigenvectors.mT @ (x - self.mean)[..., None])[..., 0]
+        safe = torch.where(is_positive, eigenvalues, 1)
+        terms = torch.where(is_positive, (2 * pi * safe).log() + coordinates.square() / safe, 0)
+        outside: Tensor = torch.linalg.vector_norm(torch.where(is_positive, 0, coordinates), dim=-1)
         size = torch.linalg.vector_norm(x, dim=-1) + torch.linalg.vector_norm(self.mean, dim=-1)
         return torch.where(outside <= torch.finfo(x.dtype).eps ** 0.5 * size, -terms.sum(-1) / 2, -torch.inf)
 
@@ -129,8 +129,8 @@ class Gaussian:
 
     def marginal(self, coordinates: Sequence[int]) -> "Gaussian":
         """The marginal distribution of the given coordinates, in the given order."""
-        kept = list(coordinates)
-        return Gaussian(self.mean[..., kept], self.covariance[..., kept, :][..., kept])
+        indices = list(coordinates)
+        return Gaussian(self.mean[..., indices], self.covariance[..., indices, :][..., indices])
 
 
 def independent_sum(first: Gaussian, second: Gaussian) -> Gaussian:

@@ -29,15 +29,17 @@ def solve_by_pseudo_inverse(
     Σ⁺ = Σ_i v_i v_iᵀ / λ_i over the positive eigenvalues λ_i
     """
     eigenvalues, V = torch.linalg.eigh(covariance)
-    kept = numerically_positive(eigenvalues)[..., None]
-    along = V.mT @ right
-    missed, size = torch.where(kept, 0, along).norm(dim=-2), along.norm(dim=-2)
-    if bool((missed > torch.finfo(right.dtype).eps ** 0.5 * size).any()):
+    is_positive = numerically_positive(eigenvalues)[..., None]
+    coordinates = V.mT @ right
+    outside, size = torch.where(is_positive, 0, coordinates).norm(dim=-2), coordinates.norm(dim=-2)
+    if bool((outside > torch.finfo(right.dtype).eps ** 0.5 * size).any()):
         raise ValueError(
-            f"the observed values have probability 0: they lie {float(missed.max()):.3g} outside the support of a "
+            f"the observed values have probability 0: they lie {float(outside.max()):.3g} outside the support of a "
             "Gaussian with this singular covariance"
         )
-    solution: Tensor = V @ torch.where(kept, along / torch.where(kept, eigenvalues[..., None], 1), 0)
+    solution: Tensor = V @ torch.where(
+        is_positive, coordinates / torch.where(is_positive, eigenvalues[..., None], 1), 0
+    )
     return solution
 
 
@@ -75,10 +77,10 @@ def condition(
 
 
 def clip_rounded_eigenvalues(
-    covariance: Float[Tensor, "*batch dim dim"], before: Float[Tensor, "*batch dim dim"]
+    covariance: Float[Tensor, "*batch dim dim"], minuend: Float[Tensor, "*batch dim dim"]
 ) -> Tensor:
-    """A difference of covariances, with eigenvalues below the rounding error of the minuend `before` set to 0."""
-    scale = before.detach().abs().amax((-2, -1))[..., None]
+    """A difference of covariances, with eigenvalues below the rounding error of the `minuend` set to 0."""
+    scale = minuend.detach().abs().amax((-2, -1))[..., None]
     tolerance = 8 * covariance.shape[-1] * torch.finfo(covariance.dtype).eps * scale
     if bool((torch.linalg.eigvalsh(covariance.detach()) > tolerance).all()):
         return covariance  # avoids eigenvectors, whose gradient is undefined at repeated eigenvalues

@@ -45,9 +45,9 @@ def conditional_entropy(joint: Float[Tensor, "*batch x y"], *, base: float = e) 
     """
     require_distribution(joint.flatten(-2), "joint")
     y = joint.sum(-2)
-    given = joint / torch.where(y > 0, y, 1)[..., None, :]
-    given = torch.where(y[..., None, :] > 0, given, 1 / joint.shape[-2])  # arbitrary where p(y) = 0
-    return (y * entropy(given.mT, base=base)).sum(-1)
+    conditional = joint / torch.where(y > 0, y, 1)[..., None, :]
+    conditional = torch.where(y[..., None, :] > 0, conditional, 1 / joint.shape[-2])  # arbitrary where p(y) = 0
+    return (y * entropy(conditional.mT, base=base)).sum(-1)
 
 
 def plug_in_entropy(counts: Int[Tensor, "*batch outcomes"], *, base: float = e) -> Float[Tensor, "*batch"]:

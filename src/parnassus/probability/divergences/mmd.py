@@ -19,17 +19,17 @@ class PairwiseKernel(Protocol):
 
 @dataclass(frozen=True)
 class RBFKernel:
-    """The Gaussian kernel k(x, y) = exp(−‖x − y‖² / 2h²) of width h."""
+    """The Gaussian kernel k(x, y) = exp(−‖x − y‖² / 2h²) of bandwidth h."""
 
-    width: float = 1.0
+    bandwidth: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_positive(self.width, "width")
+        _require_positive(self.bandwidth, "bandwidth")
 
     def __call__(
         self, x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], /
     ) -> Float[Tensor, "count_x count_y"]:
-        return (-_squared_distances(x, y) / (2 * self.width**2)).exp()
+        return (-_squared_distances(x, y) / (2 * self.bandwidth**2)).exp()
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def gaussian_squared_mmd(
     """
 
     def mean_kernel(offset: Tensor, variance: Tensor) -> Tensor:
-        v = kernel.width**2 + variance
-        return ((kernel.width**2 / v).sqrt() * (-offset.square() / (2 * v)).exp()).prod()
+        v = kernel.bandwidth**2 + variance
+        return ((kernel.bandwidth**2 / v).sqrt() * (-offset.square() / (2 * v)).exp()).prod()
 
     zero = torch.zeros_like(mean_1)
     between = mean_kernel(mean_1 - mean_2, variance_1 + variance_2)

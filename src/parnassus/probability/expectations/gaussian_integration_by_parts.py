@@ -11,7 +11,7 @@ from parnassus.probability.distributions.gaussian import Gaussian, symmetrise
 from parnassus.probability.expectations.gauss_hermite import PointMap, gaussian_expectation
 
 
-class BothSides(NamedTuple):
+class IntegrationByParts(NamedTuple):
     """Both sides of the integration-by-parts formula."""
 
     product: Tensor  # E[X₁ f(X)]
@@ -20,7 +20,7 @@ class BothSides(NamedTuple):
 
 def gaussian_integration_by_parts(
     function: PointMap, distribution: Gaussian, *, coordinate: int = 0, nodes: int = 20
-) -> BothSides:
+) -> IntegrationByParts:
     """E[X₁ f(X)] = Σ_i E[X₁X_i] E[∂_i f(X)] for a centred X, with ∂_i by autograd (Diehl thm. 5.5, proof B).
 
     `function` takes a single point. The expectations are by quadrature, exact for polynomials of degree < 2 · nodes.
@@ -28,7 +28,7 @@ def gaussian_integration_by_parts(
     _require_centred(distribution)
     product = gaussian_expectation(lambda x: x[coordinate] * function(x), distribution, nodes=nodes)
     gradient = gaussian_expectation(grad(function), distribution, nodes=nodes)
-    return BothSides(product, distribution.covariance[coordinate] @ gradient)
+    return IntegrationByParts(product, distribution.covariance[coordinate] @ gradient)
 
 
 class ResidualDecomposition(NamedTuple):

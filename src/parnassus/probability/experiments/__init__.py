@@ -1,1 +1,1 @@
-"""Runs of this room: one file an experiment."""
+"""Experiments on probability; one file per command."""

@@ -96,11 +96,11 @@ class Experiment:
         for name, sequence in sequences.items():
             numbers = {mode: float(values[last]) for mode, values in measured[name].items()}
             numbers["in distribution"] = float(levy[name][-1])
-            verdicts = {mode: value < SMALL for mode, value in numbers.items()}
-            errors += sum(converges != (mode in sequence.modes) for mode, converges in verdicts.items())
+            decisions = {mode: value < SMALL for mode, value in numbers.items()}
+            errors += sum(converges != (mode in sequence.modes) for mode, converges in decisions.items())
             rows.append(
                 {"sequence": name}
-                | {mode: f"{'yes' if verdicts[mode] else 'no'} ({number:.2g})" for mode, number in numbers.items()}
+                | {mode: f"{'yes' if decisions[mode] else 'no'} ({number:.2g})" for mode, number in numbers.items()}
             )
         run.table(
             "modes of convergence",
@@ -144,14 +144,14 @@ def plot_typewriter(steps: int) -> "Figure":
     ax = axes[0, 0]
     n = torch.arange(1, steps + 1)
     m, j = typewriter_block(n)
-    marked = 0.4
+    omega = 0.4
     for step, block, position in zip(n.tolist(), m.tolist(), j.tolist(), strict=True):
-        contains = (position - 1) / block <= marked < position / block
+        contains = (position - 1) / block <= omega < position / block
         colour = PALETTE[1] if contains else PALETTE[0]
         ax.bar(step, 1 / block, bottom=(position - 1) / block, width=1.0, color=colour, linewidth=0)
     for step in n[j == 1].tolist():
         ax.axvline(step - 0.5, color=PALETTE[7], linewidth=0.6, alpha=0.6)
-    ax.axhline(marked, color=PALETTE[1], linewidth=1, linestyle="--")
+    ax.axhline(omega, color=PALETTE[1], linewidth=1, linestyle="--")
     ax.set(xlabel="n", ylabel="ω", xlim=(0.5, steps + 0.5), ylim=(0, 1))
     ax.grid(visible=False)
     return figure

@@ -43,17 +43,17 @@ class Experiment:
         joint = pair(self.correlation)
         z = joint.sample(self.num_samples)
         slices = {y: z[(z[:, 1] - y).abs() < self.slice_width / 2, 0] for y in CONDITIONS}
-        given = {y: condition(joint, torch.tensor([y], dtype=torch.float64), observed=[1]) for y in CONDITIONS}
+        conditionals = {y: condition(joint, torch.tensor([y], dtype=torch.float64), observed=[1]) for y in CONDITIONS}
         run.figure(
             "conditional distributions",
-            slices_figure(joint, z[:1_500], given),
+            slices_figure(joint, z[:1_500], conditionals),
             "Left: samples of (X, Y), ellipses of 50 % and 95 % probability, and three values of Y. Bars show E[X | "
             "Y = y] ± one standard deviation; they have equal length, and their centres lie on the regression line, "
             "which is not the major axis. Right: the marginal density of X and its conditional densities.",
         )
         run.figure(
             "rejection sampling",
-            histogram_figure(slices, given),
+            histogram_figure(slices, conditionals),
             f"Histograms of the samples with Y within {self.slice_width / 2:g} of y (of {self.num_samples:,} in "
             "total) and the conditional densities.",
         )
@@ -67,22 +67,24 @@ class Experiment:
                 y_label="remaining fraction",
             ),
             "Conditional variance and standard deviation of X given Y. A correlation of 0.8 leaves 60 % of the "
-            "deviation.",
+            "standard deviation.",
         )
-        flat = pair(1.0)  # both coordinates are equal
-        singular = flat.sample(1_000)
-        determined = condition(flat, singular[:, 1:], observed=[1])
+        degenerate = pair(1.0)  # both coordinates are equal
+        singular = degenerate.sample(1_000)
+        determined = condition(degenerate, singular[:, 1:], observed=[1])
         first = next(iter(CONDITIONS))
-        test = kstest(((slices[first] - given[first].mean) / given[first].covariance[0].sqrt()).numpy(), "norm")
-        variance = float(given[first].covariance)
+        test = kstest(
+            ((slices[first] - conditionals[first].mean) / conditionals[first].covariance[0].sqrt()).numpy(), "norm"
+        )
+        variance = float(conditionals[first].covariance)
         run.table(
             "samples and formulas",
             [
                 {
                     "y": y,
-                    "E[X | y]": float(given[y].mean),
+                    "E[X | y]": float(conditionals[y].mean),
                     "sample mean": float(slices[y].mean()),
-                    "Var[X | y]": float(given[y].covariance),
+                    "Var[X | y]": float(conditionals[y].covariance),
                     "sample variance": float(slices[y].var()),
                     "samples": len(slices[y]),
                 }
@@ -127,7 +129,7 @@ def remaining_spread() -> dict[str, tuple[Tensor, Tensor]]:
     return {"variance, 1 − ρ²": (rho, variances), "standard deviation, √(1 − ρ²)": (rho, variances.sqrt())}
 
 
-def slices_figure(joint: Gaussian, z: Tensor, given: dict[float, Gaussian]) -> "Figure":
+def slices_figure(joint: Gaussian, z: Tensor, conditionals: dict[float, Gaussian]) -> "Figure":
     figure, axes = subplots(1, 2, size=(10.0, 4.4))
     plane, line = axes[0]
     plane.scatter(z[:, 0], z[:, 1], s=3, color=FAINT, linewidths=0, alpha=0.5, rasterized=True)
@@ -138,7 +140,7 @@ def slices_figure(joint: Gaussian, z: Tensor, given: dict[float, Gaussian]) -> "
     plane.plot(condition(joint, ends, observed=[1]).mean, ends, color=INK, linewidth=1, linestyle=":")
     x = torch.linspace(-4, 4, 300, dtype=torch.float64)
     line.plot(x, normal_density(x, mean=0.0, variance=1.0), color=INK, linestyle="--", label="marginal")
-    for (y, gaussian), colour in zip(given.items(), PALETTE, strict=False):
+    for (y, gaussian), colour in zip(conditionals.items(), PALETTE, strict=False):
         mean, deviation = float(gaussian.mean), float(gaussian.covariance) ** 0.5
         plane.axhline(y, color=colour, linewidth=0.8, alpha=0.6)
         plane.plot([mean - deviation, mean + deviation], [y, y], color=colour, linewidth=4, solid_capstyle="butt")
@@ -151,13 +153,13 @@ def slices_figure(joint: Gaussian, z: Tensor, given: dict[float, Gaussian]) -> "
     return figure
 
 
-def histogram_figure(slices: dict[float, Tensor], given: dict[float, Gaussian]) -> "Figure":
+def histogram_figure(slices: dict[float, Tensor], conditionals: dict[float, Gaussian]) -> "Figure":
     figure, axes = subplots(1, len(slices), size=(10.0, 3.0))
     x = torch.linspace(-4, 4, 300, dtype=torch.float64)
-    for (y, kept), ax, colour in zip(slices.items(), axes[0], PALETTE, strict=False):
-        gaussian = given[y]
-        ax.hist(kept.numpy(), bins=40, range=(-4, 4), density=True, color=colour, alpha=0.35)
+    for (y, accepted), ax, colour in zip(slices.items(), axes[0], PALETTE, strict=False):
+        gaussian = conditionals[y]
+        ax.hist(accepted.numpy(), bins=40, range=(-4, 4), density=True, color=colour, alpha=0.35)
         ax.plot(x, normal_density(x, mean=float(gaussian.mean), variance=float(gaussian.covariance)), color=colour)
-        ax.set(xlabel="X", title=f"Y near {y:g}, {len(kept):,} samples".replace("-", "−"), ylim=(0, 0.95))
+        ax.set(xlabel="X", title=f"Y near {y:g}, {len(accepted):,} samples".replace("-", "−"), ylim=(0, 0.95))
     axes[0, 0].set_ylabel("density")
     return figure

@@ -64,13 +64,13 @@ class Experiment:
         run.figure("best and worst start", ends_figure(paths[best][-1], paths[worst][-1], x), ENDS)
 
         descent = self.descend(run, paths[best][0], x)
-        both = {
+        lines = {
             "EM": (range(self.steps + 1), curves_of_starts[best]),
             "gradient descent (Adam)": (range(self.steps), descent),
         }
         run.figure(
             "EM and gradient descent",
-            curves(both, x_label="step", y_label="mean log-likelihood"),
+            curves(lines, x_label="step", y_label="mean log-likelihood"),
             "From the same start. EM has no learning rate and never decreases the likelihood; gradient descent may "
             "reach another local maximum.",
         )
@@ -88,7 +88,7 @@ class Experiment:
                 y_label="mean log-likelihood",
                 marks={f"true number: {components}": components},
             ),
-            "More components always increase the training likelihood; the test likelihood shows overfitting.",
+            "The training likelihood grows with the number of components; the test likelihood shows overfitting.",
         )
 
         fitted = paths[best][-1]
@@ -102,8 +102,8 @@ class Experiment:
             "what to see",
             f"Every EM step increases the likelihood, but the local maximum reached depends on the start: "
             f"{np.mean(ends > -0.01):.0%} of {self.num_starts} starts reach the best one, the worst ends "
-            f"{-ends.min():.2f} nats per point below. There one component covers two true components while two others "
-            "share one.",
+            f"{-ends.min():.2f} nats per point below. Typically one component then covers two true components while "
+            "two others share one.",
         )
         return {
             "largest_fall": float(-np.diff(curves_of_starts, axis=1).min().clip(max=0)),
@@ -152,10 +152,10 @@ def density_figure(truth: GaussianMixture, x: Tensor) -> "Figure":
     axes[0, 0].set(xlabel="x", ylabel="density")
     ax = axes[0, 1]
     ax.scatter(x[:, 0], x[:, 1], s=5, color=FAINT, linewidths=0, rasterized=True)
-    across, up = (torch.linspace(float(c.min()) - 0.5, float(c.max()) + 0.5, 121, dtype=torch.float64) for c in x.T)
-    points = torch.cartesian_prod(across, up)
+    x_axis, y_axis = (torch.linspace(float(c.min()) - 0.5, float(c.max()) + 0.5, 121, dtype=torch.float64) for c in x.T)
+    points = torch.cartesian_prod(x_axis, y_axis)
     density = truth.log_prob(points).exp().view(121, 121).T
-    ax.contour(across, up, density, levels=np.geomspace(0.002, 0.3, 9), colors=PALETTE[0], linewidths=1.0)
+    ax.contour(x_axis, y_axis, density, levels=np.geomspace(0.002, 0.3, 9), colors=PALETTE[0], linewidths=1.0)
     set_plane_axes(ax)
     return figure
 
@@ -183,8 +183,8 @@ def ends_figure(best: GaussianMixture, worst: GaussianMixture, x: Tensor) -> "Fi
 def starts_figure(curves_of_starts: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", truth: float) -> "Figure":
     figure, axes = subplots()
     ax = axes[0, 0]
-    for climb in curves_of_starts:
-        ax.plot(climb, color=PALETTE[0], alpha=0.55, linewidth=1.2)
+    for curve in curves_of_starts:
+        ax.plot(curve, color=PALETTE[0], alpha=0.55, linewidth=1.2)
     ax.axhline(truth, color=PALETTE[1], linestyle="--", linewidth=1.2, label="true mixture")
     ax.set(xlabel="EM step", ylabel="mean log-likelihood")
     ax.legend(loc="lower right")
@@ -200,9 +200,9 @@ def plot_mixture(ax: "Axes", mixture: GaussianMixture, x: Tensor) -> None:
     for ellipse, mean, colour in zip(mixture.ellipses(), mixture.means, colours, strict=True):
         ax.plot(ellipse[:, 0], ellipse[:, 1], color=tuple(colour.tolist()), linewidth=1.6)
         ax.plot(*mean, "+", color=INK, markersize=7)
-    reach = 1.05 * float(x.abs().max())
+    limit = 1.05 * float(x.abs().max())
     set_plane_axes(ax)
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
 
 
 def set_plane_axes(ax: "Axes") -> None:

@@ -79,8 +79,8 @@ class Experiment:
         }
         run.figure("estimation error", estimates_figure(counts, errors), ESTIMATES)
 
-        half = Categorical(logits=torch.tensor([0.0, -torch.inf]))  # of two equally likely causes one is omitted
-        incomplete = evidence_by_importance_sampling(lambda z: torch.full(z.shape, log(0.5)), half, 100)
+        one_of_two = Categorical(logits=torch.tensor([0.0, -torch.inf]))  # of two equally likely causes one is omitted
+        incomplete = evidence_by_importance_sampling(lambda z: torch.full(z.shape, log(0.5)), one_of_two, 100)
         rows = [self.row(name, estimate) for name, estimate in self.compare_proposals(ten).items()]
         run.table(
             "evidence in 10 dimensions",
@@ -195,8 +195,8 @@ def log_evidence(x: Tensor) -> Tensor:
 
 def widened_posterior(x: Tensor, std_scale: float) -> "Independent[Normal]":
     """The posterior N(x / (1 + s²), s² / (1 + s²)) with its standard deviation multiplied by `std_scale`."""
-    shrink = 1 / (1 + NOISE**2)
-    return Independent(Normal(shrink * x, torch.full_like(x, std_scale * (1 - shrink) ** 0.5)), 1)
+    shrinkage = 1 / (1 + NOISE**2)
+    return Independent(Normal(shrinkage * x, torch.full_like(x, std_scale * (1 - shrinkage) ** 0.5)), 1)
 
 
 def relative_variance(x: Tensor) -> float:
@@ -236,11 +236,11 @@ def line_figure(std_scale: float) -> "Figure":
         axes[0, 0].plot(z, density.log_prob(z[:, None]).exp(), color=colour, label=name)
     axes[0, 0].set(ylabel="density of z", xlim=(-3.5, 3.5))
     axes[0, 0].legend(loc="upper left")
-    rug(axes[1, 0], {"prior": densities["prior"], "widened posterior": densities["widened posterior"]}, x)
+    plot_rug(axes[1, 0], {"prior": densities["prior"], "widened posterior": densities["widened posterior"]}, x)
     return figure
 
 
-def rug(ax: "Axes", proposals: "dict[str, Independent[Normal]]", x: Tensor) -> None:
+def plot_rug(ax: "Axes", proposals: "dict[str, Independent[Normal]]", x: Tensor) -> None:
     """80 samples of each proposal, with opacity proportional to their weights."""
     for height, (_, proposal) in enumerate(proposals.items()):
         z = proposal.sample(torch.Size([80]))

@@ -100,8 +100,7 @@ class Experiment:
             f"The distance decreases with the power {exponents['coin']:.2f} of n for the coin and "
             f"{exponents['exponential']:.2f} for the skewed exponential, the Berry-Esseen rate 1/√n. Cauchy variables "
             "have neither mean nor variance, and both theorems fail: the mean of n samples has the distribution of a "
-            "single "
-            "one.".replace("-0", "−0"),
+            "single one.".replace("-0", "−0"),
         )
         return {
             "exponential_mean_error": float(second_half.abs().max()),

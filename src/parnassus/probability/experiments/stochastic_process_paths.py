@@ -84,7 +84,7 @@ class Experiment:
             "The observed path as a Markov chain of histories: the state at time n is row n, all observations up to "
             "time n, padded with zeros.",
         )
-        after = {ones: fraction_after(observations, ones) for ones in (1, 2, 3)}
+        fractions = {ones: fraction_after(observations, ones) for ones in (1, 2, 3)}
         run.figure(
             "memory of the observations",
             plot_memory(model, observations, max_ones=8),
@@ -93,18 +93,18 @@ class Experiment:
         )
         run.note(
             "what to see",
-            f"The observations are not Markov: after one, two, three 1s the frequency of a 2 is {after[1]:.3f}, "
-            f"{after[2]:.3f}, {after[3]:.3f} (exactly 1/6, 1/5, 1/4), with period three as the hidden states cycle "
-            "3 → 2 → 1. The hidden chain and the history process are Markov.",
+            f"The observations are not Markov: after one, two, three 1s the frequency of a 2 is {fractions[1]:.3f}, "
+            f"{fractions[2]:.3f}, {fractions[3]:.3f} (exactly 1/6, 1/5, 1/4), with period three as the hidden states "
+            "cycle 3 → 2 → 1. The hidden chain and the history process are Markov.",
         )
         return {
             "walk_variance": float(walks[:, -1].double().var() / (self.steps + 1)),
             "gaussian_variance": float(gaussian[:, -1].var() / self.steps),
             "chain_error": distribution_error(weather.marginals(self.steps), days),
             "timed_error": distribution_error(cooling.marginals(), cooled),
-            "two_after_one_1": after[1],
-            "two_after_two_1s": after[2],
-            "two_after_three_1s": after[3],
+            "two_after_one_1": fractions[1],
+            "two_after_two_1s": fractions[2],
+            "two_after_three_1s": fractions[3],
         }
 
 
@@ -205,9 +205,9 @@ def plot_histories(path: Tensor) -> "Figure":
     figure, axes = subplots(size=(5.4, 4.6))
     ax: Axes = axes[0, 0]
     for n, row in enumerate(histories.tolist()):
-        for moment, symbol in enumerate(row):
+        for time, symbol in enumerate(row):
             colour = FAINT if symbol == 0 else PALETTE[symbol - 1]
-            ax.text(moment, n, str(symbol), ha="center", va="center", color=colour, fontsize=10)
+            ax.text(time, n, str(symbol), ha="center", va="center", color=colour, fontsize=10)
     ax.set(
         xlim=(-0.7, len(histories) - 0.3),
         ylim=(len(histories) - 0.3, -0.7),

@@ -52,10 +52,10 @@ class GaussianMixture:
     def log_joint(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, "count components"]:
         """The logarithm of p(x, z = i) = φ_i N(x | μ_i, Σ_i) (Diehl ex. 6.3)."""
         roots = self.roots
-        white: Tensor = torch.linalg.solve_triangular(roots, (x - self.means[:, None]).mT, upper=False)
+        whitened: Tensor = torch.linalg.solve_triangular(roots, (x - self.means[:, None]).mT, upper=False)
         half_log_det = roots.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         constant = self.weights.log() - half_log_det - x.shape[1] * log(2 * pi) / 2
-        return constant - white.square().sum(-2).mT / 2  # white is (component, dim, row)
+        return constant - whitened.square().sum(-2).mT / 2  # whitened is (component, dim, row)
 
     def log_prob(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, " count"]:
         """The logarithm of Σ_i φ_i N(x | μ_i, Σ_i), by log-sum-exp (Diehl ex. 6.3)."""

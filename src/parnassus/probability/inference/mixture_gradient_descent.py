@@ -19,12 +19,12 @@ class UnconstrainedMixture(nn.Module):
         roots = start.roots
         self.logits = nn.Parameter(start.weights.log().clamp(min=-30.0))
         self.means = nn.Parameter(start.means.clone())
-        self.below = nn.Parameter(roots.tril(-1))
+        self.lower = nn.Parameter(roots.tril(-1))
         self.log_diagonal = nn.Parameter(roots.diagonal(dim1=-2, dim2=-1).log())
 
     def mixture(self) -> GaussianMixture:
         """The mixture for the current parameters, differentiable in them."""
-        roots = self.below.tril(-1) + torch.diag_embed(self.log_diagonal.exp())
+        roots = self.lower.tril(-1) + torch.diag_embed(self.log_diagonal.exp())
         return GaussianMixture(self.logits.softmax(0), self.means, roots @ roots.mT)
 
     def loss(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, ""]:

@@ -60,7 +60,7 @@ def run_expectation_maximisation(
     path = list(islice(em_iterates(x, kmeans_plus_plus_start(x, components, seed=seed)), STEPS + 1))
     log_likelihoods = [float(mixture.log_prob(x).mean()) for mixture in path]
     mixture = path[step]
-    reach = 1.15 * float(x.abs().max())
+    extent = 1.15 * float(x.abs().max())
     responsibilities = mixture.responsibilities(x)
     numbers: dict[str, float | str] = {
         "mean log-likelihood": log_likelihoods[step],
@@ -69,7 +69,7 @@ def run_expectation_maximisation(
         "components per point (exp. entropy)": float(entropy(responsibilities).exp().mean()),
     }
     return [
-        Images("Responsibilities", _render_mixture(mixture, x, reach)[None], [f"step {step}"], about=CAPTION),
+        Images("Responsibilities", _render_mixture(mixture, x, extent)[None], [f"step {step}"], about=CAPTION),
         Curves(
             "Likelihood",
             {"mean of log p(x)": ([float(each) for each in range(STEPS + 1)], log_likelihoods)},
@@ -77,7 +77,7 @@ def run_expectation_maximisation(
             y_label="nats per point",
             marked=float(step),
         ),
-        _mean_trajectories(path[: step + 1], reach),
+        _mean_trajectories(path[: step + 1], extent),
         Bars("Weights", [f"component {i + 1}" for i in range(components)], mixture.weights.float()),
         Numbers("Convergence", numbers, about="No EM step decreases the likelihood."),
     ]
@@ -86,12 +86,12 @@ def run_expectation_maximisation(
 CAPTION = "Ellipses show two standard deviations. Points mix the colours of the components by their responsibilities."
 
 
-def _render_mixture(mixture: GaussianMixture, x: Tensor, reach: float) -> Tensor:
+def _render_mixture(mixture: GaussianMixture, x: Tensor, extent: float) -> Tensor:
     """Points and ellipses on white, (3, side, side), row 0 on top."""
-    line = reach * ((2 * torch.arange(SIDE, dtype=torch.float64) + 1) / SIDE - 1)
-    up, across = torch.meshgrid(line.flip(0), line, indexing="ij")
-    grid = torch.stack([across, up], -1).reshape(-1, 2)
-    pixel = 2 * reach / SIDE
+    line = extent * ((2 * torch.arange(SIDE, dtype=torch.float64) + 1) / SIDE - 1)
+    y, x_axis = torch.meshgrid(line.flip(0), line, indexing="ij")
+    grid = torch.stack([x_axis, y], -1).reshape(-1, 2)
+    pixel = 2 * extent / SIDE
     colours = COLOURS[: len(mixture.weights)]
     image = torch.ones(SIDE * SIDE, 3, dtype=torch.float64)
     for mean, precision, colour in zip(mixture.means, torch.linalg.inv(mixture.covariances), colours, strict=True):
@@ -106,9 +106,9 @@ def _render_mixture(mixture: GaussianMixture, x: Tensor, reach: float) -> Tensor
     return image.T.reshape(3, SIDE, SIDE).clamp(0, 1).float()
 
 
-def _mean_trajectories(path: list[GaussianMixture], reach: float) -> Trajectories:
+def _mean_trajectories(path: list[GaussianMixture], extent: float) -> Trajectories:
     """Trajectories of the means over contours of the current density."""
-    side = torch.linspace(-reach, reach, 61, dtype=torch.float64)
+    side = torch.linspace(-extent, extent, 61, dtype=torch.float64)
     grid = torch.stack(torch.meshgrid(side, side, indexing="xy"), -1).reshape(-1, 2)
     levels = -path[-1].log_prob(grid).view(61, 61)
     trajectories = torch.stack([mixture.means for mixture in path], 1)

@@ -11,8 +11,8 @@ from parnassus.probability.distributions.gaussian_conditioning import condition
 from parnassus.probability.distributions.normal import normal_density
 from parnassus.widgets import Answer, Curves, FloatSlider, Numbers, Plane, PointPicker, Trajectories
 
-REACH = 4.0
-RANGE = (-REACH, REACH)
+LIMIT = 4.0
+RANGE = (-LIMIT, LIMIT)
 PLANE = Plane(RANGE, RANGE, torch.zeros(0, 2), x_label="X, unobserved", y_label="Y, observed")
 
 
@@ -32,17 +32,17 @@ def condition_gaussian_pair(
     covariance = torch.tensor([[deviation**2, correlation * deviation], [correlation * deviation, 1.0]]).double()
     joint = Gaussian(torch.zeros(2, dtype=torch.float64), covariance)
     x0, y = point
-    given = condition(joint, torch.tensor([y], dtype=torch.float64), observed=[1])
-    mean, variance = float(given.mean), float(given.covariance)
-    x, at = torch.linspace(-REACH, REACH, 161, dtype=torch.float64), torch.tensor(x0, dtype=torch.float64)
+    conditional = condition(joint, torch.tensor([y], dtype=torch.float64), observed=[1])
+    mean, variance = float(conditional.mean), float(conditional.covariance)
+    x, x0_tensor = torch.linspace(-LIMIT, LIMIT, 161, dtype=torch.float64), torch.tensor(x0, dtype=torch.float64)
     numbers: dict[str, float | str] = {
         "observed y": y,
         "E[X | y]": mean,
         "standard deviation of X": deviation,
         "standard deviation of X given y": variance**0.5,
         "fraction of variance explained by Y, ρ²": f"{100 * correlation**2:.0f} %",
-        f"p(x) at x = {x0:.2f}": float(normal_density(at, mean=0.0, variance=deviation**2)),
-        "p(x | y) at this x": float(normal_density(at, mean=mean, variance=variance)),
+        f"p(x) at x = {x0:.2f}": float(normal_density(x0_tensor, mean=0.0, variance=deviation**2)),
+        "p(x | y) at this x": float(normal_density(x0_tensor, mean=mean, variance=variance)),
     }
     densities = {
         "marginal": normal_density(x, mean=0.0, variance=deviation**2),
@@ -66,15 +66,15 @@ def _plane(joint: Gaussian, y: float, mean: float, deviation: float) -> Trajecto
     side = torch.linspace(*RANGE, 81, dtype=torch.float64)
     grid = torch.stack(torch.meshgrid(side, side, indexing="xy"), -1)
     radius = (-2 * (joint.log_prob(grid) - joint.log_prob(joint.mean))).clamp(min=0).sqrt()
-    ends = torch.tensor([[-REACH], [REACH]], dtype=torch.float64)
+    ends = torch.tensor([[-LIMIT], [LIMIT]], dtype=torch.float64)
     regression = torch.cat([condition(joint, ends, observed=[1]).mean, ends], 1)
     return Trajectories(
         "Joint density",
         {
             "E[X | y] for every y": regression,
-            "Y = y": _segment(-REACH, REACH, y),
+            "Y = y": _segment(-LIMIT, LIMIT, y),
             "E[X | y] ± one standard deviation": _segment(
-                max(-REACH, mean - deviation), min(REACH, mean + deviation), y
+                max(-LIMIT, mean - deviation), min(LIMIT, mean + deviation), y
             ),
         },
         side,

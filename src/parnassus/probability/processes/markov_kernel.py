@@ -74,8 +74,8 @@ class LinearGaussianKernel:
         density: Tensor = MultivariateNormal(self.factor * x, self.covariance).log_prob(y)
         return density
 
-    def followed_by(self, other: "LinearGaussianKernel") -> "LinearGaussianKernel":
-        """The composition of this kernel with a second one: ∫ A₁(x, dy) A₂(y, ·)."""
+    def compose(self, other: "LinearGaussianKernel") -> "LinearGaussianKernel":
+        """The composition with a kernel that is applied after this one: ∫ A₁(x, dy) A₂(y, ·)."""
         covariance = other.factor**2 * self.covariance + other.covariance
         return LinearGaussianKernel(covariance, other.factor * self.factor)
 

@@ -20,7 +20,7 @@ class MarkovViolation(NamedTuple):
     """A history and next state with P[X_n | X_0, …, X_{n−1}] ≠ P[X_n | X_{n−1}]."""
 
     history: tuple[Hashable, ...]
-    following: Hashable
+    next_state: Hashable
     given_history: Fraction
     given_last_state: Fraction
 
@@ -61,7 +61,7 @@ def observed_distribution(
     return dict(total)
 
 
-def lifted_distribution(distribution: PathDistribution[int]) -> dict[tuple[tuple[int, ...], ...], Fraction]:
+def history_distribution(distribution: PathDistribution[int]) -> dict[tuple[tuple[int, ...], ...], Fraction]:
     """The distribution of the histories Y_n = (X_0, …, X_n, 0, …, 0), padded with zeros (Diehl ex. 5.10)."""
     if any(0 in path for path in distribution):
         raise ValueError("no state may be 0, which is the padding value; relabel the states")

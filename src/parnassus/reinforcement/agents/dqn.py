@@ -13,34 +13,35 @@ from parnassus.reinforcement.agents.q_learning_targets import values_of_actions
 from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork
 from parnassus.reinforcement.environments.interface import Actions, Discrete
 from parnassus.reinforcement.experience.replay_buffer import ReplaySample
+from parnassus.setting_types import NonNegative, Positive, UnitInterval
 
 
 @dataclass(frozen=True)
-class Settings:
+class DQNSettings:
     """Hyperparameters of DQN; the defaults are tuned for CartPole.
 
     Environment steps are counted per learner, over all its environments.
     """
 
-    total_timesteps: int = 50_000
-    n_envs: int = 8
-    train_freq: int = 256
-    gradient_steps: int = 256
-    batch_size: int = 64
-    buffer_size: int = 100_000
-    learning_starts: int = 1_000
-    target_update_interval: int = 10
-    learning_rate: float = 2.3e-3
-    gamma: float = 0.99
-    exploration_fraction: float = 0.16
-    exploration_final_eps: float = 0.04
-    huber_delta: float = 10.0
-    max_grad_norm: float = 10.0
-    width: int = 128
-    decay_learning_rate: bool = False
-    n_steps: int = 5
-    tau: float = 1.0
-    averaging_tau: float = 0.1
+    total_timesteps: Positive[int] = 50_000  # environment steps per learner
+    n_envs: Positive[int] = 8  # environments per learner
+    train_freq: Positive[int] = 256  # environment steps between training phases
+    gradient_steps: Positive[int] = 256  # gradient steps per training phase
+    batch_size: Positive[int] = 64  # transitions per gradient step
+    buffer_size: Positive[int] = 100_000  # capacity of the replay buffer
+    learning_starts: NonNegative[int] = 1_000  # environment steps before the first gradient step
+    target_update_interval: Positive[int] = 10  # environment steps between updates of the target network
+    learning_rate: Positive[float] = 2.3e-3  # learning rate of Adam
+    gamma: UnitInterval = 0.99  # discount factor
+    exploration_fraction: UnitInterval = 0.16  # fraction of training over which ε decreases from 1
+    exploration_final_eps: UnitInterval = 0.04  # final ε
+    huber_delta: Positive[float] = 10.0  # error from which on the loss is linear
+    max_grad_norm: Positive[float] = 10.0  # largest norm of the gradient
+    width: Positive[int] = 128  # units of each of the two hidden layers
+    decay_learning_rate: bool = False  # decrease the learning rate linearly to 0
+    n_steps: Positive[int] = 5  # rewards in an n-step target
+    tau: UnitInterval = 1.0  # soft update coefficient of the target network
+    averaging_tau: UnitInterval = 0.1  # coefficient of the moving average of the weights used for evaluation
 
     def epsilon_at(self, step: int) -> float:
         """ε decreases linearly from 1 over the first part of training, then stays constant."""
@@ -48,21 +49,26 @@ class Settings:
         return max(final, 1 - (1 - final) * step / max(1.0, exploring))
 
 
-_FREQUENT_UPDATES = Settings(
-    total_timesteps=100_000, n_envs=1, train_freq=4, gradient_steps=4, batch_size=128, buffer_size=50_000,
-    learning_starts=0, target_update_interval=250, learning_rate=6.3e-4, exploration_fraction=0.12,
-    exploration_final_eps=0.1, huber_delta=1.0, width=256, n_steps=3, averaging_tau=1.0,
-)  # fmt: skip
 TUNED = {
-    "Acrobot-v1": _FREQUENT_UPDATES,
-    "LunarLander-v3": _FREQUENT_UPDATES,
-    "MountainCar-v0": Settings(
-        total_timesteps=120_000, n_envs=1, train_freq=16, gradient_steps=8, batch_size=128, buffer_size=10_000,
-        target_update_interval=600, learning_rate=4e-3, gamma=0.98, exploration_fraction=0.2, huber_delta=1.0,
-        decay_learning_rate=True, averaging_tau=0.003,
-    ),
+    "Acrobot-v1": {
+        "total_timesteps": 100_000, "n_envs": 1, "train_freq": 4, "gradient_steps": 4, "batch_size": 128,
+        "buffer_size": 50_000, "learning_starts": 0, "target_update_interval": 250, "learning_rate": 6.3e-4,
+        "exploration_fraction": 0.12, "exploration_final_eps": 0.1, "huber_delta": 1.0, "width": 256, "n_steps": 3,
+        "averaging_tau": 1.0,
+    },
+    "LunarLander-v3": {
+        "total_timesteps": 100_000, "n_envs": 1, "train_freq": 4, "gradient_steps": 4, "batch_size": 128,
+        "buffer_size": 50_000, "learning_starts": 0, "target_update_interval": 250, "learning_rate": 6.3e-4,
+        "exploration_fraction": 0.12, "exploration_final_eps": 0.1, "huber_delta": 1.0, "width": 256, "n_steps": 3,
+        "averaging_tau": 1.0,
+    },
+    "MountainCar-v0": {
+        "total_timesteps": 120_000, "n_envs": 1, "train_freq": 16, "gradient_steps": 8, "batch_size": 128,
+        "buffer_size": 10_000, "target_update_interval": 600, "learning_rate": 4e-3, "gamma": 0.98,
+        "exploration_fraction": 0.2, "huber_delta": 1.0, "decay_learning_rate": True, "averaging_tau": 0.003,
+    },
 }  # fmt: skip
-"""Settings tuned for other environments."""
+"""What differs in the settings tuned for other environments."""
 
 
 class QLoss(NamedTuple):
@@ -137,7 +143,8 @@ def update_target(target: nn.Module, model: nn.Module, tau: float = 1.0) -> None
     """
     if not 0 < tau <= 1:
         raise ValueError(f"tau must be in (0, 1]; got tau={tau}")
-    torch._foreach_lerp_(list(target.parameters()), list(model.parameters()), tau)
+    for held, current in zip(target.parameters(), model.parameters(), strict=True):
+        held.lerp_(current, tau)
 
 
 def count_discrete_actions(actions: Actions, name: str) -> int:

@@ -1,20 +1,25 @@
 """Base classes of experiments with several learners: environments and actions (book sec. 18.1)."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.environments import Environments, make_environments
+from parnassus.setting_types import EnvironmentId, NonNegative, Positive
 
 
+@dataclass(frozen=True)
 class MultiLearnerAgent:
     """Independent learners in copies of one environment."""
 
-    env: str
-    use_gymnasium: bool
-    num_workers: int
-    num_learners: int
+    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
+    use_gymnasium: bool = False  # use gymnasium's implementation even where there is one in tensors
+    num_workers: NonNegative[int] = 0  # processes that share gymnasium's environments; 0 for none
+    num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
+    eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
 
     def make_environments(self, n_envs: int, device: torch.device | str = "cpu") -> Environments:
         return make_environments(
@@ -34,6 +39,7 @@ class MultiLearnerAgent:
             )
 
 
+@dataclass(frozen=True)
 class MultiLearnerActor(MultiLearnerAgent):
     """Learners whose policy is a distribution over actions."""
 
@@ -53,3 +59,13 @@ class MultiLearnerActor(MultiLearnerAgent):
         """Actions of the learners in states x: the most likely ones, or sampled from the policy."""
         distribution = model.distribution(x)
         return distribution.sample() if sample_actions else distribution.mode()
+
+
+def num_updates(total_timesteps: int, n_envs: int, n_steps: int) -> int:
+    """The number of updates of `n_steps` per environment that fit into `total_timesteps`."""
+    if total_timesteps < n_envs * n_steps:
+        raise ValueError(
+            f"one update needs {n_envs} environments × {n_steps} steps; got total_timesteps={total_timesteps:,}: "
+            "increase total_timesteps, or decrease n_envs or n_steps"
+        )
+    return total_timesteps // (n_envs * n_steps)

@@ -10,32 +10,43 @@ from torch import Tensor
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.surrogate import clipped_surrogate, policy_ratio
 from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, standardise
+from parnassus.setting_types import NonNegative, Positive, UnitInterval
 
 
 @dataclass(frozen=True)
-class Settings:
+class PPOSettings:
     """Hyperparameters of PPO; the defaults are tuned for CartPole."""
 
-    total_timesteps: int = 100_000
-    n_envs: int = 8
-    n_steps: int = 64
-    batch_size: int = 128
-    n_epochs: int = 4
-    learning_rate: float = 1e-3
-    clip_range: float = 0.2
-    gamma: float = 0.99
-    gae_lambda: float = 0.98
-    ent_coef: float = 0.0
-    normalize: bool = True
+    total_timesteps: Positive[int] = 100_000  # environment steps per learner
+    n_envs: Positive[int] = 8  # environments per learner
+    n_steps: Positive[int] = 64  # steps per environment between updates
+    batch_size: Positive[int] = 128  # rows per minibatch
+    n_epochs: Positive[int] = 4  # passes over each rollout
+    learning_rate: Positive[float] = 1e-3  # initial learning rate of Adam; decreases linearly to 0
+    clip_range: Positive[float] = 0.2  # clip range ε of the probability ratio; decreases linearly
+    gamma: UnitInterval = 0.99  # discount factor
+    gae_lambda: UnitInterval = 0.98  # λ of generalised advantage estimation
+    ent_coef: NonNegative[float] = 0.0  # entropy coefficient of the loss
+    normalize: bool = True  # normalise observations and rewards by running statistics
 
 
 TUNED = {
-    "Acrobot-v1": Settings(500_000, 16, 256, 256, 10, 1e-3, 0.2, 0.99, 0.94, 0.0, True),
-    "LunarLander-v3": Settings(1_000_000, 16, 256, 256, 5, 1e-3, 0.2, 0.999, 0.98, 0.0, True),
-    "MountainCar-v0": Settings(1_000_000, 16, 16, 64, 4, 3e-4, 0.2, 0.99, 0.98, 0.0, True),
-    "Pendulum-v1": Settings(200_000, 16, 128, 256, 20, 1e-3, 0.2, 0.9, 0.95, 0.0, False),
-}
-"""Settings tuned for other environments."""
+    "Acrobot-v1": {
+        "total_timesteps": 500_000, "n_envs": 16, "n_steps": 256, "batch_size": 256, "n_epochs": 10,
+        "gae_lambda": 0.94,
+    },
+    "LunarLander-v3": {
+        "total_timesteps": 1_000_000, "n_envs": 16, "n_steps": 256, "batch_size": 256, "n_epochs": 5, "gamma": 0.999,
+    },
+    "MountainCar-v0": {
+        "total_timesteps": 1_000_000, "n_envs": 16, "n_steps": 16, "batch_size": 64, "learning_rate": 3e-4,
+    },
+    "Pendulum-v1": {
+        "total_timesteps": 200_000, "n_envs": 16, "n_steps": 128, "batch_size": 256, "n_epochs": 20, "gamma": 0.9,
+        "gae_lambda": 0.95, "normalize": False,
+    },
+}  # fmt: skip
+"""What differs in the settings tuned for other environments."""
 
 
 def ppo_loss(

@@ -10,40 +10,46 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.optim.conjugate_gradient import conjugate_gradient
 from parnassus.reinforcement.agents.action_distributions import ActionDistribution, Categorical, DiagonalGaussian
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.actor_parameters import ActorParameters
 from parnassus.reinforcement.agents.surrogate import policy_ratio
-from parnassus.reinforcement.conjugate_gradient import conjugate_gradient
 from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, standardise
+from parnassus.setting_types import NonNegative, Positive, UnitInterval
 
 
 @dataclass(frozen=True)
-class Settings:
+class TRPOSettings:
     """Hyperparameters of TRPO; the defaults are tuned for CartPole.
 
     Observations are not normalised: changing running statistics would move the policy outside the KL constraint.
     """
 
-    total_timesteps: int = 100_000
-    n_envs: int = 8
-    n_steps: int = 128
-    target_kl: float = 0.01
-    cg_damping: float = 1e-3
-    cg_max_steps: int = 15
-    batch_size: int = 256
-    n_epochs: int = 20
-    learning_rate: float = 2e-3
-    gamma: float = 0.98
-    gae_lambda: float = 0.9
+    total_timesteps: Positive[int] = 100_000  # environment steps per learner
+    n_envs: Positive[int] = 8  # environments per learner
+    n_steps: Positive[int] = 128  # steps per environment between updates
+    target_kl: Positive[float] = 0.01  # δ, largest KL divergence of an update
+    cg_damping: NonNegative[float] = 1e-3  # damping added to the Fisher matrix
+    cg_max_steps: Positive[int] = 15  # largest number of conjugate gradient steps
+    batch_size: Positive[int] = 256  # rows per minibatch of the critic
+    n_epochs: Positive[int] = 20  # passes of the critic over each rollout
+    learning_rate: Positive[float] = 2e-3  # learning rate of Adam for the critic
+    gamma: UnitInterval = 0.98  # discount factor
+    gae_lambda: UnitInterval = 0.9  # λ of generalised advantage estimation
 
 
 TUNED = {
-    "Acrobot-v1": Settings(100_000, 8, 256, 0.01, 0.1, 15, 256, 20, 1e-3, 0.99, 0.95),
-    "LunarLander-v3": Settings(200_000, 8, 256, 0.01, 0.1, 15, 256, 20, 1e-3, 0.99, 0.98),
-    "Pendulum-v1": Settings(100_000, 8, 256, 0.01, 0.1, 15, 256, 15, 1e-3, 0.9, 0.95),
-}
-"""Settings tuned for other environments."""
+    "Acrobot-v1": {"n_steps": 256, "cg_damping": 0.1, "learning_rate": 1e-3, "gamma": 0.99, "gae_lambda": 0.95},
+    "LunarLander-v3": {
+        "total_timesteps": 200_000, "n_steps": 256, "cg_damping": 0.1, "learning_rate": 1e-3, "gamma": 0.99,
+        "gae_lambda": 0.98,
+    },
+    "Pendulum-v1": {
+        "n_steps": 256, "cg_damping": 0.1, "n_epochs": 15, "learning_rate": 1e-3, "gamma": 0.9, "gae_lambda": 0.95,
+    },
+}  # fmt: skip
+"""What differs in the settings tuned for other environments."""
 
 
 class UpdateStatistics(NamedTuple):
@@ -90,7 +96,7 @@ def trust_region_update(
     def hessian_product(x: Tensor) -> Tensor:
         return actor.gradient((kl_gradient * x).sum(), retain_graph=True) + cg_damping * x
 
-    direction = conjugate_gradient(hessian_product, gradient, max_steps=cg_max_steps, batch_dims=1)
+    direction = conjugate_gradient(hessian_product, gradient, max_steps=cg_max_steps, dim=1).x
     curvature = (direction * hessian_product(direction)).sum(1, keepdim=True)
     full_step = (2 * target_kl / curvature.clamp(min=1e-30)).sqrt() * direction
     return line_search(

@@ -18,19 +18,19 @@ from parnassus.reinforcement.tabular.rollout import rollout
 from parnassus.reinforcement.tabular.step_sizes import polynomial_step_size
 from parnassus.reinforcement.textbook.cat import (
     ACTIONS,
-    AWAKE,
-    EXAMPLE_DAY,
-    MOODS,
+    EXAMPLE_EPISODE,
+    STATES,
+    UNIFORM_START,
     cat_chain,
-    cat_decisions,
-    cat_rewards,
+    cat_decision_process,
+    cat_reward_process,
     constant_policy,
-    mood_indices,
+    state_indices,
 )
 
 PRINTED = torch.tensor([-24.4, -10.2, 6.1, 2.1, 0.7, 0.0], dtype=torch.float64)
 """The values in the book, at γ = 0.9."""
-RELAXED, TALK, STROKE = MOODS.index("relaxed"), ACTIONS.index("talk"), ACTIONS.index("stroke")
+RELAXED, TALK, STROKE = STATES.index("relaxed"), ACTIONS.index("talk"), ACTIONS.index("stroke")
 
 
 def numbers(*values: float | int) -> Tensor:
@@ -40,16 +40,16 @@ def numbers(*values: float | int) -> Tensor:
 @claim("B18.1-1")
 def visit_frequencies_match_the_occupancy() -> Evidence:
     """In the loop r_t and s_{t+1} follow a_t; visits match the occupancy (book fig. 18.1)."""
-    process, policy = cat_decisions(1.0), cat_decisions().uniform_policy()
-    steps = rollout(process, policy, AWAKE, steps=400, n_envs=500, generator=make_generator())
+    process, policy = cat_decision_process(1.0), cat_decision_process().uniform_policy()
+    steps = rollout(process, policy, UNIFORM_START, steps=400, n_envs=500, generator=make_generator())
     episodes = float(steps.terminated.sum())
-    visits = torch.bincount(steps.states.flatten(), minlength=len(MOODS)) / episodes
-    expected = process.occupancy(policy, AWAKE)
+    visits = torch.bincount(steps.states.flatten(), minlength=len(STATES)) / episodes
+    expected = process.occupancy(policy, UNIFORM_START)
     matches = steps.next_states[:-1][~steps.terminated[:-1]] == steps.states[1:][~steps.terminated[:-1]]
     return all_of(
         visits_per_episode=close(visits, expected, rtol=0.05),
         length_of_an_episode=close(steps.terminated.numel() / episodes, expected.sum(), rtol=0.03),
-        rewards_are_those_of_the_states=close(steps.rewards, cat_rewards().reward[steps.states]),
+        rewards_are_those_of_the_states=close(steps.rewards, cat_reward_process().reward[steps.states]),
         next_states_follow=close(matches.double().mean(), 1.0),
     )
 
@@ -62,7 +62,7 @@ def sleep_is_reached_geometrically() -> Evidence:
     radius = torch.linalg.eigvals(chain.transition[:-1, :-1]).abs().max()
     return all_of(
         rows=close(chain.transition.sum(1), 1.0, atol=1e-15),
-        ends=close(cat_rewards().ends.double(), numbers(0, 0, 0, 0, 0, 1)),
+        ends=close(cat_reward_process().terminal.double(), numbers(0, 0, 0, 0, 0, 1)),
         radius=close(radius, 0.917, atol=5e-4),
         decay_rate=close(awake[400] / awake[399], radius, rtol=1e-9),
         awake_in_the_limit=less_equal(awake[400], 1e-12),
@@ -72,10 +72,10 @@ def sleep_is_reached_geometrically() -> Evidence:
 @claim("B18.2-2")
 def the_example_day_has_the_printed_return() -> Evidence:
     """Hungry, hunting, hungry, affectionate, sleeping: −4, and −4.475 at γ = 0.9 (book fig. 18.3)."""
-    day = mood_indices(*EXAMPLE_DAY)
+    day = state_indices(*EXAMPLE_EPISODE)
     return all_of(
-        plain=close(cat_rewards(1.0).path_return(day), -4.0, atol=1e-12),
-        discounted=close(cat_rewards(0.9).path_return(day), -4.475, atol=1e-12),
+        plain=close(cat_reward_process(1.0).path_return(day), -4.0, atol=1e-12),
+        discounted=close(cat_reward_process(0.9).path_return(day), -4.475, atol=1e-12),
         probability=greater_equal(cat_chain().log_prob(day[None]).exp(), 0.5 * 0.2 * 0.5 * 0.2 - 1e-12),
     )
 
@@ -83,7 +83,7 @@ def the_example_day_has_the_printed_return() -> Evidence:
 @claim("B18.2-3")
 def bellmans_equations_give_the_printed_values() -> Evidence:
     """−24.435, −10.232, 6.141, 2.124, 0.687 at γ = 0.9; finite at γ = 1 too (book eqs. 18.1-18.5)."""
-    process = cat_rewards(0.9)
+    process = cat_reward_process(0.9)
     values = process.values()
     x1, x2, x3, x4, x5, _ = values
     equations = torch.stack(
@@ -99,18 +99,25 @@ def bellmans_equations_give_the_printed_values() -> Evidence:
         as_printed=close(values, PRINTED, atol=0.05),
         three_digits=close(values, numbers(-24.435, -10.232, 6.141, 2.124, 0.687, 0), atol=6e-4),
         the_five_equations=close(values[:5], equations, atol=1e-12),
-        without_discount=close(cat_rewards(1.0).values(), numbers(-49.05, -24.05, 4.95, 1.47, -2.63, 0), atol=6e-3),
+        without_discount=close(
+            cat_reward_process(1.0).values(), numbers(-49.05, -24.05, 4.95, 1.47, -2.63, 0), atol=6e-3
+        ),
     )
 
 
 @claim("B18.2-3")
 def four_methods_agree_on_the_values() -> Evidence:
     """Linear solve, iteration, Monte Carlo and TD(0) agree (book eqs. 18.1-18.5)."""
-    process = cat_rewards(0.9)
+    process = cat_reward_process(0.9)
     exact = process.values()
     sampled, error = monte_carlo_values(process, 4_000, steps=120, generator=make_generator())
     learned = td_lambda(
-        process, AWAKE, steps=1_500, step_size=polynomial_step_size(0.7), num_learners=400, generator=make_generator()
+        process,
+        UNIFORM_START,
+        steps=1_500,
+        step_size=polynomial_step_size(0.7),
+        num_learners=400,
+        generator=make_generator(),
     )
     is_awake = exact != 0
     return all_of(
@@ -123,15 +130,17 @@ def four_methods_agree_on_the_values() -> Evidence:
 @claim("B18.2-3")
 def bellman_backups_are_contractions() -> Evidence:
     """‖T v − T w‖ ≤ γ ‖v − w‖ in the maximum norm, for evaluation and optimality (book sec. 18.2)."""
-    v, w = torch.randn(2, 500, len(MOODS), generator=make_generator(), dtype=torch.float64)
+    v, w = torch.randn(2, 500, len(STATES), generator=make_generator(), dtype=torch.float64)
     v[:, -1] = w[:, -1] = 0  # terminal
     before = (v - w).abs().amax(1)
     ratios = [
-        (cat_rewards(discount).backup(v) - cat_rewards(discount).backup(w)).abs().amax(1) / before
+        (cat_reward_process(discount).backup(v) - cat_reward_process(discount).backup(w)).abs().amax(1) / before
         for discount in (0.5, 0.9)
     ]
-    optimality = (optimal_backup(cat_decisions(0.9), v) - optimal_backup(cat_decisions(0.9), w)).abs().amax(1) / before
-    errors = (cat_rewards(0.9).iterates(60) - cat_rewards(0.9).values()).abs().amax(1)
+    optimality = (
+        optimal_backup(cat_decision_process(0.9), v) - optimal_backup(cat_decision_process(0.9), w)
+    ).abs().amax(1) / before
+    errors = (cat_reward_process(0.9).iterates(60) - cat_reward_process(0.9).values()).abs().amax(1)
     return all_of(
         at_half=less_equal(ratios[0], 0.5 + 1e-12),
         at_nine_tenths=less_equal(ratios[1], 0.9 + 1e-12),
@@ -143,7 +152,7 @@ def bellman_backups_are_contractions() -> Evidence:
 @claim("B18.2-4")
 def talking_is_optimal_at_discount_nine_tenths() -> Evidence:
     """Q(relaxed, talk) = 3.867 > Q(relaxed, stroke) = 2; three planning methods agree (book sec. 18.2)."""
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     talk, stroke = process.values_of(torch.stack([constant_policy("talk"), constant_policy("stroke")]))
     plans = [value_iteration(process), policy_iteration(process), modified_policy_iteration(process, 5)]
     return all_of(
@@ -162,13 +171,15 @@ def talking_is_optimal_at_discount_nine_tenths() -> Evidence:
 def stroking_is_optimal_for_large_discounts() -> Evidence:
     """From γ = 0.9384 on stroking is optimal: a confused cat may become hungry (book sec. 18.2)."""
     discounts = torch.linspace(0.5, 1.0, 51, dtype=torch.float64)
-    ahead = torch.stack([policy_iteration(cat_decisions(float(gamma))).q[RELAXED] for gamma in discounts])
+    ahead = torch.stack([policy_iteration(cat_decision_process(float(gamma))).q[RELAXED] for gamma in discounts])
     gain = ahead[:, TALK] - ahead[:, STROKE]
     changes = (gain[:-1].sign() != gain[1:].sign()).sum()
     return all_of(
         talking_below=greater_equal(gain[discounts <= 0.93], 0.1),
         stroking_above=less_equal(gain[discounts >= 0.94], -0.01),
-        equal_at_the_border=close(policy_iteration(cat_decisions(0.938326)).q[RELAXED].diff()[-1], 0.0, atol=1e-4),
+        equal_at_the_border=close(
+            policy_iteration(cat_decision_process(0.938326)).q[RELAXED].diff()[-1], 0.0, atol=1e-4
+        ),
         stroking_without_discount=close(gain[-1], -2.1277, atol=5e-5),
         sign_changes=close(float(changes), 1.0),
     )
@@ -177,7 +188,7 @@ def stroking_is_optimal_for_large_discounts() -> Evidence:
 @claim("B18.2-4")
 def value_iteration_meets_its_tolerance() -> Evidence:
     """Values are within their bound, and the greedy policy is within the tolerance of the optimum."""
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     optimal = policy_iteration(process).values
     value_errors, policy_errors = [], []
     for tolerance in (1.0, 1e-2, 1e-4):

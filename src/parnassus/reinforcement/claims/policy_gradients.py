@@ -19,7 +19,7 @@ from parnassus.reinforcement.tabular.policy_gradient import (
 )
 from parnassus.reinforcement.tabular.rollout import Rollout, rollout
 from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
-from parnassus.reinforcement.textbook.cat import ACTIONS, MOODS, cat_decisions
+from parnassus.reinforcement.textbook.cat import ACTIONS, STATES, cat_decision_process
 
 HORIZON = 3
 
@@ -69,7 +69,7 @@ def reinforce_is_unbiased() -> Evidence:
 def the_policy_gradient_theorem_is_exact() -> Evidence:
     """∂J/∂θ(s, a) = d(s) π(a|s) A(s, a) equals the derivative through Bellman's equations (book eq. 18.9)."""
     gaps = []
-    for process in (random_process(6, 4, seed=3), cat_decisions(0.9)):
+    for process in (random_process(6, 4, seed=3), cat_decision_process(0.9)):
         logits = torch.randn(
             process.states, process.actions, generator=make_generator(4), dtype=torch.float64
         ).requires_grad_()
@@ -83,7 +83,7 @@ def the_policy_gradient_theorem_is_exact() -> Evidence:
 @claim("B18.4-1")
 def gradient_ascent_finds_the_optimal_policy() -> Evidence:
     """Gradient ascent on J increases the return at every step, up to the optimum (book eq. 18.10)."""
-    process, relaxed, talk = cat_decisions(0.9), MOODS.index("relaxed"), ACTIONS.index("talk")
+    process, relaxed, talk = cat_decision_process(0.9), STATES.index("relaxed"), ACTIONS.index("talk")
     start = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
     logits, returns = torch.zeros(6, 3, dtype=torch.float64), []
     for _ in range(60):
@@ -263,12 +263,12 @@ def lambda_trades_bias_for_variance() -> Evidence:
 @erratum("B18.5-1", printed="δ = r + γ v(s′) − v(s) at every step", right="δ = r − v(s) where the episode ends")
 def td_errors_must_mask_terminal_states() -> Correction:
     """A nonzero critic at a terminal state changes δ there, unless the end is masked (book sec. 18.5)."""
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     policy = process.uniform_policy()
     values = process.values_of(policy)
     unmasked = values.clone()
     unmasked[-1] = 3.0  # never trained
-    relaxed, stroke, asleep = MOODS.index("relaxed"), ACTIONS.index("stroke"), MOODS.index("sleeping")
+    relaxed, stroke, asleep = STATES.index("relaxed"), ACTIONS.index("stroke"), STATES.index("sleeping")
     advantage = process.advantages_of(policy)[relaxed, stroke]
     reward, over = process.reward[relaxed, stroke, asleep], process.terminal[asleep]
     printed, right = (

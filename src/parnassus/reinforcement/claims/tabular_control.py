@@ -18,7 +18,7 @@ from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisi
 from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
-from parnassus.reinforcement.textbook.cat import AWAKE, cat_decisions
+from parnassus.reinforcement.textbook.cat import UNIFORM_START, cat_decision_process
 
 
 def rms_error(process: MarkovDecisionProcess, q: Tensor, exact: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def epsilon_greedy_probabilities() -> Evidence:
 @claim("B18.3-2")
 def q_learning_converges_to_the_optimal_values() -> Evidence:
     """With step sizes α_n = n^(−p) the error decays as n^(−p/2), on the cat and on a grid (book eq. 18.6)."""
-    cat, grid = cat_decisions(0.9), GridWorld(CORNER, discount=0.9).process
+    cat, grid = cat_decision_process(0.9), GridWorld(CORNER, discount=0.9).process
     parts: dict[str, Evidence] = {}
     for name, process, max_error in (("cat", cat, 1.0), ("grid", grid, 0.03)):
         exact, sweeps = policy_iteration(process).q, (300, 600, 1_200)
@@ -72,10 +72,10 @@ def q_learning_converges_to_the_optimal_values() -> Evidence:
 @claim("B18.3-2")
 def q_learning_from_trajectories_converges() -> Evidence:
     """ε-greedy Q-learning finds talking optimal too; terminal values stay 0 (book eq. 18.6)."""
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     exact = policy_iteration(process).q
     learners = partial(
-        TabularLearners, process, AWAKE, epsilon=0.5, step_size=polynomial_step_size(0.6), num_learners=400
+        TabularLearners, process, UNIFORM_START, epsilon=0.5, step_size=polynomial_step_size(0.6), num_learners=400
     )
     tables = [
         td_control(learners(steps=steps, generator=make_generator()), q_learning_value).q for steps in (100, 400, 1_600)
@@ -221,7 +221,7 @@ def one_hot_features_recover_tabular_q_learning() -> Evidence:
 @erratum("B18.3-3", printed="target r + γ max Q(s′, a′) at every step", right="target r where the episode ends")
 def the_target_at_terminal_states_is_the_reward() -> Correction:
     """Bootstrapping from a terminal state, whose entry is never updated, changes Q-learning's fixed point."""
-    process = cat_decisions(0.9)
+    process = cat_decision_process(0.9)
     exact = policy_iteration(process).q
     stroke = exact[3, 2]
     after = torch.full((1, 3), 1.0, dtype=torch.float64)  # a random initialisation, never updated

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from parnassus.data.setting_types import EnvironmentId
 from parnassus.reinforcement.agents.dqn import (
     TUNED,
-    Settings,
+    DQNSettings,
     count_discrete_actions,
     dqn_loss,
     epsilon_greedy,
@@ -27,7 +26,6 @@ from parnassus.reinforcement.agents.dqn import (
 from parnassus.reinforcement.agents.multi_learner import MultiLearnerAgent
 from parnassus.reinforcement.agents.q_learning_targets import double_q_targets, q_targets
 from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork
-from parnassus.reinforcement.agents.settings import resolve_settings
 from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.reinforcement.experience.collector import Collector
 from parnassus.reinforcement.experience.prioritised_replay import PrioritisedReplayBuffer
@@ -36,7 +34,7 @@ from parnassus.reinforcement.experience.transitions import NStepTransitions
 from parnassus.reinforcement.fast.dqn_backward import dqn_backward
 from parnassus.reinforcement.fast.flat_adam import FlatAdam
 from parnassus.reinforcement.figures.training_report import report_evaluation
-from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, no_band
+from parnassus.train import Run, at_least, no_band
 
 Network: TypeAlias = QNetwork | DuelingQNetwork
 
@@ -52,72 +50,44 @@ profiles = {
     "smoke": {"total_timesteps": 512, "learning_starts": 0, "gradient_steps": 8, "num_learners": 2, "eval_episodes": 2},
     "gpu": {"num_learners": 32},
 }
+tuned = {"env": TUNED}
 
 
 @dataclass(frozen=True)
-class Experiment(MultiLearnerAgent):
-    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
-    use_gymnasium: bool = False  # use gymnasium's implementation even where there is one in tensors
-    num_workers: NonNegative[int] = 0  # processes that share gymnasium's environments; 0 for none
-    num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
-    eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
+class Experiment(DQNSettings, MultiLearnerAgent):
     double: bool = True  # double DQN: the online network selects the next action, the target network evaluates it
     dueling: bool = False  # dueling architecture: separate heads for state values and advantages
     prioritised: bool = False  # prioritised experience replay
-    total_timesteps: Positive[int] | None = None  # environment steps per learner (None here and below: tuned for env)
-    n_envs: Positive[int] | None = None  # environments per learner
-    train_freq: Positive[int] | None = None  # environment steps between training phases
-    gradient_steps: Positive[int] | None = None  # gradient steps per training phase
-    batch_size: Positive[int] | None = None  # transitions per gradient step
-    buffer_size: Positive[int] | None = None  # capacity of the replay buffer
-    learning_starts: NonNegative[int] | None = None  # environment steps before the first gradient step
-    target_update_interval: Positive[int] | None = None  # environment steps between updates of the target network
-    learning_rate: Positive[float] | None = None  # learning rate of Adam
-    gamma: UnitInterval | None = None  # discount factor
-    exploration_fraction: UnitInterval | None = None  # fraction of training over which ε decreases from 1
-    exploration_final_eps: UnitInterval | None = None  # final ε
-    huber_delta: Positive[float] | None = None  # error from which on the loss is linear
-    max_grad_norm: Positive[float] | None = None  # largest norm of the gradient
-    width: Positive[int] | None = None  # units of each of the two hidden layers
-    decay_learning_rate: bool | None = None  # decrease the learning rate linearly to 0
-    n_steps: Positive[int] | None = None  # rewards in an n-step target
-    tau: UnitInterval | None = None  # soft update coefficient of the target network
-    averaging_tau: UnitInterval | None = None  # coefficient of the moving average of the weights used for evaluation
     fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
 
     def model(self) -> Network:
         environment = self.make_environments(1)
         network = DuelingQNetwork if self.dueling else QNetwork
-        count, hidden = count_discrete_actions(environment.actions, self.env), (self.settings.width,) * 2
+        count, hidden = count_discrete_actions(environment.actions, self.env), (self.width,) * 2
         return network(environment.features, count, hidden=hidden, num_learners=self.num_learners)
 
     def act(self, model: Network, x: Tensor, *, sample_actions: bool = False) -> Tensor:
         """Actions of the learners in states x: the greedy ones, or ε-greedy with the final ε."""
-        return epsilon_greedy(model(x), self.settings.exploration_final_eps if sample_actions else 0.0)
+        return epsilon_greedy(model(x), self.exploration_final_eps if sample_actions else 0.0)
 
     def replay_buffer(self, features: int, device: torch.device) -> ReplayBuffer:
         buffer = PrioritisedReplayBuffer if self.prioritised else ReplayBuffer
-        capacity = min(self.settings.buffer_size, self.settings.total_timesteps)
+        capacity = min(self.buffer_size, self.total_timesteps)
         return buffer(features, capacity=capacity, num_learners=self.num_learners, device=device)
-
-    @property
-    def settings(self) -> Settings:
-        return resolve_settings(TUNED.get(self.env, Settings()), self)
 
     def learn(
         self, sample: ReplaySample, model: Network, target: Network, optimizer: Optimizer, buffer: ReplayBuffer
     ) -> None:
         """One gradient step for each batch of the sample; the target network is evaluated on all of it at once."""
-        settings = self.settings
         with torch.no_grad():
             next_q = target(sample.transitions.next_observations)
-        batches = list(sample.batches(settings.batch_size))
+        batches = list(sample.batches(self.batch_size))
         for batch, targets in zip(batches, self.targets(sample, batches, next_q, model), strict=True):
             optimizer.zero_grad()
             if self.fast_backward:
-                errors = dqn_backward(model, batch, targets, huber_delta=settings.huber_delta)
+                errors = dqn_backward(model, batch, targets, huber_delta=self.huber_delta)
             else:
-                loss = dqn_loss(model, batch, targets, huber_delta=settings.huber_delta)
+                loss = dqn_loss(model, batch, targets, huber_delta=self.huber_delta)
                 loss.total.sum().backward()
                 errors = loss.errors
             optimizer.step()
@@ -145,43 +115,40 @@ class Experiment(MultiLearnerAgent):
 
     def __call__(self, run: Run) -> dict[str, float]:
         self.require_single_process(run.world)
-        settings = self.settings
         model = run.build(self.model)
         target, average = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
         make_optimizer = partial(
-            FlatAdam, lr=settings.learning_rate, max_norm=settings.max_grad_norm, num_learners=self.num_learners
+            FlatAdam, lr=self.learning_rate, max_norm=self.max_grad_norm, num_learners=self.num_learners
         )
         model, optimizer = run.prepare(model, make_optimizer)
-        environments = self.make_environments(settings.n_envs * self.num_learners, run.device)
+        environments = self.make_environments(self.n_envs * self.num_learners, run.device)
         collector = Collector(environments, self.num_learners)
         buffer = self.replay_buffer(environments.features, run.device)
-        n_step_transitions = NStepTransitions(settings.n_steps, gamma=settings.gamma)
-        run.keep("held", target)
-        run.keep("mean", average)
+        n_step_transitions = NStepTransitions(self.n_steps, gamma=self.gamma)
+        run.keep("target", target)
+        run.keep("average", average)
         run.keep("collector", collector)
-        run.keep("memory", buffer)
-        run.keep("waiting", n_step_transitions)
+        run.keep("buffer", buffer)
+        run.keep("n_step_transitions", n_step_transitions)
 
         count = count_discrete_actions(environments.actions, self.env)
-        steps = max(1, settings.train_freq // settings.n_envs)
-        phases = max(1, settings.total_timesteps // (settings.n_envs * steps))
+        steps = max(1, self.train_freq // self.n_envs)
+        phases = max(1, self.total_timesteps // (self.n_envs * steps))
         for phase, _ in run.steps(phases):
             progress = phase / phases
-            optimizer.param_groups[0]["lr"] = settings.learning_rate * (
-                1 - progress if settings.decay_learning_rate else 1
-            )
+            optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - progress if self.decay_learning_rate else 1)
             before = collector.steps
-            schedule = torch.tensor([settings.epsilon_at(before + step * settings.n_envs) for step in range(steps)])
-            epsilons = schedule.view(-1, 1, 1).expand(-1, self.num_learners, settings.n_envs).to(run.device)
+            schedule = torch.tensor([self.epsilon_at(before + step * self.n_envs) for step in range(steps)])
+            epsilons = schedule.view(-1, 1, 1).expand(-1, self.num_learners, self.n_envs).to(run.device)
             transitions = n_step_transitions(collector.collect(epsilon_greedy_actor(model, count, epsilons), steps))
             if transitions is not None:
                 buffer.add(transitions)
-            if collector.steps // settings.target_update_interval > before // settings.target_update_interval:
-                update_target(target, model, settings.tau)
-            if collector.steps >= settings.learning_starts and len(buffer):
-                for sample in buffer.sample(settings.batch_size, settings.gradient_steps, progress=progress):
+            if collector.steps // self.target_update_interval > before // self.target_update_interval:
+                update_target(target, model, self.tau)
+            if collector.steps >= self.learning_starts and len(buffer):
+                for sample in buffer.sample(self.batch_size, self.gradient_steps, progress=progress):
                     self.learn(sample, model, target, optimizer, buffer)
-            update_target(average, model, max(settings.averaging_tau, 1 / (phase + 1)))
+            update_target(average, model, max(self.averaging_tau, 1 / (phase + 1)))
             if phase % max(1, phases // 200) == 0 or phase == phases - 1:
                 run.record(collector.steps, **collector.progress)
         update_target(model, average)

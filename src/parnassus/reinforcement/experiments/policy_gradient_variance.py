@@ -18,7 +18,7 @@ from parnassus.reinforcement.tabular.policy_gradient import (
 )
 from parnassus.reinforcement.tabular.rollout import rollout
 from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
-from parnassus.reinforcement.textbook.cat import ACTIONS, MOODS, cat_decisions
+from parnassus.reinforcement.textbook.cat import ACTIONS, STATES, cat_decision_process
 from parnassus.report import curves
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
 
@@ -27,32 +27,35 @@ if TYPE_CHECKING:
 
 covers = ("B18.4-1", "B18.4-2", "B18.5-1")
 expected = {
-    "largest_bias": at_most(1e-9, "bias of the gradient over all episodes, for state baselines"),
+    "largest_bias": at_most(1e-9, "bias of the gradient over all episodes, for state-dependent baselines"),
     "variance_with_values": at_most(0.9, "variance with b = V(s) over that without a baseline"),
-    "variance_with_the_best": at_most(0.9, "variance with the optimal b(s) over that without a baseline"),
+    "variance_with_optimal_baseline": at_most(0.9, "variance with the optimal b(s) over that without a baseline"),
     "bias_of_an_action_baseline": at_least(0.01, "bias with the action-dependent baseline b = Q(s, a)"),
-    "talks_without": no_band("probability of the optimal action after training without a baseline"),
-    "talks_with_the_best": no_band("probability of the optimal action after training with the optimal baseline"),
-    "best_decay": between(0.7, 0.95, "λ with the lowest squared error, for an untrained critic"),
+    "talking_without_baseline": no_band("probability of the optimal action after training without a baseline"),
+    "talking_with_optimal_baseline": no_band("probability of the optimal action after training with the optimal b(s)"),
+    "best_gae_lambda": between(0.7, 0.95, "λ with the lowest squared error, for an untrained critic"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"num_learners": 20, "updates": 10, "walks": 200}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {
+    "smoke": {"num_learners": 20, "num_updates": 10, "num_rollouts": 200},
+    "gpu": {},
+}
 
 DISCOUNT, HORIZON = 0.9, 6
-RELAXED, TALK = MOODS.index("relaxed"), ACTIONS.index("talk")
-DECAYS = torch.linspace(0, 1, 21, dtype=torch.float64)
-TOGETHER = 100  # episodes over which an advantage is averaged
+RELAXED, TALK = STATES.index("relaxed"), ACTIONS.index("talk")
+LAMBDAS = torch.linspace(0, 1, 21, dtype=torch.float64)
+EPISODES_PER_ESTIMATE = 100  # episodes over which an advantage is averaged
 
 
 @dataclass(frozen=True)
 class Experiment:
-    num_learners: Positive[int] = 200  # independent owners who learn from one day after the other
-    updates: Positive[int] = 100  # days
-    rate: Positive[float] = 0.05  # step size of the ascent
-    walks: Positive[int] = 4_000  # walks from which the noise of advantages is measured
+    num_learners: Positive[int] = 200  # independent learners
+    num_updates: Positive[int] = 100  # gradient steps per learner, one episode each
+    learning_rate: Positive[float] = 0.05  # step size of gradient ascent
+    num_rollouts: Positive[int] = 4_000  # rollouts from which the variance of advantage estimates is measured
 
     def __call__(self, run: Run) -> dict[str, float]:
-        process = cat_decisions(DISCOUNT)
-        start = torch.eye(len(MOODS), dtype=torch.float64)[RELAXED]
+        process = cat_decision_process(DISCOUNT)
+        start = torch.eye(len(STATES), dtype=torch.float64)[RELAXED]
         paths = enumerate_trajectories(process, start, HORIZON)
         policy = process.uniform_policy()
         baselines = all_baselines(paths, policy)
@@ -63,147 +66,151 @@ class Experiment:
             )
             for name, baseline in baselines.items()
         }
-        gradient, plain = moments["none"]
+        gradient, variance_without = moments["none"]
         rows: list[dict[str, str | float]] = [
             {
                 "baseline": name,
                 "∂J/∂θ(relaxed, talk)": float(mean[RELAXED, TALK]),
                 "bias": float((mean - gradient).abs().max()),
                 "variance": float(variance),
-                "share": float(variance / plain),
+                "relative to none": float(variance / variance_without),
             }
             for name, (mean, variance) in moments.items()
         ]
         run.table(
             "moments",
             rows,
-            f"Exact moments of a one-episode estimate, over all {len(probabilities):,} episodes.",
+            f"Exact moments of the one-episode gradient estimate, over all {len(probabilities):,} episodes "
+            f"of at most {HORIZON} steps.",
         )
         run.figure(
             "constant baselines",
-            draw_constants(paths, policy),
-            "Variance of the estimate with one number subtracted from every return: a parabola, lowest near the mean "
-            "return. The mean of the estimate is the same all along.",
+            draw_constant_baselines(paths, policy),
+            "Variance of the estimate with a constant baseline: a parabola with its minimum near the mean return. The "
+            "mean of the estimate is the same for every constant.",
         )
-        talks = {
-            name: self.learn(paths, return_weights(paths, DISCOUNT, baselines[name]), run.seed)
-            for name in ("none", "value V(s)", "quietest b(s)")
+        training = {
+            name: self.train(paths, return_weights(paths, DISCOUNT, baselines[name]), run.seed)
+            for name in ("none", "value V(s)", "optimal b(s)")
         }
         run.figure(
             "learning",
-            draw_learning(talks),
-            "Learning to talk to a relaxed cat, and not to stroke it, from one day after the other: median of the "
-            "learners, and all but a tenth at either end.",
+            draw_learning(training),
+            "Probability of the suboptimal action, stroking a relaxed cat, during training with one episode per "
+            "update: median and 10 % to 90 % quantiles of the learners.",
         )
-        error, bias, noise = self.trade(run.seed)
+        error, squared_bias, variance = self.advantage_errors(run.seed)
         run.figure(
-            "bias and noise",
+            "bias and variance",
             curves(
-                {"bias²": (DECAYS[:-1], bias[:-1]), "noise": (DECAYS[8:], noise[8:]), "both": (DECAYS, error)},
+                {
+                    "squared bias": (LAMBDAS[:-1], squared_bias[:-1]),
+                    "variance": (LAMBDAS[8:], variance[8:]),
+                    "mean squared error": (LAMBDAS, error),
+                },
                 x_label="λ",
-                y_label="mean squared error of Â",
+                y_label="error of Â",
                 log_y=True,
             ),
-            f"Advantages in a grid world, means over {TOGETHER} episodes, for an untrained critic: a small λ trusts "
-            "it, a large one trusts luck.",
+            f"Generalised advantages in a grid world, means over {EPISODES_PER_ESTIMATE} episodes, with an untrained "
+            "critic: as λ increases the bias decreases and the variance increases.",
         )
-        told = moments["Q(s, a), which is not allowed"][0]
-        of_states = [mean for name, (mean, _) in moments.items() if "not allowed" not in name]
+        action_dependent = moments["Q(s, a), biased"][0]
+        state_dependent = [mean for name, (mean, _) in moments.items() if "biased" not in name]
         return {
-            "largest_bias": float((torch.stack(of_states) - gradient).abs().max()),
-            "variance_with_values": float(moments["value V(s)"][1] / plain),
-            "variance_with_the_best": float(moments["quietest b(s)"][1] / plain),
-            "bias_of_an_action_baseline": float((told - gradient).abs().max()),
-            "talks_without": float(talks["none"][-1].mean()),
-            "talks_with_the_best": float(talks["quietest b(s)"][-1].mean()),
-            "best_decay": float(DECAYS[error.argmin()]),
+            "largest_bias": float((torch.stack(state_dependent) - gradient).abs().max()),
+            "variance_with_values": float(moments["value V(s)"][1] / variance_without),
+            "variance_with_optimal_baseline": float(moments["optimal b(s)"][1] / variance_without),
+            "bias_of_an_action_baseline": float((action_dependent - gradient).abs().max()),
+            "talking_without_baseline": float(training["none"][-1].mean()),
+            "talking_with_optimal_baseline": float(training["optimal b(s)"][-1].mean()),
+            "best_gae_lambda": float(LAMBDAS[error.argmin()]),
         }
 
-    def learn(self, paths: Trajectories, weights: Tensor, seed: int) -> Tensor:
-        """The probability of talking before each day, for all learners: ascent along one day's estimate.
+    def train(self, paths: Trajectories, weights: Tensor, seed: int) -> Tensor:
+        """Probability of talking before each update of all learners, by gradient ascent with one-episode estimates.
 
-        Two actions need one number a learner, x = θ(talk) − θ(stroke), which moves by twice what each of them does.
+        Two actions need one parameter per learner, x = θ(talk) − θ(stroke), which changes by twice the step of each.
         """
         x = torch.zeros(self.num_learners, dtype=torch.float64)
-        chance, talks = torch.Generator().manual_seed(seed), []
-        relaxed = paths.live & (paths.states[:, :-1] == RELAXED)
-        talked = paths.actions == TALK
-        for _ in range(self.updates):
+        generator, history = torch.Generator().manual_seed(seed), []
+        is_relaxed = paths.live & (paths.states[:, :-1] == RELAXED)
+        is_talk = paths.actions == TALK
+        for _ in range(self.num_updates):
             p = x.sigmoid()[:, None, None]
-            talks.append(p[:, 0, 0])
-            chosen = torch.where(relaxed, torch.where(talked, p, 1 - p), 1.0).prod(-1)
-            day = sample_categorical(paths.environment_probability * chosen, chance)
-            score = (talked[day].double() - p[:, 0]) * relaxed[day]
-            x = x + 2 * self.rate * (weights[day] * score).sum(1)
-        return torch.stack(talks)
+            history.append(p[:, 0, 0])
+            path_policy = torch.where(is_relaxed, torch.where(is_talk, p, 1 - p), 1.0).prod(-1)
+            episode = sample_categorical(paths.environment_probability * path_policy, generator)
+            score = (is_talk[episode].double() - p[:, 0]) * is_relaxed[episode]
+            x = x + 2 * self.learning_rate * (weights[episode] * score).sum(1)
+        return torch.stack(history)
 
-    def trade(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Squared error of the mean of Â over episodes in a grid world, with its bias and variance, for each λ."""
+    def advantage_errors(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean squared error of Â averaged over episodes, its squared bias and its variance, for each λ."""
         world = GridWorld(CORNER, discount=0.95)
         process, policy = world.process, world.process.uniform_policy()
         values = process.values_of(policy)
-        critic, truth = torch.zeros_like(values), process.advantages_of(policy)
-        chance = torch.Generator().manual_seed(seed)
-        seen = rollout(process, policy, world.start, steps=150, n_envs=self.walks, generator=chance)
-        state, action = seen.states[0], seen.actions[0]
-        bias, noise = [], []
-        for decay in DECAYS.tolist():
-            mean = expected_advantages(process, policy, critic, decay)
-            centred = mean - (policy * mean).sum(-1, keepdim=True)  # what is the same for all actions moves no policy
-            bias.append((centred - truth)[state, action].square().mean())
-            found = generalised_advantages(
-                seen.rewards,
-                critic[seen.states],
-                critic[seen.next_states],
-                seen.terminated,
-                seen.truncated,
+        critic, true_advantages = torch.zeros_like(values), process.advantages_of(policy)
+        generator = torch.Generator().manual_seed(seed)
+        steps = rollout(process, policy, world.start, steps=150, n_envs=self.num_rollouts, generator=generator)
+        state, action = steps.states[0], steps.actions[0]
+        squared_bias, variance = [], []
+        for gae_lambda in LAMBDAS.tolist():
+            mean = expected_advantages(process, policy, critic, gae_lambda)
+            centred = mean - (policy * mean).sum(-1, keepdim=True)  # constants per state do not change the gradient
+            squared_bias.append((centred - true_advantages)[state, action].square().mean())
+            estimate = generalised_advantages(
+                steps.rewards,
+                critic[steps.states],
+                critic[steps.next_states],
+                steps.terminated,
+                steps.truncated,
                 gamma=process.discount,
-                gae_lambda=decay,
+                gae_lambda=gae_lambda,
             )[0]
-            noise.append((found - mean[state, action]).square().mean() / TOGETHER)
-        return torch.stack(bias) + torch.stack(noise), torch.stack(bias), torch.stack(noise)
+            variance.append((estimate - mean[state, action]).square().mean() / EPISODES_PER_ESTIMATE)
+        return torch.stack(squared_bias) + torch.stack(variance), torch.stack(squared_bias), torch.stack(variance)
 
 
 def all_baselines(paths: Trajectories, policy: Tensor) -> dict[str, Tensor | float]:
-    """Baselines: none, a constant, one per state, and one that depends on the action."""
-    process = cat_decisions(DISCOUNT)
-    before, values = paths.states[:, :-1], process.values_of(policy)
+    """Baselines: none, a constant, two that depend on the state, and one that depends on the action."""
+    process = cat_decision_process(DISCOUNT)
+    states, values = paths.states[:, :-1], process.values_of(policy)
     mean = float(paths.probabilities(policy) @ paths.returns(DISCOUNT)[:, 0])
     return {
         "none": 0.0,
         "mean return": mean,
-        "value V(s)": values[before],
-        "quietest b(s)": optimal_baseline(paths, policy, DISCOUNT)[before],
-        "Q(s, a), which is not allowed": process.q_values(values)[before, paths.actions],
+        "value V(s)": values[states],
+        "optimal b(s)": optimal_baseline(paths, policy, DISCOUNT)[states],
+        "Q(s, a), biased": process.q_values(values)[states, paths.actions],
     }
 
 
-def draw_constants(paths: Trajectories, policy: Tensor) -> "Figure":
+def draw_constant_baselines(paths: Trajectories, policy: Tensor) -> "Figure":
     probabilities = paths.probabilities(policy)
-    numbers = torch.linspace(-6, 14, 81, dtype=torch.float64)
+    constants = torch.linspace(-6, 14, 81, dtype=torch.float64)
     variances = [
         mean_and_variance(probabilities, reinforce_estimates(paths, policy, return_weights(paths, DISCOUNT, float(b))))[
             1
         ]
-        for b in numbers
+        for b in constants
     ]
     mean = float(probabilities @ paths.returns(DISCOUNT)[:, 0])
     return curves(
-        {"variance": (numbers, torch.stack(variances))},
-        x_label="number subtracted from every return",
+        {"variance": (constants, torch.stack(variances))},
+        x_label="constant baseline b",
         y_label="variance of the estimate",
         marks={"none": 0.0, "mean return": mean},
     )
 
 
-def draw_learning(talks: dict[str, Tensor]) -> "Figure":
-    days = range(1, 1 + len(next(iter(talks.values()))))
+def draw_learning(training: dict[str, Tensor]) -> "Figure":
+    talking = {f"baseline: {name}": probabilities for name, probabilities in training.items()}
+    episodes = range(1, 1 + len(next(iter(talking.values()))))
     return curves(
-        {f"baseline: {name}": (days, 1 - each.median(1).values) for name, each in talks.items()},
-        x_label="days seen",
+        {name: (episodes, 1 - each.median(1).values) for name, each in talking.items()},
+        x_label="episodes",
         y_label="probability of stroking",
         log_y=True,
-        bands={
-            f"baseline: {name}": (1 - each.quantile(0.9, 1), 1 - each.quantile(0.1, 1)) for name, each in talks.items()
-        },
+        bands={name: (1 - each.quantile(0.9, 1), 1 - each.quantile(0.1, 1)) for name, each in talking.items()},
     )

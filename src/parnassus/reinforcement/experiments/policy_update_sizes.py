@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -26,135 +26,135 @@ if TYPE_CHECKING:
 
 covers = ("B18.5-2", "B18.5-3")
 expected = {
-    "trust_region_misses": at_most(0.02, "shortfall from the optimal return with a trust region, after all updates"),
-    "clipped_misses": at_most(0.02, "shortfall with clipped ratios"),
-    "ascent_misses": no_band("shortfall with gradient ascent"),
+    "trust_region_shortfall": at_most(0.02, "shortfall from the optimal return with a trust region, after all updates"),
+    "clipped_shortfall": at_most(0.02, "shortfall with clipped ratios"),
+    "gradient_ascent_shortfall": no_band("shortfall with gradient ascent"),
     "largest_kl": at_most(0.02, "largest KL of an update with the trust region; the threshold is 0.02"),
     "largest_kl_clipped": no_band("largest KL of an update with clipped ratios, which do not bound it"),
-    "falls_of_the_return": at_most(0.0, "trust-region updates that lowered the return"),
+    "return_decreases": at_most(0.0, "trust-region updates that lowered the return"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 6}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"num_updates": 6}, "gpu": {}}
 
 WORLD = GridWorld("....../....../SCCCCG", step_reward=-0.1, slip=0.0, discount=0.9, rewards={"G": 1.0, "C": -2.0})
 """A short cliff: an update that is good under the old state distribution may be bad under the new one."""
-Improve = Callable[[Tensor], Tensor]
+PolicyUpdate: TypeAlias = Callable[[Tensor], Tensor]
+"""From old to new logits."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    steps: Positive[int] = 40  # policies, one after the other
-    target_kl: float = 0.02  # largest mean KL of a step with the trust region
-    clip: float = 0.2  # ε of the clipped ratio
-    epochs: Positive[int] = 20  # gradient steps on the clipped surrogate of one policy
-    rate: Positive[float] = 5.0  # step size of plain ascent
+    num_updates: Positive[int] = 40  # policy updates
+    target_kl: float = 0.02  # largest mean KL of an update with the trust region
+    clip_range: float = 0.2  # ε of the clipped ratio
+    n_epochs: Positive[int] = 20  # gradient steps on the clipped surrogate per update
+    learning_rate: Positive[float] = 5.0  # step size of gradient ascent
 
     def __call__(self, run: Run) -> dict[str, float]:
-        ways: dict[str, Improve] = {
+        methods: dict[str, PolicyUpdate] = {
             "trust region": lambda logits: (
                 trust_region_step(WORLD.process, logits, WORLD.start, target_kl=self.target_kl).logits
             ),
             "clipped ratio": self.clipped_step,
-            "plain ascent": self.plain_step,
+            "gradient ascent": self.gradient_step,
         }
-        paths = {name: self.walk(improve) for name, improve in ways.items()}
-        best = float(policy_iteration(WORLD.process).values @ WORLD.start)
+        policies = {name: self.iterate(update) for name, update in methods.items()}
+        optimal = float(policy_iteration(WORLD.process).values @ WORLD.start)
         returns = {
-            name: torch.stack([expected_return(WORLD.process, policy, WORLD.start) for policy in path])
-            for name, path in paths.items()
+            name: torch.stack([expected_return(WORLD.process, policy, WORLD.start) for policy in sequence])
+            for name, sequence in policies.items()
         }
-        spent = {
-            name: torch.stack([mean_kl(WORLD.process, old, new, WORLD.start) for old, new in pairwise(path)])
-            for name, path in paths.items()
+        divergences = {
+            name: torch.stack([mean_kl(WORLD.process, old, new, WORLD.start) for old, new in pairwise(sequence)])
+            for name, sequence in policies.items()
         }
         run.figure(
             "returns",
             curves(
-                {name: (range(len(each)), (best - each).clamp(min=1e-9)) for name, each in returns.items()},
-                x_label="policies",
-                y_label="return missed",
+                {name: (range(len(each)), (optimal - each).clamp(min=1e-9)) for name, each in returns.items()},
+                x_label="updates",
+                y_label="shortfall from the optimal return",
                 log_y=True,
             ),
-            "How much less than the best each policy returns, exactly. Plain ascent begins with a step that is far too "
-            "long, and creeps where actions have become unlikely; the other two measure a step by how much the policy "
-            "changes.",
+            "Optimal return minus the exact return of each policy. The first step of gradient ascent makes some "
+            "actions very unlikely, and progress is slow from there; the other two methods limit each update.",
         )
         run.figure(
-            "divergence of a step",
+            "divergence per update",
             curves(
-                {name: (range(1, len(each) + 1), each.clamp(min=1e-9)) for name, each in spent.items()},
-                x_label="step",
-                y_label="mean KL from the policy before",
+                {name: (range(1, len(each) + 1), each.clamp(min=1e-9)) for name, each in divergences.items()},
+                x_label="update",
+                y_label="mean KL(old ‖ new)",
                 log_y=True,
             ),
-            "How far each step moved the policy. The trust region keeps its threshold; clipping only stops asking for "
-            "more once a ratio has left its interval.",
+            "Mean KL divergence of consecutive policies. The trust region keeps it below its threshold; clipping only "
+            "removes the gradient of a ratio that has left its interval, and does not bound it.",
         )
-        run.figure("clipped ratio", draw_clip(self.clip), CLIP)
-        run.figure("along one step", draw_along(self.target_kl), ALONG)
+        run.figure("clipped ratio", draw_clipped_surrogate(self.clip_range), CLIPPED_SURROGATE)
+        run.figure("along the natural gradient", draw_natural_gradient(self.target_kl), NATURAL_GRADIENT)
         return {
-            "trust_region_misses": best - float(returns["trust region"][-1]),
-            "clipped_misses": best - float(returns["clipped ratio"][-1]),
-            "ascent_misses": best - float(returns["plain ascent"][-1]),
-            "largest_kl": float(spent["trust region"].max()),
-            "largest_kl_clipped": float(spent["clipped ratio"].max()),
-            "falls_of_the_return": float((returns["trust region"].diff() < -1e-12).sum()),
+            "trust_region_shortfall": optimal - float(returns["trust region"][-1]),
+            "clipped_shortfall": optimal - float(returns["clipped ratio"][-1]),
+            "gradient_ascent_shortfall": optimal - float(returns["gradient ascent"][-1]),
+            "largest_kl": float(divergences["trust region"].max()),
+            "largest_kl_clipped": float(divergences["clipped ratio"].max()),
+            "return_decreases": float((returns["trust region"].diff() < -1e-12).sum()),
         }
 
-    def walk(self, improve: Improve) -> list[Tensor]:
-        """The sequence of policies, starting from the uniform one."""
+    def iterate(self, update: PolicyUpdate) -> list[Tensor]:
+        """The uniform policy and the policies after each update."""
         logits = torch.zeros(WORLD.process.states, WORLD.process.actions, dtype=torch.float64)
-        path = [softmax_policy(logits, WORLD.process.allowed)]
-        for _ in range(self.steps):
-            logits = improve(logits)
-            path.append(softmax_policy(logits, WORLD.process.allowed))
-        return path
+        policies = [softmax_policy(logits, WORLD.process.allowed)]
+        for _ in range(self.num_updates):
+            logits = update(logits)
+            policies.append(softmax_policy(logits, WORLD.process.allowed))
+        return policies
 
-    def plain_step(self, logits: Tensor) -> Tensor:
+    def gradient_step(self, logits: Tensor) -> Tensor:
         policy = softmax_policy(logits, WORLD.process.allowed)
-        return logits + self.rate * policy_gradient(WORLD.process, policy, WORLD.start)
+        return logits + self.learning_rate * policy_gradient(WORLD.process, policy, WORLD.start)
 
     def clipped_step(self, logits: Tensor) -> Tensor:
-        """Ascent on E[min(ρA, clip(ρ)A)] over what the old policy sees, taken as the exact mean; by Adam."""
+        """Adam on the exact E[min(ρA, clip(ρ)A)] under the old policy's state distribution."""
         old = softmax_policy(logits, WORLD.process.allowed)
         visits = WORLD.process.occupancy(old, WORLD.start)
         advantages = WORLD.process.advantages_of(old)
         theta = logits.clone().requires_grad_()
         optimizer = torch.optim.Adam([theta], lr=0.1)
-        for _ in range(self.epochs):
+        for _ in range(self.n_epochs):
             ratio = softmax_policy(theta, WORLD.process.allowed) / old
-            objective = (visits[:, None] * old * clipped_surrogate(ratio, advantages, self.clip)).sum()
+            objective = (visits[:, None] * old * clipped_surrogate(ratio, advantages, self.clip_range)).sum()
             optimizer.zero_grad()
             (-objective).backward()
             optimizer.step()
         return theta.detach()
 
 
-CLIP = (
-    "min(ρA, clip(ρ)A), and ρA dashed. A good action is no longer pushed beyond 1 + ε, a bad one no longer below "
-    "1 − ε; in the other direction the slope stays, so that a step too far is taken back."
+CLIPPED_SURROGATE = (
+    "min(ρA, clip(ρ)A), with ρA dashed. The objective is flat above 1 + ε for a positive advantage and below 1 − ε for "
+    "a negative one; on the other side it keeps its slope, so that a step in the wrong direction is reversed."
 )
-ALONG = (
-    "From the uniform policy along the natural gradient. The surrogate believes that the new policy will be where the "
-    "old one was, and promises ever more; the return stops growing, and falls in the end. Only for short steps do the "
-    "two agree. What theorem 1 of Schulman et al. makes certain holds for much shorter ones still."
+NATURAL_GRADIENT = (
+    "From the uniform policy along the natural gradient. The surrogate assumes the old policy's state distribution and "
+    "keeps increasing; the return stops increasing and decreases in the end. They agree only for short steps. The "
+    "lower bound of theorem 1 of Schulman et al. guarantees an improvement only for much shorter ones."
 )
 
 
-def draw_clip(clip: float) -> "Figure":
+def draw_clipped_surrogate(clip_range: float) -> "Figure":
     figure, axes = subplots(1, 2, size=(8.4, 3.2))
     ratio = torch.linspace(0.4, 1.6, 241, dtype=torch.float64)
     for ax, advantage in zip(axes[0], (1.0, -1.0), strict=True):
-        height = clipped_surrogate(ratio, torch.full_like(ratio, advantage), clip)
+        surrogate = clipped_surrogate(ratio, torch.full_like(ratio, advantage), clip_range)
         ax.plot(ratio, advantage * ratio, color=FAINT, linestyle="--", linewidth=1.2)
-        ax.plot(ratio, height, color=PALETTE[0])
+        ax.plot(ratio, surrogate, color=PALETTE[0])
         ax.plot(1, advantage, "o", color=PALETTE[1], markersize=5)
-        for border in (1 - clip, 1 + clip):
+        for border in (1 - clip_range, 1 + clip_range):
             ax.axvline(border, color=FAINT, linewidth=0.8, linestyle=":")
         ax.set(xlabel="ratio ρ", title=f"A = {advantage:+g}")
     return figure
 
 
-def draw_along(threshold: float) -> "Figure":
+def draw_natural_gradient(threshold: float) -> "Figure":
     process, start = WORLD.process, WORLD.start
     logits = torch.zeros(process.states, process.actions, dtype=torch.float64)
     old = softmax_policy(logits, process.allowed)
@@ -166,7 +166,7 @@ def draw_along(threshold: float) -> "Figure":
     lines = {
         "return J": (lengths, [float(expected_return(process, policy, start)) for policy in policies]),
         "surrogate L": (lengths, [float(surrogate_return(process, old, policy, start)) for policy in policies]),
-        "certain": (lengths, [float(improvement_lower_bound(process, old, policy, start)) for policy in policies]),
+        "lower bound": (lengths, [float(improvement_lower_bound(process, old, policy, start)) for policy in policies]),
     }
     figure = curves(lines, x_label="step length", y_label="return", marks={f"KL = {threshold:g}": border})
     low = float(expected_return(process, old, start))

@@ -6,11 +6,9 @@ Several independent learners, each with its own weights and environments, are tr
 from dataclasses import dataclass
 from functools import partial
 
-from parnassus.data.setting_types import EnvironmentId
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
-from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor
-from parnassus.reinforcement.agents.ppo import TUNED, Settings, minibatches, ppo_loss
-from parnassus.reinforcement.agents.settings import num_updates, resolve_settings
+from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor, num_updates
+from parnassus.reinforcement.agents.ppo import TUNED, PPOSettings, minibatches, ppo_loss
 from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold
 from parnassus.reinforcement.experience.collector import Collector
@@ -19,7 +17,7 @@ from parnassus.reinforcement.experience.running_statistics import RewardNormalis
 from parnassus.reinforcement.fast.flat_adam import FlatAdam
 from parnassus.reinforcement.fast.ppo_backward import ppo_backward
 from parnassus.reinforcement.figures.training_report import report_evaluation
-from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, no_band
+from parnassus.train import Run, at_least, no_band
 
 covers = ("B18.1-1", "B18.5-1", "B18.5-3")
 expected = {
@@ -33,68 +31,46 @@ profiles = {
     "smoke": {"total_timesteps": 1_024, "num_learners": 2, "eval_episodes": 2},
     "gpu": {"n_envs": 512, "total_timesteps": 1_000_000, "batch_size": 4_096},
 }
+tuned = {"env": TUNED}
 
 
 @dataclass(frozen=True)
-class Experiment(MultiLearnerActor):
-    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
-    use_gymnasium: bool = False  # use gymnasium's implementation even where there is one in tensors
-    num_workers: NonNegative[int] = 0  # processes that share gymnasium's environments; 0 for none
-    num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
-    eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
-    total_timesteps: Positive[int] | None = None  # environment steps per learner (None here and below: tuned for env)
-    n_envs: Positive[int] | None = None  # environments per learner
-    n_steps: Positive[int] | None = None  # steps per environment between updates
-    batch_size: Positive[int] | None = None  # rows per minibatch
-    n_epochs: Positive[int] | None = None  # passes over each rollout
-    learning_rate: Positive[float] | None = None  # initial learning rate of Adam; decreases linearly to 0
-    clip_range: Positive[float] | None = None  # clip range ε of the probability ratio; decreases linearly
-    gamma: UnitInterval | None = None  # discount factor
-    gae_lambda: UnitInterval | None = None  # λ of generalised advantage estimation
-    ent_coef: NonNegative[float] | None = None  # entropy coefficient of the loss
-    normalize: bool | None = None  # normalise observations and rewards by running statistics
+class Experiment(PPOSettings, MultiLearnerActor):
     stop_when_solved: bool = False  # stop as soon as all learners have solved the environment
     fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
 
     def model(self) -> ActorCritic:
-        return self.actor_critic(normalize_observations=self.settings.normalize)
-
-    @property
-    def settings(self) -> Settings:
-        return resolve_settings(TUNED.get(self.env, Settings()), self)
+        return self.actor_critic(normalize_observations=self.normalize)
 
     def __call__(self, run: Run) -> dict[str, float]:
         self.require_single_process(run.world)
-        settings = self.settings
-        environments = self.make_environments(settings.n_envs * self.num_learners, run.device)
+        environments = self.make_environments(self.n_envs * self.num_learners, run.device)
         collector = Collector(environments, self.num_learners)
         model = run.build(self.model)
-        normaliser = (
-            RewardNormaliser(self.num_learners, settings.n_envs, settings.gamma) if settings.normalize else None
-        )
+        normaliser = RewardNormaliser(self.num_learners, self.n_envs, self.gamma) if self.normalize else None
         make_optimizer = partial(
-            FlatAdam, lr=settings.learning_rate, eps=1e-5, max_norm=0.5, num_learners=self.num_learners
+            FlatAdam, lr=self.learning_rate, eps=1e-5, max_norm=0.5, num_learners=self.num_learners
         )
         model, optimizer = run.prepare(model, make_optimizer)
         run.keep("collector", collector)
         if normaliser is not None:
-            run.keep("scale", normaliser.to(run.device))
+            run.keep("reward_normaliser", normaliser.to(run.device))
 
         stop = StopOnRewardThreshold(self, run.device) if self.stop_when_solved else None
-        updates = num_updates(settings.total_timesteps, settings.n_envs, settings.n_steps)
+        updates = num_updates(self.total_timesteps, self.n_envs, self.n_steps)
         for update, _ in run.steps(updates):
             remaining = 1 - update / updates
-            optimizer.param_groups[0]["lr"] = remaining * settings.learning_rate
-            clip_range = max(remaining * settings.clip_range, 1e-3)
-            experience = collector.collect(lambda x: self.act(model, x, sample_actions=True), settings.n_steps)
+            optimizer.param_groups[0]["lr"] = remaining * self.learning_rate
+            clip_range = max(remaining * self.clip_range, 1e-3)
+            experience = collector.collect(lambda x: self.act(model, x, sample_actions=True), self.n_steps)
             experience = normalise_rewards(normaliser, experience)
-            rollout = estimate_advantages(model, experience, gamma=settings.gamma, gae_lambda=settings.gae_lambda)
-            for batch in minibatches(rollout, settings.batch_size, settings.n_epochs):
+            rollout = estimate_advantages(model, experience, gamma=self.gamma, gae_lambda=self.gae_lambda)
+            for batch in minibatches(rollout, self.batch_size, self.n_epochs):
                 optimizer.zero_grad()
                 if self.fast_backward:
-                    ppo_backward(model, batch, clip_range=clip_range, ent_coef=settings.ent_coef)
+                    ppo_backward(model, batch, clip_range=clip_range, ent_coef=self.ent_coef)
                 else:
-                    ppo_loss(model, batch, clip_range=clip_range, ent_coef=settings.ent_coef).sum().backward()
+                    ppo_loss(model, batch, clip_range=clip_range, ent_coef=self.ent_coef).sum().backward()
                 optimizer.step()
             if model.observation_statistics is not None:
                 model.observation_statistics.update(rollout.observations)

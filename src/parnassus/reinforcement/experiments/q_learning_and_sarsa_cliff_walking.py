@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 covers = ("B18.3-1", "B18.3-2")
 expected = {
-    "edge_while_exploring": between(-45.81, -45.80, "exact return of the shortest path with ε = 0.1"),
-    "careful_while_exploring": between(-20.71, -20.70, "exact return of the best ε-greedy path"),
-    "edge_without_exploring": between(-13.001, -12.999, "exact return of the shortest path without exploration"),
-    "sarsa_earns_more_by": at_least(5.0, "difference of the mean episode return in the last quarter of training"),
+    "edge_path_exploring": between(-45.81, -45.80, "exact return of the shortest path with ε = 0.1"),
+    "safe_path_exploring": between(-20.71, -20.70, "exact return of the optimal ε-greedy policy with ε = 0.1"),
+    "edge_path_greedy": between(-13.001, -12.999, "exact return of the shortest path without exploration"),
+    "sarsa_minus_q_learning": at_least(5.0, "difference of the mean episode return in the last quarter of training"),
     "q_learning": no_band("mean episode return in the last quarter of training"),
     "sarsa": no_band("mean episode return in the last quarter of training"),
     "expected_sarsa": no_band("mean episode return in the last quarter of training"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 600, "num_learners": 5}, "gpu": {}}
 
-WAYS: dict[str, NextValue] = {
+METHODS: dict[str, NextValue] = {
     "Q-learning": q_learning_value,
     "SARSA": sarsa_value,
     "expected SARSA": expected_sarsa_value,
@@ -48,93 +48,95 @@ WAYS: dict[str, NextValue] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    steps: Positive[int] = 12_000  # steps of each learner
-    num_learners: Positive[int] = 100  # independent learners of each kind
-    epsilon: float = 0.1  # how often an action is chosen at random
-    rate: Positive[float] = 0.5  # step size α
+    steps: Positive[int] = 12_000  # environment steps per learner
+    num_learners: Positive[int] = 100  # independent learners per method
+    epsilon: float = 0.1  # probability of a random action
+    learning_rate: Positive[float] = 0.5  # step size α
 
     def __call__(self, run: Run) -> dict[str, float]:
         world = GridWorld(CLIFF, step_reward=-1.0, slip=0.0, rewards={"G": 0.0, "C": -99.0})
         exploring = add_exploration(world.process, self.epsilon)
-        edge, careful = (policy_iteration(process).policy for process in (world.process, exploring))
+        edge, safe = (policy_iteration(process).policy for process in (world.process, exploring))
         exact = {
-            "edge_while_exploring": float(exploring.values_of(edge) @ world.start),
-            "careful_while_exploring": float(exploring.values_of(careful) @ world.start),
-            "edge_without_exploring": float(world.process.values_of(edge) @ world.start),
+            "edge_path_exploring": float(exploring.values_of(edge) @ world.start),
+            "safe_path_exploring": float(exploring.values_of(safe) @ world.start),
+            "edge_path_greedy": float(world.process.values_of(edge) @ world.start),
         }
-        found = {
+        records = {
             name: td_control(
                 TabularLearners(
                     world.process,
                     world.start,
                     steps=self.steps,
                     epsilon=self.epsilon,
-                    step_size=constant_step_size(self.rate),
+                    step_size=constant_step_size(self.learning_rate),
                     num_learners=self.num_learners,
                     generator=torch.Generator().manual_seed(run.seed),
                 ),
-                worth,
+                next_value,
             )
-            for name, worth in WAYS.items()
+            for name, next_value in METHODS.items()
         }
-        online = {name: late_return(learned) for name, learned in found.items()}
+        late_returns = {name: late_return(record) for name, record in records.items()}
         run.figure(
-            "while learning",
-            draw_returns(found, exact),
-            "Return of an episode while learning, a mean over the learners. Dashed: what the two ways would return "
-            "exactly to who strays as often. Constant steps keep the learned tables noisy, and the curves below.",
+            "training returns",
+            draw_returns(records, exact),
+            "Episode return during training, mean over the learners. Dashed: exact returns of both paths with the same "
+            "exploration. Constant step sizes keep the learned tables noisy and the curves below the exact returns.",
         )
         run.figure(
-            "two ways",
-            draw_ways(world, {"without exploration": edge, f"exploring with ε = {self.epsilon:g}": careful}, exploring),
-            "The best actions without and with straying, and how often an episode comes by. Along the edge a stray "
-            "step down costs 100; one row higher two steps cost 2.",
+            "two paths",
+            draw_paths(world, {"without exploration": edge, f"exploring with ε = {self.epsilon:g}": safe}, exploring),
+            "Optimal actions without and with exploration, and the expected visits per episode. Along the edge a "
+            "random step down costs 100; one row higher it costs 2, with the step back up.",
         )
         run.figure(
-            "what was learned",
-            draw_tables(world, {name: learned.q.mean(0) for name, learned in found.items()}),
-            "Learned values (means over the learners) and best actions. Q-learning's are those of a walker who never "
-            "strays; SARSA's cells at the edge know about the fall.",
+            "learned values",
+            draw_tables(world, {name: record.q.mean(0) for name, record in records.items()}),
+            "Learned values (mean over the learners) and greedy actions. Q-learning estimates the values of the greedy "
+            "policy, without exploration; SARSA's values along the edge include the risk of falling.",
         )
-        run.figure("exploration", draw_straying(world), "Exact returns of both paths against the exploration rate ε.")
+        run.figure(
+            "exploration", draw_exploration(world), "Exact returns of both paths against the exploration rate ε."
+        )
         return {
             **exact,
-            "sarsa_earns_more_by": online["SARSA"] - online["Q-learning"],
-            "q_learning": online["Q-learning"],
-            "sarsa": online["SARSA"],
-            "expected_sarsa": online["expected SARSA"],
+            "sarsa_minus_q_learning": late_returns["SARSA"] - late_returns["Q-learning"],
+            "q_learning": late_returns["Q-learning"],
+            "sarsa": late_returns["SARSA"],
+            "expected_sarsa": late_returns["expected SARSA"],
         }
 
 
-def late_return(learned: LearningRecord) -> float:
+def late_return(record: LearningRecord) -> float:
     """Mean episode return in the last quarter of the steps."""
-    late = 3 * len(learned.rewards) // 4
-    return float(learned.rewards[late:].sum() / learned.ended[late:].sum().clamp(min=1))
+    late = 3 * len(record.rewards) // 4
+    return float(record.rewards[late:].sum() / record.ended[late:].sum().clamp(min=1))
 
 
-def draw_returns(found: dict[str, LearningRecord], exact: dict[str, float]) -> "Figure":
+def draw_returns(records: dict[str, LearningRecord], exact: dict[str, float]) -> "Figure":
     lines = {}
-    for name, learned in found.items():
-        count = max(2, int(learned.ended.sum(0).double().quantile(0.1)))  # episodes that nearly all have finished
-        mean = learned.episode_returns(count).nanmean(0)
+    for name, record in records.items():
+        count = max(2, int(record.ended.sum(0).double().quantile(0.1)))  # completed by nine learners in ten
+        mean = record.episode_returns(count).nanmean(0)
         lines[name] = (range(1, count + 1), moving_average(mean.numpy(), 8))
     figure = curves(lines, x_label="episode", y_label="return")
     ax = figure.axes[0]
-    for name, key in (("along the edge", "edge_while_exploring"), ("around it", "careful_while_exploring")):
+    for name, key in (("edge path", "edge_path_exploring"), ("safe path", "safe_path_exploring")):
         ax.axhline(exact[key], color=FAINT, linestyle="--", linewidth=1)
         ax.annotate(name, (0.99, exact[key]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=9)
     ax.set_ylim(-110, 0)
     return figure
 
 
-def draw_ways(world: GridWorld, policies: dict[str, Tensor], exploring: MarkovDecisionProcess) -> "Figure":
+def draw_paths(world: GridWorld, policies: dict[str, Tensor], exploring: MarkovDecisionProcess) -> "Figure":
     """Greedy actions over the number of visits per episode."""
     figure, axes = subplots(len(policies), 1, size=(8.0, 2.9 * len(policies)))
     for ax, (name, policy) in zip(axes[:, 0], policies.items(), strict=True):
         visits = exploring.occupancy(policy, world.start)
         arrows = world.arrows(policy.argmax(-1)).split("\n")
         plot_grid(ax, world.on_grid(visits), limit=2.0, letters=_cliff(world), arrows=arrows)
-        ax.set_title(f"best {name}: {float(exploring.values_of(policy) @ world.start):.1f} while exploring")
+        ax.set_title(f"optimal {name}: {float(exploring.values_of(policy) @ world.start):.1f} while exploring")
     return figure
 
 
@@ -147,21 +149,21 @@ def draw_tables(world: GridWorld, tables: dict[str, Tensor]) -> "Figure":
     return figure
 
 
-def draw_straying(world: GridWorld) -> "Figure":
-    shares = torch.linspace(0, 0.3, 31, dtype=torch.float64)
+def draw_exploration(world: GridWorld) -> "Figure":
+    epsilons = torch.linspace(0, 0.3, 31, dtype=torch.float64)
     edge = policy_iteration(world.process).policy
-    kept, best = [], []
-    for share in shares:
-        process = add_exploration(world.process, float(share))
-        kept.append(float(process.values_of(edge) @ world.start))
-        best.append(float(policy_iteration(process).values @ world.start))
+    edge_returns, optimal_returns = [], []
+    for epsilon in epsilons:
+        process = add_exploration(world.process, float(epsilon))
+        edge_returns.append(float(process.values_of(edge) @ world.start))
+        optimal_returns.append(float(policy_iteration(process).values @ world.start))
     return curves(
-        {"along the edge": (shares, kept), "best for who strays": (shares, best)},
-        x_label="ε, share of stray steps",
+        {"edge path": (epsilons, edge_returns), "optimal ε-greedy policy": (epsilons, optimal_returns)},
+        x_label="exploration rate ε",
         y_label="exact return",
     )
 
 
 def _cliff(world: GridWorld) -> list[str]:
-    """The letters of the map except floor."""
+    """The rows of the map, with the start as floor, so that it shows its arrow."""
     return [row.replace("S", ".") for row in world.rows]

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data.setting_types import EnvironmentId
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.actor_parameters import ActorParameters
 from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor
@@ -28,44 +27,40 @@ from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.reinforcement.experience.rollout_batch import group_by_learner, group_by_step
 from parnassus.reinforcement.figures.learning_curves import learners_table
 from parnassus.report import curves
-from parnassus.train import NonNegative, Positive, Run, at_least, at_most, no_band
+from parnassus.train import Positive, Run, at_least, at_most, no_band
 
 covers = ("B18.1-1", "B18.4-1", "B18.4-2")
 expected = {
-    "return_with": at_least(400.0, "mean return with a baseline, most likely actions"),
-    "return_without": no_band("mean return without a baseline"),
-    "area_with": no_band("mean return over all training episodes, with a baseline"),
-    "area_without": no_band("mean return over all training episodes, without a baseline"),
-    "variance_share": at_most(0.3, "gradient variance with the baseline over that without; median"),
+    "return_with_baseline": at_least(400.0, "mean return with a baseline, most likely actions"),
+    "return_without_baseline": no_band("mean return without a baseline"),
+    "training_return_with_baseline": no_band("mean return of all training episodes, with a baseline"),
+    "training_return_without_baseline": no_band("mean return of all training episodes, without a baseline"),
+    "variance_ratio": at_most(0.3, "gradient variance with the baseline over that without; median"),
 }
 profiles = {
     "smoke": {"num_updates": 2, "n_envs": 2, "num_learners": 2, "eval_episodes": 2},
     "gpu": {"n_envs": 64, "num_updates": 120},
 }
 
-MEASURED = 5  # updates between two measurements of the variance
+VARIANCE_INTERVAL = 5  # updates between two measurements of the gradient variance
 
 
 @dataclass(frozen=True)
 class Experiment(MultiLearnerActor):
-    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
-    use_gymnasium: bool = False  # use gymnasium's even where there is one in tensors
-    num_workers: NonNegative[int] = 0  # processes that share gymnasium's copies; 0 for this one alone
-    num_learners: Positive[int] = 6  # seeds that learn side by side, the first half of them without a baseline
-    eval_episodes: Positive[int] = 100  # of each learner, to judge it in the end
-    num_updates: Positive[int] = 60  # steps of ascent
-    n_envs: Positive[int] = 8  # episodes of each learner between updates
-    learning_rate: Positive[float] = 1e-2  # Adam's learning rate for the actor
-    critic_learning_rate: Positive[float] = 1e-2  # the same for the critic
-    critic_steps: Positive[int] = 20  # of the critic, between updates
-    batch_size: Positive[int] = 256  # states the critic sees at a step
-    gamma: float = 0.99  # what a reward a step later counts
+    num_learners: Positive[int] = 6  # independent learners (seeds), the first half without a baseline
+    num_updates: Positive[int] = 60  # gradient steps of the actor
+    n_envs: Positive[int] = 8  # episodes per learner and update
+    learning_rate: Positive[float] = 1e-2  # learning rate of Adam for the actor
+    critic_learning_rate: Positive[float] = 1e-2  # learning rate of Adam for the critic
+    critic_steps: Positive[int] = 20  # gradient steps of the critic per update
+    batch_size: Positive[int] = 256  # states per gradient step of the critic
+    gamma: float = 0.99  # discount factor
 
     def model(self) -> ActorCritic:
         return self.actor_critic()
 
     @property
-    def without(self) -> int:
+    def num_without_baseline(self) -> int:
         """Number of learners without a baseline."""
         if self.num_learners < 2:
             raise ValueError(f"num_learners must be at least 2, for both kinds of learners; got {self.num_learners}")
@@ -76,93 +71,97 @@ class Experiment(MultiLearnerActor):
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.critic_learning_rate, fused=True))
         actor = ActorParameters(model)
         theta = nn.Parameter(actor.read())
-        ascent = Adam([theta], lr=self.learning_rate, maximize=True)
-        run.keep("ascent", ascent)
-        worlds = self.make_environments(self.num_learners * self.n_envs, run.device)
-        heard = (torch.arange(self.num_learners, device=run.device) >= self.without).float()[:, None]
+        actor_optimizer = Adam([theta], lr=self.learning_rate, maximize=True)
+        run.keep("actor_optimizer", actor_optimizer)
+        environments = self.make_environments(self.num_learners * self.n_envs, run.device)
+        use_baseline = (torch.arange(self.num_learners, device=run.device) >= self.num_without_baseline).float()
 
         for update, _ in run.steps(self.num_updates):
-            seen = collect_episodes(worlds, lambda x: self.act(model, x, sample_actions=True), self.num_learners)
+            episodes = collect_episodes(
+                environments, lambda x: self.act(model, x, sample_actions=True), self.num_learners
+            )
             with torch.no_grad():
-                values = group_by_step(model.values(group_by_learner(seen.observations)), len(seen.rewards)).view_as(
-                    seen.rewards
-                )
-            weights = reinforce_weights(seen, heard * values, gamma=self.gamma)
-            theta.grad = actor.gradient(reinforce_objective(model, seen, weights).mean(1).sum())
-            if update % MEASURED == 0:
-                shares = self.shares(model, seen, values)
-                run.record(update, **{f"share/{i}": own for i, own in enumerate(shares.tolist(), 1) if isfinite(own)})
-            ascent.step()
+                values = model.values(group_by_learner(episodes.observations))
+                values = group_by_step(values, len(episodes.rewards)).view_as(episodes.rewards)
+            weights = reinforce_weights(episodes, use_baseline[:, None] * values, gamma=self.gamma)
+            theta.grad = actor.gradient(reinforce_objective(model, episodes, weights).mean(1).sum())
+            if update % VARIANCE_INTERVAL == 0:
+                ratios = enumerate(self.variance_ratios(model, episodes, values).tolist(), 1)
+                run.record(update, **{f"variance_ratio/{i}": ratio for i, ratio in ratios if isfinite(ratio)})
+            actor_optimizer.step()
             actor.write(theta.detach())
             for _ in range(self.critic_steps):
-                states, returned = sample_critic_batch(seen, self.batch_size, gamma=self.gamma)
-                run.update(optimizer, (model.values(states) - returned).square().mean(1).sum())
-            run.record(update, **{f"return/{i}": mean for i, mean in enumerate(seen.total_rewards.mean(1).tolist(), 1)})
+                states, returns = sample_critic_batch(episodes, self.batch_size, gamma=self.gamma)
+                run.update(optimizer, (model.values(states) - returns).square().mean(1).sum())
+            mean_returns = enumerate(episodes.total_rewards.mean(1).tolist(), 1)
+            run.record(update, **{f"return/{i}": mean for i, mean in mean_returns})
 
-        judging = self.make_environments(self.num_learners * self.eval_episodes, run.device)
-        returns = episode_returns(judging, lambda x: self.act(model, x), self.num_learners)
-        played = torch.tensor([run.curve(f"return/{i + 1}")[1] for i in range(self.num_learners)])
-        shares = self.recorded_variance_ratios(run)
-        self.plot(run, played, shares)
+        eval_environments = self.make_environments(self.num_learners * self.eval_episodes, run.device)
+        eval_returns = episode_returns(eval_environments, lambda x: self.act(model, x), self.num_learners)
+        training_returns = torch.tensor([run.curve(f"return/{i + 1}")[1] for i in range(self.num_learners)])
+        variance_ratios = self.recorded_variance_ratios(run)
+        self.plot(run, training_returns, variance_ratios)
         run.table(
             "learners",
-            learners_table(returns),
-            f"{self.eval_episodes} evaluation episodes each, with the most likely actions; the first {self.without} "
-            "had no baseline.",
+            learners_table(eval_returns),
+            f"{self.eval_episodes} evaluation episodes each, with the most likely actions; the first "
+            f"{self.num_without_baseline} were trained without a baseline.",
         )
-        without, having = returns.mean(1).chunk(2)
-        early, quiet = played.mean(1).chunk(2)
+        without, with_baseline = eval_returns.mean(1).chunk(2)
+        training_without, training_with_baseline = training_returns.mean(1).chunk(2)
         return {
-            "return_with": float(having.mean()),
-            "return_without": float(without.mean()),
-            "area_with": float(quiet.mean()),
-            "area_without": float(early.mean()),
-            "variance_share": float(shares.nanmedian().nan_to_num(1.0)),  # of no variance, nothing was taken
+            "return_with_baseline": float(with_baseline.mean()),
+            "return_without_baseline": float(without.mean()),
+            "training_return_with_baseline": float(training_with_baseline.mean()),
+            "training_return_without_baseline": float(training_without.mean()),
+            "variance_ratio": float(variance_ratios.nanmedian().nan_to_num(1.0)),  # 1 where all variances were 0
         }
 
-    def shares(self, model: ActorCritic, seen: EpisodeBatch, values: Tensor) -> Tensor:
-        """What the baseline leaves of the variance of the gradient: the same policy, the same episodes.
+    def variance_ratios(self, model: ActorCritic, episodes: EpisodeBatch, values: Tensor) -> Tensor:
+        """Gradient variance with the critic as baseline over that without, on the same episodes, per learner.
 
-        Not a number where all episodes are alike: there is no variance that it could lessen.
+        NaN where the variance without a baseline is 0, as for equal episodes.
         """
-        left, all_of_it = (
-            gradient_variance(model, seen, reinforce_weights(seen, baseline, gamma=self.gamma))
+        with_baseline, without = (
+            gradient_variance(model, episodes, reinforce_weights(episodes, baseline, gamma=self.gamma))
             for baseline in (values, 0.0)
         )
-        return torch.where(all_of_it > 0, left / all_of_it, torch.nan)
+        return torch.where(without > 0, with_baseline / without, torch.nan)
 
     def recorded_variance_ratios(self, run: Run) -> Tensor:
         """The recorded variance ratios of each learner."""
-        found = torch.full((self.num_learners, len(range(0, self.num_updates, MEASURED))), torch.nan)
-        for learner, own in enumerate(found):
-            updates, shares = run.curve(f"share/{learner + 1}")
-            own[torch.tensor(updates, dtype=torch.int64) // MEASURED] = torch.tensor(shares)
+        measurements = len(range(0, self.num_updates, VARIANCE_INTERVAL))
+        found = torch.full((self.num_learners, measurements), torch.nan)
+        for learner, row in enumerate(found):
+            updates, ratios = run.curve(f"variance_ratio/{learner + 1}")
+            row[torch.tensor(updates, dtype=torch.int64) // VARIANCE_INTERVAL] = torch.tensor(ratios)
         return found
 
-    def plot(self, run: Run, played: Tensor, shares: Tensor) -> None:
-        kinds = dict(zip(("without", "with a baseline"), played.chunk(2), strict=True))
+    def plot(self, run: Run, returns: Tensor, variance_ratios: Tensor) -> None:
+        groups = dict(zip(("without a baseline", "with a baseline"), returns.chunk(2), strict=True))
         updates = torch.arange(self.num_updates)
         run.figure(
             "return",
             curves(
-                {name: (updates, own.mean(0)) for name, own in kinds.items()},
+                {name: (updates, group.mean(0)) for name, group in groups.items()},
                 x_label="updates",
                 y_label=f"return, mean of {self.n_envs} episodes per learner",
-                bands={name: (own.min(0).values, own.max(0).values) for name, own in kinds.items()},
+                bands={name: (group.min(0).values, group.max(0).values) for name, group in groups.items()},
             ),
             f"{self.env}, sampled actions: mean and range over the learners of each kind.",
         )
-        if bool(shares.isnan().all()):
+        if bool(variance_ratios.isnan().all()):
             return
-        kinds = dict(zip(("learned without", "learned with a baseline"), shares.chunk(2), strict=True))
+        kinds = ("trained without a baseline", "trained with a baseline")
+        groups = dict(zip(kinds, variance_ratios.chunk(2), strict=True))
         run.figure(
-            "share",
+            "variance_ratio",
             curves(
-                {name: (updates[::MEASURED], own.nanmedian(0).values) for name, own in kinds.items()},
+                {name: (updates[::VARIANCE_INTERVAL], group.nanmedian(0).values) for name, group in groups.items()},
                 x_label="updates",
-                y_label="variance with the baseline / without",
+                y_label="variance with / without the baseline",
                 log_y=True,
             ),
-            "Of the gradient that one episode gives, measured on the same episodes with G − v and with G; the median "
-            "of the learners. Before the critic has learned anything it changes nothing.",
+            "Variance of the one-episode gradient with weights G − v over that with weights G, on the same episodes; "
+            "median over the learners. An untrained critic leaves the ratio near 1.",
         )

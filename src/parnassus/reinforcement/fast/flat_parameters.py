@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.reinforcement.agents.stacked_networks import clip_grad_norm_per_learner
+from parnassus.reinforcement.fast.gradient_clipping import clip_grad_norm_per_learner
 
 CACHE_LINE = 16
 """Values that a processor fetches together: every parameter begins at such a line, as it would on its own."""

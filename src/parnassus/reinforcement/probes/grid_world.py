@@ -64,9 +64,9 @@ def value_iteration_on_a_grid(
 
 
 def complete_map(layout: str) -> str:
-    """A valid map from a partly typed one: short rows are filled with walls, unknown letters become floor.
+    """A valid map from any text: short rows are filled with walls, unknown letters become floor.
 
-    A map without floor gets one cell of it, and a map with a cliff but no start makes its first floor cell a start.
+    Without floor the first cell becomes floor; with a cliff but no start the first floor cell becomes the start.
     """
     rows = [row[:MAX_WIDTH] for row in layout.upper().strip(" /").split("/")[:MAX_HEIGHT]]
     width = max(1, *map(len, rows))

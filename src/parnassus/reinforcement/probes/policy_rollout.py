@@ -32,7 +32,7 @@ TERMINATIONS = {
     "MountainCar-v0": "goal reached",
 }
 PERTURBATIONS = {"Acrobot-v1": (2, 4.0), "CartPole-v1": (3, 2.0), "MountainCar-v0": (1, 0.04), "Pendulum-v1": (1, 6.0)}
-"""The state variable that is perturbed, a velocity, and its largest change."""
+"""Index of the perturbed state variable, a velocity, and the largest perturbation."""
 
 
 class Request(NamedTuple):
@@ -41,12 +41,12 @@ class Request(NamedTuple):
     learner: int
     seed: int
     perturbation: float
-    when: int
+    perturbation_step: int
 
 
 @dataclass(frozen=True)
 class Episode:
-    """The observations before every step and after the last, with what policy and critic output for them.
+    """The observations before every step and after the last, with the outputs of policy and critic for them.
 
     For a Q-network, as in DQN, `q` holds the action values; its distribution is the final ε-greedy policy of training,
     and its state value the largest action value.
@@ -72,7 +72,7 @@ def _count_learners(trained: Trained) -> int:
     return cast("Learners", trained.experiment).num_learners
 
 
-def _cached_player(trained: Trained) -> Callable[[Request], Episode]:
+def _cached_rollout(trained: Trained) -> Callable[[Request], Episode]:
     """A function that runs episodes and caches the last few, which the step slider requests again."""
     experiment = cast("Learners", trained.experiment)
     if experiment.env not in TENSOR_ENVIRONMENTS:
@@ -90,7 +90,7 @@ def policy_rollout(
     step: Annotated[int, IntSlider("step", 0, MAX_STEPS)] = 42,
     perturbation: Annotated[float, FloatSlider("perturbation, relative to the largest", -1.0, 1.0)] = 0.4,
     *,
-    when: Annotated[int, IntSlider("step of the perturbation", 0, MAX_STEPS - 1)] = 40,
+    perturbation_step: Annotated[int, IntSlider("step of the perturbation", 0, MAX_STEPS - 1)] = 40,
     learner: Annotated[int, IntSlider("learner", 1, _count_learners)] = 1,
     seed: Annotated[int, IntSlider("seed of the episode", 0, 99)] = 0,
 ) -> list[Answer]:
@@ -103,7 +103,7 @@ def policy_rollout(
     """
     experiment = cast("Learners", trained.experiment)
     env = experiment.env
-    episode = trained.compute_once(_cached_player)(Request(learner - 1, seed, perturbation, when))
+    episode = trained.compute_once(_cached_rollout)(Request(learner - 1, seed, perturbation, perturbation_step))
     steps, now = len(episode.rewards), min(step, len(episode.rewards))
     numbers: dict[str, float | str] = {
         "step": f"{now} of {steps}",
@@ -122,7 +122,7 @@ def policy_rollout(
     ]
 
 
-LEGEND = "Orange: the action of the step before. Actions are the most likely ones, not sampled."
+LEGEND = "Orange: the last action. Actions are the most likely ones, not sampled."
 
 
 @torch.no_grad()
@@ -135,14 +135,14 @@ def _run_episode(experiment: Learners, model: nn.Module, request: Request) -> Ep
     observations, terminated = [physics.observe(state)[0].float()], False
     rewards: list[Tensor] = []
     while len(rewards) < MAX_STEPS and not terminated:
-        if len(rewards) == request.when:
+        if len(rewards) == request.perturbation_step:
             state[0, variable] += request.perturbation * largest
             observations[-1] = physics.observe(state)[0].float()
         outputs = _evaluate(experiment, model, observations[-1:], request.learner)
-        following = physics.move(state, _clip(outputs.mode, env))
-        state, terminated = following.state, bool(following.terminated)
+        result = physics.move(state, _clip(outputs.mode, env))
+        state, terminated = result.state, bool(result.terminated)
         observations.append(physics.observe(state)[0].float())
-        rewards.append(following.reward[0])
+        rewards.append(result.reward[0])
     distribution, mode, values, q = _evaluate(experiment, model, observations, request.learner)
     actions = _clip(mode, env)
     return Episode(torch.stack(observations), distribution, values, actions, torch.stack(rewards), terminated, q)
@@ -168,12 +168,12 @@ def _evaluate(experiment: Learners, model: nn.Module, observations: list[Tensor]
         probabilities = epsilon_greedy_policy(q, _settings(experiment).exploration_final_eps)
         return Outputs(Categorical(probabilities.log()), q.argmax(-1), q.amax(-1), q)
     distribution, values = model(x)
-    own: ActionDistribution = (
+    policy: ActionDistribution = (
         Categorical(distribution.logits[learner])
         if isinstance(distribution, Categorical)
         else DiagonalGaussian(distribution.mean[learner], distribution.log_std[learner])
     )
-    return Outputs(own, own.mode(), values[learner], None)
+    return Outputs(policy, policy.mode(), values[learner], None)
 
 
 def _settings(experiment: Learners) -> Any:  # each its own kind of settings
@@ -189,8 +189,8 @@ def _clip(action: Tensor, env: str) -> Tensor:
 
 
 def _render(env: str, episode: Episode, now: int) -> Tensor:
-    before = float(episode.actions[now - 1].reshape(-1)[0]) if now else None
-    pixels = torch.tensor(RENDERERS[env](episode.observations[now].tolist(), before))
+    last_action = float(episode.actions[now - 1].reshape(-1)[0]) if now else None
+    pixels = torch.tensor(RENDERERS[env](episode.observations[now].tolist(), last_action))
     return pixels.permute(2, 0, 1)[None].float() / 255
 
 
@@ -218,8 +218,8 @@ def _action_probabilities(env: str, episode: Episode, now: int) -> Answer:
         return Bars("Action probabilities", ACTIONS[env], probabilities, marked=marked, about=about)
     bounds = cast("Continuous", TENSOR_ENVIRONMENTS[env].actions)
     torques = torch.linspace(bounds.low[0], bounds.high[0], 121)
-    own = DiagonalGaussian(distribution.mean[now].expand(121, 1), distribution.log_std)
-    density = own.log_prob(torques[:, None]).exp()
+    gaussian = DiagonalGaussian(distribution.mean[now].expand(121, 1), distribution.log_std)
+    density = gaussian.log_prob(torques[:, None]).exp()
     return Curves(
         "Action density",
         {"density of the torque": (torques.tolist(), density.tolist())},

@@ -16,7 +16,7 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningReco
 
 
 class NextStep(NamedTuple):
-    """In the next state: Q(s', ·), the policy π(·|s') and the action sampled from it."""
+    """Q(s', ·), the policy π(·|s') and the action a' sampled from it, in the next state."""
 
     q: Float[Tensor, "learners actions"]
     policy: Float[Tensor, "learners actions"]
@@ -27,23 +27,23 @@ NextValue: TypeAlias = Callable[[NextStep], Float[Tensor, " learners"]]
 """The value of the next state in the target."""
 
 
-def q_learning_value(following: NextStep) -> Float[Tensor, " learners"]:
+def q_learning_value(next_step: NextStep) -> Float[Tensor, " learners"]:
     """max_a Q(s', a): Q-learning, off-policy, which learns the optimal policy (book eq. 18.6)."""
-    return following.q.amax(-1)
+    return next_step.q.amax(-1)
 
 
-def sarsa_value(following: NextStep) -> Float[Tensor, " learners"]:
+def sarsa_value(next_step: NextStep) -> Float[Tensor, " learners"]:
     """Q(s', a') of the action that will be taken: SARSA, on-policy."""
-    return following.q.gather(-1, following.action[:, None])[:, 0]
+    return next_step.q.gather(-1, next_step.action[:, None])[:, 0]
 
 
-def expected_sarsa_value(following: NextStep) -> Float[Tensor, " learners"]:
-    """Σ_a π(a|s') Q(s', a): expected SARSA, without the sampling noise of a'."""
-    return (following.policy * torch.where(following.policy > 0, following.q, 0)).sum(-1)
+def expected_sarsa_value(next_step: NextStep) -> Float[Tensor, " learners"]:
+    """Σ_a π(a|s') Q(s', a): expected SARSA, without the variance of sampling a'."""
+    return (next_step.policy * torch.where(next_step.policy > 0, next_step.q, 0)).sum(-1)
 
 
 def td_control(learners: TabularLearners, next_value: NextValue) -> LearningRecord:
-    """ε-greedy learning with an update after every step, episode after episode (book eq. 18.6).
+    """One-step temporal-difference control with ε-greedy learners (book eq. 18.6).
 
         Q(s, a) ← Q(s, a) + α (r + γ next_value(s') − Q(s, a)),   next_value 0 at a terminal state
 
@@ -52,11 +52,11 @@ def td_control(learners: TabularLearners, next_value: NextValue) -> LearningReco
     q, visits, state = learners.zeros(), learners.zeros(), learners.starts[0]
     action = sample_categorical(learners.policy(learners.q_of_state(q, state), state), learners.generator)
     for step in range(learners.steps):
-        reward, over, state_next = learners.step(step, state, action)
-        q_next = learners.q_of_state(q, state_next)
-        policy = learners.policy(q_next, state_next)
-        action_next = sample_categorical(policy, learners.generator)
-        ahead = next_value(NextStep(q_next, policy, action_next)).masked_fill(over, 0)
-        learners.update(q, visits, (learners.row, state, action), reward + learners.process.discount * ahead)
-        state, action = state_next, action_next
+        reward, terminated, next_state = learners.step(step, state, action)
+        q_next = learners.q_of_state(q, next_state)
+        policy = learners.policy(q_next, next_state)
+        next_action = sample_categorical(policy, learners.generator)
+        value = next_value(NextStep(q_next, policy, next_action)).masked_fill(terminated, 0)
+        learners.update(q, visits, (learners.row, state, action), reward + learners.process.discount * value)
+        state, action = next_state, next_action
     return learners.record(q)

@@ -17,13 +17,13 @@ def double_q_learning(learners: TabularLearners) -> LearningRecord:
     process, row, state = learners.process, learners.row, learners.starts[0]
     q = torch.stack([learners.zeros(), learners.zeros()])
     visits = torch.zeros_like(q)
-    coins = sample_categorical(q.new_full((learners.rewards.numel(), 2), 0.5), learners.generator)
-    for step, coin in enumerate(coins.view_as(learners.rewards)):
+    tables = sample_categorical(q.new_full((learners.rewards.numel(), 2), 0.5), learners.generator)
+    for step, table in enumerate(tables.view_as(learners.rewards)):
         policy = learners.policy(learners.q_of_state(q.mean(0), state), state)
         action = sample_categorical(policy, learners.generator)
-        reward, over, following = learners.step(step, state, action)
-        selecting = q[coin, row, following].masked_fill(~process.allowed[following], -torch.inf)
-        ahead = q[1 - coin, row, following, selecting.argmax(-1)].masked_fill(over, 0)
-        learners.update(q, visits, (coin, row, state, action), reward + process.discount * ahead)
-        state = following
+        reward, terminated, next_state = learners.step(step, state, action)
+        q_next = q[table, row, next_state].masked_fill(~process.allowed[next_state], -torch.inf)
+        next_value = q[1 - table, row, next_state, q_next.argmax(-1)].masked_fill(terminated, 0)
+        learners.update(q, visits, (table, row, state, action), reward + process.discount * next_value)
+        state = next_state
     return learners.record(q.mean(0))

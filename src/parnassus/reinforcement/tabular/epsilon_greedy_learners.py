@@ -16,7 +16,7 @@ from parnassus.reinforcement.tabular.step_sizes import StepSize
 
 @dataclass(frozen=True)
 class LearningRecord:
-    """The learned tables, and reward and end of episode of every step."""
+    """The learned tables, and for every step its reward and whether the episode ended."""
 
     q: Float[Tensor, "learners states actions"]
     rewards: Float[Tensor, "steps learners"]
@@ -24,12 +24,12 @@ class LearningRecord:
 
     def episode_returns(self, episodes: int) -> Float[Tensor, "learners {episodes}"]:
         """Undiscounted returns of the first episodes; NaN where a learner has not completed them."""
-        number = self.ended.long().cumsum(0) - self.ended.long()  # the episode that a step belongs to
+        episode = self.ended.long().cumsum(0) - self.ended.long()  # the episode that a step belongs to
         completed = self.ended.sum(0)
         total = self.rewards.new_zeros(episodes + 1, self.rewards.shape[1])
-        total.scatter_add_(0, number.clamp(max=episodes), self.rewards)
-        known = torch.arange(episodes, device=total.device)[:, None] < completed
-        return torch.where(known, total[:episodes], torch.nan).T
+        total.scatter_add_(0, episode.clamp(max=episodes), self.rewards)
+        is_complete = torch.arange(episodes, device=total.device)[:, None] < completed
+        return torch.where(is_complete, total[:episodes], torch.nan).T
 
 
 def sample_episode_starts(
@@ -52,7 +52,7 @@ def sample_episode_starts(
 class TabularLearners:
     """ε-greedy interaction of independent learners with a process, and a record of their rewards.
 
-    An object serves one call of a learning algorithm: it holds that call's random choices and record.
+    An object serves one call of a learning algorithm: it holds that call's initial states and record.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class TabularLearners:
         self, step: int, state: Int[Tensor, " learners"], action: Int[Tensor, " learners"]
     ) -> tuple[Float[Tensor, " learners"], Bool[Tensor, " learners"], Int[Tensor, " learners"]]:
         """Reward, whether the episode ended, and the next state, which starts a new episode where it did."""
-        reward, following = self.process.step(state, action, generator=self.generator)
-        over = self.process.terminal[following]
-        self.rewards[step], self.ended[step] = reward, over
-        return reward, over, torch.where(over, self.starts[step + 1], following)
+        reward, next_state = self.process.step(state, action, generator=self.generator)
+        terminated = self.process.terminal[next_state]
+        self.rewards[step], self.ended[step] = reward, terminated
+        return reward, terminated, torch.where(terminated, self.starts[step + 1], next_state)
 
     def q_of_state(
         self, q: Float[Tensor, "learners states actions"], state: Int[Tensor, " learners"]
@@ -106,5 +106,5 @@ class TabularLearners:
         q[entry] += self.step_size(visits[entry]) * (target - q[entry])
 
     def record(self, q: Float[Tensor, "learners states actions"]) -> LearningRecord:
-        """The result: the tables with the recorded rewards and ends."""
+        """The result: the tables with the recorded rewards and ends of episodes."""
         return LearningRecord(q, self.rewards, self.ended)

@@ -26,8 +26,8 @@ def expected_advantages(
     require_lambda(gae_lambda)
     critic = values.masked_fill(process.terminal, 0)
     errors = process.q_values(critic) - critic[:, None]
-    chain = process.under(policy)
+    chain = process.reward_process(policy)
     decay = process.discount * gae_lambda
     mean_errors = (policy * torch.where(policy > 0, errors, 0)).sum(-1)
-    later = solve_bellman(chain.transition, mean_errors, decay, process.terminal)
-    return errors + decay * torch.einsum("sat,t->sa", process.transition, later)
+    future_errors = solve_bellman(chain.transition, mean_errors, decay, process.terminal)
+    return errors + decay * torch.einsum("sat,t->sa", process.transition, future_errors)

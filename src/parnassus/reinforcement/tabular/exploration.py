@@ -12,19 +12,19 @@ from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisi
 def epsilon_greedy_policy(
     q: Float[Tensor, "*batch actions"], epsilon: float, allowed: Bool[Tensor, "*batch actions"] | None = None
 ) -> Float[Tensor, "*batch actions"]:
-    """Probabilities of the greedy action with 1 − ε, of a random allowed one with ε (book sec. 18.3).
+    """Probabilities of the ε-greedy policy: greedy with probability 1 − ε, else a random action (book sec. 18.3).
 
         π(a|s) = ε/|A| + (1 − ε)/|A*| if a is among the greedy actions A*, else ε/|A|
 
     Tied greedy actions share their probability equally.
     """
     _require_probability(epsilon)
-    among = torch.ones_like(q, dtype=torch.bool) if allowed is None else allowed
-    if not bool(among.any(-1).all()):
+    candidates = torch.ones_like(q, dtype=torch.bool) if allowed is None else allowed
+    if not bool(candidates.any(-1).all()):
         raise ValueError("every state needs at least one allowed action; got none")
-    masked = q.masked_fill(~among, -torch.inf)
-    greedy = (masked == masked.amax(-1, keepdim=True)) & among
-    return epsilon * _uniform_over(among, q) + (1 - epsilon) * _uniform_over(greedy, q)
+    masked = q.masked_fill(~candidates, -torch.inf)
+    greedy = (masked == masked.amax(-1, keepdim=True)) & candidates
+    return epsilon * _uniform_over(candidates, q) + (1 - epsilon) * _uniform_over(greedy, q)
 
 
 def add_exploration(process: MarkovDecisionProcess, epsilon: float) -> MarkovDecisionProcess:
@@ -32,8 +32,8 @@ def add_exploration(process: MarkovDecisionProcess, epsilon: float) -> MarkovDec
 
         P_ε(s, a, s') = (1 − ε) P(s, a, s') + ε Σ_b P(s, b, s') / |A(s)|
 
-    Its optimal policy is the best among those that explore, which SARSA learns; Q-learning learns the optimal policy
-    without exploration.
+    Its optimal policy is the best ε-greedy policy, which SARSA learns; Q-learning learns the optimal policy without
+    exploration.
     """
     _require_probability(epsilon)
     uniform = process.uniform_policy()[..., None]
@@ -47,8 +47,8 @@ def add_exploration(process: MarkovDecisionProcess, epsilon: float) -> MarkovDec
     return replace(process, transition=transition, reward=reward)
 
 
-def _uniform_over(among: Tensor, like: Tensor) -> Tensor:
-    return among.to(like) / among.sum(-1, keepdim=True)
+def _uniform_over(mask: Tensor, like: Tensor) -> Tensor:
+    return mask.to(like) / mask.sum(-1, keepdim=True)
 
 
 def _require_probability(epsilon: float) -> None:

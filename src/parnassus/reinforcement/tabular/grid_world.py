@@ -101,15 +101,15 @@ class GridWorld:
                 for turn, probability in ((0, 1 - self.slip), (1, self.slip / 2), (3, self.slip / 2)):
                     down, across = OFFSETS[(action + turn) % 4]
                     letter, landing = self._landing(index, (row, column), (row + down, column + across))
-                    for following, weight in landing.items():
-                        entries.append((state, action, following))
+                    for next_state, weight in landing.items():
+                        entries.append((state, action, next_state))
                         probabilities.append(probability * weight)
                         rewards.append(self.step_reward + self.rewards.get(letter, 0.0))
-        where = torch.tensor(entries).unbind(1)
-        weights, paid = (torch.tensor(values, dtype=torch.float64) for values in (probabilities, rewards))
+        indices = torch.tensor(entries).unbind(1)
+        weights, step_rewards = (torch.tensor(values, dtype=torch.float64) for values in (probabilities, rewards))
         zeros = torch.zeros(len(index), 4, len(index), dtype=torch.float64)
-        transition = zeros.index_put(where, weights, accumulate=True)
-        total = zeros.index_put(where, weights * paid, accumulate=True)  # several outcomes may lead to the same cell
+        transition = zeros.index_put(indices, weights, accumulate=True)
+        total = zeros.index_put(indices, weights * step_rewards, accumulate=True)  # outcomes may share a cell
         terminal = torch.tensor([self.letter(*cell) in "GX" for cell in self.cells])
         reward = torch.where(transition > 0, total / transition.clamp(min=1e-300), 0.0)
         allowed = torch.ones(len(index), 4, dtype=torch.bool)
@@ -140,13 +140,13 @@ class GridWorld:
         return "\n".join("".join(row) for row in letters)
 
     def _landing(
-        self, index: Mapping[tuple[int, int], int], here: tuple[int, int], there: tuple[int, int]
+        self, index: Mapping[tuple[int, int], int], cell: tuple[int, int], target: tuple[int, int]
     ) -> tuple[str, Mapping[int, float]]:
-        """The letter that a step meets, and the distribution of the next state."""
+        """The letter at the target of a step from a cell, and the distribution of the next state."""
         height, width = self.shape
-        is_inside = 0 <= there[0] < height and 0 <= there[1] < width
-        letter = self.letter(*there) if is_inside else "#"
+        is_inside = 0 <= target[0] < height and 0 <= target[1] < width
+        letter = self.letter(*target) if is_inside else "#"
         if letter == "C":
-            starts = [state for cell, state in index.items() if self.letter(*cell) == "S"]
+            starts = [state for start, state in index.items() if self.letter(*start) == "S"]
             return letter, dict.fromkeys(starts, 1 / len(starts))
-        return letter, {index[here if letter == "#" else there]: 1.0}
+        return letter, {index[cell if letter == "#" else target]: 1.0}

@@ -34,9 +34,9 @@ class MarkovDecisionProcess:
     def __post_init__(self) -> None:
         require_distribution(self.transition, "transition")
         require_discount(self.discount)
-        idle = (~self.terminal & ~self.allowed.any(1)).nonzero()[:, 0].tolist()
-        if idle:
-            raise ValueError(f"every non-terminal state needs an allowed action; states {idle} have none")
+        stuck = (~self.terminal & ~self.allowed.any(1)).nonzero()[:, 0].tolist()
+        if stuck:
+            raise ValueError(f"every non-terminal state needs an allowed action; states {stuck} have none")
 
     @property
     def states(self) -> int:
@@ -51,17 +51,17 @@ class MarkovDecisionProcess:
         """r̄(s, a) = Σ_s' P(s, a, s') r(s, a, s')."""
         return (self.transition * self.reward).sum(-1)
 
-    def discounted_by(self, discount: float) -> "MarkovDecisionProcess":
+    def with_discount(self, discount: float) -> "MarkovDecisionProcess":
         """The same process with another discount."""
         return replace(self, discount=discount)
 
     def q_values(self, values: Float[Tensor, "*batch states"]) -> Float[Tensor, "*batch states actions"]:
         """Q(s, a) = r̄(s, a) + γ Σ_s' P(s, a, s') V(s'); −∞ where a is not allowed, 0 at a terminal state."""
-        ahead = torch.einsum("sat,...t->...sa", self.transition, values.masked_fill(self.terminal, 0))
-        q = (self.expected_reward + self.discount * ahead).masked_fill(~self.allowed, -torch.inf)
+        next_values = torch.einsum("sat,...t->...sa", self.transition, values.masked_fill(self.terminal, 0))
+        q = (self.expected_reward + self.discount * next_values).masked_fill(~self.allowed, -torch.inf)
         return q.masked_fill(self.terminal[:, None], 0)
 
-    def under(self, policy: Float[Tensor, "states actions"]) -> MarkovRewardProcess:
+    def reward_process(self, policy: Float[Tensor, "states actions"]) -> MarkovRewardProcess:
         """The Markov reward process of a policy: P_π(s, s') = Σ_a π(a|s) P(s, a, s')."""
         self.require_policy(policy)
         transition, reward = self._marginalise(policy)
@@ -91,19 +91,19 @@ class MarkovDecisionProcess:
         self.require_policy(policy)
         require_distribution(start, "start")
         transition, _ = self._marginalise(policy)
-        live = (~self.terminal).to(start)
-        onward = transition * live * live[:, None]
+        active = (~self.terminal).to(start)
+        onward = transition * active * active[:, None]
         system = torch.eye(self.states, dtype=start.dtype, device=start.device) - self.discount * onward.mT
-        visits: Tensor = torch.linalg.solve(system, (start * live).expand(transition.shape[:-1]))
+        visits: Tensor = torch.linalg.solve(system, (start * active).expand(transition.shape[:-1]))
         return visits
 
     def uniform_policy(self) -> Float[Tensor, "states actions"]:
         """Equal probability for every allowed action."""
-        among = torch.where(self.terminal[:, None], torch.ones_like(self.allowed), self.allowed).to(self.transition)
-        return among / among.sum(1, keepdim=True)
+        mask = torch.where(self.terminal[:, None], torch.ones_like(self.allowed), self.allowed).to(self.transition)
+        return mask / mask.sum(1, keepdim=True)
 
-    def greedy(self, q: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
-        """The greedy policy; of tied actions the first."""
+    def greedy_policy(self, q: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
+        """The greedy policy: the first action of largest value."""
         greedy = self.mask_q_values(q).argmax(-1)
         return torch.nn.functional.one_hot(greedy, self.actions).to(q)
 
@@ -119,8 +119,8 @@ class MarkovDecisionProcess:
         generator: torch.Generator | None = None,
     ) -> tuple[Float[Tensor, " count"], Int[Tensor, " count"]]:
         """Sampled rewards and next states of many agents at once."""
-        following = sample_categorical(self.transition[states, actions], generator)
-        return self.reward[states, actions, following], following
+        next_states = sample_categorical(self.transition[states, actions], generator)
+        return self.reward[states, actions, next_states], next_states
 
     def require_policy(self, policy: Float[Tensor, "*batch states actions"]) -> None:
         """Raise a ValueError unless each row is a distribution over allowed actions."""
@@ -129,7 +129,7 @@ class MarkovDecisionProcess:
         if float(forbidden.max()) > 0:
             state = int(forbidden.reshape(-1, self.states).amax(0).argmax())
             raise ValueError(
-                f"a policy must choose allowed actions only; in state {state} another has probability "
+                f"a policy must choose allowed actions only; in state {state} another one has probability "
                 f"{float(forbidden.max()):g}"
             )
 

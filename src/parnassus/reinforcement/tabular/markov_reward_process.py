@@ -1,6 +1,6 @@
 """Markov reward processes and their values (book sec. 18.2).
 
-An absorbing state with reward 0 is terminal: its value is 0 for any discount.
+A state is terminal if it is absorbing and has reward 0: its value is 0 for any discount.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class MarkovRewardProcess:
         require_discount(self.discount)
 
     @property
-    def ends(self) -> Bool[Tensor, " states"]:
+    def terminal(self) -> Bool[Tensor, " states"]:
         """Which states are terminal: absorbing, with reward 0."""
         return (self.transition.diagonal() == 1) & (self.reward == 0)
 
@@ -42,7 +42,7 @@ class MarkovRewardProcess:
 
     def values(self) -> Float[Tensor, " states"]:
         """State values, by solving Bellman's equations (book eqs. 18.1-18.5)."""
-        return solve_bellman(self.transition, self.reward, self.discount, self.ends)
+        return solve_bellman(self.transition, self.reward, self.discount, self.terminal)
 
     def backup(self, values: Float[Tensor, "*batch states"]) -> Float[Tensor, "*batch states"]:
         """Bellman's operator r + γ P v, a contraction with factor γ in the maximum norm."""
@@ -66,14 +66,14 @@ def solve_bellman(
     transition: Float[Tensor, "*batch states states"],
     reward: Float[Tensor, "*batch states"],
     discount: float,
-    ends: Bool[Tensor, "*batch states"],
+    terminal: Bool[Tensor, "*batch states"],
 ) -> Float[Tensor, "*batch states"]:
     """The v with v = r + γ P v, and v = 0 at terminal states; many processes at once."""
-    onward = transition.masked_fill(ends[..., None], 0)
+    onward = transition.masked_fill(terminal[..., None], 0)
     if discount == 1:
-        _require_ends(transition, ends)
+        _require_reachable_end(transition, terminal)
     system = torch.eye(transition.shape[-1], dtype=transition.dtype, device=transition.device) - discount * onward
-    values: Tensor = torch.linalg.solve(system, reward.masked_fill(ends, 0))
+    values: Tensor = torch.linalg.solve(system, reward.masked_fill(terminal, 0))
     return values
 
 
@@ -95,13 +95,14 @@ def require_positive(name: str, count: int) -> None:
         raise ValueError(f"{name} must be at least 1; got {name}={count}")
 
 
-def _require_ends(transition: Tensor, ends: Tensor) -> None:
+def _require_reachable_end(transition: Tensor, terminal: Tensor) -> None:
     """Raise a ValueError where a state cannot reach a terminal one: with γ = 1 it would have no value."""
-    follows = (transition.detach() > 0).to(transition)
-    reaches_end = ends
+    has_transition = (transition.detach() > 0).to(transition)
+    reaches_end = terminal
     for _ in range(transition.shape[-1]):
-        before, reaches_end = reaches_end, ends | ((follows @ reaches_end[..., None].to(transition))[..., 0] > 0)
-        if torch.equal(before, reaches_end):
+        previous = reaches_end
+        reaches_end = terminal | ((has_transition @ reaches_end[..., None].to(transition))[..., 0] > 0)
+        if torch.equal(previous, reaches_end):
             break
     if not bool(reaches_end.all()):
         stuck = int((~reaches_end).reshape(-1, transition.shape[-1]).any(0).nonzero()[0])

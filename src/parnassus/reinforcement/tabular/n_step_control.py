@@ -11,10 +11,10 @@ from parnassus.reinforcement.tabular.markov_reward_process import require_positi
 def n_step_td_control(learners: TabularLearners, next_value: NextValue, *, n_steps: int) -> LearningRecord:
     """`td_control` with n-step targets; n = 1 is `td_control` itself.
 
-        G_t = r_t + γ r_{t+1} + … + γ^{n−1} r_{t+n−1} + γ^n next_value(s_{t+n}),   cut where the episode ends
+        G_t = r_t + γ r_{t+1} + … + γ^{n−1} r_{t+n−1} + γ^n next_value(s_{t+n}),   truncated where the episode ends
 
-    An entry is updated n steps after its visit. With `sarsa_value` it is n-step SARSA; with `q_learning_value` the
-    first n actions are those taken, so that the result lies between the on-policy and the optimal values.
+    An entry is updated n steps after its visit. `sarsa_value` gives n-step SARSA. With `q_learning_value` the first n
+    actions are those of the ε-greedy policy, so that the result lies between the on-policy and the optimal values.
     """
     require_positive("n_steps", n_steps)
     q, visits, state = learners.zeros(), learners.zeros(), learners.starts[0]
@@ -29,7 +29,7 @@ def n_step_td_control(learners: TabularLearners, next_value: NextValue, *, n_ste
         if len(pending) < n_steps:
             continue
         target = next_value(NextStep(q_next, policy, action))
-        for back in range(step, step - n_steps, -1):
-            target = learners.rewards[back] + learners.process.discount * target.masked_fill(learners.ended[back], 0)
+        for past in range(step, step - n_steps, -1):
+            target = learners.rewards[past] + learners.process.discount * target.masked_fill(learners.ended[past], 0)
         learners.update(q, visits, (learners.row, *pending.pop(0)), target)
     return learners.record(q)

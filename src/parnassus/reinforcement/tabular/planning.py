@@ -21,7 +21,7 @@ MAX_SWEEPS = 100_000
 
 @dataclass(frozen=True)
 class Plan:
-    """Values, action values and the greedy policy; `bound` limits the error of the values, ∞ if unknown."""
+    """Values, action values and the greedy policy; `bound` is an upper bound of the values' error, ∞ if unknown."""
 
     values: Float[Tensor, " states"]
     q: Float[Tensor, "states actions"]
@@ -49,15 +49,15 @@ def value_iterates(process: MarkovDecisionProcess, sweeps: int) -> Float[Tensor,
 def value_iteration(process: MarkovDecisionProcess, *, tolerance: float = 1e-8) -> Plan:
     """Iterate v ← T v until the greedy policy is within `tolerance` of the optimum in every state.
 
-    Without discount there is no such bound: it stops where no value changes by more than the tolerance in a sweep.
+    Without discount there is no such bound: it stops when no value changes by more than the tolerance in a sweep.
     """
     _require_tolerance(tolerance)
     discount = process.discount
     max_change = tolerance if discount == 1 else tolerance * (1 - discount) / (2 * max(discount, 1e-300))
     values = value_iterates(process, 0)[0]
     for sweeps in range(1, MAX_SWEEPS + 1):
-        before, values = values, optimal_backup(process, values)
-        change = float((values - before).abs().max())
+        previous, values = values, optimal_backup(process, values)
+        change = float((values - previous).abs().max())
         if change <= max_change:
             return _plan(process, values, sweeps, _bound(discount, change))
     raise ValueError(
@@ -67,16 +67,16 @@ def value_iteration(process: MarkovDecisionProcess, *, tolerance: float = 1e-8) 
 
 
 def policy_iteration(process: MarkovDecisionProcess, policy: Float[Tensor, "states actions"] | None = None) -> Plan:
-    """Evaluate exactly, take the greedy policy, until it no longer changes (Howard 1960).
+    """Alternate exact evaluation and greedy improvement until the policy is stable (Howard 1960).
 
-    It starts from the uniform policy and keeps an action unless another is better, so that it cannot go in circles.
+    It starts from the uniform policy by default, and keeps an action unless another is better, which prevents cycles.
     """
     policy = process.uniform_policy() if policy is None else policy
     for sweeps in range(1, MAX_SWEEPS + 1):
         values = process.values_of(policy)
         q = process.q_values(values)
         better = q.amax(-1) > values + 1e-12 * (1 + values.abs())
-        improved = torch.where(better[:, None], process.greedy(q), policy)
+        improved = torch.where(better[:, None], process.greedy_policy(q), policy)
         if not bool(better.any()):
             return _plan(process, values, sweeps, 0.0)
         policy = improved
@@ -96,7 +96,7 @@ def modified_policy_iteration(process: MarkovDecisionProcess, evaluations: int, 
         change = float((q.amax(-1) - values).abs().max())
         if change <= max_change:
             return _plan(process, q.amax(-1), sweeps, _bound(process.discount, change))
-        chain = process.under(process.greedy(q))
+        chain = process.reward_process(process.greedy_policy(q))
         for _ in range(evaluations):
             values = chain.backup(values)
     raise ValueError(f"policy iteration has not converged after {MAX_SWEEPS:,} policies")  # pragma: no cover
@@ -112,7 +112,7 @@ def finite_horizon(
 
 def _plan(process: MarkovDecisionProcess, values: Tensor, sweeps: int, bound: float) -> Plan:
     q = process.q_values(values)
-    return Plan(values, q, process.greedy(q), sweeps, bound)
+    return Plan(values, q, process.greedy_policy(q), sweeps, bound)
 
 
 def _bound(discount: float, change: float) -> float:

@@ -13,8 +13,8 @@ def softmax_policy(
     logits: Float[Tensor, "*batch states actions"], allowed: Bool[Tensor, "states actions"]
 ) -> Float[Tensor, "*batch states actions"]:
     """π_θ(a|s) = exp θ(s, a) / Σ_b exp θ(s, b) over the allowed actions; over all where none is allowed."""
-    among = allowed | ~allowed.any(-1, keepdim=True)
-    return logits.masked_fill(~among, -torch.inf).softmax(-1)
+    candidates = allowed | ~allowed.any(-1, keepdim=True)
+    return logits.masked_fill(~candidates, -torch.inf).softmax(-1)
 
 
 def expected_return(
@@ -27,7 +27,7 @@ def expected_return(
 def policy_gradient(
     process: MarkovDecisionProcess, policy: Float[Tensor, "states actions"], start: Float[Tensor, " states"]
 ) -> Float[Tensor, "states actions"]:
-    """∂J/∂θ(s, a) = d(s) π(a|s) A^π(s, a), the theorem for a softmax policy (book eq. 18.9).
+    """∂J/∂θ(s, a) = d(s) π(a|s) A^π(s, a), the policy gradient theorem for a softmax policy (book eq. 18.9).
 
     d(s) = Σ_t γ^t P[s_t = s] contains the sum over t that the book's formula omits.
     """
@@ -44,12 +44,12 @@ def reinforce_estimates(
 
     With w_t = γ^t (G_t − b(s_t)) the expectation over paths is ∇J for any baseline b; see `return_weights`.
     """
-    before = paths.states[:, :-1]
-    scores = functional.one_hot(paths.actions, policy.shape[1]) - policy[before]
+    states = paths.states[:, :-1]
+    scores = functional.one_hot(paths.actions, policy.shape[1]) - policy[states]
     scores = scores * (weights * paths.live)[..., None]
     estimates = policy.new_zeros(len(paths.states), *policy.shape)
-    row = torch.arange(len(before), device=policy.device)[:, None].expand_as(before)
-    return estimates.index_put_((row, before), scores, accumulate=True)
+    row = torch.arange(len(states), device=policy.device)[:, None].expand_as(states)
+    return estimates.index_put_((row, states), scores, accumulate=True)
 
 
 def return_weights(
@@ -80,8 +80,9 @@ def optimal_baseline(
     value V(s), but weights returns by the squared norm of the gradient.
     """
     probabilities = paths.probabilities(policy)
-    plain = reinforce_estimates(paths, policy, return_weights(paths, discount))
-    unit = reinforce_estimates(paths, policy, return_weights(paths, discount) - return_weights(paths, discount, 1.0))
-    together = torch.einsum("p,psa,psa->s", probabilities, plain, unit)
-    size = torch.einsum("p,psa,psa->s", probabilities, unit, unit)
-    return together / size.clamp(min=torch.finfo(size.dtype).tiny)
+    weights = return_weights(paths, discount)
+    g = reinforce_estimates(paths, policy, weights)
+    h = reinforce_estimates(paths, policy, weights - return_weights(paths, discount, 1.0))
+    numerator = torch.einsum("p,psa,psa->s", probabilities, g, h)
+    denominator = torch.einsum("p,psa,psa->s", probabilities, h, h)
+    return numerator / denominator.clamp(min=torch.finfo(denominator.dtype).tiny)

@@ -1,6 +1,6 @@
 """Value prediction from sampled paths: Monte Carlo and TD(λ) (book sec. 18.2).
 
-Both are model-free: the transition matrix is used only to sample next states. Paths restart after an end.
+Both are model-free: the transition matrix is used only to sample next states. A new path starts where one has ended.
 """
 
 import torch
@@ -18,7 +18,7 @@ def monte_carlo_values(
 ) -> tuple[Float[Tensor, " states"], Float[Tensor, " states"]]:
     """Mean discounted return of `num_paths` sampled paths from each state, and its standard error.
 
-    Paths are truncated after `steps`; the neglected rest is at most γ^steps of the largest value.
+    Paths are truncated after `steps`; the neglected remainder is at most γ^steps times the largest value.
     """
     if num_paths < 2:
         raise ValueError(f"a standard error needs at least two paths; got num_paths={num_paths}")
@@ -54,18 +54,17 @@ def td_lambda(
     require_positive("num_learners", num_learners)
     row = torch.arange(num_learners, device=start.device)
     values = torch.zeros(num_learners, len(start), dtype=process.reward.dtype, device=start.device)
-    trace, visits = torch.zeros_like(values), torch.zeros_like(values)
-    ends = process.ends
+    trace, visits, terminal = torch.zeros_like(values), torch.zeros_like(values), process.terminal
     starts = sample_categorical(start.expand((steps + 1) * num_learners, -1), generator).view(steps + 1, num_learners)
-    now = starts[0]
+    state = starts[0]
     for step in range(steps):
-        following = sample_categorical(process.transition[now], generator)
-        delta = process.reward[now] + process.discount * values[row, following] - values[row, now]
+        next_state = sample_categorical(process.transition[state], generator)
+        delta = process.reward[state] + process.discount * values[row, next_state] - values[row, state]
         trace *= process.discount * trace_decay
-        trace[row, now] += 1
-        visits[row, now] += 1
-        values += (step_size(visits[row, now]) * delta)[:, None] * trace
-        over = ends[following]
-        trace[over] = 0
-        now = torch.where(over, starts[step + 1], following)
+        trace[row, state] += 1
+        visits[row, state] += 1
+        values += (step_size(visits[row, state]) * delta)[:, None] * trace
+        terminated = terminal[next_state]
+        trace[terminated] = 0
+        state = torch.where(terminated, starts[step + 1], next_state)
     return values

@@ -47,12 +47,12 @@ def rollout(
     rows: list[tuple[Tensor, ...]] = []
     for step in range(steps):
         action = sample_categorical(policy[state], generator)
-        reward, following = process.step(state, action, generator=generator)
-        terminated = process.terminal[following]
+        reward, next_state = process.step(state, action, generator=generator)
+        terminated = process.terminal[next_state]
         age += 1
-        is_long = torch.zeros_like(terminated) if max_episode_steps is None else age >= max_episode_steps
-        truncated = ~terminated & is_long
-        rows.append((state, action, reward, following, terminated, truncated))
-        state = torch.where(terminated | truncated, starts[step + 1], following)
+        at_limit = torch.zeros_like(terminated) if max_episode_steps is None else age >= max_episode_steps
+        truncated = ~terminated & at_limit
+        rows.append((state, action, reward, next_state, terminated, truncated))
+        state = torch.where(terminated | truncated, starts[step + 1], next_state)
         age = age.masked_fill(terminated | truncated, 0)
     return Rollout(*(torch.stack(column) for column in zip(*rows, strict=True)))

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 StepSize: TypeAlias = Callable[[Float[Tensor, " count"]], Float[Tensor, " count"]]
-"""From n = 1, 2, …, the index of this update of the entry, to α_n."""
+"""From n = 1, 2, …, the number of updates of an entry including this one, to α_n."""
 
 
 def polynomial_step_size(power: float = 0.8) -> StepSize:
@@ -20,8 +20,8 @@ def polynomial_step_size(power: float = 0.8) -> StepSize:
     return lambda count: count.pow(-power)
 
 
-def constant_step_size(rate: float) -> StepSize:
+def constant_step_size(alpha: float) -> StepSize:
     """α_n = α: does not converge, but keeps adapting."""
-    if not 0 < rate <= 1:
-        raise ValueError(f"rate must satisfy 0 < α ≤ 1; got rate={rate}")
-    return lambda count: count.new_full(count.shape, rate)
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must satisfy 0 < α ≤ 1; got alpha={alpha}")
+    return lambda count: count.new_full(count.shape, alpha)

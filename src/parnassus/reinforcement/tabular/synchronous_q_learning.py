@@ -1,7 +1,7 @@
 """Synchronous Q-learning with a generative model: sweeps over all entries (book eq. 18.6).
 
-A trajectory visits rare states rarely. Where any state can be sampled from, one next state per entry updates the whole
-table, and the remaining errors are those of the update rule itself (Even-Dar and Mansour 2003).
+A trajectory visits some states rarely. With a generative model one next state is sampled per entry, every entry is
+updated equally often, and the remaining errors are those of the update rule itself (Even-Dar and Mansour 2003).
 """
 
 import torch
@@ -35,8 +35,8 @@ def synchronous_q_learning(
     column = torch.arange(pairs, device=transition.device)
     q = process.mask_q_values(transition.new_zeros(num_learners, process.states, process.actions))
     for sweep in range(1, sweeps + 1):
-        following = sample_categorical(transition, generator).view(num_learners, pairs)
-        target = rewards[column, following] + process.discount * q.amax(-1).gather(1, following)
-        rate = step_size(target.new_full((1,), float(sweep)))
-        q = process.mask_q_values(q.lerp(target.view_as(q), rate))
+        next_state = sample_categorical(transition, generator).view(num_learners, pairs)
+        target = rewards[column, next_state] + process.discount * q.amax(-1).gather(1, next_state)
+        alpha = step_size(target.new_full((1,), float(sweep)))
+        q = process.mask_q_values(q.lerp(target.view_as(q), alpha))
     return q

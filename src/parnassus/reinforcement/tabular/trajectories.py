@@ -30,8 +30,8 @@ class Trajectories:
 
     def probabilities(self, policy: Float[Tensor, "states actions"]) -> Float[Tensor, " paths"]:
         """ρ(s_0) Π_t π(a_t|s_t) P(s_t, a_t, s_{t+1}), which sum to 1; differentiable in π."""
-        chosen = policy[self.states[:, :-1], self.actions]
-        return self.environment_probability * torch.where(self.live, chosen, 1).prod(1)
+        action_probabilities = policy[self.states[:, :-1], self.actions]
+        return self.environment_probability * torch.where(self.live, action_probabilities, 1).prod(1)
 
     def returns(self, discount: float) -> Float[Tensor, "paths steps"]:
         """G_t = Σ_{k≥t} γ^{k−t} r_k from every step of every path."""
@@ -46,22 +46,22 @@ def enumerate_trajectories(
     require_positive("horizon", horizon)
     stay = torch.zeros_like(process.transition)
     stay[:, 0] = torch.eye(process.states, dtype=start.dtype, device=start.device)
-    ended = process.terminal[:, None, None]
-    transition = torch.where(ended, stay, process.transition * process.allowed[..., None])
-    reward = process.reward.masked_fill(ended, 0)
+    terminal = process.terminal[:, None, None]
+    transition = torch.where(terminal, stay, process.transition * process.allowed[..., None])
+    reward = process.reward.masked_fill(terminal, 0)
     states = start.nonzero()
     probability = start[states[:, 0]]
     actions, rewards = states[:, :0], probability[:, None][:, :0]
     for _ in range(horizon):
-        ahead = transition[states[:, -1]]
-        path, action, following = ahead.nonzero(as_tuple=True)
+        outcomes = transition[states[:, -1]]
+        path, action, next_state = outcomes.nonzero(as_tuple=True)
         if len(path) > MAX_PATHS:
             raise ValueError(
-                f"at most {MAX_PATHS:,} paths are listed; after {actions.shape[1] + 1} steps: {len(path):,}"
+                f"at most {MAX_PATHS:,} paths are enumerated; got {len(path):,} after {actions.shape[1] + 1} steps"
             )
-        paid = reward[states[path, -1], action, following]
-        probability = probability[path] * ahead[path, action, following]
-        states = torch.cat([states[path], following[:, None]], 1)
+        step_reward = reward[states[path, -1], action, next_state]
+        probability = probability[path] * outcomes[path, action, next_state]
+        states = torch.cat([states[path], next_state[:, None]], 1)
         actions = torch.cat([actions[path], action[:, None]], 1)
-        rewards = torch.cat([rewards[path], paid[:, None]], 1)
+        rewards = torch.cat([rewards[path], step_reward[:, None]], 1)
     return Trajectories(states, actions, rewards, ~process.terminal[states[:, :-1]], probability)

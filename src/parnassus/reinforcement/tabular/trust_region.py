@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.optim.conjugate_gradient import conjugate_gradient
 from parnassus.probability import kl_divergence
-from parnassus.reinforcement.conjugate_gradient import conjugate_gradient
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 from parnassus.reinforcement.tabular.policy_gradient import expected_return, policy_gradient, softmax_policy
 
@@ -71,11 +71,9 @@ def fisher_product(
     visits: Float[Tensor, " states"],
     direction: Float[Tensor, "states actions"],
 ) -> Float[Tensor, "states actions"]:
-    """F x with the Fisher matrix F = Σ_s d(s) (diag π(·|s) − π(·|s) π(·|s)ᵀ).
+    """F x with the Fisher matrix F = Σ_s d(s) (diag π(·|s) − π(·|s) π(·|s)ᵀ), the Hessian of the mean KL in θ.
 
-    F is the Hessian of the mean KL in θ.
-
-    F A^π = ∇J for the unnormalised d: the natural gradient of a softmax table is the advantage itself (Kakade 2001).
+    F A^π = ∇J for the unnormalised d: the natural gradient of a tabular softmax policy is the advantage (Kakade 2001).
     """
     return visits[:, None] * policy * (direction - (policy * direction).sum(-1, keepdim=True))
 
@@ -100,7 +98,7 @@ def trust_region_step(
     visits = process.occupancy(old, start)
     frequency = visits / visits.sum()
     gradient = policy_gradient(process, old, start) / visits.sum()
-    direction = conjugate_gradient(lambda x: fisher_product(old, frequency, x), gradient, max_steps=logits.numel())
+    direction = conjugate_gradient(lambda x: fisher_product(old, frequency, x), gradient, max_steps=logits.numel()).x
     length = (2 * target_kl / (direction * gradient).sum().clamp(min=1e-300)).sqrt()
     before = surrogate_return(process, old, old, start)
     for halving in range(max_halvings):

@@ -99,12 +99,12 @@ def _from_table(table: Table, predictor: Predictor, targets: tuple[str, ...]) ->
 
 def _feature_columns(table: Table, predictor: Predictor, targets: tuple[str, ...]) -> list[int]:
     """The columns named by the model; else all but the targets; else all that it takes; else all but the last."""
-    excluded = {table.place(name) for name in targets}
+    excluded = {table.column_index(name) for name in targets}
     if predictor.columns and table.columns:
         missing = [name for name in predictor.columns if name not in table.columns]
         if missing:
             raise DataError(f"{table.path} has no column {missing[0]!r}, with which {predictor.name} was trained")
-        return [table.place(name) for name in predictor.columns]
+        return [table.column_index(name) for name in predictor.columns]
     if not targets and predictor.features != table.width:
         excluded = {table.width - 1}
     indices = [index for index in range(table.width) if index not in excluded]

@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from parnassus.data import open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers import Classifier, evaluate, require_labels
 from parnassus.optim import Adam
 from parnassus.report import curves
+from parnassus.setting_types import GreyImageData
 from parnassus.shapley.attributions.attribution import explain
 from parnassus.shapley.attributions.deletion_curve import deletion_curve
 from parnassus.shapley.attributions.interventional import Interventional

@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import TableData
 from parnassus.layers import Standardiser, mlp
 from parnassus.losses import cross_entropy, softmax
 from parnassus.optim import Adam
+from parnassus.setting_types import TableData
 from parnassus.shapley.attributions.attribution import Attribution, explain
 from parnassus.shapley.attributions.interventional import Interventional
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence

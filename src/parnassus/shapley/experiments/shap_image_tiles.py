@@ -10,10 +10,10 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.data.setting_types import ImageData
 from parnassus.layers import Classifier, evaluate, require_labels
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, subplots
+from parnassus.setting_types import ImageData
 from parnassus.shapley.attributions.attribution import Attribution, explain
 from parnassus.shapley.attributions.deletion_curve import deletion_curve
 from parnassus.shapley.attributions.interventional import Interventional

@@ -24,7 +24,7 @@ NAMES = WordTokeniser.fit(" ".join(COMPANIES + PARKS), special=("<end>",))
 END = 0  # ends a name, and so also precedes the next one
 
 
-def _model_of(names: list[str]) -> NGramModel:
+def _bigram_model(names: list[str]) -> NGramModel:
     """Bigram model of these names."""
     tokens = torch.cat([torch.cat([torch.tensor([END]), NAMES.encode(name)]) for name in names] + [torch.tensor([END])])
     single = NGramModel.fit(tokens, 1, vocabulary=NAMES.vocabulary, smoothing=0.0)
@@ -44,13 +44,13 @@ def temperature_interpolates_between_greedy_and_uniform() -> Evidence:
     p = logits.softmax(0)
     best = torch.nn.functional.one_hot(p.argmax(), 7)
     counts = torch.bincount(sample_tokens(apply_temperature(logits, 0.8).expand(20_000, -1), source), minlength=7)
-    powered = p ** (1 / 0.8) / (p ** (1 / 0.8)).sum()
+    power = p ** (1 / 0.8) / (p ** (1 / 0.8)).sum()
     return all_of(
         one=close(apply_temperature(logits, 1.0).softmax(0), p, rtol=1e-12),
-        power=close(apply_temperature(logits, 0.8).softmax(0), powered, rtol=1e-12),
+        power=close(apply_temperature(logits, 0.8).softmax(0), power, rtol=1e-12),
         cold=close(apply_temperature(logits, 1e-3).softmax(0), best, atol=1e-12),
         hot=close(apply_temperature(logits, 1e9).softmax(0), 1 / 7, rtol=1e-6),
-        draws=accepts(float(chisquare(counts.numpy(), 20_000 * powered.numpy()).pvalue)),
+        draws=accepts(float(chisquare(counts.numpy(), 20_000 * power.numpy()).pvalue)),
     )
 
 
@@ -77,13 +77,13 @@ def beam_search_ranges_from_greedy_to_exhaustive() -> Evidence:
     wide = beam_search(model, prompts, width=4 ** (length - 1), length=length)
     stopping = beam_search(model, prompts, width=4 ** (length - 1), length=length, stop=3, penalty=0.75)
     rows = range(len(prompts))
-    every = [enumerate_continuations(model, prompt, length=length) for prompt in prompts]
+    continuations = [enumerate_continuations(model, prompt, length=length) for prompt in prompts]
     ended = [enumerate_continuations(model, prompt, length=length, stop=3) for prompt in prompts]
     return all_of(
-        sums_to_one=close(torch.stack([each.log_probs.exp().sum() for each in every + ended]), 1.0, rtol=1e-12),
+        sums_to_one=close(torch.stack([each.log_probs.exp().sum() for each in continuations + ended]), 1.0, rtol=1e-12),
         greedy=close(torch.tensor([narrow.best(row).tokens for row in rows]), generate(model, prompts, greedy, length)),
         exact=close(
-            torch.tensor([wide.best(row).tokens for row in rows]), torch.stack([each.best() for each in every])
+            torch.tensor([wide.best(row).tokens for row in rows]), torch.stack([each.best() for each in continuations])
         ),
         exact_with_stop_and_penalty=close(
             torch.tensor([stopping.best(row).score for row in rows]),
@@ -99,7 +99,7 @@ def beam_search_ranges_from_greedy_to_exhaustive() -> Evidence:
 @claim("B9.3-14")
 def greedy_decoding_finds_the_most_likely_park() -> Evidence:
     """After "yellowstone" greedy decoding gives "national park", also the most likely text (book sec. 9.3)."""
-    model = _model_of(PARKS)
+    model = _bigram_model(PARKS)
     prompt = NAMES.encode("yellowstone")
     text = generate(model, prompt[None], greedy, 3, stop=END)[0]
     best = beam_search(model, prompt[None], width=4, length=3, stop=END).best()
@@ -112,7 +112,7 @@ def greedy_decoding_finds_the_most_likely_park() -> Evidence:
 @claim("B9.3-15", "B9.3-16")
 def greedy_decoding_misses_the_most_likely_company() -> Evidence:
     """Greedy starts with "bank" and ends at probability 3/12; width 2 finds "google" with 5/12 (book sec. 9.3)."""
-    model = _model_of(COMPANIES)
+    model = _bigram_model(COMPANIES)
     start = torch.tensor([[END]])
     narrow, wide = (beam_search(model, start, width=width, length=4, stop=END).best() for width in (1, 2))
     first = model.distribution(start)[0, NAMES.encode("bank")]
@@ -131,25 +131,27 @@ def greedy_decoding_misses_the_most_likely_company() -> Evidence:
 def stochastic_beam_search_samples_without_replacement() -> Evidence:
     """Its k texts are k ordered samples without replacement from the model (Kool et al. 2019; book sec. 9.5)."""
     model, prompt, repeats = _random_model(3), torch.tensor([1]), 8_000
-    every = enumerate_continuations(model, prompt, length=3, stop=2)
-    exact = without_replacement_probabilities(every.log_probs.exp(), 2)
+    continuations = enumerate_continuations(model, prompt, length=3, stop=2)
+    exact = without_replacement_probabilities(continuations.log_probs.exp(), 2)
     source = torch.Generator().manual_seed(0)
     draws = stochastic_beam_search(model, prompt.expand(repeats, 1), width=2, length=3, stop=2, generator=source)
-    which = (draws.tokens[:, :, None] == every.tokens).all(-1).long().argmax(-1)  # (repeats, 2) indices of texts
-    size = len(every.tokens)
-    counts = torch.bincount(which[:, 0] * size + which[:, 1], minlength=size**2).double()
+    matches = (draws.tokens[:, :, None] == continuations.tokens).all(-1)
+    indices = matches.long().argmax(-1)  # (repeats, 2) indices of texts
+    size = len(continuations.tokens)
+    counts = torch.bincount(indices[:, 0] * size + indices[:, 1], minlength=size**2).double()
     pairs = torch.tensor([exact.get((i, j), 0.0) for i in range(size) for j in range(size)], dtype=torch.float64)
     frequent = pairs * repeats >= 5
     observed = torch.cat([counts[frequent], counts[~frequent].sum()[None]])
     expected = repeats * torch.cat([pairs[frequent], pairs[~frequent].sum()[None]])
-    included = inclusion_probabilities(every.log_probs.exp(), 2)
-    frequency = torch.bincount(which.flatten(), minlength=size).double() / repeats
-    mean = (every.log_probs.exp() * every.lengths).sum()
+    included = inclusion_probabilities(continuations.log_probs.exp(), 2)
+    frequency = torch.bincount(indices.flatten(), minlength=size).double() / repeats
+    mean = (continuations.log_probs.exp() * continuations.lengths).sum()
     triples = stochastic_beam_search(model, prompt.expand(repeats, 1), width=3, length=3, stop=2, generator=source)
-    lengths = every.lengths[(triples.tokens[:, :, None] == every.tokens).all(-1).long().argmax(-1)].double()
+    triple_matches = (triples.tokens[:, :, None] == continuations.tokens).all(-1)
+    lengths = continuations.lengths[triple_matches.long().argmax(-1)].double()
     estimates = triples.mean(lengths)
     return all_of(
-        no_duplicates=close((which[:, 0] == which[:, 1]).sum(), 0.0),
+        no_duplicates=close((indices[:, 0] == indices[:, 1]).sum(), 0.0),
         pairs_in_order=accepts(float(chisquare(observed.numpy(), expected.numpy()).pvalue)),
         inclusion=close(frequency, included, atol=4 * float((included * (1 - included) / repeats).sqrt().max())),
         unbiased_mean=close(estimates.mean(), mean, atol=4 * float(estimates.std()) / repeats**0.5),
@@ -199,11 +201,11 @@ def the_last_token_has_no_successor() -> Correction:
 def perplexity_is_an_effective_number_of_choices() -> Evidence:
     """1 if certain, m if uniform, ∞ after a token of probability 0; the geometric mean of 1/p (Zhao sec. 9)."""
     uniform = torch.full((28,), 1 / 28, dtype=torch.float64).log()
-    some = torch.tensor([0.5, 0.25, 0.1], dtype=torch.float64)
+    probabilities = torch.tensor([0.5, 0.25, 0.1], dtype=torch.float64)
     return all_of(
         certain=close(perplexity(torch.zeros(9)), 1.0),
         uniform=close(perplexity(uniform), 28.0, rtol=1e-12),
         impossible=close(perplexity(torch.tensor([1.0, 0.0]).log()), float("inf")),
-        geometric_mean=close(perplexity(some.log()), (1 / some).prod() ** (1 / 3), rtol=1e-12),
-        any_base=close(2 ** -some.log2().mean(), perplexity(some.log()), rtol=1e-12),
+        geometric_mean=close(perplexity(probabilities.log()), (1 / probabilities).prod() ** (1 / 3), rtol=1e-12),
+        any_base=close(2 ** -probabilities.log2().mean(), perplexity(probabilities.log()), rtol=1e-12),
     )

@@ -29,13 +29,13 @@ def word_and_character_ids_follow_the_padding_token() -> Evidence:
     frequency = torch.bincount(tokens, minlength=words.vocabulary)
     unknown = words.special.index(UNKNOWN)
     characters = CharacterTokeniser.fit(text, special=("<pad>",))
-    same = characters.decode(characters.encode(text)) == text
+    is_lossless = characters.decode(characters.encode(text)) == text
     return all_of(
         padding_is_never_encoded=close(frequency[0], 0.0),
         sorted_by_frequency=less_equal(frequency[2:].diff(), 0.0),
         counts=close(frequency[2:], torch.tensor([counts[word] for word in words.words])),
         other_words_are_unknown=close(frequency[unknown], sum(counts.values()) - frequency[2:].sum()),
-        characters_are_lossless=close(float(same), 1.0),
+        characters_are_lossless=close(float(is_lossless), 1.0),
         character_ids_start_at_one=close(characters.encode(text).min(), 1.0),
         unknown_characters_raise=raises(ValueError, lambda: characters.encode("→")),
     )
@@ -48,12 +48,12 @@ def byte_pair_encoding_is_lossless_for_any_text() -> Evidence:
     small, large = (BytePairTokeniser(tuple(learn_merges(text, size))) for size in (300, 380))
     source = torch.Generator().manual_seed(0)
     random = [_random_text(source, 80) for _ in range(40)]
-    back = [large.decode(large.encode(each)) == each for each in [text, *random]]
+    is_lossless = [large.decode(large.encode(each)) == each for each in [text, *random]]
     lengths = torch.tensor([len(text.encode()), len(small.encode(text)), len(large.encode(text))])
     known = [len(tokeniser.encode(" the")) for tokeniser in (BytePairTokeniser(()), large)]
     rare = len(large.encode(" Parnassus"))
     return all_of(
-        lossless=close(torch.tensor(back).double(), 1.0),
+        lossless=close(torch.tensor(is_lossless).double(), 1.0),
         shorter=less_equal(lengths.diff(), -1.0),
         halved=greater_equal(lengths[0] / lengths[2], 1.8),
         the_is_one_token=close(torch.tensor(known), torch.tensor([4, 1])),

@@ -7,7 +7,7 @@ from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_
 from parnassus.layers.dense import count_parameters, mlp
 from parnassus.optim import Adam
 from parnassus.transfer.freezing import TransferClassifier, freeze, unfreeze
-from parnassus.transfer.reprogramming import Reprogrammed
+from parnassus.transfer.reprogramming import ReprogrammedModel
 
 
 def _quadrant_data(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -16,7 +16,7 @@ def _quadrant_data(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return x, 2 * (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
 
 
-def _fit(model: TransferClassifier | Reprogrammed, x: torch.Tensor, y: torch.Tensor, steps: int = 200) -> float:
+def _fit(model: TransferClassifier | ReprogrammedModel, x: torch.Tensor, y: torch.Tensor, steps: int = 200) -> float:
     optimizer = Adam([weight for weight in model.parameters() if weight.requires_grad], lr=0.03)
     for _ in range(steps):
         optimizer.zero_grad()
@@ -54,20 +54,20 @@ def reprogramming_solves_a_new_task_with_a_frozen_model() -> Evidence:
     x, y = _quadrant_data(400, 0)
     model = nn.Sequential(*mlp((2, 32, 4)))
     old = TransferClassifier(nn.Identity(), model)
-    known = _fit(old, x, y)
+    old_accuracy = _fit(old, x, y)
     rotation = torch.tensor([[1.0, -1.0], [1.0, 1.0]]) / 2**0.5
     label_map = torch.tensor([2, 0, 3, 1])  # the old class for each new one
     new_x, new_y = x @ rotation, torch.tensor([1, 3, 0, 2])[y]
     input_map = nn.Linear(2, 2)
     nn.init.eye_(input_map.weight)
     before = [weight.clone() for weight in model.parameters()]
-    reprogrammed = Reprogrammed(model, input_map, label_map)
+    reprogrammed = ReprogrammedModel(model, input_map, label_map)
     with torch.no_grad():
         before_training = float((reprogrammed(new_x).argmax(1) == new_y).double().mean())
     after = _fit(reprogrammed, new_x, new_y)
-    change = max(float((was - now).detach().abs().max()) for was, now in zip(before, model.parameters(), strict=True))
+    change = max(float((old - new).detach().abs().max()) for old, new in zip(before, model.parameters(), strict=True))
     return all_of(
-        old_task=greater_equal(known, 0.95),
+        old_task=greater_equal(old_accuracy, 0.95),
         new_task_before=less_equal(before_training, 0.8),
         new_task=greater_equal(after, 0.95),
         model_change=close(change, 0.0, atol=0),

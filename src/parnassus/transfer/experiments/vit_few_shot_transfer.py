@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from parnassus.attention.models.vit import VisionTransformer, vit
 from parnassus.data import DataError, Dataset, Split, open_data
-from parnassus.data.setting_types import GreyImageData
 from parnassus.layers.dense import count_parameters
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, SideBySide, at_least, descend, no_band
 from parnassus.transfer.freezing import TransferClassifier, freeze, unfreeze
-from parnassus.transfer.reprogramming import Reprogrammed
+from parnassus.transfer.reprogramming import ReprogrammedModel
 
 covers = ("B10.1.2-1", "B10.1.2-2", "B10.1.2-3")
 expected = {
@@ -151,7 +151,7 @@ class Experiment:
         shape = trained.patches.shape
         bodies["scratch"] = Body(self.model((shape[0], shape[1], shape[2]), classes))
         tuned: dict[str, nn.Module] = {name: TransferClassifier(bodies[name], head) for name, head in heads.items()}
-        tuned["reprogrammed"] = Reprogrammed(deepcopy(trained), PixelMap(shape), torch.arange(classes))
+        tuned["reprogrammed"] = ReprogrammedModel(deepcopy(trained), PixelMap(shape), torch.arange(classes))
         return SideBySide({name: tuned[name] for name in NAMES})
 
     def build_optimizer(self, models: SideBySide[nn.Module], _: object) -> Adam:

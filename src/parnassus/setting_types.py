@@ -1,0 +1,68 @@
+"""Types of settings: limits, choices, and the names of data and environments that are built in.
+
+    steps: Positive[int] = 4_000  # gradient steps
+    dropout: UnitInterval = 0.1  # fraction of activations set to zero
+    data: Annotated[str, BuiltIn("digits", "mnist")] = "digits"  # images by class, or a folder of your own
+
+`atlas.settings` reads them: the command line checks values against these limits and the lab builds its forms from them.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, TypeVar
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """value ≥ low."""
+
+    low: float
+
+
+@dataclass(frozen=True)
+class GreaterThan:
+    """value > low."""
+
+    low: float
+
+
+@dataclass(frozen=True)
+class Between:
+    """low ≤ value ≤ high."""
+
+    low: float
+    high: float
+
+
+class BuiltIn:
+    """Names that are offered; other values, such as the path of a file, are accepted too."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+class FreeText:
+    """Text that a person writes: a sentence or a map, never the name of a file."""
+
+
+Positive: TypeAlias = Annotated[Number, GreaterThan(0)]
+NonNegative: TypeAlias = Annotated[Number, AtLeast(0)]
+UnitInterval: TypeAlias = Annotated[float, Between(0, 1)]
+Text: TypeAlias = Annotated[str, FreeText()]
+
+ImageData: TypeAlias = Annotated[str, BuiltIn("digits", "mnist_mini", "mnist", "fashion_mnist", "cifar10")]
+GreyImageData: TypeAlias = Annotated[str, BuiltIn("digits", "mnist_mini", "mnist", "fashion_mnist")]
+PlaneData: TypeAlias = Annotated[str, BuiltIn("moons", "rings", "spirals", "eight_gaussians", "checkerboard")]
+TableData: TypeAlias = Annotated[str, BuiltIn("iris", "wine", "breast_cancer", "diabetes")]
+AnyData: TypeAlias = Annotated[
+    str,
+    BuiltIn(
+        "digits", "mnist_mini", "mnist", "fashion_mnist", "cifar10", "membrane", "iris", "wine", "breast_cancer",
+        "diabetes", "linnerud", "moons", "rings", "spirals", "eight_gaussians", "checkerboard", "swiss_roll", "sines",
+    ),
+]  # fmt: skip
+TextData: TypeAlias = Annotated[str, BuiltIn("pydoc", "tiny_shakespeare", "moby_dick", "names")]
+EnvironmentId: TypeAlias = Annotated[
+    str, BuiltIn("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Pendulum-v1", "LunarLander-v3")
+]
