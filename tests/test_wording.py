@@ -38,7 +38,7 @@ def functions() -> Iterator[tuple[Path, str]]:
 
 
 def texts() -> Iterator[tuple[Path, int, str]]:
-    """Every string of the package: docstrings, messages, captions, labels; and the comments that are help texts."""
+    """Every string of the package: docstrings, messages, captions, labels; help texts in comments; rows of the atlas."""
     for path in FILES:
         source = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)):
@@ -47,6 +47,10 @@ def texts() -> Iterator[tuple[Path, int, str]]:
         if path.parent.name == "experiments":
             for number, line in enumerate(source.splitlines(), start=1):
                 yield path, number, line.partition("  # ")[2]
+    for path in sorted((PACKAGE / "atlas" / "rows").glob("*.toml")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if line.startswith(("title", "about", "note")):
+                yield path, number, line
 
 
 def avoided_words() -> dict[str, str]:
