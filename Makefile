@@ -57,6 +57,7 @@ bench: .venv-bench/ready .venv-tangents/ready
 	.venv-bench/bin/python benchmarks/dqn_steps.py
 	.venv-bench/bin/python benchmarks/time_to_solve.py
 	.venv-bench/bin/python benchmarks/watching.py
+	.venv-bench/bin/python benchmarks/fast_backward.py
 
 pictures: .venv/ready
 	.venv/bin/python docs/pictures.py

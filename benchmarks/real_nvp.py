@@ -1,10 +1,11 @@
-"""What a Real NVP of ours costs beside zuko's and normflows': they take at least 1.2 times as long.
+"""Benchmark of training and sampling with Real NVP against zuko and normflows.
 
-All three have the same couplings: as many, with networks of the same width, depth and nonlinearity, on the same batch.
-They take turns in one process, so that a noisy machine slows all, and on the CPU its time is counted, not that of
-the clock. Training is the loss of a batch and its gradients; the optimiser would be the same for all. On a machine with
-a GPU both are timed there too.
-Run it with: python benchmarks/real_nvp.py
+All three implementations have the same number of coupling layers, with networks of the same width, depth and
+nonlinearity, and process the same batch. They are timed alternately in one process, so that background load affects
+all; on the CPU, CPU time is measured instead of wall-clock time. Training comprises the loss of a batch and its
+gradients, without the optimizer, which would be identical. If a GPU is available, both are also timed there.
+Limit: zuko and normflows take at least 1.2 times as long as Parnassus.
+Run: python benchmarks/real_nvp.py
 """
 
 import statistics
@@ -23,28 +24,28 @@ from parnassus.flows import Flow, GaussianBase, real_nvp
 
 TURNS, STEPS, LIMIT = 40, 4, 1.2
 LAYERS, WIDTH, DEPTH, BATCH = 8, 64, 2, 256
-Side = tuple[nn.Module, Callable[[Tensor], Tensor], Callable[[int], object]]
+Implementation = tuple[nn.Module, Callable[[Tensor], Tensor], Callable[[int], object]]
 
 
-def ours(features: int) -> Side:
+def make_parnassus(features: int) -> Implementation:
     flow = Flow(real_nvp(features, num_layers=LAYERS, width=WIDTH, num_hidden_layers=DEPTH), GaussianBase((features,)))
     return flow, flow.loss, flow.sample
 
 
-def by_zuko(features: int) -> Side:
+def make_zuko(features: int) -> Implementation:
     flow: Any = zuko.flows.RealNVP(
         features, transforms=LAYERS, hidden_features=[WIDTH] * DEPTH, activation=torch.nn.SiLU
     )
 
     @torch.no_grad()
     def sample(count: int) -> Tensor:
-        drawn: Tensor = flow().sample((count,))
-        return drawn
+        samples: Tensor = flow().sample((count,))
+        return samples
 
     return flow, lambda x: -flow().log_prob(x).mean(), sample
 
 
-def by_normflows(features: int) -> Side:
+def make_normflows(features: int) -> Implementation:
     half = features // 2
     layers: list[nn.Module] = []
     for _ in range(LAYERS):
@@ -57,78 +58,84 @@ def by_normflows(features: int) -> Side:
 
     @torch.no_grad()
     def sample(count: int) -> Tensor:
-        drawn: Tensor = flow.sample(count)[0]
-        return drawn
+        samples: Tensor = flow.sample(count)[0]
+        return samples
 
     return flow, flow.forward_kld, sample
 
 
-SIDES: dict[str, Callable[[int], Side]] = {"ours": ours, "zuko": by_zuko, "normflows": by_normflows}
+IMPLEMENTATIONS: dict[str, Callable[[int], Implementation]] = {
+    "parnassus": make_parnassus,
+    "zuko": make_zuko,
+    "normflows": make_normflows,
+}
 
 
-def seconds(work: Callable[[], object], device: str) -> float:
-    """The time of `STEPS` calls."""
+def seconds(call: Callable[[], object], device: str) -> float:
+    """Return the seconds of `STEPS` calls."""
     clock = time.perf_counter if device == "cuda" else time.process_time
-    began = clock()
+    start_time = clock()
     for _ in range(STEPS):
-        work()
+        call()
     if device == "cuda":
         torch.cuda.synchronize()
-    return clock() - began
+    return clock() - start_time
 
 
-def training(side: Side, x: Tensor) -> Callable[[], object]:
-    """The loss of a batch and its gradients."""
-    module, loss_of, _ = side
+def training(implementation: Implementation, x: Tensor) -> Callable[[], object]:
+    """Return a function that computes the loss of the batch `x` and its gradients."""
+    module, loss_of, _ = implementation
 
-    def work() -> None:
+    def call() -> None:
         module.zero_grad(set_to_none=True)
         loss_of(x).backward()
 
-    return work
+    return call
 
 
 def compare(features: int, device: str) -> dict[str, dict[str, float]]:
-    """For training and sampling, the median over turns of their time by ours, and our microseconds."""
+    """Return, for training and sampling, the median time ratios baseline / Parnassus and our microseconds per call."""
     torch.manual_seed(0)
     x = torch.randn(BATCH, features, device=device)
-    sides = {name: make(features) for name, make in SIDES.items()}
-    for module, _, _ in sides.values():
+    implementations = {name: make(features) for name, make in IMPLEMENTATIONS.items()}
+    for module, _, _ in implementations.values():
         module.to(device)
-    works: dict[str, dict[str, Callable[[], object]]] = {
-        "training": {name: training(side, x) for name, side in sides.items()},
-        "sampling": {name: partial(side[2], BATCH) for name, side in sides.items()},
+    tasks: dict[str, dict[str, Callable[[], object]]] = {
+        "training": {name: training(implementation, x) for name, implementation in implementations.items()},
+        "sampling": {name: partial(implementation[2], BATCH) for name, implementation in implementations.items()},
     }
-    found: dict[str, dict[str, float]] = {}
-    for what, work in works.items():
-        times: dict[str, list[float]] = {name: [] for name in work}
+    results: dict[str, dict[str, float]] = {}
+    for task, calls in tasks.items():
+        times: dict[str, list[float]] = {name: [] for name in calls}
         for turn in range(-3, TURNS):
-            for name in sorted(work, reverse=bool(turn % 2)):
-                taken = seconds(work[name], device)
-                if turn >= 0:  # the first ones warm up
-                    times[name].append(taken)
-        found[what] = {
-            name: statistics.median(theirs / mine for theirs, mine in zip(times[name], times["ours"], strict=True))
+            for name in sorted(calls, reverse=bool(turn % 2)):
+                elapsed = seconds(calls[name], device)
+                if turn >= 0:  # the first three turns are a warm-up
+                    times[name].append(elapsed)
+        results[task] = {
+            name: statistics.median(
+                baseline / own for baseline, own in zip(times[name], times["parnassus"], strict=True)
+            )
             for name in ("zuko", "normflows")
         }
-        found[what]["microseconds"] = 1e6 * statistics.median(times["ours"]) / STEPS
-    return found
+        results[task]["microseconds"] = 1e6 * statistics.median(times["parnassus"]) / STEPS
+    return results
 
 
 def main() -> None:
-    """Print a table of ratios; exit code 1 when one is under the limit."""
+    """Print a table of ratios; exit with 1 if a ratio is below the limit."""
     torch.set_num_threads(1)
-    under = False
-    print(f"{LAYERS} couplings, {DEPTH} hidden layers of {WIDTH}, batches of {BATCH}")
+    failed = False
+    print(f"{LAYERS} coupling layers, {DEPTH} hidden layers of width {WIDTH}, batch size {BATCH}")
     for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
-        print(f"{device}: their time by ours, at least {LIMIT}")
-        print(f"{'':30}{'zuko':>8}{'normflows':>11}{'our µs':>9}")
+        print(f"{device}: time ratio baseline / Parnassus (limit: at least {LIMIT})")
+        print(f"{'':30}{'zuko':>8}{'normflows':>11}{'µs':>9}")
         for features in (2, 16):
-            for what, row in compare(features, device).items():
-                under |= min(row["zuko"], row["normflows"]) < LIMIT
-                name = f"{what}, {features} features"
-                print(f"{name:30}{row['zuko']:8.2f}{row['normflows']:11.2f}{row['microseconds']:9.0f}")
-    sys.exit(1 if under else 0)
+            for task, row in compare(features, device).items():
+                failed |= min(row["zuko"], row["normflows"]) < LIMIT
+                label = f"{task}, {features} features"
+                print(f"{label:30}{row['zuko']:8.2f}{row['normflows']:11.2f}{row['microseconds']:9.0f}")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

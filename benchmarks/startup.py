@@ -1,8 +1,9 @@
-"""What it takes to start: `parnassus list` and `--help` beside importing the library that prints their tables.
+"""Benchmark of the startup time of the command line against the import of the library that prints its tables.
 
-The commands take turns, so that a noisy machine slows all alike; each is given by its fastest run. `list` may take at
-most four times as long as `import rich.table`.
-Run it with: python benchmarks/startup.py
+`parnassus list`, `parnassus show` and `parnassus --help` are timed alternately with `import rich.table`, so that
+background load affects all; the fastest run of each is reported.
+Limit: `parnassus list` takes at most 4 times as long as `import rich.table`; the others are only printed.
+Run: python benchmarks/startup.py
 """
 
 import subprocess
@@ -19,23 +20,23 @@ COMMANDS = {
 
 
 def measure() -> dict[str, float]:
-    """The fewest seconds of each command."""
+    """Return the seconds of the fastest run of each command."""
     seconds = dict.fromkeys(COMMANDS, float("inf"))
     for _ in range(TURNS):
         for name, arguments in COMMANDS.items():
-            began = time.perf_counter()
+            start_time = time.perf_counter()
             subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-            seconds[name] = min(seconds[name], time.perf_counter() - began)
+            seconds[name] = min(seconds[name], time.perf_counter() - start_time)
     return seconds
 
 
 def main() -> int:
-    measure()  # the index is written, files are in memory
+    measure()  # warm-up: writes the index and fills the file cache
     seconds = measure()
-    base = seconds["import rich.table"]
-    for name, own in seconds.items():
-        print(f"{name:<22} {1_000 * own:7.0f} ms {own / base:6.2f} x")
-    return int(seconds["parnassus list"] > LIMIT * base)
+    baseline = seconds["import rich.table"]
+    for name, elapsed in seconds.items():
+        print(f"{name:<22} {1_000 * elapsed:7.0f} ms {elapsed / baseline:6.2f} x")
+    return int(seconds["parnassus list"] > LIMIT * baseline)
 
 
 if __name__ == "__main__":

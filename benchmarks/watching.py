@@ -1,9 +1,10 @@
-"""What it costs a run to be watched: its rate with the lab's page open on it and without, in turns within one run.
+"""Benchmark of the slowdown of a training run while its page is open in the lab.
 
-    python benchmarks/watching.py [turns]
-
-The lab and the browser stand still (SIGSTOP) during every other turn. Prints the mean ratio of the two rates with its
-standard error, at most 1.02, the share of a core that the lab and the browser take, and how often the curve moved.
+Within one run, the step rate is measured alternately with the lab and the browser running and with both suspended
+(SIGSTOP). Printed are the mean ratio of the two rates with its standard error, the fraction of a CPU core that the lab
+and the browser use, and how often the curve on the page is updated.
+Limit: mean ratio at most 1.02 for every experiment.
+Run: python benchmarks/watching.py [turns] (requires Chromium)
 """
 
 import os
@@ -26,9 +27,9 @@ from parnassus.runs import Progress, RunFolder
 LIMIT = 1.02
 SETTLE, TURN = 0.6, 2.0
 RUNS = {"classifier_on_digits": ["--epochs", "1000000"], "diffusion_on_moons": ["--steps", "1000000"]}
-COUNT_MOVES = """() => {
-    window.moves = 0;
-    new MutationObserver(() => window.moves++)
+COUNT_UPDATES = """() => {
+    window.updates = 0;
+    new MutationObserver(() => window.updates++)
         .observe(document.querySelector('.chart'), {subtree: true, childList: true, attributes: true});
 }"""
 
@@ -37,25 +38,25 @@ def main() -> int:
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
-        print("this benchmark needs Chromium")
+        print("this benchmark requires Chromium")
         return 2
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         profile, root = Path(temporary, "browser"), Path(temporary, "runs")
         root.mkdir()
-        look = [chromium, "--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+        browse = [chromium, "--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
         serve = [sys.executable, "-m", "parnassus", "lab", "--no-browser", "--port", "0", "--folder", str(root)]
-        with started(serve) as lab, started(look) as browser:
+        with started(serve) as lab, started(browse) as browser:
             assert lab.stdout is not None
             address = lab.stdout.readline().split()[1]
             port = wait_for_text(profile / "DevToolsActivePort").split()[0]
             page = playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}").contexts[0].new_page()
-            ratios = [race(name, root, page, address, watchers=(lab, browser), turns=turns) for name in RUNS]
+            ratios = [compare(name, root, page, address, watchers=(lab, browser), turns=turns) for name in RUNS]
     return 0 if max(ratios) <= LIMIT else 1
 
 
 @contextmanager
 def started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process in a group of its own, which leaves with us."""
+    """Start a process in its own process group and terminate it on exit."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     )
@@ -67,51 +68,51 @@ def started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def race(
+def compare(
     experiment: str, root: Path, page: Any, address: str, *, watchers: tuple[subprocess.Popen[str], ...], turns: int
 ) -> float:
-    """The mean ratio of the rate alone to the rate while watched, each pair a few seconds apart."""
-    words = [sys.executable, "-m", "parnassus", "run", experiment, *RUNS[experiment], "--quiet"]
-    words += ["--threads", "1", "--device", "cpu", "--folder", str(root), "--name", experiment]
-    folder, ratios, shares = RunFolder(root / experiment), [], []
-    with started(words):
+    """Return the mean ratio of the step rates without and with watchers, measured in pairs a few seconds apart."""
+    command = [sys.executable, "-m", "parnassus", "run", experiment, *RUNS[experiment], "--quiet"]
+    command += ["--threads", "1", "--device", "cpu", "--folder", str(root), "--name", experiment]
+    folder, ratios, loads = RunFolder(root / experiment), [], []
+    with started(command):
         wait_for_text(folder.path / "progress.json")
         page.goto(f"{address}runs/{experiment}")
         page.wait_for_selector(".chart path", state="attached")
-        page.evaluate(COUNT_MOVES)
+        page.evaluate(COUNT_UPDATES)
         for turn in range(turns):
             rates = {}
             for watched in (turn % 2 == 0, turn % 2 == 1):
                 send(signal.SIGCONT if watched else signal.SIGSTOP, watchers)
                 time.sleep(SETTLE)
-                spent, before = seconds_of(watchers), told(folder)
+                cpu_before, before = cpu_seconds(watchers), read_progress(folder)
                 time.sleep(TURN)
-                after = told(folder)
+                after = read_progress(folder)
                 rates[watched] = (after.done - before.done) / (after.seconds - before.seconds)
                 if watched:
-                    shares.append((seconds_of(watchers) - spent) / TURN)
+                    loads.append((cpu_seconds(watchers) - cpu_before) / TURN)
             ratios.append(rates[False] / rates[True])
         send(signal.SIGCONT, watchers)
-        moves = page.evaluate("window.moves") / (turns * (SETTLE + TURN))
+        updates = page.evaluate("window.updates") / (turns * (SETTLE + TURN))
     ratio, error = statistics.mean(ratios), statistics.stdev(ratios) / turns**0.5
-    print(f"{experiment}: alone / watched = {ratio:.3f} ± {error:.3f} ({turns} turns), limit {LIMIT}")
-    print(f"  the lab and the browser take {statistics.mean(shares):.1%} of a core")
-    print(f"  the curve moved {moves:.1f} times a second", flush=True)
+    print(f"{experiment}: unwatched / watched rate = {ratio:.3f} ± {error:.3f} ({turns} turns; limit: at most {LIMIT})")
+    print(f"  CPU usage of the lab and the browser: {statistics.mean(loads):.1%} of a core")
+    print(f"  curve updates: {updates:.1f} per second", flush=True)
     return ratio
 
 
-def send(what: signal.Signals, processes: tuple[subprocess.Popen[str], ...]) -> None:
+def send(signal_number: signal.Signals, processes: tuple[subprocess.Popen[str], ...]) -> None:
     for process in processes:
-        os.killpg(process.pid, what)
+        os.killpg(process.pid, signal_number)
 
 
-def seconds_of(processes: tuple[subprocess.Popen[str], ...]) -> float:
-    """The processor time that these process groups have used."""
+def cpu_seconds(processes: tuple[subprocess.Popen[str], ...]) -> float:
+    """Return the CPU seconds used by the groups of the given processes."""
     groups, ticks = {process.pid for process in processes}, 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
+        except OSError:  # the process has ended
             continue
         if int(fields[2]) in groups:
             ticks += int(fields[11]) + int(fields[12])
@@ -124,7 +125,7 @@ def wait_for_text(path: Path) -> str:
     return path.read_text()
 
 
-def told(folder: RunFolder) -> Progress:
+def read_progress(folder: RunFolder) -> Progress:
     progress = folder.progress
     assert progress is not None
     return progress
