@@ -1,9 +1,11 @@
 """Front ends, cropping, the classifier, and classification of a WAV file by a trained run."""
 
-import importlib
+import io
 import wave as wav
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -19,9 +21,9 @@ from parnassus.audio import (
     crop_and_normalise,
     mu_law_encode,
 )
-from parnassus.cli.sample import SampleOptions, draw_samples
-from parnassus.data import DataError
-from parnassus.train.sample_predict_evaluate import TextSample
+from parnassus.audio.experiments import sound_classifier
+from parnassus.data import DataError, read_wav
+from parnassus.train.sample_predict_evaluate import Input, Row
 from parnassus.train.trained import Trained
 
 RATE, SAMPLES = 8_000, 1_600
@@ -107,34 +109,42 @@ def write_wav(path: Path, samples: Iterable[float], rate: int = RATE) -> None:
         file.writeframes(b"".join(round(32_767 * sample).to_bytes(2, "little", signed=True) for sample in samples))
 
 
-def classify(trained: Trained, out: Path, **settings: object) -> str:
-    sample = importlib.import_module(f"parnassus.audio.experiments.{NAME}").Sample(**settings)
-    assert isinstance(sample, TextSample)
-    return Path(f"{draw_samples(trained, sample, SampleOptions(0, 'cpu', out))}.txt").read_text(encoding="utf-8")
+def classify(trained: Trained, *paths: Path) -> list[Row]:
+    return list(sound_classifier.Predict()(trained, [Input(path) for path in paths]))
 
 
-def test_a_trained_run_classifies_a_wav_file(
+def test_a_trained_run_classifies_wav_files(
     trained_run: "Callable[..., Trained]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = trained_run(NAME)
     write_wav(tmp_path / "a.wav", noise(3_000).tolist())
-    text = classify(trained, tmp_path / "one", wav=str(tmp_path / "a.wav"))
-    assert text.count("%") == 3
-    assert text.startswith(f"{tmp_path / 'a.wav'}: h")
-    monkeypatch.setattr("sys.stdin", [f"{tmp_path / 'none.wav'}\n", f"{tmp_path / 'a.wav'}\n"])
-    missing, repeated = classify(trained, tmp_path / "many").splitlines()
-    assert "none.wav cannot be read" in missing
-    assert f"{repeated}\n" == text
+    write_wav(tmp_path / "b.wav", noise(2_000).tolist())
+    rows = classify(trained, tmp_path / "a.wav", tmp_path / "b.wav")
+    assert [Path(str(row["sound"])).name for row in rows] == 3 * ["a.wav"] + 3 * ["b.wav"]
+    classifiers = cast("sound_classifier.SoundClassifiers", trained.model)
+    wave, _ = read_wav(tmp_path / "a.wav")
+    for row, (_, classifier) in zip(rows[:3], classifiers.every(), strict=True):
+        with torch.no_grad():
+            probabilities = classifier(crop_and_normalise([wave[0]], classifier.samples)).softmax(1)[0]
+        assert row["class"] == classifiers.classes[int(probabilities.argmax())]
+        assert row["probability"] == pytest.approx(float(probabilities.max()))
+    stream = SimpleNamespace(buffer=io.BytesIO((tmp_path / "a.wav").read_bytes()))
+    monkeypatch.setattr("sys.stdin", stream)
+    from_stream = list(sound_classifier.Predict()(trained, [Input()]))
+    assert [row["probability"] for row in from_stream] == [row["probability"] for row in rows[:3]]
 
 
 def test_invalid_wav_files_raise(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
     trained = trained_run(NAME)
     write_wav(tmp_path / "fast.wav", [0.5] * 10, rate=44_100)
     write_wav(tmp_path / "silent.wav", [0.0] * 10)
+    (tmp_path / "text.wav").write_text("not a sound")
     with pytest.raises(DataError, match=r"fast\.wav must have 8000 samples per second, as in training; got 44100"):
-        classify(trained, tmp_path / "out", wav=str(tmp_path / "fast.wav"))
+        classify(trained, tmp_path / "fast.wav")
     with pytest.raises(DataError, match=r"silent\.wav is silent"):
-        classify(trained, tmp_path / "out", wav=str(tmp_path / "silent.wav"))
+        classify(trained, tmp_path / "silent.wav")
+    with pytest.raises(DataError, match=r"text\.wav is not a PCM WAV file"):
+        classify(trained, tmp_path / "text.wav")
 
 
 def test_a_folder_of_wav_files_is_learned(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
@@ -147,7 +157,8 @@ def test_a_folder_of_wav_files_is_learned(trained_run: "Callable[..., Trained]",
     result = trained.folder.read_json("result.json")["result"]
     assert isinstance(result, dict)
     assert result["accuracy/log_mel"] == 1.0
-    assert classify(trained, tmp_path / "out", wav=str(tmp_path / "tones" / "high" / "0.wav")).count("high") >= 2
+    rows = classify(trained, tmp_path / "tones" / "high" / "0.wav")
+    assert [row["class"] for row in rows].count("high") >= 2
 
 
 def test_a_folder_without_test_sounds_raises(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:

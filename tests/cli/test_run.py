@@ -1,4 +1,4 @@
-"""`run`, `resume` and `sample`: flags become settings, bad ones a sentence, and nothing is left behind."""
+"""`run`, `resume` and `sample`: flags, settings, error messages, and folders."""
 
 import importlib
 import json
@@ -22,17 +22,17 @@ ENTRY = ATLAS.experiment(EXPERIMENT)
 MODULE = importlib.import_module(ENTRY.module)
 
 
-def test_a_run_prints_its_numbers_and_where_its_report_is(parnassus: Command, tmp_path: Path) -> None:
-    done = parnassus("run", "classifier_on_d", "--profile", "smoke", "--seed", "3", PARNASSUS_RUNS="elsewhere")
-    assert done.returncode == 0, done.stderr
+def test_run_prints_results_and_report_path(parnassus: Command, tmp_path: Path) -> None:
+    completed = parnassus("run", "classifier_on_d", "--profile", "smoke", "--seed", "3", PARNASSUS_RUNS="elsewhere")
+    assert completed.returncode == 0, completed.stderr
     (folder,) = (tmp_path / "elsewhere").iterdir()
     assert folder.name.startswith(f"{EXPERIMENT}-")
     assert not (tmp_path / "runs").exists()
-    assert done.stdout.splitlines()[-1] == f"report: {Path('elsewhere') / folder.name / 'report.html'}"
+    assert completed.stdout.splitlines()[-1] == f"report: {Path('elsewhere') / folder.name / 'report.html'}"
     for name in MODULE.expected:
-        assert name.replace("_", " ") in done.stdout
-    assert "laptop profile" in done.stdout
-    assert "steps/s" in done.stderr  # progress goes where it can be told apart
+        assert name.replace("_", " ") in completed.stdout
+    assert "laptop profile" in completed.stdout
+    assert "steps/s" in completed.stderr  # progress is written to standard error
     about = json.loads((folder / "run.json").read_text())
     assert (about["experiment"], about["profile"], about["options"]["seed"]) == (EXPERIMENT, "smoke", 3)
     assert about["command"] == "python -m parnassus run classifier_on_d --profile smoke --seed 3"
@@ -54,14 +54,14 @@ def test_a_run_prints_its_numbers_and_where_its_report_is(parnassus: Command, tm
         (["--data", "no/such/folder", "--device", "cpu"], "no/such/folder"),
     ],
 )
-def test_bad_values_get_a_sentence_and_leave_no_folder(flags: list[str], message: str, tmp_path: Path) -> None:
+def test_invalid_values_raise_and_leave_no_folder(flags: list[str], message: str, tmp_path: Path) -> None:
     with pytest.raises((RunError, DataError), match=r"^[^\n]*$") as caught:
         dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--quiet", *flags])
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crash_before_the_first_step_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_before_the_first_step_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(self: object, run: Run) -> dict[str, float]:
         raise RuntimeError("negative dimension")
 
@@ -71,20 +71,20 @@ def test_a_crash_before_the_first_step_leaves_no_folder(tmp_path: Path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bad_device_gets_code_2(parnassus: Command) -> None:
-    done = parnassus("run", EXPERIMENT, "--device", "abacus")
-    assert done.returncode == 2
-    assert done.stderr == "parnassus: device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'\n"
+def test_invalid_device_exits_with_code_2(parnassus: Command) -> None:
+    completed = parnassus("run", EXPERIMENT, "--device", "abacus")
+    assert completed.returncode == 2
+    assert completed.stderr == "parnassus: device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'\n"
 
 
 @pytest.mark.parametrize("flags", [["--nope"], ["--seed", "many"], ["--precision", "int3"], ["--profile"], ["extra"]])
-def test_flags_that_do_not_parse_get_code_2(
+def test_unparsable_flags_exit_with_code_2(
     flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as exit_info:
         dispatch(["run", EXPERIMENT, *flags])
-    assert stopped.value.code == 2
+    assert exit_info.value.code == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"parnassus run {EXPERIMENT} --help" in " ".join(printed.err.split())
@@ -92,19 +92,19 @@ def test_flags_that_do_not_parse_get_code_2(
 
 
 def test_help_lists_every_flag_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as exit_info:
         dispatch(["run", EXPERIMENT, "--help"])
-    assert stopped.value.code == 0
-    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert " ".join(ENTRY.title.split()) in shown
+    assert exit_info.value.code == 0
+    output = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert " ".join(ENTRY.title.split()) in output
     for setting in ENTRY.settings:
-        assert f"--{setting.name.replace('_', '-')}" in shown
-        assert setting.help in shown
+        assert f"--{setting.name.replace('_', '-')}" in output
+        assert setting.help in output
     for flag in ("--seed", "--device", "--precision", "--profile", "--name", "--folder", "--save-seconds"):
-        assert flag in shown
+        assert flag in output
 
 
-def test_a_profile_sets_defaults_that_flags_override() -> None:
+def test_flags_override_profile_defaults() -> None:
     smoke = with_profile(ENTRY, "smoke")
     name, value = next(iter(MODULE.profiles["smoke"].items()))
     experiment, options, launch = parse(ENTRY, ["--profile", "smoke", "--seed", "7"])
@@ -113,39 +113,39 @@ def test_a_profile_sets_defaults_that_flags_override() -> None:
     flag = f"--{name.replace('_', '-')}"
     changed, _, _ = parse(ENTRY, ["--profile=smoke", flag, str(value + 1)])
     assert changed == replace(smoke, **{name: value + 1})
-    plain, _, launch = parse(ENTRY, [])
-    assert plain == MODULE.Experiment()
+    default, _, launch = parse(ENTRY, [])
+    assert default == MODULE.Experiment()
     assert launch.profile == "laptop"
 
 
-def test_settings_read_from_a_folder_make_the_same_experiment(runs: Path) -> None:
+def test_experiment_is_restored_from_a_run_folder(runs: Path) -> None:
     about = RunFolder(runs / "seed-0").read_json("run.json")
     assert experiment_from(MODULE, about) == with_profile(ENTRY, "smoke")
 
 
-def test_settings_of_another_version_are_refused() -> None:
+def test_settings_of_another_version_raise_run_error() -> None:
     with pytest.raises(RunError, match="made by parnassus unknown, whose old had the settings gone, lost"):
         experiment_from(MODULE, {"experiment": "old", "settings": {"lost": 1, "gone": 2}})
 
 
-def test_a_name_is_used_once(runs: Path) -> None:
+def test_existing_name_raises_run_error(runs: Path) -> None:
     before = sorted(path.name for path in runs.iterdir())
     with pytest.raises(RunError, match="exists already: choose another --name, or resume it"):
         dispatch(["run", EXPERIMENT, "--folder", str(runs), "--name", "seed-0", "--device", "cpu", "--quiet"])
     assert sorted(path.name for path in runs.iterdir()) == before
 
 
-def test_a_finished_run_is_not_resumed(runs: Path) -> None:
+def test_resuming_a_finished_run_raises_run_error(runs: Path) -> None:
     with pytest.raises(RunError, match="seed-0 is finished already"):
         dispatch(["resume", "seed-0", "--folder", str(runs)])
 
 
-def test_a_run_without_a_generative_model_draws_no_samples(runs: Path) -> None:
-    with pytest.raises(RunError, match=f"seed-1 is a run of {EXPERIMENT}, which does not know `sample`"):
+def test_sampling_without_a_generative_model_raises_run_error(runs: Path) -> None:
+    with pytest.raises(RunError, match=f"seed-1 is a run of {EXPERIMENT}, which does not support `sample`"):
         dispatch(["sample", str(runs / "seed-1")])
 
 
-def test_an_interrupted_run_says_how_to_go_on(
+def test_interrupted_run_prints_how_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stop(self: object, run: Run) -> dict[str, float]:
@@ -161,7 +161,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert nothing_done(folder)
 
 
-def test_a_run_that_failed_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_run_with_a_checkpoint_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: object, run: Run) -> dict[str, float]:
         run.record(3, loss=1.0)
         run.checkpoint()
@@ -173,7 +173,7 @@ def test_a_run_that_failed_late_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert not nothing_done(RunFolder.open(tmp_path / "late"))
 
 
-def test_resuming_ends_with_the_same_numbers(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumed_run_has_identical_results(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(tmp_path), "--name", "again"]
     finish = Run.finish
 
@@ -184,7 +184,7 @@ def test_resuming_ends_with_the_same_numbers(runs: Path, tmp_path: Path, monkeyp
     assert dispatch(["run", EXPERIMENT, *flags]) == 130
     monkeypatch.setattr(Run, "finish", finish)
     assert dispatch(["resume", "last", "--folder", str(tmp_path)]) == 0
-    resumed, straight = (
+    resumed, uninterrupted = (
         json.loads((path / "result.json").read_text())["result"] for path in (tmp_path / "again", runs / "seed-0")
     )
-    assert resumed == straight
+    assert resumed == uninterrupted

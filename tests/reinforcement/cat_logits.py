@@ -1,8 +1,8 @@
-"""Policies for the cat's decisions, for tests of their gradients."""
+"""Random policies of the cat example for tests of gradients."""
 
 import torch
 
 
 def logits(seed: int = 0) -> torch.Tensor:
-    """θ(s, a), as chance has it, for six states and three actions."""
+    """Random θ(s, a) of six states and three actions."""
     return torch.randn(6, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

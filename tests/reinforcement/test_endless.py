@@ -1,4 +1,4 @@
-"""An environment without a limit of time, whose episodes do not end: a sentence instead of waiting for ever."""
+"""Environments without a time limit whose episodes do not end."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +18,11 @@ from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.reinforcement.experiments.ppo import Experiment
 
 gymnasium: Any = pytest.importorskip("gymnasium")
-SENTENCE = "an episode has not ended after 30 steps: .* max_episode_steps"
+MESSAGE = "an episode has not ended after 30 steps: .* max_episode_steps"
 
 
-class Waiting(gymnasium.Env):  # type: ignore[misc]  # an extra, not there for the type checker
-    """Action 1 ends an episode; who never takes it waits for ever."""
+class EndlessEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is optional
+    """Only action 1 ends an episode."""
 
     observation_space = gymnasium.spaces.Box(-1, 1, (1,))
     action_space = gymnasium.spaces.Discrete(2)
@@ -36,53 +36,57 @@ class Waiting(gymnasium.Env):  # type: ignore[misc]  # an extra, not there for t
 
 
 @pytest.fixture(autouse=True)
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def register_environments(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(module, "MAX_STEPS", 30)
-    gymnasium.register("Waiting-v0", entry_point=Waiting)
-    gymnasium.register("Limited-v0", entry_point=Waiting, max_episode_steps=40)
+    gymnasium.register("Waiting-v0", entry_point=EndlessEnv)
+    gymnasium.register("Limited-v0", entry_point=EndlessEnv, max_episode_steps=40)
     yield
     del gymnasium.registry["Waiting-v0"], gymnasium.registry["Limited-v0"]
 
 
-def always(action: int) -> Any:
+def constant_actor(action: int) -> Any:
     def act(x: Tensor) -> Tensor:
         return torch.full(x.shape[:2], action)
 
     return act
 
 
-def test_episodes_that_end_are_played() -> None:
-    assert episode_returns(GymnasiumEnvironments("Waiting-v0", 3), always(1)).tolist() == [[1.0] * 3]
-    assert collect_episodes(GymnasiumEnvironments("Waiting-v0", 3), always(1)).total_rewards.tolist() == [[1.0] * 3]
+def test_finished_episodes_are_collected() -> None:
+    assert episode_returns(GymnasiumEnvironments("Waiting-v0", 3), constant_actor(1)).tolist() == [[1.0] * 3]
+    assert collect_episodes(GymnasiumEnvironments("Waiting-v0", 3), constant_actor(1)).total_rewards.tolist() == [
+        [1.0] * 3
+    ]
 
 
-def test_a_limit_of_their_own_counts_whatever_ours_is() -> None:
-    assert episode_returns(GymnasiumEnvironments("Limited-v0", 2), always(0)).tolist() == [[40.0] * 2]
-    assert collect_episodes(GymnasiumEnvironments("Limited-v0", 2), always(0)).total_rewards.tolist() == [[40.0] * 2]
+def test_time_limit_of_the_environment_overrides_the_maximum() -> None:
+    assert episode_returns(GymnasiumEnvironments("Limited-v0", 2), constant_actor(0)).tolist() == [[40.0] * 2]
+    assert collect_episodes(GymnasiumEnvironments("Limited-v0", 2), constant_actor(0)).total_rewards.tolist() == [
+        [40.0] * 2
+    ]
 
 
-def test_an_episode_without_an_end_gets_a_sentence() -> None:
-    for play in (episode_returns, collect_episodes):
-        with pytest.raises(BrokenEnvironmentError, match=SENTENCE):
-            play(GymnasiumEnvironments("Waiting-v0", 3), always(0))
+def test_endless_episode_raises_broken_environment_error() -> None:
+    for collect in (episode_returns, collect_episodes):
+        with pytest.raises(BrokenEnvironmentError, match=MESSAGE):
+            collect(GymnasiumEnvironments("Waiting-v0", 3), constant_actor(0))
 
 
-def test_no_film_goes_on_for_ever(tmp_path: Path) -> None:
+def test_endless_animation_raises_broken_environment_error(tmp_path: Path) -> None:
     experiment = Experiment(env="Waiting-v0", num_learners=1)
     model = experiment.model()
     with torch.no_grad():
-        model.actor_head.bias.copy_(torch.tensor([[[10.0, -10.0]]]))  # it waits
-    player = TrainedAgents(tmp_path, cast("AgentExperiment", experiment), model, torch.device("cpu"))
-    stage = Renderer(
+        model.actor_head.bias.copy_(torch.tensor([[[10.0, -10.0]]]))  # prefers action 0
+    trained = TrainedAgents(tmp_path, cast("AgentExperiment", experiment), model, torch.device("cpu"))
+    renderer = Renderer(
         GymnasiumEnvironments("Waiting-v0", 1), lambda _observation, _action: np.zeros((4, 4, 3), np.uint8), 0.1
     )
-    with pytest.raises(BrokenEnvironmentError, match=SENTENCE):
-        list(play_episodes(player, stage, 0, 1))
+    with pytest.raises(BrokenEnvironmentError, match=MESSAGE):
+        list(play_episodes(trained, renderer, 0, 1))
 
 
-def test_a_small_picture_leaves_room_for_its_line() -> None:
-    small = add_title(EpisodeFrame(np.zeros((10, 40, 3), np.uint8), 1, 50, -50.0, is_last=True))
-    assert small.shape == (10 + 22, MIN_WIDTH, 3)
-    black = (small[22:] == 0).all(2)
-    assert black.sum() == 10 * 40
-    assert black[:, MIN_WIDTH // 2 - 20 : MIN_WIDTH // 2 + 20].all()
+def test_add_title_pads_small_images() -> None:
+    image = add_title(EpisodeFrame(np.zeros((10, 40, 3), np.uint8), 1, 50, -50.0, is_last=True))
+    assert image.shape == (10 + 22, MIN_WIDTH, 3)
+    is_black = (image[22:] == 0).all(2)
+    assert is_black.sum() == 10 * 40
+    assert is_black[:, MIN_WIDTH // 2 - 20 : MIN_WIDTH // 2 + 20].all()

@@ -1,4 +1,4 @@
-"""A run with hand-written gradients reaches the weights of one with autograd's."""
+"""Runs with the fast backward pass and with autograd."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from parnassus.train import Options
 from parnassus.train.checkpoint import load_weights
 from parnassus.train.execute import Recipe, execute, start
 
-QUIET = Options(quiet=True, device="cpu")
+OPTIONS = Options(quiet=True, device="cpu")
 EXPERIMENTS: dict[str, a2c.Experiment | dqn.Experiment | ppo.Experiment] = {
     "ppo": ppo.Experiment(num_learners=2, eval_episodes=2, total_timesteps=1_024),
     "a2c": a2c.Experiment(num_learners=2, eval_episodes=2, total_timesteps=400),
@@ -22,12 +22,12 @@ EXPERIMENTS: dict[str, a2c.Experiment | dqn.Experiment | ppo.Experiment] = {
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_both_gradients_lead_to_the_same_weights(name: str, tmp_path: Path) -> None:
+def test_fast_backward_and_autograd_reach_equal_weights(name: str, tmp_path: Path) -> None:
     weights = []
     for fast_backward in (True, False):
         recipe = Recipe(name, name, replace(EXPERIMENTS[name], fast_backward=fast_backward), {})
-        folder = start(recipe, QUIET, tmp_path / str(fast_backward))
-        execute(recipe, QUIET, folder)
+        folder = start(recipe, OPTIONS, tmp_path / str(fast_backward))
+        execute(recipe, OPTIONS, folder)
         weights.append(load_weights(folder.path / "weights.safetensors"))
     for key, expected in weights[1].items():
         torch.testing.assert_close(weights[0][key], expected, atol=1e-4, rtol=1e-3)

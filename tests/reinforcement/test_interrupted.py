@@ -1,4 +1,4 @@
-"""A run of an agent that is interrupted in the middle of its episodes goes on as if nothing had happened."""
+"""Resuming interrupted runs of agents."""
 
 from pathlib import Path
 
@@ -11,42 +11,42 @@ from parnassus.train import Options, Run
 from parnassus.train.checkpoint import load_weights
 from parnassus.train.execute import Recipe, execute, start
 
-QUIET = Options(quiet=True, device="cpu")
+OPTIONS = Options(quiet=True, device="cpu")
 
 
-def finished(recipe: Recipe, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, stop: int | None) -> RunFolder:
-    """The run, stopped once after so many calls of `record` if asked for, then resumed."""
+def run_to_end(recipe: Recipe, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, stop: int | None) -> RunFolder:
+    """Execute the run, interrupted once after `stop` calls of `record` unless it is None."""
     if stop is not None:
         record, calls = Run.record, []
 
-        def recorded(run: Run, step: int, **metrics: float) -> None:
+        def stopping_record(run: Run, step: int, **metrics: float) -> None:
             record(run, step, **metrics)
             calls.append(step)
             if len(calls) == stop:
                 run.stop_soon()
 
         with monkeypatch.context() as patch:
-            patch.setattr(Run, "record", recorded)
+            patch.setattr(Run, "record", stopping_record)
             with pytest.raises(Interrupted):
-                execute(recipe, QUIET, folder)
-    execute(recipe, QUIET, folder)
+                execute(recipe, OPTIONS, folder)
+    execute(recipe, OPTIONS, folder)
     return folder
 
 
-def goes_on(recipe: Recipe, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupted or not, the weights and what was recorded are the same."""
-    whole, again = (
-        finished(recipe, start(recipe, QUIET, folder / name), monkeypatch, stop)
-        for name, stop in (("whole", None), ("again", 2))
+def check_resume(recipe: Recipe, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights and metrics do not depend on an interruption."""
+    uninterrupted, resumed = (
+        run_to_end(recipe, start(recipe, OPTIONS, folder / name), monkeypatch, stop)
+        for name, stop in (("uninterrupted", None), ("resumed", 2))
     )
-    first, second = (load_weights(run.path / "weights.safetensors") for run in (whole, again))
+    first, second = (load_weights(run.path / "weights.safetensors") for run in (uninterrupted, resumed))
     assert all(first[name].equal(second[name]) for name in first)
-    curves = [read_metrics(run.path / "metrics.csv") for run in (whole, again)]
-    assert curves[0] == curves[1]
+    metrics = [read_metrics(run.path / "metrics.csv") for run in (uninterrupted, resumed)]
+    assert metrics[0] == metrics[1]
 
 
 @pytest.mark.parametrize(
-    "env",
+    "overrides",
     [
         {},
         {"env": "Pendulum-v1", "n_envs": 4, "n_steps": 40, "batch_size": 64, "total_timesteps": 640},
@@ -54,14 +54,16 @@ def goes_on(recipe: Recipe, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         {"use_gymnasium": True, "num_workers": 2},
     ],
 )
-def test_ppo_goes_on_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, object]) -> None:
-    if env.get("use_gymnasium"):
+def test_ppo_resume_is_bit_identical(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: dict[str, object]
+) -> None:
+    if overrides.get("use_gymnasium"):
         pytest.importorskip("gymnasium")
-    experiment = ppo.Experiment(num_learners=2, eval_episodes=2, **{"total_timesteps": 1_024, **env})  # type: ignore[arg-type]  # of several kinds
-    goes_on(Recipe("ppo", "PPO", experiment, {}), tmp_path, monkeypatch)
+    experiment = ppo.Experiment(num_learners=2, eval_episodes=2, **{"total_timesteps": 1_024, **overrides})  # type: ignore[arg-type]  # values of several types
+    check_resume(Recipe("ppo", "PPO", experiment, {}), tmp_path, monkeypatch)
 
 
-ACTORS: dict[str, a2c.Experiment | trpo.Experiment | reinforce.Experiment] = {
+EXPERIMENTS: dict[str, a2c.Experiment | trpo.Experiment | reinforce.Experiment] = {
     "a2c": a2c.Experiment(num_learners=2, eval_episodes=2, total_timesteps=400),
     "a2c, scaled": a2c.Experiment("Pendulum-v1", num_learners=2, eval_episodes=2, total_timesteps=640),
     "trpo": trpo.Experiment(num_learners=2, eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2),
@@ -72,6 +74,6 @@ ACTORS: dict[str, a2c.Experiment | trpo.Experiment | reinforce.Experiment] = {
 }
 
 
-@pytest.mark.parametrize("name", ACTORS)
-def test_other_actors_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on(Recipe(name.partition(",")[0], name, ACTORS[name], {}), tmp_path, monkeypatch)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_resume_is_bit_identical(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_resume(Recipe(name.partition(",")[0], name, EXPERIMENTS[name], {}), tmp_path, monkeypatch)

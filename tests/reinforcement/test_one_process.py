@@ -1,4 +1,4 @@
-"""Agents under torchrun are refused with a sentence: their processes would learn apart."""
+"""Agents under torchrun raise an error."""
 
 import importlib
 import os
@@ -21,32 +21,32 @@ ENTRIES = {
 }
 
 
-def test_the_agents_are_known() -> None:
+def test_all_agents_are_found() -> None:
     assert {"a2c", "dqn", "ppo", "reinforce", "trpo"} <= set(ENTRIES)
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_an_agent_learns_in_one_process_alone(name: str, tmp_path: Path) -> None:
+def test_several_processes_raise_value_error(name: str, tmp_path: Path) -> None:
     run = Run(RunFolder.create(tmp_path, name, {}), Options(device="cpu", quiet=True))
-    run.world = 4
+    run.world_size = 4
     with pytest.raises(ValueError, match=r"one process, not in 4: .* torchrun, .*--num-workers, .*--n-envs, .*cuda"):
         with_profile(ENTRIES[name], "smoke")(run)
     run.close()
 
 
 @pytest.mark.parametrize("mode", ["ddp", "fsdp"])
-def test_torchrun_ends_with_the_sentence_and_leaves_nothing(mode: str, tmp_path: Path) -> None:
-    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "parnassus", "run", "ppo"]
+def test_torchrun_fails_with_a_message_and_creates_no_run(mode: str, tmp_path: Path) -> None:
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "parnassus", "run", "ppo"]
     flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--parallel", mode, "--folder", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, *words, *flags],
+    result = subprocess.run(
+        [sys.executable, *command, *flags],
         capture_output=True,
         text=True,
         check=False,
         timeout=240,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode != 0
-    assert "parnassus: agents learn in one process, not in 2: instead of torchrun" in done.stderr
-    assert "Traceback" not in done.stderr.split("parnassus: agents")[0]
+    assert result.returncode != 0
+    assert "parnassus: agents learn in one process, not in 2: instead of torchrun" in result.stderr
+    assert "Traceback" not in result.stderr.split("parnassus: agents")[0]
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What a report says of a goal is true of its environment, and CartPole's bands judge CartPole alone."""
+"""Reward thresholds and bands in reports."""
 
 import json
 import re
@@ -14,44 +14,44 @@ from parnassus.lab.pages.result_cards import has_defaults
 from parnassus.reinforcement.experiments import ppo
 from parnassus.train.trained import Trained
 
-REACHED = {"return_mean": 500.0, "return_iqm": 500.0, "return_worst": 500.0, "solved": 1.0, "steps_per_second": 1.0}
-SHORT = {"n_envs": 1, "n_steps": 512, "batch_size": 64, "num_learners": 1}  # 1,024 steps: at least one episode ends
-GOALS = {"CartPole-v1": ["475"], "Acrobot-v1": ["-100"], "Pendulum-v1": []}
+RESULTS = {"return_mean": 500.0, "return_iqm": 500.0, "return_worst": 500.0, "solved": 1.0, "steps_per_second": 1.0}
+SHORT_RUN = {"n_envs": 1, "n_steps": 512, "batch_size": 64, "num_learners": 1}  # 1,024 steps: at least one episode ends
+THRESHOLDS = {"CartPole-v1": ["475"], "Acrobot-v1": ["-100"], "Pendulum-v1": []}
 
 
-@pytest.mark.parametrize("env", GOALS)
-def test_a_report_tells_the_goal_of_its_own_environment(env: str, trained_run: Callable[..., Trained]) -> None:
-    folder, goal = trained_run("ppo", env=env, **SHORT).folder.path, GOALS[env]
-    told = "".join(f" Dashed: gymnasium's reward threshold, {each}." for each in goal)
+@pytest.mark.parametrize("env", THRESHOLDS)
+def test_report_shows_the_threshold_of_its_environment(env: str, trained_run: Callable[..., Trained]) -> None:
+    folder, thresholds = trained_run("ppo", env=env, **SHORT_RUN).folder.path, THRESHOLDS[env]
+    threshold_caption = "".join(f" Dashed: gymnasium's reward threshold, {threshold}." for threshold in thresholds)
     caption = json.loads((folder / "story.json").read_text())["figure return"]["caption"]
-    assert caption == f"Training returns of 1 learner on {env}.{told}"
-    drawn = (folder / "figures" / "return.svg").read_text()
-    assert re.findall(r">(475|-[0-9.]+)</text>", drawn) == goal  # numbers at the axes have a true minus
+    assert caption == f"Training returns of 1 learner on {env}.{threshold_caption}"
+    svg = (folder / "figures" / "return.svg").read_text()
+    assert re.findall(r">(475|-[0-9.]+)</text>", svg) == thresholds  # tick labels use U+2212
 
 
-def test_no_curve_is_drawn_where_no_episode_has_ended(trained_run: Callable[..., Trained]) -> None:
+def test_no_return_figure_without_finished_episodes(trained_run: Callable[..., Trained]) -> None:
     folder = trained_run("ppo", env="Acrobot-v1", n_envs=16, n_steps=64, batch_size=64, num_learners=1).folder.path
     assert "figure return" not in json.loads((folder / "story.json").read_text())
 
 
 @pytest.mark.parametrize("name", ["a2c", "dqn", "ppo", "reinforce", "trpo"])
-def test_what_a_number_is_holds_in_every_environment(name: str) -> None:
-    told = " ".join(band.about for band in Atlas().experiment(name).expected.values())
-    assert "475" not in told
-    assert "CartPole" not in told
-    assert "100 episodes" not in told
+def test_result_descriptions_are_independent_of_the_environment(name: str) -> None:
+    descriptions = " ".join(band.about for band in Atlas().experiment(name).expected.values())
+    assert "475" not in descriptions
+    assert "CartPole" not in descriptions
+    assert "100 episodes" not in descriptions
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "Acrobot-v1"])
-def test_bands_judge_the_environment_they_were_measured_in(
+def test_bands_apply_only_to_the_default_environment(
     env: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ppo.Experiment, "__call__", lambda *_: REACHED)
+    monkeypatch.setattr(ppo.Experiment, "__call__", lambda *_: RESULTS)
     flags = ["--device", "cpu", "--quiet", "--folder", str(tmp_path), "--name", "mine"]
     assert dispatch(["run", "ppo", "--env", env, *flags]) == 0
-    judged, report = env == "CartPole-v1", (tmp_path / "mine" / "report.html").read_text()
-    assert ("✓" in capsys.readouterr().out) == judged
-    assert ("so none is shown for this run" in report) != judged
+    has_bands, report = env == "CartPole-v1", (tmp_path / "mine" / "report.html").read_text()
+    assert ("✓" in capsys.readouterr().out) == has_bands
+    assert ("so none is shown for this run" in report) != has_bands
     library = Library(tmp_path)
-    assert has_defaults(library.atlas.experiment("ppo"), library.runs()[0]) == judged
+    assert has_defaults(library.atlas.experiment("ppo"), library.runs()[0]) == has_bands
     library.close()

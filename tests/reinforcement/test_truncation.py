@@ -1,7 +1,4 @@
-"""A limit of time is no end: what pays 1 for ever is worth 1/(1 − γ), however often the episodes are cut.
-
-And what is reported counts the episode alone: never more than its limit of steps allows.
-"""
+"""Truncation is not termination: reward 1 per step has value 1/(1 − γ), and reported returns cover one episode."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +18,15 @@ from parnassus.train import Options
 from parnassus.train.checkpoint import load_weights
 from parnassus.train.execute import Recipe, execute, start
 
-QUIET = Options(quiet=True, device="cpu")
-DISCOUNT, LONGEST = 0.9, 6
+OPTIONS = Options(quiet=True, device="cpu")
+DISCOUNT, MAX_STEPS = 0.9, 6
 
 
 @dataclass(frozen=True)
-class Forever:
-    """One state, in which every action pays 1; cut after a few steps, over never."""
+class ConstantReward:
+    """One state with reward 1 for every action; truncated after a few steps, never terminated."""
 
-    max_episode_steps: int = LONGEST
+    max_episode_steps: int = MAX_STEPS
     features = 1
     actions = Discrete(2)
 
@@ -45,7 +42,7 @@ class Forever:
         )
 
 
-LIVES: dict[str, Any] = {
+COMMON_SETTINGS: dict[str, Any] = {
     "env": "Forever",
     "num_learners": 2,
     "eval_episodes": 2,
@@ -54,26 +51,28 @@ LIVES: dict[str, Any] = {
     "learning_rate": 0.01,
     "gamma": DISCOUNT,
 }
-BATCHES: dict[str, Any] = {"n_steps": 20, "batch_size": 40, "n_epochs": 4}
+BATCH_SETTINGS: dict[str, Any] = {"n_steps": 20, "batch_size": 40, "n_epochs": 4}
 AGENTS: dict[str, a2c.Experiment | ppo.Experiment | trpo.Experiment] = {
-    "a2c": a2c.Experiment(**LIVES, n_steps=5, normalize=False),
-    "ppo": ppo.Experiment(**LIVES, **BATCHES, normalize=False),
-    "trpo": trpo.Experiment(**LIVES, **BATCHES),
+    "a2c": a2c.Experiment(**COMMON_SETTINGS, n_steps=5, normalize=False),
+    "ppo": ppo.Experiment(**COMMON_SETTINGS, **BATCH_SETTINGS, normalize=False),
+    "trpo": trpo.Experiment(**COMMON_SETTINGS, **BATCH_SETTINGS),
 }
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_episode_cut_short_was_worth_more(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TENSOR_ENVIRONMENTS, "Forever", Forever())
+def test_value_of_truncated_episodes_includes_future_rewards(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TENSOR_ENVIRONMENTS, "Forever", ConstantReward())
     agent = AGENTS[name]
     recipe = Recipe(name, name, agent, {})
-    folder = start(recipe, QUIET, tmp_path)
-    result = execute(recipe, QUIET, folder)
+    folder = start(recipe, OPTIONS, tmp_path)
+    results = execute(recipe, OPTIONS, folder)
     model = agent.model()
     model.load_state_dict(load_weights(folder.path / "weights.safetensors"))
     with torch.no_grad():
         values = model.values(torch.ones(2, 1, 1))
     assert values.flatten().tolist() == pytest.approx([1 / (1 - DISCOUNT)] * 2, rel=0.03)
-    reported = read_metrics(folder.path / "metrics.csv")
-    assert max(max(reported[f"return/{learner}"][1]) for learner in (1, 2)) <= LONGEST
-    assert result["return_mean"] == result["return_worst"] == LONGEST
+    metrics = read_metrics(folder.path / "metrics.csv")
+    assert max(max(metrics[f"return/{learner}"][1]) for learner in (1, 2)) <= MAX_STEPS
+    assert results["return_mean"] == results["return_worst"] == MAX_STEPS

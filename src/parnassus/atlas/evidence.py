@@ -147,9 +147,9 @@ def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
     centre = float(np.exp(np.log(base).mean())), float(np.exp(np.log(power).mean()))
     evidence = close(slope, predicted, atol=atol)
     kept = _kept_indices(base.size)
-    law = PowerLaw(_floats(base, kept), _floats(power, kept), slope, float(predicted), float(atol), centre)
+    power_law = PowerLaw(_floats(base, kept), _floats(power, kept), slope, float(predicted), float(atol), centre)
     return Evidence(
-        f"exponent {evidence.measured}", evidence.relation, evidence.predicted, evidence.holds, compared=law
+        f"exponent {evidence.measured}", evidence.relation, evidence.predicted, evidence.holds, compared=power_law
     )
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     try:
         code = dispatch(arguments)
         sys.stdout.flush()  # here, where a closed pipe is no surprise
-    except BrokenPipeError:  # the reader of our output has seen enough: parnassus list | head
+    except BrokenPipeError:  # the reader closed our output: parnassus list | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except KeyboardInterrupt:

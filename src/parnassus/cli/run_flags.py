@@ -74,12 +74,13 @@ def parse_run_command(
 
 
 def experiment_of(folder: RunFolder, verb: str) -> Entry:
-    """The experiment of a run, or a sentence where its runs do not know the verb."""
+    """The experiment of a run, which must support the verb."""
     entry = entry_of(folder.read_json("run.json"))
     if verb not in entry.verbs:
-        known = " or ".join(f"parnassus {each}" for each in entry.verbs)
-        has = f"it has {known}" if known else "it has none of sample, predict and evaluate"
-        raise RunError(f"{folder.path.name} is a run of {entry.name}, which does not know `{verb}`: {has}")
+        supported = " and ".join(f"`{each}`" for each in entry.verbs) or "neither `sample`, `predict` nor `evaluate`"
+        raise RunError(
+            f"{folder.path.name} is a run of {entry.name}, which does not support `{verb}`; it supports {supported}"
+        )
     return entry
 
 

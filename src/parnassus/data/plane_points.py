@@ -36,8 +36,8 @@ class SampledPoints:
     def __len__(self) -> int:
         return self.steps
 
-    def at(self, step: int, seed: int, rank: int, world: int) -> Tensor:
-        return self.generator(max(1, self.size // world), seed=mix(seed, step, rank)).x.to(self.device)
+    def at(self, step: int, seed: int, rank: int, world_size: int) -> Tensor:
+        return self.generator(max(1, self.size // world_size), seed=mix(seed, step, rank)).x.to(self.device)
 
 
 def _both_columns(split: Split) -> Split:

@@ -54,15 +54,15 @@ class Batches(Generic[Batch]):
     def __iter__(self) -> Iterator[Batch]:
         return (self.at(step) for step in range(self.steps))
 
-    def at(self, step: int, seed: int = 0, rank: int = 0, world: int = 1) -> Batch:
-        """The batch of a step; each of `world` processes gets a contiguous part, in order of rank."""
+    def at(self, step: int, seed: int = 0, rank: int = 0, world_size: int = 1) -> Batch:
+        """The batch of a step; each of `world_size` processes gets a contiguous part, in order of rank."""
         if step < 0:
             raise ValueError(f"step must not be negative; got step={step}")
         epoch, index = divmod(step, self.steps_per_epoch)
         start = index * self.size
         stop = min(start + self.size, self.rows)
-        if world > 1:
-            start, stop = self._slice_of_rank(start, stop, rank, world)
+        if world_size > 1:
+            start, stop = self._slice_of_rank(start, stop, rank, world_size)
         return self._select(self._order(seed, epoch)[start:stop])
 
     def map(self, function: Callable[[Batch], Mapped]) -> "Batches[Mapped]":
@@ -81,15 +81,19 @@ class Batches(Generic[Batch]):
             device=self._device,
         )
 
-    def _slice_of_rank(self, start: int, stop: int, rank: int, world: int) -> tuple[int, int]:
-        if self._requested_size % world:
-            raise ValueError(f"size must be a multiple of world; got size={self._requested_size}, world={world}")
-        if stop - start < world:
-            raise ValueError(f"a batch must have a row for each process; got rows={stop - start}, world={world}")
-        if not 0 <= rank < world:
-            raise ValueError(f"rank must be from 0 to world - 1; got rank={rank}, world={world}")
+    def _slice_of_rank(self, start: int, stop: int, rank: int, world_size: int) -> tuple[int, int]:
+        if self._requested_size % world_size:
+            raise ValueError(
+                f"size must be a multiple of world_size; got size={self._requested_size}, world_size={world_size}"
+            )
+        if stop - start < world_size:
+            raise ValueError(
+                f"a batch must have a row for each process; got rows={stop - start}, world_size={world_size}"
+            )
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank must be from 0 to world_size - 1; got rank={rank}, world_size={world_size}")
         count = stop - start  # a smaller batch need not be divisible: the parts differ by at most one row
-        return start + rank * count // world, start + (rank + 1) * count // world
+        return start + rank * count // world_size, start + (rank + 1) * count // world_size
 
     def _order(self, seed: int, epoch: int) -> Tensor:
         key = (seed, epoch if self._shuffle else 0)

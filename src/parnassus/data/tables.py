@@ -67,8 +67,13 @@ class Table:
 
     @classmethod
     def read(cls, path: Path | str) -> "Table":
-        header, rows = _rows(Path(path))
-        return cls(Path(path), tuple(header), rows)
+        return cls.parse(read_gzipped(Path(path)), Path(path))
+
+    @classmethod
+    def parse(cls, content: bytes, path: Path) -> "Table":
+        """The table in the bytes of a file; `path` appears in error messages."""
+        header, rows = _rows(content, path)
+        return cls(path, tuple(header), rows)
 
     @property
     def width(self) -> int:
@@ -126,10 +131,10 @@ def array_file(path: Path | str, *, test: float = 0.2, seed: int = 0) -> Dataset
     )
 
 
-def _rows(path: Path) -> tuple[list[str], list[Row]]:
+def _rows(content: bytes, path: Path) -> tuple[list[str], list[Row]]:
     """The column names, empty if there are none, and the rows."""
     try:
-        text = read_gzipped(path).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text: byte {error.start} is invalid.") from error
     first = text.split("\n", maxsplit=1)[0]

@@ -97,7 +97,7 @@ class Replica(nn.Module):
 
 
 def distribute(model: nn.Module, mode: Mode) -> nn.Module:
-    """Wrap a placed model for this world."""
+    """Wrap a placed model for the processes of this run."""
     if mode == "ddp":
         return Replica(model)
     from torch.distributed.device_mesh import init_device_mesh
@@ -158,7 +158,7 @@ def inner(model: nn.Module) -> nn.Module:
     return model.inner if isinstance(model, Replica) else model
 
 
-def mean_over_world(values: Tensor) -> Tensor:
+def mean_over_ranks(values: Tensor) -> Tensor:
     """The mean of the values over all processes."""
     dist.all_reduce(values)
     return values / dist.get_world_size()

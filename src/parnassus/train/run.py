@@ -39,7 +39,7 @@ class Batches(Protocol[Batch]):
 
     def __len__(self) -> int: ...
 
-    def at(self, step: int, seed: int, rank: int, world: int) -> Batch: ...
+    def at(self, step: int, seed: int, rank: int, world_size: int) -> Batch: ...
 
 
 class Run:
@@ -49,11 +49,11 @@ class Run:
         self.folder = folder.path
         self.options = options
         self.seed = options.seed
-        self.rank, self.world, local_rank = parallel.world_from_environment()
+        self.rank, self.world_size, local_rank = parallel.world_from_environment()
         self.device = choose_device(options.device, local_rank)
         self._interrupt = self._looping = False
         self._files = folder
-        self._mode = options.parallel if self.world > 1 else None
+        self._mode = options.parallel if self.world_size > 1 else None
         self._cores = torch.get_num_threads()
         torch.set_num_threads(options.threads or 1)  # until a large model asks for more
         self._prepared: list[tuple[nn.Module, Optimizer]] = []
@@ -131,7 +131,7 @@ class Run:
             for step in range(start, count):
                 reseed(self.device, here, step)
                 self._position = (loop, step)
-                batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world)
+                batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world_size)
                 yield step, cast("Batch", batch)
                 self._position = (loop, step + 1)
                 self._ticker.tick(step + 1, self._live)
@@ -169,7 +169,7 @@ class Run:
             return  # written before the interruption
         values = torch.tensor([_number(value) for value in metrics.values()], dtype=torch.float64)
         if self._mode is not None:
-            values = parallel.mean_over_world(values.to(self.device)).cpu()
+            values = parallel.mean_over_ranks(values.to(self.device)).cpu()
         named = dict(zip(metrics, values.tolist(), strict=True))
         self._require_finite(step, named)
         self._latest.update(named)

@@ -1,4 +1,4 @@
-"""DQN's loss, exploring, the held network, and runs that die and go on to the same bits."""
+"""DQN: loss, exploration, target network and resuming."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -29,113 +29,117 @@ from parnassus.reinforcement.fast.dqn_backward import dqn_backward, q_loss_gradi
 from parnassus.train import Options
 from parnassus.train.execute import Recipe, execute, start
 
-from ..numbered_transitions import numbered
+from ..numbered_transitions import numbered_transitions
 
 OPTIONS = Options(quiet=True, device="cpu", save_steps=1)
 
 
-def batch(weights: torch.Tensor | None = None) -> ReplaySample:
-    return ReplaySample(numbered(0, 6)._replace(actions=torch.randint(4, (2, 6))), weights, torch.zeros(2, 6).long())
+def replay_sample(weights: torch.Tensor | None = None) -> ReplaySample:
+    return ReplaySample(
+        numbered_transitions(0, 6)._replace(actions=torch.randint(4, (2, 6))), weights, torch.zeros(2, 6).long()
+    )
 
 
-def test_the_loss_is_half_the_squared_error_of_each_learner() -> None:
+def test_q_loss_matches_squared_and_huber_loss() -> None:
     torch.manual_seed(0)
-    q, targets, seen = torch.randn(2, 6, 4), 3 * torch.randn(2, 6), batch()
-    found, said = q_loss(q, seen, targets), values_of_actions(q, seen.transitions.actions)
+    q, targets, batch = torch.randn(2, 6, 4), 3 * torch.randn(2, 6), replay_sample()
+    loss, predictions = q_loss(q, batch, targets), values_of_actions(q, batch.transitions.actions)
     for learner in range(2):
-        torch.testing.assert_close(found.total[learner], half_squared_error(said[learner], targets[learner]))
-    torch.testing.assert_close(found.errors, targets - said)
-    torch.testing.assert_close(q_loss(q, seen, targets, huber_delta=1.0).total, huber_loss(said, targets).mean(1))
+        torch.testing.assert_close(loss.total[learner], half_squared_error(predictions[learner], targets[learner]))
+    torch.testing.assert_close(loss.errors, targets - predictions)
+    torch.testing.assert_close(
+        q_loss(q, batch, targets, huber_delta=1.0).total, huber_loss(predictions, targets).mean(1)
+    )
     weights = torch.rand(2, 6)
-    weighted = q_loss(q, seen._replace(weights=weights), targets, huber_delta=1.0)
-    torch.testing.assert_close(weighted.total, (weights * huber_loss(said, targets)).mean(1))
+    weighted = q_loss(q, batch._replace(weights=weights), targets, huber_delta=1.0)
+    torch.testing.assert_close(weighted.total, (weights * huber_loss(predictions, targets)).mean(1))
 
 
-def test_without_a_border_the_gradient_is_the_books() -> None:
+def test_q_loss_gradient_is_the_negative_mean_error() -> None:
     q = torch.randn(2, 6, 4).requires_grad_()
-    targets, seen = 3 * torch.randn(2, 6), batch()
-    loss = q_loss(q, seen, targets)
+    targets, batch = 3 * torch.randn(2, 6), replay_sample()
+    loss = q_loss(q, batch, targets)
     loss.total.sum().backward()
     assert q.grad is not None
-    torch.testing.assert_close(values_of_actions(q.grad, seen.transitions.actions), -loss.errors / 6)
+    torch.testing.assert_close(values_of_actions(q.grad, batch.transitions.actions), -loss.errors / 6)
 
 
 @pytest.mark.parametrize("huber_delta", [torch.inf, 1.0])
-@pytest.mark.parametrize("weights", [None, torch.rand(2, 6)], ids=["alike", "weighted"])
-def test_the_gradient_formula_is_that_of_the_loss(huber_delta: float, weights: torch.Tensor | None) -> None:
+@pytest.mark.parametrize("weights", [None, torch.rand(2, 6)], ids=["unweighted", "weighted"])
+def test_q_loss_gradient_matches_autograd(huber_delta: float, weights: torch.Tensor | None) -> None:
     torch.manual_seed(0)
     q = torch.randn(2, 6, 4).requires_grad_()
-    targets, seen = 3 * torch.randn(2, 6), batch(weights)
-    loss = q_loss(q, seen, targets, huber_delta=huber_delta)
-    (known,) = torch.autograd.grad(loss.total.sum(), q)
-    slope, errors = q_loss_gradient(q.detach(), seen, targets, huber_delta=huber_delta)
-    torch.testing.assert_close(slope, known)
+    targets, batch = 3 * torch.randn(2, 6), replay_sample(weights)
+    loss = q_loss(q, batch, targets, huber_delta=huber_delta)
+    (expected,) = torch.autograd.grad(loss.total.sum(), q)
+    gradient, errors = q_loss_gradient(q.detach(), batch, targets, huber_delta=huber_delta)
+    torch.testing.assert_close(gradient, expected)
     torch.testing.assert_close(errors, loss.errors)
 
 
 @pytest.mark.parametrize("network", [QNetwork, DuelingQNetwork])
-@pytest.mark.parametrize("weights", [None, torch.rand(2, 6)], ids=["alike", "weighted"])
-def test_the_fast_backward_pass_is_that_of_autograd(
+@pytest.mark.parametrize("weights", [None, torch.rand(2, 6)], ids=["unweighted", "weighted"])
+def test_dqn_backward_matches_autograd(
     network: type[QNetwork] | type[DuelingQNetwork], weights: torch.Tensor | None
 ) -> None:
     torch.manual_seed(0)
-    model, seen, targets = network(3, 4, hidden=(8, 8), num_learners=2), batch(weights), 3 * torch.randn(2, 6)
-    loss = dqn_loss(model, seen, targets, huber_delta=1.0)
-    known = torch.autograd.grad(loss.total.sum(), list(model.parameters()))
-    torch.testing.assert_close(dqn_backward(model, seen, targets, huber_delta=1.0), loss.errors)
-    for parameter, gradient in zip(model.parameters(), known, strict=True):
+    model, batch, targets = network(3, 4, hidden=(8, 8), num_learners=2), replay_sample(weights), 3 * torch.randn(2, 6)
+    loss = dqn_loss(model, batch, targets, huber_delta=1.0)
+    expected = torch.autograd.grad(loss.total.sum(), list(model.parameters()))
+    torch.testing.assert_close(dqn_backward(model, batch, targets, huber_delta=1.0), loss.errors)
+    for parameter, gradient in zip(model.parameters(), expected, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, atol=1e-6, rtol=1e-5)
 
 
-def test_exploring_takes_any_action_and_less_of_them_with_time() -> None:
+def test_epsilon_greedy_frequencies_and_schedule() -> None:
     torch.manual_seed(0)
     q = torch.tensor([0.0, 2.0, 1.0, 1.5]).expand(40_000, 4)
-    counts = torch.bincount(epsilon_greedy(q, 0.4), minlength=4) / 40_000
-    torch.testing.assert_close(counts, torch.tensor([0.1, 0.7, 0.1, 0.1]), atol=0.01, rtol=0)
+    frequencies = torch.bincount(epsilon_greedy(q, 0.4), minlength=4) / 40_000
+    torch.testing.assert_close(frequencies, torch.tensor([0.1, 0.7, 0.1, 0.1]), atol=0.01, rtol=0)
     assert bool((epsilon_greedy(q, 0.0) == 1).all())
     settings = DQNSettings(total_timesteps=1_000, exploration_fraction=0.2, exploration_final_eps=0.1)
     assert [settings.epsilon_at(step) for step in (0, 100, 200, 900)] == pytest.approx([1.0, 0.55, 0.1, 0.1])
 
 
-def test_each_step_explores_as_often_as_it_is_told() -> None:
+def test_epsilon_greedy_actor_follows_its_schedule() -> None:
     torch.manual_seed(0)
     epsilons = torch.tensor([1.0, 0.4, 0.0])[:, None, None].expand(3, 2, 20_000)
     act = epsilon_greedy_actor(lambda x: -(x - torch.arange(4.0)).abs(), 4, epsilons)
     for epsilon in (1.0, 0.4, 0.0):
-        chosen = act(torch.full((2, 20_000, 1), 2.0))
-        for own in chosen:
-            share = torch.bincount(own, minlength=4) / 20_000
-            known = torch.full((4,), epsilon / 4) + (1 - epsilon) * torch.eye(4)[2]
-            torch.testing.assert_close(share, known, atol=0.02, rtol=0)
+        actions = act(torch.full((2, 20_000, 1), 2.0))
+        for learner_actions in actions:
+            frequencies = torch.bincount(learner_actions, minlength=4) / 20_000
+            expected = torch.full((4,), epsilon / 4) + (1 - epsilon) * torch.eye(4)[2]
+            torch.testing.assert_close(frequencies, expected, atol=0.02, rtol=0)
 
 
-def test_the_held_network_stays_until_it_is_told() -> None:
+def test_target_network_changes_only_by_update_target() -> None:
     model = QNetwork(4, 2, hidden=(8,))
-    held = deepcopy(model).requires_grad_(False)
+    target = deepcopy(model).requires_grad_(False)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(1)
-    assert not torch.equal(parameters_to_vector(held.parameters()), parameters_to_vector(model.parameters()))
-    update_target(held, model)
-    assert torch.equal(parameters_to_vector(held.parameters()), parameters_to_vector(model.parameters()))
+    assert not torch.equal(parameters_to_vector(target.parameters()), parameters_to_vector(model.parameters()))
+    update_target(target, model)
+    assert torch.equal(parameters_to_vector(target.parameters()), parameters_to_vector(model.parameters()))
 
 
-def test_a_share_of_the_way_makes_a_moving_mean() -> None:
+def test_soft_target_updates_compute_a_running_mean() -> None:
     model = QNetwork(4, 2, hidden=(8,))
     mean = deepcopy(model).requires_grad_(False)
     total = torch.zeros_like(parameters_to_vector(model.parameters()))
-    for time in range(5):
+    for step in range(5):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter))
         total += parameters_to_vector(model.parameters()).detach()
-        update_target(mean, model, 1 / (time + 1))
+        update_target(mean, model, 1 / (step + 1))
     torch.testing.assert_close(parameters_to_vector(mean.parameters()), total / 5)
     with pytest.raises(ValueError, match=r"tau must be in \(0, 1\]; got tau=0"):
         update_target(mean, model, 0.0)
 
 
-def test_actions_without_number_get_a_sentence() -> None:
+def test_continuous_actions_raise_value_error() -> None:
     assert count_discrete_actions(Discrete(3), "MountainCar-v0") == 3
     with pytest.raises(ValueError, match="a finite number of actions; Pendulum-v1 has continuous actions"):
         count_discrete_actions(Continuous((-2.0,), (2.0,)), "Pendulum-v1")
@@ -150,43 +154,41 @@ SMALL = Experiment(
 @pytest.mark.parametrize(
     "experiment",
     [SMALL, replace(SMALL, decay_learning_rate=False, double=True, dueling=True, prioritised=True, n_steps=3)],
-    ids=["plain", "all parts"],
+    ids=["plain", "all extensions"],
 )
-def test_a_run_that_dies_ends_in_the_same_bits(
-    experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_is_bit_identical(experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe("dqn", "DQN", experiment, {})
-    whole = start(recipe, OPTIONS, tmp_path / "whole")
-    numbers = execute(recipe, OPTIONS, whole)
+    uninterrupted = start(recipe, OPTIONS, tmp_path / "uninterrupted")
+    results = execute(recipe, OPTIONS, uninterrupted)
 
-    added = replay_buffer.ReplayBuffer.add
-    times = 0
+    add = replay_buffer.ReplayBuffer.add
+    calls = 0
 
-    def dying(self: replay_buffer.ReplayBuffer, new: Transitions) -> None:
-        nonlocal times
-        times += 1
-        if times == 6:
-            raise ZeroDivisionError  # as sudden as a kill
-        added(self, new)
+    def failing_add(self: replay_buffer.ReplayBuffer, transitions: Transitions) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise ZeroDivisionError
+        add(self, transitions)
 
-    monkeypatch.setattr(replay_buffer.ReplayBuffer, "add", dying)
+    monkeypatch.setattr(replay_buffer.ReplayBuffer, "add", failing_add)
     folder = start(recipe, OPTIONS, tmp_path / "killed")
     with pytest.raises(ZeroDivisionError):
         execute(recipe, OPTIONS, folder)
     resumed = execute(recipe, OPTIONS, folder)
     for name in ("metrics.csv", "weights.safetensors"):
-        assert (folder.path / name).read_bytes() == (whole.path / name).read_bytes()
-    assert resumed["return_mean"] == numbers["return_mean"]
+        assert (folder.path / name).read_bytes() == (uninterrupted.path / name).read_bytes()
+    assert resumed["return_mean"] == results["return_mean"]
 
 
-def test_nobody_is_asked_where_all_explore() -> None:
-    asked: list[int] = []
+def test_network_is_not_evaluated_when_every_action_is_random() -> None:
+    calls: list[int] = []
 
     def q(x: torch.Tensor) -> torch.Tensor:
-        asked.append(len(x))
+        calls.append(len(x))
         return torch.zeros(*x.shape[:2], 3)
 
     act = epsilon_greedy_actor(q, 3, torch.tensor([1.0, 0.0, 1.0])[:, None, None].expand(3, 2, 5))
-    for wanted in (0, 1, 1):
+    for expected in (0, 1, 1):
         act(torch.zeros(2, 5, 4))
-        assert len(asked) == wanted
+        assert len(calls) == expected

@@ -1,4 +1,4 @@
-"""PPO's loss, its batches and its settings."""
+"""PPO: loss, minibatches and settings."""
 
 from types import ModuleType
 
@@ -15,7 +15,7 @@ from parnassus.reinforcement.experience.rollout_batch import RolloutBatch
 from parnassus.reinforcement.fast.ppo_backward import ppo_backward
 
 
-def drawn(rows: int, num_learners: int = 2) -> RolloutBatch:
+def random_batch(rows: int, num_learners: int = 2) -> RolloutBatch:
     torch.manual_seed(0)
     return RolloutBatch(
         torch.randn(num_learners, rows, 4),
@@ -26,36 +26,36 @@ def drawn(rows: int, num_learners: int = 2) -> RolloutBatch:
     )
 
 
-def test_the_loss_is_what_the_paper_writes() -> None:
-    batch, model = drawn(30), ActorCritic(4, Discrete(2), num_learners=2)
-    found = ppo_loss(model, batch, clip_range=0.1, vf_coef=0.3, ent_coef=0.2)
+def test_loss_matches_the_definition_of_the_paper() -> None:
+    batch, model = random_batch(30), ActorCritic(4, Discrete(2), num_learners=2)
+    losses = ppo_loss(model, batch, clip_range=0.1, vf_coef=0.3, ent_coef=0.2)
     for learner in range(2):
-        law, values = model(batch.observations)
-        logs = law.logits[learner].log_softmax(1)
-        ratio = (logs.gather(1, batch.actions[learner, :, None])[:, 0] + 0.6).exp()
-        gain = batch.advantages[learner]
-        gain = (gain - gain.mean()) / (gain.std() + 1e-8)
-        surrogate = torch.minimum(ratio * gain, ratio.clamp(0.9, 1.1) * gain).mean()
-        entropy = -(logs.exp() * logs).sum(1).mean()
-        error = (values[learner] - batch.returns[learner]).square().mean()
-        assert torch.allclose(found[learner], -surrogate + 0.3 * error - 0.2 * entropy, atol=1e-6)
+        distribution, values = model(batch.observations)
+        log_probs = distribution.logits[learner].log_softmax(1)
+        ratio = (log_probs.gather(1, batch.actions[learner, :, None])[:, 0] + 0.6).exp()
+        advantages = batch.advantages[learner]
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        surrogate = torch.minimum(ratio * advantages, ratio.clamp(0.9, 1.1) * advantages).mean()
+        entropy = -(log_probs.exp() * log_probs).sum(1).mean()
+        value_error = (values[learner] - batch.returns[learner]).square().mean()
+        assert torch.allclose(losses[learner], -surrogate + 0.3 * value_error - 0.2 * entropy, atol=1e-6)
 
 
 @pytest.mark.parametrize("entropy", [0.0, 0.2])
-def test_the_fast_backward_pass_is_that_of_autograd(entropy: float) -> None:
-    batch, model = drawn(30), ActorCritic(4, Discrete(2), num_learners=2)
-    model.actor_head.weight.data *= 100  # so that some ratios are clipped and some are not
+def test_ppo_backward_matches_autograd(entropy: float) -> None:
+    batch, model = random_batch(30), ActorCritic(4, Discrete(2), num_learners=2)
+    model.actor_head.weight.data *= 100  # some ratios are clipped and some are not
     coefficients = {"clip_range": 0.1, "vf_coef": 0.3, "ent_coef": entropy}
     ppo_loss(model, batch, **coefficients).sum().backward()
-    wanted = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    expected = [p.grad.clone() for p in model.parameters() if p.grad is not None]
     model.zero_grad()
     ppo_backward(model, batch, **coefficients)
-    for p, other in zip(model.parameters(), wanted, strict=True):
-        torch.testing.assert_close(p.grad, other, atol=1e-6, rtol=1e-5)
+    for p, gradient in zip(model.parameters(), expected, strict=True):
+        torch.testing.assert_close(p.grad, gradient, atol=1e-6, rtol=1e-5)
 
 
-def test_every_row_comes_once_an_epoch() -> None:
-    batch = drawn(12)
+def test_minibatches_contain_every_row_once_per_epoch() -> None:
+    batch = random_batch(12)
     parts = list(minibatches(batch, 4, 2))
     assert len(parts) == 6
     for learner in range(2):
@@ -66,7 +66,7 @@ def test_every_row_comes_once_an_epoch() -> None:
     assert [part is batch for part in minibatches(batch, 12, 2)] == [True, True]
 
 
-def test_defaults_are_tuned_for_the_environment_and_yield_to_flags() -> None:
+def test_flags_override_settings_tuned_for_the_environment() -> None:
     entry = Atlas().experiment("ppo")
     tuned, _, _ = parse(entry, ["--env", "Acrobot-v1", "--learning-rate", "0.5"])
     assert tuned == with_profile(entry, "laptop", {"env": "Acrobot-v1", "learning_rate": 0.5})

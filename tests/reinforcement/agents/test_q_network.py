@@ -1,4 +1,4 @@
-"""Networks of action values: every learner its own, and the two parts of a dueling one."""
+"""Q-networks of several learners, plain and dueling."""
 
 from copy import deepcopy
 
@@ -8,9 +8,9 @@ import torch
 from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork, dueling_q_values
 
 
-@pytest.mark.parametrize("kind", [QNetwork, DuelingQNetwork])
-def test_learners_know_nothing_of_each_other(kind: type[QNetwork] | type[DuelingQNetwork]) -> None:
-    model = kind(4, 3, hidden=(8, 8), num_learners=2)
+@pytest.mark.parametrize("network", [QNetwork, DuelingQNetwork])
+def test_learners_have_independent_gradients(network: type[QNetwork] | type[DuelingQNetwork]) -> None:
+    model = network(4, 3, hidden=(8, 8), num_learners=2)
     x = torch.randn(2, 5, 4)
     q = model(x)
     assert q.shape == (2, 5, 3)
@@ -21,27 +21,27 @@ def test_learners_know_nothing_of_each_other(kind: type[QNetwork] | type[Dueling
     assert any(bool((p.grad[0] != 0).any()) for p in model.parameters() if p.grad is not None)
 
 
-@pytest.mark.parametrize("kind", [QNetwork, DuelingQNetwork])
-def test_the_gradient_written_out_is_autograds(kind: type[QNetwork] | type[DuelingQNetwork]) -> None:
-    model = kind(4, 3, hidden=(8, 8), num_learners=2).double()
-    x, slope = torch.randn(2, 5, 4).double(), torch.randn(2, 5, 3).double()
-    known = torch.autograd.grad(model(x), list(model.parameters()), slope)
+@pytest.mark.parametrize("network", [QNetwork, DuelingQNetwork])
+def test_write_gradients_matches_autograd(network: type[QNetwork] | type[DuelingQNetwork]) -> None:
+    model = network(4, 3, hidden=(8, 8), num_learners=2).double()
+    x, output_gradient = torch.randn(2, 5, 4).double(), torch.randn(2, 5, 3).double()
+    expected = torch.autograd.grad(model(x), list(model.parameters()), output_gradient)
     trace = model.forward_with_trace(x)
     torch.testing.assert_close(trace.outputs, model(x))
-    model.write_gradients(trace, slope)
-    torch.testing.assert_close([parameter.grad for parameter in model.parameters()], list(known))
+    model.write_gradients(trace, output_gradient)
+    torch.testing.assert_close([parameter.grad for parameter in model.parameters()], list(expected))
 
 
-@pytest.mark.parametrize("kind", [QNetwork, DuelingQNetwork])
-def test_weights_may_be_exchanged(kind: type[QNetwork] | type[DuelingQNetwork]) -> None:
-    model, other = (kind(4, 3, hidden=(8, 8), num_learners=2) for _ in range(2))
+@pytest.mark.parametrize("network", [QNetwork, DuelingQNetwork])
+def test_functional_call_and_assigned_state_dict(network: type[QNetwork] | type[DuelingQNetwork]) -> None:
+    model, other = (network(4, 3, hidden=(8, 8), num_learners=2) for _ in range(2))
     x = torch.randn(2, 5, 4)
     assert torch.equal(torch.func.functional_call(model, dict(other.named_parameters()), x), other(x))
     model.load_state_dict(deepcopy(other.state_dict()), assign=True)
     assert torch.equal(model(x), other(x))
 
 
-def test_the_mean_over_the_actions_is_the_value() -> None:
+def test_mean_of_dueling_q_values_is_the_state_value() -> None:
     value, advantage = torch.randn(6, 1), torch.randn(6, 4)
     q = dueling_q_values(value, advantage)
     torch.testing.assert_close(q.mean(-1, keepdim=True), value)
@@ -49,7 +49,7 @@ def test_the_mean_over_the_actions_is_the_value() -> None:
     torch.testing.assert_close(dueling_q_values(value, advantage + 7), q)
 
 
-def test_no_actions_are_told() -> None:
-    for kind in (QNetwork, DuelingQNetwork):
+def test_zero_actions_raise_value_error() -> None:
+    for network in (QNetwork, DuelingQNetwork):
         with pytest.raises(ValueError, match="got actions=0"):
-            kind(4, 0)
+            network(4, 0)

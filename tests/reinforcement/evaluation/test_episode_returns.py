@@ -1,4 +1,4 @@
-"""Returns of whole episodes, and means of their middle."""
+"""Episode returns, their summary and reward thresholds."""
 
 import gymnasium
 import pytest
@@ -10,18 +10,18 @@ from parnassus.reinforcement.evaluation.episode_returns import episode_returns, 
 from parnassus.reinforcement.evaluation.reward_thresholds import REWARD_THRESHOLDS, reward_threshold
 
 
-def test_only_the_first_episode_of_a_copy_counts() -> None:
+def test_only_the_first_episode_of_each_environment_counts() -> None:
     torch.manual_seed(0)
     returns = episode_returns(
         TensorEnvironments(CartPole(), 40), lambda x: torch.zeros(x.shape[:2], dtype=torch.int64), 2
     )
     assert returns.shape == (2, 20)
     assert 7 < float(returns.min()) <= float(returns.max()) < 13
-    still = episode_returns(TensorEnvironments(MountainCar(), 4), lambda x: torch.ones(x.shape[:2], dtype=torch.int64))
-    assert still.tolist() == [[-200.0] * 4]  # no return is beyond what its limit of time allows
+    idle = episode_returns(TensorEnvironments(MountainCar(), 4), lambda x: torch.ones(x.shape[:2], dtype=torch.int64))
+    assert idle.tolist() == [[-200.0] * 4]  # one episode up to its time limit
 
 
-def test_the_middle_half() -> None:
+def test_interquartile_mean_matches_scipy() -> None:
     scores = torch.randn(40, dtype=torch.float64)
     assert float(interquartile_mean(scores)) == pytest.approx(trim_mean(scores.numpy(), 0.25))
     assert float(interquartile_mean(torch.tensor([0.0, 1.0, 2.0]))) == pytest.approx(1.0)
@@ -30,17 +30,17 @@ def test_the_middle_half() -> None:
         interquartile_mean(torch.zeros(0))
 
 
-def test_what_learners_reached() -> None:
-    found = summarise_returns(torch.tensor([[500.0, 500.0], [100.0, 300.0]]), 475.0)
-    assert (found["return_mean"], found["return_worst"], found["solved"]) == (350.0, 200.0, 0.5)
+def test_summarise_returns() -> None:
+    summary = summarise_returns(torch.tensor([[500.0, 500.0], [100.0, 300.0]]), 475.0)
+    assert (summary["return_mean"], summary["return_worst"], summary["solved"]) == (350.0, 200.0, 0.5)
     assert summarise_returns(torch.tensor([[500.0]]), None)["solved"] == 0.0
 
 
 @pytest.mark.parametrize("name", [*REWARD_THRESHOLDS, "MountainCarContinuous-v0", "FrozenLake-v1", "Blackjack-v1"])
-def test_a_goal_is_what_gymnasium_says(name: str) -> None:
+def test_reward_threshold_matches_gymnasium(name: str) -> None:
     assert reward_threshold(name) == gymnasium.spec(name).reward_threshold
 
 
-def test_goals_of_other_names() -> None:
+def test_reward_threshold_of_namespaced_and_unknown_names() -> None:
     assert reward_threshold("gymnasium.envs.toy_text:FrozenLake8x8-v1") == 0.85
     assert reward_threshold("Nowhere-v0") is None

@@ -1,4 +1,4 @@
-"""What counts as solved, while learning and at one's best."""
+"""Stopping once the reward threshold is reached."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +19,19 @@ from parnassus.train import Options
 from parnassus.train.execute import Recipe, execute, start
 
 
-def balanced(x: Float[Tensor, "learners envs 4"]) -> Int[Tensor, "learners envs"]:
-    """Push to the side to which the pole falls and the cart drifts: it stands for 500 steps."""
-    place, speed, angle, turning = x.unbind(-1)
-    return (angle + 0.3 * turning + 0.03 * place + 0.06 * speed > 0).long()
+def balance(x: Float[Tensor, "learners envs 4"]) -> Int[Tensor, "learners envs"]:
+    """A linear policy that balances the pole for 500 steps."""
+    position, velocity, angle, angular_velocity = x.unbind(-1)
+    return (angle + 0.3 * angular_velocity + 0.03 * position + 0.06 * velocity > 0).long()
 
 
-def to_the_left(x: Float[Tensor, "learners envs 4"]) -> Int[Tensor, "learners envs"]:
+def push_left(x: Float[Tensor, "learners envs 4"]) -> Int[Tensor, "learners envs"]:
     return torch.zeros(x.shape[:2], dtype=torch.int64)
 
 
 @dataclass(frozen=True)
-class Players:
-    """Learners that have nothing to learn: their model is what they do."""
+class FixedPolicies:
+    """Learners whose model is a fixed policy."""
 
     env: str = "CartPole-v1"
     num_learners: int = 2
@@ -42,77 +42,77 @@ class Players:
 
     def act(self, model: object, x: Tensor, *, sample_actions: bool = False) -> Tensor:
         assert callable(model)
-        chosen: Tensor = model(x)
-        return chosen
+        actions: Tensor = model(x)
+        return actions
 
 
 @pytest.fixture(scope="module")
-def lived() -> Collector:
-    """A hundred and twenty episodes that stood to the end, of each of two learners."""
+def collector_of_solved_episodes() -> Collector:
+    """120 episodes of maximal return for each of two learners."""
     torch.manual_seed(0)
     collector = Collector(TensorEnvironments(CartPole(), 120), 2)
-    collector.collect(balanced, 1_000)
+    collector.collect(balance, 1_000)
     return collector
 
 
-def test_players_are_learners() -> None:
-    assert isinstance(Players(), Learners)
+def test_fixed_policies_satisfy_the_learners_protocol() -> None:
+    assert isinstance(FixedPolicies(), Learners)
 
 
-def test_a_hundred_episodes_must_be_over() -> None:
+def test_threshold_requires_a_hundred_finished_episodes() -> None:
     torch.manual_seed(0)
     collector = Collector(TensorEnvironments(CartPole(), 90))
-    collector.collect(balanced, 501)
+    collector.collect(balance, 501)
     assert collector.recent_returns == [500.0]
     assert not has_reached_threshold(collector, 475.0)
-    collector.collect(balanced, 500)
+    collector.collect(balance, 500)
     assert has_reached_threshold(collector, 475.0)
     assert not has_reached_threshold(collector, 500.5)
 
 
-def test_every_learner_must_have_solved_it(lived: Collector) -> None:
-    assert has_reached_threshold(lived, 475.0)
-    before = lived.state_dict()
-    lived.returns[1] = [470.0] * RECENT
-    assert not has_reached_threshold(lived, 475.0)
-    lived.load_state_dict(before)
+def test_threshold_must_be_reached_by_every_learner(collector_of_solved_episodes: Collector) -> None:
+    assert has_reached_threshold(collector_of_solved_episodes, 475.0)
+    before = collector_of_solved_episodes.state_dict()
+    collector_of_solved_episodes.returns[1] = [470.0] * RECENT
+    assert not has_reached_threshold(collector_of_solved_episodes, 475.0)
+    collector_of_solved_episodes.load_state_dict(before)
 
 
-def test_solved_are_those_who_stand_at_their_best_too(lived: Collector) -> None:
-    until = StopOnRewardThreshold(Players())
-    assert not until.is_solved(lived, lambda x: torch.cat([balanced(x[:1]), to_the_left(x[1:])]))
-    assert until.returns is None
-    assert "is not solved after 5,000 steps" in until.describe(5_000, 1.0)
-    assert until.is_solved(lived, balanced)
-    assert until.returns is not None
-    assert until.returns.tolist() == [[500.0] * 5] * 2
-    assert "solved after 5,000 steps of each learner and 1.0 seconds" in until.describe(5_000, 1.0)
+def test_is_solved_requires_the_threshold_in_evaluation(collector_of_solved_episodes: Collector) -> None:
+    stop = StopOnRewardThreshold(FixedPolicies())
+    assert not stop.is_solved(collector_of_solved_episodes, lambda x: torch.cat([balance(x[:1]), push_left(x[1:])]))
+    assert stop.returns is None
+    assert "is not solved after 5,000 steps" in stop.describe(5_000, 1.0)
+    assert stop.is_solved(collector_of_solved_episodes, balance)
+    assert stop.returns is not None
+    assert stop.returns.tolist() == [[500.0] * 5] * 2
+    assert "solved after 5,000 steps of each learner and 1.0 seconds" in stop.describe(5_000, 1.0)
 
 
-def test_whole_episodes_are_played_only_when_it_is_worth_it() -> None:
+def test_no_evaluation_below_the_threshold_in_training() -> None:
     torch.manual_seed(0)
     collector = Collector(TensorEnvironments(CartPole(), 4), 2)
-    collector.collect(to_the_left, 1_000)
+    collector.collect(push_left, 1_000)
 
-    def asked(x: Tensor) -> Tensor:
-        raise AssertionError(f"it was asked what to do in {len(x)} states")
+    def fail_if_called(x: Tensor) -> Tensor:
+        raise AssertionError(f"the policy was evaluated in {len(x)} states")
 
-    assert not StopOnRewardThreshold(Players()).is_solved(collector, asked)
+    assert not StopOnRewardThreshold(FixedPolicies()).is_solved(collector, fail_if_called)
 
 
-def test_an_environment_without_a_goal() -> None:
-    assert StopOnRewardThreshold(Players()).threshold == 475.0
+def test_environment_without_reward_threshold_raises_value_error() -> None:
+    assert StopOnRewardThreshold(FixedPolicies()).threshold == 475.0
     with pytest.raises(ValueError, match="gymnasium defines no reward threshold for Pendulum-v1"):
-        StopOnRewardThreshold(Players(env="Pendulum-v1"))
+        StopOnRewardThreshold(FixedPolicies(env="Pendulum-v1"))
 
 
-def test_a_run_stops_as_soon_as_it_is_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REWARD_THRESHOLDS, "CartPole-v1", 20.0)  # soon learned
+def test_run_stops_when_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REWARD_THRESHOLDS, "CartPole-v1", 20.0)  # reached quickly
     experiment = ppo.Experiment(num_learners=2, eval_episodes=4, n_envs=16, n_epochs=4, stop_when_solved=True)
     recipe, options = Recipe("ppo", "PPO", experiment, {}), Options(quiet=True, device="cpu")
     folder = start(recipe, options, tmp_path)
-    reached = execute(recipe, options, folder)
-    last = read_metrics(folder.path / "metrics.csv")["return/1"][0][-1]
-    assert last < experiment.total_timesteps // 4
-    assert reached["return_worst"] >= 20
-    assert f"solved after {last:,} steps" in (folder.path / "report.html").read_text()
+    results = execute(recipe, options, folder)
+    last_step = read_metrics(folder.path / "metrics.csv")["return/1"][0][-1]
+    assert last_step < experiment.total_timesteps // 4
+    assert results["return_worst"] >= 20
+    assert f"solved after {last_step:,} steps" in (folder.path / "report.html").read_text()

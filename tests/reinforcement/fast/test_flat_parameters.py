@@ -1,4 +1,4 @@
-"""Parameters that are parts of one vector stay what they were to everybody else."""
+"""Parameters stored as views of one vector."""
 
 from collections import defaultdict
 from typing import Any
@@ -10,44 +10,44 @@ from torch import Tensor, nn
 from parnassus.reinforcement.fast.flat_parameters import FlatParameters
 
 
-def test_numbers_and_gradients_stay_and_move_together() -> None:
+def test_flattening_keeps_values_and_gradients_and_shares_memory() -> None:
     torch.manual_seed(0)
     layer = nn.Linear(3, 5)
-    before, x = {name: own.clone() for name, own in layer.state_dict().items()}, torch.randn(7, 3)
+    before, x = {name: parameter.clone() for name, parameter in layer.state_dict().items()}, torch.randn(7, 3)
     layer(x).sum().backward()
-    slopes = [own.grad.clone() for own in layer.parameters() if own.grad is not None]
+    gradients = [parameter.grad.clone() for parameter in layer.parameters() if parameter.grad is not None]
     vector = FlatParameters(list(layer.parameters()))
-    assert all(torch.equal(own, before[name]) for name, own in layer.state_dict().items())
-    for own, slope in zip(layer.parameters(), slopes, strict=True):
-        assert torch.equal(own.grad, slope)  # type: ignore[arg-type]  # there is one
+    assert all(torch.equal(parameter, before[name]) for name, parameter in layer.state_dict().items())
+    for parameter, gradient in zip(layer.parameters(), gradients, strict=True):
+        assert torch.equal(parameter.grad, gradient)  # type: ignore[arg-type]  # it is not None
     vector.vector.add_(1)
-    assert all(torch.equal(own, before[name] + 1) for name, own in layer.state_dict().items())
+    assert all(torch.equal(parameter, before[name] + 1) for name, parameter in layer.state_dict().items())
     layer.load_state_dict(before)
-    for part, own in zip(vector.views(vector.vector), layer.parameters(), strict=True):
-        assert torch.equal(part, own)
+    for view, parameter in zip(vector.views(vector.vector), layer.parameters(), strict=True):
+        assert torch.equal(view, parameter)
 
 
-def test_gradients_kept_elsewhere_are_fetched() -> None:
+def test_gradients_assigned_later_are_copied_into_the_vector() -> None:
     first, second = nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.zeros(20))
     vector = FlatParameters([first, second])
     first.grad, second.grad = torch.ones(2, 3), 2 * torch.ones(20)
-    slope = vector.clipped_gradient(torch.inf, 1)
-    assert float(slope.sum()) == 46
-    first.grad.fill_(3)  # from now on it is a part again
-    assert float(slope.sum()) == 58
+    gradient = vector.clipped_gradient(torch.inf, 1)
+    assert float(gradient.sum()) == 46
+    first.grad.fill_(3)  # it is a view of the vector again
+    assert float(gradient.sum()) == 58
     assert float(vector.clipped_gradient(0.5, 1).norm()) == pytest.approx(0.5, abs=1e-5)
     first.grad = None
     with pytest.raises(ValueError, match=r"one of shape \[2, 3\] has none"):
         vector.clipped_gradient(torch.inf, 1)
 
 
-def test_what_cannot_be_one_is_refused() -> None:
-    alone, other = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2, dtype=torch.float64))
+def test_incompatible_parameters_raise_value_error() -> None:
+    single, double = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2, dtype=torch.float64))
     with pytest.raises(ValueError, match="one device and one dtype"):
-        FlatParameters([alone, other])
+        FlatParameters([single, double])
     pair = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))]
     state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
-    for steps, own in enumerate(pair):
-        state[own] = {"step": torch.tensor(float(steps)), "mean": torch.zeros(2)}
+    for steps, parameter in enumerate(pair):
+        state[parameter] = {"step": torch.tensor(float(steps)), "mean": torch.zeros(2)}
     with pytest.raises(ValueError, match=r"the same number of steps; got \[0.0, 1.0\]"):
         FlatParameters(pair).flatten_state(state, ["mean"])

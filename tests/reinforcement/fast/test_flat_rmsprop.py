@@ -1,4 +1,4 @@
-"""RMSprop without detours takes the steps of PyTorch's, bit for bit, and goes on from its state."""
+"""FlatRMSprop compared with torch.optim.RMSprop."""
 
 from copy import deepcopy
 
@@ -11,59 +11,64 @@ from parnassus.reinforcement.fast.flat_rmsprop import FlatRMSprop
 from parnassus.reinforcement.fast.gradient_clipping import clip_grad_norm_per_learner
 
 
-def parameters() -> list[nn.Parameter]:
+def make_parameters() -> list[nn.Parameter]:
     torch.manual_seed(0)
     return [nn.Parameter(torch.randn(2, 3, 4)), nn.Parameter(torch.randn(2, 1, 5))]
 
 
-def moved(optimizer: RMSprop, theta: list[nn.Parameter], steps: range, *, max_norm: float | None = None) -> None:
+def take_steps(
+    optimizer: RMSprop, parameters: list[nn.Parameter], steps: range, *, max_norm: float | None = None
+) -> None:
     for step in steps:
         torch.manual_seed(step)
         optimizer.param_groups[0]["lr"] = 0.1 / (1 + step)
-        for parameter in theta:
+        for parameter in parameters:
             parameter.grad = torch.randn_like(parameter)
         if max_norm is not None:
-            clip_grad_norm_per_learner(theta, max_norm, num_learners=2)
+            clip_grad_norm_per_learner(parameters, max_norm, num_learners=2)
         optimizer.step()
 
 
-def test_its_steps_are_those_of_rmsprop() -> None:
-    theta, other = parameters(), parameters()
-    lean, plain = FlatRMSprop(theta, 0.1, alpha=0.9, eps=1e-5), RMSprop(other, 0.1, alpha=0.9, eps=1e-5)
-    moved(lean, theta, range(4))
-    moved(plain, other, range(4))
-    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
-    again = FlatRMSprop(other, 0.1, alpha=0.9, eps=1e-5)
-    again.load_state_dict(plain.state_dict())
-    moved(lean, theta, range(4, 8))
-    moved(again, other, range(4, 8))
-    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
+def test_steps_are_bit_identical_to_rmsprop() -> None:
+    parameters, reference_parameters = make_parameters(), make_parameters()
+    flat, reference = (
+        FlatRMSprop(parameters, 0.1, alpha=0.9, eps=1e-5),
+        RMSprop(reference_parameters, 0.1, alpha=0.9, eps=1e-5),
+    )
+    take_steps(flat, parameters, range(4))
+    take_steps(reference, reference_parameters, range(4))
+    assert all(torch.equal(a, b) for a, b in zip(parameters, reference_parameters, strict=True))
+    restored = FlatRMSprop(reference_parameters, 0.1, alpha=0.9, eps=1e-5)
+    restored.load_state_dict(reference.state_dict())
+    take_steps(flat, parameters, range(4, 8))
+    take_steps(restored, reference_parameters, range(4, 8))
+    assert all(torch.equal(a, b) for a, b in zip(parameters, reference_parameters, strict=True))
 
 
-def test_pytorch_goes_on_from_its_state() -> None:
-    theta, other = parameters(), parameters()
-    lean, plain = FlatRMSprop(theta, 0.1), RMSprop(other, 0.1)
-    moved(lean, theta, range(3))
-    plain.load_state_dict(deepcopy(lean.state_dict()))
+def test_state_dict_loads_into_torch_rmsprop() -> None:
+    parameters, reference_parameters = make_parameters(), make_parameters()
+    flat, reference = FlatRMSprop(parameters, 0.1), RMSprop(reference_parameters, 0.1)
+    take_steps(flat, parameters, range(3))
+    reference.load_state_dict(deepcopy(flat.state_dict()))
     with torch.no_grad():
-        for mine, theirs in zip(other, theta, strict=True):
-            mine.copy_(theirs)
-    moved(lean, theta, range(3, 6))
-    moved(plain, other, range(3, 6))
-    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
+        for reference_parameter, parameter in zip(reference_parameters, parameters, strict=True):
+            reference_parameter.copy_(parameter)
+    take_steps(flat, parameters, range(3, 6))
+    take_steps(reference, reference_parameters, range(3, 6))
+    assert all(torch.equal(a, b) for a, b in zip(parameters, reference_parameters, strict=True))
 
 
-def test_gradients_are_shortened_before() -> None:
-    theta, other = parameters(), parameters()
-    moved(FlatRMSprop(theta, 0.1, max_norm=0.5, num_learners=2), theta, range(3))
-    moved(RMSprop(other, 0.1), other, range(3), max_norm=0.5)
-    assert all(torch.equal(a, b) for a, b in zip(theta, other, strict=True))
-    free = parameters()
-    moved(FlatRMSprop(free, 0.1), free, range(3))
-    assert not torch.equal(free[0], theta[0])
+def test_max_norm_clips_gradients_before_the_step() -> None:
+    parameters, reference_parameters = make_parameters(), make_parameters()
+    take_steps(FlatRMSprop(parameters, 0.1, max_norm=0.5, num_learners=2), parameters, range(3))
+    take_steps(RMSprop(reference_parameters, 0.1), reference_parameters, range(3), max_norm=0.5)
+    assert all(torch.equal(a, b) for a, b in zip(parameters, reference_parameters, strict=True))
+    unclipped = make_parameters()
+    take_steps(FlatRMSprop(unclipped, 0.1), unclipped, range(3))
+    assert not torch.equal(unclipped[0], parameters[0])
 
 
-def test_two_groups_are_refused() -> None:
-    first, second = parameters()
+def test_two_parameter_groups_raise_value_error() -> None:
+    first, second = make_parameters()
     with pytest.raises(ValueError, match="got 2 groups"):
         FlatRMSprop([{"params": [first]}, {"params": [second]}])

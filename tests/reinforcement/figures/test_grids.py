@@ -1,4 +1,4 @@
-"""A map of cells: numbers, arrows and walls where they belong."""
+"""Grid plots: values, arrows, walls and colour limits."""
 
 import pytest
 import torch
@@ -10,13 +10,13 @@ from parnassus.report.style import subplots
 VALUES = torch.tensor([[0.5, torch.nan, -1.0], [0.25, 0.0, torch.nan]])
 
 
-def test_cells_have_their_words_and_walls() -> None:
+def test_plot_grid_draws_texts_and_walls() -> None:
     _, axes = subplots()
     plot_grid(axes[0, 0], VALUES, letters=["..G", "..C"], arrows=["→#.", "↑←."])
     walls = [patch.get_xy() for patch in axes[0, 0].patches if isinstance(patch, Rectangle)]
     assert walls == [(0.5, -0.5), (1.5, 0.5)]
-    words = {text.get_position(): text.get_text() for text in axes[0, 0].texts}
-    assert words == {
+    texts = {text.get_position(): text.get_text() for text in axes[0, 0].texts}
+    assert texts == {
         (0, 0): "→\n0.50",
         (1, 0): "",
         (2, 0): "G\n-1.00",
@@ -26,7 +26,7 @@ def test_cells_have_their_words_and_walls() -> None:
     }
 
 
-def test_colours_are_alike_on_both_sides_of_zero() -> None:
+def test_colour_limits_are_symmetric() -> None:
     _, axes = subplots()
     plot_grid(axes[0, 0], VALUES, numbers=False)
     assert axes[0, 0].images[0].get_clim() == (-1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Two tables learn the same truth, and are not too high on average."""
+"""Double Q-learning: convergence and absence of maximisation bias."""
 
 from functools import partial
 
@@ -13,25 +13,25 @@ from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 
 
-def test_a_corridor_without_chance_is_learned_exactly() -> None:
-    world = GridWorld("S.G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
-    source = torch.Generator().manual_seed(0)
-    walks = TabularLearners(
-        world.process,
-        world.start,
+def test_deterministic_corridor_is_learned_exactly() -> None:
+    env = GridWorld("S.G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
+    generator = torch.Generator().manual_seed(0)
+    learners = TabularLearners(
+        env.process,
+        env.start,
         steps=800,
         epsilon=1.0,
         step_size=constant_step_size(0.5),
         num_learners=4,
-        generator=source,
+        generator=generator,
     )
-    learned = double_q_learning(walks)
-    best = policy_iteration(world.process).q
-    torch.testing.assert_close(learned.q, best.expand(4, -1, -1), atol=1e-4, rtol=0)
+    record = double_q_learning(learners)
+    optimal_q = policy_iteration(env.process).q
+    torch.testing.assert_close(record.q, optimal_q.expand(4, -1, -1), atol=1e-4, rtol=0)
 
 
-def test_the_largest_of_noisy_zeros() -> None:
-    """From the first state one comes to eight alike, each +1 or −1: worth 0, and one table says more."""
+def test_double_q_learning_has_no_maximisation_bias() -> None:
+    """Eight equal actions with rewards ±1 and value 0, which plain Q-learning overestimates."""
     transition = torch.zeros(4, 8, 4, dtype=torch.float64)
     transition[0, :, 1] = transition[2, :, 2] = transition[3, :, 3] = 1
     transition[1, :, 2] = transition[1, :, 3] = 0.5
@@ -40,11 +40,11 @@ def test_the_largest_of_noisy_zeros() -> None:
     terminal = torch.tensor([False, False, True, True])
     process = MarkovDecisionProcess(transition, reward, 1.0, terminal, torch.ones(4, 8, dtype=torch.bool))
     start = torch.tensor([1.0, 0, 0, 0]).double()
-    source = torch.Generator().manual_seed(0)
-    walks = partial(
+    generator = torch.Generator().manual_seed(0)
+    learners = partial(
         TabularLearners, process, start, steps=200, epsilon=1.0, step_size=polynomial_step_size(), num_learners=400
     )
-    single = td_control(walks(generator=source), q_learning_value).q
-    double = double_q_learning(walks(generator=source)).q
+    single = td_control(learners(generator=generator), q_learning_value).q
+    double = double_q_learning(learners(generator=generator)).q
     assert float(single[:, 0].mean()) > 0.2
     assert abs(float(double[:, 0].mean())) < 0.05

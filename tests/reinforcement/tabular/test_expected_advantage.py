@@ -1,4 +1,4 @@
-"""The mean of an estimate against all paths."""
+"""Expected advantage estimates compared with enumeration."""
 
 import pytest
 import torch
@@ -10,30 +10,30 @@ from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.4, 0.8])
-def test_it_is_the_mean_over_all_episodes(decay: float) -> None:
-    """With γλ ≤ 0.4 what comes after twelve steps is below 10⁻⁴."""
+def test_expected_advantages_match_enumerated_trajectories(decay: float) -> None:
+    """With γλ ≤ 0.4 the contribution of steps after the twelfth is below 10⁻⁴."""
     process = cat_decision_process(0.5)
     policy, critic = process.uniform_policy(), torch.tensor([1.0, -2.0, 3.0, 0.5, -1.0, 9.0]).double()
-    paths = enumerate_trajectories(process, torch.tensor([0.0, 0, 0, 1, 0, 0]).double(), 12)
-    found = generalised_advantages(
-        paths.rewards.T,
-        critic[paths.states[:, :-1].T],
-        critic[paths.states[:, 1:].T],
-        process.terminal[paths.states[:, 1:].T],
-        torch.zeros_like(paths.live.T),
+    trajectories = enumerate_trajectories(process, torch.tensor([0.0, 0, 0, 1, 0, 0]).double(), 12)
+    advantages = generalised_advantages(
+        trajectories.rewards.T,
+        critic[trajectories.states[:, :-1].T],
+        critic[trajectories.states[:, 1:].T],
+        process.terminal[trajectories.states[:, 1:].T],
+        torch.zeros_like(trajectories.live.T),
         gamma=0.5,
         gae_lambda=decay,
     )[0]
-    probabilities = paths.probabilities(policy)
+    probabilities = trajectories.probabilities(policy)
     exact = expected_advantages(process, policy, critic, decay)
     for action in (1, 2):
-        chosen = paths.actions[:, 0] == action
-        mean = (probabilities[chosen] @ found[chosen]) / probabilities[chosen].sum()
+        mask = trajectories.actions[:, 0] == action
+        mean = (probabilities[mask] @ advantages[mask]) / probabilities[mask].sum()
         assert float(mean) == pytest.approx(float(exact[3, action]), abs=1e-3)
     assert float(exact[3, 0]) == -torch.inf
 
 
-def test_the_true_critic_gives_the_advantage_and_lambda_one_forgives() -> None:
+def test_exact_critic_or_lambda_one_gives_unbiased_advantages() -> None:
     process = cat_decision_process(0.9)
     policy = process.uniform_policy()
     values = process.values_of(policy)

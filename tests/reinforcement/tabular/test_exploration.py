@@ -1,4 +1,4 @@
-"""The law of an ε-greedy action, and the process that a trembling hand meets."""
+"""ε-greedy policies and processes with added exploration."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from parnassus.reinforcement.tabular.exploration import add_exploration, epsilon
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
-def test_laws_sum_to_one_and_go_from_greedy_to_uniform() -> None:
+def test_policy_interpolates_between_greedy_and_uniform() -> None:
     q = torch.randn(7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     greedy, uniform = epsilon_greedy_policy(q, 0.0), epsilon_greedy_policy(q, 1.0)
     assert torch.equal(greedy.argmax(1), q.argmax(1))
@@ -16,19 +16,19 @@ def test_laws_sum_to_one_and_go_from_greedy_to_uniform() -> None:
     torch.testing.assert_close(epsilon_greedy_policy(q, 0.3), 0.7 * greedy + 0.3 * uniform)
 
 
-def test_what_is_not_allowed_is_not_taken_even_if_it_looks_best() -> None:
+def test_forbidden_actions_have_probability_zero() -> None:
     q, allowed = torch.tensor([[9.0, 1.0, 2.0]]), torch.tensor([[False, True, True]])
     torch.testing.assert_close(epsilon_greedy_policy(q, 0.5, allowed), torch.tensor([[0.0, 0.25, 0.75]]))
 
 
-def test_a_policy_that_explores_is_a_policy_of_the_trembling_process() -> None:
+def test_added_exploration_matches_the_mixed_policy() -> None:
     process, epsilon = cat_decision_process(0.9), 0.3
     policy = process.greedy_policy(torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
     mixed = (1 - epsilon) * policy + epsilon * process.uniform_policy()
     torch.testing.assert_close(add_exploration(process, epsilon).values_of(policy), process.values_of(mixed))
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got epsilon=1\.2"):
         epsilon_greedy_policy(torch.zeros(1, 2), 1.2)
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got epsilon=-0\.1"):

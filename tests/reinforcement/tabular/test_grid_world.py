@@ -1,4 +1,4 @@
-"""Grid worlds: known values, and every rule of the map."""
+"""Grid worlds: known values, transitions, rewards and maps."""
 
 import pytest
 import torch
@@ -7,25 +7,25 @@ from parnassus.reinforcement.tabular.grid_world import CLIFF, CORNER, GridWorld
 from parnassus.reinforcement.tabular.planning import policy_iteration, value_iteration
 
 
-def test_the_values_of_the_textbook() -> None:
-    """Three digits as printed by Russell and Norvig, where the ends count as what they pay."""
-    world = GridWorld(CORNER)
-    grid = world.on_grid(value_iteration(world.process).values)
+def test_values_match_russell_and_norvig() -> None:
+    """Values with three digits as printed by Russell and Norvig."""
+    env = GridWorld(CORNER)
+    grid = env.on_grid(value_iteration(env.process).values)
     printed = [0.812, 0.868, 0.918, 0.0, 0.762, torch.nan, 0.660, 0.0, 0.705, 0.655, 0.611, 0.388]
     torch.testing.assert_close(
         grid.flatten(), torch.tensor(printed, dtype=torch.float64), atol=6e-4, rtol=0, equal_nan=True
     )
-    assert world.arrows(policy_iteration(world.process).policy.argmax(-1)) == "→→→G\n↑#↑X\n↑←←←"
+    assert env.arrows(policy_iteration(env.process).policy.argmax(-1)) == "→→→G\n↑#↑X\n↑←←←"
 
 
-def test_without_slipping_values_are_distances() -> None:
-    world = GridWorld("S.#/..G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
-    grid = world.on_grid(value_iteration(world.process).values)
+def test_deterministic_values_are_negative_distances() -> None:
+    env = GridWorld("S.#/..G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
+    grid = env.on_grid(value_iteration(env.process).values)
     expected = torch.tensor([[-3.0, -2.0, torch.nan], [-2.0, -1.0, 0.0]], dtype=torch.float64)
     torch.testing.assert_close(grid, expected, equal_nan=True)
 
 
-def test_walls_hold_and_ground_slips_to_both_sides() -> None:
+def test_slip_moves_sideways_and_walls_block() -> None:
     process = GridWorld("...\n...\n...", slip=0.2).process
     middle, up = 4, 0
     row = process.transition[middle, up]
@@ -34,32 +34,32 @@ def test_walls_hold_and_ground_slips_to_both_sides() -> None:
     torch.testing.assert_close(corner[[0, 1]], torch.tensor([0.9, 0.1], dtype=torch.float64))
 
 
-def test_who_falls_is_back_at_the_start() -> None:
-    world = GridWorld(CLIFF, step_reward=-1.0, slip=0.0)
-    above, start = world.state(2, 4), world.state(3, 0)
+def test_cliff_leads_back_to_the_start() -> None:
+    env = GridWorld(CLIFF, step_reward=-1.0, slip=0.0)
+    above, start = env.state(2, 4), env.state(3, 0)
     down = 2
-    assert float(world.process.transition[above, down, start]) == 1
-    assert float(world.process.reward[above, down, start]) == -101
-    assert not bool(world.process.terminal[start])
+    assert float(env.process.transition[above, down, start]) == 1
+    assert float(env.process.reward[above, down, start]) == -101
+    assert not bool(env.process.terminal[start])
 
 
-def test_a_fall_and_a_bump_that_end_alike_pay_their_mean() -> None:
-    world = GridWorld("S./CG", step_reward=0.0, slip=0.5, rewards={"G": 0.0, "C": -8.0})
-    start = world.state(0, 0)
+def test_reward_averages_over_outcomes_with_the_same_next_state() -> None:
+    env = GridWorld("S./CG", step_reward=0.0, slip=0.5, rewards={"G": 0.0, "C": -8.0})
+    start = env.state(0, 0)
     down = 2  # 0.5 falls back to S, 0.25 bumps into the left wall and stays, 0.25 slips right
-    torch.testing.assert_close(world.process.transition[start, down, start], torch.tensor(0.75, dtype=torch.float64))
-    torch.testing.assert_close(world.process.expected_reward[start, down], torch.tensor(-4.0, dtype=torch.float64))
+    torch.testing.assert_close(env.process.transition[start, down, start], torch.tensor(0.75, dtype=torch.float64))
+    torch.testing.assert_close(env.process.expected_reward[start, down], torch.tensor(-4.0, dtype=torch.float64))
 
 
-def test_cells_can_be_changed() -> None:
-    world = GridWorld(CORNER).with_cell(1, 1, ".")
-    assert world.rows == ["...G", "...X", "S..."]
-    assert len(world.cells) == 12
+def test_with_cell_changes_one_cell() -> None:
+    env = GridWorld(CORNER).with_cell(1, 1, ".")
+    assert env.rows == ["...G", "...X", "S..."]
+    assert len(env.cells) == 12
     assert GridWorld("..G").start.tolist() == [0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("drawing", "sentence"),
+    ("layout", "message"),
     [
         ("..\n...", r"equal length; got lengths \[2, 3\]"),
         ("..Z", "letters . # S G X C; got 'Z'"),
@@ -68,12 +68,12 @@ def test_cells_can_be_changed() -> None:
         ("", "equal length"),
     ],
 )
-def test_a_map_that_cannot_be_gets_a_sentence(drawing: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        GridWorld(drawing)
+def test_invalid_layouts_raise_value_error(layout: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GridWorld(layout)
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got slip=1\.5"):
         GridWorld(CORNER, slip=1.5)
     with pytest.raises(ValueError, match="'X' is missing"):

@@ -1,4 +1,4 @@
-"""Values of chains that can be worked out by hand."""
+"""Markov reward processes with known values."""
 
 import pytest
 import torch
@@ -6,49 +6,49 @@ import torch
 from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, solve_bellman
 
 
-def process(discount: float, stay: float = 0.5) -> MarkovRewardProcess:
-    """One state that pays 1 and is left with 1 − stay, for an end."""
+def geometric_process(discount: float, stay: float = 0.5) -> MarkovRewardProcess:
+    """One state with reward 1, left with probability 1 − stay for a terminal state."""
     transition = torch.tensor([[stay, 1 - stay], [0.0, 1.0]], dtype=torch.float64)
     return MarkovRewardProcess(transition, torch.tensor([1.0, 0.0], dtype=torch.float64), discount)
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.3, 0.9, 1.0])
-def test_a_geometric_sum(discount: float) -> None:
-    values = process(discount).values()
+def test_values_match_the_geometric_series(discount: float) -> None:
+    values = geometric_process(discount).values()
     torch.testing.assert_close(values, torch.tensor([1 / (1 - 0.5 * discount), 0.0], dtype=torch.float64))
-    torch.testing.assert_close(process(discount).iterates(100)[-1], values)
+    torch.testing.assert_close(geometric_process(discount).iterates(100)[-1], values)
 
 
-def test_iterates_count_the_first_rewards() -> None:
-    path = process(0.5).iterates(3)
-    torch.testing.assert_close(path[:, 0], torch.tensor([0.0, 1.0, 1.25, 1.3125], dtype=torch.float64))
+def test_iterates_sum_the_first_rewards() -> None:
+    iterates = geometric_process(0.5).iterates(3)
+    torch.testing.assert_close(iterates[:, 0], torch.tensor([0.0, 1.0, 1.25, 1.3125], dtype=torch.float64))
 
 
-def test_a_state_that_is_never_left_may_pay_for_ever() -> None:
-    forever = MarkovRewardProcess(torch.ones(1, 1).double(), torch.ones(1).double(), 0.9)
-    assert not bool(forever.terminal.any())
-    torch.testing.assert_close(forever.values(), torch.tensor([10.0], dtype=torch.float64))
+def test_absorbing_state_with_reward_is_not_terminal() -> None:
+    process = MarkovRewardProcess(torch.ones(1, 1).double(), torch.ones(1).double(), 0.9)
+    assert not bool(process.terminal.any())
+    torch.testing.assert_close(process.values(), torch.tensor([10.0], dtype=torch.float64))
 
 
-def test_many_processes_at_once() -> None:
+def test_solve_bellman_is_batched() -> None:
     stays = (0.1, 0.5, 0.9)
-    each = [process(0.8, stay) for stay in stays]
-    together = solve_bellman(
-        torch.stack([one.transition for one in each]),
-        torch.stack([one.reward for one in each]),
+    processes = [geometric_process(0.8, stay) for stay in stays]
+    values = solve_bellman(
+        torch.stack([process.transition for process in processes]),
+        torch.stack([process.reward for process in processes]),
         0.8,
-        torch.stack([one.terminal for one in each]),
+        torch.stack([process.terminal for process in processes]),
     )
-    torch.testing.assert_close(together, torch.stack([one.values() for one in each]))
+    torch.testing.assert_close(values, torch.stack([process.values() for process in processes]))
 
 
-def test_returns_of_paths() -> None:
+def test_path_return_and_marginal() -> None:
     paths = torch.tensor([[0, 0, 1], [0, 1, 1]])
-    torch.testing.assert_close(process(0.5).path_return(paths), torch.tensor([1.5, 1.0], dtype=torch.float64))
-    assert process(0.5).chain(torch.tensor([1.0, 0.0]).double()).marginal(1).tolist() == [0.5, 0.5]
+    torch.testing.assert_close(geometric_process(0.5).path_return(paths), torch.tensor([1.5, 1.0], dtype=torch.float64))
+    assert geometric_process(0.5).chain(torch.tensor([1.0, 0.0]).double()).marginal(1).tolist() == [0.5, 0.5]
 
 
-def test_without_discount_a_long_way_to_the_end_is_still_a_way() -> None:
+def test_undiscounted_values_with_a_rarely_reached_terminal_state() -> None:
     states = 60
     transition = torch.zeros(states, states, dtype=torch.float64)
     transition[range(states - 1), range(1, states)] = 0.5
@@ -56,17 +56,17 @@ def test_without_discount_a_long_way_to_the_end_is_still_a_way() -> None:
     transition[-1, -1] = 1
     reward = torch.ones(states, dtype=torch.float64)
     reward[-1] = 0
-    short = MarkovRewardProcess(transition, reward, 1.0).values()
-    assert float(short[0]) == pytest.approx(2.0**states, rel=1e-3)
+    values = MarkovRewardProcess(transition, reward, 1.0).values()
+    assert float(values[0]) == pytest.approx(2.0**states, rel=1e-3)
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
-    whole = torch.eye(2, dtype=torch.float64)
+def test_invalid_arguments_raise_value_error() -> None:
+    identity = torch.eye(2, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"must satisfy 0 ≤ γ ≤ 1; got 1\.5"):
-        MarkovRewardProcess(whole, torch.zeros(2).double(), 1.5)
+        MarkovRewardProcess(identity, torch.zeros(2).double(), 1.5)
     with pytest.raises(ValueError, match="probabilities must sum to one"):
-        MarkovRewardProcess(whole / 2, torch.zeros(2).double(), 0.5)
+        MarkovRewardProcess(identity / 2, torch.zeros(2).double(), 0.5)
     with pytest.raises(ValueError, match="every state must be able to reach a terminal state; state 0 never does"):
-        MarkovRewardProcess(whole, torch.tensor([1.0, 0.0]).double(), 1.0).values()
+        MarkovRewardProcess(identity, torch.tensor([1.0, 0.0]).double(), 1.0).values()
     with pytest.raises(ValueError, match="sweeps must not be negative; got sweeps=-1"):
-        process(0.5).iterates(-1)
+        geometric_process(0.5).iterates(-1)

@@ -1,4 +1,4 @@
-"""n = 1 is the plain rule; longer targets carry news further in one episode."""
+"""n-step TD control."""
 
 from functools import partial
 
@@ -21,9 +21,9 @@ from parnassus.reinforcement.textbook.cat import cat_decision_process
 HUNGRY = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
 
 
-@pytest.mark.parametrize("worth", [q_learning_value, sarsa_value, expected_sarsa_value])
-def test_one_step_is_the_plain_rule(worth: NextValue) -> None:
-    walks = partial(
+@pytest.mark.parametrize("next_value", [q_learning_value, sarsa_value, expected_sarsa_value])
+def test_one_step_matches_td_control(next_value: NextValue) -> None:
+    learners = partial(
         TabularLearners,
         cat_decision_process(),
         HUNGRY,
@@ -32,41 +32,41 @@ def test_one_step_is_the_plain_rule(worth: NextValue) -> None:
         step_size=polynomial_step_size(),
         num_learners=4,
     )
-    plain = td_control(walks(generator=torch.Generator().manual_seed(0)), worth)
-    one = n_step_td_control(walks(generator=torch.Generator().manual_seed(0)), worth, n_steps=1)
-    torch.testing.assert_close(one.q, plain.q)
-    torch.testing.assert_close(one.rewards, plain.rewards)
+    expected = td_control(learners(generator=torch.Generator().manual_seed(0)), next_value)
+    actual = n_step_td_control(learners(generator=torch.Generator().manual_seed(0)), next_value, n_steps=1)
+    torch.testing.assert_close(actual.q, expected.q)
+    torch.testing.assert_close(actual.rewards, expected.rewards)
 
 
-def test_news_of_the_goal_travels_n_cells() -> None:
-    """A corridor where one can only go right in effect: after the first episode n cells know of the goal."""
-    world = GridWorld("S....G", step_reward=0.0, slip=0.0)
-    for horizon, known in ((1, 1), (3, 3), (5, 5)):
-        source, steps = torch.Generator().manual_seed(1), 1
-        while True:  # stop as soon as the first episode and its targets are over
-            walks = TabularLearners(
-                world.process,
-                world.start,
+def test_reward_propagates_n_cells_per_episode() -> None:
+    """After the first episode in a corridor at most n cells have a positive value."""
+    env = GridWorld("S....G", step_reward=0.0, slip=0.0)
+    for horizon, num_cells in ((1, 1), (3, 3), (5, 5)):
+        generator, steps = torch.Generator().manual_seed(1), 1
+        while True:  # until the first episode and its targets are complete
+            learners = TabularLearners(
+                env.process,
+                env.start,
                 steps=steps,
                 epsilon=1.0,
                 step_size=constant_step_size(1.0),
-                generator=source.manual_seed(1),
+                generator=generator.manual_seed(1),
             )
-            learned = n_step_td_control(walks, sarsa_value, n_steps=horizon)
-            if bool(learned.ended[: steps - horizon + 1].any()):
+            record = n_step_td_control(learners, sarsa_value, n_steps=horizon)
+            if bool(record.ended[: steps - horizon + 1].any()):
                 break
             steps += 1
-        assert int((learned.q[0, :5].amax(-1) > 0).sum()) <= known
-        assert float(learned.q[0, 4].max()) == 1
+        assert int((record.q[0, :5].amax(-1) > 0).sum()) <= num_cells
+        assert float(record.q[0, 4].max()) == 1
 
 
-def test_a_target_by_hand() -> None:
-    """From confused, two rewards: 1, then 2 and the end if the relaxed cat is stroked."""
+def test_two_step_target_matches_closed_form() -> None:
+    """From confused, reward 1, then reward 2 and the end if the relaxed cat is stroked."""
     process, confused = cat_decision_process(0.5), torch.tensor([0.0, 0, 0, 0, 1, 0]).double()
-    walks = partial(TabularLearners, process, confused, steps=2, epsilon=1.0, step_size=constant_step_size(1.0))
-    learned = n_step_td_control(walks(num_learners=200), sarsa_value, n_steps=2)
-    stroked = learned.ended[1]
+    learners = partial(TabularLearners, process, confused, steps=2, epsilon=1.0, step_size=constant_step_size(1.0))
+    record = n_step_td_control(learners(num_learners=200), sarsa_value, n_steps=2)
+    stroked = record.ended[1]
     assert int(stroked.sum()) > 20
-    torch.testing.assert_close(learned.q[stroked, 4, 0], torch.full((int(stroked.sum()),), 2.0).double())
+    torch.testing.assert_close(record.q[stroked, 4, 0], torch.full((int(stroked.sum()),), 2.0).double())
     with pytest.raises(ValueError, match="n_steps must be at least 1; got n_steps=0"):
-        n_step_td_control(walks(), sarsa_value, n_steps=0)
+        n_step_td_control(learners(), sarsa_value, n_steps=0)

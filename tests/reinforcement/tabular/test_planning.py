@@ -1,4 +1,4 @@
-"""Planning against all policies, one by one."""
+"""Planning compared with enumeration of all policies."""
 
 from itertools import product
 
@@ -15,11 +15,11 @@ from parnassus.reinforcement.tabular.planning import (
 
 
 def random_process(discount: float, seed: int = 0) -> MarkovDecisionProcess:
-    source = torch.Generator().manual_seed(seed)
-    transition = torch.rand(4, 3, 4, generator=source, dtype=torch.float64).square()
+    generator = torch.Generator().manual_seed(seed)
+    transition = torch.rand(4, 3, 4, generator=generator, dtype=torch.float64).square()
     return MarkovDecisionProcess(
         transition / transition.sum(-1, keepdim=True),
-        torch.randn(4, 3, 4, generator=source, dtype=torch.float64),
+        torch.randn(4, 3, 4, generator=generator, dtype=torch.float64),
         discount,
         torch.tensor([False, False, False, True]),
         torch.ones(4, 3, dtype=torch.bool),
@@ -28,19 +28,19 @@ def random_process(discount: float, seed: int = 0) -> MarkovDecisionProcess:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 1.0])
-def test_no_policy_is_better(discount: float, seed: int) -> None:
+def test_plans_match_the_best_enumerated_policy(discount: float, seed: int) -> None:
     process = random_process(discount, seed)
-    every = torch.stack([torch.eye(3).double()[list(each)] for each in product(range(3), repeat=4)])
-    best = process.values_of(every).amax(0)
+    policies = torch.stack([torch.eye(3).double()[list(actions)] for actions in product(range(3), repeat=4)])
+    optimal_values = process.values_of(policies).amax(0)
     plans = [value_iteration(process), policy_iteration(process)]
     plans += [modified_policy_iteration(process, 4)] if discount < 1 else []
     for plan in plans:
-        torch.testing.assert_close(plan.values, best, atol=1e-6, rtol=0)
-        torch.testing.assert_close(process.values_of(plan.policy), best, atol=1e-6, rtol=0)
-        torch.testing.assert_close(plan.q.amax(-1), best, atol=1e-6, rtol=0)
+        torch.testing.assert_close(plan.values, optimal_values, atol=1e-6, rtol=0)
+        torch.testing.assert_close(process.values_of(plan.policy), optimal_values, atol=1e-6, rtol=0)
+        torch.testing.assert_close(plan.q.amax(-1), optimal_values, atol=1e-6, rtol=0)
 
 
-def test_the_bound_holds_and_shrinks_with_the_tolerance() -> None:
+def test_error_bound_holds_and_shrinks_with_the_tolerance() -> None:
     process = random_process(0.9)
     exact = policy_iteration(process).values
     sweeps = []
@@ -51,13 +51,13 @@ def test_the_bound_holds_and_shrinks_with_the_tolerance() -> None:
     assert sweeps == sorted(sweeps)
 
 
-def test_one_backup_a_policy_is_value_iteration() -> None:
+def test_modified_policy_iteration_with_one_evaluation_is_value_iteration() -> None:
     process = random_process(0.9)
     torch.testing.assert_close(modified_policy_iteration(process, 1).values, value_iteration(process).values)
 
 
-def test_with_few_steps_to_go_another_action_may_be_best() -> None:
-    """Take 1 now, or wait two steps for 3."""
+def test_finite_horizon_policy_depends_on_the_remaining_steps() -> None:
+    """A reward of 1 now or a reward of 3 after two steps."""
     transition = torch.zeros(3, 2, 3, dtype=torch.float64)
     transition[0, 0, 2] = transition[0, 1, 1] = transition[1, :, 2] = transition[2, :, 2] = 1
     reward = torch.zeros(3, 2, 3, dtype=torch.float64)
@@ -70,7 +70,7 @@ def test_with_few_steps_to_go_another_action_may_be_best() -> None:
     assert values[:, 0].tolist() == [0, 1, 3]
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     process = random_process(0.9)
     with pytest.raises(ValueError, match=r"the tolerance must be positive; got tolerance=0"):
         value_iteration(process, tolerance=0.0)

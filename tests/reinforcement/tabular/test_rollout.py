@@ -1,4 +1,4 @@
-"""Rollouts: one step follows the other, ends and cuts are marked, and a new episode begins."""
+"""Tabular rollouts: consecutive states, termination, truncation and resets."""
 
 import pytest
 import torch
@@ -9,35 +9,35 @@ from parnassus.reinforcement.textbook.cat import cat_decision_process, constant_
 HUNGRY = torch.tensor([0.0, 1, 0, 0, 0, 0], dtype=torch.float64)
 
 
-def test_steps_join_and_ends_are_marked() -> None:
+def test_steps_are_consecutive_and_terminations_marked() -> None:
     process = cat_decision_process()
-    seen = rollout(
+    steps = rollout(
         process, constant_policy("stroke"), HUNGRY, steps=200, n_envs=20, generator=torch.Generator().manual_seed(0)
     )
-    over = seen.terminated | seen.truncated
-    joined = torch.where(over[:-1], torch.ones_like(seen.states[1:]), seen.next_states[:-1])
-    assert torch.equal(seen.states[1:], joined)
-    assert torch.equal(seen.terminated, process.terminal[seen.next_states])
-    assert not bool(seen.truncated.any())
-    assert bool(process.allowed[seen.states, seen.actions].all())
-    assert bool((process.transition[seen.states, seen.actions, seen.next_states] > 0).all())
-    assert not bool(process.terminal[seen.states].any())
+    done = steps.terminated | steps.truncated
+    expected = torch.where(done[:-1], torch.ones_like(steps.states[1:]), steps.next_states[:-1])
+    assert torch.equal(steps.states[1:], expected)
+    assert torch.equal(steps.terminated, process.terminal[steps.next_states])
+    assert not bool(steps.truncated.any())
+    assert bool(process.allowed[steps.states, steps.actions].all())
+    assert bool((process.transition[steps.states, steps.actions, steps.next_states] > 0).all())
+    assert not bool(process.terminal[steps.states].any())
 
 
-def test_long_episodes_are_cut() -> None:
-    seen = rollout(cat_decision_process(), constant_policy("talk"), HUNGRY, steps=100, n_envs=30, max_episode_steps=4)
-    both = seen.terminated & seen.truncated
+def test_long_episodes_are_truncated() -> None:
+    steps = rollout(cat_decision_process(), constant_policy("talk"), HUNGRY, steps=100, n_envs=30, max_episode_steps=4)
+    both = steps.terminated & steps.truncated
     assert not bool(both.any())
-    assert bool(seen.truncated.any())
-    ages = torch.zeros(30, dtype=torch.int64)
-    for over, cut in zip(seen.terminated, seen.truncated, strict=True):
-        ages += 1
-        assert bool((ages <= 4).all())
-        assert torch.equal(cut, (ages == 4) & ~over)
-        ages[over | cut] = 0
+    assert bool(steps.truncated.any())
+    lengths = torch.zeros(30, dtype=torch.int64)
+    for terminated, truncated in zip(steps.terminated, steps.truncated, strict=True):
+        lengths += 1
+        assert bool((lengths <= 4).all())
+        assert torch.equal(truncated, (lengths == 4) & ~terminated)
+        lengths[terminated | truncated] = 0
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must be at least 1; got max_episode_steps=0"):
         rollout(cat_decision_process(), constant_policy("talk"), HUNGRY, steps=1, n_envs=1, max_episode_steps=0)
     with pytest.raises(ValueError, match="a policy must choose allowed actions only"):

@@ -1,4 +1,4 @@
-"""Step sizes: a mean of all that was seen, or for ever the same."""
+"""Polynomial and constant step sizes."""
 
 import pytest
 import torch
@@ -6,21 +6,21 @@ import torch
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 
 
-def test_one_over_n_is_the_mean() -> None:
-    seen, estimate = torch.randn(50, generator=torch.Generator().manual_seed(0), dtype=torch.float64), torch.zeros(1)
+def test_step_size_one_over_n_gives_the_mean() -> None:
+    samples, estimate = torch.randn(50, generator=torch.Generator().manual_seed(0), dtype=torch.float64), torch.zeros(1)
     estimate = estimate.double()
-    for n, x in enumerate(seen, 1):
+    for n, x in enumerate(samples, 1):
         estimate = estimate + polynomial_step_size(1.0)(torch.tensor([float(n)]).double()) * (x - estimate)
-    torch.testing.assert_close(estimate[0], seen.mean())
+    torch.testing.assert_close(estimate[0], samples.mean())
 
 
-def test_their_sizes() -> None:
+def test_step_size_values() -> None:
     count = torch.tensor([1.0, 4.0, 16.0])
     torch.testing.assert_close(polynomial_step_size(0.75)(count), count**-0.75)
     torch.testing.assert_close(constant_step_size(0.2)(count), torch.full((3,), 0.2))
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     for power in (0.5, 1.1):
         with pytest.raises(ValueError, match=f"½ < p ≤ 1 for convergence; got power={power}"):
             polynomial_step_size(power)

@@ -1,4 +1,4 @@
-"""Asked everywhere at once, Q-learning without chance is value iteration."""
+"""Synchronous Q-learning."""
 
 import pytest
 import torch
@@ -11,13 +11,13 @@ from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 @pytest.mark.parametrize("sweeps", [1, 3, 10])
-def test_without_chance_and_with_whole_steps_it_is_value_iteration(sweeps: int) -> None:
+def test_deterministic_updates_with_step_size_one_are_value_iteration(sweeps: int) -> None:
     process = GridWorld("S..G/.#.X", slip=0.0, discount=0.9).process
     q = synchronous_q_learning(process, sweeps=sweeps, step_size=constant_step_size(1.0), num_learners=2)
     torch.testing.assert_close(q.amax(-1), value_iterates(process, sweeps)[-1].expand(2, -1))
 
 
-def test_what_is_not_allowed_stays_out() -> None:
+def test_forbidden_actions_and_invalid_sweeps() -> None:
     q = synchronous_q_learning(cat_decision_process(), sweeps=5, step_size=constant_step_size(0.5))
     assert float(q[0, 3, 0]) == -torch.inf
     assert q[0, 5].tolist() == [0, 0, 0]

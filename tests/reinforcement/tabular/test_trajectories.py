@@ -1,4 +1,4 @@
-"""All episodes of a small process: probabilities sum to one, means are values."""
+"""Enumerated trajectories of a small process."""
 
 import pytest
 import torch
@@ -10,39 +10,39 @@ from parnassus.reinforcement.textbook.cat import cat_decision_process
 RELAXED = torch.tensor([0.0, 0, 0, 1, 0, 0], dtype=torch.float64)
 
 
-def test_paths_of_a_relaxed_cat_by_hand() -> None:
-    paths = enumerate_trajectories(cat_decision_process(1.0), RELAXED, 2)
-    listed = {
-        (tuple(states), tuple(actions)): (round(float(chance), 12), rewards)
-        for states, actions, rewards, chance in zip(
-            paths.states.tolist(),
-            paths.actions.tolist(),
-            paths.rewards.tolist(),
-            paths.environment_probability,
+def test_trajectories_of_a_relaxed_cat() -> None:
+    trajectories = enumerate_trajectories(cat_decision_process(1.0), RELAXED, 2)
+    actual = {
+        (tuple(states), tuple(actions)): (round(float(probability), 12), rewards)
+        for states, actions, rewards, probability in zip(
+            trajectories.states.tolist(),
+            trajectories.actions.tolist(),
+            trajectories.rewards.tolist(),
+            trajectories.environment_probability,
             strict=True,
         )
     }
-    assert listed == {
+    assert actual == {
         ((3, 4, 1), (1, 0)): (0.2, [2.0, 1.0]),  # talked to, confused, hungry
         ((3, 4, 3), (1, 0)): (0.8, [2.0, 1.0]),
-        ((3, 5, 5), (2, 0)): (1.0, [2.0, 0.0]),  # stroked: asleep, and stays so
+        ((3, 5, 5), (2, 0)): (1.0, [2.0, 0.0]),  # stroked, asleep, asleep
     }
-    assert paths.live.sum(1).sort().values.tolist() == [1, 2, 2]
+    assert trajectories.live.sum(1).sort().values.tolist() == [1, 2, 2]
 
 
 @pytest.mark.parametrize("horizon", [1, 3, 5])
-def test_the_mean_over_paths_is_the_value_with_so_many_steps(horizon: int) -> None:
+def test_mean_return_matches_the_finite_horizon_value(horizon: int) -> None:
     process = cat_decision_process(0.9)
     policy, start = process.uniform_policy(), torch.tensor([0.1, 0.2, 0.3, 0.2, 0.2, 0], dtype=torch.float64)
-    paths = enumerate_trajectories(process, start, horizon)
-    probabilities = paths.probabilities(policy)
+    trajectories = enumerate_trajectories(process, start, horizon)
+    probabilities = trajectories.probabilities(policy)
     torch.testing.assert_close(probabilities.sum(), torch.tensor(1.0, dtype=torch.float64))
-    mean = probabilities @ paths.returns(0.9)[:, 0]
+    mean = probabilities @ trajectories.returns(0.9)[:, 0]
     torch.testing.assert_close(mean, process.reward_process(policy).iterates(horizon)[-1] @ start)
     assert float(mean) <= float(value_iterates(process, horizon)[-1] @ start)
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="horizon must be at least 1; got horizon=0"):
         enumerate_trajectories(cat_decision_process(), RELAXED, 0)
     with pytest.raises(ValueError, match="start"):

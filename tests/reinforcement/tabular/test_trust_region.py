@@ -1,4 +1,4 @@
-"""Trust regions: the surrogate's slope, the curvature, the step's promises."""
+"""Trust regions: surrogate, Fisher matrix and step."""
 
 import pytest
 import torch
@@ -18,17 +18,17 @@ from ..cat_logits import logits
 START = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2, 0.0], dtype=torch.float64)
 
 
-def test_the_surrogate_touches_the_return() -> None:
+def test_surrogate_matches_return_and_gradient_at_the_old_policy() -> None:
     process = cat_decision_process(0.9)
     theta = logits().requires_grad_()
     old = softmax_policy(theta.detach(), process.allowed)
     surrogate = surrogate_return(process, old, softmax_policy(theta, process.allowed), START)
     torch.testing.assert_close(surrogate.detach(), expected_return(process, old, START))
-    (slope,) = torch.autograd.grad(surrogate, theta)
-    torch.testing.assert_close(slope, policy_gradient(process, old, START))
+    (gradient,) = torch.autograd.grad(surrogate, theta)
+    torch.testing.assert_close(gradient, policy_gradient(process, old, START))
 
 
-def test_fisher_is_the_mean_of_squared_scores() -> None:
+def test_fisher_product_matches_the_mean_of_squared_scores() -> None:
     policy, visits, x = logits().softmax(-1), torch.rand(6, dtype=torch.float64), logits(1)
     expected = torch.zeros_like(x)
     for s in range(6):
@@ -38,7 +38,7 @@ def test_fisher_is_the_mean_of_squared_scores() -> None:
     torch.testing.assert_close(fisher_product(policy, visits, x), expected)
 
 
-def test_steps_on_the_cat_end_in_talking() -> None:
+def test_steps_respect_the_bounds_and_reach_the_optimal_policy() -> None:
     process, theta = cat_decision_process(0.9), torch.zeros(6, 3, dtype=torch.float64)
     for _ in range(25):
         old = softmax_policy(theta, process.allowed)
@@ -50,17 +50,17 @@ def test_steps_on_the_cat_end_in_talking() -> None:
     assert float(softmax_policy(theta, process.allowed)[3, 1]) > 0.95
 
 
-def test_no_step_where_nothing_is_better() -> None:
-    """A process of one action has no gradient at all."""
+def test_deterministic_policy_with_zero_gradient_does_not_change() -> None:
+
     process = cat_decision_process(0.9)
-    sure = torch.zeros(6, 3, dtype=torch.float64)
-    sure[3, 1] = 60.0  # talking already, with certainty in float64
-    step = trust_region_step(process, sure, START, target_kl=0.01)
+    theta = torch.zeros(6, 3, dtype=torch.float64)
+    theta[3, 1] = 60.0  # talks with probability 1 in float64
+    step = trust_region_step(process, theta, START, target_kl=0.01)
     assert step.kl <= 0.01
-    torch.testing.assert_close(softmax_policy(step.logits, process.allowed), softmax_policy(sure, process.allowed))
+    torch.testing.assert_close(softmax_policy(step.logits, process.allowed), softmax_policy(theta, process.allowed))
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     process, policy = cat_decision_process(1.0), cat_decision_process().uniform_policy()
     with pytest.raises(ValueError, match="the discount must be below 1"):
         improvement_lower_bound(process, policy, policy, START)

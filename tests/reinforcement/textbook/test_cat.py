@@ -1,4 +1,4 @@
-"""The cat's tables say what the book's equations say."""
+"""Chain, reward process and decision process of the cat example."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from parnassus.reinforcement.textbook.cat import (
 )
 
 
-def test_rows_are_laws_and_waiting_is_the_chain() -> None:
+def test_waiting_follows_the_chain() -> None:
     chain, decisions = cat_chain("hunting"), cat_decision_process()
     assert chain.start.tolist() == [1, 0, 0, 0, 0, 0]
     others = [STATES.index(mood) for mood in STATES if mood != "relaxed"]
@@ -22,13 +22,13 @@ def test_rows_are_laws_and_waiting_is_the_chain() -> None:
     assert decisions.allowed.sum(1).tolist() == [1, 1, 1, 2, 1, 1]
 
 
-def test_the_chain_is_a_mixture_of_talking_and_stroking() -> None:
-    """A relaxed cat is confused with 0.2: the owner of the reward process talks in a fifth of the cases."""
-    mixed = 0.2 * constant_policy("talk") + 0.8 * constant_policy("stroke")
-    torch.testing.assert_close(cat_decision_process(0.9).values_of(mixed), cat_reward_process(0.9).values())
+def test_reward_process_is_a_mixture_of_talking_and_stroking() -> None:
+    """The reward process talks with probability 0.2."""
+    policy = 0.2 * constant_policy("talk") + 0.8 * constant_policy("stroke")
+    torch.testing.assert_close(cat_decision_process(0.9).values_of(policy), cat_reward_process(0.9).values())
 
 
-def test_what_cannot_work_gets_a_sentence() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"the cat's states are hunting, .*; got 'angry'"):
         state_indices("hungry", "angry")
     with pytest.raises(ValueError, match="'talk' or 'stroke'; got 'wait'"):

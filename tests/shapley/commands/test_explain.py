@@ -1,4 +1,4 @@
-"""`parnassus explain`: known SHAP values, every kind of model, and one sentence for what cannot be explained."""
+"""`parnassus explain`: known SHAP values, every kind of model, and error messages."""
 
 import json
 import sys
@@ -69,8 +69,8 @@ number = 17
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with models and a table, in which the command is given."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with models and a table."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
@@ -81,41 +81,41 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-Told = dict[str, object]
+Output = dict[str, object]
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
-    """What `parnassus explain … --json` prints."""
+def explain(capsys: pytest.CaptureFixture[str]) -> Callable[..., Output]:
+    """Run `parnassus explain … --json` and return its output."""
 
-    def call(*arguments: str) -> Told:
+    def call(*arguments: str) -> Output:
         capsys.readouterr()
         assert dispatch(["explain", *arguments, "--device", "cpu", "--json"]) == 0
-        return cast("Told", json.loads(capsys.readouterr().out))
+        return cast("Output", json.loads(capsys.readouterr().out))
 
     return call
 
 
-def parts(told: Told, row: int = 0) -> dict[str, float]:
-    found = cast("list[dict[str, list[dict[str, object]]]]", told["rows"])[row]["features"]
-    return {str(feature["name"]): cast("float", feature["shap_value"]) for feature in found}
+def shap_values(result: Output, row: int = 0) -> dict[str, float]:
+    features = cast("list[dict[str, list[dict[str, object]]]]", result["rows"])[row]["features"]
+    return {str(feature["name"]): cast("float", feature["shap_value"]) for feature in features}
 
 
-def test_shap_values_of_a_linear_function_are_exact(place: Path, told: Callable[..., Told]) -> None:
-    found = told("--model", "models.py:linear", "--data", "my.csv", "--row", "17", "--background", "40")
+def test_shap_values_of_a_linear_function_are_exact(folder: Path, explain: Callable[..., Output]) -> None:
+    result = explain("--model", "models.py:linear", "--data", "my.csv", "--row", "17", "--background", "40")
     table = csv_file("my.csv", test=0.0).train.x.double()
     expected = torch.tensor([3.0, -2.0, 0.5]) * (table[16] - table.mean(0))
-    assert list(parts(found)) == ["height", "age", "weight"]
+    assert list(shap_values(result)) == ["height", "age", "weight"]
     torch.testing.assert_close(
-        torch.tensor(list(parts(found).values()), dtype=torch.float64), expected, atol=1e-6, rtol=0
+        torch.tensor(list(shap_values(result).values()), dtype=torch.float64), expected, atol=1e-6, rtol=0
     )
-    assert found["exact"]
-    assert found["evaluations"] == 8
-    assert cast("float", found["gap"]) < 1e-9
-    assert (place / "explanation-17.png").stat().st_size > 5_000
+    assert result["exact"]
+    assert result["evaluations"] == 8
+    assert cast("float", result["gap"]) < 1e-9
+    assert (folder / "explanation-17.png").stat().st_size > 5_000
 
 
-def test_the_row_its_shap_values_and_their_cost_are_printed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_row_shap_values_and_cost_are_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--data", "my.csv", "--row", "2", "--target", "state", "--out", "pictures/why.svg", "--max-display", "2"]
     assert dispatch(["explain", "--model", "models.py:linear", *flags]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -125,70 +125,77 @@ def test_the_row_its_shap_values_and_their_cost_are_printed(place: Path, capsys:
     assert "1 other " in out
     assert "exact, from all 8 coalitions of 3 features" in out
     assert "figure: pictures/why.png" in out
-    assert {path.name for path in (place / "pictures").iterdir()} == {"why.png", "why.svg"}
+    assert {path.name for path in (folder / "pictures").iterdir()} == {"why.png", "why.svg"}
 
 
-def test_an_estimator_takes_the_columns_it_was_fitted_to(place: Path, told: Callable[..., Told]) -> None:
-    found = told("--model", "models.py:estimator", "--data", "my.csv", "--row", "5", "--output", "ill")
-    assert list(parts(found)) == ["weight", "height"]
-    assert found["output"] == "ill"
-    other = told("--model", "models.py:estimator", "--data", "my.csv", "--row", "5", "--output", "well")
-    for name, part in parts(found).items():
-        assert parts(other)[name] == pytest.approx(-part, abs=1e-12)  # two classes: what one gains the other loses
-    likelier = told("--model", "models.py:estimator", "--data", "my.csv", "--row", "5")
-    said = [cast("list[dict[str, float]]", each["rows"])[0]["prediction"] for each in (found, other, likelier)]
-    assert said[2] == max(said)
+def test_estimator_uses_the_columns_it_was_fitted_to(folder: Path, explain: Callable[..., Output]) -> None:
+    result = explain("--model", "models.py:estimator", "--data", "my.csv", "--row", "5", "--output", "ill")
+    assert list(shap_values(result)) == ["weight", "height"]
+    assert result["output"] == "ill"
+    other = explain("--model", "models.py:estimator", "--data", "my.csv", "--row", "5", "--output", "well")
+    for name, part in shap_values(result).items():
+        assert shap_values(other)[name] == pytest.approx(-part, abs=1e-12)  # the two probabilities sum to 1
+    default = explain("--model", "models.py:estimator", "--data", "my.csv", "--row", "5")
+    predictions = [cast("list[dict[str, float]]", each["rows"])[0]["prediction"] for each in (result, other, default)]
+    assert predictions[2] == max(predictions)
 
 
 @pytest.mark.parametrize("model", ["network", "around_the_network"])
-def test_a_network_and_a_function_around_it(place: Path, told: Callable[..., Told], model: str) -> None:
-    (place / "plain.csv").write_text("\n".join(f"{k},{k % 3},{k % 5},0.5" for k in range(20)), encoding="utf-8")
-    found = told("--model", f"models:{model}", "--data", "plain.csv", "--row", "3", "--output", "1")
-    assert list(parts(found)) == ["column 1", "column 2", "column 3"]
-    assert cast("float", found["gap"]) < 1e-6
+def test_network_and_function_around_it(folder: Path, explain: Callable[..., Output], model: str) -> None:
+    (folder / "plain.csv").write_text("\n".join(f"{k},{k % 3},{k % 5},0.5" for k in range(20)), encoding="utf-8")
+    result = explain("--model", f"models:{model}", "--data", "plain.csv", "--row", "3", "--output", "1")
+    assert list(shap_values(result)) == ["column 1", "column 2", "column 3"]
+    assert cast("float", result["gap"]) < 1e-6
 
 
-def test_a_forest_is_explained_by_its_trees(place: Path, told: Callable[..., Told]) -> None:
-    """Without a question, and to the same parts as by all coalitions of a function around it."""
-    forest = """
+def test_forest_is_explained_by_tree_shap(folder: Path, explain: Callable[..., Output]) -> None:
+    """No model evaluations; equal to the enumeration over all coalitions."""
+    source = """
 from sklearn.ensemble import RandomForestClassifier
 from parnassus.data import csv_file
 data = csv_file("my.csv", test=0.0)
 forest = RandomForestClassifier(5, random_state=0).fit(data.train.x.numpy(), data.train.y.numpy())
 asked = lambda x: forest.predict_proba(x)
 """
-    (place / "trees.py").write_text(forest, encoding="utf-8")
+    (folder / "trees.py").write_text(source, encoding="utf-8")
     flags = ("--data", "my.csv", "--row", "3", "--background", "10")
-    closed, asked = (told("--model", f"trees.py:{name}", *flags) for name in ("forest", "asked"))
-    assert (closed["model_rows"], closed["exact"], asked["exact"]) == (0, True, True)
-    for name, part in parts(asked).items():
-        assert parts(closed)[name] == pytest.approx(part, abs=1e-9)
+    closed, enumerated = (explain("--model", f"trees.py:{name}", *flags) for name in ("forest", "asked"))
+    assert (closed["model_rows"], closed["exact"], enumerated["exact"]) == (0, True, True)
+    for name, part in shap_values(enumerated).items():
+        assert shap_values(closed)[name] == pytest.approx(part, abs=1e-9)
 
 
-def test_many_features_have_errors_within_a_tolerance(place: Path, told: Callable[..., Told]) -> None:
+def test_many_features_have_errors_within_a_tolerance(folder: Path, explain: Callable[..., Output]) -> None:
     rows = torch.rand(30, 17, generator=torch.Generator().manual_seed(1)).add(0.8).tolist()
-    (place / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
+    (folder / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
     flags = ("--model", "models.py:wide", "--data", "wide.csv", "--row", "1", "--background", "5")
 
-    def largest(found: Told) -> float:
-        features = cast("list[dict[str, list[dict[str, float]]]]", found["rows"])[0]["features"]
+    def max_error(result: Output) -> float:
+        features = cast("list[dict[str, list[dict[str, float]]]]", result["rows"])[0]["features"]
         return max(feature["error"] for feature in features)
 
-    few, more = told(*flags, "--max-evals", "100"), told(*flags, "--max-evals", "1000")
-    assert not few["exact"]
-    assert 0 < largest(more) < largest(few)
-    wished = largest(few) / 2
-    until = told(*flags, "--tolerance", str(wished))
-    assert cast("float", until["max_standard_error"]) == largest(until) <= cast("float", until["tolerance"]) == wished
-    assert cast("int", until["model_rows"]) < cast("int", told(*flags, "--tolerance", str(wished / 4))["model_rows"])
-    for found in (few, more, until):
-        assert cast("float", found["gap"]) < 1e-6
-    assert parts(told(*flags, "--max-evals", "100")) == parts(few)  # the seed decides
+    coarse, fine = explain(*flags, "--max-evals", "100"), explain(*flags, "--max-evals", "1000")
+    assert not coarse["exact"]
+    assert 0 < max_error(fine) < max_error(coarse)
+    tolerance = max_error(coarse) / 2
+    converged = explain(*flags, "--tolerance", str(tolerance))
+    assert (
+        cast("float", converged["max_standard_error"])
+        == max_error(converged)
+        <= cast("float", converged["tolerance"])
+        == tolerance
+    )
+    assert cast("int", converged["model_rows"]) < cast(
+        "int", explain(*flags, "--tolerance", str(tolerance / 4))["model_rows"]
+    )
+    for result in (coarse, fine, converged):
+        assert cast("float", result["gap"]) < 1e-6
+    assert shap_values(explain(*flags, "--max-evals", "100")) == shap_values(coarse)  # deterministic for a seed
 
 
-def test_it_reports_whether_the_tolerance_was_reached(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reached_and_missed_tolerances_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = torch.rand(30, 17, generator=torch.Generator().manual_seed(1)).add(0.8).tolist()
-    (place / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
+    (folder / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
     flags = ["--model", "models.py:wide", "--data", "wide.csv", "--row", "1", "--background", "5"]
     assert dispatch(["explain", *flags, "--tolerance", "0.01"]) == 0
     assert ", within the tolerance of 0.01; " in " ".join(capsys.readouterr().out.split())
@@ -196,16 +203,16 @@ def test_it_reports_whether_the_tolerance_was_reached(place: Path, capsys: pytes
     assert ", above the tolerance of 1e-09: raise --max-evals; " in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_pipeline_without_probabilities_predicts(place: Path, told: Callable[..., Told]) -> None:
-    """Its class has `predict_proba`; it has not."""
+def test_pipeline_without_probabilities_uses_predict(folder: Path, explain: Callable[..., Output]) -> None:
+    """The class has `predict_proba`, this instance has not."""
     flags = ("--data", "my.csv", "--row", "17")
-    found, same = (told("--model", f"models.py:{name}", *flags) for name in ("pipeline", "linear"))
-    for name, part in parts(same).items():
-        assert parts(found)[name] == pytest.approx(part, abs=1e-9)
+    result, reference = (explain("--model", f"models.py:{name}", *flags) for name in ("pipeline", "linear"))
+    for name, part in shap_values(reference).items():
+        assert shap_values(result)[name] == pytest.approx(part, abs=1e-9)
 
 
-def test_one_feature_and_one_other_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (place / "one.csv").write_text("size,price\n2,1\n3,1\n", encoding="utf-8")
+def test_one_feature_and_one_background_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.csv").write_text("size,price\n2,1\n3,1\n", encoding="utf-8")
     assert (
         dispatch(["explain", "--model", "models.py:square", "--data", "one.csv", "--row", "2", "--background", "1"])
         == 0
@@ -215,7 +222,7 @@ def test_one_feature_and_one_other_row(place: Path, capsys: pytest.CaptureFixtur
     assert "all 2 coalitions of 1 feature;" in out
 
 
-def test_several_rows_are_ranked_and_drawn_as_a_swarm(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_rows_are_ranked_and_drawn_as_a_beeswarm(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for rows, count in (
         (["--row", "1,3-5"], 4),
         ([], 40),
@@ -226,67 +233,67 @@ def test_several_rows_are_ranked_and_drawn_as_a_swarm(place: Path, capsys: pytes
         assert f"my.csv, {count} rows" in out
         lines = [line.split()[0] for line in out.splitlines() if line.startswith(("height", "age", "weight"))]
         assert set(lines) == {"height", "age", "weight"}
-        assert lines[-1] == "weight"  # it matters least
-        assert (place / "explanation.png").exists()
+        assert lines[-1] == "weight"  # the least important
+        assert (folder / "explanation.png").exists()
 
 
-def test_conditional_values_have_another_base_value(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conditional_values_have_another_base_value(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--data", "my.csv", "--row", "2", "--feature-perturbation", "conditional"]
     assert dispatch(["explain", "--model", "models.py:linear", *flags]) == 0
     assert "the mean over a Gaussian fitted to 40 rows" in capsys.readouterr().out
 
 
 def test_conditional_values_have_errors_with_all_coalitions(
-    place: Path, told: Callable[..., Told], capsys: pytest.CaptureFixture[str]
+    folder: Path, explain: Callable[..., Output], capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--model", "models.py:wide", "--data", "my.csv", "--row", "2", "--feature-perturbation", "conditional"]
-    few, many = told(*flags), told(*flags, "--tolerance", "0.005")
-    assert (few["exact"], few["evaluations"]) == (False, 8)
+    coarse, many = explain(*flags), explain(*flags, "--tolerance", "0.005")
+    assert (coarse["exact"], coarse["evaluations"]) == (False, 8)
     assert 0.005 >= cast("float", many["max_standard_error"]) > 0
-    assert cast("int", many["model_rows"]) > cast("int", few["model_rows"])
-    for name, part in parts(few).items():
-        assert part == pytest.approx(parts(many)[name], abs=4 * cast("float", few["max_standard_error"]))
+    assert cast("int", many["model_rows"]) > cast("int", coarse["model_rows"])
+    for name, part in shap_values(coarse).items():
+        assert part == pytest.approx(shap_values(many)[name], abs=4 * cast("float", coarse["max_standard_error"]))
     assert dispatch(["explain", *flags, "--tolerance", "1e-9"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "8 coalitions of 3 features, unknown features sampled" in out
     assert "above the tolerance of 1e-09;" in out
 
 
-def test_another_file_as_background(place: Path, told: Callable[..., Told]) -> None:
-    (place / "others.csv").write_text("height,age,weight,state\n0,0,0,ill\n0,0,0,well\n", encoding="utf-8")
-    found = told("--model", "models.py:linear", "--data", "my.csv", "--row", "1", "--background", "others.csv")
+def test_background_can_be_another_file(folder: Path, explain: Callable[..., Output]) -> None:
+    (folder / "others.csv").write_text("height,age,weight,state\n0,0,0,ill\n0,0,0,well\n", encoding="utf-8")
+    result = explain("--model", "models.py:linear", "--data", "my.csv", "--row", "1", "--background", "others.csv")
     row = csv_file("my.csv", test=0.0).train.x[0].tolist()
-    for part, weight, number in zip(parts(found).values(), (3.0, -2.0, 0.5), row, strict=True):
+    for part, weight, number in zip(shap_values(result).values(), (3.0, -2.0, 0.5), row, strict=True):
         assert part == pytest.approx(weight * number, abs=1e-6)
 
 
-def test_a_run_takes_rows_of_its_table(place: Path, told: Callable[..., Told]) -> None:
-    """What the network standardises it standardises itself: its answer is the one it gave in training."""
-    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(place / "runs")]
+def test_run_explains_rows_of_its_table(folder: Path, explain: Callable[..., Output]) -> None:
+    """The model standardises its inputs as in training."""
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(folder / "runs")]
     assert dispatch(["run", "shap_breast_cancer", "--data", "my.csv", *flags, "--name", "mine"]) == 0
-    found = told("--model", "mine", "--folder", "runs", "--data", "my.csv", "--row", "7", "--output", "well")
-    trained = Trained.open(RunFolder(place / "runs" / "mine"))
+    result = explain("--model", "mine", "--folder", "runs", "--data", "my.csv", "--row", "7", "--output", "well")
+    trained = Trained.open(RunFolder(folder / "runs" / "mine"))
     with torch.no_grad():
         logits = trained.model(csv_file("my.csv", test=0.0).train.x[6:7])
-    said = cast("list[dict[str, float]]", found["rows"])[0]["prediction"]
-    assert said == pytest.approx(float(logits.softmax(1)[0, 1]), abs=1e-6)
-    assert list(parts(found)) == ["height", "age", "weight"]
+    predictions = cast("list[dict[str, float]]", result["rows"])[0]["prediction"]
+    assert predictions == pytest.approx(float(logits.softmax(1)[0, 1]), abs=1e-6)
+    assert list(shap_values(result)) == ["height", "age", "weight"]
     shuffled = "state,weight,height,age\n,1,2,3\n,4,5,6\n"
-    (place / "new.csv").write_text(shuffled, encoding="utf-8")
-    other = told("--model", "mine", "--folder", "runs", "--data", "new.csv", "--row", "2")
-    first = cast("list[dict[str, list[dict[str, float]]]]", other["rows"])[0]["features"]
-    assert [feature["value"] for feature in first] == [5, 6, 4]
+    (folder / "new.csv").write_text(shuffled, encoding="utf-8")
+    other = explain("--model", "mine", "--folder", "runs", "--data", "new.csv", "--row", "2")
+    features = cast("list[dict[str, list[dict[str, float]]]]", other["rows"])[0]["features"]
+    assert [feature["value"] for feature in features] == [5, 6, 4]
 
 
 @pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """What `parnassus explain …` says when it says one sentence and gives code 2."""
+def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run `parnassus explain …`, which exits with code 2, and return its one-line message."""
 
     def call(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["parnassus", "explain", *arguments, "--device", "cpu"])
-        with pytest.raises(SystemExit) as stopped:
+        with pytest.raises(SystemExit) as exit_info:
             main()
-        assert stopped.value.code == 2
+        assert exit_info.value.code == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("parnassus: ")
         return line.removeprefix("parnassus: ")
@@ -295,7 +302,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("model", "flags", "sentence"),
+    ("model", "flags", "message"),
     [
         ("nobody", (), "'nobody' is not a run in runs"),
         ("models.py", (), "a model in a file of yours is --model models.py:name"),
@@ -368,17 +375,17 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("models.py:linear", ("--out", "why.pdf"), "--out must end in .png or .svg, or have no suffix; got why.pdf"),
     ],
 )
-def test_what_cannot_be_explained_is_one_sentence(
-    place: Path, refused: Callable[..., str], model: str, flags: tuple[str, ...], sentence: str
+def test_invalid_arguments_exit_with_one_line(
+    folder: Path, error_message: Callable[..., str], model: str, flags: tuple[str, ...], message: str
 ) -> None:
-    (place / "broken.py").write_text("model = 1 / 0\n", encoding="utf-8")
-    (place / "short.csv").write_text("height,state\n1,ill\n2,well\n", encoding="utf-8")
-    (place / "bare.csv").write_text("1,2,3,4\n5,6,7,8\n", encoding="utf-8")
-    assert sentence in refused("--model", model, "--data", "my.csv", "--row", "1", *flags)
-    assert not list(place.glob("explanation*"))
+    (folder / "broken.py").write_text("model = 1 / 0\n", encoding="utf-8")
+    (folder / "short.csv").write_text("height,state\n1,ill\n2,well\n", encoding="utf-8")
+    (folder / "bare.csv").write_text("1,2,3,4\n5,6,7,8\n", encoding="utf-8")
+    assert message in error_message("--model", model, "--data", "my.csv", "--row", "1", *flags)
+    assert not list(folder.glob("explanation*"))
 
 
-def test_a_run_that_does_not_predict_is_rejected(place: Path, refused: Callable[..., str]) -> None:
-    RunFolder.create(place / "runs", "game", {"experiment": "shapley_small_games", "settings": {}}, stamp=False)
-    told = refused("--model", "game", "--folder", "runs", "--data", "my.csv", "--row", "1")
-    assert told == "game is a run of shapley_small_games, whose model does not predict from rows of a table"
+def test_run_without_predictions_is_rejected(folder: Path, error_message: Callable[..., str]) -> None:
+    RunFolder.create(folder / "runs", "game", {"experiment": "shapley_small_games", "settings": {}}, stamp=False)
+    message = error_message("--model", "game", "--folder", "runs", "--data", "my.csv", "--row", "1")
+    assert message == "game is a run of shapley_small_games, whose model does not predict from rows of a table"

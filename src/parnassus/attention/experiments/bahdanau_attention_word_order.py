@@ -150,12 +150,12 @@ class SentenceBatches:
     def __len__(self) -> int:
         return self.experiment.steps
 
-    def at(self, step: int, seed: int, rank: int, world: int) -> tuple[Tensor, Tensor]:
+    def at(self, step: int, seed: int, rank: int, world_size: int) -> tuple[Tensor, Tensor]:
         key = mix(seed, step, rank)
         max_length = self.experiment.max_length
         min_length = (max_length + 1) // 2
         length = min_length + key % (max_length - min_length + 1)
-        size = max(1, self.experiment.batch_size // world)
+        size = max(1, self.experiment.batch_size // world_size)
         return draw_sentences(self.experiment.vocabulary_size, length, size, key, self.device)
 
 

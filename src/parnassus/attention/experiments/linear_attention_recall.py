@@ -214,9 +214,9 @@ class RecallBatches:
     def __len__(self) -> int:
         return self.experiment.steps
 
-    def at(self, step: int, seed: int, rank: int, world: int) -> tuple[Tensor, Tensor, Tensor]:
+    def at(self, step: int, seed: int, rank: int, world_size: int) -> tuple[Tensor, Tensor, Tensor]:
         generator = torch.Generator().manual_seed(mix(seed, step, rank))
-        size = max(1, self.experiment.batch_size // world)
+        size = max(1, self.experiment.batch_size // world_size)
         return self.experiment.draw_task(size, self.experiment.num_pairs, generator, self.device)[:3]
 
 

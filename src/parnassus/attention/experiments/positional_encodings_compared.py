@@ -179,9 +179,9 @@ class RandomTokens:
     def __len__(self) -> int:
         return self.steps
 
-    def at(self, step: int, seed: int, rank: int, world: int) -> Tensor:
+    def at(self, step: int, seed: int, rank: int, world_size: int) -> Tensor:
         source = torch.Generator().manual_seed(mix(seed, step, rank))
-        shape = max(1, self.size // world), self.length
+        shape = max(1, self.size // world_size), self.length
         return torch.randint(self.vocabulary, shape, generator=source).to(self.device)
 
 

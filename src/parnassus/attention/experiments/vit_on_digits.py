@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import torch
@@ -19,9 +18,9 @@ from parnassus.attention import (
     receptive_field,
     vit,
 )
-from parnassus.data import DataError, Dataset, open_data, open_images
-from parnassus.data.image_folder import read_image
+from parnassus.data import DataError, Dataset, open_images
 from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
+from parnassus.layers.commands.image_classifiers import IMAGE_SUFFIXES, evaluate_images, predict_images
 from parnassus.optim import Adam, one_cycle_rate
 from parnassus.report import FAINT, PALETTE, image_grid, subplots
 from parnassus.setting_types import ImageData
@@ -126,49 +125,26 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Predict:
-    suffixes: ClassVar[tuple[str, ...]] = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+    suffixes: ClassVar[tuple[str, ...]] = IMAGE_SUFFIXES
     network: Literal["vit", "cnn"] = "vit"  # vision transformer or convolutional network
     top_k: Positive[int] = 3  # classes reported for each image
 
-    @torch.no_grad()
     def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
-        """The most probable classes of each image, resized to the size of the training images."""
         model = cast("SideBySide[nn.Module]", trained.model).one(self.network)
-        (channels, height, width), classes = image_format(trained)
-        for each in inputs:
-            image = read_image(each.path or BytesIO(each.read_bytes()), size=(height, width), channels=channels)
-            best = model(image[None])[0].softmax(0).topk(min(self.top_k, len(classes)))
-            for index, probability in zip(best.indices.tolist(), best.values.tolist(), strict=True):
-                yield {"image": each.name, "class": classes[index], "probability": probability}
+        return predict_images(model, trained, inputs, top_k=self.top_k)
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    data: ImageData = "mnist_mini"  # labelled images of the same classes, or a folder of your own
+    data: ImageData | None = None  # labelled images of the same classes; by default the run's own test images
 
     def __call__(self, runs: Sequence[Trained]) -> list[Row]:
         return [self.evaluate(trained) for trained in runs]
 
     def evaluate(self, trained: Trained) -> Row:
-        """Test accuracy of both networks of one run."""
-        shape, classes = image_format(trained)
-        data = open_data(self.data, size=(shape[1], shape[2]))
-        if tuple(data.shape) != shape or tuple(data.classes) != classes:
-            raise DataError(
-                f"{self.data} must have the shape and the classes of the training data; got shape={data.shape} and "
-                f"classes {', '.join(data.classes)}, trained on shape={shape} and classes {', '.join(classes)}"
-            )
-        labels = require_labels(data.test.y, len(classes))
+        """Test accuracy and cross-entropy of both networks of one run."""
         models = cast("SideBySide[nn.Module]", trained.model)
-        accuracy = {f"{name}_accuracy": evaluate(model, data.test.x, labels).accuracy for name, model in models.every()}
-        return {"run": trained.folder.path.name, "data": self.data, "images": len(labels), **accuracy}
-
-
-def image_format(trained: Trained) -> tuple[tuple[int, int, int], tuple[str, ...]]:
-    """The shape and the classes of the training images of a run."""
-    facts = cast("dict[str, list[int] | list[str]]", trained.folder.read_json("model.json"))
-    channels, height, width = cast("list[int]", facts["shape"])
-    return (channels, height, width), tuple(cast("list[str]", facts["classes"]))
+        return evaluate_images({f"{name}_": model for name, model in models.every()}, trained, self.data)
 
 
 def plain_cnn(channels_in: int, classes: int, *, channels: int, depth: int) -> Classifier:

@@ -4,12 +4,10 @@ Three classifiers of equal size are trained on the same sounds. They differ in t
 its first cepstra (MFCC), or a patch of the wave in 256 µ-law levels.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -18,12 +16,15 @@ from torch import Tensor, nn
 from parnassus.attention.core.attention_maps import attention_maps
 from parnassus.audio.sound_classifier import MFCC, LogMelSpectrogram, SoundClassifier, WavePatches, crop_and_normalise
 from parnassus.audio.spectra import cepstra, hertz_to_mel, invert_cepstra, log_mel_spectrogram, mel_to_hertz, stft
-from parnassus.data import DataError, Recordings, SoundDataset, Split, open_sounds, read_wav
+from parnassus.data import DataError, Recordings, SoundDataset, Split, open_sounds
+from parnassus.data.sound import decode_wav
 from parnassus.layers import count_parameters
 from parnassus.optim import Adam, one_cycle_rate
 from parnassus.report import FAINT, PALETTE, confusion_matrix, subplots
 from parnassus.report.style import DIVERGING, SEQUENTIAL
 from parnassus.train import BuiltIn, Positive, Run, SideBySide, at_least, between, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, Row
+from parnassus.train.trained import Trained
 
 covers = ("B10.1.2-9", "B10.1.2-16")
 expected = {
@@ -145,36 +146,29 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Sample:
-    wav: str = ""  # WAV file to classify; by default one path per line from standard input
+class Predict:
+    suffixes: ClassVar[tuple[str, ...]] = (".wav",)
 
-    def write(self, model: SoundClassifiers) -> Iterator[str]:
-        for path in [self.wav] if self.wav else (line.strip() for line in sys.stdin):
-            try:
-                yield f"{path}: {describe_prediction(model, Path(path))}\n"
-            except DataError as error:
-                if self.wav:
-                    raise
-                yield f"{error}\n"  # continue with the other files
-
-
-def describe_prediction(classifiers: SoundClassifiers, path: Path) -> str:
-    """The predicted class of a WAV file and its probability, for each classifier."""
-    sound, rate = read_wav(path)
-    wave = sound.mean(0)
-    if rate != classifiers.rate:
-        raise DataError(f"{path} must have {classifiers.rate} samples per second, as in training; got {rate}.")
-    if not wave.any():
-        raise DataError(f"{path} is silent.")
-    predictions = []
-    for name, classifier in classifiers.every():
-        probabilities = classifier(crop_and_normalise([wave], classifier.samples).to(classifier.mean.device)).softmax(
-            -1
-        )[0]
-        predictions.append(
-            f"{classifiers.classes[int(probabilities.argmax())]} ({float(probabilities.max()):.0%}) by {INPUTS[name]}"
-        )
-    return ", ".join(predictions)
+    def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
+        """The predicted class of each WAV file and its probability, for each classifier."""
+        model = cast("SoundClassifiers", trained.model)
+        for each in inputs:
+            sound, rate = decode_wav(each.read_bytes(), each.name)
+            wave = sound.mean(0)
+            if rate != model.rate:
+                raise DataError(f"{each.name} must have {model.rate} samples per second, as in training; got {rate}.")
+            if not wave.any():
+                raise DataError(f"{each.name} is silent.")
+            for name, classifier in model.every():
+                with torch.no_grad():
+                    probabilities = classifier(crop_and_normalise([wave], classifier.samples))[0].softmax(0)
+                best = int(probabilities.argmax())
+                yield {
+                    "sound": each.name,
+                    "tokens": INPUTS[name],
+                    "class": model.classes[best],
+                    "probability": float(probabilities[best]),
+                }
 
 
 def as_split(recordings: Recordings, samples: int) -> Split:

@@ -15,6 +15,8 @@ from torch.optim import AdamW
 from parnassus.convolution import first_filters, lenet, random_affine
 from parnassus.data import Dataset, open_data
 from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
+from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.optim import one_cycle_rate
 from parnassus.report import confusion_matrix, curves, image_grid
 from parnassus.setting_types import GreyImageData
@@ -51,7 +53,7 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
-        model = run.build(self.model, shape=data.shape, classes=len(data.classes))
+        model = run.build(self.model, shape=data.shape, classes=data.classes)
         before = first_filters(model).cpu()
         model, optimizer = run.prepare(model, partial(AdamW, weight_decay=self.weight_decay))
         labels = require_labels(data.test.y, len(data.classes))
@@ -81,11 +83,11 @@ class Experiment:
             "training_seconds": seconds,
         }
 
-    def model(self, shape: Sequence[int], classes: int) -> Classifier:
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
         inputs, height, width = shape
         return lenet(
             (inputs, height, width),
-            classes,
+            len(classes),
             channels=(self.channels, 2 * self.channels),
             hidden=(self.hidden_size,),
             dropout=self.dropout,

@@ -32,7 +32,7 @@ def features(nonlinearity: Nonlinearity, widths: tuple[int, ...], draws: int, x:
 
 @claim("B15.3-1")
 def ntk_scaling_keeps_outputs_and_divides_gradients_by_the_root_of_the_width() -> Evidence:
-    """1/√d₁ in the forward pass or in the weights: same outputs in law, but ‖∂z/∂W²‖² ∝ 1 or d₁ (book eq. 15.26)."""
+    """1/√d₁ in forward pass or weights: outputs equal in distribution, ‖∂z/∂W²‖² ∝ 1 or d₁ (book eq. 15.26)."""
     widths = (16, 64, 256, 1024)
     forward, initial, differences = [], [], []
     for width in widths:

@@ -90,7 +90,7 @@ class Experiment:
         device = torch.device("cpu") if run.device.type == "mps" else run.device  # MPS has no float64
         dtype = torch.float32 if self.single_precision else torch.float64
         task = RegressionTask.from_dataset(data, self.num_examples, self.num_test, dtype=dtype, device=device)
-        many = device.type == "cuda" and run.world == 1
+        many = device.type == "cuda" and run.world_size == 1
         devices = [torch.device("cuda", index) for index in range(torch.cuda.device_count())] if many else []
 
         selected = {name: self._select(KERNELS[name], task) for name in KERNELS}

@@ -3,11 +3,11 @@
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
-from parnassus.atlas.rooms import Room
+from parnassus.atlas.rooms import Room, read_picture
 from parnassus.lab.addresses import run_address, subject_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library
-from parnassus.lab.subjects import subject_image, subjects
+from parnassus.lab.subjects import subjects
 from parnassus.lab.tags import inline_svg, link, tag
 
 
@@ -74,7 +74,7 @@ def _card(library: Library, subject: Room) -> None:
     }
     classes = "card subject" + ("" if implemented else " planned")
     with tag("li"), tag("a", classes=classes, href=subject_address(subject.name)):
-        inline_svg(subject_image(subject.name), "image")
+        inline_svg(read_picture(subject.name), "image")
         tag("h3", subject.title)
         tag("p", subject.line)
         with tag("div", classes="progress"):

@@ -48,8 +48,8 @@ def reconstruct_from_components(
 ) -> list[Answer]:
     """A test example reconstructed from its first K principal components (book sec. 4.3).
 
-    Start with K = 1 and add components until the digit can be recognised, then until the reconstruction cannot be told
-    from the original. The remaining error is the sum of the squared coordinates along the omitted components.
+    Start with K = 1 and add components until the digit can be recognised, then until the reconstruction looks the same
+    as the original. The remaining error is the sum of the squared coordinates along the omitted components.
     """
     data, full = trained.compute_once(_load_data), trained.compute_once(_full_pca)
     x = data.test.x[example - 1].flatten()[None]

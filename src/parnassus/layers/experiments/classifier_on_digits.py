@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.optim import SGD
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import open_data
 from parnassus.layers import Classifier, dense_classifier, evaluate, require_labels
+from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.losses import accuracy_per_class, softmax
 from parnassus.report import confusion_matrix, curves, image_grid
-from parnassus.setting_types import GreyImageData, ImageData
+from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, descend
-from parnassus.train.sample_predict_evaluate import Row
-from parnassus.train.trained import Trained
 
 covers = ("B1.4-7", "B1.4-8", "B1.4-11", "B1.4-12", "B1.4-13")
 expected = {
@@ -36,8 +35,8 @@ class Experiment:
     batch_size: Positive[int] = 32  # images per gradient step
     learning_rate: Positive[float] = 1.0  # learning rate of SGD
 
-    def model(self, inputs: int, classes: int) -> Classifier:
-        return dense_classifier(inputs, classes, hidden=(self.hidden_size,))
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.hidden_size,))
 
     def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
         """Class probabilities, which `parnassus explain` attributes to the inputs."""
@@ -46,7 +45,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         test, labels = data.test, require_labels(data.test.y, len(data.classes))
-        model = run.build(self.model, inputs=prod(data.shape), classes=len(data.classes))
+        model = run.build(self.model, shape=data.shape, classes=data.classes)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))
         per_epoch = data.train.pairs(self.batch_size, 0).steps_per_epoch
         batches = data.train.pairs(self.batch_size, self.epochs * per_epoch)
@@ -82,32 +81,3 @@ class Experiment:
         run.table("accuracy by class", [dict(zip(data.classes, [round(float(a), 4) for a in by_class], strict=True))])
         final = evaluate(model, test.x, labels)
         return {"test_accuracy": final.accuracy, "test_loss": final.loss}
-
-
-@dataclass(frozen=True)
-class Evaluate:
-    """Accuracy and cross-entropy on the test images of a data set."""
-
-    data: ImageData = "digits"  # labelled images of the same classes, or a folder of your own
-
-    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
-        data = open_data(self.data)
-        return [self.evaluate(trained, data) for trained in runs]
-
-    def evaluate(self, trained: Trained, data: Dataset) -> Row:
-        expected = cast("dict[str, int]", trained.folder.read_json("model.json"))
-        sizes = {"inputs": prod(data.shape), "classes": len(data.classes)}
-        if sizes != expected:
-            raise DataError(
-                f"{self.data} must have the size and the number of classes of the training data; got {sizes}, "
-                f"trained on {expected}"
-            )
-        labels = require_labels(data.test.y, len(data.classes))
-        test = evaluate(cast("Classifier", trained.model), data.test.x, labels)
-        return {
-            "run": trained.folder.path.name,
-            "data": self.data,
-            "images": len(labels),
-            "accuracy": test.accuracy,
-            "loss": test.loss,
-        }

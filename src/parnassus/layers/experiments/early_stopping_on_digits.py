@@ -1,5 +1,6 @@
 """Early stopping: a network overfits few digits with label noise (book fig. 2.3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -11,6 +12,8 @@ from torch.optim import Adam
 
 from parnassus.data import Split, open_data
 from parnassus.layers import Classifier, Evaluation, dense_classifier, evaluate, require_labels
+from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.losses import softmax
 from parnassus.optim import EarlyStopping, hold_out
 from parnassus.report import curves
@@ -44,8 +47,8 @@ class Experiment:
     patience: Positive[int] = 20  # epochs without improvement before stopping
     batch_size: Positive[int] = 32  # images per gradient step
 
-    def model(self, inputs: int, classes: int) -> Classifier:
-        return dense_classifier(inputs, classes, hidden=(self.hidden_size,))
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.hidden_size,))
 
     def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
         """Class probabilities, which `parnassus explain` attributes to the inputs."""
@@ -60,7 +63,7 @@ class Experiment:
         rows, held = hold_out(len(subset), self.validation_fraction)
         train, validation = Split(subset.x[rows], labels[rows]), Split(subset.x[held], labels[held])
 
-        model = run.build(self.model, inputs=prod(data.shape), classes=classes)
+        model = run.build(self.model, shape=data.shape, classes=data.classes)
         model, optimizer = run.prepare(model, partial(Adam, lr=1e-3))
         stopping = EarlyStopping(self.patience)
         run.keep("stopping", stopping)

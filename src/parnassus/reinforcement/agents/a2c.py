@@ -20,7 +20,9 @@ class A2CSettings:
     learning_rate: Positive[float] = 7e-4  # initial learning rate of RMSprop; decreases linearly to 0
     gamma: UnitInterval = 0.99  # discount factor
     gae_lambda: UnitInterval = 1.0  # λ of generalised advantage estimation
+    vf_coef: NonNegative[float] = 0.5  # value function coefficient of the loss
     ent_coef: NonNegative[float] = 0.0  # entropy coefficient of the loss
+    max_grad_norm: Positive[float] = 0.5  # largest norm of each learner's gradient
     normalize: bool = True  # normalise observations and rewards by running statistics
 
 

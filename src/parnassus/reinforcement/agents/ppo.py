@@ -26,7 +26,9 @@ class PPOSettings:
     clip_range: Positive[float] = 0.2  # clip range ε of the probability ratio; decreases linearly
     gamma: UnitInterval = 0.99  # discount factor
     gae_lambda: UnitInterval = 0.98  # λ of generalised advantage estimation
+    vf_coef: NonNegative[float] = 0.5  # value function coefficient of the loss
     ent_coef: NonNegative[float] = 0.0  # entropy coefficient of the loss
+    max_grad_norm: Positive[float] = 0.5  # largest norm of each learner's gradient
     normalize: bool = True  # normalise observations and rewards by running statistics
 
 

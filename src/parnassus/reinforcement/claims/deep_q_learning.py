@@ -31,19 +31,26 @@ def random_sample(features: Tensor, num_learners: int = 2, rows: int = 32, seed:
 def the_gradient_of_the_loss_matches_the_formula() -> Evidence:
     """For plain and dueling networks the gradient of the loss is −E[(target − Q) ∇Q]."""
     batch = random_sample(torch.randn(9, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
-    seen = batch.transitions
+    transitions = batch.transitions
     gaps: list[Tensor] = []
     for network in (QNetwork, DuelingQNetwork):
         online, held = (network(4, 3, hidden=(8, 8), num_learners=2).double() for _ in range(2))
         parameters = list(online.parameters())
-        targets = q_targets(seen.rewards, held(seen.next_observations), seen.terminated, gamma=seen.discounts)
-        loss = q_loss(online(seen.observations), batch, targets)
+        targets = q_targets(
+            transitions.rewards,
+            held(transitions.next_observations),
+            transitions.terminated,
+            gamma=transitions.discounts,
+        )
+        loss = q_loss(online(transitions.observations), batch, targets)
         found = torch.autograd.grad(loss.total.sum(), parameters)
         formula = [torch.zeros_like(parameter) for parameter in parameters]
-        for row in range(seen.rewards.shape[1]):
-            q = values_of_actions(online(seen.observations[:, row : row + 1]), seen.actions[:, row : row + 1])
+        for row in range(transitions.rewards.shape[1]):
+            q = values_of_actions(
+                online(transitions.observations[:, row : row + 1]), transitions.actions[:, row : row + 1]
+            )
             for total, slope in zip(formula, torch.autograd.grad(q.sum(), parameters), strict=True):
-                total.sub_(loss.errors[:, row].view(-1, 1, 1) * slope / seen.rewards.shape[1])
+                total.sub_(loss.errors[:, row].view(-1, 1, 1) * slope / transitions.rewards.shape[1])
         gaps.extend((a - b).abs().max() for a, b in zip(found, formula, strict=True))
     return close(torch.stack(gaps), 0.0, atol=1e-12)
 
@@ -53,20 +60,20 @@ def a_linear_network_with_one_hot_features_is_a_table() -> Evidence:
     """With one-hot features and no hidden layer a gradient step is the tabular update (book eq. 18.6)."""
     model = QNetwork(5, 3, hidden=(), num_learners=2).double()
     batch = random_sample(torch.eye(5).double(), rows=1)
-    seen, (weight, bias) = batch.transitions, model.parameters()
+    transitions, (weight, bias) = batch.transitions, model.parameters()
     table = (weight + bias).detach()
-    ahead = q_targets(seen.rewards, model(seen.next_observations), seen.terminated, gamma=0.9)
-    (slope,) = torch.autograd.grad(q_loss(model(seen.observations), batch, ahead).total.sum(), weight)
-    ruled = table.clone()
+    targets = q_targets(transitions.rewards, model(transitions.next_observations), transitions.terminated, gamma=0.9)
+    (slope,) = torch.autograd.grad(q_loss(model(transitions.observations), batch, targets).total.sum(), weight)
+    updated = table.clone()
     for learner in range(2):
-        s, a = int(seen.observations[learner, 0].argmax()), int(seen.actions[learner, 0])
-        to = (
+        s, a = int(transitions.observations[learner, 0].argmax()), int(transitions.actions[learner, 0])
+        next_value = (
             0.0
-            if seen.terminated[learner, 0]
-            else 0.9 * table[learner, seen.next_observations[learner, 0].argmax()].max()
+            if transitions.terminated[learner, 0]
+            else 0.9 * table[learner, transitions.next_observations[learner, 0].argmax()].max()
         )
-        ruled[learner, s, a] += 0.3 * (seen.rewards[learner, 0] + to - table[learner, s, a])
-    return close(table - 0.3 * slope, ruled, atol=1e-14)
+        updated[learner, s, a] += 0.3 * (transitions.rewards[learner, 0] + next_value - table[learner, s, a])
+    return close(table - 0.3 * slope, updated, atol=1e-14)
 
 
 @claim("B18.3-3")

@@ -232,22 +232,22 @@ def lambda_trades_bias_for_variance() -> Evidence:
     policy = process.uniform_policy()
     values = process.values_of(policy)
     wrong = torch.zeros_like(values)  # an untrained critic
-    seen = sample_rollout(process, policy, 4_000)
+    steps = sample_rollout(process, policy, 4_000)
     bias, variance, sampled = [], [], []
     for decay in (0.0, 0.5, 0.9, 1.0):
         expected = expected_advantages(process, policy, wrong, decay)
         bias.append((expected + wrong[:, None] - process.q_values(values)).abs().max())
         estimate = generalised_advantages(
-            seen.rewards,
-            wrong[seen.states],
-            wrong[seen.next_states],
-            seen.terminated,
-            seen.truncated,
+            steps.rewards,
+            wrong[steps.states],
+            wrong[steps.next_states],
+            steps.terminated,
+            steps.truncated,
             gamma=DISCOUNT,
             gae_lambda=decay,
         )[0]
         variance.append(estimate.var())
-        first = [estimate[seen.actions[0] == a].mean() - expected[0, a] for a in range(3)]
+        first = [estimate[steps.actions[0] == a].mean() - expected[0, a] for a in range(3)]
         sampled.append(torch.stack(first).abs().max())
     return all_of(
         bias_falls=less_equal(torch.stack(bias).diff(), 0.0),

@@ -35,19 +35,24 @@ tuned = {"env": TUNED}
 
 @dataclass(frozen=True)
 class Experiment(A2CSettings, MultiLearnerActor):
-    fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
+    fast_backward: bool = False  # compute the gradient of the loss by hand instead of by autograd; equal up to rounding
 
     def model(self) -> ActorCritic:
         return self.actor_critic(normalize_observations=self.normalize)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world)
+        self.require_single_process(run.world_size)
         environments = self.make_environments(self.n_envs * self.num_learners, run.device)
         collector = Collector(environments, self.num_learners)
         model = run.build(self.model)
         normaliser = RewardNormaliser(self.num_learners, self.n_envs, self.gamma) if self.normalize else None
         make_optimizer = partial(
-            FlatRMSprop, lr=self.learning_rate, alpha=0.99, eps=1e-5, max_norm=0.5, num_learners=self.num_learners
+            FlatRMSprop,
+            lr=self.learning_rate,
+            alpha=0.99,
+            eps=1e-5,
+            max_norm=self.max_grad_norm,
+            num_learners=self.num_learners,
         )
         model, optimizer = run.prepare(model, make_optimizer)
         run.keep("collector", collector)
@@ -63,9 +68,9 @@ class Experiment(A2CSettings, MultiLearnerActor):
             batch = estimate_advantages(model, experience, trace, gamma=self.gamma, gae_lambda=self.gae_lambda)
             optimizer.zero_grad()
             if self.fast_backward:
-                a2c_backward(model, batch, trace, ent_coef=self.ent_coef)
+                a2c_backward(model, batch, trace, vf_coef=self.vf_coef, ent_coef=self.ent_coef)
             else:
-                a2c_loss(model, batch, ent_coef=self.ent_coef).sum().backward()
+                a2c_loss(model, batch, vf_coef=self.vf_coef, ent_coef=self.ent_coef).sum().backward()
             optimizer.step()
             if model.observation_statistics is not None:
                 model.observation_statistics.update(batch.observations)

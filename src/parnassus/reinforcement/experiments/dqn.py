@@ -58,7 +58,7 @@ class Experiment(DQNSettings, MultiLearnerAgent):
     double: bool = True  # double DQN: the online network selects the next action, the target network evaluates it
     dueling: bool = False  # dueling architecture: separate heads for state values and advantages
     prioritised: bool = False  # prioritised experience replay
-    fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
+    fast_backward: bool = False  # compute the gradient of the loss by hand instead of by autograd; equal up to rounding
 
     def model(self) -> Network:
         environment = self.make_environments(1)
@@ -114,7 +114,7 @@ class Experiment(DQNSettings, MultiLearnerAgent):
             )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world)
+        self.require_single_process(run.world_size)
         model = run.build(self.model)
         target, average = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
         make_optimizer = partial(

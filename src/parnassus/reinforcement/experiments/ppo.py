@@ -37,19 +37,23 @@ tuned = {"env": TUNED}
 @dataclass(frozen=True)
 class Experiment(PPOSettings, MultiLearnerActor):
     stop_when_solved: bool = False  # stop as soon as all learners have solved the environment
-    fast_backward: bool = True  # use the hand-written gradient, equal to autograd's
+    fast_backward: bool = False  # compute the gradient of the loss by hand instead of by autograd; equal up to rounding
 
     def model(self) -> ActorCritic:
         return self.actor_critic(normalize_observations=self.normalize)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world)
+        self.require_single_process(run.world_size)
         environments = self.make_environments(self.n_envs * self.num_learners, run.device)
         collector = Collector(environments, self.num_learners)
         model = run.build(self.model)
         normaliser = RewardNormaliser(self.num_learners, self.n_envs, self.gamma) if self.normalize else None
         make_optimizer = partial(
-            FlatAdam, lr=self.learning_rate, eps=1e-5, max_norm=0.5, num_learners=self.num_learners
+            FlatAdam,
+            lr=self.learning_rate,
+            eps=1e-5,
+            max_norm=self.max_grad_norm,
+            num_learners=self.num_learners,
         )
         model, optimizer = run.prepare(model, make_optimizer)
         run.keep("collector", collector)
@@ -57,6 +61,7 @@ class Experiment(PPOSettings, MultiLearnerActor):
             run.keep("reward_normaliser", normaliser.to(run.device))
 
         stop = StopOnRewardThreshold(self, run.device) if self.stop_when_solved else None
+        coefficients = {"vf_coef": self.vf_coef, "ent_coef": self.ent_coef}
         updates = num_updates(self.total_timesteps, self.n_envs, self.n_steps)
         for update, _ in run.steps(updates):
             remaining = 1 - update / updates
@@ -68,9 +73,9 @@ class Experiment(PPOSettings, MultiLearnerActor):
             for batch in minibatches(rollout, self.batch_size, self.n_epochs):
                 optimizer.zero_grad()
                 if self.fast_backward:
-                    ppo_backward(model, batch, clip_range=clip_range, ent_coef=self.ent_coef)
+                    ppo_backward(model, batch, clip_range=clip_range, **coefficients)
                 else:
-                    ppo_loss(model, batch, clip_range=clip_range, ent_coef=self.ent_coef).sum().backward()
+                    ppo_loss(model, batch, clip_range=clip_range, **coefficients).sum().backward()
                 optimizer.step()
             if model.observation_statistics is not None:
                 model.observation_statistics.update(rollout.observations)

@@ -67,7 +67,7 @@ class Experiment(MultiLearnerActor):
         return (self.num_learners + 1) // 2
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world)
+        self.require_single_process(run.world_size)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.critic_learning_rate, fused=True))
         actor = ActorParameters(model)
         theta = nn.Parameter(actor.read())

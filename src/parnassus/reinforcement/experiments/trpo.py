@@ -43,7 +43,7 @@ class Experiment(TRPOSettings, MultiLearnerActor):
         return self.actor_critic()
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world)
+        self.require_single_process(run.world_size)
         environments = self.make_environments(self.n_envs * self.num_learners, run.device)
         collector = Collector(environments, self.num_learners)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate, fused=True))

@@ -4,7 +4,7 @@ A tree is a sum over its leaves, and each leaf is a product: it is reached if ev
 interval. Its game is a product too, whose Shapley values are known in closed form (Lundberg et al. 2020). The result
 equals enumeration of all coalitions up to rounding; the cost grows with leaves × rows × background, not with 2^M.
 
-The TreeExplainer of shap 0.51 can differ by whole units on such forests, and its values do not sum to the prediction.
+The TreeExplainer of shap 0.51 can be far off on such forests, and its values do not sum to the prediction.
 Its interventional code rounds thresholds to float32 and leaves the background in float64, whereas scikit-learn rounds
 rows and not thresholds. For features on a grid, a threshold half way between two values is then a third value, and that
 one takes the other branch. It also accumulates in float32, and by default uses 100 rows of the background.

@@ -29,6 +29,22 @@ class FeatureTable:
     lines: tuple[int, ...] = ()
     """The line of each row in its file."""
 
+    @classmethod
+    def of(cls, table: Table, predictor: Predictor, targets: tuple[str, ...] = ()) -> "FeatureTable":
+        """The columns of a table that a predictor takes."""
+        indices = _feature_columns(table, predictor, targets)
+        try:
+            rows = table.numbers(indices)
+        except DataError as error:
+            hint = "" if predictor.columns else ": name columns that are not features with --target"
+            raise DataError(f"{str(error).rstrip('.')}, and features must be numbers{hint}") from None
+        columns = tuple(table.columns[index] if table.columns else f"column {index + 1}" for index in indices)
+        rest = [index for index in range(table.width) if index not in indices]
+        true_values = tuple(cells[rest[0]] for _, cells in table.rows) if len(rest) == 1 else ()
+        classes = table.target(rest[0])[1] if true_values and all(true_values) else ()
+        lines = tuple(line for line, _ in table.rows)
+        return cls(table.path.name, rows, rows, columns, classes, true_values, lines)
+
     def select(self, spec: str) -> list[int]:
         """Row numbers, from 1, of a selection such as 17, or 1,2,5-9, or all."""
         if spec == "all":
@@ -53,7 +69,7 @@ def open_features(spec: str, predictor: Predictor, targets: tuple[str, ...] = ()
     if spec.lower().endswith(TABLE_SUFFIXES):
         if not Path(spec).expanduser().is_file():
             raise DataError(f"there is no file {spec}")
-        return _from_table(Table.read(Path(spec).expanduser()), predictor, targets)
+        return FeatureTable.of(Table.read(Path(spec).expanduser()), predictor, targets)
     data = open_data(spec)
     if targets:
         raise DataError(f"--target names columns of a .csv file; {spec} is none")
@@ -80,21 +96,6 @@ def _targets(split: Split, classes: tuple[str, ...]) -> tuple[str, ...]:
     if split.y is None or (not classes and split.y.flatten(1).shape[1] != 1):
         return ()
     return tuple(classes[int(y)] if classes else f"{float(y):.5g}" for y in split.y)
-
-
-def _from_table(table: Table, predictor: Predictor, targets: tuple[str, ...]) -> FeatureTable:
-    indices = _feature_columns(table, predictor, targets)
-    try:
-        rows = table.numbers(indices)
-    except DataError as error:
-        hint = "" if predictor.columns else ": name columns that are not features with --target"
-        raise DataError(f"{str(error).rstrip('.')}, and features must be numbers{hint}") from None
-    columns = tuple(table.columns[index] if table.columns else f"column {index + 1}" for index in indices)
-    rest = [index for index in range(table.width) if index not in indices]
-    true_values = tuple(cells[rest[0]] for _, cells in table.rows) if len(rest) == 1 else ()
-    classes = table.target(rest[0])[1] if true_values and all(true_values) else ()
-    lines = tuple(line for line, _ in table.rows)
-    return FeatureTable(table.path.name, rows, rows, columns, classes, true_values, lines)
 
 
 def _feature_columns(table: Table, predictor: Predictor, targets: tuple[str, ...]) -> list[int]:

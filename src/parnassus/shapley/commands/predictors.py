@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -68,12 +69,12 @@ def from_run(folder: RunFolder, device: str) -> Predictor:
         kind = folder.read_json("run.json")["experiment"]
         raise RunError(f"{folder.path.name} is a run of {kind}, whose model does not predict from rows of a table")
     model, facts = trained.model.to(choose_device(device)), folder.read_json("model.json")
-    columns, classes, inputs = facts.get("columns"), facts.get("classes"), facts.get("inputs")
+    columns, classes, shape = facts.get("columns"), facts.get("classes"), facts.get("shape")
     names = tuple(map(str, columns)) if isinstance(columns, list) else ()
     return Predictor(
         folder.path.name,
         as_model(_PredictingModule(model, partial(trained.experiment.predict, model))),
-        len(names) or (inputs if isinstance(inputs, int) else None),
+        len(names) or (prod(map(int, shape)) if isinstance(shape, list) else None),
         names,
         tuple(map(str, classes)) if isinstance(classes, list) else (),
     )

@@ -15,6 +15,7 @@ from parnassus.optim import Adam
 from parnassus.setting_types import TableData
 from parnassus.shapley.attributions.attribution import Attribution, explain
 from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band

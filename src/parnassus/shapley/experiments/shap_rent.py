@@ -1,5 +1,6 @@
 """SHAP values of a network that predicts rents, interventional and conditional (book secs. 17.0, 17.3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ from parnassus.shapley.attributions.attribution import Attribution, explain, exp
 from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
 from parnassus.shapley.attributions.interventional import Interventional
 from parnassus.shapley.attributions.model_adapters import as_model
+from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.shapley.estimators.permutation_sampling import permutation_sampling
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
@@ -43,16 +45,16 @@ BUDGETS = (32, 64, 128, 192)
 class Rent(nn.Module):
     """A small network that predicts rents in euros, and standardises its inputs."""
 
-    def __init__(self, mean: list[float], spread: list[float], width: int) -> None:
+    def __init__(self, features: int, mean: Sequence[float], std: Sequence[float], *, width: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.tensor(mean))
-        self.register_buffer("spread", torch.tensor(spread))
+        self.register_buffer("std", torch.tensor(std))
         self.layers = nn.Sequential(
-            nn.Linear(len(mean), width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1)
+            nn.Linear(features, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1)
         )
 
     def forward(self, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows 1"]:
-        predicted: Tensor = 900 + 300 * self.layers((x - self.get_buffer("mean")) / self.get_buffer("spread"))
+        predicted: Tensor = 900 + 300 * self.layers((x - self.get_buffer("mean")) / self.get_buffer("std"))
         return predicted
 
     def loss(self, x: Float[Tensor, "rows features"], rent: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
@@ -72,18 +74,18 @@ class Experiment:
     num_explained: Positive[int] = 200  # test flats that are explained
     num_repeats: Positive[int] = 20  # estimates for each budget
 
-    def model(self, mean: list[float], spread: list[float]) -> Rent:
-        return Rent(mean, spread, self.width)
+    def model(self, columns: Sequence[str], mean: Sequence[float], std: Sequence[float]) -> Rent:
+        return Rent(len(columns), mean, std, width=self.width)
 
     def predict(self, model: Rent, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows 1"]:
-        """Rents of the flats in a table, for `parnassus explain`."""
+        """Rents of the flats in a table, for `parnassus predict` and `parnassus explain`."""
         predicted: Tensor = model(x)
         return predicted
 
     def __call__(self, run: Run) -> dict[str, float]:
         train, rents = (part.to(run.device) for part in sample_flats(self.num_examples, seed=2 * run.seed))
         test, test_rents = (part.to(run.device) for part in sample_flats(500, seed=2 * run.seed + 1))
-        facts = {"mean": train.mean(0).tolist(), "spread": train.std(0).tolist()}
+        facts = {"columns": NAMES, "mean": train.mean(0).tolist(), "std": train.std(0).tolist()}
         rent, optimizer = run.prepare(run.build(self.model, **facts), partial(Adam, lr=self.learning_rate))
         for step, loss in descend(run, rent, optimizer, Split(train, rents).pairs(self.batch_size, self.steps)):
             run.log(step, loss=loss)

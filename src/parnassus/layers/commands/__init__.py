@@ -1,0 +1,1 @@
+"""The room's part of `parnassus predict` and `parnassus evaluate`."""

@@ -1,0 +1,62 @@
+"""`parnassus predict` with a table: columns by name, standard input, classes and quantities."""
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+
+from parnassus.data import DataError, open_data
+from parnassus.shapley.commands.predict_rows import PredictRows
+from parnassus.shapley.experiments.shap_rent import NAMES, sample_flats
+from parnassus.train.sample_predict_evaluate import Input
+from parnassus.train.trained import Trained
+
+PATIENTS = open_data("breast_cancer").test.x[:3]
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Tensor) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(rows.tolist())
+    return path
+
+
+def test_columns_are_found_by_name_and_others_ignored(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+    run, columns = trained_run("shap_breast_cancer"), open_data("breast_cancer").columns
+    shuffled = torch.randperm(len(columns), generator=torch.Generator().manual_seed(0)).tolist()
+    table = torch.cat([torch.zeros(3, 1), PATIENTS[:, shuffled]], 1)
+    path = write_table(tmp_path / "patients.csv", ["id", *(columns[index] for index in shuffled)], table)
+    rows = list(PredictRows()(run, [Input(path)]))
+    with torch.no_grad():
+        expected = run.model(PATIENTS).softmax(1).max(1)
+    classes = open_data("breast_cancer").classes
+    assert [row["line"] for row in rows] == [2, 3, 4]
+    assert [row["class"] for row in rows] == [classes[index] for index in expected.indices.tolist()]
+    assert [row["probability"] for row in rows] == pytest.approx(expected.values.tolist(), rel=1e-5)
+
+
+def test_a_quantity_is_predicted_and_standard_input_read(
+    trained_run: Callable[..., Trained], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, flats = trained_run("shap_rent"), sample_flats(4, seed=5)[0]
+    path = write_table(tmp_path / "flats.csv", NAMES, flats)
+    (tmp_path / "flats.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    with torch.no_grad():
+        expected = run.model(flats)[:, 0].tolist()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    for each in (Input(path), Input(tmp_path / "flats.csv.gz"), Input()):
+        rows = list(PredictRows()(run, [each]))
+        assert [row["prediction"] for row in rows] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_missing_column_raises(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+    path = write_table(tmp_path / "flats.csv", NAMES[1:], sample_flats(2, seed=5)[0][:, 1:])
+    with pytest.raises(DataError, match=r"flats\.csv has no column 'area', with which .* was trained"):
+        list(PredictRows()(trained_run("shap_rent"), [Input(path)]))
