@@ -1,4 +1,4 @@
-"""Every experiment follows the conventions of its file, and its smoke profile runs to a report."""
+"""Every experiment follows the conventions, and its smoke profile writes a report."""
 
 import importlib
 import re
@@ -16,8 +16,8 @@ from parnassus.atlas.reading import Entry
 from parnassus.cli.evaluate import EvaluateOptions
 from parnassus.cli.predict import PredictOptions
 from parnassus.cli.run import Launch, check_settings, recipe_of, with_profile
-from parnassus.cli.run_flags import run_settings
 from parnassus.cli.sample import SampleOptions, draw_samples
+from parnassus.cli.trained_run_command import run_settings
 from parnassus.report.page import split_title
 from parnassus.runs import RunFolder
 from parnassus.train import Options
@@ -30,7 +30,7 @@ ENTRIES = list(ATLAS.experiments.values())
 REFERENCE = re.compile(r"\((?:book|Diehl|Zhao) (?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. \d")
 
 
-def test_there_is_something_to_run_and_to_check() -> None:
+def test_experiments_and_marks_are_found() -> None:
     assert len(ENTRIES) >= 10
     assert len(ATLAS.marks) >= 60
     assert {mark.kind for mark in ATLAS.marks} == {"claim", "erratum"}
@@ -45,8 +45,8 @@ def entry(request: pytest.FixtureRequest) -> Entry:
 
 
 @pytest.fixture(autouse=True)
-def a_line_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a sample that takes what it works on from there."""
+def standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line of text, for experiments whose `Sample` reads standard input."""
     monkeypatch.setattr("sys.stdin", ["der hund sieht die katze.\n"])
 
 
@@ -63,7 +63,7 @@ def test_titles_have_a_reference_and_covered_rows_exist() -> None:
         assert set(each.covers) <= set(ATLAS.rows), each.name
 
 
-def test_every_result_is_described() -> None:
+def test_every_result_has_a_description() -> None:
     for each in ENTRIES:
         assert each.expected, each.name
         assert all(band.about for band in each.expected.values()), each.name
@@ -77,11 +77,11 @@ def test_profiles_are_presets_of_settings() -> None:
             check_settings(each, with_profile(each, profile))
 
 
-def test_flags_have_a_help_and_a_default_and_no_other_flag_has_their_name() -> None:
-    taken = {field.name for kind in (Options, Launch) for field in fields(kind)}
+def test_flags_have_help_and_default_and_unique_names() -> None:
+    reserved = {field.name for kind in (Options, Launch) for field in fields(kind)}
     for each in ENTRIES:
         assert all(setting.help and setting.default for setting in each.settings), each.name
-        assert not taken & {setting.name for setting in each.settings}, each.name
+        assert not reserved & {setting.name for setting in each.settings}, each.name
         for kind, verb, options in (
             ("Sample", "sample", SampleOptions),
             ("Predict", "predict", PredictOptions),
@@ -93,14 +93,14 @@ def test_flags_have_a_help_and_a_default_and_no_other_flag_has_their_name() -> N
                 assert all(setting.help and setting.default for setting in declared), each.name
 
 
-def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
+def test_smoke_profile_writes_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
     experiment = with_profile(entry, "smoke")
     recipe = recipe_of(ATLAS, entry, module, experiment, "smoke", as_is=True)
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path)
-    numbers = execute(recipe, options, folder)
-    assert set(recipe.expected) == set(numbers)
-    assert all(isfinite(value) for value in numbers.values()), numbers
+    results = execute(recipe, options, folder)
+    assert set(recipe.expected) == set(results)
+    assert all(isfinite(value) for value in results.values()), results
     assert folder.status == "finished"
     check_report((folder.path / "report.html").read_text(encoding="utf-8"), entry.title)
     if "sample" in entry.verbs:
@@ -108,7 +108,7 @@ def test_its_smoke_profile_runs_to_a_report(entry: Entry, module: ModuleType, tm
 
 
 def check_report(html: str, title: str) -> None:
-    """The page shows the title and a drawing, and asks for nothing from elsewhere."""
+    """Check that the page shows the title and a figure, and loads no external resources."""
     assert all(part in unescape(html) for part in split_title(title))
     assert "<svg" in html
     links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", html) + re.findall(r"url\(([^)]*)\)", html)
@@ -117,18 +117,20 @@ def check_report(html: str, title: str) -> None:
 
 
 def check_samples(folder: RunFolder, module: ModuleType) -> None:
-    """The same seed draws the same samples from the saved weights, another seed others; of text the same is true."""
-    first, again, other = (
+    """Check that samples, also of text, depend on the seed only."""
+    first, repeated, other = (
         draw_samples(Trained.open(folder), module.Sample(), SampleOptions(seed, "cpu", folder.path / name))
         for seed, name in ((0, "first"), (0, "again"), (1, "other"))
     )
     if isinstance(module.Sample(), TextSample):
-        words = [Path(f"{path}.txt").read_text(encoding="utf-8") for path in (first, again, other)]
-        assert words[0] == words[1]
-        assert (words[0] != words[2]) is hasattr(module.Sample(), "temperature")  # without one, nothing is drawn
+        texts = [Path(f"{path}.txt").read_text(encoding="utf-8") for path in (first, repeated, other)]
+        assert texts[0] == texts[1]
+        assert (texts[0] != texts[2]) is hasattr(
+            module.Sample(), "temperature"
+        )  # without temperature, decoding is deterministic
         return
-    drawn = [np.load(f"{path}.npy") for path in (first, again, other)]
-    assert np.isfinite(drawn[0]).all()
-    assert np.array_equal(drawn[0], drawn[1])
-    assert not np.array_equal(drawn[0], drawn[2])
+    samples = [np.load(f"{path}.npy") for path in (first, repeated, other)]
+    assert np.isfinite(samples[0]).all()
+    assert np.array_equal(samples[0], samples[1])
+    assert not np.array_equal(samples[0], samples[2])
     assert (folder.path / "first.png").stat().st_size > 0

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from parnassus.cli.run_flags import parse_run_command, print_usage
 from parnassus.cli.tables import print_rows
+from parnassus.cli.trained_run_command import parse_run_command, print_usage
 from parnassus.runs.folder import RUNS
 from parnassus.train.trained import Trained
 

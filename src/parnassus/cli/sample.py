@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from parnassus.cli.run_flags import parse_run_command, print_usage
+from parnassus.cli.trained_run_command import parse_run_command, print_usage
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RUNS
 from parnassus.train.sample_predict_evaluate import Sample, TextSample

@@ -7,6 +7,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Protocol, TypeVar, cast
 
+import torch
 from torch import nn
 
 from parnassus import __version__
@@ -46,7 +47,8 @@ class Trained:
         name = self.folder.path.name
         if not weights.exists():
             raise RunError(f"{name} has no weights yet: its status is {self.folder.status}; parnassus resume {name}")
-        model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
+        with torch.random.fork_rng(devices=[]):  # building draws initial weights
+            model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
         try:
             model.load_state_dict(load_weights(weights))
         except RuntimeError as error:

@@ -24,14 +24,14 @@ def run(trained_run: Callable[..., Trained]) -> Trained:
 def noise_images(tmp_path: Path) -> Path:
     """A folder of images of uniform noise, 16 × 16 pixels, in two classes."""
     generator = np.random.default_rng(0)
-    for number in range(40):
-        folder = tmp_path / f"class {number % 2}"
+    for index in range(40):
+        folder = tmp_path / f"class {index % 2}"
         folder.mkdir(exist_ok=True)
-        Image.fromarray(generator.integers(0, 256, (16, 16), dtype=np.uint8)).save(folder / f"{number}.png")
+        Image.fromarray(generator.integers(0, 256, (16, 16), dtype=np.uint8)).save(folder / f"{index}.png")
     return tmp_path
 
 
-def test_by_default_the_result_is_that_of_the_test_images_of_the_run(run: Trained) -> None:
+def test_evaluation_uses_the_test_images_of_the_run_by_default(run: Trained) -> None:
     (row,) = Evaluate()([run])
     test = open_data("digits").test.x
     assert (row["data"], row["images"]) == ("digits", len(test))
@@ -47,7 +47,8 @@ def test_by_default_the_result_is_that_of_the_test_images_of_the_run(run: Traine
 def test_evaluation_is_reproducible_and_keeps_the_global_random_state(run: Trained) -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    assert Evaluate()([run, run]) == [*Evaluate()([run])] * 2
+    not_built = Trained.open(run.folder)
+    assert Evaluate()([not_built, run]) == [*Evaluate()([run])] * 2
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -60,6 +61,6 @@ def test_other_images_are_resized_and_quantised_as_in_the_run(run: Trained, nois
     assert float(str(row["bits_per_dimension"])) > float(str(Evaluate()([run])[0]["bits_per_dimension"]))
 
 
-def test_images_of_another_shape_raise_an_error(run: Trained) -> None:
+def test_images_of_another_shape_raise_data_error(run: Trained) -> None:
     with pytest.raises(DataError, match=r"mnist_mini must have images of the shape of the run"):
         Evaluate(data="mnist_mini")([run])

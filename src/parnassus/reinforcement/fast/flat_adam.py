@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
+from torch.optim.adam import Adam, adam
 from torch.optim.optimizer import ParamsT
 
 from parnassus.reinforcement.fast.flat_parameters import FlatParameters
@@ -63,10 +63,9 @@ class FlatAdam(Adam):
                 vector.masked_fill_(vector.abs() < TINY, 0.0)
         self._steps += 1
         beta_1, beta_2 = group["betas"]
-        count.add_(1)
-        torch._fused_adam_(
+        adam(
             [self._flat.vector], [gradient], [mean], [square], [], [count],
-            lr=group["lr"], beta1=beta_1, beta2=beta_2, weight_decay=0.0, eps=group["eps"], amsgrad=False,
+            fused=True, amsgrad=False, beta1=beta_1, beta2=beta_2, lr=group["lr"], weight_decay=0.0, eps=group["eps"],
             maximize=False,
         )  # fmt: skip
 
