@@ -1,4 +1,4 @@
-"""What every test gets: one thread for torch, and no network unless the test is marked `network`."""
+"""Shared fixtures: one torch thread, finished runs, and no network unless the test is marked `network`."""
 
 import importlib
 import os
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from parnassus.train.trained import Trained
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the processes that tests start
-os.environ.pop("PARNASSUS_RUNS", None)  # somebody's runs are none of ours
+os.environ.pop("PARNASSUS_RUNS", None)  # ignore the user's runs
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests measured and told by `record_property("measured", …)`."""
+    """Print the values that tests recorded by `record_property("measured", …)`."""
     for report in terminalreporter.stats.get("passed", []):
         for name, value in getattr(report, "user_properties", []):
             if name == "measured":
@@ -38,7 +38,7 @@ def one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Trained]":
-    """A finished run of an experiment: its smoke profile with other settings where given, executed once a session."""
+    """A finished run of an experiment: the smoke profile with the given settings, executed once per session."""
     from parnassus.atlas.index import Atlas
     from parnassus.cli.run import recipe_of, with_profile
     from parnassus.train import Options
@@ -77,33 +77,33 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two runs of agents: two learners with a pole, and one with a pendulum."""
+    """A folder with two runs of PPO: two learners on CartPole, and one on Pendulum."""
     from parnassus.cli.main import dispatch
 
     root = tmp_path_factory.mktemp("agents")
     flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(root)]
     assert dispatch(["run", "ppo", *flags, "--name", "two"]) == 0
-    swinging = ["--env", "Pendulum-v1", "--num-learners", "1", "--n-steps", "64", "--batch-size", "64"]
-    assert dispatch(["run", "ppo", *flags, *swinging, "--name", "one"]) == 0
+    pendulum = ["--env", "Pendulum-v1", "--num-learners", "1", "--n-steps", "64", "--batch-size", "64"]
+    assert dispatch(["run", "ppo", *flags, *pendulum, "--name", "one"]) == 0
     return root
 
 
 @pytest.fixture(autouse=True)
 def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test that reaches for another machine, naming the address; sockets between processes here are fine."""
+    """Fail a test that opens a connection, and name the address; local Unix sockets are allowed."""
     if request.node.get_closest_marker("network") is not None:
         return
     for name in ("connect", "connect_ex"):
-        monkeypatch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+        monkeypatch.setattr(socket.socket, name, _guard(getattr(socket.socket, name)))
     for name in ("create_connection", "getaddrinfo"):
         monkeypatch.setattr(socket, name, _refuse)
 
 
-def _guarded(call: Callable[..., object]) -> Callable[..., object]:
-    local = getattr(socket, "AF_UNIX", None)  # unknown to Windows
+def _guard(call: Callable[..., object]) -> Callable[..., object]:
+    unix_family = getattr(socket, "AF_UNIX", None)  # not available on Windows
 
     def connect(self: socket.socket, address: object) -> object:
-        return call(self, address) if self.family == local else _refuse(address)
+        return call(self, address) if self.family == unix_family else _refuse(address)
 
     return connect
 

@@ -1,4 +1,4 @@
-"""Every claim holds, and every erratum shows a print that fails beside a correction that does not."""
+"""Every claim holds; for every erratum the printed formula fails and the correction holds."""
 
 import pytest
 
@@ -9,6 +9,6 @@ MARKS = [pytest.param(mark, id=mark.name, marks=[pytest.mark.slow] * mark.slow) 
 
 
 @pytest.mark.parametrize("mark", MARKS)
-def test_it_holds(mark: Mark) -> None:
+def test_claim_holds(mark: Mark) -> None:
     outcome = examine(mark)
     assert outcome.holds, outcome

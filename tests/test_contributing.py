@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md work as they stand there."""
+"""The examples of CONTRIBUTING.md work."""
 
 import re
 from importlib import util
@@ -19,8 +19,8 @@ TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8
 EXAMPLES = dict(re.findall(r"```python\n# (\w+)\n(.*?)```", TEXT, re.DOTALL))
 
 
-def imported(name: str, kind: str, folder: Path) -> tuple[Path, ModuleType]:
-    """The example called `name`, written to a room's folder of this kind and imported from there."""
+def import_example(name: str, kind: str, folder: Path) -> tuple[Path, ModuleType]:
+    """Write the example `name` to a room's folder of this kind and import it."""
     path = folder / "room" / kind / "example.py"
     path.parent.mkdir(parents=True)
     path.write_text(EXAMPLES[name], encoding="utf-8")
@@ -32,18 +32,18 @@ def imported(name: str, kind: str, folder: Path) -> tuple[Path, ModuleType]:
     return path, module
 
 
-def test_there_is_one_example_of_each_kind() -> None:
+def test_examples_are_complete() -> None:
     assert list(EXAMPLES) == ["method", "claim", "experiment", "probe"]
 
 
-def test_the_method_centers_columns(tmp_path: Path) -> None:
-    _, module = imported("method", "methods", tmp_path)
+def test_method_example_centers_columns(tmp_path: Path) -> None:
+    _, module = import_example("method", "methods", tmp_path)
     x = torch.tensor([[1.0, 5.0], [3.0, 9.0]])
     assert module.center_columns(x).tolist() == [[-1.0, -2.0], [1.0, 2.0]]
 
 
-def test_the_claims_hold(tmp_path: Path) -> None:
-    path, module = imported("claim", "claims", tmp_path)
+def test_claim_examples_hold(tmp_path: Path) -> None:
+    path, module = import_example("claim", "claims", tmp_path)
     marks = read_marks(path)
     assert [mark.kind for mark in marks] == ["claim", "erratum"]
     for mark in marks:
@@ -53,8 +53,8 @@ def test_the_claims_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_experiment_is_read_and_reaches_its_band(tmp_path: Path) -> None:
-    path, module = imported("experiment", "experiments", tmp_path)
+def test_experiment_example_reaches_its_expected_result(tmp_path: Path) -> None:
+    path, module = import_example("experiment", "experiments", tmp_path)
     entry = read_experiment(path)
     assert entry.expected == module.expected
     assert [setting.type.limits.low for setting in entry.settings] == [1, 0]
@@ -64,18 +64,18 @@ def test_the_experiment_is_read_and_reaches_its_band(tmp_path: Path) -> None:
     assert entry.expected["test_accuracy"].holds(results["test_accuracy"])
 
 
-def test_the_probe_answers(tmp_path: Path) -> None:
-    path, module = imported("probe", "probes", tmp_path)
+def test_probe_example_returns_curves(tmp_path: Path) -> None:
+    path, module = import_example("probe", "probes", tmp_path)
     (probe,) = read_probes(path)
     function = getattr(module, probe.name)
-    (answer,) = evaluate_probe(function, None, read_controls(function, None), {"slope": 2.0})
-    assert isinstance(answer, Curves)
-    (y,) = (values for _, values in answer.lines.values())
+    (result,) = evaluate_probe(function, None, read_controls(function, None), {"slope": 2.0})
+    assert isinstance(result, Curves)
+    (y,) = (values for _, values in result.lines.values())
     assert y[50] == pytest.approx(0.5)
     assert y[60] == pytest.approx(1 / (1 + 2.718281828**-2))
 
 
-def test_the_room_is_read(tmp_path: Path) -> None:
+def test_room_example_is_valid(tmp_path: Path) -> None:
     (block,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     (tmp_path / "recurrent").mkdir()
     path = tmp_path / "recurrent" / "room.toml"

@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""The examples and names of the README and the architecture document."""
 
 import re
 from pathlib import Path
@@ -12,16 +12,16 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_its_library_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_library_example_prints_the_documented_output(capsys: pytest.CaptureFixture[str]) -> None:
     (example,) = [block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "import" in block]
     assert len(example.strip().splitlines()) <= 6
     exec(compile(example, "README.md", "exec"), {})
-    promised = re.findall(r"print\(.*\)  # (.*)", example)
-    assert promised
-    assert capsys.readouterr().out.splitlines() == promised
+    expected = re.findall(r"print\(.*\)  # (.*)", example)
+    assert expected
+    assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_it_names_every_verb_and_shows_its_pictures() -> None:
+def test_readme_lists_every_verb_and_has_screenshots() -> None:
     assert set(re.findall(r"^\| `parnassus (\w+)", README, re.MULTILINE)) == set(VERBS) | set(Atlas().commands)
     pictures = re.findall(r"!\[.*\]\((.*)\)", README)
     assert len(pictures) == 2
@@ -29,11 +29,11 @@ def test_it_names_every_verb_and_shows_its_pictures() -> None:
         assert (ROOT / picture).stat().st_size > 10_000
 
 
-def test_the_architecture_names_files_and_functions_that_exist() -> None:
+def test_files_and_functions_of_the_architecture_document_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = re.findall(r"`((?:\w+/)*\w+\.py)(?:: ([\w.]+))?`", text)
-    assert len(named) >= 15
-    for path, name in named:
+    references = re.findall(r"`((?:\w+/)*\w+\.py)(?:: ([\w.]+))?`", text)
+    assert len(references) >= 15
+    for path, name in references:
         if path.split("/")[0] in ("ROOM", "tests", "hatch_build.py") or "/" not in path:
             continue
         source = (ROOT / "src" / "parnassus" / path).read_text(encoding="utf-8")

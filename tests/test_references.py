@@ -12,37 +12,38 @@ import parnassus
 PACKAGE = Path(parnassus.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 CHAPTERS = {"book": range(1, 19), "Diehl": range(7), "Zhao": range(1, 14)}
-WORDS = "eqs?|thm|lem|alg|def|figs?|ex|secs?|ch"
-OTHERS = "thms|lems|algs|defs|exs|pp?"
-LONG = "(?:equation|theorem|lemma|algorithm|definition|figure|exercise|section|chapter|page)s?"
+ABBREVIATIONS = "eqs?|thm|lem|alg|def|figs?|ex|secs?|ch"
+OTHER_ABBREVIATIONS = "thms|lems|algs|defs|exs|pp?"
+FULL_WORDS = "(?:equation|theorem|lemma|algorithm|definition|figure|exercise|section|chapter|page)s?"
 
-GRAMMAR = re.compile(rf"\b(book|Diehl|Zhao) ({WORDS})\. (\d+)")
+GRAMMAR = re.compile(rf"\b(book|Diehl|Zhao) ({ABBREVIATIONS})\. (\d+)")
 ATTEMPT = re.compile(  # an abbreviation, whatever follows; or a whole word and a number
-    rf"\b(?:book|Diehl|Zhao)(?:'s)?,? (?:(?:{WORDS}|{OTHERS})\b\.? ?\S*|{LONG} \(?\d\S*)", re.IGNORECASE
+    rf"\b(?:book|Diehl|Zhao)(?:'s)?,? (?:(?:{ABBREVIATIONS}|{OTHER_ABBREVIATIONS})\b\.? ?\S*|{FULL_WORDS} \(?\d\S*)",
+    re.IGNORECASE,
 )
 
 
 def docstrings(path: Path) -> Iterator[str]:
-    """Every string that stands alone: of modules, classes, functions and constants."""
+    """The docstrings of modules, classes, functions and constants."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield " ".join(node.value.value.split())
 
 
-def mistakes(text: str) -> list[str]:
-    """What looks like a reference and is none, or names a chapter that its source does not have."""
-    found = [each[0] for each in ATTEMPT.finditer(text) if not GRAMMAR.match(each[0])]
-    return found + [each[0] for each in GRAMMAR.finditer(text) if int(each[3]) not in CHAPTERS[each[1]]]
+def invalid_references(text: str) -> list[str]:
+    """References that do not match the grammar, or name a chapter that does not exist."""
+    invalid = [match[0] for match in ATTEMPT.finditer(text) if not GRAMMAR.match(match[0])]
+    return invalid + [match[0] for match in GRAMMAR.finditer(text) if int(match[3]) not in CHAPTERS[match[1]]]
 
 
 def test_references_follow_the_grammar() -> None:
-    found = {
-        str(path.relative_to(PACKAGE)): mistake
+    invalid = {
+        str(path.relative_to(PACKAGE)): reference
         for path in FILES
         for text in docstrings(path)
-        for mistake in mistakes(text)
+        for reference in invalid_references(text)
     }
-    assert found == {}
+    assert invalid == {}
 
 
 def test_many_docstrings_have_references() -> None:
@@ -63,8 +64,8 @@ def test_many_docstrings_have_references() -> None:
         "the book counts from 1.",
     ],
 )
-def test_good_sentences_pass(text: str) -> None:
-    assert mistakes(text) == []
+def test_valid_text_is_accepted(text: str) -> None:
+    assert invalid_references(text) == []
 
 
 @pytest.mark.parametrize(
@@ -86,5 +87,5 @@ def test_good_sentences_pass(text: str) -> None:
         "Zhao sec. 14",
     ],
 )
-def test_bad_references_are_found(text: str) -> None:
-    assert mistakes(text)
+def test_invalid_references_are_found(text: str) -> None:
+    assert invalid_references(text)

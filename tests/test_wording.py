@@ -38,7 +38,7 @@ def functions() -> Iterator[tuple[Path, str]]:
 
 
 def texts() -> Iterator[tuple[Path, int, str]]:
-    """Every string of the package: docstrings, messages, captions, labels; help texts in comments; rows of the atlas."""
+    """Every string of the package: docstrings, messages, captions, labels; help texts; rows of the atlas."""
     for path in FILES:
         source = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)):

@@ -1,4 +1,4 @@
-"""The rows: all of them load, once each, in our words, and belong to a room that exists."""
+"""The rows: all load, ids are unique, texts are short, and rooms exist."""
 
 import re
 import tomllib
@@ -11,14 +11,14 @@ from parnassus.atlas.index import Atlas, resolve
 
 SPINE = {"data", "train", "report"}  # packages of the spine that rows belong to
 FILES = sorted(ROWS.glob("*.toml"))
-ALL = sort_rows(row for path in row_files() for row in read_rows(path))
+ALL_ROWS = sort_rows(row for path in row_files() for row in read_rows(path))
 WORD = r"(?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. "
 NUMBER = r"\d[\w.]*(?:-\d[\w.]*)?"
 SOURCE = re.compile(rf"(?:book|Diehl|Zhao) {WORD}{NUMBER}(?:, (?:{WORD})?{NUMBER})*")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_of_rows_is_complete(path: Path) -> None:
+def test_row_files_have_all_keys(path: Path) -> None:
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["row"]
     assert entries
     keys = {"id", "title", "source", "kind", "subject", "about", "formula", "symbols", "note", "no_code"}
@@ -26,15 +26,15 @@ def test_a_file_of_rows_is_complete(path: Path) -> None:
         assert {"id", "title", "source", "kind", "subject", "about"} <= set(entry) <= keys, entry["id"]
 
 
-def test_every_item_of_the_sources_has_one_row() -> None:
+def test_row_ids_are_unique() -> None:
     ids = [entry["id"] for path in FILES for entry in tomllib.loads(path.read_text(encoding="utf-8"))["row"]]
     assert len(ids) == len(set(ids)), sorted({each for each in ids if ids.count(each) > 1})
-    assert len(ids) == len(ALL)
+    assert len(ids) == len(ALL_ROWS)
     assert 780 <= len(ids) <= 880
 
 
-def test_every_chapter_is_there() -> None:
-    chapters = {row.chapter for row in ALL}
+def test_all_chapters_have_rows() -> None:
+    chapters = {row.chapter for row in ALL_ROWS}
     assert chapters == {
         *(f"B{chapter}" for chapter in range(1, 19)),
         *(f"D{chapter}" for chapter in range(7)),
@@ -45,24 +45,24 @@ def test_every_chapter_is_there() -> None:
 
 
 def test_rows_have_known_kinds_subjects_and_sources() -> None:
-    for row in ALL:
+    for row in ALL_ROWS:
         assert row.kind in KINDS, row.id
         assert row.subject in SPINE | set(Atlas().subjects), f"{row.id} is in {row.subject!r}"
-        assert SOURCE.fullmatch(row.source), f"{row.id} stands in {row.source!r}"
+        assert SOURCE.fullmatch(row.source), f"{row.id} has source {row.source!r}"
         assert row.source.split()[0] == SOURCES[row.id[0]], row.id
 
 
 def test_rows_are_short() -> None:
-    for row in ALL:
+    for row in ALL_ROWS:
         assert 0 < len(row.title) <= 80, row.id
         assert not row.title.endswith("."), row.id
         assert 0 < len(row.about) <= 260, f"{row.id}: {len(row.about)}"
         assert len(row.note) <= 400, row.id
 
 
-def test_rows_come_in_the_order_of_the_sources() -> None:
-    order = [row.id for row in ALL]
-    for earlier, later in [
+def test_rows_are_in_the_order_of_the_sources() -> None:
+    order = [row.id for row in ALL_ROWS]
+    for earlier_id, later_id in [
         ("B1.2-9", "B1.2-10"),
         ("B9.1-1", "B10.1-1"),
         ("B3.3-2", "B3.3.1-1"),  # a section's own items before its subsections'
@@ -70,20 +70,20 @@ def test_rows_come_in_the_order_of_the_sources() -> None:
         ("C-01", "Z1"),
     ]:
         first, second = (
-            next(index for index, each in enumerate(order) if part_of(name, each)) for name in (earlier, later)
+            next(index for index, each in enumerate(order) if part_of(name, each)) for name in (earlier_id, later_id)
         )
-        assert first < second, (earlier, later)
+        assert first < second, (earlier_id, later_id)
 
 
 def test_rows_without_code_give_a_reason_and_have_no_symbols() -> None:
-    without = {row.id: row for row in ALL if row.no_code}
-    assert set(without) == {"B11.1-6", "C-23", "Z1.1", "Z13.16"}
-    assert not any(row.symbols for row in without.values())
+    without_code = {row.id: row for row in ALL_ROWS if row.no_code}
+    assert set(without_code) == {"B11.1-6", "C-23", "Z1.1", "Z13.16"}
+    assert not any(row.symbols for row in without_code.values())
 
 
 def test_every_symbol_resolves() -> None:
     unresolved = []
-    for symbol in sorted({symbol for row in ALL for symbol in row.symbols}):
+    for symbol in sorted({symbol for row in ALL_ROWS for symbol in row.symbols}):
         try:
             resolve(symbol)
         except (AttributeError, ModuleNotFoundError):
@@ -92,7 +92,7 @@ def test_every_symbol_resolves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "answer"),
+    ("part", "row_id", "expected"),
     [
         ("B1", "B1.2-8", True),
         ("B1", "B1", True),
@@ -109,11 +109,11 @@ def test_every_symbol_resolves() -> None:
         ("B", "B1.2-8", False),
     ],
 )
-def test_a_part_holds_what_lies_under_it(part: str, whole: str, answer: bool) -> None:
-    assert part_of(part, whole) is answer
+def test_part_of_follows_the_hierarchy_of_ids(part: str, row_id: str, expected: bool) -> None:
+    assert part_of(part, row_id) is expected
 
 
-def test_the_chapter_is_the_first_number() -> None:
+def test_chapter_is_the_first_number() -> None:
     assert [AtlasRow(each, "", "", "", "", "").chapter for each in ("B13.2.5-3", "D4.2", "Z11", "C-07")] == [
         "B13",
         "D4",
@@ -135,7 +135,7 @@ def test_the_chapter_is_the_first_number() -> None:
         ('id = "Q1"\ntitle = "x"\nsource = ""\nkind = "data"\nsubject = ""\nabout = ""', "starts with one of .*'Q1'"),
     ],
 )
-def test_a_bad_row_is_named(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_rows_raise_with_their_id(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(f"[[row]]\n{text}\n")
     with pytest.raises(RowError, match=message):
         read_rows(tmp_path / "bad.toml")

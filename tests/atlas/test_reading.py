@@ -1,4 +1,4 @@
-"""What is read from the files without importing them is what the modules hold."""
+"""Declarations read from source files match the imported modules."""
 
 import importlib
 import inspect
@@ -34,17 +34,17 @@ def test_every_function_that_returns_evidence_is_marked() -> None:
     kinds: dict[object, str] = {Evidence: "claim", Correction: "erratum"}
     for module in CLAIM_MODULES:
         imported = importlib.import_module(module)
-        held = {}
+        expected = {}
         for name, function in inspect.getmembers(imported, inspect.isfunction):
             signature = inspect.signature(function)
-            own = function.__module__ == module and not name.startswith("_") and not signature.parameters
-            if own and signature.return_annotation in kinds:
-                held[name] = kinds[signature.return_annotation], inspect.getdoc(function)
-        read = {mark.name: (mark.kind, mark.statement) for mark in MARKS if mark.module == module}
-        assert read == held, module
+            is_claim = function.__module__ == module and not name.startswith("_") and not signature.parameters
+            if is_claim and signature.return_annotation in kinds:
+                expected[name] = kinds[signature.return_annotation], inspect.getdoc(function)
+        actual = {mark.name: (mark.kind, mark.statement) for mark in MARKS if mark.module == module}
+        assert actual == expected, module
 
 
-def test_the_marks_are_read_as_python_evaluates_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_match_the_evaluated_decorators(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated: dict[str, tuple[tuple[str, ...], str, str]] = {}
 
     def record(
@@ -57,7 +57,7 @@ def test_the_marks_are_read_as_python_evaluates_them(monkeypatch: pytest.MonkeyP
         return mark
 
     sources = {module: Path(str(importlib.import_module(module).__file__)) for module in CLAIM_MODULES}
-    monkeypatch.setattr(parnassus.atlas, "claim", record)  # after the imports, which would be recorded too
+    monkeypatch.setattr(parnassus.atlas, "claim", record)  # after the imports, which must not be recorded
     monkeypatch.setattr(parnassus.atlas, "erratum", record)
     for module, source in sources.items():
         evaluated.clear()
@@ -81,12 +81,12 @@ def test_every_mark_is_complete() -> None:
     assert incomplete == []
 
 
-def test_names_are_unique_so_that_one_can_be_asked_for() -> None:
+def test_names_are_unique() -> None:
     for names in ([mark.name for mark in MARKS], [entry.name for entry in ENTRIES]):
         assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})
 
 
-def test_an_experiment_is_read_as_it_is() -> None:
+def test_experiments_match_their_modules() -> None:
     for entry in ENTRIES:
         module = importlib.import_module(entry.module)
         assert f"{entry.title}\n{entry.text}".split() == str(module.__doc__).split(), entry.name
@@ -100,7 +100,7 @@ def test_an_experiment_is_read_as_it_is() -> None:
         assert entry.tuned == getattr(module, "tuned", {}), entry.name
 
 
-def test_what_the_store_keeps_is_what_was_read() -> None:
+def test_entries_survive_a_json_round_trip() -> None:
     for entry in ENTRIES:
         assert entry_from_plain(json.loads(json.dumps(entry_as_plain(entry)))) == entry
 
@@ -131,7 +131,7 @@ class Sample: ...
 '''
 
 
-def test_a_file_is_read_without_being_imported(tmp_path: Path) -> None:
+def test_experiment_is_read_without_import(tmp_path: Path) -> None:
     (tmp_path / "room" / "experiments").mkdir(parents=True)
     (tmp_path / "room" / "experiments" / "method.py").write_text(FILE, encoding="utf-8")
     entry = read_experiment(tmp_path / "room" / "experiments" / "method.py")
@@ -153,31 +153,31 @@ def test_a_file_is_read_without_being_imported(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("where", ["claims.py", "claims/some.py"])
-def test_marks_are_found_in_a_file_or_a_folder(where: str, tmp_path: Path) -> None:
-    path = tmp_path / "room" / where
+@pytest.mark.parametrize("location", ["claims.py", "claims/some.py"])
+def test_marks_are_found_in_a_file_or_a_folder(location: str, tmp_path: Path) -> None:
+    path = tmp_path / "room" / location
     path.parent.mkdir(parents=True)
     path.write_text(
         "@claim('B1.1-1', 'B1.1-2')\ndef one():\n    '''It is so.'''\n\n"
         "@erratum('B1.1-1', printed='a', right='b')\ndef two():\n    '''It is not.'''\n\ndef three(): ...\n"
     )
     one, two = read_marks(path)
-    module = f"parnassus.room.{where.removesuffix('.py').replace('/', '.')}"
+    module = f"parnassus.room.{location.removesuffix('.py').replace('/', '.')}"
     assert one == Mark("claim", "one", module, ("B1.1-1", "B1.1-2"), "It is so.")
     assert two == Mark("erratum", "two", module, ("B1.1-1",), "It is not.", "a", "b")
     assert one.room == "room"
 
 
 @pytest.mark.parametrize("line", ["expected = {'a': at_most(1 - 1e-6, 'b')}", "covers = (*ROWS,)", "covers = ("])
-def test_what_cannot_be_read_is_told_with_its_file(tmp_path: Path, line: str) -> None:
-    place = tmp_path / "room" / "experiments" / "odd_one.py"
-    place.parent.mkdir(parents=True)
-    place.write_text(line)
+def test_unreadable_declarations_raise_with_the_file_name(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "room" / "experiments" / "odd_one.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(line)
     with pytest.raises(ValueError, match=r"odd_one\.py must declare its rows, bands and profiles in plain values"):
-        read_experiment(place)
+        read_experiment(path)
 
 
-def test_class_variables_are_no_settings(tmp_path: Path) -> None:
+def test_class_variables_are_not_settings(tmp_path: Path) -> None:
     path = tmp_path / "file.py"
     path.write_text("class Predict:\n    suffixes: ClassVar[tuple[str, ...]] = ()\n    top_k: int = 3  # classes\n")
     assert [setting.name for setting in read_settings(path, "Predict")] == ["top_k"]

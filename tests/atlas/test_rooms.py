@@ -1,4 +1,4 @@
-"""A room declares itself in its room.toml; whatever else lists the rooms agrees with it."""
+"""Rooms are declared in room.toml; all other lists of rooms agree."""
 
 import re
 import tomllib
@@ -10,27 +10,27 @@ from parnassus.atlas.settings import PACKAGE
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SUBJECTS = Atlas().subjects
-BUILT = {name: room for name, room in SUBJECTS.items() if (PACKAGE / name / "__init__.py").exists()}
+EXISTING = {name: room for name, room in SUBJECTS.items() if (PACKAGE / name / "__init__.py").exists()}
 SPINE = {"atlas", "cli", "data", "lab", "report", "runs", "train", "widgets"}
 
 
 def test_every_package_is_a_room_or_part_of_the_spine() -> None:
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert packages == set(BUILT) | SPINE
+    assert packages == set(EXISTING) | SPINE
 
 
-def test_titles_lines_and_orders_are_complete_and_distinct() -> None:
+def test_titles_lines_and_orders_are_unique() -> None:
     for values in zip(*((room.title, room.line, room.order) for room in SUBJECTS.values()), strict=True):
         assert len(set(values)) == len(values)
     assert all(room.line.endswith(".") and len(room.line) <= 110 for room in SUBJECTS.values())
 
 
-def test_the_import_contract_is_that_of_the_rooms() -> None:
+def test_import_contracts_match_the_rooms() -> None:
     """On failure, copy the expected lists to pyproject.toml."""
     contracts = {contract["name"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
-    names = sorted(f"parnassus.{name}" for name in BUILT)
+    names = sorted(f"parnassus.{name}" for name in EXISTING)
     layers: dict[int, list[str]] = {}
-    for name, room in sorted(BUILT.items()):
+    for name, room in sorted(EXISTING.items()):
         layers.setdefault(room.layer, []).append(f"parnassus.{name}")
     expected = [" | ".join(layers[layer]) for layer in sorted(layers, reverse=True)]
     assert contracts["rooms import rooms of lower layers only"]["layers"] == expected
@@ -43,10 +43,14 @@ def test_the_import_contract_is_that_of_the_rooms() -> None:
 def test_shapes_are_checked_in_every_room() -> None:
     options = PROJECT["tool"]["pytest"]["ini_options"]["addopts"]
     (packages,) = re.findall(r"--jaxtyping-packages=(\S+),beartype", options)
-    assert set(packages.split(",")) == {*(f"parnassus.{name}" for name in BUILT), "parnassus.data", "parnassus.widgets"}
+    assert set(packages.split(",")) == {
+        *(f"parnassus.{name}" for name in EXISTING),
+        "parnassus.data",
+        "parnassus.widgets",
+    }
 
 
-def test_the_readme_lists_the_rooms() -> None:
+def test_readme_lists_all_rooms() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \[`(\w+)`\]", readme, re.MULTILINE)
-    assert listed == list(BUILT)
+    assert listed == list(EXISTING)

@@ -1,4 +1,4 @@
-"""The types of settings: what an annotation accepts, and the sentence for a value outside its limits."""
+"""Types of settings: parsing of annotations, and messages for values outside the limits."""
 
 from dataclasses import fields
 from math import inf
@@ -36,25 +36,25 @@ from parnassus.train import options
         ("dict[str, int]", SettingType("other")),
     ],
 )
-def test_an_annotation_says_what_it_accepts(annotation: str, accepted: SettingType) -> None:
+def test_annotations_are_parsed(annotation: str, accepted: SettingType) -> None:
     assert parse_annotation(annotation) == accepted
 
 
-def test_the_types_of_data_are_read_as_they_are_defined() -> None:
+def test_data_types_match_their_definitions() -> None:
     types = {name: value for name, value in vars(setting_types).items() if name.endswith(("Data", "Id"))}
     assert len(types) >= 6
     for name, value in types.items():
         assert parse_annotation(name) == SettingType("name", choices=value.__metadata__[0].names)
 
 
-def test_what_is_read_from_the_source_is_what_python_makes_of_it() -> None:
+def test_settings_read_from_source_match_the_class() -> None:
     hints = get_type_hints(options.Options, include_extras=True)
-    read = {setting.name: setting for setting in read_settings(Path(options.__file__), "Options")}
-    assert list(read) == [field.name for field in fields(options.Options)] == list(hints)
-    assert read["device"].type.choices == hints["device"].__metadata__[0].names
-    assert read["precision"].type.choices == hints["precision"].__args__
-    assert read["save_steps"].type.limits.low == 0
-    assert all(setting.default_value == getattr(options.Options(), name) for name, setting in read.items())
+    parsed = {setting.name: setting for setting in read_settings(Path(options.__file__), "Options")}
+    assert list(parsed) == [field.name for field in fields(options.Options)] == list(hints)
+    assert parsed["device"].type.choices == hints["device"].__metadata__[0].names
+    assert parsed["precision"].type.choices == hints["precision"].__args__
+    assert parsed["save_steps"].type.limits.low == 0
+    assert all(setting.default_value == getattr(options.Options(), name) for name, setting in parsed.items())
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,7 @@ def test_what_is_read_from_the_source_is_what_python_makes_of_it() -> None:
         ("Annotated[str, BuiltIn('a')]", "my/folder", None),
     ],
 )
-def test_a_value_outside_the_limits_is_refused_by_its_rule(
-    annotation: str, value: object, violation: str | None
-) -> None:
+def test_values_outside_the_limits_have_a_message(annotation: str, value: object, violation: str | None) -> None:
     setting = Setting("num_steps", annotation, "1", "gradient steps")
     assert setting.violation(value) == violation
     assert setting.flag == "--num-steps"

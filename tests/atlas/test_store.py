@@ -1,4 +1,4 @@
-"""The index on disk: every file is read once for each version of it, and whatever is wrong on disk does no harm."""
+"""The index on disk: files are read once per version, and a damaged index is rebuilt."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Reader:
-    """Parses files into their lines, and counts how often each was read."""
+    """Parses files into lines and counts the reads of each file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,29 +43,29 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(tmp_path)
 
 
-def touch(path: Path, text: str, moment: int) -> None:
+def write_with_mtime(path: Path, text: str, mtime: int) -> None:
     path.write_text(text)
-    os.utime(path, ns=(moment, moment))
+    os.utime(path, ns=(mtime, mtime))
 
 
-def test_each_file_is_read_once_and_again_when_it_changed(reader: Reader, tmp_path: Path) -> None:
+def test_changed_files_are_read_again(reader: Reader, tmp_path: Path) -> None:
     assert reader.load() == reader.load() == ["1", "2", "3"]
     assert reader.read == {"a.txt": 1, "b.txt": 1}
-    touch(tmp_path / "b.txt", "4\n", 10**18)
+    write_with_mtime(tmp_path / "b.txt", "4\n", 10**18)
     assert reader.load() == ["1", "2", "4"]
     assert reader.read == {"a.txt": 1, "b.txt": 2}
 
 
-def test_an_item_is_read_again_when_another_of_its_sources_changed(reader: Reader, tmp_path: Path) -> None:
+def test_items_are_read_again_when_a_dependency_changes(reader: Reader, tmp_path: Path) -> None:
     base = tmp_path / "base.py"
 
     def load() -> list[str]:
         return store.load("lines", reader.files, reader.parse, lambda item: [base] if item == "3" else [])
 
-    touch(base, "one", 10**18)
+    write_with_mtime(base, "one", 10**18)
     assert load() == load() == ["1", "2", "3"]
     assert reader.read == {"a.txt": 1, "b.txt": 1}
-    touch(base, "two", 2 * 10**18)
+    write_with_mtime(base, "two", 2 * 10**18)
     load()
     assert reader.read == {"a.txt": 1, "b.txt": 2}
     base.unlink()
@@ -73,7 +73,7 @@ def test_an_item_is_read_again_when_another_of_its_sources_changed(reader: Reade
     assert reader.read == {"a.txt": 1, "b.txt": 3}
 
 
-def test_files_come_and_go(reader: Reader, tmp_path: Path) -> None:
+def test_added_and_removed_files_are_detected(reader: Reader, tmp_path: Path) -> None:
     reader.load()
     (tmp_path / "a.txt").unlink()
     (tmp_path / "c.txt").write_text("5\n")
@@ -82,7 +82,7 @@ def test_files_come_and_go(reader: Reader, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"version": 0, "files": {}}', '{"files": []}'])
-def test_a_damaged_index_is_made_anew(reader: Reader, tmp_path: Path, damage: str) -> None:
+def test_damaged_index_is_rebuilt(reader: Reader, tmp_path: Path, damage: str) -> None:
     reader.load()
     (tmp_path / "cache" / "lines.json").write_text(damage)
     assert reader.load() == ["1", "2", "3"]
@@ -90,12 +90,12 @@ def test_a_damaged_index_is_made_anew(reader: Reader, tmp_path: Path, damage: st
     assert json.loads((tmp_path / "cache" / "lines.json").read_text())["files"]
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_time(reader: Reader, tmp_path: Path) -> None:
+def test_unwritable_cache_is_tolerated(reader: Reader, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
     assert reader.load() == reader.load() == ["1", "2", "3"]
 
 
-def test_the_index_of_a_wheel_is_used_as_it_is(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_index_is_used_unchanged(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "shipped")
     store.write_index(tmp_path / "shipped", [("lines", reader.files, reader.parse)])
     (tmp_path / "a.txt").unlink()
@@ -105,7 +105,7 @@ def test_the_index_of_a_wheel_is_used_as_it_is(reader: Reader, tmp_path: Path, m
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_atlas_is_the_same_from_the_cache_and_from_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_atlas_is_identical_from_cache_and_shipped_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, cached = Atlas(), Atlas()
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "shipped")
     store.write_index(tmp_path / "shipped", INDEXED)
@@ -115,7 +115,7 @@ def test_the_atlas_is_the_same_from_the_cache_and_from_a_wheel(tmp_path: Path, m
         assert getattr(first, name) == getattr(cached, name) == getattr(shipped, name)
 
 
-def test_listing_reads_no_source_file_twice(tmp_path: Path) -> None:
+def test_list_reads_no_source_file_twice(tmp_path: Path) -> None:
     """The second `parnassus list` opens none of the experiments."""
     program = (
         "import sys; from parnassus.cli.main import dispatch; opened = []; "
@@ -125,12 +125,12 @@ def test_listing_reads_no_source_file_twice(tmp_path: Path) -> None:
     )
     counts = []
     for _ in range(2):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", program],
             capture_output=True,
             text=True,
             check=True,
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "home")},
         )
-        counts.append(int(done.stderr))
+        counts.append(int(completed.stderr))
     assert counts == [len(Atlas().experiments), 0]

@@ -1,4 +1,4 @@
-"""µ-law: known values, tokens, error bound and invalid arguments."""
+"""µ-law companding: known values, tokens, error bound and invalid arguments."""
 
 import pytest
 import torch
@@ -6,12 +6,12 @@ import torch
 from parnassus.audio import compand, companded_levels, expand, mu_law_decode, mu_law_encode, quantisation_error_bound
 
 
-def test_known_values_of_the_curve() -> None:
+def test_compand_matches_known_values() -> None:
     x = torch.tensor([-1.0, 0.0, 1 / 255, 1.0], dtype=torch.float64)
     torch.testing.assert_close(compand(x), torch.tensor([-1.0, 0.0, 1 / 8, 1.0], dtype=torch.float64))  # ln 2 / ln 256
 
 
-def test_the_curve_is_odd_and_has_an_inverse() -> None:
+def test_compand_is_odd_and_expand_is_its_inverse() -> None:
     x = torch.linspace(-1, 1, 1_001, dtype=torch.float64)
     torch.testing.assert_close(compand(-x), -compand(x))
     torch.testing.assert_close(expand(compand(x)), x)
@@ -31,7 +31,7 @@ def test_encoding_inverts_decoding() -> None:
     torch.testing.assert_close(companded_levels(tokens).diff(), torch.full((255,), 2 / 256))
 
 
-def test_the_error_is_within_its_bound() -> None:
+def test_quantisation_error_is_within_its_bound() -> None:
     x = torch.tensor([0.001, 0.01, 0.1, 0.9])
     error = (mu_law_decode(mu_law_encode(x)) - x).abs()
     assert bool((error <= quantisation_error_bound(x)).all())
@@ -40,12 +40,12 @@ def test_the_error_is_within_its_bound() -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, -1.01, float("nan"), float("inf")])
-def test_waves_outside_the_range_raise(value: float) -> None:
+def test_out_of_range_waves_raise_value_error(value: float) -> None:
     with pytest.raises(ValueError, match=r"must lie in \[−1, 1\]"):
         mu_law_encode(torch.tensor([0.0, value]))
 
 
 @pytest.mark.parametrize("value", [-1, 256])
-def test_invalid_tokens_raise(value: int) -> None:
+def test_invalid_tokens_raise_value_error(value: int) -> None:
     with pytest.raises(ValueError, match="from 0 to 255"):
         mu_law_decode(torch.tensor([0, value]))

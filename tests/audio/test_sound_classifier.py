@@ -1,7 +1,7 @@
-"""Front ends, cropping, the classifier, and classification of a WAV file by a trained run."""
+"""Sound classifiers: front ends, cropping, training and classification of WAV files."""
 
 import io
-import wave as wav
+import wave
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,21 +34,21 @@ def noise(*shape: int) -> Tensor:
     return 2 * torch.rand(*shape, generator=torch.Generator().manual_seed(0)) - 1
 
 
-def frontends() -> list[nn.Module]:
+def make_frontends() -> list[nn.Module]:
     spectrum = LogMelSpectrogram(20, window=256, rate=RATE)
     return [spectrum, MFCC(spectrum, 13), WavePatches(128)]
 
 
-def test_tokens_are_bands_cepstra_and_patches() -> None:
+def test_frontend_outputs_are_bands_cepstra_and_patches() -> None:
     waves = noise(3, SAMPLES)
-    spectrum, coefficients, patches = (frontend(waves) for frontend in frontends())
+    spectrum, coefficients, patches = (frontend(waves) for frontend in make_frontends())
     assert spectrum.shape == (3, 20, 13)
     torch.testing.assert_close(coefficients, cepstra(spectrum, 13))
     assert patches.shape == (3, 128, 12)
     torch.testing.assert_close(patches[1, :, 2], companded_levels(mu_law_encode(waves[1, 256:384])))
 
 
-@pytest.mark.parametrize("frontend", frontends(), ids=lambda frontend: type(frontend).__name__)
+@pytest.mark.parametrize("frontend", make_frontends(), ids=lambda frontend: type(frontend).__name__)
 def test_features_are_standardised(frontend: nn.Module) -> None:
     waves = noise(700, SAMPLES) * torch.linspace(0.1, 1, 700)[:, None]
     classifier = SoundClassifier(frontend, SAMPLES, 4, width=16, depth=1)
@@ -58,8 +58,8 @@ def test_features_are_standardised(frontend: nn.Module) -> None:
     torch.testing.assert_close(tokens.std(1, correction=0), torch.ones(len(tokens)), atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("frontend", frontends(), ids=lambda frontend: type(frontend).__name__)
-def test_every_weight_gets_a_gradient_and_rows_are_independent(frontend: nn.Module) -> None:
+@pytest.mark.parametrize("frontend", make_frontends(), ids=lambda frontend: type(frontend).__name__)
+def test_all_parameters_receive_gradients_and_rows_are_independent(frontend: nn.Module) -> None:
     torch.manual_seed(0)
     classifier = SoundClassifier(frontend, SAMPLES, 4, width=16, depth=2)
     waves = noise(5, SAMPLES)
@@ -70,7 +70,7 @@ def test_every_weight_gets_a_gradient_and_rows_are_independent(frontend: nn.Modu
     assert all(weight.grad is not None and bool(weight.grad.any()) for weight in classifier.parameters())
 
 
-def test_the_normalisation_is_saved_with_the_weights() -> None:
+def test_state_dict_includes_the_normalisation() -> None:
     first, second = (SoundClassifier(WavePatches(128), SAMPLES, 2, width=16, depth=1) for _ in range(2))
     first.fit_normalisation(noise(9, SAMPLES))
     second.load_state_dict(first.state_dict())
@@ -87,7 +87,7 @@ def test_waves_are_cropped_to_their_loudest_segment() -> None:
     assert float(crop_and_normalise([noise(500)], 77).abs().max()) == 1
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="classes must be at least 2; got classes=1"):
         SoundClassifier(WavePatches(128), SAMPLES, 1)
     with pytest.raises(ValueError, match="as long as a patch; got 100 samples, size=128"):
@@ -102,7 +102,7 @@ def test_invalid_arguments_raise() -> None:
 
 def write_wav(path: Path, samples: Iterable[float], rate: int = RATE) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with wav.open(str(path), "wb") as file:
+    with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
@@ -113,7 +113,7 @@ def classify(trained: Trained, *paths: Path) -> list[Row]:
     return list(sound_classifier.Predict()(trained, [Input(path) for path in paths]))
 
 
-def test_a_trained_run_classifies_wav_files(
+def test_trained_run_classifies_wav_files(
     trained_run: "Callable[..., Trained]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = trained_run(NAME)
@@ -122,19 +122,19 @@ def test_a_trained_run_classifies_wav_files(
     rows = classify(trained, tmp_path / "a.wav", tmp_path / "b.wav")
     assert [Path(str(row["sound"])).name for row in rows] == 3 * ["a.wav"] + 3 * ["b.wav"]
     classifiers = cast("sound_classifier.SoundClassifiers", trained.model)
-    wave, _ = read_wav(tmp_path / "a.wav")
+    samples, _ = read_wav(tmp_path / "a.wav")
     for row, (_, classifier) in zip(rows[:3], classifiers.every(), strict=True):
         with torch.no_grad():
-            probabilities = classifier(crop_and_normalise([wave[0]], classifier.samples)).softmax(1)[0]
+            probabilities = classifier(crop_and_normalise([samples[0]], classifier.samples)).softmax(1)[0]
         assert row["class"] == classifiers.classes[int(probabilities.argmax())]
         assert row["probability"] == pytest.approx(float(probabilities.max()))
     stream = SimpleNamespace(buffer=io.BytesIO((tmp_path / "a.wav").read_bytes()))
     monkeypatch.setattr("sys.stdin", stream)
-    from_stream = list(sound_classifier.Predict()(trained, [Input()]))
-    assert [row["probability"] for row in from_stream] == [row["probability"] for row in rows[:3]]
+    from_stdin = list(sound_classifier.Predict()(trained, [Input()]))
+    assert [row["probability"] for row in from_stdin] == [row["probability"] for row in rows[:3]]
 
 
-def test_invalid_wav_files_raise(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_invalid_wav_files_raise_data_error(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
     trained = trained_run(NAME)
     write_wav(tmp_path / "fast.wav", [0.5] * 10, rate=44_100)
     write_wav(tmp_path / "silent.wav", [0.0] * 10)
@@ -147,7 +147,7 @@ def test_invalid_wav_files_raise(trained_run: "Callable[..., Trained]", tmp_path
         classify(trained, tmp_path / "text.wav")
 
 
-def test_a_folder_of_wav_files_is_learned(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_training_on_a_folder_of_wav_files(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
     for name, pitch in (("low", 300), ("high", 900)):
         for number in range(8):
             time = torch.arange(3_000 + 10 * number) / RATE
@@ -161,7 +161,7 @@ def test_a_folder_of_wav_files_is_learned(trained_run: "Callable[..., Trained]",
     assert [row["class"] for row in rows].count("high") >= 2
 
 
-def test_a_folder_without_test_sounds_raises(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_folder_without_test_sounds_raises_data_error(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
     for name in ("low", "high"):
         write_wav(tmp_path / "tones" / name / "0.wav", [0.5] * 3_000)
     with pytest.raises(DataError, match="needs more sounds: none of its 2 are left for testing"):

@@ -1,4 +1,4 @@
-"""The vowel probe: harmonics at multiples of the pitch, and an envelope that depends on the vowel."""
+"""The vowel probe: harmonics of the pitch, and the spectral envelope of the vowel."""
 
 from typing import cast
 
@@ -16,7 +16,7 @@ def evaluate(**values: object) -> tuple[Images, Curves, Numbers]:
     return cast("Images", image), cast("Curves", frame), cast("Numbers", numbers)
 
 
-def lines(**values: object) -> dict[str, tuple[Tensor, Tensor]]:
+def evaluate_curves(**values: object) -> dict[str, tuple[Tensor, Tensor]]:
     """Frequencies and values of the three curves: spectrum, bands and envelope."""
     frame = evaluate(**values)[1]
     names = ("spectrum", "bands", "envelope")
@@ -25,17 +25,17 @@ def lines(**values: object) -> dict[str, tuple[Tensor, Tensor]]:
 
 @pytest.mark.parametrize("pitch", [120.0, 230.0])
 def test_harmonics_are_at_multiples_of_the_pitch(pitch: float) -> None:
-    frequencies, log_power = lines(pitch=pitch, window=2)["spectrum"]
+    frequencies, log_power = evaluate_curves(pitch=pitch, window=2)["spectrum"]
     for harmonic in range(1, 6):
         near = (frequencies / pitch - harmonic).abs() < 0.5
-        loudest = float(frequencies[near][log_power[near].argmax()])
-        assert loudest == pytest.approx(pitch * harmonic, abs=4_000 / 256)  # within one bin
+        peak = float(frequencies[near][log_power[near].argmax()])
+        assert peak == pytest.approx(pitch * harmonic, abs=4_000 / 256)  # within one bin
 
 
-def test_the_vowel_changes_the_envelope_and_the_pitch_hardly_does() -> None:
-    envelope = lines()["envelope"][1]
+def test_envelope_depends_more_on_the_vowel_than_on_the_pitch() -> None:
+    envelope = evaluate_curves()["envelope"][1]
     by_pitch, by_vowel = (
-        (lines(**changed)["envelope"][1] - envelope).norm() for changed in ({"pitch": 132.0}, {"word": 0})
+        (evaluate_curves(**changed)["envelope"][1] - envelope).norm() for changed in ({"pitch": 132.0}, {"word": 0})
     )
     assert by_pitch < 0.5 * by_vowel
     values = evaluate()[2].values
@@ -45,15 +45,15 @@ def test_the_vowel_changes_the_envelope_and_the_pitch_hardly_does() -> None:
     assert cast("float", envelope_change) < 0.25 * cast("float", spectrum)
 
 
-def test_all_cepstra_restore_the_bands() -> None:
-    curves = lines(num_cepstra=BANDS)
+def test_all_cepstra_reconstruct_the_bands() -> None:
+    curves = evaluate_curves(num_cepstra=BANDS)
     assert torch.allclose(curves["envelope"][1], curves["bands"][1], atol=1e-4)
-    constant = lines(num_cepstra=1)
+    constant = evaluate_curves(num_cepstra=1)
     difference = constant["envelope"][1] - constant["bands"][1]
     assert float(difference.std()) > 1
 
 
-def test_a_short_window_shows_pulses_and_a_long_one_harmonics() -> None:
+def test_short_windows_resolve_pulses_and_long_windows_resolve_harmonics() -> None:
     short, long = (evaluate(window=window, pitch=100.0)[0].images[0, 0] for window in (0, 2))
     assert short.shape == long.shape == SIZE
     for image in (short, long):

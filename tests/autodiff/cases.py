@@ -1,4 +1,4 @@
-"""Every operation beside its counterpart in torch, with arguments at which it is smooth."""
+"""Operations and their counterparts in torch, with arguments at which they are smooth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +25,11 @@ class Case:
     positive: bool = False
 
     def arguments(self, seed: int = 0) -> list[Array]:
-        source = np.random.default_rng(seed)
-        sizes = [np.asarray(source.uniform(0.2, 2.0, shape)) for shape in self.shapes]
-        return sizes if self.positive else [np.asarray(size * source.choice([-1.0, 1.0], size.shape)) for size in sizes]
+        rng = np.random.default_rng(seed)
+        magnitudes = [np.asarray(rng.uniform(0.2, 2.0, shape)) for shape in self.shapes]
+        if self.positive:
+            return magnitudes
+        return [np.asarray(magnitude * rng.choice([-1.0, 1.0], magnitude.shape)) for magnitude in magnitudes]
 
 
 def pairwise_shapes(name: str, function: Callable[..., Any], torch_function: Callable[..., Any]) -> list[Case]:
@@ -71,11 +73,11 @@ CASES = [
     Case(
         "squared error", lambda f: ad.squared_error(f, np.ones((4, 2))), lambda f: ((f - 1) ** 2).sum() / 4, ((4, 2),)
     ),
-    Case("matrices", lambda a, b: a @ b, lambda a, b: a @ b, ((3, 4), (4, 2))),
-    Case("stacks of matrices", lambda a, b: a @ b, lambda a, b: a @ b, ((5, 3, 4), (4, 2))),
-    Case("matrix and vector", lambda a, b: a @ b, lambda a, b: a @ b, ((3, 4), (4,))),
-    Case("vector and matrix", lambda a, b: a @ b, lambda a, b: a @ b, ((3,), (3, 4))),
-    Case("two vectors", lambda a, b: a @ b, lambda a, b: a @ b, ((3,), (3,))),
+    Case("matmul", lambda a, b: a @ b, lambda a, b: a @ b, ((3, 4), (4, 2))),
+    Case("batched matmul", lambda a, b: a @ b, lambda a, b: a @ b, ((5, 3, 4), (4, 2))),
+    Case("matrix-vector product", lambda a, b: a @ b, lambda a, b: a @ b, ((3, 4), (4,))),
+    Case("vector-matrix product", lambda a, b: a @ b, lambda a, b: a @ b, ((3,), (3, 4))),
+    Case("inner product", lambda a, b: a @ b, lambda a, b: a @ b, ((3,), (3,))),
     Case("transpose", ad.transpose, lambda x: x.mT, ((2, 3, 4),)),
     Case("reshape", lambda x: ad.reshape(x, (4, 3)), lambda x: x.reshape(4, 3), ((2, 6),)),
     Case("row", lambda x: x[1], lambda x: x[1], ((3, 4),)),
@@ -84,7 +86,7 @@ CASES = [
     Case("sum", ad.total, torch.sum, ((3, 4),)),
     Case("sum over rows", lambda x: ad.total(x, 0), lambda x: x.sum(0), ((3, 4),)),
     Case("sum over columns", lambda x: ad.total(x, -1), lambda x: x.sum(-1), ((3, 4),)),
-    Case("sum over two", lambda x: ad.total(x, (0, 2)), lambda x: x.sum((0, 2)), ((2, 3, 4),)),
+    Case("sum over two axes", lambda x: ad.total(x, (0, 2)), lambda x: x.sum((0, 2)), ((2, 3, 4),)),
     Case("mean", ad.mean, torch.mean, ((3, 4),)),
     Case("mean over columns", lambda x: ad.mean(x, 1), lambda x: x.mean(1), ((3, 4),)),
     Case("broadcast_to", lambda x: broadcast_to(x, (2, 3, 4)), lambda x: x.expand(2, 3, 4), ((3, 1),)),

@@ -1,4 +1,4 @@
-"""The graph: built once, differentiated into graphs, evaluated later."""
+"""Symbolic graphs: construction, differentiation and evaluation."""
 
 import numpy as np
 import pytest
@@ -8,46 +8,46 @@ from parnassus import autodiff as ad
 from parnassus.autodiff import Program, Symbol, differentiate
 
 
-def test_nothing_is_computed_before_the_program_is_called() -> None:
+def test_graph_is_evaluated_only_when_the_program_is_called() -> None:
     calls = []
 
-    def counted(x: np.ndarray) -> np.ndarray:
+    def counting_sin(x: np.ndarray) -> np.ndarray:
         calls.append(x)
         return np.asarray(np.sin(x))
 
     x = Symbol("x")
-    y = ad.elementwise("counted", counted, lambda _y, x: ad.cos(x))(x)
-    building = len(calls)  # shapes are inferred by evaluating placeholders
+    y = ad.elementwise("counted", counting_sin, lambda _y, x: ad.cos(x))(x)
+    num_calls = len(calls)  # shapes are inferred by evaluating placeholders
     program = Program([x], [y, *differentiate(y, [x])])
-    assert len(calls) == building
+    assert len(calls) == num_calls
     value, derivative = program(0.4)
     np.testing.assert_allclose([float(value), float(derivative)], [np.sin(0.4), np.cos(0.4)])
-    assert len(calls) == building + 1  # evaluated once for value and derivative
+    assert len(calls) == num_calls + 1  # evaluated once for value and derivative
 
 
-def test_derivatives_of_every_order_of_a_polynomial() -> None:
+def test_higher_derivatives_of_a_polynomial() -> None:
     x = Symbol("x")
-    found = [x**4]
+    derivatives = [x**4]
     for _ in range(5):
-        found += differentiate(found[-1], [x])
+        derivatives += differentiate(derivatives[-1], [x])
     for point in (-1.5, 0.0, 2.0):
         expected = [point**4, 4 * point**3, 12 * point**2, 24 * point, 24.0, 0.0]
-        np.testing.assert_allclose(np.array(Program([x], found)(point)), expected)
+        np.testing.assert_allclose(np.array(Program([x], derivatives)(point)), expected)
 
 
-def test_a_mixed_derivative_does_not_depend_on_the_order() -> None:
+def test_mixed_derivatives_are_symmetric_and_match_torch() -> None:
     x, y = Symbol("x"), Symbol("y")
     z = ad.exp(x * y) * ad.sin(x)
     (by_x,), (by_y,) = differentiate(z, [x]), differentiate(z, [y])
     (xy,), (yx,) = differentiate(by_x, [y]), differentiate(by_y, [x])
-    one, other = Program([x, y], [xy, yx])(0.7, -0.4)
-    assert float(one) == pytest.approx(float(other), rel=1e-13)
+    value_xy, value_yx = Program([x, y], [xy, yx])(0.7, -0.4)
+    assert float(value_xy) == pytest.approx(float(value_yx), rel=1e-13)
     tx, ty = (torch.tensor(each, dtype=torch.float64, requires_grad=True) for each in (0.7, -0.4))
-    (first,) = torch.autograd.grad((tx * ty).exp() * tx.sin(), tx, create_graph=True)
-    assert float(one) == pytest.approx(float(torch.autograd.grad(first, ty)[0]), rel=1e-13)
+    (derivative_x,) = torch.autograd.grad((tx * ty).exp() * tx.sin(), tx, create_graph=True)
+    assert float(value_xy) == pytest.approx(float(torch.autograd.grad(derivative_x, ty)[0]), rel=1e-13)
 
 
-def test_a_seed_gives_a_vector_jacobian_product_as_a_graph() -> None:
+def test_seed_gives_a_vector_jacobian_product_as_a_graph() -> None:
     x, u = Symbol("x", (3,)), Symbol("u", (2,))
     w = np.random.default_rng(0).normal(size=(3, 2))
     (product,) = differentiate(ad.tanh(x @ w), [x], u)
@@ -63,7 +63,7 @@ def test_jvp_on_symbols_gives_a_graph() -> None:
     np.testing.assert_allclose(np.array(results), [1.2 * np.sin(1.2), 2 * (np.sin(1.2) + 1.2 * np.cos(1.2))])
 
 
-def test_the_forward_pass_stores_every_value() -> None:
+def test_forward_pass_stores_all_values() -> None:
     x, w = Symbol("x", (2, 3)), Symbol("w", (3,))
     z = x @ w
     y = ad.total(ad.relu(z))
@@ -82,12 +82,12 @@ def test_shapes_are_inferred_without_values() -> None:
     assert repr(x @ w) == "@(x, w)"
 
 
-def test_an_input_that_does_not_matter_has_derivative_zero() -> None:
+def test_unused_input_has_derivative_zero() -> None:
     x, y = Symbol("x"), Symbol("y", (2,))
     np.testing.assert_array_equal(Program([x], differentiate(x * 2.0, [y]))(1.0)[0], [0.0, 0.0])
 
 
-def test_missing_values_raise() -> None:
+def test_invalid_values_raise_value_error() -> None:
     x, w = Symbol("x"), Symbol("w", (2,))
     with pytest.raises(ValueError, match="the graph needs values for w; its inputs are x"):
         Program([x], [x * w])

@@ -1,4 +1,4 @@
-"""Each operation against finite differences and against torch: values, both directions, higher derivatives."""
+"""Operations against finite differences and torch: values, both modes, higher derivatives."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from parnassus import autodiff as ad
 from parnassus.autodiff.derivative_rules import Array
 from parnassus.autodiff.tape import Variable, differentiable_gradients, gradients
 
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+parametrize_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 def scalar(case: Case, weights: Array) -> Callable[..., Variable]:
@@ -35,20 +35,20 @@ def torch_scalar(case: Case, weights: Array) -> Callable[..., Tensor]:
     return function
 
 
-def weights_of(case: Case, points: list[Array]) -> Array:
+def random_weights(case: Case, points: list[Array]) -> Array:
     return np.asarray(np.random.default_rng(1).normal(size=np.shape(case.function(*points))))
 
 
-@each_case
-def test_values_equal_torch(case: Case) -> None:
+@parametrize_cases
+def test_values_match_torch(case: Case) -> None:
     points = case.arguments()
     np.testing.assert_allclose(case.function(*points), case.torch_function(*map(torch.from_numpy, points)), rtol=1e-13)
 
 
-@each_case
-def test_gradients_equal_torch_and_finite_differences(case: Case) -> None:
+@parametrize_cases
+def test_gradients_match_torch_and_finite_differences(case: Case) -> None:
     points = case.arguments()
-    weights = weights_of(case, points)
+    weights = random_weights(case, points)
     function = scalar(case, weights)
     _, derivatives = ad.value_and_gradients(function, *points)
     tensors = [torch.from_numpy(point).requires_grad_() for point in points]
@@ -57,17 +57,19 @@ def test_gradients_equal_torch_and_finite_differences(case: Case) -> None:
         assert derivative.shape == points[index].shape
         np.testing.assert_allclose(derivative, expected, rtol=1e-12, atol=1e-13)
 
-        def varied(x: Array, index: int = index) -> Array:
+        def partial_function(x: Array, index: int = index) -> Array:
             return function(*[Variable(x if other == index else points[other]) for other in range(len(points))]).value
 
-        np.testing.assert_allclose(derivative, ad.numerical_gradient(varied, points[index]), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            derivative, ad.numerical_gradient(partial_function, points[index]), rtol=1e-6, atol=1e-7
+        )
 
 
-@each_case
-def test_the_jvp_is_the_transpose_of_the_vjp(case: Case) -> None:
-    """⟨u, J v⟩ = ⟨Jᵀ u, v⟩ for each argument, and J v is torch's."""
+@parametrize_cases
+def test_jvp_is_the_transpose_of_the_vjp(case: Case) -> None:
+    """⟨u, J v⟩ = ⟨Jᵀ u, v⟩ for each argument, and J v matches torch."""
     points = case.arguments()
-    source = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     for index, point in enumerate(points):
 
         def function(x: object, index: int = index) -> Variable:
@@ -80,9 +82,9 @@ def test_the_jvp_is_the_transpose_of_the_vjp(case: Case) -> None:
             result: Tensor = case.torch_function(*arguments)
             return result
 
-        v = np.asarray(source.normal(size=point.shape))
+        v = np.asarray(rng.normal(size=point.shape))
         value, tangent = ad.jvp(function, point, v)
-        u = np.asarray(source.normal(size=np.shape(value)))
+        u = np.asarray(rng.normal(size=np.shape(value)))
         x = Variable(point)
         (gradient,) = gradients(function(x), [x], u)
         np.testing.assert_allclose(np.sum(u * tangent), np.sum(gradient * v), rtol=1e-11, atol=1e-12)
@@ -90,11 +92,11 @@ def test_the_jvp_is_the_transpose_of_the_vjp(case: Case) -> None:
         np.testing.assert_allclose(tangent, expected, rtol=1e-11, atol=1e-13)
 
 
-@each_case
-def test_second_and_third_derivatives_equal_torch(case: Case) -> None:
+@parametrize_cases
+def test_second_and_third_derivatives_match_torch(case: Case) -> None:
     """Gradients of gradients, each contracted with a fixed direction."""
     points = case.arguments()
-    weights = weights_of(case, points)
+    weights = random_weights(case, points)
     directions = [np.asarray(np.random.default_rng(3).normal(size=point.shape)) for point in points]
     variables = [Variable(point) for point in points]
     tensors = [torch.from_numpy(point).requires_grad_() for point in points]
@@ -113,7 +115,7 @@ def test_second_and_third_derivatives_equal_torch(case: Case) -> None:
             ]
         ).sum()
         second_derivatives = gradients(value, variables)
-        if not torch_value.requires_grad:  # torch has found a constant derivative
+        if not torch_value.requires_grad:  # the derivative is constant
             np.testing.assert_allclose(
                 np.concatenate([derivative.ravel() for derivative in second_derivatives]), 0, atol=1e-12
             )
@@ -123,11 +125,11 @@ def test_second_and_third_derivatives_equal_torch(case: Case) -> None:
             np.testing.assert_allclose(derivative, torch_derivative.numpy(force=True), rtol=1e-9, atol=1e-10)
 
 
-@each_case
-def test_the_graph_and_the_tape_give_the_same_values(case: Case) -> None:
+@parametrize_cases
+def test_graph_and_tape_give_the_same_values(case: Case) -> None:
     points = case.arguments()
-    function = scalar(case, weights_of(case, points))
-    symbols = [ad.Symbol(f"x{place}", point.shape) for place, point in enumerate(points)]
+    function = scalar(case, random_weights(case, points))
+    symbols = [ad.Symbol(f"x{index}", point.shape) for index, point in enumerate(points)]
     y = function(*symbols)  # the same function, traced on symbols
     assert isinstance(y, ad.Symbol)
     numbers = ad.Program(symbols, [y, *ad.differentiate(y, symbols)])(*points)
@@ -136,27 +138,27 @@ def test_the_graph_and_the_tape_give_the_same_values(case: Case) -> None:
         np.testing.assert_allclose(number, expected, rtol=1e-14, atol=1e-15)
 
 
-def test_corners_have_the_derivatives_of_torch() -> None:
-    zero, tie = np.zeros(1), torch.zeros(1, dtype=torch.float64, requires_grad=True)
+def test_derivatives_at_kinks_match_torch() -> None:
+    zero, tensor = np.zeros(1), torch.zeros(1, dtype=torch.float64, requires_grad=True)
     for function, torch_function in (
         (ad.relu, torch.relu),
         (ad.absolute, torch.abs),
         (ad.leaky_relu, torch.nn.LeakyReLU()),
     ):
         _, (derivative,) = ad.value_and_gradients(lambda x, f=function: ad.total(f(x)), zero)
-        (expected,) = torch.autograd.grad(torch_function(tie).sum(), tie)
+        (expected,) = torch.autograd.grad(torch_function(tensor).sum(), tensor)
         np.testing.assert_array_equal(derivative, expected)
-    _, both = ad.value_and_gradients(lambda a, b: ad.total(ad.maximum(a, b)), zero, zero)
-    np.testing.assert_array_equal(both, [[0.5], [0.5]])
+    _, derivatives = ad.value_and_gradients(lambda a, b: ad.total(ad.maximum(a, b)), zero, zero)
+    np.testing.assert_array_equal(derivatives, [[0.5], [0.5]])
 
 
 def test_integer_powers_have_all_derivatives_at_zero() -> None:
     """The rule n xⁿ⁻¹ would give 0 · ∞ once repeated differentiation has reduced the exponent to 0."""
     x = Variable(0.0)
-    found = x**2
+    derivative = x**2
     for expected in (0.0, 2.0, 0.0, 0.0):
-        (found,) = differentiable_gradients(found, [x])
-        assert float(found.value) == expected
+        (derivative,) = differentiable_gradients(derivative, [x])
+        assert float(derivative.value) == expected
 
 
 @pytest.mark.parametrize("z", [1e4, -1e4, 700.0])
@@ -169,7 +171,7 @@ def test_large_numbers_do_not_overflow(z: float) -> None:
         assert float(ad.sigmoid(np.array(z))) == pytest.approx(float(z > 0))
 
 
-def test_single_precision_stays_single() -> None:
+def test_float32_is_preserved() -> None:
     w = np.ones((3, 2), np.float32)
     x = np.ones((5, 3), np.float32)
     labels = np.zeros(5, np.int64)
@@ -179,7 +181,7 @@ def test_single_precision_stays_single() -> None:
     assert [loss.dtype, derivative.dtype] == [np.dtype(np.float32)] * 2
 
 
-def test_wrong_shapes_raise() -> None:
+def test_invalid_shapes_raise_value_error() -> None:
     x = Variable(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"must agree; got shapes \(2, 3\) and \(2, 3\)"):
         x @ x

@@ -1,4 +1,4 @@
-"""Paths through small graphs that can be counted by hand."""
+"""Paths through small graphs."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from parnassus.autodiff import (
 )
 
 
-def test_a_square_has_two_edges_from_one_node() -> None:
+def test_square_has_two_edges_from_one_node() -> None:
     x = Variable(3.0)
     y = x * x
     assert [edge.derivative for edge in edges_into(y)] == [3.0, 3.0]
@@ -23,17 +23,17 @@ def test_a_square_has_two_edges_from_one_node() -> None:
     assert derivative_by_paths(x, y) == derivative_by_accumulation(x, y) == 6.0
 
 
-def test_a_path_is_its_edges_from_start_to_end() -> None:
+def test_paths_list_their_edges_from_start_to_end() -> None:
     x, w = Variable(2.0), Variable(5.0)
     z = w * x
     y = sin(z) + x
     paths = {tuple(edge.end for edge in path) for path in all_paths(x, y)}
-    assert paths == {(y,), (z, z_sin(y), y)}
-    (only,) = all_paths(w, y)
-    assert [edge.derivative for edge in only] == [2.0, pytest.approx(np.cos(10.0)), 1.0]
+    assert paths == {(y,), (z, first_argument(y), y)}
+    (path,) = all_paths(w, y)
+    assert [edge.derivative for edge in path] == [2.0, pytest.approx(np.cos(10.0)), 1.0]
 
 
-def z_sin(y: Variable) -> Variable:
+def first_argument(y: Variable) -> Variable:
     first = y.arguments[0]
     assert isinstance(first, Variable)
     return first
@@ -46,25 +46,25 @@ def test_constants_have_no_edges() -> None:
     assert derivative_by_paths(x, y) == 3.0
 
 
-def test_without_a_path_the_derivative_is_zero() -> None:
+def test_derivative_is_zero_without_a_path() -> None:
     x, other = Variable(1.0), Variable(2.0)
     assert derivative_by_paths(other, x * 2.0) == derivative_by_accumulation(other, x * 2.0) == 0.0
 
 
-def test_random_graphs_have_the_derivative_of_reverse_mode() -> None:
-    source = np.random.default_rng(0)
+def test_derivatives_of_random_graphs_match_reverse_mode() -> None:
+    rng = np.random.default_rng(0)
     for _ in range(20):
-        x = Variable(source.normal())
-        pool = [x, Variable(source.normal())]
+        x = Variable(rng.normal())
+        nodes = [x, Variable(rng.normal())]
         for _ in range(8):
-            a, b = (pool[source.integers(len(pool))] for _ in range(2))
-            pool.append([a * b, a + b, sin(a), a - b][source.integers(4)])
-        expected = float(gradients(pool[-1], [x])[0])
-        assert derivative_by_paths(x, pool[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
-        assert derivative_by_accumulation(x, pool[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+            a, b = (nodes[rng.integers(len(nodes))] for _ in range(2))
+            nodes.append([a * b, a + b, sin(a), a - b][rng.integers(4)])
+        expected = float(gradients(nodes[-1], [x])[0])
+        assert derivative_by_paths(x, nodes[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        assert derivative_by_accumulation(x, nodes[-1]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
-def test_arrays_raise() -> None:
+def test_arrays_raise_value_error() -> None:
     x = Variable(np.ones(2))
     with pytest.raises(ValueError, match=r"paths are defined for graphs of scalars; got a node of shape \(2,\)"):
         derivative_by_paths(x, x * 2.0)

@@ -34,7 +34,7 @@ def test_edge_gradients_of_an_input_add_up_to_its_gradient(expression: int) -> N
         assert numerical == pytest.approx(exact, abs=1e-7)
 
 
-def test_the_gradient_of_a_product() -> None:
+def test_gradient_of_a_product() -> None:
     _, numbers = evaluate(expression=2, **POINT)
     a, b, c = POINT.values()
     assert numbers.values["value"] == pytest.approx(a * b * c)
@@ -43,13 +43,13 @@ def test_the_gradient_of_a_product() -> None:
     assert numbers.values["∂/∂c by backpropagation"] == pytest.approx(a * b)
 
 
-def test_the_gradient_of_cross_entropy_is_softmax_minus_label() -> None:
+def test_gradient_of_cross_entropy_is_softmax_minus_label() -> None:
     _, numbers = evaluate(expression=4, **POINT)
     softmax = torch.tensor(list(POINT.values()), dtype=torch.float64).softmax(0).numpy()
     gradient = [numbers.values[f"∂/∂{name} by backpropagation"] for name in "abc"]
     np.testing.assert_allclose(np.array(gradient, dtype=float), softmax - [1, 0, 0], rtol=1e-12)
 
 
-def test_the_gradient_of_a_dead_unit_is_zero() -> None:
+def test_gradient_of_a_dead_unit_is_zero() -> None:
     _, numbers = evaluate(expression=3, first=1.0, second=-2.0, third=0.5)
     assert [numbers.values[f"∂/∂{name} by backpropagation"] for name in "xwb"] == [0.0, 0.0, 0.0]

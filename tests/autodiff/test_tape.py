@@ -14,7 +14,7 @@ def quadratic(x: Variable) -> Variable:
     return x @ A @ x / 2
 
 
-def test_the_gradient_of_a_quadratic_form() -> None:
+def test_gradient_of_a_quadratic_form() -> None:
     x = np.random.default_rng(1).normal(size=4)
     value, (derivative,) = ad.value_and_gradients(quadratic, x)
     assert float(value) == pytest.approx(x @ A @ x / 2)
@@ -23,11 +23,11 @@ def test_the_gradient_of_a_quadratic_form() -> None:
     np.testing.assert_allclose(ad.hessian_vector_product(quadratic, x, x), (A + A.T) @ x / 2)
 
 
-def test_the_jacobian_of_a_linear_map_is_its_matrix() -> None:
+def test_jacobian_of_a_linear_map_is_its_matrix() -> None:
     np.testing.assert_array_equal(ad.jacobian(lambda x: A @ x, np.ones(4)), A)
 
 
-def test_the_gradient_of_a_reused_variable_sums_over_its_uses() -> None:
+def test_gradient_of_a_reused_variable_sums_over_its_uses() -> None:
     x = Variable(3.0)
     y = x
     for _ in range(4):
@@ -35,7 +35,7 @@ def test_the_gradient_of_a_reused_variable_sums_over_its_uses() -> None:
     assert float(gradients(y, [x])[0]) == 5 * 3.0**4
 
 
-def test_depth_is_not_limited_by_the_stack() -> None:
+def test_deep_graphs_do_not_exceed_the_recursion_limit() -> None:
     x = Variable(1.0)
     y = x
     for _ in range(20_000):
@@ -43,22 +43,22 @@ def test_depth_is_not_limited_by_the_stack() -> None:
     assert float(gradients(y, [x])[0]) == 1.0
 
 
-def test_an_input_that_does_not_matter_has_gradient_zero() -> None:
+def test_unused_input_has_gradient_zero() -> None:
     x, other = Variable(np.ones(3)), Variable(np.ones((2, 2)))
     y = ad.total(x * x)
     np.testing.assert_array_equal(gradients(y, [other])[0], np.zeros((2, 2)))
     np.testing.assert_array_equal(differentiable_gradients(y, [other])[0].value, np.zeros((2, 2)))
 
 
-def test_a_gradient_can_stop_at_any_node() -> None:
-    """The output itself has gradient 1, and a node in the middle counts as a variable."""
+def test_gradients_with_respect_to_intermediate_nodes() -> None:
+    """The output has gradient 1; an intermediate node is treated like a variable."""
     x = Variable(0.3)
     middle = ad.sin(x)
     y = ad.exp(middle)
-    of_y, of_middle, of_x = gradients(y, [y, middle, x])
-    assert float(of_y) == 1.0
-    assert float(of_middle) == pytest.approx(np.exp(np.sin(0.3)))
-    assert float(of_x) == pytest.approx(np.exp(np.sin(0.3)) * np.cos(0.3))
+    gradient_y, gradient_middle, gradient_x = gradients(y, [y, middle, x])
+    assert float(gradient_y) == 1.0
+    assert float(gradient_middle) == pytest.approx(np.exp(np.sin(0.3)))
+    assert float(gradient_x) == pytest.approx(np.exp(np.sin(0.3)) * np.cos(0.3))
 
 
 def test_gradients_do_not_accumulate() -> None:
@@ -74,18 +74,18 @@ def test_locally_constant_operations_have_gradient_zero() -> None:
     np.testing.assert_array_equal(derivative, [0.0, 0.0])
 
 
-def test_gradients_of_gradients_penalise_a_network_as_in_torch() -> None:
+def test_gradient_of_a_gradient_penalty_matches_torch() -> None:
     """∇_w ‖∇ₓ f(x, w)‖², by two backward passes with respect to different inputs."""
-    source = np.random.default_rng(2)
-    x, w = Variable(source.normal(size=(5, 3))), Variable(source.normal(size=(3, 2)))
+    rng = np.random.default_rng(2)
+    x, w = Variable(rng.normal(size=(5, 3))), Variable(rng.normal(size=(3, 2)))
     (derivative,) = differentiable_gradients(ad.total(ad.tanh(x @ w)), [x])
-    (found,) = gradients(ad.total(derivative * derivative), [w])
+    (actual,) = gradients(ad.total(derivative * derivative), [w])
     tx, tw = (torch.from_numpy(each.value).requires_grad_() for each in (x, w))
     (torch_derivative,) = torch.autograd.grad((tx @ tw).tanh().sum(), tx, create_graph=True)
-    np.testing.assert_allclose(found, torch.autograd.grad(torch_derivative.square().sum(), tw)[0], rtol=1e-12)
+    np.testing.assert_allclose(actual, torch.autograd.grad(torch_derivative.square().sum(), tw)[0], rtol=1e-12)
 
 
-def test_memory_counts_each_value_once() -> None:
+def test_tape_bytes_counts_each_value_once() -> None:
     x = Variable(np.ones((4, 8)))
     y = x * x + x
     assert ad.tape_bytes(y) == 3 * 4 * 8 * 8
@@ -97,7 +97,7 @@ def test_integers_become_floats() -> None:
     assert repr(x) == "Variable(array(3.))"
 
 
-def test_wrong_seeds_raise() -> None:
+def test_invalid_seeds_raise_value_error() -> None:
     x = Variable(np.ones(3))
     with pytest.raises(
         ValueError, match=r"a non-scalar output needs a seed of its shape, for Jᵀ seed; got no seed for shape \(3,\)"

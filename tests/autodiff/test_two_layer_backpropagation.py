@@ -5,8 +5,8 @@ import pytest
 
 from parnassus.autodiff import numerical_gradient, propagate_backward, propagate_forward
 
-SOURCE = np.random.default_rng(0)
-X, W1, W2 = SOURCE.normal(size=(6, 3)), SOURCE.normal(size=(4, 3)), SOURCE.normal(size=(2, 4))
+RNG = np.random.default_rng(0)
+X, W1, W2 = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=(2, 4))
 
 
 def objective(w1: np.ndarray, w2: np.ndarray, penalty: float) -> float:
@@ -15,7 +15,7 @@ def objective(w1: np.ndarray, w2: np.ndarray, penalty: float) -> float:
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.7])
-def test_both_gradients_are_those_of_the_objective(penalty: float) -> None:
+def test_gradients_match_finite_differences(penalty: float) -> None:
     values = propagate_forward(X, W1, W2, np.tanh)
     first, second = propagate_backward(
         values, values.o, W1, W2, phi_derivative=lambda z: 1 - np.tanh(z) ** 2, penalty=penalty
@@ -24,7 +24,7 @@ def test_both_gradients_are_those_of_the_objective(penalty: float) -> None:
     np.testing.assert_allclose(second, numerical_gradient(lambda w: objective(W1, w, penalty), W2), atol=1e-7)
 
 
-def test_the_gradient_of_a_batch_is_the_sum_over_its_rows() -> None:
+def test_gradient_of_a_batch_is_the_sum_over_its_rows() -> None:
     def gradients(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values = propagate_forward(x, W1, W2, np.tanh)
         return propagate_backward(values, values.o, W1, W2, phi_derivative=lambda z: 1 - np.tanh(z) ** 2)
@@ -33,11 +33,11 @@ def test_the_gradient_of_a_batch_is_the_sum_over_its_rows() -> None:
         np.testing.assert_allclose(full, np.sum(per_row, 0), rtol=1e-12)
 
 
-def test_stored_values_grow_with_the_batch() -> None:
+def test_number_of_stored_values() -> None:
     assert propagate_forward(X, W1, W2, np.tanh).size == 6 * (3 + 4 + 4 + 2)
 
 
-def test_a_negative_penalty_raises() -> None:
+def test_negative_penalty_raises_value_error() -> None:
     values = propagate_forward(X, W1, W2, np.tanh)
     with pytest.raises(ValueError, match="penalty must not be negative; got penalty=-1"):
         propagate_backward(values, values.o, W1, W2, phi_derivative=np.cos, penalty=-1.0)

@@ -1,4 +1,4 @@
-"""The command line, in a process of its own or in this one."""
+"""The command line in a subprocess."""
 
 import os
 import subprocess
@@ -12,14 +12,14 @@ EXPERIMENT = "classifier_on_digits"
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def clean_environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PARNASSUS_")}
-    return kept | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"} | more
+def clean_environment(**variables: str) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PARNASSUS_")}
+    return inherited | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"} | variables
 
 
 @pytest.fixture
 def parnassus(tmp_path: Path) -> Command:
-    """`parnassus ARGUMENTS` as a person would type it, in an empty directory."""
+    """Run `parnassus ARGUMENTS` in an empty directory."""
 
     def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""`doctor` says what is here and how to get what is not."""
+"""`doctor` reports installed packages, devices, data, and how to install what is missing."""
 
 import importlib.metadata
 
@@ -8,7 +8,7 @@ from parnassus.cli.main import dispatch
 from parnassus.data import data_status
 
 
-def test_everything_the_core_needs_is_here(capsys: pytest.CaptureFixture[str]) -> None:
+def test_required_packages_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["doctor"]) == 0
     printed = capsys.readouterr().out
     for package in ("torch", "numpy", "matplotlib", "tyro"):
@@ -20,19 +20,19 @@ def test_everything_the_core_needs_is_here(capsys: pytest.CaptureFixture[str]) -
     assert "PARNASSUS_DATA" in printed
 
 
-def test_a_missing_package_is_named_with_the_command_that_gets_it(
+def test_missing_packages_are_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     version = importlib.metadata.version
 
-    def without(name: str) -> str:
+    def version_or_missing(name: str) -> str:
         if name in ("pooch", "nicegui"):
             raise importlib.metadata.PackageNotFoundError(name)
         return version(name)
 
-    needed = ["torch>=2.11", "pooch>=1.8", "nicegui>=2 ; extra == 'lab'", "ruff ; extra == 'dev'"]
-    monkeypatch.setattr(importlib.metadata, "version", without)
-    monkeypatch.setattr(importlib.metadata, "requires", lambda _: needed)
+    requirements = ["torch>=2.11", "pooch>=1.8", "nicegui>=2 ; extra == 'lab'", "ruff ; extra == 'dev'"]
+    monkeypatch.setattr(importlib.metadata, "version", version_or_missing)
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: requirements)
     assert dispatch(["doctor"]) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "missing: pip install 'pooch>=1.8'" in printed
@@ -40,12 +40,10 @@ def test_a_missing_package_is_named_with_the_command_that_gets_it(
     assert "ruff" not in printed
 
 
-def test_it_answers_without_being_installed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def unknown(name: str) -> list[str]:
+def test_doctor_works_without_installation(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def not_found(name: str) -> list[str]:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(importlib.metadata, "requires", unknown)
+    monkeypatch.setattr(importlib.metadata, "requires", not_found)
     assert dispatch(["doctor"]) == 0
     assert "not installed" in capsys.readouterr().out

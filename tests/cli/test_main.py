@@ -1,4 +1,4 @@
-"""The command as a whole: quick to start, one sentence for bad input, silent when its reader leaves."""
+"""The command line: start-up imports, error messages, exit codes, closed pipes."""
 
 import os
 import subprocess
@@ -39,21 +39,21 @@ finally:
         (["show", "nope"], 2),
     ],
 )
-def test_reading_and_refusing_import_nothing_heavy(arguments: list[str], code: int) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
+def test_simple_commands_do_not_import_heavy_packages(arguments: list[str], code: int) -> None:
+    completed = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    assert completed.returncode == code, completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
-def test_without_a_verb_there_is_help(parnassus: Command) -> None:
-    done = parnassus()
-    assert done.returncode == 0
+def test_no_verb_prints_help(parnassus: Command) -> None:
+    completed = parnassus()
+    assert completed.returncode == 0
     for verb in ("list", "show", "run", "check", "atlas", "runs", "resume", "sample", "explain", "doctor"):
-        assert f"• {verb} " in done.stdout
-    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+        assert f"• {verb} " in completed.stdout
+    assert max(len(line) for line in completed.stdout.splitlines()) <= 80
 
 
-def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["--version"]) == 0
     assert capsys.readouterr().out == f"{__version__}\n"
 
@@ -77,7 +77,7 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
         (["sample", "last"], "'last' is not a run in runs; the latest are: none"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_code_2(
+def test_invalid_input_exits_with_one_line_and_code_2(
     arguments: list[str],
     message: str,
     tmp_path: Path,
@@ -86,9 +86,9 @@ def test_bad_input_gets_one_sentence_and_code_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["parnassus", *arguments])
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as exit_info:
         main()
-    assert stopped.value.code == 2
+    assert exit_info.value.code == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     (line,) = printed.err.splitlines()
@@ -97,17 +97,17 @@ def test_bad_input_gets_one_sentence_and_code_2(
 
 
 @pytest.mark.parametrize("arguments", [["list", "--nope"], ["atlas", "--jsom"], ["resume"], ["doctor", "extra"]])
-def test_unknown_flags_get_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
+def test_unknown_flags_exit_with_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
         dispatch(arguments)
-    assert stopped.value.code == 2
+    assert exit_info.value.code == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "--help" in printed.err
 
 
 @pytest.mark.parametrize("verb", ["run", "sample"])
-def test_a_verb_without_its_name_shows_its_usage(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verb_without_name_prints_usage(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch([verb]) == 2
     assert capsys.readouterr().err.startswith(f"usage: parnassus {verb} ")
     assert dispatch([verb, "--help"]) == 0
@@ -115,17 +115,17 @@ def test_a_verb_without_its_name_shows_its_usage(verb: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("atlas", "--json"), ("atlas", "Z1", "--json"), ("show", "B1")])
-def test_a_reader_who_leaves_early_causes_no_noise(arguments: tuple[str, ...]) -> None:
+def test_closed_pipe_causes_no_error_output(arguments: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "parnassus", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        process.stdout.close()  # before a word is written
+        process.stdout.close()  # before anything is written
         assert process.stderr.read() == b""
         assert process.wait() in (0, 1)
 
 
-def test_one_line_is_enough_for_head() -> None:
+def test_pipe_can_be_closed_after_one_line() -> None:
     command = [sys.executable, "-m", "parnassus", "atlas", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()) as process:
         assert process.stdout is not None
@@ -135,7 +135,7 @@ def test_one_line_is_enough_for_head() -> None:
         assert process.stderr.read() == b""
 
 
-def full_disk() -> OSError:
+def disk_full_error() -> OSError:
     return OSError(28, "No space left on device", "runs/x/metrics.csv")
 
 
@@ -147,38 +147,38 @@ def full_disk() -> OSError:
         (NotFiniteError("loss is nan"), "loss is nan"),
         (DataError("too short"), "too short"),
         (ValueError("width must be even; got 3"), "width must be even; got 3"),
-        (full_disk(), "the disk is full: runs/x/metrics.csv; free some space, then resume the run"),
+        (disk_full_error(), "the disk is full: runs/x/metrics.csv; free some space, then resume the run"),
         (PermissionError(13, "Permission denied", "/runs"), "/runs: Permission denied"),
         (MemoryError("no room"), "out of memory: no room; try a smaller batch or another --device"),
         (KeyError("a mistake of ours"), None),
         (AssertionError("a mistake of ours"), None),
     ],
 )
-def test_a_person_gets_a_sentence_and_a_mistake_of_ours_a_traceback(error: Exception, message: str | None) -> None:
+def test_expected_errors_have_a_one_line_message(error: Exception, message: str | None) -> None:
     assert sentence(error) == message
 
 
-def test_running_out_of_memory_on_a_device_is_said() -> None:
+def test_device_out_of_memory_has_a_one_line_message() -> None:
     import torch
 
     assert str(sentence(torch.cuda.OutOfMemoryError("tried to allocate\nmore"))).startswith("out of memory: tried")
 
 
-def test_debugging_shows_the_traceback(parnassus: Command) -> None:
+def test_debug_variable_shows_the_traceback(parnassus: Command) -> None:
     assert "Traceback" in parnassus("show", "nope", PARNASSUS_DEBUG="1").stderr
 
 
-def test_ctrl_c_gives_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: list[str]) -> int:
+def test_keyboard_interrupt_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: list[str]) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("parnassus.cli.main.dispatch", interrupted)
-    with pytest.raises(SystemExit) as stopped:
+    monkeypatch.setattr("parnassus.cli.main.dispatch", interrupt)
+    with pytest.raises(SystemExit) as exit_info:
         main()
-    assert stopped.value.code == 130
+    assert exit_info.value.code == 130
 
 
-def test_waiting_threads_limit_spinning_unless_somebody_decided_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit_spinning_respects_existing_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
         monkeypatch.delenv(name, raising=False)
     limit_spinning()

@@ -5,8 +5,8 @@ from parnassus.convolution import random_affine
 from parnassus.layers.image_alignment import centre_of_mass
 
 
-def squares(count: int) -> torch.Tensor:
-    """A small square away from the edges, right of the centre."""
+def square_images(count: int) -> torch.Tensor:
+    """Images of a small square to the right of the centre."""
     images = torch.zeros(count, 1, 28, 28)
     images[:, :, 10:16, 14:20] = 1.0
     return images
@@ -17,9 +17,9 @@ def test_zero_ranges_give_the_identity() -> None:
     torch.testing.assert_close(random_affine(images, translate=0.0, degrees=0.0, scale=0.0), images, atol=1e-5, rtol=0)
 
 
-def test_translations_are_within_the_range_and_keep_the_sum_of_pixels() -> None:
+def test_translations_are_within_the_range_and_preserve_the_sum_of_pixels() -> None:
     torch.manual_seed(0)
-    images = squares(2_000)
+    images = square_images(2_000)
     translated = random_affine(images, translate=3.0, degrees=0.0, scale=0.0)
     displacement = centre_of_mass(translated) - centre_of_mass(images)
     assert 2.9 < float(displacement.abs().max()) < 3.01
@@ -27,9 +27,9 @@ def test_translations_are_within_the_range_and_keep_the_sum_of_pixels() -> None:
     torch.testing.assert_close(translated.sum((1, 2, 3)), images.sum((1, 2, 3)), atol=1e-3, rtol=0)
 
 
-def test_rotations_keep_the_distance_from_the_centre() -> None:
+def test_rotations_preserve_the_distance_from_the_centre() -> None:
     torch.manual_seed(0)
-    images = squares(500)
+    images = square_images(500)
     centre = torch.tensor([13.5, 13.5])
     before, after = (
         torch.linalg.vector_norm(centre_of_mass(x) - centre, dim=1)
@@ -40,14 +40,14 @@ def test_rotations_keep_the_distance_from_the_centre() -> None:
 
 def test_scaling_changes_the_area_by_the_squared_factor() -> None:
     torch.manual_seed(0)
-    images = squares(2_000)
+    images = square_images(2_000)
     area = random_affine(images, translate=0.0, degrees=0.0, scale=0.2).sum((1, 2, 3)) / 36
     assert 1 / 1.2**2 - 0.05 < float(area.min()) < 1 / 1.15**2
     assert 1 / 0.85**2 < float(area.max()) < 1 / 0.8**2 + 0.05
 
 
-def test_images_of_a_batch_differ_and_a_seed_is_reproducible() -> None:
-    images = squares(2)
+def test_images_of_a_batch_differ_and_equal_seeds_give_equal_images() -> None:
+    images = square_images(2)
     torch.manual_seed(0)
     first = random_affine(images)
     torch.manual_seed(0)
@@ -56,6 +56,6 @@ def test_images_of_a_batch_differ_and_a_seed_is_reproducible() -> None:
 
 
 @pytest.mark.parametrize(("translate", "degrees", "scale"), [(-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)])
-def test_invalid_ranges_raise(translate: float, degrees: float, scale: float) -> None:
+def test_invalid_ranges_raise_value_error(translate: float, degrees: float, scale: float) -> None:
     with pytest.raises(ValueError, match=r"translate and degrees must be ≥ 0 and scale in \[0, 1\); got"):
-        random_affine(squares(1), translate=translate, degrees=degrees, scale=scale)
+        random_affine(square_images(1), translate=translate, degrees=degrees, scale=scale)

@@ -6,7 +6,7 @@ from parnassus.convolution import first_filters, lenet
 from parnassus.layers import count_parameters, tanh
 
 
-def test_the_default_size_is_that_of_lenet_5() -> None:
+def test_default_parameter_count_matches_lenet_5() -> None:
     assert count_parameters(lenet((1, 28, 28), 10)) == 61_706
 
 
@@ -17,7 +17,7 @@ def test_images_of_any_sufficient_size_are_accepted(shape: tuple[int, int, int])
     assert first_filters(model).shape == (4, shape[0], 5, 5)
 
 
-def test_the_output_equals_its_layers_written_out() -> None:
+def test_output_matches_explicit_layers() -> None:
     torch.manual_seed(0)
     model = lenet((1, 28, 28), 10, activation=tanh, pool=nn.AvgPool2d)
     x = torch.randn(3, 1, 28, 28)
@@ -35,6 +35,6 @@ def test_logits_can_be_negative() -> None:
     assert float(lenet((1, 28, 28), 10)(torch.randn(8, 1, 28, 28)).detach().min()) < 0
 
 
-def test_too_small_images_raise() -> None:
+def test_too_small_images_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least 12 × 12 pixels; got 8 × 8"):
         lenet((1, 8, 8), 10)

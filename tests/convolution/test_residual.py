@@ -1,4 +1,4 @@
-"""Residual networks of convolutions: shapes, parameter counts and formulas of blocks."""
+"""Convolutional residual networks: shapes, parameter counts and blocks."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ from parnassus.layers import Classifier, count_parameters
 
 
 @pytest.mark.parametrize(("model", "count"), [(resnet18, 11_689_512), (resnet50, 25_557_032), (resnext50, 25_028_904)])
-def test_the_published_networks_have_their_published_size(model: Callable[[], Classifier], count: int) -> None:
+def test_parameter_counts_match_published_networks(model: Callable[[], Classifier], count: int) -> None:
     with torch.device("meta"):
         network = model()
         assert count_parameters(network) == count
@@ -33,13 +33,15 @@ def test_the_published_networks_have_their_published_size(model: Callable[[], Cl
 
 @pytest.mark.parametrize("block", [basic_block, bottleneck_block, partial(grouped_block, groups=4)])
 @pytest.mark.parametrize(("inputs", "stride", "side"), [(16, 1, 8), (8, 1, 8), (16, 2, 4)])
-def test_blocks_have_the_output_shape_of_their_stride(block: Block, inputs: int, stride: int, side: int) -> None:
+def test_block_outputs_are_nonnegative_with_shape_given_by_stride(
+    block: Block, inputs: int, stride: int, side: int
+) -> None:
     y = block(inputs, 16, stride)(torch.randn(2, inputs, 8, 8))
     assert y.shape == (2, 16, side, side)
     assert float(y.detach().min()) >= 0
 
 
-def test_a_basic_block_equals_its_formula() -> None:
+def test_basic_block_matches_its_formula() -> None:
     torch.manual_seed(0)
     block, x = basic_block(4, 4).eval(), torch.randn(2, 4, 6, 6)
     first, second = block.get_parameter("body.0.weight"), block.get_parameter("body.3.weight")
@@ -63,7 +65,7 @@ def test_groups_are_independent() -> None:
     assert not torch.allclose(layer(x)[:, 4:], layer(changed)[:, 4:])
 
 
-def test_every_weight_gets_a_gradient_and_convolutions_have_no_bias() -> None:
+def test_all_parameters_receive_gradients_and_convolutions_have_no_bias() -> None:
     torch.manual_seed(0)
     model = resnet(small_stem(1, 8), 3, block=basic_block, counts=(1, 1), widths=(8, 16), inputs=8)
     model.loss(torch.randn(6, 1, 8, 8), torch.arange(6) % 3).backward()
@@ -72,7 +74,7 @@ def test_every_weight_gets_a_gradient_and_convolutions_have_no_bias() -> None:
     assert not any(isinstance(module, nn.Conv2d) and module.bias is not None for module in model.modules())
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must be a multiple of 4; got outputs=18"):
         bottleneck_block(18, 18)
     with pytest.raises(ValueError, match="groups must divide outputs / 2; got outputs=64, groups=5"):

@@ -29,35 +29,35 @@ def source(server: Server, *paths: str, checksum: str | None = CHECKSUM) -> Sour
     return Source("things/file.bin", tuple(server.url + path for path in paths), checksum)
 
 
-def leftovers(folder: Path) -> list[str]:
+def remaining_files(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "things").iterdir())
 
 
 @pytest.mark.network
-def test_a_file_is_downloaded_once(server: Server, data_dir: Path) -> None:
+def test_file_is_downloaded_once(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     path = fetch(source(server, "/file"))
     assert path == data_dir / "things" / "file.bin"
     assert path.read_bytes() == CONTENT
     assert fetch(source(server, "/file")) == path
     assert len(server.requests) == 1
-    assert leftovers(data_dir) == ["file.bin"]
+    assert remaining_files(data_dir) == ["file.bin"]
 
 
 @pytest.mark.network
-def test_an_interrupted_download_is_resumed(server: Server, data_dir: Path) -> None:
+def test_interrupted_download_is_resumed(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     server.break_after = 300_000
     with pytest.raises(DataError, match=r"the connection ended after 300,000 of 1,024,000 bytes"):
         fetch(source(server, "/file"))
-    assert leftovers(data_dir) == ["file.bin.part"]
+    assert remaining_files(data_dir) == ["file.bin.part"]
     assert fetch(source(server, "/file")).read_bytes() == CONTENT
     assert [range_header for _, range_header in server.requests] == [None, "bytes=300000-"]
-    assert leftovers(data_dir) == ["file.bin"]
+    assert remaining_files(data_dir) == ["file.bin"]
 
 
 @pytest.mark.network
-def test_a_second_mirror_resumes_the_download_of_the_first(server: Server, data_dir: Path) -> None:
+def test_second_mirror_resumes_the_download_of_the_first(server: Server, data_dir: Path) -> None:
     server.files |= {"/one": CONTENT, "/two": CONTENT}
     server.break_after = 1_000
     assert fetch(source(server, "/one", "/two")).read_bytes() == CONTENT
@@ -65,7 +65,7 @@ def test_a_second_mirror_resumes_the_download_of_the_first(server: Server, data_
 
 
 @pytest.mark.network
-def test_a_server_without_ranges_restarts_the_download(server: Server, data_dir: Path) -> None:
+def test_server_without_ranges_restarts_the_download(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     server.ranges = False
     server.break_after = 5_000
@@ -76,46 +76,46 @@ def test_a_server_without_ranges_restarts_the_download(server: Server, data_dir:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("rest", [b"x" * 1_000, b"x" * len(CONTENT), b"x" * (len(CONTENT) + 5)])
-def test_a_damaged_part_is_downloaded_again(server: Server, data_dir: Path, rest: bytes) -> None:
+@pytest.mark.parametrize("partial", [b"x" * 1_000, b"x" * len(CONTENT), b"x" * (len(CONTENT) + 5)])
+def test_damaged_partial_file_is_downloaded_again(server: Server, data_dir: Path, partial: bytes) -> None:
     """Detected by the checksum, or because the server has no bytes left: the download restarts."""
     server.files["/file"] = CONTENT
     (data_dir / "things").mkdir(parents=True)
-    (data_dir / "things" / "file.bin.part").write_bytes(rest)
+    (data_dir / "things" / "file.bin.part").write_bytes(partial)
     assert fetch(source(server, "/file")).read_bytes() == CONTENT
-    assert leftovers(data_dir) == ["file.bin"]
+    assert remaining_files(data_dir) == ["file.bin"]
 
 
 @pytest.mark.network
-def test_a_missing_file_is_downloaded_from_the_next_mirror(server: Server, data_dir: Path) -> None:
+def test_missing_file_is_downloaded_from_the_next_mirror(server: Server, data_dir: Path) -> None:
     server.files["/present"] = CONTENT
     assert fetch(source(server, "/missing", "/present")).read_bytes() == CONTENT
 
 
 @pytest.mark.network
-def test_after_a_wrong_file_the_next_mirror_is_used(server: Server, data_dir: Path) -> None:
+def test_next_mirror_is_used_after_a_checksum_mismatch(server: Server, data_dir: Path) -> None:
     server.files |= {"/bad": b"something else", "/good": CONTENT}
     assert fetch(source(server, "/bad", "/good")).read_bytes() == CONTENT
 
 
 @pytest.mark.network
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
-def test_a_wrong_checksum_raises(server: Server, data_dir: Path, algorithm: str) -> None:
+def test_checksum_mismatch_raises_data_error(server: Server, data_dir: Path, algorithm: str) -> None:
     server.files["/file"] = b"something else"
     expected, got = (
         f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}" for content in (CONTENT, b"something else")
     )
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error:
         fetch(source(server, "/file", checksum=expected))
-    message = str(caught.value)
+    message = str(error.value)
     for part in ("file.bin", expected, got, f"place it at {data_dir / 'things' / 'file.bin'} manually"):
         assert part in message
     assert "\n" not in message
-    assert leftovers(data_dir) == []
+    assert remaining_files(data_dir) == []
 
 
 @pytest.mark.network
-def test_without_a_checksum_the_structure_is_verified(server: Server, data_dir: Path) -> None:
+def test_structure_is_verified_without_a_checksum(server: Server, data_dir: Path) -> None:
     def verify(path: Path) -> None:
         if path.read_bytes() != b"right":
             raise DataError("it is not right")
@@ -123,12 +123,12 @@ def test_without_a_checksum_the_structure_is_verified(server: Server, data_dir: 
     server.files |= {"/bad": b"wrong", "/good": b"right"}
     with pytest.raises(DataError, match=r"file\.bin could not be downloaded \(127\.0\.0\.1:\d+: it is not right\)"):
         fetch(source(server, "/bad", checksum=None), verify=verify)
-    assert leftovers(data_dir) == []
+    assert remaining_files(data_dir) == []
     assert fetch(source(server, "/bad", "/good", checksum=None), verify=verify).read_bytes() == b"right"
 
 
 @pytest.mark.network
-def test_without_a_checksum_downloads_are_not_resumed(server: Server, data_dir: Path) -> None:
+def test_downloads_without_a_checksum_are_not_resumed(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     server.break_after = 1_000
     with pytest.raises(DataError):
@@ -138,7 +138,7 @@ def test_without_a_checksum_downloads_are_not_resumed(server: Server, data_dir: 
 
 
 @pytest.mark.network
-def test_an_unreachable_server_raises(data_dir: Path) -> None:
+def test_unreachable_server_raises_data_error(data_dir: Path) -> None:
     with pytest.raises(DataError, match=r"could not be downloaded \(127\.0\.0\.1:9: .*refused"):
         fetch(Source("file.bin", ("http://127.0.0.1:9/file",), None))
 
@@ -151,7 +151,7 @@ def test_only_http_addresses_are_accepted(data_dir: Path, tmp_path: Path) -> Non
 
 @pytest.mark.network
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs a read-only folder")
-def test_a_read_only_folder_raises(server: Server, data_dir: Path) -> None:
+def test_read_only_folder_raises_data_error(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     data_dir.mkdir()
     data_dir.chmod(0o500)
@@ -159,7 +159,7 @@ def test_a_read_only_folder_raises(server: Server, data_dir: Path) -> None:
         fetch(source(server, "/file"))
 
 
-def test_the_data_directory_is_set_by_the_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_sets_the_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARNASSUS_DATA", str(tmp_path))
     assert data_folder() == tmp_path
     monkeypatch.setenv("PARNASSUS_DATA", "~/somewhere")

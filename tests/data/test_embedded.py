@@ -39,9 +39,9 @@ def test_digits_are_split_by_class_and_without_overlap() -> None:
     assert (fractions - 0.2).abs().max() < 0.004
 
 
-def test_the_split_of_the_digits_is_fixed() -> None:
-    first, again = load_digits(), load_digits()
-    assert first.test.x.equal(again.test.x)
+def test_digits_split_is_fixed() -> None:
+    first, repeated = load_digits(), load_digits()
+    assert first.test.x.equal(repeated.test.x)
     assert first.test.y is not None
     # a change of the split would change all published results
     assert first.test.y[:12].tolist() == [2, 0, 9, 6, 8, 0, 6, 8, 4, 1, 2, 1]
@@ -77,7 +77,7 @@ def test_standardised_features_have_mean_zero_and_variance_one() -> None:
     assert (data.test.x.mean(0).abs() < 0.5).all()
 
 
-def test_a_stratified_split_has_exactly_the_requested_size() -> None:
+def test_stratified_split_has_the_requested_size() -> None:
     labels = torch.tensor([7] * 3 + [2] * 5 + [9] * 2)
     for test in range(11):
         train_rows, test_rows = stratified_split(labels, test)
@@ -117,7 +117,7 @@ def test_mnist_mini_is_small_and_has_an_attribution() -> None:
         assert word in attribution
 
 
-def test_a_balanced_subset_keeps_pixels_and_order(tmp_path: Path) -> None:
+def test_balanced_subset_keeps_pixels_and_order(tmp_path: Path) -> None:
     import lzma
 
     from parnassus.data.idx import split_idx
@@ -128,10 +128,10 @@ def test_a_balanced_subset_keeps_pixels_and_order(tmp_path: Path) -> None:
     labels, content = split_idx(content, "labels")
     full = mnist_mini().train
     assert full.y is not None
-    chosen = first_of_each_class(full.y, 3)
+    indices = first_of_each_class(full.y, 3)
     assert images.shape == (30, 28, 28)
-    assert (images / 255).equal(full.x[chosen, 0])
-    assert labels.long().equal(full.y[chosen])
+    assert (images / 255).equal(full.x[indices, 0])
+    assert labels.long().equal(full.y[indices])
 
 
 def test_mnist_mini_can_be_reproduced_from_mnist(real_data: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_idx_round_trip(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("folder", "suffix"), [("mnist", ".gz"), ("mnist", ""), ("MNIST/raw", "")])
-def test_idx_files_of_the_user_are_used(data_dir: Path, folder: str, suffix: str) -> None:
+def test_user_idx_files_are_used(data_dir: Path, folder: str, suffix: str) -> None:
     write_digits(data_dir / folder, suffix)
     data = mnist()
     assert (len(data.train), len(data.test), data.shape) == (12, 5, (1, 28, 28))
@@ -85,14 +85,14 @@ def test_damaged_idx_files_raise(data_dir: Path) -> None:
         mnist()
 
 
-def test_a_label_above_nine_raises(data_dir: Path) -> None:
+def test_label_above_nine_raises_data_error(data_dir: Path) -> None:
     write_digits(data_dir / "fashion-mnist")
     write(data_dir / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz", encode_idx(torch.arange(8, 13, dtype=torch.uint8)))
     with pytest.raises(DataError, match="contains the label 12"):
         fashion_mnist()
 
 
-def test_a_missing_idx_file_raises(tmp_path: Path) -> None:
+def test_missing_idx_file_raises_data_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read: No such file"):
         read_idx(tmp_path / "nothing")
 
@@ -116,7 +116,7 @@ def test_cifar_records_are_planes(data_dir: Path, folder: str) -> None:
 
 
 @pytest.mark.network
-def test_cifar_is_downloaded_and_unpacked_and_the_archive_deleted(
+def test_cifar_is_downloaded_and_unpacked_and_the_archive_is_deleted(
     data_dir: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = io.BytesIO()
@@ -137,7 +137,7 @@ def test_cifar_is_downloaded_and_unpacked_and_the_archive_deleted(
     assert len(server.requests) == 1
 
 
-def test_an_archive_of_the_user_is_kept(data_dir: Path) -> None:
+def test_user_archive_is_kept(data_dir: Path) -> None:
     batch = bytes([3] * 3_073)
     data_dir.mkdir()
     with tarfile.open(data_dir / "cifar-10-binary.tar.gz", mode="w:gz") as tar:
@@ -168,7 +168,7 @@ def test_chorales_have_chords_of_four_pitches(data_dir: Path) -> None:
             jsb_chorales()
 
 
-def test_a_wrong_number_of_captions_raises(data_dir: Path) -> None:
+def test_wrong_number_of_captions_raises_data_error(data_dir: Path) -> None:
     write(data_dir / "multi30k" / "train.de.gz", b"Ein Hund\n")
     with pytest.raises(DataError, match=r"train\.de\.gz has 1 lines instead of 29,000"):
         multi30k()
@@ -201,7 +201,7 @@ def test_membrane_images_are_in_numerical_order(data_dir: Path) -> None:
         membrane()
 
 
-def test_the_body_of_the_book_starts_after_the_table_of_contents() -> None:
+def test_book_body_starts_after_the_table_of_contents() -> None:
     contents, chapter = "CHAPTER 1. Loomings.\n\nCHAPTER 2.\n\n", "CHAPTER 1. Loomings.\n\nCall me Ishmael."
     text = f"Licence\n{contents}{chapter} It only found another\norphan.\n\nEnd of Project Gutenberg"
     assert book_body(text, "book") == f"{chapter} It only found another\norphan.\n"
@@ -209,7 +209,7 @@ def test_the_body_of_the_book_starts_after_the_table_of_contents() -> None:
         book_body("Call me Ahab.", "book")
 
 
-def test_the_real_images(real_data: Path) -> None:
+def test_real_mnist(real_data: Path) -> None:
     if not (real_data / "mnist").is_dir():
         pytest.skip("MNIST is not in the data directory")
     data = mnist()
@@ -219,7 +219,7 @@ def test_the_real_images(real_data: Path) -> None:
     assert torch.bincount(data.test.y).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
-def test_the_real_membranes(real_data: Path) -> None:
+def test_real_membrane(real_data: Path) -> None:
     if not (real_data / "membrane").is_dir():
         pytest.skip("the membranes are not in the data directory")
     data = membrane()
@@ -228,7 +228,7 @@ def test_the_real_membranes(real_data: Path) -> None:
     assert 0.7 < float(data.train.y.float().mean()) < 0.85  # most pixels are inside cells
 
 
-def test_the_real_sequences(real_data: Path) -> None:
+def test_real_sequences(real_data: Path) -> None:
     if not (real_data / "jsb-chorales").is_dir() or not (real_data / "multi30k").is_dir():
         pytest.skip("chorales or captions are not in the data directory")
     chorales = jsb_chorales()
@@ -238,7 +238,7 @@ def test_the_real_sequences(real_data: Path) -> None:
     assert captions.train[0][1].startswith("Two young, White males")
 
 
-def test_the_real_texts(real_data: Path) -> None:
+def test_real_texts(real_data: Path) -> None:
     if not (real_data / "text").is_dir():
         pytest.skip("the texts are not in the data directory")
     shakespeare = tiny_shakespeare()

@@ -8,7 +8,7 @@ from PIL import Image
 from parnassus.data import DataError, image_folder, open_data
 
 
-def paint(path: Path, value: int | tuple[int, int, int], size: tuple[int, int] = (6, 4)) -> None:
+def write_image(path: Path, value: int | tuple[int, int, int], size: tuple[int, int] = (6, 4)) -> None:
     """An image of one colour; `size` is (width, height), as in Pillow."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new("L" if isinstance(value, int) else "RGB", size, value).save(path)
@@ -17,12 +17,12 @@ def paint(path: Path, value: int | tuple[int, int, int], size: tuple[int, int] =
 @pytest.fixture
 def animals(tmp_path: Path) -> Path:
     for number in range(10):
-        paint(tmp_path / "animals" / "cat" / f"{number}.png", 10 + number)
-        paint(tmp_path / "animals" / "dog" / f"{number}.png", 110 + number)
+        write_image(tmp_path / "animals" / "cat" / f"{number}.png", 10 + number)
+        write_image(tmp_path / "animals" / "dog" / f"{number}.png", 110 + number)
     return tmp_path / "animals"
 
 
-def test_a_folder_is_a_class(animals: Path) -> None:
+def test_folders_are_classes(animals: Path) -> None:
     data = open_data(animals)
     assert (data.name, data.classes, data.shape) == ("animals", ("cat", "dog"), (1, 4, 6))
     assert (len(data.train), len(data.test)) == (16, 4)
@@ -39,24 +39,24 @@ def test_given_splits_are_kept(tmp_path: Path) -> None:
     for part, count in (("train", 3), ("test", 2)):
         for name in ("a", "b"):
             for number in range(count):
-                paint(tmp_path / "set" / part / name / f"{number}.png", 50)
+                write_image(tmp_path / "set" / part / name / f"{number}.png", 50)
     data = image_folder(tmp_path / "set")
     assert (len(data.train), len(data.test), data.classes) == (6, 4, ("a", "b"))
-    paint(tmp_path / "set" / "test" / "c" / "0.png", 50)
+    write_image(tmp_path / "set" / "test" / "c" / "0.png", 50)
     with pytest.raises(DataError, match="must have the same classes; only one has c"):
         image_folder(tmp_path / "set")
 
 
 def test_images_without_classes(tmp_path: Path) -> None:
     for number in range(5):
-        paint(tmp_path / "faces" / f"{number}.png", number)
+        write_image(tmp_path / "faces" / f"{number}.png", number)
     data = image_folder(tmp_path / "faces")
     assert (data.train.y, data.test.y, data.classes) == (None, None, ())
     assert len(data.train) == 4
 
 
-def test_one_colour_image_converts_all_to_colour(animals: Path) -> None:
-    paint(animals / "dog" / "red.png", (255, 0, 0))
+def test_single_colour_image_converts_all_to_rgb(animals: Path) -> None:
+    write_image(animals / "dog" / "red.png", (255, 0, 0))
     data = image_folder(animals, test=0.0)
     assert data.shape == (3, 4, 6)
     red = data.train.x[(data.train.x[:, 0] > 0.9).all((1, 2))]
@@ -64,7 +64,7 @@ def test_one_colour_image_converts_all_to_colour(animals: Path) -> None:
     assert red[0, :, 0, 0].tolist() == [1, 0, 0]
 
 
-def test_sixteen_bits_keep_their_depth(tmp_path: Path) -> None:
+def test_sixteen_bit_images_keep_their_depth(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     Image.fromarray(np.full((4, 6), 32_768, dtype=np.uint16)).save(tmp_path / "deep" / "a.png")
     data = image_folder(tmp_path / "deep", test=0.0)
@@ -72,7 +72,7 @@ def test_sixteen_bits_keep_their_depth(tmp_path: Path) -> None:
 
 
 def test_images_of_different_sizes_raise_unless_resized(animals: Path) -> None:
-    paint(animals / "dog" / "wide.png", 200, size=(12, 4))
+    write_image(animals / "dog" / "wide.png", 200, size=(12, 4))
     with pytest.raises(
         DataError, match=r"one size: .*0\.png has 4×6 pixels and .*wide\.png 4×12; size=\(height, width\)"
     ):
@@ -80,13 +80,13 @@ def test_images_of_different_sizes_raise_unless_resized(animals: Path) -> None:
     assert open_data(animals, size=(5, 7)).shape == (1, 5, 7)
 
 
-def test_a_file_that_is_not_an_image_raises(animals: Path) -> None:
+def test_file_that_is_not_an_image_raises_data_error(animals: Path) -> None:
     (animals / "dog" / "notes.txt").write_text("woof")
     with pytest.raises(DataError, match=r"notes\.txt is not an image"):
         open_data(animals)
 
 
-def test_a_truncated_image_raises(animals: Path) -> None:
+def test_truncated_image_raises_data_error(animals: Path) -> None:
     path = animals / "dog" / "0.png"
     noise = np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)
     Image.fromarray(noise).save(path)
@@ -95,7 +95,7 @@ def test_a_truncated_image_raises(animals: Path) -> None:
         open_data(animals)
 
 
-def test_an_empty_folder_raises(animals: Path) -> None:
+def test_empty_folder_raises_data_error(animals: Path) -> None:
     (animals / "unicorn").mkdir()
     with pytest.raises(DataError, match="unicorn is empty"):
         open_data(animals)

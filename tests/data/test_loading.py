@@ -9,7 +9,7 @@ from parnassus.data.loading import DATASETS, TEXTS, TOYS
 @pytest.mark.parametrize(
     "name", ["digits", "mnist_mini", "iris", "wine", "breast_cancer", "diabetes", "linnerud", *TOYS]
 )
-def test_every_embedded_name_opens_offline(name: str, data_dir: Path) -> None:
+def test_embedded_data_sets_open_offline(name: str, data_dir: Path) -> None:
     data = open_data(name)
     assert data.name == name
     assert len(data.train) > len(data.test) > 0
@@ -17,11 +17,11 @@ def test_every_embedded_name_opens_offline(name: str, data_dir: Path) -> None:
     assert not data_dir.exists()
 
 
-def test_names_may_have_hyphens() -> None:
+def test_names_can_contain_hyphens() -> None:
     assert open_data("MNIST-mini").name == "mnist_mini"
 
 
-def test_a_toy_set_has_other_test_rows() -> None:
+def test_toy_sets_have_separate_test_rows() -> None:
     data = open_data("moons")
     assert (len(data.train), len(data.test), data.classes) == (2_000, 500, ("0", "1"))
     assert not data.train.x[:500].equal(data.test.x)
@@ -42,13 +42,13 @@ def test_unknown_names_raise_with_suggestions(spec: str, message: str) -> None:
         open_data(spec)
 
 
-def test_an_unknown_file_type_raises(tmp_path: Path) -> None:
+def test_unknown_file_type_raises_data_error(tmp_path: Path) -> None:
     (tmp_path / "table.xlsx").write_text("")
     with pytest.raises(DataError, match=r"must be an image folder or end in \.npz, \.npy or \.csv"):
         open_data(tmp_path / "table.xlsx")
 
 
-def test_texts_by_name_and_by_path(tmp_path: Path) -> None:
+def test_open_text_by_name_and_by_path(tmp_path: Path) -> None:
     assert open_text("pydoc").name == "pydoc"
     (tmp_path / "poem.txt").write_bytes(b"\xef\xbb\xbf" + b"0123456789\r\n" * 10)
     poem = open_text(tmp_path / "poem.txt")
@@ -58,7 +58,7 @@ def test_texts_by_name_and_by_path(tmp_path: Path) -> None:
         open_text("moby")
 
 
-def test_files_that_are_not_text_raise(tmp_path: Path) -> None:
+def test_files_that_are_not_text_raise_data_error(tmp_path: Path) -> None:
     (tmp_path / "image.txt").write_bytes(b"ab\xff\xfe")
     with pytest.raises(DataError, match="is not UTF-8 text: byte 2 is 0xff"):
         text_file(tmp_path / "image.txt")
@@ -69,7 +69,7 @@ def test_files_that_are_not_text_raise(tmp_path: Path) -> None:
         text_file(tmp_path)
 
 
-def test_the_status_has_paths_and_instructions(data_dir: Path) -> None:
+def test_data_status_has_paths_and_instructions(data_dir: Path) -> None:
     status = {row.name: row for row in data_status()}
     assert status["digits"].present
     assert not status["cifar10"].present

@@ -7,18 +7,18 @@ import pytest
 from parnassus.data.phrases import ARTICLES, NOUNS, ORDERS, german_phrases, phrases
 
 
-def test_the_indefinite_article_agrees_with_the_next_word() -> None:
+def test_indefinite_article_agrees_with_the_next_word() -> None:
     pairs = {phrase.german: phrase.english for phrase in phrases(1_500)}
-    words = {english for english in pairs.values() if " an " in f" {english}"}
-    assert words
-    assert all(re.search(r"\ban (old)\b", english) for english in words)
+    with_an = {english for english in pairs.values() if " an " in f" {english}"}
+    assert with_an
+    assert all(re.search(r"\ban (old)\b", english) for english in with_an)
     assert all(not re.search(r"\ba [aeiou]", english) for english in pairs.values())
 
 
 def test_all_word_orders_occur_and_verbs_are_final_in_clauses() -> None:
-    found = phrases(400)
-    assert {phrase.order for phrase in found} == set(ORDERS)
-    clause = next(phrase for phrase in found if ", dass" in phrase.german)
+    sentences = phrases(400)
+    assert {phrase.order for phrase in sentences} == set(ORDERS)
+    clause = next(phrase for phrase in sentences if ", dass" in phrase.german)
     assert clause.order == "verb final"
     german, english = clause.german.rstrip(".").split(), clause.english.rstrip(".").split()
     assert german.index("weiß,") < german.index("dass") < len(german) - 1
@@ -28,10 +28,10 @@ def test_all_word_orders_occur_and_verbs_are_final_in_clauses() -> None:
 def test_articles_agree_with_nouns() -> None:
     genders = {noun.german: noun.gender for noun in NOUNS}
     for phrase in phrases(300):
-        words = re.findall(r"\w+", phrase.german)
-        for index, word in enumerate(words):
+        with_an = re.findall(r"\w+", phrase.german)
+        for index, word in enumerate(with_an):
             if word in genders:
-                article = words[index - 1] if words[index - 1] in sum(ARTICLES.values(), ()) else words[index - 2]
+                article = with_an[index - 1] if with_an[index - 1] in sum(ARTICLES.values(), ()) else with_an[index - 2]
                 assert article in ARTICLES[genders[word]], phrase
 
 
@@ -41,7 +41,7 @@ def test_sentences_are_distinct_and_reproducible() -> None:
     assert phrases(10) == phrases(20)[:10]
 
 
-def test_the_splits_are_disjoint() -> None:
+def test_splits_are_disjoint() -> None:
     pairs = german_phrases(300, 50, 60)
     parts = [{german for german, _ in part} for part in (pairs.train, pairs.valid, pairs.test)]
     assert [len(part) for part in parts] == [300, 50, 60]

@@ -7,7 +7,7 @@ from parnassus.data import DataError, SampledPoints, open_points
 from parnassus.data.toy import moons
 
 
-def test_a_table_of_two_columns_gives_points(tmp_path: Path) -> None:
+def test_open_points_reads_two_columns(tmp_path: Path) -> None:
     table = tmp_path / "points.csv"
     table.write_text("".join(f"{k / 7},{k / 3}\n" for k in range(50)))
     data = open_points(str(table))
@@ -16,14 +16,14 @@ def test_a_table_of_two_columns_gives_points(tmp_path: Path) -> None:
     torch.testing.assert_close(data.train.x[:, 1], 7 / 3 * data.train.x[:, 0])
 
 
-def test_both_columns_keep_their_names(tmp_path: Path) -> None:
+def test_column_names_are_kept(tmp_path: Path) -> None:
     table = tmp_path / "points.csv"
     table.write_text("east,north\n" + "".join(f"{k / 7},{k / 3}\n" for k in range(50)))
     data = open_points(str(table))
     assert (data.columns, data.target) == (("east", "north"), "")
 
 
-def test_data_that_are_not_points_raise() -> None:
+def test_data_that_are_not_points_raise_data_error() -> None:
     assert open_points("moons").shape == (2,)
     with pytest.raises(DataError, match=r"digits must be points in the plane; its examples have shape \(1, 8, 8\)"):
         open_points("digits")

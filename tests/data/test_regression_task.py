@@ -10,7 +10,7 @@ from parnassus.data import DataError, RegressionTask, diabetes, load_digits
 CPU = torch.device("cpu")
 
 
-def test_images_have_mean_0_and_norm_1_and_one_hot_targets_are_centred() -> None:
+def test_images_are_normalised_and_one_hot_targets_are_centred() -> None:
     task = RegressionTask.from_dataset(load_digits(), 50, 20, dtype=torch.float64, device=CPU)
     assert (task.x.shape, task.t.shape, task.x_test.shape) == ((50, 64), (50, 10), (20, 64))
     torch.testing.assert_close(task.x.mean(1), torch.zeros(50, dtype=torch.float64))
@@ -32,7 +32,7 @@ def test_columns_and_targets_are_standardised_with_training_statistics() -> None
     assert task.score_name == "R²"
 
 
-def test_data_without_targets_raise() -> None:
+def test_data_without_targets_raise_data_error() -> None:
     data = load_digits()
     unlabelled = replace(data, train=replace(data.train, y=None))
     with pytest.raises(DataError, match="must have targets and a test split"):

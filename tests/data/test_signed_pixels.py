@@ -17,6 +17,6 @@ def test_pixels_are_rescaled_and_labels_are_kept() -> None:
     assert torch.equal(signed_labelled_images(digits).train.x, signed.train.x)
 
 
-def test_tables_are_rejected() -> None:
+def test_tables_raise_data_error() -> None:
     with pytest.raises(DataError, match="must consist of images with class labels; its examples have shape"):
         signed_labelled_images(open_data("iris"))

@@ -10,7 +10,7 @@ import torch
 from parnassus.data import DataError, read_wav, spoken_digits, wav_folder
 
 
-def wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_000) -> bytes:
+def encode_wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_000) -> bytes:
     """A WAV file of signed samples; samples of 8 bits are stored with an offset."""
     shift = 128 if width == 1 else 0
     frames = b"".join((sample + shift).to_bytes(width, "little", signed=width > 1) for sample in samples)
@@ -24,48 +24,52 @@ def wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_every_sample_width_spans_minus_one_to_one(tmp_path: Path, width: int) -> None:
-    top = 2 ** (8 * width - 1)
-    (tmp_path / "a.wav").write_bytes(wav([-top, -top // 2, 0, 1, top // 4, top - 1], width=width))
+def test_every_sample_width_is_scaled_to_one(tmp_path: Path, width: int) -> None:
+    full_scale = 2 ** (8 * width - 1)
+    (tmp_path / "a.wav").write_bytes(
+        encode_wav([-full_scale, -full_scale // 2, 0, 1, full_scale // 4, full_scale - 1], width=width)
+    )
     sound, rate = read_wav(tmp_path / "a.wav")
     assert rate == 8_000
-    torch.testing.assert_close(sound, torch.tensor([[-1, -0.5, 0, 1 / top, 0.25, (top - 1) / top]]))
+    torch.testing.assert_close(
+        sound, torch.tensor([[-1, -0.5, 0, 1 / full_scale, 0.25, (full_scale - 1) / full_scale]])
+    )
 
 
 def test_channels_are_separated(tmp_path: Path) -> None:
-    (tmp_path / "a.wav").write_bytes(wav([1, -1, 2, -2, 3, -3], channels=2, rate=44_100))
+    (tmp_path / "a.wav").write_bytes(encode_wav([1, -1, 2, -2, 3, -3], channels=2, rate=44_100))
     sound, rate = read_wav(tmp_path / "a.wav")
     assert rate == 44_100
     assert (sound * 2**15).tolist() == [[1, 2, 3], [-1, -2, -3]]
 
 
 @pytest.mark.parametrize("keep", [0, 11, 30, 60])
-def test_a_truncated_wav_file_raises(tmp_path: Path, keep: int) -> None:
-    (tmp_path / "a.wav").write_bytes(wav([1] * 100)[:keep])
+def test_truncated_wav_file_raises_data_error(tmp_path: Path, keep: int) -> None:
+    (tmp_path / "a.wav").write_bytes(encode_wav([1] * 100)[:keep])
     with pytest.raises(DataError, match=r"a\.wav is (not a PCM WAV file|truncated)"):
         read_wav(tmp_path / "a.wav")
 
 
-def test_a_folder_is_a_class(tmp_path: Path) -> None:
+def test_folders_are_classes(tmp_path: Path) -> None:
     for label, name in enumerate(("bark", "meow")):
         (tmp_path / "pets" / name).mkdir(parents=True)
         for number in range(5):
-            (tmp_path / "pets" / name / f"{number}.wav").write_bytes(wav([1 + label] * (10 + number)))
+            (tmp_path / "pets" / name / f"{number}.wav").write_bytes(encode_wav([1 + label] * (10 + number)))
     data = wav_folder(tmp_path / "pets")
     assert (data.name, data.classes, len(data.train), len(data.test)) == ("pets", ("bark", "meow"), 8, 2)
     for recordings in (data.train, data.test):
         assert [int(each[0] * 2**15) - 1 for each in recordings.waves] == recordings.labels.tolist()
-    (tmp_path / "pets" / "meow" / "fast.wav").write_bytes(wav([1], rate=16_000))
+    (tmp_path / "pets" / "meow" / "fast.wav").write_bytes(encode_wav([1], rate=16_000))
     with pytest.raises(DataError, match=r"fast\.wav has 16000 samples per second"):
         wav_folder(tmp_path / "pets")
 
 
-def test_a_folder_without_sound_raises(tmp_path: Path) -> None:
+def test_folder_without_sound_raises_data_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there are none"):
         wav_folder(tmp_path)
 
 
-def archive(path: Path, names: list[str], content: bytes) -> None:
+def write_archive(path: Path, names: list[str], content: bytes) -> None:
     path.parent.mkdir(parents=True)
     with tarfile.open(path, "w:gz") as tar:
         for name in names:
@@ -75,14 +79,14 @@ def archive(path: Path, names: list[str], content: bytes) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["recordings/", "free-spoken-digit-dataset-1.0.10/recordings/"])
-def test_the_first_five_spoken_digits_are_for_testing(data_dir: Path, prefix: str) -> None:
+def test_first_five_spoken_digits_form_the_test_split(data_dir: Path, prefix: str) -> None:
     names = [
         f"{prefix}{digit}_{speaker}_{number}.wav"
         for digit in range(10)
         for speaker in ("ann", "bob")
         for number in range(7)
     ]
-    archive(data_dir / "fsdd" / "recordings.tar.gz", [*names, "README.md"], wav([5] * 20))
+    write_archive(data_dir / "fsdd" / "recordings.tar.gz", [*names, "README.md"], encode_wav([5] * 20))
     data = spoken_digits()
     assert (len(data.train), len(data.test), data.train.rate) == (40, 100, 8_000)
     assert torch.bincount(data.test.labels).tolist() == [10] * 10
@@ -90,15 +94,15 @@ def test_the_first_five_spoken_digits_are_for_testing(data_dir: Path, prefix: st
     assert np.isclose(float(data.train.waves[0][0]), 5 / 2**15)
 
 
-def test_an_archive_with_other_content_raises(data_dir: Path) -> None:
-    archive(data_dir / "fsdd" / "recordings.tar.gz", ["recordings/1_ann_0.wav"], wav([5] * 20))
+def test_archive_with_other_content_raises_data_error(data_dir: Path) -> None:
+    write_archive(data_dir / "fsdd" / "recordings.tar.gz", ["recordings/1_ann_0.wav"], encode_wav([5] * 20))
     with pytest.raises(
         DataError, match="must have recordings of all ten digits at one sampling rate; it has 1 recordings"
     ):
         spoken_digits()
 
 
-def test_the_real_recordings(real_data: Path) -> None:
+def test_real_spoken_digits(real_data: Path) -> None:
     if not (real_data / "fsdd").is_dir():
         pytest.skip("the spoken digits are not in the data directory")
     data = spoken_digits()

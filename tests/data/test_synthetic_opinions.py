@@ -16,12 +16,12 @@ def label_of(text: str) -> str:
 
 
 def test_labels_follow_from_the_words() -> None:
-    found = opinions(500)
-    assert len({text for text, _ in found}) == 500
-    assert all(mood == label_of(text) for text, mood in found)
-    cheerful = sum(mood == "cheerful" for _, mood in found)
+    samples = opinions(500)
+    assert len({text for text, _ in samples}) == 500
+    assert all(mood == label_of(text) for text, mood in samples)
+    cheerful = sum(mood == "cheerful" for _, mood in samples)
     assert 200 < cheerful < 300
-    words = {word for text, _ in found for word in text.split()}
+    words = {word for text, _ in samples for word in text.split()}
     assert {"not", "but", "and", "while", *GOOD, *BAD} <= words
 
 

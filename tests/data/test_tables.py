@@ -10,7 +10,7 @@ from parnassus.data import DataError, Split, array_file, csv_file, open_data, st
 from parnassus.data.tables import Table
 
 
-def table(tmp_path: Path, text: str) -> Path:
+def write_table(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "table.csv"
     path.write_text(text, encoding="utf-8")
     return path
@@ -24,40 +24,40 @@ def all_rows(split: Split, other: Split) -> set[tuple[float, ...]]:
     return {(*row, float(y)) for row, y in zip(rows.tolist(), torch.cat([split.y, other.y]), strict=True)}
 
 
-def test_the_last_column_is_the_target(tmp_path: Path) -> None:
-    data = open_data(table(tmp_path, "1,2,red\n3,4,blue\n5,6,red\n7,8,blue\n9,10,red\n"))
+def test_last_column_is_the_default_target(tmp_path: Path) -> None:
+    data = open_data(write_table(tmp_path, "1,2,red\n3,4,blue\n5,6,red\n7,8,blue\n9,10,red\n"))
     assert data.classes == ("blue", "red")
     assert all_rows(data.train, data.test) == {(1, 2, 1), (3, 4, 0), (5, 6, 1), (7, 8, 0), (9, 10, 1)}
     assert (len(data.train), len(data.test)) == (4, 1)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_a_header_names_the_columns(tmp_path: Path, separator: str) -> None:
+def test_header_names_the_columns(tmp_path: Path, separator: str) -> None:
     text = "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n".replace(",", separator)
-    data = csv_file(table(tmp_path, text), target="kind", test=0.0)
+    data = csv_file(write_table(tmp_path, text), target="kind", test=0.0)
     assert data.train.x.tolist() == [[1, 1.5], [2, 2.5], [3, 3.5]]
     assert data.train.y is not None
     assert data.train.y.tolist() == [0, 1, 0]
     assert data.classes == ("7", "9")
     with pytest.raises(DataError, match="has no column 'colour'; its columns are height, kind, width"):
-        csv_file(table(tmp_path, text), target="colour")
+        csv_file(write_table(tmp_path, text), target="colour")
 
 
-def test_a_quantity_is_not_a_class(tmp_path: Path) -> None:
-    data = csv_file(table(tmp_path, "x,y\n1,0.5\n2,1.5\n3,2\n"), test=0.0)
+def test_numeric_targets_are_not_classes(tmp_path: Path) -> None:
+    data = csv_file(write_table(tmp_path, "x,y\n1,0.5\n2,1.5\n3,2\n"), test=0.0)
     assert data.train.y is not None
     assert data.train.y.tolist() == [[0.5], [1.5], [2]]
-    many = csv_file(table(tmp_path, "\n".join(f"{n},{n}" for n in range(30))), test=0.0)
+    many = csv_file(write_table(tmp_path, "\n".join(f"{n},{n}" for n in range(30))), test=0.0)
     assert many.train.y is not None
     assert many.train.y.is_floating_point()
     assert many.classes == ()
 
 
-def test_one_and_one_point_zero_are_one_class(tmp_path: Path) -> None:
-    assert csv_file(table(tmp_path, "1,1\n2,1.0\n3,2\n")).classes == ("1", "2")
+def test_equal_numbers_form_one_class(tmp_path: Path) -> None:
+    assert csv_file(write_table(tmp_path, "1,1\n2,1.0\n3,2\n")).classes == ("1", "2")
 
 
-def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
+def test_gzipped_table_with_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress("\ufeffa,b\r\n1,x\r\n2,y\r\n".encode()))
     assert csv_file(path, test=0.0).train.x.tolist() == [[1], [2]]
@@ -81,17 +81,17 @@ def test_a_gzipped_table_with_a_byte_order_mark(tmp_path: Path) -> None:
 )
 def test_invalid_tables_raise_with_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        csv_file(table(tmp_path, text))
+        csv_file(write_table(tmp_path, text))
 
 
-def test_a_file_that_is_not_utf_8_raises(tmp_path: Path) -> None:
+def test_file_that_is_not_utf_8_raises_data_error(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(b"1,2\n3,\xff\n")
     with pytest.raises(DataError, match="is not UTF-8 text: byte 6"):
         csv_file(path)
 
 
-def npz(tmp_path: Path, **arrays: NDArray[np.generic]) -> Path:
+def write_npz(tmp_path: Path, **arrays: NDArray[np.generic]) -> Path:
     path = tmp_path / "arrays.npz"
     with path.open("wb") as file:
         np.savez(file, allow_pickle=True, **arrays)
@@ -102,9 +102,9 @@ def npz(tmp_path: Path, **arrays: NDArray[np.generic]) -> Path:
     ("shape", "expected"),
     [((20, 9, 8), (1, 9, 8)), ((20, 9, 8, 3), (3, 9, 8)), ((20, 3, 9, 8), (3, 9, 8)), ((20, 7), (7,))],
 )
-def test_bytes_are_pixels(tmp_path: Path, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+def test_uint8_arrays_are_images(tmp_path: Path, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    data = open_data(npz(tmp_path, x=pixels, y=np.arange(20) % 4))
+    data = open_data(write_npz(tmp_path, x=pixels, y=np.arange(20) % 4))
     assert data.shape == expected
     assert data.classes == ("0", "1", "2", "3")
     assert (len(data.train), len(data.test)) == (16, 4)
@@ -115,7 +115,7 @@ def test_bytes_are_pixels(tmp_path: Path, shape: tuple[int, ...], expected: tupl
 def test_channels_last_are_transposed(tmp_path: Path) -> None:
     pixels = np.zeros((4, 5, 6, 3), dtype=np.float32)
     pixels[..., 2] = 1
-    data = array_file(npz(tmp_path, x=pixels), test=0.0)
+    data = array_file(write_npz(tmp_path, x=pixels), test=0.0)
     assert data.train.x.mean((0, 2, 3)).tolist() == [0, 0, 1]
 
 
@@ -126,11 +126,11 @@ def test_given_splits_are_kept(tmp_path: Path) -> None:
         "x_test": np.zeros((3, 2)),
         "y_test": np.zeros(3, int),
     }
-    data = array_file(npz(tmp_path, **arrays))
+    data = array_file(write_npz(tmp_path, **arrays))
     assert (len(data.train), len(data.test), data.classes) == (6, 3, ("0", "1"))
 
 
-def test_an_npy_file_contains_examples(tmp_path: Path) -> None:
+def test_npy_file_contains_examples(tmp_path: Path) -> None:
     np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(50, 2)))
     data = open_data(tmp_path / "points.npy")
     assert (len(data.train), len(data.test), data.shape, data.train.y) == (40, 10, (2,), None)
@@ -151,38 +151,38 @@ def test_an_npy_file_contains_examples(tmp_path: Path) -> None:
 )
 def test_invalid_arrays_raise(tmp_path: Path, arrays: dict[str, NDArray[np.generic]], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        array_file(npz(tmp_path, **arrays))
+        array_file(write_npz(tmp_path, **arrays))
 
 
 @pytest.mark.parametrize("keep", [0, 10, 200, 350])
 def test_truncated_arrays_raise(tmp_path: Path, keep: int) -> None:
-    path = npz(tmp_path, x=np.ones((30, 2)))
+    path = write_npz(tmp_path, x=np.ones((30, 2)))
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DataError, match=r"arrays\.npz"):
         array_file(path)
 
 
 def test_column_names_are_kept(tmp_path: Path) -> None:
-    data = csv_file(table(tmp_path, "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n4,9,4.5\n"), target="kind")
+    data = csv_file(write_table(tmp_path, "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n4,9,4.5\n"), target="kind")
     for kept in (data, data.to("cpu"), standardise_features(data)):
         assert (kept.columns, kept.target) == (("height", "width"), "kind")
-    unnamed = csv_file(table(tmp_path, "1,2,0\n3,4,1\n"), test=0.0)
+    unnamed = csv_file(write_table(tmp_path, "1,2,0\n3,4,1\n"), test=0.0)
     assert (unnamed.columns, unnamed.target) == ((), "")
 
 
-def test_a_table_keeps_its_lines_and_digits(tmp_path: Path) -> None:
-    read = Table.read(table(tmp_path, "who,time,size\nAnn,1700000001,0.1\n\nBob,1700000002,0.2\n"))
-    assert read.columns == ("who", "time", "size")
-    assert [line for line, _ in read.rows] == [2, 4]
-    assert read.numbers([2, 1]).tolist() == [[0.1, 1700000001], [0.2, 1700000002]]
+def test_table_keeps_line_numbers_and_precision(tmp_path: Path) -> None:
+    parsed = Table.read(write_table(tmp_path, "who,time,size\nAnn,1700000001,0.1\n\nBob,1700000002,0.2\n"))
+    assert parsed.columns == ("who", "time", "size")
+    assert [line for line, _ in parsed.rows] == [2, 4]
+    assert parsed.numbers([2, 1]).tolist() == [[0.1, 1700000001], [0.2, 1700000002]]
     with pytest.raises(DataError, match="line 2, column 'who': Ann is not a finite number"):
-        read.numbers([0])
+        parsed.numbers([0])
 
 
 @pytest.mark.parametrize("text", ["a,b,c\n1,2,x\n", "1,2,x\n"])
-def test_one_row_is_a_table(tmp_path: Path, text: str) -> None:
-    read = Table.read(table(tmp_path, text))
-    assert (read.width, len(read.rows)) == (3, 1)
-    assert read.numbers([0, 1]).tolist() == [[1, 2]]
-    labels, classes = read.target(2)
+def test_single_row_is_accepted(tmp_path: Path, text: str) -> None:
+    parsed = Table.read(write_table(tmp_path, text))
+    assert (parsed.width, len(parsed.rows)) == (3, 1)
+    assert parsed.numbers([0, 1]).tolist() == [[1, 2]]
+    labels, classes = parsed.target(2)
     assert (labels.tolist(), classes) == ([0], ("x",))

@@ -14,7 +14,7 @@ def test_every_start_position_occurs_once_per_epoch() -> None:
     assert sorted(windows[:, 0].tolist()) == [0, 1, 2, 3, 4, 5]
 
 
-def test_an_empty_window_and_a_short_text_raise() -> None:
+def test_empty_windows_and_short_texts_raise_errors() -> None:
     with pytest.raises(ValueError, match="a window must hold at least one token; got window=0"):
         window_batches(torch.arange(9), 0, size=1, steps=1)
     with pytest.raises(DataError, match="a window of 9 needs 10 tokens to train on; got 9"):

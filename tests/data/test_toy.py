@@ -48,10 +48,10 @@ def labels(split: Split) -> torch.Tensor:
 def test_generators_are_reproducible_and_do_not_change_the_global_generator(generator: Callable[..., Split]) -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    first, again, other = generator(64, seed=5), generator(64, seed=5), generator(64, seed=6)
+    first, repeated, other = generator(64, seed=5), generator(64, seed=5), generator(64, seed=6)
     assert torch.get_rng_state().equal(before)
-    assert first.x.equal(again.x)
-    assert labels(first).equal(labels(again))
+    assert first.x.equal(repeated.x)
+    assert labels(first).equal(labels(repeated))
     assert not first.x.equal(other.x)
     assert first.x.dtype == torch.float32
     assert len(first) == 64
@@ -71,7 +71,7 @@ def test_xor_has_four_rows() -> None:
     assert labels(xor()).tolist() == [0, 1, 1, 0]
 
 
-def test_a_truth_table_has_every_row_once() -> None:
+def test_truth_table_has_every_row_once() -> None:
     majority = boolean_table(3, lambda bits: bits.sum(1) >= 2)
     assert len({tuple(row) for row in majority.x.tolist()}) == 8
     assert labels(majority).tolist() == [0, 0, 0, 1, 0, 1, 1, 1]
@@ -93,7 +93,7 @@ def test_rings_have_the_given_radii() -> None:
     torch.testing.assert_close(split.x.norm(dim=1), torch.tensor([0.5, 1.0, 2.0])[labels(split)])
 
 
-def test_the_angle_of_a_spiral_is_linear_in_the_radius() -> None:
+def test_angle_of_a_spiral_is_linear_in_the_radius() -> None:
     split = spirals(900, noise=0.0, arms=3, turns=0.25)
     radius = split.x.norm(dim=1)
     angle = torch.atan2(split.x[:, 1], split.x[:, 0])
@@ -102,7 +102,7 @@ def test_the_angle_of_a_spiral_is_linear_in_the_radius() -> None:
     assert radius.max() <= 1
 
 
-def test_the_means_of_eight_gaussians_lie_on_a_circle() -> None:
+def test_means_of_eight_gaussians_lie_on_a_circle() -> None:
     split = eight_gaussians(8_000, noise=0.2)
     means = torch.stack([split.x[labels(split) == label].mean(0) for label in range(8)])
     torch.testing.assert_close(means.norm(dim=1), torch.full((8,), 2.0), atol=0.03, rtol=0)
@@ -110,7 +110,7 @@ def test_the_means_of_eight_gaussians_lie_on_a_circle() -> None:
     assert abs(float(split.x[labels(split) == 3].std(0).mean()) - 0.2) < 0.01
 
 
-def test_the_checkerboard_leaves_white_squares_empty() -> None:
+def test_checkerboard_leaves_white_squares_empty() -> None:
     split = checkerboard(4_000)
     squares = split.x.floor()
     assert (squares.sum(1) % 2 == 0).all()
@@ -118,7 +118,7 @@ def test_the_checkerboard_leaves_white_squares_empty() -> None:
     assert split.x.abs().max() <= 2
 
 
-def test_the_swiss_roll_unrolls() -> None:
+def test_swiss_roll_matches_its_parametrisation() -> None:
     split = swiss_roll(1_000)
     t, height = labels(split).T
     torch.testing.assert_close(split.x[:, [0, 2]].norm(dim=1), t)
@@ -135,21 +135,21 @@ def test_sines_have_their_frequency_and_phase() -> None:
     torch.testing.assert_close(split.x[:, 64, 0], (pi * frequency + phase).sin(), atol=1e-5, rtol=0)
 
 
-def test_a_curve_has_the_values_of_its_function() -> None:
+def test_curve_has_the_values_of_its_function() -> None:
     split = curve(100, lambda x: x**2, noise=0.0, low=0.0, high=3.0)
     torch.testing.assert_close(labels(split), split.x**2)
     assert 0 <= split.x.min() <= split.x.max() <= 3
 
 
-def test_a_count_of_zero_raises() -> None:
+def test_zero_count_raises_value_error() -> None:
     with pytest.raises(ValueError, match="count must be positive; got count=0"):
         moons(0)
 
 
 def test_linear_data_without_noise_lie_on_the_plane() -> None:
     clean = linear(50, (1.0, -2.0, 0.5), 3.0, noise=0.0, seed=4)
-    by_hand = clean.x[:, 0] - 2 * clean.x[:, 1] + 0.5 * clean.x[:, 2] + 3
-    torch.testing.assert_close(labels(clean), by_hand)
+    expected = clean.x[:, 0] - 2 * clean.x[:, 1] + 0.5 * clean.x[:, 2] + 3
+    torch.testing.assert_close(labels(clean), expected)
 
 
 def test_polynomial_data_without_noise_lie_on_the_cubic() -> None:

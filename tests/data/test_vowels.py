@@ -18,7 +18,7 @@ from parnassus.data.vowels import (
 )
 
 
-def test_the_set_has_all_words_and_speakers() -> None:
+def test_vowels_have_all_words_and_speakers() -> None:
     data = vowels(60, 30)
     assert (data.name, data.classes, len(data.train), len(data.test)) == ("vowels", WORDS, 60, 30)
     assert torch.bincount(data.train.labels).tolist() == [6] * 10
@@ -29,21 +29,21 @@ def test_the_set_has_all_words_and_speakers() -> None:
     assert 0.35 < float(lengths.max()) <= 0.45
 
 
-def test_the_same_seed_gives_the_same_voices() -> None:
-    first, again, other = spoken_vowels(3, seed=1), spoken_vowels(3, seed=1), spoken_vowels(3, seed=2)
-    assert all(torch.equal(left, right) for left, right in zip(first.waves, again.waves, strict=True))
+def test_equal_seeds_give_equal_recordings() -> None:
+    first, repeated, other = spoken_vowels(3, seed=1), spoken_vowels(3, seed=1), spoken_vowels(3, seed=2)
+    assert all(torch.equal(left, right) for left, right in zip(first.waves, repeated.waves, strict=True))
     assert len(first.waves[0]) != len(other.waves[0])
     data = vowels(5, 5)
     assert not torch.equal(data.train.waves[0][:500], data.test.waves[0][:500])
 
 
-def test_every_table_has_a_number_for_each_word() -> None:
+def test_tables_have_a_number_for_each_word() -> None:
     assert torch.tensor(PITCH).shape == (3, len(WORDS))
     assert torch.tensor(FORMANTS).shape == (3, 3, len(WORDS))
     assert bool((torch.tensor(FORMANTS).diff(dim=1) > 0).all())  # the second formant lies above the first
 
 
-def test_a_pulse_train_has_the_given_frequency_and_unit_pulses() -> None:
+def test_pulse_train_has_the_given_frequency_and_unit_pulses() -> None:
     train = pulse_train(torch.full((1, 8_000), 123.4 / RATE))
     assert float(train.sum()) == pytest.approx(123, abs=1)
     weighted_positions = (train[0] * torch.arange(8_000)).cumsum(0)

@@ -1,4 +1,4 @@
-"""The loss of a diffusion model compiles to one graph (in a subprocess, since shape checks of tests do not compile)."""
+"""The loss of a diffusion model compiles to one graph; in a subprocess, since shape checks cannot be compiled."""
 
 import subprocess
 import sys
@@ -18,6 +18,6 @@ for network in (
 """
 
 
-def test_the_loss_is_one_graph() -> None:
+def test_loss_is_one_graph() -> None:
     process = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
     assert process.stdout.split("\n")[:-1] == ["compiled UNet", "compiled DiffusionTransformer"], process.stderr

@@ -18,17 +18,17 @@ def run_probe(probe: object, **values: object) -> list[Answer]:
 
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 @pytest.mark.parametrize(("steps", "strength"), [(10, 4.0), (1_000, 0.1), (200, 1.0)])
-def test_the_snr_decreases_under_every_schedule(kind: int, steps: int, strength: float) -> None:
-    images, both, ratio, numbers = run_probe(noise_schedules, kind=kind, steps=steps, strength=strength)
+def test_snr_decreases_for_all_schedules(kind: int, steps: int, strength: float) -> None:
+    images, levels, ratio, numbers = run_probe(noise_schedules, kind=kind, steps=steps, strength=strength)
     assert cast("Images", images).images.shape == (SHOWN, 1, 8, 8)
-    (signal, level) = (torch.tensor(line[1]) for line in cast("Curves", both).lines.values())
+    (signal, level) = (torch.tensor(line[1]) for line in cast("Curves", levels).lines.values())
     torch.testing.assert_close(signal.square() + level.square(), torch.ones(steps))
     snr = torch.tensor(next(iter(cast("Curves", ratio).lines.values()))[1])
     assert bool((snr.diff() < 0).all())
     assert cast("Numbers", numbers).values["signal at the end, √ᾱ_T"] == pytest.approx(float(signal[-1]))
 
 
-def test_the_linear_schedule_has_more_steps_of_low_snr_than_the_cosine_schedule() -> None:
+def test_linear_schedule_has_more_steps_of_low_snr_than_cosine_schedule() -> None:
     fractions = [
         cast("Numbers", run_probe(noise_schedules, kind=kind)[-1]).values["fraction of steps with SNR below 1/100"]
         for kind in (0, 1)
@@ -36,13 +36,15 @@ def test_the_linear_schedule_has_more_steps_of_low_snr_than_the_cosine_schedule(
     assert cast("float", fractions[0]) > 3 * cast("float", fractions[1])
 
 
-def test_deterministic_samplers_agree_with_many_calls_only() -> None:
+def test_deterministic_samplers_agree_only_with_many_calls() -> None:
     names = ["DDIM", "Heun", "DPM-Solver++", "DDPM"]
-    many, few = (cast("Bars", run_probe(compare_samplers, start=[1.0, -0.5], calls=calls)[1]) for calls in (40, 3))
-    assert list(many.names) == names
-    assert float(many.values[:3].max()) < 0.1
-    assert float(many.values[1]) < float(many.values[0])
-    assert float(few.values[:3].max()) > float(many.values[:3].max())
+    accurate, coarse = (
+        cast("Bars", run_probe(compare_samplers, start=[1.0, -0.5], calls=calls)[1]) for calls in (40, 3)
+    )
+    assert list(accurate.names) == names
+    assert float(accurate.values[:3].max()) < 0.1
+    assert float(accurate.values[1]) < float(accurate.values[0])
+    assert float(coarse.values[:3].max()) > float(accurate.values[:3].max())
     path = cast("Trajectories", run_probe(compare_samplers, calls=9)[0])
     assert len(path.paths["DDIM"]) == 10
     assert len(path.paths["Heun"]) == 6
@@ -51,12 +53,12 @@ def test_deterministic_samplers_agree_with_many_calls_only() -> None:
 
 def test_scale_1_equals_weight_0() -> None:
     by_scale, by_weight = (run_probe(guided_sampling, convention=c, guidance=g) for c, g in ((0, 1.0), (1, 0.0)))
-    for one, other in zip(
+    for first, second in zip(
         cast("Trajectories", by_scale[0]).paths.values(),
         cast("Trajectories", by_weight[0]).paths.values(),
         strict=True,
     ):
-        assert torch.equal(one, other)
+        assert torch.equal(first, second)
 
 
 def test_guidance_increases_accuracy_and_reduces_diversity() -> None:

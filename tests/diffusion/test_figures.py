@@ -8,7 +8,7 @@ from matplotlib.text import Annotation
 from parnassus.diffusion.figures import plot_image_chain, plot_nearest, plot_samples
 
 
-def test_a_chain_has_names_and_two_arrows_between_neighbours() -> None:
+def test_chain_shows_names_and_two_arrows_between_neighbours() -> None:
     figure = plot_image_chain(torch.rand(4, 1, 5, 5), names=["a", "b", "c", "d"], forward="q", backward="p")
     (ax,) = figure.axes
     arrows = [text for text in ax.texts if isinstance(text, Annotation)]
@@ -19,17 +19,17 @@ def test_a_chain_has_names_and_two_arrows_between_neighbours() -> None:
     assert sum(direction > 0 for direction in directions) == sum(direction < 0 for direction in directions) == 3
 
 
-def test_a_chain_needs_two_images_and_a_name_for_each() -> None:
+def test_invalid_chains_raise_value_error() -> None:
     with pytest.raises(ValueError, match="images must have shape"):
         plot_image_chain(torch.rand(1, 1, 5, 5), names=["a"], forward="", backward="")
     with pytest.raises(ValueError, match="and 1 names"):
         plot_image_chain(torch.rand(2, 1, 5, 5), names=["a"], forward="", backward="")
 
 
-def test_samples_have_a_titled_column_for_each_class_and_ten_columns_without() -> None:
-    by_class, without = (plot_samples(torch.zeros(30, 1, 4, 4), classes) for classes in (("a", "b", "c"), ()))
+def test_samples_have_one_column_per_class_or_ten_columns() -> None:
+    by_class, without_classes = (plot_samples(torch.zeros(30, 1, 4, 4), classes) for classes in (("a", "b", "c"), ()))
     assert [label.get_text() for label in by_class.axes[0].get_xticklabels()] == ["a", "b", "c"]
-    shapes = [np.asarray(figure.axes[0].images[0].get_array()).shape[:2] for figure in (by_class, without)]
+    shapes = [np.asarray(figure.axes[0].images[0].get_array()).shape[:2] for figure in (by_class, without_classes)]
     assert shapes == [(40, 15), (15, 50)]  # images of 4 × 4 with gaps of 1: 8 rows of 3, 3 rows of 10
 
 

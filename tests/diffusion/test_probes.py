@@ -1,4 +1,4 @@
-"""Probes of trained models show the states of the samplers."""
+"""Probes of trained diffusion models compared with the samplers."""
 
 from collections.abc import Callable
 
@@ -39,14 +39,14 @@ def controls(trained: Trained) -> dict[str, Control]:
     return read_controls(denoising_animation, trained)
 
 
-def animations(trained: Trained, controls: dict[str, Control], **values: object) -> tuple[Animation, Animation]:
+def run_animation(trained: Trained, controls: dict[str, Control], **values: object) -> tuple[Animation, Animation]:
     states, predictions = evaluate_probe(denoising_animation, trained, controls, values)
     assert isinstance(states, Animation)
     assert isinstance(predictions, Animation)
     return states, predictions
 
 
-def test_the_classes_and_the_steps_are_those_of_the_run(controls: dict[str, Control]) -> None:
+def test_classes_and_steps_match_the_run(controls: dict[str, Control]) -> None:
     label, steps = controls["label"], controls["steps"]
     assert isinstance(label, Select)
     assert isinstance(steps, IntSlider)
@@ -55,10 +55,10 @@ def test_the_classes_and_the_steps_are_those_of_the_run(controls: dict[str, Cont
 
 
 @pytest.mark.parametrize("guidance", [0.0, 1.0, 3.0])
-def test_the_last_frame_is_the_ddim_sample_of_the_seed(
+def test_last_frame_matches_ddim_samples(
     guidance: float, trained: Trained, model: DDPM, controls: dict[str, Control]
 ) -> None:
-    states, predictions = animations(trained, controls, label=7, guidance=guidance, steps=10, seed=5)
+    states, predictions = run_animation(trained, controls, label=7, guidance=guidance, steps=10, seed=5)
     torch.manual_seed(5)
     images = to_pixels(ddim_images(model, torch.full((8,), 7), guidance_scale=guidance, steps=10))
     torch.testing.assert_close(states.frames[-1], images, atol=1e-5, rtol=0)
@@ -66,25 +66,25 @@ def test_the_last_frame_is_the_ddim_sample_of_the_seed(
     torch.testing.assert_close(predictions.frames[-2], images, atol=1e-5, rtol=0)  # the last prediction
 
 
-def test_the_first_frame_is_the_noise_of_the_seed(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
-    first, again, other = (animations(trained, controls, seed=seed)[0].frames for seed in (3, 3, 4))
+def test_first_frame_is_the_initial_noise(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
+    first, repeated, other = (run_animation(trained, controls, seed=seed)[0].frames for seed in (3, 3, 4))
     torch.manual_seed(3)
     torch.testing.assert_close(first[0], to_pixels(torch.randn(8, *model.shape)))
-    assert torch.equal(first, again)
+    assert torch.equal(first, repeated)
     assert not torch.equal(first, other)
 
 
 def test_guidance_scale_0_ignores_the_class(trained: Trained, controls: dict[str, Control]) -> None:
     unguided, guided = (
-        [animations(trained, controls, guidance=guidance, label=label)[1].frames for label in (1, 8)]
+        [run_animation(trained, controls, guidance=guidance, label=label)[1].frames for label in (1, 8)]
         for guidance in (0, 8)
     )
     torch.testing.assert_close(unguided[0], unguided[1], atol=1e-5, rtol=0)
     assert float((guided[0] - guided[1]).abs().max()) > 1e-3
 
 
-def test_captions_name_the_step_and_its_noise(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
-    states, predictions = animations(trained, controls, steps=4)
+def test_captions_show_step_and_noise_level(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
+    states, predictions = run_animation(trained, controls, steps=4)
     level = (1 - model.schedule.alpha_bar).sqrt().tolist()
     steps = (20, 15, 10, 5)
     assert list(states.captions) == [*(f"t = {t} of 20, noise level {level[t - 1]:.2f}" for t in steps), "sample"]
@@ -92,11 +92,11 @@ def test_captions_name_the_step_and_its_noise(trained: Trained, model: DDPM, con
     assert states.frames.shape == predictions.frames.shape == (5, 8, 1, 8, 8)
 
 
-def test_the_animation_keeps_the_global_random_state(trained: Trained, controls: dict[str, Control]) -> None:
+def test_animation_keeps_the_global_random_state(trained: Trained, controls: dict[str, Control]) -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    animations(trained, controls)
+    run_animation(trained, controls)
     assert torch.equal(torch.rand(1), expected)
 
 
@@ -109,11 +109,11 @@ def test_the_animation_keeps_the_global_random_state(trained: Trained, controls:
         ({"seed": 1.5}, "seed of the initial noise must be an integer; got 1.5"),
     ],
 )
-def test_invalid_values_raise_value_errors(
+def test_invalid_values_raise_value_error(
     values: dict[str, object], message: str, trained: Trained, controls: dict[str, Control]
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        animations(trained, controls, **values)
+        run_animation(trained, controls, **values)
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +121,15 @@ def moons(trained_run: Callable[..., Trained]) -> Trained:
     return trained_run("diffusion_on_moons")
 
 
-def trajectory_of(moons: Trained, **values: object) -> tuple[Trajectories, Numbers]:
+def run_trajectory(moons: Trained, **values: object) -> tuple[Trajectories, Numbers]:
     path, numbers = evaluate_probe(sampling_trajectory, moons, read_controls(sampling_trajectory, moons), values)
     assert isinstance(path, Trajectories)
     assert isinstance(numbers, Numbers)
     return path, numbers
 
 
-def test_without_noise_the_trajectory_is_that_of_ddim(moons: Trained) -> None:
-    path, numbers = trajectory_of(moons, start=[-1.0, 0.5], steps=25)
+def test_trajectory_without_noise_matches_ddim(moons: Trained) -> None:
+    path, numbers = run_trajectory(moons, start=[-1.0, 0.5], steps=25)
     model = moons.model
     assert isinstance(model, DDPM)
     (states,) = path.paths.values()
@@ -145,33 +145,33 @@ def test_without_noise_the_trajectory_is_that_of_ddim(moons: Trained) -> None:
     assert sample_distance == 0
 
 
-def test_with_noise_one_start_gives_different_samples(moons: Trained) -> None:
-    path, numbers = trajectory_of(moons, eta=1)
+def test_noise_gives_different_samples_for_the_same_start(moons: Trained) -> None:
+    path, numbers = run_trajectory(moons, eta=1)
     assert len(path.paths) == 6
     assert len({tuple(states[0].tolist()) for states in path.paths.values()}) == 1
     assert len({tuple(states[-1].tolist()) for states in path.paths.values()}) == 6
     distance = numbers.values["largest distance between two samples"]
     assert isinstance(distance, float)
     assert distance > 0.5
-    again, _ = trajectory_of(moons, eta=1)
-    assert all(torch.equal(states, again.paths[name]) for name, states in path.paths.items())
+    repeated, _ = run_trajectory(moons, eta=1)
+    assert all(torch.equal(states, repeated.paths[name]) for name, states in path.paths.items())
 
 
-def test_the_level_lines_are_the_density_of_the_data(moons: Trained) -> None:
-    """It integrates to 1 over the plane and is high at the data and low in the corners."""
-    path, _ = trajectory_of(moons)
+def test_level_lines_show_the_data_density(moons: Trained) -> None:
+    """The density integrates to 1, is high at the data and low in the corners."""
+    path, _ = run_trajectory(moons)
     cell = float(path.x[1] - path.x[0]) * float(path.y[1] - path.y[0])
     assert float(path.levels.sum()) * cell == pytest.approx(1, abs=0.01)
     points = standardise_features(open_data("moons")).train.x[:200]
     column = (points[:, :1] - path.x).abs().argmin(1)
     row = (points[:, 1:] - path.y).abs().argmin(1)
     assert float(path.levels[row, column].min()) > 100 * float(path.levels[0, 0])
-    assert float(path.levels[row, column].min()) > 10 * float(path.levels[column, row].min())  # rows are x₂
+    assert float(path.levels[row, column].min()) > 10 * float(path.levels[column, row].min())  # rows correspond to x₂
 
 
-def test_the_trajectory_keeps_the_global_random_state(moons: Trained) -> None:
+def test_trajectory_keeps_the_global_random_state(moons: Trained) -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    trajectory_of(moons, eta=1)
+    run_trajectory(moons, eta=1)
     assert torch.equal(torch.rand(1), expected)

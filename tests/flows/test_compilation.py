@@ -28,6 +28,6 @@ print("equal")
 """
 
 
-def test_the_loss_is_one_graph_with_the_same_value_and_gradient() -> None:
+def test_compiled_loss_is_one_graph_with_equal_value_and_gradients() -> None:
     process = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
     assert process.stdout == "equal\n", process.stderr

@@ -7,18 +7,18 @@ from torch.distributions import Independent, Normal, kl_divergence
 from parnassus.flows import Chain, Flow, GaussianBase, LinearFlow, PLUMatrix, nll_and_divergence, round_trip_error
 
 
-def test_nll_and_divergence_are_those_of_gaussians() -> None:
+def test_nll_and_divergence_match_gaussians() -> None:
     torch.manual_seed(0)
-    truth, model = (Independent(Normal(torch.zeros(2).double(), std), 1) for std in (2.0, 1.0))
-    x = truth.sample((200_000,))
+    target, model = (Independent(Normal(torch.zeros(2).double(), std), 1) for std in (2.0, 1.0))
+    x = target.sample((200_000,))
     flow = Flow(Chain(), GaussianBase((2,)).double())
-    metrics = nll_and_divergence(flow, x, truth.log_prob)
+    metrics = nll_and_divergence(flow, x, target.log_prob)
     assert metrics["test_nll"] == pytest.approx(-float(model.log_prob(x).mean()))
-    assert metrics["divergence"] == pytest.approx(float(kl_divergence(truth, model)), abs=0.02)
+    assert metrics["divergence"] == pytest.approx(float(kl_divergence(target, model)), abs=0.02)
     assert set(nll_and_divergence(flow, x, None)) == {"test_nll"}
 
 
-def test_the_round_trip_error_detects_a_wrong_inverse() -> None:
+def test_round_trip_error_detects_an_incorrect_inverse() -> None:
     torch.manual_seed(0)
     linear = LinearFlow(PLUMatrix(torch.randn(4, 4, dtype=torch.float64))).double()
     flow, x = Flow(linear, GaussianBase((4,)).double()), torch.randn(50, 4, dtype=torch.float64)

@@ -7,7 +7,7 @@ from parnassus.flows import Chain, Flow, FlowDistribution, GaussianBase, Inverse
 
 
 class Scale(nn.Module):
-    """x = c z, whose density is known."""
+    """x = c z, with known density."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -28,18 +28,18 @@ class Shift(nn.Module):
         return x - 1, x.new_zeros(len(x))
 
 
-def flow() -> Flow:
+def make_flow() -> Flow:
     return Flow(Chain([Scale(2.0), Shift(), Scale(0.5)]), GaussianBase((3,)))
 
 
-def test_the_density_of_an_affine_chain_is_gaussian() -> None:
+def test_density_of_an_affine_chain_is_gaussian() -> None:
     x = torch.randn(7, 3)
-    truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)  # ½ (2 z + 1)
-    torch.testing.assert_close(flow().log_prob(x), truth.log_prob(x))
-    torch.testing.assert_close(flow().loss(x), -truth.log_prob(x).mean())
+    reference = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)  # ½ (2 z + 1)
+    torch.testing.assert_close(make_flow().log_prob(x), reference.log_prob(x))
+    torch.testing.assert_close(make_flow().loss(x), -reference.log_prob(x).mean())
 
 
-def test_the_inverse_and_the_path_of_a_chain() -> None:
+def test_inverse_and_path_of_a_chain() -> None:
     chain = Chain([Scale(2.0), Shift()])
     z = torch.randn(5, 3)
     x, log_det = chain(z)
@@ -52,7 +52,7 @@ def test_the_inverse_and_the_path_of_a_chain() -> None:
     torch.testing.assert_close(states[1], 2 * z)
 
 
-def test_inverse_transform_exchanges_the_directions() -> None:
+def test_inverse_transform_swaps_the_directions() -> None:
     chain, z = Chain([Scale(2.0), Shift()]), torch.randn(5, 3)
     inverted = InverseTransform(chain)
     assert isinstance(inverted, Invertible)
@@ -62,7 +62,7 @@ def test_inverse_transform_exchanges_the_directions() -> None:
 
 def test_samples_with_log_prob_are_differentiable() -> None:
     torch.manual_seed(0)
-    model = flow()
+    model = make_flow()
     x, log_prob = model.sample_with_log_prob(100)
     torch.testing.assert_close(log_prob, model.log_prob(x))
     x.sum().backward()
@@ -70,28 +70,28 @@ def test_samples_with_log_prob_are_differentiable() -> None:
     assert not model.sample(4).requires_grad
 
 
-def test_a_trainable_base_has_gradients_and_a_fixed_one_no_parameters() -> None:
+def test_only_a_trainable_base_has_parameters() -> None:
     trainable = Flow(Chain([Shift()]), GaussianBase((3,), trainable=True))
     trainable.loss(torch.randn(5, 3)).backward()
     assert all(parameter.grad is not None for parameter in trainable.parameters())
     assert not list(GaussianBase((3,)).parameters())
 
 
-def test_a_flow_distribution_has_the_interface_of_torch() -> None:
+def test_flow_distribution_implements_the_interface_of_torch() -> None:
     torch.manual_seed(0)
-    distribution = FlowDistribution(flow(), (3,))
+    distribution = FlowDistribution(make_flow(), (3,))
     assert distribution.event_shape == (3,)
     samples = distribution.rsample((4, 5))
     assert samples.shape == (4, 5, 3)
     assert samples.requires_grad
-    truth = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)
-    torch.testing.assert_close(distribution.log_prob(samples), truth.log_prob(samples))
+    reference = Independent(Normal(torch.full((3,), 0.5), torch.ones(3)), 1)
+    torch.testing.assert_close(distribution.log_prob(samples), reference.log_prob(samples))
     assert distribution.sample().shape == (3,)
     with pytest.raises(ValueError, match="within the support"):
         distribution.log_prob(torch.full((3,), float("nan")))
 
 
-def test_an_invalid_flow_raises_an_error() -> None:
+def test_invalid_flow_raises_value_error() -> None:
     with pytest.raises(ValueError, match="must have an inverse; got Linear"):
         Flow(nn.Linear(2, 2), GaussianBase((2,)))
     with pytest.raises(ValueError, match=r"positive sizes; got shape=\(0,\)"):

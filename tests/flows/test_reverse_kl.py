@@ -24,42 +24,42 @@ def trainable_gaussian() -> Flow:
     return Flow(Chain(), base).double()
 
 
-def target() -> Distribution:
+def make_target() -> Distribution:
     return Independent(Normal(torch.tensor([1.0, -1.0]).double(), torch.tensor([0.8, 2.0]).double()), 1)
 
 
 def log_target(x: Tensor) -> Tensor:
-    log_prob: Tensor = target().log_prob(x)
+    log_prob: Tensor = make_target().log_prob(x)
     return log_prob + LOG_Z
 
 
-def test_the_loss_is_the_divergence_minus_log_z() -> None:
+def test_loss_is_the_divergence_minus_log_z() -> None:
     torch.manual_seed(0)
     flow = trainable_gaussian()
-    truth = kl_divergence(flow.base(), target())
+    expected = kl_divergence(flow.base(), make_target())
     with torch.no_grad():
         divergence = reverse_kl(flow, log_target, 400_000) + LOG_Z
-    torch.testing.assert_close(divergence, truth.detach(), rtol=0.01, atol=0)
+    torch.testing.assert_close(divergence, expected.detach(), rtol=0.01, atol=0)
 
 
 @pytest.mark.parametrize("loss", [reverse_kl, path_gradient_reverse_kl])
-def test_gradients_reach_the_base_by_reparameterisation(loss: Callable[..., Tensor]) -> None:
+def test_gradients_of_the_base_match_closed_form(loss: Callable[..., Tensor]) -> None:
     torch.manual_seed(0)
     flow = trainable_gaussian()
     parameters = list(flow.parameters())
-    truth = torch.autograd.grad(kl_divergence(flow.base(), target()), parameters)
+    expected = torch.autograd.grad(kl_divergence(flow.base(), make_target()), parameters)
     gradients = torch.autograd.grad(loss(flow, log_target, 400_000), parameters)
-    for one, other in zip(gradients, truth, strict=True):
-        torch.testing.assert_close(one, other, rtol=0.02, atol=0.01)
+    for actual_gradient, expected_gradient in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(actual_gradient, expected_gradient, rtol=0.02, atol=0.01)
 
 
 def test_both_losses_have_the_same_value() -> None:
     flow = Flow(residual_flow([contractive_mlp((2, 8, 2))]), GaussianBase((2,))).double()
     torch.manual_seed(0)
-    plain = reverse_kl(flow, log_target, 50)
+    full_gradient = reverse_kl(flow, log_target, 50)
     torch.manual_seed(0)
     path_gradient = path_gradient_reverse_kl(flow, log_target, 50)
-    torch.testing.assert_close(plain, path_gradient)
+    torch.testing.assert_close(full_gradient, path_gradient)
 
 
 def test_only_the_path_gradient_vanishes_at_the_target() -> None:
@@ -68,8 +68,8 @@ def test_only_the_path_gradient_vanishes_at_the_target() -> None:
     frozen = deepcopy(flow).requires_grad_(requires_grad=False)
     path_gradient = torch.autograd.grad(path_gradient_reverse_kl(flow, frozen.log_prob, 30), list(flow.parameters()))
     assert max(float(part.abs().max()) for part in path_gradient) < 1e-12
-    plain = torch.autograd.grad(reverse_kl(flow, frozen.log_prob, 30), list(flow.parameters()))
-    assert max(float(part.abs().max()) for part in plain) > 0.01
+    full_gradient = torch.autograd.grad(reverse_kl(flow, frozen.log_prob, 30), list(flow.parameters()))
+    assert max(float(part.abs().max()) for part in full_gradient) > 0.01
 
 
 def test_importance_sampling_estimates_the_bounded_log_z() -> None:
@@ -79,13 +79,13 @@ def test_importance_sampling_estimates_the_bounded_log_z() -> None:
     def log_density(x: Tensor) -> Tensor:  # Z = 2π · 0.25
         return -x.square().sum(1) / 0.5
 
-    truth = log(0.5 * pi)
+    expected = log(0.5 * pi)
     estimate = estimate_evidence(flow, log_density, 100_000)
-    assert abs(float(estimate.log_evidence) - truth) < 4 * float(estimate.spread)
+    assert abs(float(estimate.log_evidence) - expected) < 4 * float(estimate.spread)
     assert -float(reverse_kl(flow, log_density, 10_000)) < float(estimate.log_evidence) - 0.5
     assert 1 < float(estimate.effective) < 100_000
 
 
-def test_a_count_of_zero_raises_an_error() -> None:
+def test_count_of_zero_raises_value_error() -> None:
     with pytest.raises(ValueError, match="at least 1; got count=0"):
         reverse_kl(trainable_gaussian(), log_target, 0)

@@ -1,4 +1,4 @@
-"""Arithmetic coding: decoding inverts encoding, and the length is that of the ideal code within two bits."""
+"""Arithmetic coding: lossless decoding, code lengths and prefix-free codewords."""
 
 from itertools import pairwise, product
 from math import log2
@@ -16,10 +16,10 @@ def test_decoding_inverts_encoding(frequencies: tuple[int, ...]) -> None:
             assert code.decode(code.encode(symbols), length) == list(symbols)
 
 
-def test_the_length_is_within_two_bits_of_the_ideal_length() -> None:
+def test_code_length_is_within_two_bits_of_the_ideal_length() -> None:
     code = ArithmeticCode((3, 5, 2))
     for symbols in product(range(3), repeat=6):
-        ideal_length = -sum(log2(code.frequencies[letter] / 10) for letter in symbols)
+        ideal_length = -sum(log2(code.frequencies[symbol] / 10) for symbol in symbols)
         assert ideal_length <= len(code.encode(symbols)) <= ideal_length + 2
 
 
@@ -30,7 +30,7 @@ def test_no_codeword_is_a_prefix_of_another() -> None:
     assert not any(following.startswith(codeword) for codeword, following in pairwise(codewords))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="frequencies must be at least 1; got"):
         ArithmeticCode((1, 0))
     with pytest.raises(ValueError, match="symbols must lie between 0 and 1; got 0 … 2"):

@@ -1,4 +1,4 @@
-"""Prefix codes: Shannon and Huffman lengths, and codewords."""
+"""Prefix codes: Shannon and Huffman code lengths, and codewords."""
 
 from itertools import product
 
@@ -11,13 +11,13 @@ from parnassus.probability import entropy
 DYADIC = torch.tensor([0.125, 0.5, 0.125, 0.25], dtype=torch.float64)
 
 
-def test_powers_of_two_are_coded_without_redundancy() -> None:
+def test_dyadic_distribution_is_coded_without_redundancy() -> None:
     assert shannon_lengths(DYADIC).tolist() == [3, 1, 3, 2]
     assert huffman_lengths(DYADIC).tolist() == [3, 1, 3, 2]
     assert float(expected_length(DYADIC, huffman_lengths(DYADIC))) == float(entropy(DYADIC, base=2.0)) == 1.75
 
 
-def test_shannon_lengths_round_information_content_up() -> None:
+def test_shannon_lengths_are_rounded_information_content() -> None:
     q = torch.tensor([0.6, 0.26, 0.13, 0.01], dtype=torch.float64)  # 0.74, 1.94, 2.94 and 6.64 bits
     assert shannon_lengths(q).tolist() == [1, 2, 3, 7]
     uniform = torch.full((3,), 1 / 3, dtype=torch.float64)  # 1.58 bits
@@ -28,7 +28,7 @@ def test_shannon_lengths_round_information_content_up() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_huffman_codes_are_optimal(seed: int) -> None:
-    """Against every choice of lengths 1 … 4 that Kraft's inequality allows."""
+    """Compared with all lengths from 1 to 4 that satisfy Kraft's inequality."""
     q = torch.randn(5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).mul(2).softmax(-1)
     candidates = (torch.tensor(lengths) for lengths in product(range(1, 5), repeat=5))
     best = min(float(expected_length(q, lengths)) for lengths in candidates if float(kraft_sum(lengths)) <= 1)
@@ -36,12 +36,12 @@ def test_huffman_codes_are_optimal(seed: int) -> None:
     assert float(kraft_sum(huffman_lengths(q))) == 1.0
 
 
-def test_a_certain_outcome_needs_no_bits() -> None:
+def test_certain_outcome_has_length_zero() -> None:
     assert huffman_lengths(torch.ones(1)).tolist() == [0]
     assert shannon_lengths(torch.ones(1)).tolist() == [0]
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="an outcome of probability 0 has no codeword"):
         shannon_lengths(torch.tensor([1.0, 0.0]))
     with pytest.raises(ValueError, match="must sum to one"):
@@ -60,6 +60,6 @@ def test_codewords_have_their_lengths_and_are_prefix_free() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[1, 1, 2], [0, 1]])
-def test_lengths_that_violate_krafts_inequality_raise(lengths: list[int]) -> None:
+def test_lengths_that_violate_krafts_inequality_raise_value_error(lengths: list[int]) -> None:
     with pytest.raises(ValueError, match="no prefix code has these lengths"):
         prefix_codewords(torch.tensor(lengths))

@@ -1,4 +1,4 @@
-"""Rate, distortion and information of codes in closed form."""
+"""Rate, distortion and information of codes compared with closed forms."""
 
 from math import log
 
@@ -17,14 +17,14 @@ from parnassus.probability import DiscreteLatentModel
 
 FAIR = torch.full((4,), 0.25, dtype=torch.float64)
 PAIRS = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-"""A one-bit code of four equally likely symbols: the half that contains the symbol."""
+"""A one-bit code of four equally likely symbols."""
 
 
 def scalar(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
-def test_a_one_bit_code_of_two_bits() -> None:
+def test_one_bit_code_of_a_two_bit_source() -> None:
     """Information, rate under the uniform prior and distortion are one bit each."""
     terms = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(FAIR[:2] * 2, bayes_decoder(FAIR, PAIRS)))
     for name in ("information", "rate", "distortion"):
@@ -33,14 +33,14 @@ def test_a_one_bit_code_of_two_bits() -> None:
     torch.testing.assert_close(terms.mismatch, scalar(0.0))
 
 
-def test_a_wrong_prior_adds_the_mismatch_to_the_rate() -> None:
+def test_mismatched_prior_increases_the_rate() -> None:
     prior = torch.tensor([0.2, 0.8], dtype=torch.float64)
     terms = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(prior, bayes_decoder(FAIR, PAIRS)))
     torch.testing.assert_close(terms.rate, scalar(-0.5 * log(0.2) - 0.5 * log(0.8)))
     torch.testing.assert_close(terms.mismatch, terms.rate - log(2))
 
 
-def test_the_bayes_decoder_inverts_the_encoder() -> None:
+def test_bayes_decoder_inverts_the_encoder() -> None:
     decoder = bayes_decoder(FAIR, PAIRS)
     torch.testing.assert_close(decoder[0], torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64))
     padded = torch.nn.functional.pad(PAIRS, (0, 1))
@@ -48,20 +48,20 @@ def test_the_bayes_decoder_inverts_the_encoder() -> None:
     torch.testing.assert_close(aggregate_posterior(FAIR, padded), torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64))
 
 
-def test_information_of_a_code_about_labels() -> None:
+def test_label_information_matches_known_values() -> None:
     information = label_information(FAIR, PAIRS, PAIRS)
     torch.testing.assert_close(torch.stack(information), torch.tensor([log(2), log(2), 0.0], dtype=torch.float64))
-    other_bit = torch.eye(2, dtype=torch.float64).repeat(2, 1)  # the other bit of the symbol
+    other_bit = torch.eye(2, dtype=torch.float64).repeat(2, 1)  # independent of the coded bit
     information = label_information(FAIR, PAIRS, other_bit)
     torch.testing.assert_close(torch.stack(information), torch.tensor([0.0, log(2), log(2)], dtype=torch.float64))
 
 
-def test_a_decoder_with_zero_likelihood_has_infinite_distortion() -> None:
+def test_decoder_with_zero_likelihood_has_infinite_distortion() -> None:
     model = DiscreteLatentModel(FAIR[:2] * 2, bayes_decoder(FAIR, PAIRS).flip(0))
     assert rate_distortion_terms(FAIR, PAIRS, model).distortion == torch.inf
 
 
-def test_invalid_shapes_raise() -> None:
+def test_invalid_shapes_raise_value_error() -> None:
     thirds = torch.full((3,), 1 / 3, dtype=torch.float64)
     with pytest.raises(ValueError, match="one row per observation; got 4 rows, 3 observations"):
         encoder_joint(thirds, PAIRS)

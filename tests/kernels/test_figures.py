@@ -1,4 +1,4 @@
-"""Figures: points at their coordinates, titles above the right images, images in order of their entries."""
+"""Figures: coordinates, titles, and order of images."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from parnassus.kernels.figures import (
 )
 
 
-def test_points_lie_at_predicted_and_observed_fractions() -> None:
-    half = torch.tensor([0.5, 0.9])
-    curve = CalibrationCurve(half, half, torch.full((2,), 20.0), 0.0, 0.0)
+def test_calibration_points_are_predicted_and_observed_fractions() -> None:
+    fractions = torch.tensor([0.5, 0.9])
+    curve = CalibrationCurve(fractions, fractions, torch.full((2,), 20.0), 0.0, 0.0)
     (ax,) = plot_calibration({"one": curve}, x_label="predicted", y_label="observed").axes
     assert np.asarray(ax.lines[1].get_xydata()).tolist() == pytest.approx(np.array([[0.5, 0.5], [0.9, 0.9]]))
-    (bars,) = (part for part in ax.collections if isinstance(part, LineCollection))
+    (bars,) = (artist for artist in ax.collections if isinstance(artist, LineCollection))
     lows = [float(np.asarray(bar)[0, 1]) for bar in bars.get_segments()]
     assert lows == pytest.approx(curve.interval()[0].tolist())
     legend = ax.get_legend()
@@ -28,7 +28,7 @@ def test_points_lie_at_predicted_and_observed_fractions() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["one"]
 
 
-def test_the_most_confident_come_first_and_errors_show_the_true_class() -> None:
+def test_most_confident_are_first_and_errors_show_the_true_class() -> None:
     probabilities = torch.tensor([[0.6, 0.4], [0.05, 0.95], [0.55, 0.45], [0.9, 0.1]])
     labels = torch.tensor([1, 1, 0, 0])
     figure = plot_most_and_least_confident(torch.zeros(4, 1, 3, 3), probabilities, labels, "ab", num_each=2)
@@ -53,7 +53,7 @@ def test_eigenvalues_of_rounding_size_are_not_plotted() -> None:
     assert len(second.lines) == 2
 
 
-def test_images_are_ordered_from_the_lowest_entry_to_the_highest() -> None:
+def test_images_are_sorted_by_their_entries() -> None:
     vector = torch.tensor([[0.3], [-0.8], [0.9], [0.0]])
     shades = torch.linspace(0, 1, 4).view(4, 1, 1, 1).expand(4, 1, 2, 2)
     (ax,) = plot_eigenvector_images(vector, shades, num_each=1).axes

@@ -13,16 +13,16 @@ def largest_error(**controls: float) -> float:
     return float(numbers.values["largest error at a target"])
 
 
-def test_without_a_bias_relu_functions_are_two_rays() -> None:
+def test_relu_networks_without_bias_cannot_fit_the_targets() -> None:
     assert largest_error(sigma=RELU, depth=2, bias=0.0) > 0.5
     assert largest_error(sigma=RELU, depth=2, bias=1.0) < 0.05
 
 
-def test_the_tangent_kernel_comes_closer() -> None:
+def test_ntk_has_a_smaller_error_than_nngp() -> None:
     assert largest_error(kind=1, sigma=RELU, depth=2, bias=1.0) < largest_error(kind=0, sigma=RELU, depth=2, bias=1.0)
 
 
-def test_without_targets_the_prior_is_shown() -> None:
+def test_prior_is_shown_without_targets() -> None:
     path, _, numbers = infinite_width_posterior(())
     assert isinstance(path, Trajectories)
     assert isinstance(numbers, Numbers)

@@ -128,9 +128,9 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_for(ready: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+def wait_for(ready: Callable[[], object], description: str, patience: float = PATIENCE) -> None:
     """Poll fifty times per second; fail with the description `what` after `patience` seconds."""
     deadline = time.monotonic() + patience
     while not ready():
-        assert time.monotonic() < deadline, f"waited {patience:.0f} s for {what}"
+        assert time.monotonic() < deadline, f"waited {patience:.0f} s for {description}"
         time.sleep(0.02)

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 PATIENCE = 30_000
 SCREENSHOTS = os.environ.get("PARNASSUS_SCREENSHOTS")
-DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
+DESKTOP, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
 PAGES = {
     "home": "/",
     "subject": "/subjects/latent",
@@ -53,7 +53,7 @@ def lab(start_lab: StartLab, lab_runs: Path) -> Lab:
     """One lab for the whole file, over runs that the probes can use."""
     for name in ("diffusion_on_digits", "autoencoder_on_fashion"):
         smoke_run(lab_runs, name, name=name)
-        if SCREENSHOTS:  # of models that are trained with the default settings
+        if SCREENSHOTS:  # show models trained with the default settings
             flags = ["--quiet", "--folder", str(lab_runs), "--name", f"{name}-laptop"]
             assert dispatch(["run", name, *flags]) == 0
     return start_lab(lab_runs)
@@ -62,15 +62,15 @@ def lab(start_lab: StartLab, lab_runs: Path) -> Lab:
 @pytest.fixture
 def page(browser: Any, lab: Lab) -> Iterator[Any]:
     """A page that fails its test after a script error or a request to another host."""
-    context = browser.new_context(viewport=DESK, color_scheme="light", reduced_motion="reduce")
+    context = browser.new_context(viewport=DESKTOP, color_scheme="light", reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
-    opened = context.new_page()
+    new_page = context.new_page()
     errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    new_page.on("pageerror", lambda error: errors.append(str(error)))
+    new_page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     allowed = (lab.address, "data:", "blob:", "http://127.0.0.1:")
-    opened.on("request", lambda request: errors.append(request.url) if not request.url.startswith(allowed) else None)
-    yield opened
+    new_page.on("request", lambda request: errors.append(request.url) if not request.url.startswith(allowed) else None)
+    yield new_page
     context.close()
     assert not errors, errors
 
@@ -80,29 +80,29 @@ def visit(page: Any, lab: Lab, path: str) -> None:
     page.wait_for_selector("main h1")
 
 
-def keep(page: Any, name: str, *, whole: bool = False) -> None:
-    """Save a screenshot, where a folder is given."""
+def save_screenshot(page: Any, name: str, *, full_page: bool = False) -> None:
+    """Save a screenshot if a folder is given."""
     if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"lab-{name}.png", full_page=whole)
+        page.screenshot(path=Path(SCREENSHOTS) / f"lab-{name}.png", full_page=full_page)
 
 
-def curve(page: Any) -> str:
+def chart_paths(page: Any) -> str:
     """The paths in all charts."""
     paths: str = page.evaluate("[...document.querySelectorAll('.chart path')].map(p => p.getAttribute('d')).join()")
     return paths
 
 
-def wait_for(page: Any, sentence: str, seconds: float = 60.0) -> None:
-    page.get_by_text(sentence, exact=False).first.wait_for(timeout=1000 * seconds)
+def wait_for(page: Any, text: str, seconds: float = 60.0) -> None:
+    page.get_by_text(text, exact=False).first.wait_for(timeout=1000 * seconds)
 
 
-def test_the_home_page_shows_the_subjects_in_order_and_finds_names_ids_and_formulas(page: Any, lab: Lab) -> None:
+def test_home_page_lists_subjects_and_searches_names_ids_and_formulas(page: Any, lab: Lab) -> None:
     visit(page, lab, "/")
     assert page.locator("a.subject h3").all_inner_texts() == [subject.title for subject in subjects().values()]
     field = page.get_by_label("Search names, ids and formulas")
-    for query, found in {"B13.2.5-2": "B13.2.5-2", "pca_on": "pca_on_digits", "∂ℰ/∂z = softmax": "B1.4-7"}.items():
+    for query, expected in {"B13.2.5-2": "B13.2.5-2", "pca_on": "pca_on_digits", "∂ℰ/∂z = softmax": "B1.4-7"}.items():
         field.fill(query)
-        page.locator(".hits .name", has_text=found).first.wait_for()
+        page.locator(".hits .name", has_text=expected).first.wait_for()
     field.fill("zzzz")
     wait_for(page, "No results for")
     field.fill("classifier_on_digits")
@@ -110,14 +110,14 @@ def test_the_home_page_shows_the_subjects_in_order_and_finds_names_ids_and_formu
     page.wait_for_url("**/experiments/classifier_on_digits")
 
 
-def test_a_wrong_value_gets_a_message_and_starts_nothing(page: Any, lab: Lab) -> None:
+def test_invalid_value_shows_a_message_and_starts_no_run(page: Any, lab: Lab) -> None:
     visit(page, lab, "/experiments/classifier_on_digits")
     before = len(run_folders(lab.root))
     page.get_by_label("epochs", exact=True).fill("many")
     wait_for(page, "epochs must be an integer, such as 60; got “many”")
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator(".error-box").wait_for()
-    keep(page, "wrong-value")
+    save_screenshot(page, "wrong-value")
     page.get_by_label("epochs", exact=True).fill("-3")
     wait_for(page, "epochs must be at least 1; got -3")
     page.get_by_label("epochs", exact=True).fill("3")
@@ -129,7 +129,7 @@ def test_a_wrong_value_gets_a_message_and_starts_nothing(page: Any, lab: Lab) ->
     assert len(run_folders(lab.root)) == before
 
 
-def test_the_form_shows_its_command_and_its_snippet(page: Any, lab: Lab) -> None:
+def test_form_shows_command_and_snippet(page: Any, lab: Lab) -> None:
     visit(page, lab, "/experiments/classifier_on_digits")
     page.get_by_label("hidden size", exact=True).fill("64")
     page.locator("#command", has_text="parnassus run classifier_on_digits --hidden-size 64").wait_for()
@@ -139,7 +139,7 @@ def test_the_form_shows_its_command_and_its_snippet(page: Any, lab: Lab) -> None
     assert page.get_by_label("epochs", exact=True).input_value() == "2"
 
 
-def test_a_run_is_started_watched_stopped_and_resumed(page: Any, browser: Any, lab: Lab, start_lab: StartLab) -> None:
+def test_run_is_started_followed_stopped_and_resumed(page: Any, browser: Any, lab: Lab, start_lab: StartLab) -> None:
     visit(page, lab, "/experiments/classifier_on_digits")
     page.get_by_label("epochs", exact=True).fill("1200")
     page.get_by_role("button", name="Run", exact=True).click()
@@ -147,10 +147,10 @@ def test_a_run_is_started_watched_stopped_and_resumed(page: Any, browser: Any, l
     name = page.url.rsplit("/", 1)[-1]
     page.locator(".chart path").first.wait_for(state="attached")
     for _ in range(4):  # the curve follows the run
-        before = curve(page)
-        wait_until(lambda before=before: curve(page) != before, "another point of the curve")  # type: ignore[misc]
+        before = chart_paths(page)
+        wait_until(lambda before=before: chart_paths(page) != before, "another point of the curve")  # type: ignore[misc]
     wait_for(page, "steps per second")
-    keep(page, "running")
+    save_screenshot(page, "running")
 
     other = start_lab(lab.root)  # a second lab shows the same
     second = browser.new_context().new_page()
@@ -173,21 +173,21 @@ def test_a_run_is_started_watched_stopped_and_resumed(page: Any, browser: Any, l
     assert folder.status == "finished"
 
 
-def test_a_run_outlives_the_lab_that_started_it(page: Any, lab_runs: Path, start_lab: StartLab) -> None:
-    mortal = start_lab(lab_runs)
-    page.goto(mortal.address + "experiments/classifier_on_digits")
+def test_run_continues_after_its_lab_is_killed(page: Any, lab_runs: Path, start_lab: StartLab) -> None:
+    killed_lab = start_lab(lab_runs)
+    page.goto(killed_lab.address + "experiments/classifier_on_digits")
     page.get_by_label("epochs", exact=True).fill("150")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/**")
     folder = RunFolder(lab_runs / page.url.rsplit("/", 1)[-1])
     page.goto("about:blank")
-    mortal.process.kill()
-    mortal.process.wait()
+    killed_lab.process.kill()
+    killed_lab.process.wait()
     wait_until(lambda: folder.status != "running", "the end of the run")
     assert folder.status == "finished"
 
 
-def test_a_run_from_a_terminal_appears_and_is_deleted_after_confirmation(page: Any, lab: Lab) -> None:
+def test_run_from_a_terminal_is_listed_and_deleted_after_confirmation(page: Any, lab: Lab) -> None:
     visit(page, lab, "/runs")
     smoke_run(lab.root, "classifier_on_digits", name="from-a-terminal")
     page.get_by_role("link", name="from-a-terminal").wait_for()
@@ -216,7 +216,7 @@ def test_runs_are_compared(page: Any, lab: Lab) -> None:
     assert len(page.locator(".chart path[stroke='#0072b2'], .chart path[stroke='#d55e00']").all()) >= 2
 
 
-def test_claims_run_when_the_page_is_opened_and_errata_show_both_sides(page: Any, lab: Lab) -> None:
+def test_claims_run_on_page_load_and_errata_show_both_sides(page: Any, lab: Lab) -> None:
     visit(page, lab, "/claims/B4")
     first = page.locator("article.claim").first
     first.get_by_text("✓ holds").wait_for(timeout=60_000)
@@ -251,7 +251,9 @@ def response_time(page: Any, action: str, selector: str) -> float:
     return duration
 
 
-def test_a_digit_is_drawn_with_the_mouse(page: Any, lab: Lab, record_property: Callable[[str, object], None]) -> None:
+def test_digit_is_drawn_with_mouse_and_keyboard(
+    page: Any, lab: Lab, record_property: Callable[[str, object], None]
+) -> None:
     visit(page, lab, "/probes/draw_a_digit?run=seed-0")
     page.locator(".hbars").wait_for(timeout=60_000)
     before = page.locator(".hbars").inner_text()
@@ -266,10 +268,10 @@ def test_a_digit_is_drawn_with_the_mouse(page: Any, lab: Lab, record_property: C
     page.wait_for_function("before => document.querySelector('.hbars').innerText !== before", arg=before)
     probabilities = [float(value) for value in page.locator(".hbars .value").all_inner_texts()]
     assert sum(probabilities) == pytest.approx(1.0, abs=0.01)
-    keep(page, "probe-digit", whole=True)
+    save_screenshot(page, "probe-digit", full_page=True)
     pad.focus()
     after_drawing = page.locator(".hbars").inner_text()
-    for key in ("ArrowUp", "Space", "ArrowLeft", "Space", "ArrowLeft", "Space"):  # with keys
+    for key in ("ArrowUp", "Space", "ArrowLeft", "Space", "ArrowLeft", "Space"):  # by keyboard
         page.keyboard.press(key)
     page.wait_for_function("before => document.querySelector('.hbars').innerText !== before", arg=after_drawing)
     press = "[...document.querySelectorAll('.controls button')].find(b => b.innerText === '{}').click()"
@@ -278,17 +280,17 @@ def test_a_digit_is_drawn_with_the_mouse(page: Any, lab: Lab, record_property: C
     assert min(times) > 0
 
 
-def test_the_components_slider_changes_the_reconstruction(page: Any, lab: Lab) -> None:
+def test_components_slider_changes_the_reconstruction(page: Any, lab: Lab) -> None:
     visit(page, lab, "/probes/reconstruct_from_components")
     page.locator(".answer img").first.wait_for(timeout=60_000)
     before = page.locator(".answer img").nth(1).get_attribute("src")
     page.get_by_role("slider", name="components").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"document.querySelectorAll('.answer img')[1].getAttribute('src') !== {before!r}")
-    keep(page, "probe-pca", whole=True)
+    save_screenshot(page, "probe-pca", full_page=True)
 
 
-def test_the_latent_plane_follows_the_pointer(page: Any, lab: Lab) -> None:
+def test_latent_plane_follows_the_pointer(page: Any, lab: Lab) -> None:
     visit(page, lab, "/probes/explore_latent_plane")
     page.locator(".answer img").first.wait_for(timeout=60_000)
     before = page.locator(".answer img").first.get_attribute("src")
@@ -296,10 +298,10 @@ def test_the_latent_plane_follows_the_pointer(page: Any, lab: Lab) -> None:
     page.mouse.move(box["x"] + 60, box["y"] + 80)
     page.mouse.move(box["x"] + 200, box["y"] + 240, steps=6)
     page.wait_for_function(f"document.querySelector('.answer img').getAttribute('src') !== {before!r}")
-    keep(page, "probe-plane", whole=True)
+    save_screenshot(page, "probe-plane", full_page=True)
 
 
-def test_the_frames_of_an_animation_are_selected_and_played(page: Any, lab: Lab) -> None:
+def test_animation_frames_are_selected_and_played(page: Any, lab: Lab) -> None:
     visit(page, lab, "/probes/denoising_animation")
     animation = page.locator(".animation").first
     animation.locator("img").wait_for(timeout=60_000)
@@ -314,13 +316,13 @@ def test_the_frames_of_an_animation_are_selected_and_played(page: Any, lab: Lab)
     page.get_by_role("slider", name="guidance").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"document.querySelector('.animation img').getAttribute('src') !== {last!r}")
-    keep(page, "probe-diffusion", whole=True)
+    save_screenshot(page, "probe-diffusion", full_page=True)
 
 
-def test_a_probe_without_a_run_is_evaluated(page: Any, lab: Lab) -> None:
+def test_probe_without_a_run_is_evaluated(page: Any, lab: Lab) -> None:
     visit(page, lab, "/probes/gradient_descent_on_quadratic")
     page.locator(".chart path").first.wait_for(state="attached", timeout=60_000)
-    keep(page, "probe-bowl", whole=True)
+    save_screenshot(page, "probe-bowl", full_page=True)
 
 
 def test_points_are_added_dragged_and_removed(page: Any, lab: Lab) -> None:
@@ -342,13 +344,13 @@ def test_points_are_added_dragged_and_removed(page: Any, lab: Lab) -> None:
     page.mouse.up()
     page.wait_for_function(f"document.querySelectorAll('dl.facts dd')[1].innerText !== {evidence!r}")
     count(6)
-    keep(page, "probe-points", whole=True)
+    save_screenshot(page, "probe-points", full_page=True)
     plane.click(position={"x": 60, "y": 40})
     count(5)
     page.get_by_role("button", name="Clear").click()
     count(0)
     plane.focus()
-    for key in ("ArrowRight", "Space", "ArrowUp", "ArrowUp", "Space"):  # with keys; the second point is elsewhere
+    for key in ("ArrowRight", "Space", "ArrowUp", "ArrowUp", "Space"):  # by keyboard; the second point is elsewhere
         page.keyboard.press(key)
     count(2)
     page.keyboard.press("Delete")
@@ -376,7 +378,7 @@ def test_names_and_texts_of_runs_are_escaped(page: Any, lab: Lab) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_has_labels_contrast_and_a_phone_layout(name: str, scheme: str, browser: Any, lab: Lab) -> None:
-    context = browser.new_context(viewport=DESK, color_scheme=scheme, reduced_motion="reduce")
+    context = browser.new_context(viewport=DESKTOP, color_scheme=scheme, reduced_motion="reduce")
     page = context.new_page()
     visit(page, lab, PAGES[name])
     if name in ("claims", "errata"):
@@ -384,16 +386,16 @@ def test_every_page_has_labels_contrast_and_a_phone_layout(name: str, scheme: st
     if name == "probe":
         page.locator(".hbars").wait_for(timeout=60_000)
     time.sleep(0.8)
-    keep(page, f"{name}-{scheme}", whole=name in ("experiment", "run", "compare", "probe"))
+    save_screenshot(page, f"{name}-{scheme}", full_page=name in ("experiment", "run", "compare", "probe"))
     assert page.evaluate(UNLABELLED) == []
     assert page.evaluate(LOW_CONTRAST) == []
     assert page.locator("h1").count() == 1
     page.set_viewport_size(PHONE)
     time.sleep(0.3)
     if scheme == "light":
-        keep(page, f"{name}-phone")
-    wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
-    assert wide <= 1, f"{name} is {wide} pixels too wide for a phone"
+        save_screenshot(page, f"{name}-phone")
+    overflow = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
+    assert overflow <= 1, f"{name} is {overflow} pixels too wide for a phone"
     context.close()
 
 
@@ -435,7 +437,7 @@ LOW_CONTRAST = r"""() => {
 """Text with a contrast below 4.5 to 1."""
 
 
-def test_the_keyboard_reaches_the_content_and_the_colour_scheme(page: Any, lab: Lab) -> None:
+def test_skip_link_and_colour_scheme_are_keyboard_accessible(page: Any, lab: Lab) -> None:
     visit(page, lab, "/")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
@@ -452,7 +454,7 @@ def test_the_keyboard_reaches_the_content_and_the_colour_scheme(page: Any, lab: 
     page.locator("body.body--dark").wait_for()
 
 
-def test_with_500_runs_the_first_page_can_be_searched(
+def test_home_page_with_500_runs_can_be_searched(
     browser: Any, tmp_path: Path, start_lab: StartLab, record_property: Callable[[str, object], None]
 ) -> None:
     create_runs(tmp_path, 500)

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 
 from lab.conftest import StartLab
-from lab.wire import Answer, Wire
+from lab.wire import Response, Wire
 from parnassus.lab.files import DOWNLOADS, SANDBOX, file_routes
 from parnassus.lab.guard import Guard
 from parnassus.lab.library import Library
@@ -27,8 +27,8 @@ def root(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
     root = outside / "runs"
     for name in ("seed-0", "seed-1"):
         shutil.copytree(lab_runs / name, root / name)
-    for place in ("secret.txt", "secret.svg", "runs/secret.txt", "runs/seed-0/secret.txt", "runs/seed-0/.secret"):
-        (outside / place).write_bytes(SECRET)
+    for prefix in ("secret.txt", "secret.svg", "runs/secret.txt", "runs/seed-0/secret.txt", "runs/seed-0/.secret"):
+        (outside / prefix).write_bytes(SECRET)
     (root / ".hidden").mkdir()
     (root / ".hidden" / "run.json").write_bytes(SECRET)
     figures = root / "seed-0" / "figures"
@@ -45,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
     return root
 
 
-def get(root: Path, target: str) -> Answer:
+def get(root: Path, target: str) -> Response:
     """The response to exactly this target, which a client would normalise first."""
     path, _, query = target.partition("?")
     scope = {
@@ -75,17 +75,17 @@ def get(root: Path, target: str) -> Answer:
     app.include_router(file_routes(Library(root)))
     asyncio.run(Guard(app, hosts=[HOST])(scope, receive, send))
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in sent[0]["headers"]}
-    return Answer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
+    return Response(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))
 
 
-def test_the_files_of_a_run_arrive_byte_for_byte(root: Path) -> None:
+def test_files_of_a_run_are_served_unchanged(root: Path) -> None:
     for name in DOWNLOADS:
-        answer = get(root, f"/files/seed-1/{name}")
-        assert answer.status == 200, name
-        assert answer.body == (root / "seed-1" / name).read_bytes(), name
+        response = get(root, f"/files/seed-1/{name}")
+        assert response.status == 200, name
+        assert response.body == (root / "seed-1" / name).read_bytes(), name
 
 
-def test_every_figure_arrives_byte_for_byte(root: Path) -> None:
+def test_figures_are_served_unchanged(root: Path) -> None:
     figures = sorted((root / "seed-1" / "figures").iterdir())
     assert len(figures) >= 4
     for figure in figures:
@@ -115,20 +115,20 @@ RUNS = ["seed", "last", "seed-0%20", "SEED-0", ".hidden", ".", "..", "%2e%2e", "
 STRANGE_NAMES = ['a"; filename="x.exe', "a\r\nSet-Cookie: b=c", "späße 🦌", "a;b=c", "<b>", "%41", "a'b"]
 
 
-def test_no_address_leads_out_of_the_folder(root: Path) -> None:
+def test_paths_outside_the_folder_are_not_served(root: Path) -> None:
     for address in (folder + name for folder in ("/files/seed-0/", "/files/seed-0/figures/") for name in PATHS):
-        answer = get(root, address)
-        assert answer.status in (404, 307), address  # 307: the same address without its last slash
-        assert SECRET not in answer.body, address
+        response = get(root, address)
+        assert response.status in (404, 307), address  # 307: the same address without its last slash
+        assert SECRET not in response.body, address
 
 
-def test_no_absolute_path_is_a_name(root: Path) -> None:
+def test_absolute_paths_are_not_served(root: Path) -> None:
     for path in (root.parent / "secret.txt", root / "seed-0" / ".secret", Path("/etc/passwd")):
-        for written in (str(path), str(path).replace("/", "%2f"), f"file://{path}", f"/{path}"):
-            for place in ("/files/", "/files/seed-0/", "/files/seed-0/figures/"):
-                answer = get(root, place + written)
-                assert answer.status in (404, 307), place + written
-                assert SECRET not in answer.body
+        for encoded in (str(path), str(path).replace("/", "%2f"), f"file://{path}", f"/{path}"):
+            for prefix in ("/files/", "/files/seed-0/", "/files/seed-0/figures/"):
+                response = get(root, prefix + encoded)
+                assert response.status in (404, 307), prefix + encoded
+                assert SECRET not in response.body
 
 
 def test_links_are_not_followed(root: Path) -> None:
@@ -138,7 +138,7 @@ def test_links_are_not_followed(root: Path) -> None:
     assert get(root, "/files/linked/run.json").body == b"{}"
 
 
-def test_only_complete_names_of_runs_are_found(root: Path) -> None:
+def test_only_exact_run_names_are_found(root: Path) -> None:
     assert [run for run in RUNS if get(root, f"/files/{run}/run.json").status != 404] == []
 
 
@@ -147,7 +147,7 @@ def test_internal_files_are_not_served(root: Path) -> None:
     assert [name for name in names if get(root, f"/files/seed-0/{name}").status != 404] == []
 
 
-def test_images_and_texts_are_displayed_and_other_files_downloaded(root: Path) -> None:
+def test_content_types_and_dispositions(root: Path) -> None:
     cases = [
         ("report.html", "text/html; charset=utf-8", "inline"),
         ("log.txt", "text/plain; charset=utf-8", "inline"),
@@ -171,42 +171,42 @@ def test_files_of_runs_are_sandboxed(root: Path) -> None:
     (figures / "hostile.html").write_bytes(b"<script>fetch('/runs')</script>")
     (root / "seed-1" / "report.html").write_bytes(b"<script>fetch('/runs')</script><form action='/'>")
     for name in ("figures/hostile.svg", "figures/hostile.html", "report.html", "run.json", "log.txt"):
-        answer = get(root, f"/files/seed-1/{name}")
-        assert answer.status == 200
-        policy = dict(part.partition(" ")[::2] for part in answer.headers["content-security-policy"].split("; "))
+        response = get(root, f"/files/seed-1/{name}")
+        assert response.status == 200
+        policy = dict(part.partition(" ")[::2] for part in response.headers["content-security-policy"].split("; "))
         assert policy["sandbox"] == ""  # no scripts, no forms, no origin
         assert policy["default-src"] == "'none'"
         assert set(policy) == {"sandbox", "default-src", "style-src", "img-src"}
         assert policy["img-src"] == "data:"
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["x-frame-options"] == "DENY"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["x-frame-options"] == "DENY"
     assert get(root, "/files/seed-1/figures/hostile.svg").body == hostile
     assert get(root, "/files/seed-1/figures/hostile.html").headers["content-disposition"].startswith("attachment")
 
 
-def test_the_name_of_a_run_is_quoted_in_the_header(tmp_path: Path) -> None:
+def test_run_names_are_quoted_in_headers(tmp_path: Path) -> None:
     quoted = r"attachment; filename(\*=utf-8''[\w.%~-]+|=\"[\w.%~-]+\")"
     for name in STRANGE_NAMES:
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text("{}")
         address = "".join(f"%{byte:02x}" for byte in name.encode())
-        answer = get(tmp_path, f"/files/{address}/run.json")
+        response = get(tmp_path, f"/files/{address}/run.json")
         if "\n" in name:
-            assert answer.status == 404, name
+            assert response.status == 404, name
         else:
-            assert answer.body == b"{}", name
-            assert re.fullmatch(quoted, answer.headers["content-disposition"], re.ASCII), name
+            assert response.body == b"{}", name
+            assert re.fullmatch(quoted, response.headers["content-disposition"], re.ASCII), name
 
 
 @pytest.mark.network
-def test_the_lab_serves_files_the_same_way(start_lab: StartLab, root: Path) -> None:
+def test_lab_serves_files_with_the_same_restrictions(start_lab: StartLab, root: Path) -> None:
     lab = start_lab(root)
     with Wire(lab.port) as wire:
         report = wire.request("/files/seed-0/report.html")
         assert report.body == (root / "seed-0" / "report.html").read_bytes()
         assert report.headers["content-security-policy"] == SANDBOX
         for name in PATHS:
-            answer = wire.request(f"/files/seed-0/{name}")
-            assert answer.status in (404, 307), name
-            assert SECRET not in answer.body
+            response = wire.request(f"/files/seed-0/{name}")
+            assert response.status in (404, 307), name
+            assert SECRET not in response.body
     lab.stop()

@@ -1,4 +1,4 @@
-"""Forms: every setting has a field, what is typed is read or refused in a sentence, and the command says the same."""
+"""Forms: fields of settings, validation of input, and equality of form and command."""
 
 import importlib
 import json
@@ -24,58 +24,60 @@ ENTRIES = list(LIBRARY.atlas.experiments.values())
 PROFILES = [(entry, profile) for entry in ENTRIES for profile in ("laptop", *entry.presets)]
 
 
-def test_every_setting_is_a_field_with_its_default_and_its_help() -> None:
+def test_every_setting_is_a_field_with_default_and_help() -> None:
     for entry in ENTRIES:
         experiment = importlib.import_module(entry.module).Experiment
-        shown = LIBRARY.fields(entry)
-        assert [field.name for field in shown] == [each.name for each in fields(experiment)], entry.name
-        for field in shown:
+        displayed = LIBRARY.fields(entry)
+        assert [field.name for field in displayed] == [each.name for each in fields(experiment)], entry.name
+        for field in displayed:
             default = getattr(experiment(), field.name)
             assert field.default == default, (entry.name, field.name)
             assert field.help, (entry.name, field.name)
             assert field.read(default if field.kind == "switch" else field.format(default)) == default, field.name
 
 
-def test_the_machine_has_the_options_that_a_page_offers() -> None:
+def test_option_fields_match_the_options() -> None:
     assert {field.name: field.default for field in LIBRARY.option_fields} == {
         name: value for name, value in asdict(Options()).items() if name not in ("parallel", "save_steps", "quiet")
     }
 
 
-def other(field: Field, draw: random.Random) -> Value:
-    """A value that the field does not hold by itself, of every size and sign that it accepts."""
-    small = draw.choice((-1, 1)) * 10.0 ** draw.randint(-12, 3) * draw.random()
+def random_value(field: Field, source: random.Random) -> Value:
+    """A random valid value other than the default of the field."""
+    small = source.choice((-1, 1)) * 10.0 ** source.randint(-12, 3) * source.random()
     low = 0 if isinf(field.limits.low) else int(field.limits.low)
     numbers = [x for x in (small, abs(small), -1e-05, 0.1 + 0.2, 3.0, 1e22) if field.limits.violation(x) is None]
-    draws: dict[Kind, Callable[[], Value]] = {
-        "int": lambda: draw.randint(low, 99999 if isinf(field.limits.high) else int(field.limits.high)),
-        "float": lambda: draw.choice(numbers),
-        "ints": lambda: tuple(draw.randint(low, 10**6) for _ in range(draw.randint(1, 6))),
-        "floats": lambda: (*numbers[:2], *(draw.uniform(0.1, 1) for _ in range(draw.randint(0, 4)))),
+    generators: dict[Kind, Callable[[], Value]] = {
+        "int": lambda: source.randint(low, 99999 if isinf(field.limits.high) else int(field.limits.high)),
+        "float": lambda: source.choice(numbers),
+        "ints": lambda: tuple(source.randint(low, 10**6) for _ in range(source.randint(1, 6))),
+        "floats": lambda: (*numbers[:2], *(source.uniform(0.1, 1) for _ in range(source.randint(0, 4)))),
         "switch": lambda: not field.default,
-        "optional switch": lambda: draw.choice((True, False)),
-        "text": lambda: draw.choice(("S.G/.#.", "not so good", "x")),
-        "choice": lambda: draw.choice(field.choices),
+        "optional switch": lambda: source.choice((True, False)),
+        "text": lambda: source.choice(("S.G/.#.", "not so good", "x")),
+        "choice": lambda: source.choice(field.choices),
     }
-    return draws[field.kind]()
+    return generators[field.kind]()
 
 
-def test_the_command_means_what_the_form_shows() -> None:
-    """Its flags, read by the parser of the command line, give back every value to the last bit."""
+def test_command_reproduces_the_values_of_the_form() -> None:
+    """Parsing its flags restores every value exactly."""
     for entry, profile in PROFILES:
         compare_form_and_command(entry, profile)
 
 
 def compare_form_and_command(entry: Entry, profile: str) -> None:
-    draw = random.Random(f"{entry.name} {profile}")
+    source = random.Random(f"{entry.name} {profile}")
     settings, machine = LIBRARY.fields(entry), LIBRARY.option_fields
-    for share in (0.0, 0.7):
-        changed = {field.name: other(field, draw) for field in (*settings, *machine) if draw.random() < share}
+    for fraction in (0.0, 0.7):
+        changed = {
+            field.name: random_value(field, source) for field in (*settings, *machine) if source.random() < fraction
+        }
         choices = {name: changed[name] for name in entry.tuned if name in changed}
         presets = profile_values(entry, profile, settings, choices) | {field.name: field.default for field in machine}
-        shown = {field.name: field.format((presets | changed)[field.name]) for field in (*settings, *machine)}
+        displayed = {field.name: field.format((presets | changed)[field.name]) for field in (*settings, *machine)}
         values = {
-            field.name: field.read(shown[field.name] if field.kind != "switch" else (presets | changed)[field.name])
+            field.name: field.read(displayed[field.name] if field.kind != "switch" else (presets | changed)[field.name])
             for field in (*settings, *machine)
         }
         verb, name, *flags = command(entry, profile, [*settings, *machine], values, presets)
@@ -86,10 +88,10 @@ def compare_form_and_command(entry: Entry, profile: str) -> None:
         preset = with_profile(entry, profile, choices)
         assert experiment == replace(preset, **{key: value for key, value in changed.items() if key in names})
         assert options == replace(Options(), **{key: value for key, value in changed.items() if key not in names})  # type: ignore[arg-type]
-        assert share or flags == (["--profile", profile] if profile != "laptop" else [])
+        assert fraction or flags == (["--profile", profile] if profile != "laptop" else [])
 
 
-def test_an_option_that_may_be_empty_can_be_set_and_emptied() -> None:
+def test_optional_fields_can_be_set_and_cleared() -> None:
     (threads,) = [field for field in LIBRARY.option_fields if field.name == "threads"]
     entry = LIBRARY.atlas.experiments["pca_on_digits"]
     assert threads.read("") is None
@@ -98,22 +100,22 @@ def test_an_option_that_may_be_empty_can_be_set_and_emptied() -> None:
         assert parse(entry, threads.flags(value))[1].threads == value
 
 
-def test_a_switch_can_be_turned_both_ways() -> None:
+def test_switch_flags_work_in_both_directions() -> None:
     (switch,) = [field for field in LIBRARY.option_fields if field.name == "compile"]
     entry = LIBRARY.atlas.experiments["pca_on_digits"]
     for value in (True, False):
         assert parse(entry, ["--compile", *switch.flags(value)])[1].compile is value
 
 
-# what a person types
+# user input
 
-WHOLE = Field("steps", "int", 2_000, "gradient steps")
-REAL = Field("rate", "float", 0.1, "learning rate")
-MAYBE = Field("threads", "int", None, "threads", optional=True)
+INT_FIELD = Field("steps", "int", 2_000, "gradient steps")
+FLOAT_FIELD = Field("rate", "float", 0.1, "learning rate")
+OPTIONAL_FIELD = Field("threads", "int", None, "threads", optional=True)
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed", "value"),
+    ("kind", "text", "value"),
     [
         ("int", "12", 12),
         ("int", "  12 ", 12),
@@ -136,34 +138,34 @@ MAYBE = Field("threads", "int", None, "threads", optional=True)
         ("floats", "1e-3  -1", (0.001, -1.0)),
     ],
 )
-def test_what_is_typed_is_read(kind: Kind, typed: object, value: Value) -> None:
-    assert Field("x", kind, 1, "", choices=("a", "b")).read(typed) == value
+def test_input_is_parsed(kind: Kind, text: object, value: Value) -> None:
+    assert Field("x", kind, 1, "", choices=("a", "b")).read(text) == value
 
 
-@pytest.mark.parametrize(("kind", "typed"), [("int", "0"), ("ints", "3 0")])
-def test_less_than_the_least_is_refused(kind: Kind, typed: str) -> None:
-    assert Field("x", kind, 1, "", limits=Limits(0)).read(typed) in (0, (3, 0))
+@pytest.mark.parametrize(("kind", "text"), [("int", "0"), ("ints", "3 0")])
+def test_values_below_the_limit_raise_value_error(kind: Kind, text: str) -> None:
+    assert Field("x", kind, 1, "", limits=Limits(0)).read(text) in (0, (3, 0))
     with pytest.raises(ValueError, match="x must be at least 1; got 0"):
-        Field("x", kind, 1, "", limits=Limits(1)).read(typed)
+        Field("x", kind, 1, "", limits=Limits(1)).read(text)
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "sentence"),
+    ("field", "text", "message"),
     [
-        (WHOLE, "", "steps must be an integer, such as 2000; got “”"),
-        (WHOLE, "ten", "steps must be an integer, such as 2000; got “ten”"),
-        (WHOLE, "1.5", "steps must be an integer, such as 2000; got “1.5”"),
-        (WHOLE, "0x10", "steps must be an integer, such as 2000; got “0x10”"),
-        (WHOLE, True, "steps must be an integer, such as 2000; got “True”"),
-        (WHOLE, None, "steps must be an integer, such as 2000; got “”"),
-        (WHOLE, "9" * (MAX_LENGTH + 1), "steps must have at most 200 characters; got 201"),
-        (WHOLE, "x" * 100, f"steps must be an integer, such as 2000; got “{'x' * 30}”"),
-        (REAL, "nan", "rate must be finite; got nan"),
-        (REAL, "-Infinity", "rate must be finite; got -Infinity"),
-        (REAL, "1e999", "rate must be finite; got 1e999"),
-        (REAL, "1,5", "rate must be a number, such as 0.1; got “1,5”"),
-        (REAL, "0.1; rm -r x", "rate must be a number, such as 0.1; got “0.1; rm -r x”"),
-        (REAL, ["0.1"], "rate must be a number, such as 0.1; got “['0.1']”"),
+        (INT_FIELD, "", "steps must be an integer, such as 2000; got “”"),
+        (INT_FIELD, "ten", "steps must be an integer, such as 2000; got “ten”"),
+        (INT_FIELD, "1.5", "steps must be an integer, such as 2000; got “1.5”"),
+        (INT_FIELD, "0x10", "steps must be an integer, such as 2000; got “0x10”"),
+        (INT_FIELD, True, "steps must be an integer, such as 2000; got “True”"),
+        (INT_FIELD, None, "steps must be an integer, such as 2000; got “”"),
+        (INT_FIELD, "9" * (MAX_LENGTH + 1), "steps must have at most 200 characters; got 201"),
+        (INT_FIELD, "x" * 100, f"steps must be an integer, such as 2000; got “{'x' * 30}”"),
+        (FLOAT_FIELD, "nan", "rate must be finite; got nan"),
+        (FLOAT_FIELD, "-Infinity", "rate must be finite; got -Infinity"),
+        (FLOAT_FIELD, "1e999", "rate must be finite; got 1e999"),
+        (FLOAT_FIELD, "1,5", "rate must be a number, such as 0.1; got “1,5”"),
+        (FLOAT_FIELD, "0.1; rm -r x", "rate must be a number, such as 0.1; got “0.1; rm -r x”"),
+        (FLOAT_FIELD, ["0.1"], "rate must be a number, such as 0.1; got “['0.1']”"),
         (Field("compile", "switch", False, ""), "yes", "compile must be on or off"),
         (Field("compile", "switch", False, ""), 1, "compile must be on or off"),
         (Field("data", "choice", "a", "", ("a", "b")), "/etc/passwd", "data must be one of a, b"),
@@ -175,55 +177,55 @@ def test_less_than_the_least_is_refused(kind: Kind, typed: str) -> None:
         (Field("counts", "ints", (20, 60), ""), " , ", "counts must be one or more numbers, such as 20 60"),
         (Field("counts", "ints", (20, 60), ""), "1 x", "counts must be an integer, such as 20; got “x”"),
         (Field("rates", "floats", (0.1,), ""), "1 nan", "rates must be finite; got nan"),
-        (MAYBE, "two", "threads must be an integer, such as 1; got “two”"),
+        (OPTIONAL_FIELD, "two", "threads must be an integer, such as 1; got “two”"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(field: Field, typed: object, sentence: str) -> None:
-    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the whole sentence is compared below
-        field.read(typed)
-    assert str(refused.value) == sentence
+def test_invalid_input_raises_value_error(field: Field, text: object, message: str) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        field.read(text)
+    assert str(error.value) == message
 
 
-# what a page may never say
+# input that a page must not accept
 
 
-def test_text_that_is_no_choice_has_no_field() -> None:
-    """A path, a name or a formula typed into a page would reach the disk; only known names do."""
-    free = [
+def test_free_text_settings_have_no_field() -> None:
+    """Paths, names and formulas from a page must not reach the disk; only known names are accepted."""
+    free_text = [
         Setting("folder", "str", "'runs'", "where"),
         Setting("name", "str | None", "None", "name of the run"),
         Setting("weights", "Path", "'x'", "a file"),
         Setting("extra", "dict[str, int]", "{}", ""),
     ]
-    assert form_fields(free) == []
+    assert form_fields(free_text) == []
     (data,) = form_fields([Setting("data", 'Annotated[str, BuiltIn("wine", "digits")]', "'digits'", "")])
     assert data.choices == ("digits", "wine")
 
 
-def test_no_experiment_offers_a_path() -> None:
-    shown = [*LIBRARY.option_fields, *(field for entry in ENTRIES for field in LIBRARY.fields(entry))]
-    for field in shown:
+def test_choices_do_not_include_paths() -> None:
+    displayed = [*LIBRARY.option_fields, *(field for entry in ENTRIES for field in LIBRARY.fields(entry))]
+    for field in displayed:
         if field.kind == "choice":
             assert field.default in field.choices
             assert not any("/" in choice or "." in choice for choice in field.choices)
-            for typed in ("/etc/passwd", "../x.csv", "x.npy", "~", "", "digits\0", "digits, x"):
+            for text in ("/etc/passwd", "../x.csv", "x.npy", "~", "", "digits\0", "digits, x"):
                 with pytest.raises(ValueError, match=f"{field.label} must be one of"):
-                    field.read(typed)
+                    field.read(text)
 
 
-def test_what_a_profile_sets_can_be_chosen() -> None:
+def test_profile_values_are_valid_input() -> None:
     for entry in ENTRIES:
-        named = {field.name: field for field in LIBRARY.fields(entry)}
+        form = {field.name: field for field in LIBRARY.fields(entry)}
         for profile in entry.presets:
-            for name, value in profile_values(entry, profile, list(named.values()), {}).items():
-                field = named[name]
+            for name, value in profile_values(entry, profile, list(form.values()), {}).items():
+                field = form[name]
                 assert field.read(value if field.kind == "switch" else field.format(value)) == value
 
 
-# the same in a program
+# the snippet
 
 
-def test_the_snippet_gives_the_numbers_of_the_command(
+def test_snippet_and_command_have_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entry = LIBRARY.atlas.experiments["noise_schedules"]
@@ -231,14 +233,28 @@ def test_the_snippet_gives_the_numbers_of_the_command(
     changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {"timesteps": 7}
     monkeypatch.chdir(tmp_path)
     exec(snippet(entry, changed, {"seed": 7, "device": "cpu"}), {})
-    said = capsys.readouterr().out
-    words = ["--profile", "smoke", "--timesteps", "7", "--seed", "7", "--device", "cpu", "--quiet", "--name", "theirs"]
+    printed = capsys.readouterr().out
+    words = [
+        "--profile",
+        "smoke",
+        "--timesteps",
+        "7",
+        "--seed",
+        "7",
+        "--device",
+        "cpu",
+        "--quiet",
+        "--name",
+        "from_command",
+    ]
     assert dispatch(["run", entry.name, *words, "--folder", "runs"]) == 0
     results = {path.parent.name: json.loads(path.read_text())["result"] for path in Path("runs").glob("*/result.json")}
-    theirs = results.pop("theirs")
-    ((name, mine),) = results.items()
-    assert mine == pytest.approx(theirs, rel=1e-6)  # the last bits depend on where an array lies in memory
-    assert said == f"{mine} {Path('runs') / name}\n"
+    from_command = results.pop("from_command")
+    ((name, from_snippet),) = results.items()
+    assert from_snippet == pytest.approx(
+        from_command, rel=1e-6
+    )  # rounding errors depend on the memory alignment of arrays
+    assert printed == f"{from_snippet} {Path('runs') / name}\n"
 
 
 def _default(entry: Entry, name: str) -> Value:

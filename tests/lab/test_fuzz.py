@@ -1,4 +1,4 @@
-"""Ten thousand invalid or hostile requests break nothing and leak nothing; PARNASSUS_FUZZ is their seed."""
+"""Ten thousand invalid or hostile requests cause no errors and no leaks; PARNASSUS_FUZZ is the seed."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from lab.conftest import Lab, StartLab
-from lab.wire import Answer, Page, Wire, opened
+from lab.wire import Page, Response, Wire, open_page
 
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("fuzz")]
 SEED = int(os.environ.get("PARNASSUS_FUZZ", "0"))
@@ -88,7 +88,7 @@ JSONS += [
 JSONS += ['"abc"', '"nan"', '"-inf"', '"1e5"', '"../../canary.txt"', '"' + "x" * 5000 + '"', '"\\u0000"', '"\\ud800"']
 JSONS += ["[" * 500 + "]" * 500, '{"keys": 5, "rows": null, "added": "x"}', '{"rows": [{"name": "nope"}]}', "[0, 1, 2]"]
 JSONS += ["[" + ",".join(["0.5"] * 64) + "]", "[" + ",".join(["7"] * 784) + "]", "{", "", "\\", '"\\x"', "[1e400, 2]"]
-WRONG = ['"1e3"', '"-"', '"nan"', "null", "[3]", '{"a": 1}', '"3; touch x"', '"$(x)"', '"' + "9" * 300 + '"']
+INVALID_NUMBERS = ['"1e3"', '"-"', '"nan"', "null", "[3]", '{"a": 1}', '"3; touch x"', '"$(x)"', '"' + "9" * 300 + '"']
 
 
 class Fuzz:
@@ -96,29 +96,29 @@ class Fuzz:
 
     def __init__(self, lab: Lab, seed: int) -> None:
         self.lab, self.random, self.wire = lab, random.Random(f"{SEED} {seed}"), Wire(lab.port)
-        self.upload, self.places = "/nowhere", list[str]()  # found on a page
+        self.upload, self.resource_folders = "/nowhere", list[str]()  # found on a page
 
     def word(self) -> str:
         return self.random.choice(self.random.choice([NAMES, HOSTILE]))
 
-    def noise(self, most: int = 40) -> bytes:
-        return self.random.randbytes(self.random.randrange(most))
+    def noise(self, max_length: int = 40) -> bytes:
+        return self.random.randbytes(self.random.randrange(max_length))
 
     def path(self) -> str:
         words = [self.word() for _ in range(self.random.choice((0, 1, 1, 2, 2, 3, 5)))]
-        start, between = self.random.choice([*PREFIXES, *self.places]), self.random.choice("///?;#")
+        start, between = self.random.choice([*PREFIXES, *self.resource_folders]), self.random.choice("///?;#")
         return start + between.join(words)
 
-    def paths(self) -> Answer:
+    def paths(self) -> Response:
         return self.wire.request(self.path())
 
-    def files(self) -> Answer:
+    def files(self) -> Response:
         run = self.random.choice(["seed-0", "linked", "pca", self.word()])
-        way = [self.word() for _ in range(self.random.choice((1, 1, 2)))]
-        name = self.random.choice(["figures/" + self.word(), *way])
+        parts = [self.word() for _ in range(self.random.choice((1, 1, 2)))]
+        name = self.random.choice(["figures/" + self.word(), *parts])
         return self.wire.request(f"/files/{run}/{name}")
 
-    def headers(self) -> Answer:
+    def headers(self) -> Response:
         given = tuple((self.random.choice(HEADERS), self._value()) for _ in range(self.random.choice((1, 1, 2, 4))))
         return self.wire.request(self.random.choice(["/nowhere", "/files/seed-0/run.json", "/probes"]), headers=given)
 
@@ -127,28 +127,30 @@ class Fuzz:
         values: list[str | bytes] = [self.random.choice(VALUES), self.word(), clean, "x" * 9000]
         return self.random.choice(values)
 
-    def queries(self) -> Answer:
+    def queries(self) -> Response:
         base = self.random.choice(["/runs", "/compare", "/nowhere", "/files/pca/run.json", "/probes/draw_a_digit"])
         names = ["like", "run", "run", "token", "client_id", "", "v", "%00", "__proto__"]
         pairs = "&".join(f"{self.random.choice(names)}={self.word()}" for _ in range(self.random.randrange(1, 12)))
         return self.wire.request(f"{base}?{pairs}")
 
-    def methods(self) -> Answer:
+    def methods(self) -> Response:
         verbs = ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "HEAD", "POST", "PROPFIND", "CONNECT"]
         verb = self.random.choice(verbs)
         return self.wire.request("/" if verb == "CONNECT" else self.path(), method=verb, body=self.noise(200))
 
-    def forms(self) -> Answer:
+    def forms(self) -> Response:
         """Bodies sent to upload addresses: wrong types, wrong names, broken parts, endless chunks."""
         edge = self.random.choice(["edge", "e" * 60, ""])
         part = f'--{edge}\r\nContent-Disposition: form-data; name="{self.word()}"'.encode()
         part += self.random.choice([b"", b'; filename="' + self.word().encode() + b'"', b'; filename="a.csv"'])
         body = part + b"\r\n\r\n" + self.noise(300) + self.random.choice([f"\r\n--{edge}--\r\n".encode(), b""])
         kinds = [f"multipart/form-data; boundary={edge}", "application/x-www-form-urlencoded", "application/json", "x"]
-        to = self.random.choice([self.upload, self.upload, self.upload, self.path()])
-        return self.wire.request(to, method="POST", headers=(("Content-Type", self.random.choice(kinds)),), body=body)
+        target = self.random.choice([self.upload, self.upload, self.upload, self.path()])
+        return self.wire.request(
+            target, method="POST", headers=(("Content-Type", self.random.choice(kinds)),), body=body
+        )
 
-    def garbage(self) -> Answer:
+    def garbage(self) -> Response:
         starts = [
             b"GET ",
             b"GET / HTTP/9.9\r\n",
@@ -160,7 +162,7 @@ class Fuzz:
         with Wire(self.lab.port) as wire:
             return wire.send(self.random.choice(starts) + self.noise(400) + b"\r\n\r\n", done=True)
 
-    def plain(self) -> Answer:
+    def plain(self) -> Response:
         """Frames of engine.io in plain requests, which are accepted by websockets only."""
         query = self.random.choice(["EIO=4", "EIO=3", f"EIO={self.word()}"]) + "&transport="
         query += self.random.choice(["polling", "websocket", self.word()]) + self.random.choice(["", "&sid=x"])
@@ -172,7 +174,7 @@ class Fuzz:
 
     def frame(self) -> str | bytes:
         """Frames of engine.io and socket.io: valid, broken or of other types."""
-        inside = self.random.choice(JSONS)
+        payload = self.random.choice(JSONS)
         frames = [
             "0",
             "1",
@@ -192,22 +194,22 @@ class Fuzz:
             "42{}",
         ]
         frames += [
-            f"42{inside}",
-            f'42["event",{inside}]',
-            f"42[{inside},{inside}]",
-            f"421{inside}",
-            f'451-["event",{inside}]',
+            f"42{payload}",
+            f'42["event",{payload}]',
+            f"42[{payload},{payload}]",
+            f"421{payload}",
+            f'451-["event",{payload}]',
         ]
-        frames += [f'42["{name}",{inside}]' for name in ("handshake", "ack", "javascript_response", "connect", "nope")]
-        more: list[str | bytes] = [*frames, self.noise(200), "b" + inside, "42" + "[" * 2000]
-        return self.random.choice(more)
+        frames += [f'42["{name}",{payload}]' for name in ("handshake", "ack", "javascript_response", "connect", "nope")]
+        with_binary: list[str | bytes] = [*frames, self.noise(200), "b" + payload, "42" + "[" * 2000]
+        return self.random.choice(with_binary)
 
 
 def messages(lab: Lab, seed: int, path: str, count: int) -> Counter[str]:
-    """Open a page and send what a browser would not: wrong values for its elements, and broken frames."""
+    """Open a page and send invalid values for its elements, and broken frames."""
     fuzz, sent = Fuzz(lab, seed), Counter[str]()
     while sent.total() < count:
-        with opened(lab.port, path) as page:
+        with open_page(lab.port, path) as page:
             wait_for_controls(page)
             try:
                 for _ in range(count - sent.total()):
@@ -229,28 +231,29 @@ def wait_for_controls(page: Page) -> None:
 
 
 def _one_message(fuzz: Fuzz, page: Page) -> str:
-    starts = {"Run", "Delete", "Run all again", "Run again"}  # these work as intended: training, deletion, long checks
-    listening = [each for each in page.listeners() if page.text(each[0]) not in starts]
-    draw = fuzz.random.random()
-    if draw < 0.75 and listening:
+    # these start training, deletion and long checks
+    start_buttons = {"Run", "Delete", "Run all again", "Run again"}
+    listening = [each for each in page.listeners() if page.text(each[0]) not in start_buttons]
+    choice = fuzz.random.random()
+    if choice < 0.75 and listening:
         number, _, listener, kind = fuzz.random.choice(listening)
         page.event(number, listener, *(fuzz.random.choice(JSONS) for _ in range(fuzz.random.choice((0, 1, 1, 1, 2)))))
         return kind
-    if draw < 0.9:
-        wrong: list[object] = [None, [], {}, "x", -1, 10**30, True, page.client, fuzz.word()]
+    if choice < 0.9:
+        invalid: list[object] = [None, [], {}, "x", -1, 10**30, True, page.client, fuzz.word()]
         names = ("id", "client_id", "listener_id", "args", "request_id", "tab_id", "next_message_id", "level", "result")
-        message = {name: fuzz.random.choice(wrong) for name in names if fuzz.random.random() < 0.7}
+        message = {name: fuzz.random.choice(invalid) for name in names if fuzz.random.random() < 0.7}
         message |= {"client_id": page.client} if fuzz.random.random() < 0.6 else {}
         page.emit(fuzz.random.choice(("event", "ack", "log", "javascript_response", "handshake", "nope")), message)
         return "wrong message"
-    page.connection.send(fuzz.frame() if draw > 0.97 else "42" + fuzz.random.choice(JSONS))
+    page.connection.send(fuzz.frame() if choice > 0.97 else "42" + fuzz.random.choice(JSONS))
     return "frame"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
-    """A folder of runs beside files that must not be served; one run has links to them."""
-    outside = tmp_path_factory.mktemp("world")
+def hostile_folder(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
+    """A folder of runs next to files that must not be served; one run has links to them."""
+    outside = tmp_path_factory.mktemp("outside")
     for name in ("seed-0", "seed-1", "pca"):
         shutil.copytree(lab_runs / name, outside / "runs" / name)
     (outside / "canary.txt").write_text(SECRET)
@@ -266,69 +269,71 @@ def world(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
     return outside
 
 
-def test_ten_thousand_hostile_requests_break_nothing_and_leak_nothing(world: Path, start_lab: StartLab) -> None:
-    lab = start_lab(world / "runs")
-    before = set(all_paths(world)), set(all_paths(lab.home))
-    seen: Counter[tuple[str, int | str]] = Counter()
-    leaks, began = list[tuple[str, bytes]](), time.monotonic()
+def test_hostile_requests_cause_no_errors_and_no_leaks(hostile_folder: Path, start_lab: StartLab) -> None:
+    lab = start_lab(hostile_folder / "runs")
+    before = set(all_paths(hostile_folder)), set(all_paths(lab.home))
+    statuses: Counter[tuple[str, int | str]] = Counter()
+    leaks, started = list[tuple[str, bytes]](), time.monotonic()
 
     def send_requests(kind: str, seed: int, count: int) -> None:
         fuzz = Fuzz(lab, seed)
-        with opened(lab.port, PAGES[0]) as page:
+        with open_page(lab.port, PAGES[0]) as page:
             fuzz.upload = next(e["props"]["url"] for e in page.elements.values() if e["tag"] == "nicegui-upload")
-            fuzz.places = sorted({place.rsplit("/", 1)[0] + "/" for place in page.resources})[::3]
-            act: Callable[[], Answer] = getattr(fuzz, kind)
+            fuzz.resource_folders = sorted({resource.rsplit("/", 1)[0] + "/" for resource in page.resources})[::3]
+            act: Callable[[], Response] = getattr(fuzz, kind)
             for index in range(count):
                 if index % 100 == 99:
                     page.receive(0.01)
-                answer = act()
-                seen[kind, answer.status] += 1
-                if SECRET.encode() in answer.body:
-                    leaks.append((kind, answer.body))
+                response = act()
+                statuses[kind, response.status] += 1
+                if SECRET.encode() in response.body:
+                    leaks.append((kind, response.body))
         fuzz.wire.close()
 
     def send_messages(path: str, seed: int, count: int) -> None:
         for kind, number in messages(lab, seed, path, count).items():
-            seen["messages", kind] += number
+            statuses["messages", kind] += number
 
     with ThreadPoolExecutor(4) as pool:
-        share = REQUESTS["messages"] // len(PAGES)
-        work = [pool.submit(send_messages, path, seed, share) for seed, path in enumerate(PAGES)]
-        work += [
+        per_page = REQUESTS["messages"] // len(PAGES)
+        futures = [pool.submit(send_messages, path, seed, per_page) for seed, path in enumerate(PAGES)]
+        futures += [
             pool.submit(send_requests, kind, 50 + n, count)
             for n, (kind, count) in enumerate(REQUESTS.items())
             if kind != "messages"
         ]
-        for each in work:
-            each.result(timeout=300)
-    lines = [f"{kind:<9} {status!s:<20} {number}" for (kind, status), number in sorted(seen.items(), key=str)]
-    sys.stdout.write("\n".join([f"{seen.total()} requests in {time.monotonic() - began:.0f} s", *lines, ""]))
+        for future in futures:
+            future.result(timeout=300)
+    lines = [f"{kind:<9} {status!s:<20} {number}" for (kind, status), number in sorted(statuses.items(), key=str)]
+    sys.stdout.write("\n".join([f"{statuses.total()} requests in {time.monotonic() - started:.0f} s", *lines, ""]))
 
-    assert seen.total() >= 10_000
+    assert statuses.total() >= 10_000
     assert not leaks
-    assert not [each for each in seen if isinstance(each[1], int) and each[1] >= 500]
+    assert not [future for future in statuses if isinstance(future[1], int) and future[1] >= 500]
     assert "Traceback" not in lab.errors
     assert lab.errors == ""
     assert lab.process.poll() is None
     with Wire(lab.port) as wire:
         assert wire.request("/").status == 200
-    assert set(all_paths(world)) - before[0] <= {path for path in all_paths(world) if ".uploads" in path.parts}
+    assert set(all_paths(hostile_folder)) - before[0] <= {
+        path for path in all_paths(hostile_folder) if ".uploads" in path.parts
+    }
     assert set(all_paths(lab.home)) == before[1]
     assert all("multiprocessing" in command for command in commands_under(lab.process.pid))
     lab.stop()
 
 
-def test_a_form_with_a_wrong_value_starts_nothing(world: Path, start_lab: StartLab) -> None:
-    lab = start_lab(world / "runs")
-    before, running = set(all_paths(world)), commands_under(lab.process.pid)
-    with opened(lab.port, PAGES[0]) as page:
+def test_form_with_an_invalid_value_starts_no_run(hostile_folder: Path, start_lab: StartLab) -> None:
+    lab = start_lab(hostile_folder / "runs")
+    before, running = set(all_paths(hostile_folder)), commands_under(lab.process.pid)
+    with open_page(lab.port, PAGES[0]) as page:
         kinds = {"click", "update:value"}
         elements = {page.text(n): (n, listener) for n, _, listener, kind in page.listeners() if kind in kinds}
-        for value in WRONG:
+        for value in INVALID_NUMBERS:
             page.event(*elements["epochs"], value)
             page.event(*elements["Run"])
             assert "epochs must " in json.dumps(page.receive(0.3)), value
-    assert set(all_paths(world)) == before
+    assert set(all_paths(hostile_folder)) == before
     assert commands_under(lab.process.pid) == running
     assert lab.errors == ""
     lab.stop()
@@ -336,13 +341,13 @@ def test_a_form_with_a_wrong_value_starts_nothing(world: Path, start_lab: StartL
 
 def commands_under(pid: int) -> list[str]:
     """The command lines of all descendants of a process, where /proc exists."""
-    found = []
+    commands = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in task.read_text().split():
             with suppress(OSError):
-                found.append(Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-                found += commands_under(int(child))
-    return found
+                commands.append(Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+                commands += commands_under(int(child))
+    return commands
 
 
 def all_paths(folder: Path) -> Iterator[Path]:

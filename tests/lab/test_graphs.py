@@ -27,11 +27,11 @@ def parse_svg(answer: dict[str, Any]) -> ElementTree.Element:
 def test_nodes_are_placed_in_columns_and_rows() -> None:
     boxes = parse_svg(graph()).findall("rect")
     assert len(boxes) == 3
-    across = [float(box.attrib["x"]) + HALF_WIDTH for box in boxes]
-    down = [float(box.attrib["y"]) + HALF_HEIGHT for box in boxes]
-    assert across[0] == across[1]
-    assert across[2] - across[0] == 2 * COLUMN
-    assert (down[1] - down[0], down[1] - down[2]) == (2 * ROW, ROW)  # y points upwards
+    centres_x = [float(box.attrib["x"]) + HALF_WIDTH for box in boxes]
+    centres_y = [float(box.attrib["y"]) + HALF_HEIGHT for box in boxes]
+    assert centres_x[0] == centres_x[1]
+    assert centres_x[2] - centres_x[0] == 2 * COLUMN
+    assert (centres_y[1] - centres_y[0], centres_y[1] - centres_y[2]) == (2 * ROW, ROW)  # y points upwards
     assert [box.attrib.get("class") for box in boxes] == ["marked", "marked", None]
 
 
@@ -43,7 +43,7 @@ def test_all_nodes_lie_inside_the_image() -> None:
         assert 0 <= float(box.attrib["y"]) <= height - 2 * HALF_HEIGHT
 
 
-def test_an_edge_leaves_a_node_on_the_right_and_enters_one_on_the_left() -> None:
+def test_edges_leave_nodes_on_the_right_and_enter_on_the_left() -> None:
     svg = parse_svg(graph())
     boxes = svg.findall("rect")
     lines = [path.attrib["d"] for path in svg.findall("path") if path.attrib.get("class") != "head"]
@@ -57,7 +57,7 @@ def test_an_edge_leaves_a_node_on_the_right_and_enters_one_on_the_left() -> None
     assert [line.count("C") for line in lines] == [1, 2]  # the second has a waypoint
 
 
-def test_the_label_describes_the_graph() -> None:
+def test_label_describes_the_graph() -> None:
     label = parse_svg(graph()).attrib["aria-label"]
     assert label == "The graph: x with value 0.7; w with value 2; × with value 1.4; x to × with 2; w to × with 0.7"
 

@@ -52,7 +52,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
         job.stderr.close()
 
 
-def test_a_job_finds_the_folder_of_its_own_process(started: StartedJobs) -> None:
+def test_job_finds_the_folder_of_its_process(started: StartedJobs) -> None:
     """Also if two runs with the same name start in the same second."""
     jobs = [started.start(*LONG, "--seed", str(seed)) for seed in (0, 1)]
     folders = [started.folder(job) for job in jobs]
@@ -65,43 +65,43 @@ def test_a_job_finds_the_folder_of_its_own_process(started: StartedJobs) -> None
         assert options["seed"] == seed
 
 
-def test_a_stopped_run_is_saved_and_can_be_finished(started: StartedJobs) -> None:
-    """Also if it has the name `last` and another run is the last one."""
+def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
+    """Also if its name is `last` and another run is the latest."""
     words = ("run", "classifier_on_digits", "--epochs", "60", "--save-seconds", "0.2", *FLAGS)
     job = started.start(*words, "--name", "last")
     folder = started.folder(job)
     wait_for((folder.path / "checkpoint.safetensors").exists, "the first steps")
-    assert state(folder) == "running"
+    assert status_of(folder) == "running"
     with pytest.raises(RunError, match="last is running: there is nothing to resume"):
         started.jobs.resume(folder)
 
     stop(folder)
     wait_for(lambda: job.is_finished, "the end of a stopped run")
     assert job.process.returncode == 130
-    assert state(folder) == "interrupted"
+    assert status_of(folder) == "interrupted"
     assert folder.process is None
     assert (folder.path / "checkpoint.safetensors").exists()
     with pytest.raises(RunError, match="last is interrupted: there is nothing to stop"):
         stop(folder)
 
     RunFolder.create(started.jobs.root, "newer", {"experiment": "pca_on_digits"}, stamp=False)
-    again = started.keep(started.jobs.resume(folder))
-    wait_for(lambda: folder.status == "running" or again.is_finished, "the resumed run")
-    assert started.folder(again).path == folder.path
-    assert started.jobs.find("last") is again
+    resumed = started.keep(started.jobs.resume(folder))
+    wait_for(lambda: folder.status == "running" or resumed.is_finished, "the resumed run")
+    assert started.folder(resumed).path == folder.path
+    assert started.jobs.find("last") is resumed
     assert started.jobs.find("newer") is None
-    wait_for(lambda: again.is_finished, "the end of a run")
-    assert again.process.returncode == 0, again.failure()
-    assert state(folder) == "finished"
+    wait_for(lambda: resumed.is_finished, "the end of a run")
+    assert resumed.process.returncode == 0, resumed.failure()
+    assert status_of(folder) == "finished"
     assert [line.split()[1] for line in (folder.path / "log.txt").read_text().splitlines()][-1] == "finished"
     assert "resumed by process" in (folder.path / "log.txt").read_text()
     assert not (started.jobs.root / "newer" / "log.txt").exists()
-    for action, done in ((stop, "stop"), (started.jobs.resume, "resume")):
-        with pytest.raises(RunError, match=f"last is finished: there is nothing to {done}"):
+    for action, verb in ((stop, "stop"), (started.jobs.resume, "resume")):
+        with pytest.raises(RunError, match=f"last is finished: there is nothing to {verb}"):
             action(folder)
 
 
-def state(folder: RunFolder) -> str:
+def status_of(folder: RunFolder) -> str:
     return folder.status
 
 
@@ -115,7 +115,7 @@ time.sleep(600)
 """
 
 
-def test_a_run_outlives_the_process_that_started_it(tmp_path: Path) -> None:
+def test_run_continues_after_its_starter_is_killed(tmp_path: Path) -> None:
     root, pid = tmp_path / "runs", None
     words = [sys.executable, "-c", STARTER, str(root), *LONG]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=clean_environment()) as starter:
@@ -127,9 +127,9 @@ def test_a_run_outlives_the_process_that_started_it(tmp_path: Path) -> None:
             starter.send_signal(signal.SIGKILL)
     try:
         assert session == pid  # its own session: Ctrl-C in the terminal of the lab does not reach it
-        wait_for(lambda: steps(root) > 0, "a step of a run whose starter was killed")
-        before = steps(root)
-        wait_for(lambda: steps(root) > before, "another step")
+        wait_for(lambda: steps_done(root) > 0, "a step of a run whose starter was killed")
+        before = steps_done(root)
+        wait_for(lambda: steps_done(root) > before, "another step")
         (folder,) = run_folders(root)
         assert folder.process == pid
         stop(folder)
@@ -141,16 +141,16 @@ def test_a_run_outlives_the_process_that_started_it(tmp_path: Path) -> None:
         raise
 
 
-def steps(root: Path) -> int:
+def steps_done(root: Path) -> int:
     return max((progress.done for folder in run_folders(root) if (progress := folder.progress) is not None), default=0)
 
 
-def test_a_command_that_cannot_start_leaves_its_error_message(started: StartedJobs, tmp_path: Path) -> None:
-    nowhere = tmp_path / "none.csv"
+def test_failed_start_stores_its_error_message(started: StartedJobs, tmp_path: Path) -> None:
+    missing = tmp_path / "none.csv"
     messages = {
         ("run", "no_such_thing"): "there is no experiment 'no_such_thing'",
         ("runs", "dance"): "runs takes list, compare, open or keep; got 'dance'",
-        ("run", "pca_on_digits", "--data", str(nowhere), *FLAGS): f"{nowhere} does not exist: give the path of ",
+        ("run", "pca_on_digits", "--data", str(missing), *FLAGS): f"{missing} does not exist: give the path of ",
     }
     jobs = [started.start(*words) for words in messages]
     for job, message in zip(jobs, messages.values(), strict=True):

@@ -1,4 +1,4 @@
-"""The library: all runs on disk, newest first, read once, and nothing else."""
+"""The library: all runs on disk, newest first, each read once."""
 
 import asyncio
 import json
@@ -18,18 +18,18 @@ def create_run(root: Path, name: str, *, age: float = 0.0, **files: object) -> R
     folder = RunFolder.create(root, name, {"experiment": "pca_on_digits", "profile": "smoke"}, stamp=False)
     for file, content in files.items():
         folder.write_json(f"{file}.json", content)
-    then = time.time() - age
-    os.utime(folder.path / "run.json", (then, then))
+    modified = time.time() - age
+    os.utime(folder.path / "run.json", (modified, modified))
     return folder
 
 
-def test_runs_come_newest_first(tmp_path: Path) -> None:
+def test_runs_are_sorted_newest_first(tmp_path: Path) -> None:
     for name, age in (("middle", 50.0), ("old", 100.0), ("new", 1.0)):
         create_run(tmp_path, name, age=age)
     assert [run.name for run in Library(tmp_path).runs()] == ["new", "middle", "old"]
 
 
-def test_the_summary_has_the_values_of_the_run(lab_runs: Path) -> None:
+def test_summary_has_the_values_of_the_run(lab_runs: Path) -> None:
     summaries = {run.name: run for run in Library(lab_runs).runs()}
     run, about = summaries["seed-1"], json.loads((lab_runs / "seed-1" / "run.json").read_text())
     result = json.loads((lab_runs / "seed-1" / "result.json").read_text())
@@ -43,7 +43,7 @@ def test_the_summary_has_the_values_of_the_run(lab_runs: Path) -> None:
     assert set(summaries) >= {"seed-0", "seed-1", "pca"}
 
 
-def test_the_summary_follows_a_run_to_its_end(tmp_path: Path) -> None:
+def test_summary_follows_the_status_of_a_run(tmp_path: Path) -> None:
     library = Library(tmp_path)
     folder = create_run(tmp_path, "mine")
     assert [(run.status, run.result) for run in library.runs()] == [("interrupted", {})]
@@ -61,7 +61,7 @@ def test_the_summary_follows_a_run_to_its_end(tmp_path: Path) -> None:
     assert library.runs() == []
 
 
-def test_a_new_run_under_an_old_name_is_another_run(tmp_path: Path) -> None:
+def test_recreated_run_is_read_again(tmp_path: Path) -> None:
     library = Library(tmp_path)
     create_run(tmp_path, "mine", age=10, result={"result": {"loss": 1.0}, "seconds": 1}).delete()
     create_run(tmp_path, "mine", age=10, result={"result": {"loss": 1.0}, "seconds": 1})
@@ -100,13 +100,13 @@ KINDS = ["cut off", "a list", "empty", "no text", "too deep", "too long a number
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_folder_is_left_out(tmp_path: Path, kind: str) -> None:
+def test_damaged_folders_are_skipped(tmp_path: Path, kind: str) -> None:
     create_run(tmp_path, "whole", result={"result": {"loss": 1.0}, "seconds": 1})
     damage(kind, create_run(tmp_path, "broken"))
     assert [run.name for run in Library(tmp_path).runs()] == ["whole"]
 
 
-def test_a_number_that_is_too_large_hides_no_other_run(tmp_path: Path) -> None:
+def test_too_large_numbers_do_not_hide_other_runs(tmp_path: Path) -> None:
     create_run(tmp_path, "whole")
     create_run(tmp_path, "broken", result={"result": {"loss": 10**400}, "seconds": 10**400})
     assert "whole" in [run.name for run in Library(tmp_path).runs()]
@@ -120,7 +120,7 @@ def test_a_number_that_is_too_large_hides_no_other_run(tmp_path: Path) -> None:
         {"settings": {"a": {"b": [None]}}, "options": {"seed": "one"}},
     ],
 )
-def test_values_of_other_types_are_converted_or_left_out(tmp_path: Path, about: dict[str, object]) -> None:
+def test_values_of_other_types_are_converted_or_skipped(tmp_path: Path, about: dict[str, object]) -> None:
     folder = RunFolder.create(tmp_path, "strange", about, stamp=False)
     folder.write_json("result.json", {"result": {"a": 1, "b": "two", "c": None, "d": [3]}, "seconds": "soon"})
     (run,) = Library(tmp_path).runs()
@@ -132,7 +132,7 @@ def test_values_of_other_types_are_converted_or_left_out(tmp_path: Path, about: 
     assert all(isinstance(text, str) for text in (run.experiment, run.title, run.profile, run.started))
 
 
-def test_other_folders_are_no_runs(tmp_path: Path) -> None:
+def test_other_folders_are_not_runs(tmp_path: Path) -> None:
     create_run(tmp_path, "mine")
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / "empty").mkdir()
@@ -149,21 +149,26 @@ def test_other_folders_are_no_runs(tmp_path: Path) -> None:
     assert found.path == tmp_path / "mine"
 
 
-def test_a_missing_folder_has_no_runs(tmp_path: Path) -> None:
+def test_missing_folder_has_no_runs(tmp_path: Path) -> None:
     assert Library(tmp_path / "nowhere").runs() == []
     assert Library(tmp_path / "nowhere").run("x") is None
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_probes_are_offered_the_finished_runs_of_their_experiments(lab_runs: Path, tmp_path: Path) -> None:
+def test_probes_list_the_finished_runs_of_their_experiments(lab_runs: Path, tmp_path: Path) -> None:
     library = Library(lab_runs)
-    drawing, rebuild = library.atlas.probes["draw_a_digit"], library.atlas.probes["reconstruct_from_components"]
-    assert {"seed-0", "seed-1"} <= {run.name for run in library.runs_for(drawing)}
-    assert "pca" in [run.name for run in library.runs_for(rebuild)]
-    assert not {run.name for run in library.runs_for(drawing)} & {run.name for run in library.runs_for(rebuild)}
-    assert library.probes_for("classifier_on_digits") == [drawing]
+    draw_probe, reconstruct_probe = (
+        library.atlas.probes["draw_a_digit"],
+        library.atlas.probes["reconstruct_from_components"],
+    )
+    assert {"seed-0", "seed-1"} <= {run.name for run in library.runs_for(draw_probe)}
+    assert "pca" in [run.name for run in library.runs_for(reconstruct_probe)]
+    assert not {run.name for run in library.runs_for(draw_probe)} & {
+        run.name for run in library.runs_for(reconstruct_probe)
+    }
+    assert library.probes_for("classifier_on_digits") == [draw_probe]
     create_run(tmp_path, "unfinished")
-    assert Library(tmp_path).runs_for(rebuild) == []
+    assert Library(tmp_path).runs_for(reconstruct_probe) == []
 
 
 def test_unchanged_runs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,15 +188,15 @@ def test_unchanged_runs_are_read_once(tmp_path: Path, monkeypatch: pytest.Monkey
     first = library.runs()
     assert len(first) == 50
 
-    def unread(*_: object) -> dict[str, object]:
+    def fail_on_read(*_: object) -> dict[str, object]:
         raise AssertionError("an unchanged run is read again")
 
-    monkeypatch.setattr(RunFolder, "read_json", unread)
+    monkeypatch.setattr(RunFolder, "read_json", fail_on_read)
     assert library.runs() == first
     assert library.run("run-025") is not None
 
 
-def test_the_result_of_a_claim_is_stored(tmp_path: Path) -> None:
+def test_claim_results_are_stored(tmp_path: Path) -> None:
     library = Library(tmp_path)
     mark = next(mark for mark in library.atlas.marks_of("B4.5-5") if mark.kind == "erratum")
     result = asyncio.run(library.check(mark))

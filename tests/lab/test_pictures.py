@@ -48,17 +48,17 @@ def styles(element: ET.Element) -> dict[str, str]:
     return {name: value for name, _, value in (declaration.partition(":") for declaration in declarations)}
 
 
-def test_every_subject_has_an_image_and_nothing_else_has() -> None:
+def test_exactly_the_subjects_have_images() -> None:
     assert sorted(path.parent.name for path in PACKAGE.glob("*/room.svg")) == SUBJECTS
     assert sorted(drawn_images()) == SUBJECTS
 
 
-def test_the_program_draws_the_committed_files_byte_for_byte() -> None:
+def test_committed_images_are_reproducible() -> None:
     changed = [name for name in SUBJECTS if drawn_images()[name].encode() != (PACKAGE / name / "room.svg").read_bytes()]
     assert changed == []
 
 
-def test_every_image_is_a_small_svg_that_takes_its_size_from_the_page() -> None:
+def test_images_are_small_svgs_without_fixed_size() -> None:
     for subject in SUBJECTS:
         root = elements(subject)[0]
         assert root.tag == "{http://www.w3.org/2000/svg}svg", subject
@@ -68,8 +68,8 @@ def test_every_image_is_a_small_svg_that_takes_its_size_from_the_page() -> None:
         assert (PACKAGE / subject / "room.svg").stat().st_size < 6_000, subject
 
 
-def test_every_image_holds_only_shapes_and_plain_attributes() -> None:
-    """Scripts, links, ids, events and style sheets are not on the list of what is allowed."""
+def test_images_contain_only_shapes_and_plain_attributes() -> None:
+    """Scripts, links, ids, events and style sheets are not allowed."""
     for subject in SUBJECTS:
         for element in elements(subject):
             assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in TAGS, subject
@@ -80,7 +80,7 @@ def test_every_image_holds_only_shapes_and_plain_attributes() -> None:
         assert not re.search(r"<script|href|\son\w+=|<style|<!|<\?|url\(|\bid=", source), subject
 
 
-def test_every_image_uses_the_colours_and_line_widths_of_the_style() -> None:
+def test_images_use_the_colours_and_line_widths_of_the_style() -> None:
     for subject in SUBJECTS:
         used = set()
         for element in elements(subject):
@@ -92,7 +92,7 @@ def test_every_image_uses_the_colours_and_line_widths_of_the_style() -> None:
         assert 2 <= len(used & set(PALETTE)) <= 3, subject
 
 
-def test_every_coordinate_lies_on_the_canvas() -> None:
+def test_coordinates_are_inside_the_canvas() -> None:
     """Inside 160 × 100: absolute points of paths, centres with their radius, corners of rectangles."""
     assert [subject for subject in SUBJECTS if not all(map(is_inside, elements(subject)))] == []
 
@@ -101,20 +101,20 @@ def is_inside(element: ET.Element) -> bool:
     numbers = {name: float(value) for name, value in element.attrib.items() if name in {"cx", "cy", "r", "x", "y"}}
     margins = {"cx": numbers.get("r", 0.0), "cy": numbers.get("r", 0.0)}
     corners = [(numbers[name], margins[name], size) for name, size in (("cx", 160), ("cy", 100)) if "r" in numbers]
-    fits = all(margin <= centre <= size - margin for centre, margin, size in corners)
+    is_within = all(margin <= centre <= size - margin for centre, margin, size in corners)
     if "x" in numbers and "r" not in numbers:
-        fits &= 0 <= numbers["x"] <= 160 - float(element.attrib["width"])
-        fits &= 0 <= numbers["y"] <= 100 - float(element.attrib["height"])
-    for piece in re.findall(r"M([-\d. ]+)", element.get("d", "")):
-        points = [float(value) for value in piece.split()]
-        fits &= all(0 <= x <= 160 for x in points[::2]) and all(0 <= y <= 100 for y in points[1::2])
-    return fits
+        is_within &= 0 <= numbers["x"] <= 160 - float(element.attrib["width"])
+        is_within &= 0 <= numbers["y"] <= 100 - float(element.attrib["height"])
+    for subpath in re.findall(r"M([-\d. ]+)", element.get("d", "")):
+        points = [float(value) for value in subpath.split()]
+        is_within &= all(0 <= x <= 160 for x in points[::2]) and all(0 <= y <= 100 for y in points[1::2])
+    return is_within
 
 
-def test_the_matching_is_optimal_for_any_two_pairs() -> None:
+def test_transport_matching_is_optimal_for_any_two_pairs() -> None:
     """No exchange of two partners shortens the matching in the image of transport, read from its lines and dots."""
     lines = next(element.attrib["d"] for element in elements("transport") if element.get("d"))
-    ends = [[float(value) for value in piece.split()] for piece in lines.split("M")[1:]]
+    ends = [[float(value) for value in subpath.split()] for subpath in lines.split("M")[1:]]
     dots = [complex(float(e.attrib["cx"]), float(e.attrib["cy"])) for e in elements("transport") if e.get("r") == "3.2"]
 
     def nearest(x: float, y: float) -> complex:
@@ -127,7 +127,7 @@ def test_the_matching_is_optimal_for_any_two_pairs() -> None:
             assert abs(a - b) + abs(c - d) <= abs(a - d) + abs(c - b) + 0.2
 
 
-def test_the_waterfall_is_efficient() -> None:
+def test_shapley_waterfall_is_efficient() -> None:
     """The Shapley values sum to v(N) − v(∅)."""
     bars = [element for element in elements("shapley") if element.get("rx")]
     signed = [float(bar.attrib["width"]) * (1 if bar.attrib["style"] == "fill:#0072b2" else -1) for bar in bars]

@@ -14,7 +14,7 @@ ATLAS = Atlas()
 INDEX = SearchIndex(ATLAS)
 
 
-def first(query: str) -> SearchHit:
+def first_hit(query: str) -> SearchHit:
     return INDEX.find(query)[0]
 
 
@@ -23,17 +23,17 @@ def test_every_id_name_and_title_is_found() -> None:
     names = [*ATLAS.rows, *ATLAS.experiments, *ATLAS.probes, *(mark.name for mark in ATLAS.marks)]
     assert len(names) > 500
     for name in names:
-        shown = name.replace("_", " ") if name in {mark.name for mark in ATLAS.marks} else name
-        assert first(shown).name == shown
+        query = name.replace("_", " ") if name in {mark.name for mark in ATLAS.marks} else name
+        assert first_hit(query).name == query
 
 
 @pytest.mark.parametrize("query", ["b4.3-4", "B4.3-4", "  B4.3-4  "])
-def test_an_id_is_found_however_it_is_typed(query: str) -> None:
-    assert first(query).name == "B4.3-4"
-    assert first(query).address == "/subjects/latent#B4.3-4"
+def test_ids_are_found_independent_of_case_and_spaces(query: str) -> None:
+    assert first_hit(query).name == "B4.3-4"
+    assert first_hit(query).address == "/subjects/latent#B4.3-4"
 
 
-def test_a_part_of_an_id_finds_ids_that_begin_with_it() -> None:
+def test_id_prefix_finds_all_matching_ids() -> None:
     hits = INDEX.find("B4.3")
     assert len(hits) == 40
     assert hits[0].name.startswith("B4.3")
@@ -43,12 +43,12 @@ WORDS = [("pca digits", "pca_on_digits"), ("DIGITS classifier", "classifier_on_d
 
 
 @pytest.mark.parametrize(("query", "name"), WORDS)
-def test_all_words_must_be_there_in_any_order(query: str, name: str) -> None:
+def test_all_words_must_match_in_any_order(query: str, name: str) -> None:
     assert name in [hit.name for hit in INDEX.find(query)]
     assert INDEX.find(f"{query} zzzz") == []
 
 
-def test_accents_indices_and_alphabets_make_no_difference() -> None:
+def test_normalisation_ignores_accents_indices_and_alphabets() -> None:
     pairs = [
         ("√ᾱ_t", "√α_t"),
         ("ᾱ_t", "αt"),
@@ -71,15 +71,15 @@ def test_normalisation_is_idempotent() -> None:
         assert normalise_text(normalise_text(text)) == normalise_text(text)
 
 
-def test_a_formula_is_found_by_a_part_of_it() -> None:
+def test_formulas_are_found_by_a_part() -> None:
     with_formula = [row for row in ATLAS.rows.values() if "ᾱ" in row.formula]
     assert with_formula
     for query in ("√ᾱ_t", "√α_t", "√αt"):
-        found = INDEX.find(query, max_hits=10_000)
-        assert {row.id for row in with_formula if "√ᾱ_t" in row.formula} <= {hit.name for hit in found}
+        hits = INDEX.find(query, max_hits=10_000)
+        assert {row.id for row in with_formula if "√ᾱ_t" in row.formula} <= {hit.name for hit in hits}
 
 
-def test_a_transpose_is_found_by_the_letter_t() -> None:
+def test_transpose_is_found_by_the_letter_t() -> None:
     rows = {row.id for row in ATLAS.rows.values() if "Wᵀ" in row.formula}
     assert rows
     assert rows <= {hit.name for hit in INDEX.find("W^T", max_hits=10_000)}
@@ -91,7 +91,7 @@ def test_empty_and_unknown_queries_have_no_results() -> None:
     assert [query for query in queries if INDEX.find(query)] == []
 
 
-def test_the_best_comes_first_and_the_list_is_short() -> None:
+def test_results_are_ranked_and_limited() -> None:
     names = [hit.name for hit in INDEX.find("diffusion")]
     assert len(names) == 40
     starts = [normalise_text(name).startswith("diffusion") for name in names]
@@ -103,16 +103,16 @@ def test_the_best_comes_first_and_the_list_is_short() -> None:
 def test_every_result_links_to_a_page_that_contains_it(start_lab: StartLab, tmp_path: Path) -> None:
     lab = start_lab(tmp_path)
     hits = [hit for query in ("a", "e", "i", "o", "1") for hit in INDEX.find(query, max_hits=100_000)]
-    wanted: dict[str, set[str]] = {}
+    expected: dict[str, set[str]] = {}
     for hit in hits:
         parts = urlsplit(hit.address)
-        wanted.setdefault(parts.path, set()).add(unquote(parts.fragment))
-    assert {path.split("/")[1] for path in wanted} == {"subjects", "experiments", "claims", "errata", "probes"}
+        expected.setdefault(parts.path, set()).add(unquote(parts.fragment))
+    assert {path.split("/")[1] for path in expected} == {"subjects", "experiments", "claims", "errata", "probes"}
     with Wire(lab.port) as wire:
-        for path, anchors in wanted.items():
-            answer = wire.request(path)
-            assert answer.status == 200, path
-            source = answer.body.decode()
+        for path, anchors in expected.items():
+            response = wire.request(path)
+            assert response.status == 200, path
+            source = response.body.decode()
             for anchor in filter(None, anchors):
                 assert f'"id":"{anchor}"' in source, f"{path}#{anchor}"
     lab.stop()

@@ -1,4 +1,4 @@
-"""The lab as a process: where it listens, its errors, and how it ends."""
+"""The lab as a process: addresses, access control, errors, and termination."""
 
 import importlib.util
 import socket
@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from lab.conftest import Lab, StartLab, is_alive, wait_for
-from lab.wire import Wire, opened
+from lab.wire import Wire, open_page
 from parnassus.cli.lab import open_lab
 from parnassus.lab.guard import COOKIE
 from parnassus.runs import RunError
@@ -29,13 +29,13 @@ def lab(start_lab: StartLab, lab_runs: Path) -> Lab:
 
 def listeners(port: int) -> set[str]:
     """The addresses with a listening socket at this port, as /proc writes them."""
-    found = set()
+    addresses = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
-            address, place = line.split()[1].split(":")
-            if int(place, 16) == port and line.split()[3] == "0A":
-                found.add(address)
-    return found
+            address, port_hex = line.split()[1].split(":")
+            if int(port_hex, 16) == port and line.split()[3] == "0A":
+                addresses.add(address)
+    return addresses
 
 
 linux = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc/net/tcp")
@@ -43,12 +43,12 @@ linux = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /pr
 
 @linux
 @pytest.mark.network
-def test_it_listens_on_this_machine_only(lab: Lab) -> None:
+def test_lab_listens_on_localhost_only(lab: Lab) -> None:
     assert listeners(lab.port) == {"0100007F"}  # 127.0.0.1 in reverse byte order
 
 
 @pytest.mark.network
-def test_the_access_control_is_in_place(lab: Lab) -> None:
+def test_access_control_is_active(lab: Lab) -> None:
     with Wire(lab.port) as wire:
         assert wire.request("/").status == 200
         assert wire.request("/", headers=(("Host", f"evil.example:{lab.port}"),)).status == 421
@@ -59,32 +59,34 @@ def test_the_access_control_is_in_place(lab: Lab) -> None:
 
 
 @pytest.mark.network
-def test_a_page_of_another_site_cannot_open_the_socket(lab: Lab) -> None:
+def test_cross_origin_websockets_are_rejected(lab: Lab) -> None:
     address = f"ws://127.0.0.1:{lab.port}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
-    with pytest.raises(InvalidStatus) as refused, connect(address, origin=EVIL, proxy=None):
+    with pytest.raises(InvalidStatus) as error, connect(address, origin=EVIL, proxy=None):
         pass
-    assert refused.value.response.status_code == 403
-    with opened(lab.port, "/") as page:  # its own pages can
+    assert error.value.response.status_code == 403
+    with open_page(lab.port, "/") as page:  # its own pages can
         assert page.listeners()
 
 
 @pytest.mark.network
-def test_a_chunked_body_is_refused_at_the_limit(lab: Lab) -> None:
-    with opened(lab.port, "/experiments/classifier_on_digits") as page:
+def test_chunked_body_above_the_limit_is_rejected(lab: Lab) -> None:
+    with open_page(lab.port, "/experiments/classifier_on_digits") as page:
         url = next(each["props"]["url"] for each in page.elements.values() if each["tag"] == "nicegui-upload")
         head = f"POST {url} HTTP/1.1\r\nHost: {lab.host}\r\nTransfer-Encoding: chunked\r\n"
         head += "Content-Type: multipart/form-data; boundary=edge\r\n\r\n"
         part = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\n'
         piece = b"100000\r\n" + bytes(2**20) + b"\r\n"
         with Wire(lab.port) as wire:
-            answer = wire.send(head.encode() + b"%x\r\n%s\r\n" % (len(part), part) + 65 * piece + b"0\r\n\r\n", "POST")
-    assert answer.status == 413
+            response = wire.send(
+                head.encode() + b"%x\r\n%s\r\n" % (len(part), part) + 65 * piece + b"0\r\n\r\n", "POST"
+            )
+    assert response.status == 413
     assert not (lab.root / ".uploads").exists()
     assert lab.errors == ""
 
 
 @pytest.mark.network
-def test_other_machines_need_the_token(start_lab: StartLab, lab_runs: Path) -> None:
+def test_public_lab_requires_the_token(start_lab: StartLab, lab_runs: Path) -> None:
     lab = start_lab(lab_runs, "--host", "0.0.0.0")
     assert lab.token is not None
     assert len(lab.token) >= 32
@@ -92,9 +94,9 @@ def test_other_machines_need_the_token(start_lab: StartLab, lab_runs: Path) -> N
         assert client.get("/").status_code == 401
         assert client.get("/files/seed-0/run.json").status_code == 401
         assert client.get("/", params={"token": "wrong"}).status_code == 401
-        entered = client.get("/", params={"token": lab.token})
-        assert entered.status_code == 303
-        assert entered.headers["location"] == "/"
+        response = client.get("/", params={"token": lab.token})
+        assert response.status_code == 303
+        assert response.headers["location"] == "/"
         assert client.get("/").status_code == 200  # with the cookie
         assert client.get("/files/seed-0/run.json").status_code == 200
     socket_address = f"ws://127.0.0.1:{lab.port}/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
@@ -107,20 +109,18 @@ def test_other_machines_need_the_token(start_lab: StartLab, lab_runs: Path) -> N
 
 @pytest.mark.network
 @pytest.mark.parametrize("port", ["used", "70000", "-1"])
-def test_an_unavailable_port_gives_one_line(parnassus: Command, port: str) -> None:
+def test_unavailable_port_exits_with_one_line(parnassus: Command, port: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = str(taken.getsockname()[1]) if port == "used" else port
-        done = parnassus("lab", "--no-browser", "--port", number)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"parnassus: the lab cannot listen on 127.0.0.1:{number}: ")
-    assert done.stderr.endswith("; try another --port\n")
-    assert done.stderr.count("\n") == 1
+        completed = parnassus("lab", "--no-browser", "--port", number)
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert completed.stderr.startswith(f"parnassus: the lab cannot listen on 127.0.0.1:{number}: ")
+    assert completed.stderr.endswith("; try another --port\n")
+    assert completed.stderr.count("\n") == 1
 
 
-def test_without_nicegui_the_error_names_the_package_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_nicegui_raises_run_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("parnassus.cli.lab.find_spec", lambda name: None)
     with pytest.raises(RunError, match=r"needs NiceGUI.*pip install 'parnassus\[lab\]'"):
         open_lab(tmp_path, host=None, port=None, browser=False)
@@ -138,17 +138,17 @@ finally:
 """
 
 
-def test_help_loads_nothing_heavy() -> None:
-    done = subprocess.run(
+def test_help_does_not_import_heavy_packages() -> None:
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=clean_environment(), check=True
     )
-    assert "--host" in done.stdout
+    assert "--host" in completed.stdout
 
 
 @pytest.mark.network
-def test_it_ends_with_its_workers(start_lab: StartLab, lab_runs: Path) -> None:
+def test_workers_terminate_with_the_lab(start_lab: StartLab, lab_runs: Path) -> None:
     lab = start_lab(lab_runs)
-    with opened(lab.port, "/claims/B4") as page:  # during an open page and running claims
+    with open_page(lab.port, "/claims/B4") as page:  # during an open page and running claims
         page.receive(1)
         workers = children(lab.process.pid)
         lab.stop()

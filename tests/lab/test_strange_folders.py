@@ -60,13 +60,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "secret.txt").write_text(f"step,metric,value\n1,{SECRET},2\n")
     root = outside / "runs"
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for name, files in FILES.items():
             folder = RunFolder.create(root, name, ABOUT, stamp=False)
             for file, content in files.items():
                 (folder.path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
             if "progress" in name:
-                held.enter_context(folder.lock())
+                locks.enter_context(folder.lock())
         for name in NAMES:
             RunFolder.create(root, name, ABOUT, stamp=False)
         for name in LINKS:
@@ -75,9 +75,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 (folder.path / name).rmdir()
             (folder.path / name).symlink_to(outside if name == "figures" else outside / "secret.txt")
         if os.name != "nt":  # where names may be invalid UTF-8
-            strange = Path(os.fsdecode(os.fsencode(root) + b"/bad-\xff"))
-            strange.mkdir()
-            (strange / "run.json").write_text("{}")
+            invalid_utf8 = Path(os.fsdecode(os.fsencode(root) + b"/bad-\xff"))
+            invalid_utf8.mkdir()
+            (invalid_utf8 / "run.json").write_text("{}")
         yield root
 
 
@@ -92,27 +92,27 @@ def check_page(lab: Lab, path: str) -> str:
     """The source of a page, which must respond without an error and without content of other files."""
     before = len(lab.errors)
     with Wire(lab.port) as wire:
-        answer = wire.request(path)
+        response = wire.request(path)
     assert lab.errors[before:] == "", path
-    assert answer.status in (200, 404), path
-    source = answer.body.decode()
+    assert response.status in (200, 404), path
+    source = response.body.decode()
     assert SECRET not in source, path
     assert SCRIPT not in source, path
     assert "<img src=x" not in source, path
     return source
 
 
-def test_the_pages_of_strange_runs_respond(lab: Lab) -> None:
+def test_pages_of_invalid_runs_respond(lab: Lab) -> None:
     for name in [*FILES, *NAMES, *(f"link {name}" for name in LINKS)]:
         check_page(lab, run_address(name))
 
 
-def test_lists_show_the_other_runs(lab: Lab) -> None:
+def test_lists_show_other_runs(lab: Lab) -> None:
     for path in LISTS:
         source = check_page(lab, path)
         assert path != "/runs" or "about other kinds" in source
 
 
-def test_strange_runs_can_be_compared(lab: Lab) -> None:
+def test_invalid_runs_can_be_compared(lab: Lab) -> None:
     for name in FILES:
         check_page(lab, f"/compare?run={name.replace(' ', '+')}&run=last")

@@ -16,7 +16,7 @@ from parnassus.runs import RunError
 TABLE = b"a,b,class\n" + b"".join(b"%d,%d,%d\n" % (i, i * i % 7, i % 2) for i in range(40))
 
 
-def array(**arrays: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> bytes:
+def npz_bytes(**arrays: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
@@ -27,7 +27,7 @@ def uploads(tmp_path: Path) -> Uploads:
     return Uploads(tmp_path / "runs" / ".uploads")
 
 
-def test_a_file_is_found_by_its_name_in_the_list(uploads: Uploads) -> None:
+def test_uploads_are_found_by_their_listed_name(uploads: Uploads) -> None:
     name = uploads.add("points.csv", TABLE)
     assert uploads.names == [name]
     assert name.startswith("upload: points.csv (")
@@ -38,10 +38,10 @@ def test_a_file_is_found_by_its_name_in_the_list(uploads: Uploads) -> None:
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_the_same_content_is_one_file_and_other_content_another(uploads: Uploads) -> None:
-    first, again, renamed = uploads.add("a.csv", TABLE), uploads.add("a.csv", TABLE), uploads.add("b.csv", TABLE)
+def test_equal_content_is_stored_once(uploads: Uploads) -> None:
+    first, repeated, renamed = uploads.add("a.csv", TABLE), uploads.add("a.csv", TABLE), uploads.add("b.csv", TABLE)
     other = uploads.add("a.csv", TABLE + b"1,1,1\n")
-    assert first == again
+    assert first == repeated
     assert len({first, renamed, other}) == len(uploads.names) == 3
     assert uploads.path(first) == uploads.path(renamed) != uploads.path(other)
 
@@ -58,8 +58,13 @@ def test_arrays_must_have_the_signature_of_their_format(uploads: Uploads) -> Non
     file = io.BytesIO()
     np.save(file, np.arange(6.0))
     assert uploads.path(uploads.add("x.npy", file.getvalue())) is not None
-    assert uploads.path(uploads.add("x.npz", array(x=np.ones(3)))) is not None
-    for name, content in (("x.npy", array(x=np.ones(3))), ("x.npz", file.getvalue()), ("x.npy", b""), ("x.npz", TABLE)):
+    assert uploads.path(uploads.add("x.npz", npz_bytes(x=np.ones(3)))) is not None
+    for name, content in (
+        ("x.npy", npz_bytes(x=np.ones(3))),
+        ("x.npz", file.getvalue()),
+        ("x.npy", b""),
+        ("x.npz", TABLE),
+    ):
         with pytest.raises(RunError, match=r"data must be a \.np[yz] file"):
             uploads.add(name, content)
 
@@ -71,7 +76,7 @@ def test_other_file_types_are_refused(uploads: Uploads) -> None:
     assert uploads.names == []
 
 
-def test_a_file_may_be_as_large_as_the_limit_and_no_larger(uploads: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload_size_is_limited(uploads: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 3 * 2**20)
     uploads.add("x.csv", b"1" * 3 * 2**20)
     with pytest.raises(RunError, match="at most 3 MiB; got 4"):
@@ -91,7 +96,7 @@ HOSTILE = [
 HOSTILE += ["<script>alert(1)</script>.csv", "a\nb.csv", "a\0b.csv", "$(touch x).csv", "x" * 5000 + ".csv", "🦌.csv"]
 
 
-def test_the_name_of_an_upload_does_not_become_a_path(tmp_path: Path, uploads: Uploads) -> None:
+def test_upload_names_do_not_become_paths(tmp_path: Path, uploads: Uploads) -> None:
     for name in HOSTILE:
         displayed = uploads.add(name, TABLE)
         written = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
@@ -102,23 +107,23 @@ def test_the_name_of_an_upload_does_not_become_a_path(tmp_path: Path, uploads: U
         assert not set(displayed) & set("/\\<>$\n\0"), name
 
 
-def test_only_names_in_the_list_refer_to_files(uploads: Uploads) -> None:
+def test_only_listed_names_refer_to_files(uploads: Uploads) -> None:
     uploads.add("x.csv", TABLE)
     names = ("digits", "", "upload: x.csv (0000)", "../x.csv", "/etc/passwd", ".uploads")
     assert [name for name in names if uploads.path(name) is not None] == []
 
 
-def test_an_array_of_objects_is_never_unpickled(tmp_path: Path, uploads: Uploads) -> None:
+def test_object_arrays_are_not_unpickled(tmp_path: Path, uploads: Uploads) -> None:
     """A pickle in a .npy file could run code; it is refused when the data is opened."""
 
-    class Trap:
+    class MaliciousObject:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return Path.touch, (tmp_path / "executed",)  # type: ignore[return-value]
 
     file = io.BytesIO()
-    np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
+    np.save(file, np.array([MaliciousObject()], dtype=object), allow_pickle=True)
     assert b"executed" in file.getvalue()
-    pickle.loads(pickle.dumps(Trap()))  # unpickling it does run the code
+    pickle.loads(pickle.dumps(MaliciousObject()))  # unpickling it does run the code
     (tmp_path / "executed").unlink()
     path = uploads.path(uploads.add("x.npy", file.getvalue()))
     assert path is not None

@@ -60,22 +60,22 @@ def mark_of(function: Callable[..., object]) -> Mark:
     return Mark("claim", function.__name__, __name__, ("B1.1-1",), "", "", "")
 
 
-def a_claim_that_fails() -> Evidence:
+def failing_claim() -> Evidence:
     return close(1.0, 2.0)
 
 
-def a_claim_that_crashes() -> Evidence:
+def crashing_claim() -> Evidence:
     raise ZeroDivisionError("no number <b>at all</b>")
 
 
-def a_claim_that_returns_something_else() -> int:
+def claim_without_evidence() -> int:
     return 3
 
 
 # claims and errata
 
 
-def test_the_result_of_a_claim_has_its_values_and_its_figure() -> None:
+def test_claim_result_has_outcome_and_figure() -> None:
     mark = next(mark for mark in ATLAS.marks_of("B13.2.3-1") if mark.kind == "claim")
     result = check_claim(mark)
     assert isinstance(result.outcome, Evidence)
@@ -86,7 +86,7 @@ def test_the_result_of_a_claim_has_its_values_and_its_figure() -> None:
     assert pickle.loads(pickle.dumps(result)) == result
 
 
-def test_the_result_of_an_erratum_has_both_sides() -> None:
+def test_erratum_result_has_both_sides() -> None:
     mark = next(mark for mark in ATLAS.marks_of("B4.3-12") if mark.kind == "erratum")
     result = check_claim(mark)
     assert isinstance(result.outcome, Correction)
@@ -97,19 +97,19 @@ def test_the_result_of_an_erratum_has_both_sides() -> None:
     assert ET.fromstring(result.figure).tag.endswith("svg")
 
 
-def test_a_claim_that_does_not_hold_says_so() -> None:
-    result = check_claim(mark_of(a_claim_that_fails))
+def test_failing_claim_is_reported() -> None:
+    result = check_claim(mark_of(failing_claim))
     assert not result.holds
     assert result.outcome == close(1.0, 2.0)
     assert result.error == ""
 
 
-def test_a_claim_that_crashes_does_not_hold_and_says_why() -> None:
-    result = check_claim(mark_of(a_claim_that_crashes))
+def test_crashing_claim_reports_its_error() -> None:
+    result = check_claim(mark_of(crashing_claim))
     assert not result.holds
     assert (result.outcome, result.figure) == (None, "")
     assert result.error == "ZeroDivisionError: no number <b>at all</b>"
-    other_type = check_claim(mark_of(a_claim_that_returns_something_else))
+    other_type = check_claim(mark_of(claim_without_evidence))
     assert other_type.error.startswith("TypeError: ")
     assert other_type.error.endswith("must return Evidence or Correction; got int")
     assert check_claim(Mark("claim", "gone", "parnassus.nowhere", ("B1.1-1",), "")).error.startswith(
@@ -123,7 +123,7 @@ POINTS = torch.tensor([[0.0, 0.5], [1.0, 0.25]])
 PLANE = Plane((-2.0, 2.0), (0.0, 1.0), POINTS, torch.tensor([1, 0]), ("a", "b"), "x", "y")
 
 
-def everything(
+def all_controls(
     level: Annotated[int, IntSlider("level of grey", 0, 255)] = 51,
     rate: Annotated[float, FloatSlider("rate", 0.001, 10.0, log=True)] = 0.1,
     kind: Annotated[int, Select("kind", ("one", "two"))] = 1,
@@ -154,7 +154,7 @@ def everything(
     ]
 
 
-PROBE = Probe("everything", __name__, "A probe.", "", ())
+PROBE = Probe("all_controls", __name__, "A probe.", "", ())
 DRAWING = {"drawing": [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]}
 
 
@@ -164,7 +164,7 @@ def pixels(url: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(body, validate=True))))
 
 
-def test_controls_are_plain_values_with_their_limits_and_initial_values() -> None:
+def test_controls_are_serialised_with_limits_and_initial_values() -> None:
     controls = {control.pop("name"): control for control in json.loads(json.dumps(open_probe(PROBE, None)))}
     assert controls["level"] == {"kind": "IntSlider", "label": "level of grey", "low": 0, "high": 255, "initial": 51}
     rate = {"kind": "FloatSlider", "label": "rate", "low": 0.001, "high": 10.0, "log": True, "initial": 0.1}
@@ -185,7 +185,7 @@ def test_controls_are_plain_values_with_their_limits_and_initial_values() -> Non
     }
 
 
-def test_answers_are_plain_values_and_images_have_the_right_pixels() -> None:
+def test_answers_are_serialised_and_images_have_correct_pixels() -> None:
     values = {"level": 102, "rate": 2, "kind": 0, "point": [-1, 1], "points": [[0, 1], [1, 0]], **DRAWING}
     answers = evaluate(PROBE, None, values)
     assert json.loads(json.dumps(answers, allow_nan=False)) == answers
@@ -210,7 +210,7 @@ def test_answers_are_plain_values_and_images_have_the_right_pixels() -> None:
     assert numbers["values"] == {"ink": 3.5, "word": "yes", "points": 2.0}
 
 
-def test_a_value_outside_the_limits_gets_a_message() -> None:
+def test_values_outside_the_limits_raise_value_error() -> None:
     cases: list[tuple[dict[str, object], str]] = [
         ({"level": 256}, "level of grey must be between 0 and 255; got 256"),
         ({"level": 1.5}, "level of grey must be an integer; got 1.5"),
@@ -247,7 +247,7 @@ RUNS |= {"plot_activation": "", "gradient_descent_on_quadratic": "", "differenti
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_answers_of_real_probes_are_plain_values_at_every_limit(lab_runs: Path, name: str) -> None:
+def test_answers_of_probes_are_serialisable_at_every_limit(lab_runs: Path, name: str) -> None:
     run = RUNS[name]
     probe, folder = ATLAS.probes[name], str(lab_runs / run) if run else None
     controls = open_probe(probe, folder)
@@ -264,7 +264,7 @@ def test_the_answers_of_real_probes_are_plain_values_at_every_limit(lab_runs: Pa
                 assert pixels(url).size > 0
 
 
-def test_a_run_without_weights_or_folder_gives_an_error(lab_runs: Path, tmp_path: Path) -> None:
+def test_missing_weights_or_folder_raise_run_error(lab_runs: Path, tmp_path: Path) -> None:
     """The run was never finished, or it was deleted while the page was open."""
     probe = ATLAS.probes["draw_a_digit"]
     shutil.copytree(lab_runs / "seed-0", tmp_path / "half", ignore=shutil.ignore_patterns("weights.*", "result.json"))
@@ -277,7 +277,7 @@ def test_a_run_without_weights_or_folder_gives_an_error(lab_runs: Path, tmp_path
 # the process
 
 
-def test_a_worker_that_crashes_is_reported_and_replaced() -> None:
+def test_crashed_worker_is_reported_and_replaced() -> None:
     async def use() -> tuple[int, int]:
         process = WorkerProcess()
         first = await process.run(os.getpid)
@@ -286,7 +286,7 @@ def test_a_worker_that_crashes_is_reported_and_replaced() -> None:
             await process.run(os._exit, 3)
         second = await process.run(os.getpid)
         with pytest.raises(ZeroDivisionError, match="at all"):
-            await process.run(a_claim_that_crashes)
+            await process.run(crashing_claim)
         assert second == await process.run(os.getpid)
         process.close()
         return first, second
@@ -310,7 +310,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_worker_ends_with_its_lab_even_during_a_task(tmp_path: Path) -> None:
+def test_worker_terminates_with_its_parent_during_a_task(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(PARENT)
     with subprocess.Popen(
         [sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE, text=True, env=clean_environment()

@@ -18,8 +18,8 @@ PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A response; status 0 where the lab closed the connection without one."""
+class Response:
+    """A response; status 0 if the lab closed the connection without one."""
 
     status: int
     headers: dict[str, str]
@@ -40,7 +40,7 @@ class Wire:
         method: str = "GET",
         headers: tuple[tuple[str, str | bytes], ...] = (),
         body: bytes = b"",
-    ) -> Answer:
+    ) -> Response:
         """Send one request with exactly this target; by default with the Host of the lab."""
         lines = [f"{method} ".encode("latin-1") + _bytes(target) + b" HTTP/1.1"]
         if not any(name.lower() == "host" for name, _ in headers):
@@ -50,9 +50,9 @@ class Wire:
         lines += [name.encode("latin-1") + b": " + _bytes(value) for name, value in headers]
         return self.send(b"\r\n".join(lines) + b"\r\n\r\n" + body, method)
 
-    def send(self, raw: bytes, method: str = "GET", *, done: bool = False) -> Answer:
+    def send(self, raw: bytes, method: str = "GET", *, done: bool = False) -> Response:
         """Send bytes and read one response; `done` closes the sending side."""
-        kept = self._socket is not None
+        was_open = self._socket is not None
         for attempt in (1, 2):
             if self._socket is None:
                 self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
@@ -63,11 +63,11 @@ class Wire:
                 return self._read(self._socket, method)
             except (ConnectionError, http.client.BadStatusLine):
                 self.close()
-                if not kept or attempt == 2:
+                if not was_open or attempt == 2:
                     break  # the lab closed the connection because of this request
-        return Answer(0, {}, b"")
+        return Response(0, {}, b"")
 
-    def _read(self, connection: socket.socket, method: str) -> Answer:
+    def _read(self, connection: socket.socket, method: str) -> Response:
         response = http.client.HTTPResponse(connection, method=method)
         try:
             response.begin()
@@ -75,11 +75,11 @@ class Wire:
         except http.client.IncompleteRead as part:
             body = part.partial
         closing = response.will_close
-        answer = Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+        result = Response(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
         response.close()
         if closing:
             self.close()
-        return answer
+        return result
 
     def __enter__(self) -> "Wire":
         return self
@@ -103,9 +103,9 @@ class Page:
     def __init__(self, connection: ClientConnection, client: str, source: str) -> None:
         self.connection, self.client = connection, client
         self.resources = set(re.findall(r"/_nicegui/[\w./-]+", source))
-        found = re.search(r"parseElements\(String\.raw`(.*?)`\)", source, re.DOTALL)
-        assert found is not None
-        self.elements: dict[str, Any] = json.loads(html.unescape(found[1]))
+        match = re.search(r"parseElements\(String\.raw`(.*?)`\)", source, re.DOTALL)
+        assert match is not None
+        self.elements: dict[str, Any] = json.loads(html.unescape(match[1]))
 
     def listeners(self) -> list[tuple[int, str, str, str]]:
         """(element, tag, listener, event) of all event listeners on the page."""
@@ -129,25 +129,25 @@ class Page:
 
     def receive(self, seconds: float = 0.2) -> list[Any]:
         """Receive messages until none arrives for `seconds`; updates of elements are applied."""
-        heard: list[Any] = []
+        messages: list[Any] = []
         try:
-            while len(heard) < 1000:
+            while len(messages) < 1000:
                 message = self.connection.recv(timeout=seconds)
                 if message == "2":
                     self.connection.send("3")
                 elif isinstance(message, str) and message.startswith("42"):
-                    heard.append(json.loads(message[2:]))
+                    messages.append(json.loads(message[2:]))
         except (TimeoutError, ConnectionClosed):
             pass
-        for name, content, *_ in heard:
+        for name, content, *_ in messages:
             if name == "update":
-                told = self.elements | content
-                self.elements = {number: each for number, each in told.items() if isinstance(each, dict)}
-        return heard
+                updated = self.elements | content
+                self.elements = {number: each for number, each in updated.items() if isinstance(each, dict)}
+        return messages
 
 
 @contextmanager
-def opened(port: int, path: str) -> Iterator[Page]:
+def open_page(port: int, path: str) -> Iterator[Page]:
     """Open a page like a browser: its HTML, then its socket."""
     with Wire(port) as wire:
         source = wire.request(path).body.decode()

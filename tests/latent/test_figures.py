@@ -1,4 +1,4 @@
-"""Figures of rate and distortion: bars and lines have the values they show."""
+"""Figures of rate and distortion."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def test_stacked_bars_end_at_the_sum() -> None:
     assert [text.get_text() for text in ax.texts] == ["200.0", "25.0", "80.0"]
 
 
-def test_the_trajectory_ends_at_the_last_values_above_the_bound() -> None:
+def test_trajectory_ends_at_the_last_values() -> None:
     rates, distortions = list(np.linspace(5, 25, 20)), list(np.linspace(150, 80, 20))
     (ax,) = plot_rate_distortion_trajectory(rates, distortions, 95.0).axes
     end = np.asarray(ax.lines[-1].get_xydata())[0]

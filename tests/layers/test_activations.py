@@ -1,4 +1,4 @@
-"""Activations against torch, scipy-free closed forms and each other."""
+"""Activations against torch and closed forms, derivatives against finite differences."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ REFERENCES: list[tuple[act.Activation, Callable[[Tensor], Tensor]]] = [
     (act.gelu_tanh, lambda x: functional.gelu(x, approximate="tanh")),
     (act.elu, functional.elu),
 ]
-WITH_SLOPES = [
+DERIVATIVES = [
     (act.identity, act.identity_derivative),
     (act.relu, act.relu_derivative),
     (act.leaky_relu, act.leaky_relu_derivative),
@@ -33,45 +33,45 @@ WITH_SLOPES = [
 ]
 
 
-@pytest.mark.parametrize(("ours", "reference"), REFERENCES)
-def test_an_activation_agrees_with_its_reference(ours: act.Activation, reference: Callable[[Tensor], Tensor]) -> None:
-    torch.testing.assert_close(ours(X), reference(X), rtol=1e-13, atol=1e-14)
+@pytest.mark.parametrize(("activation", "reference"), REFERENCES)
+def test_activations_match_the_reference(activation: act.Activation, reference: Callable[[Tensor], Tensor]) -> None:
+    torch.testing.assert_close(activation(X), reference(X), rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.parametrize(("function", "slope"), WITH_SLOPES)
-def test_a_slope_is_the_limit_of_secants(function: act.Activation, slope: act.Activation) -> None:
-    x, h = X[X.abs() > 0.001], 1e-5  # away from the corner at 0
-    secant = (function(x + h) - function(x - h)) / (2 * h)
-    torch.testing.assert_close(slope(x), secant, rtol=0, atol=1e-8)
+@pytest.mark.parametrize(("function", "derivative"), DERIVATIVES)
+def test_derivatives_match_finite_differences(function: act.Activation, derivative: act.Activation) -> None:
+    x, h = X[X.abs() > 0.001], 1e-5  # away from the kink at 0
+    difference_quotient = (function(x + h) - function(x - h)) / (2 * h)
+    torch.testing.assert_close(derivative(x), difference_quotient, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("function", [pair[0] for pair in REFERENCES] + [act.binary_sign])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3, 4)])
-def test_shape_and_precision_are_kept(function: act.Activation, shape: tuple[int, ...]) -> None:
+def test_shape_and_dtype_are_preserved(function: act.Activation, shape: tuple[int, ...]) -> None:
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         out = function(torch.randn(shape, dtype=torch.float64).to(dtype))
         assert out.shape == shape
         assert out.dtype == dtype
 
 
-def test_the_two_signs_differ_only_below() -> None:
+def test_heaviside_and_binary_sign_differ_only_for_non_positive_input() -> None:
     x = torch.tensor([-3.0, -0.0, 0.0, 1e-30, 5.0])
     assert act.heaviside(x).tolist() == [0, 0, 0, 1, 1]
     assert act.binary_sign(x).tolist() == [-1, -1, -1, 1, 1]
 
 
-def test_gelu_keeps_its_digits_far_below_zero() -> None:
-    """At −10 the probability Φ is 7.6e−24, which 1 + erf rounds to 0; the value is x Φ(x)."""
+def test_gelu_is_accurate_for_large_negative_input() -> None:
+    """GELU is x Φ(x), and Φ(−10) = 7.6e−24, which 1 + erf rounds to 0."""
     x = torch.tensor(-10.0, dtype=torch.float64)
     torch.testing.assert_close(act.gelu(x), torch.tensor(-7.61985302416052e-23, dtype=torch.float64), rtol=1e-9, atol=0)
 
 
-def test_leaky_relu_leaks_as_much_as_it_is_told() -> None:
+def test_leaky_relu_uses_the_given_slope() -> None:
     assert float(act.leaky_relu(torch.tensor(-2.0), 0.25)) == -0.5
     assert float(act.leaky_relu_derivative(torch.tensor(-2.0), 0.25)) == 0.25
 
 
-def test_elu_passes_finite_gradients_where_its_other_branch_overflows() -> None:
+def test_elu_gradients_are_finite_where_the_other_branch_overflows() -> None:
     x = torch.tensor([-1_000.0, 1_000.0], requires_grad=True)
     act.elu(x).sum().backward()
     assert x.grad is not None

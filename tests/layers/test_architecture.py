@@ -1,4 +1,4 @@
-"""Depth, width and parameters of networks whose numbers are known."""
+"""Depth, width and number of parameters of known networks; dead units."""
 
 import pytest
 import torch
@@ -7,23 +7,22 @@ from torch import nn
 from parnassus.layers import Architecture, architecture, dead_units, dense_classifier, mlp
 
 
-def test_the_classifier_of_the_first_chapter() -> None:
-    measured = architecture(dense_classifier(784, 10))
-    assert measured == Architecture((784, 512, 512, 10), 669_706)
-    assert (measured.depth, measured.hidden_layers, measured.width) == (3, 2, 512)
+def test_dense_classifier_has_known_depth_width_and_parameters() -> None:
+    actual = architecture(dense_classifier(784, 10))
+    assert actual == Architecture((784, 512, 512, 10), 669_706)
+    assert (actual.depth, actual.hidden_layers, actual.width) == (3, 2, 512)
 
 
-def test_the_input_is_no_layer() -> None:
-    """A wide input does not make a wide network."""
+def test_input_does_not_count_towards_the_width() -> None:
     assert architecture(mlp((100, 7, 3))).width == 7
 
 
-def test_a_single_layer_has_nothing_hidden() -> None:
-    measured = architecture(nn.Linear(4, 1))
-    assert (measured.depth, measured.hidden_layers, measured.width, measured.parameters) == (1, 0, 1, 5)
+def test_single_layer_has_no_hidden_layers() -> None:
+    actual = architecture(nn.Linear(4, 1))
+    assert (actual.depth, actual.hidden_layers, actual.width, actual.parameters) == (1, 0, 1, 5)
 
 
-def test_wrong_networks_raise() -> None:
+def test_invalid_networks_raise_value_error() -> None:
     with pytest.raises(ValueError, match="layer 1 has 5 outputs, the next 6 inputs"):
         architecture(nn.Sequential(nn.Linear(2, 5), nn.Linear(6, 1)))
     with pytest.raises(ValueError, match="network must have dense layers"):
@@ -42,7 +41,7 @@ def test_units_with_very_low_biases_are_dead() -> None:
     assert second.all()
 
 
-def test_one_example_that_wakes_a_unit_is_enough() -> None:
+def test_unit_active_for_one_example_is_not_dead() -> None:
     network = mlp((1, 1, 1))
     with torch.no_grad():
         network.get_parameter("0.weight").fill_(1.0)

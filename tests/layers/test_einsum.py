@@ -1,4 +1,4 @@
-"""Our einsum against torch's, formula by formula."""
+"""einsum against `torch.einsum`."""
 
 import pytest
 import torch
@@ -9,11 +9,11 @@ from parnassus.layers import einsum, pure_tensor, tensor_product, unrepeated_ind
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "i": 3, "j": 4, "k": 2}
 
 
-def tensors_for(formula: str) -> list[Tensor]:
-    source = torch.Generator().manual_seed(0)
+def random_tensors(formula: str) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
     terms = formula.partition("->")[0].replace(" ", "").split(",")
     shapes = [[SIZES[index] for index in term] for term in terms]
-    return [torch.randn(shape, generator=source, dtype=torch.float64) for shape in shapes]
+    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
 @pytest.mark.parametrize(
@@ -38,29 +38,29 @@ def tensors_for(formula: str) -> list[Tensor]:
         "->",
     ],
 )
-def test_it_is_that_of_torch(formula: str) -> None:
-    tensors = tensors_for(formula)
+def test_matches_torch(formula: str) -> None:
+    tensors = random_tensors(formula)
     torch.testing.assert_close(einsum(formula, *tensors), torch.einsum(formula, *tensors))
 
 
-def test_gradients_flow_through() -> None:
-    a, b = (tensor.requires_grad_() for tensor in tensors_for("ij,jk->ik"))
+def test_gradient_of_the_matrix_product() -> None:
+    a, b = (tensor.requires_grad_() for tensor in random_tensors("ij,jk->ik"))
     einsum("ij,jk->ik", a, b).sum().backward()
     torch.testing.assert_close(a.grad, b.detach().sum(1).expand(3, 4))
 
 
-def test_the_answer_is_a_tensor_of_its_own() -> None:
-    """Writing to the outer product or the copy must not write to what it was made of."""
+def test_result_does_not_share_memory_with_the_input() -> None:
+    """Writing to the result must not modify the input."""
     v = torch.ones(3)
     einsum("i->i", v).zero_()
     assert v.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
-    ("terms", "kept"), [("ik,kj", "ij"), ("ii", ""), ("ij, j", "i"), ("bik,bkj", "ij"), ("i,j", "ij")]
+    ("terms", "expected"), [("ik,kj", "ij"), ("ii", ""), ("ij, j", "i"), ("bik,bkj", "ij"), ("i,j", "ij")]
 )
-def test_unrepeated_indices(terms: str, kept: str) -> None:
-    assert unrepeated_indices(terms) == kept
+def test_unrepeated_indices(terms: str, expected: str) -> None:
+    assert unrepeated_indices(terms) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_unrepeated_indices(terms: str, kept: str) -> None:
         ("ij,ik->jk", "one size; got 3 and 4 for 'i' in 'ij,ik->jk'"),
     ],
 )
-def test_wrong_formulas_raise(formula: str, message: str) -> None:
+def test_invalid_formulas_raise_value_error(formula: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         einsum(formula, torch.zeros(3, 4), torch.zeros(4, 2))
 
 
-def test_products_by_hand() -> None:
+def test_tensor_products_match_hand_computed_values() -> None:
     assert tensor_product(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).tolist() == [[3.0, 4.0], [6.0, 8.0]]
     assert pure_tensor(torch.ones(2), torch.ones(3), torch.ones(4)).shape == (2, 3, 4)
     assert float(tensor_product(torch.tensor(2.0), torch.tensor(3.0))) == 6.0

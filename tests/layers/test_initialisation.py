@@ -1,4 +1,4 @@
-"""Starts against torch's own, by their variance and bounds; gains against torch's list and integrals."""
+"""Initialisers and gains against torch, by variance and by integration."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -32,7 +32,7 @@ from parnassus.layers import (
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("initialiser", "torch_initialiser"),
     [
         (xavier_normal(5 / 3), lambda w: nn.init.xavier_normal_(w, gain=5 / 3)),
         (xavier_uniform(5 / 3), lambda w: nn.init.xavier_uniform_(w, gain=5 / 3)),
@@ -41,25 +41,25 @@ from parnassus.layers import (
         (normal_initialiser(0.01), lambda w: nn.init.normal_(w, std=0.01)),
     ],
 )
-def test_the_numbers_are_those_of_torch(ours: Initialiser, theirs: Callable[[Tensor], Tensor]) -> None:
-    """Drawn from the same seed into a weight that torch reads as outputs × inputs."""
+def test_initialisers_match_torch(initialiser: Initialiser, torch_initialiser: Callable[[Tensor], Tensor]) -> None:
+    """With the same seed; torch stores the weight as outputs × inputs."""
     weight, bias = torch.empty(600, 400), torch.ones(400)
     torch.manual_seed(0)
-    ours(weight, bias)
+    initialiser(weight, bias)
     torch.manual_seed(0)
-    reference = theirs(torch.empty(400, 600)).reshape(600, 400)  # a shape says nothing of the order of draws
+    reference = torch_initialiser(torch.empty(400, 600)).reshape(600, 400)  # same random numbers in memory order
     torch.testing.assert_close(weight, reference)
     assert bool((bias == 0).all())
 
 
-def test_uniform_weights_have_the_same_variance_as_normal_ones() -> None:
+def test_uniform_and_normal_initialisers_have_the_same_variance() -> None:
     torch.manual_seed(0)
     for uniform, normal in ((xavier_uniform(), xavier_normal()), (he_uniform(), he_normal())):
-        spreads = [float(Dense(300, 700, initialise=each).weight.detach().var()) for each in (uniform, normal)]
-        assert spreads[0] == pytest.approx(spreads[1], rel=0.02)
+        variances = [float(Dense(300, 700, initialise=each).weight.detach().var()) for each in (uniform, normal)]
+        assert variances[0] == pytest.approx(variances[1], rel=0.02)
 
 
-def test_the_gains_are_those_of_torch() -> None:
+def test_gains_match_torch() -> None:
     names: dict[Activation, Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]] = {
         identity: "linear",
         sigmoid: "sigmoid",
@@ -75,22 +75,22 @@ def test_the_gains_are_those_of_torch() -> None:
     assert leaky_relu_gain(0.0) == pytest.approx(sqrt(2))
 
 
-def test_the_preserving_gain_by_hand() -> None:
+def test_variance_preserving_gain_has_known_values() -> None:
     assert variance_preserving_gain(identity) == pytest.approx(1, abs=1e-9)
     assert variance_preserving_gain(relu) == pytest.approx(sqrt(2), abs=1e-9)
     assert variance_preserving_gain(lambda z: leaky_relu(z, 0.3)) == pytest.approx(leaky_relu_gain(0.3), abs=1e-9)
-    assert variance_preserving_gain(torch.selu) == pytest.approx(1, abs=1e-6)  # what SELU's two constants are for
+    assert variance_preserving_gain(torch.selu) == pytest.approx(1, abs=1e-6)  # SELU's constants are chosen for this
 
 
 @pytest.mark.parametrize("activation", [tanh, sigmoid, gelu])
-def test_the_preserving_gain_by_drawing(activation: Callable[[Tensor], Tensor]) -> None:
+def test_variance_preserving_gain_matches_monte_carlo(activation: Callable[[Tensor], Tensor]) -> None:
     z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     assert variance_preserving_gain(activation) == pytest.approx(
         float(activation(z).square().mean() ** -0.5), rel=0.005
     )
 
 
-def test_a_network_of_torch_gets_the_start_by_its_fans() -> None:
+def test_initialise_linear_layers_uses_the_fan_in() -> None:
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(1_000, 50), nn.ReLU(), nn.Linear(50, 400, bias=False))
     initialise_linear_layers(network, he_normal())
@@ -100,19 +100,19 @@ def test_a_network_of_torch_gets_the_start_by_its_fans() -> None:
     assert bool((network.get_parameter("0.bias") == 0).all())
 
 
-def test_an_mlp_takes_a_start() -> None:
+def test_mlp_accepts_an_initialiser() -> None:
     torch.manual_seed(0)
     network = mlp((300, 200, 100), initialise=xavier_normal(sqrt(2)))
     assert float(network.get_parameter("0.weight").detach().var()) == pytest.approx(4 / 500, rel=0.03)
     assert float(network.get_parameter("1.weight").detach().var()) == pytest.approx(4 / 300, rel=0.03)
 
 
-@pytest.mark.parametrize("start", [xavier_normal, xavier_uniform, he_normal, he_uniform])
-def test_a_gain_that_is_not_positive_raises(start: Callable[[float], Initialiser]) -> None:
+@pytest.mark.parametrize("make_initialiser", [xavier_normal, xavier_uniform, he_normal, he_uniform])
+def test_non_positive_gain_raises_value_error(make_initialiser: Callable[[float], Initialiser]) -> None:
     with pytest.raises(ValueError, match="gain must be positive; got gain=0"):
-        start(0.0)
+        make_initialiser(0.0)
 
 
-def test_a_std_that_is_not_positive_raises() -> None:
+def test_non_positive_std_raises_value_error() -> None:
     with pytest.raises(ValueError, match="std must be positive; got std=-1"):
         normal_initialiser(-1.0)

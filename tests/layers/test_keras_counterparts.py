@@ -1,4 +1,4 @@
-"""The table of counterparts names things that exist."""
+"""The names in the table of Keras counterparts exist."""
 
 import pytest
 from torch import nn
@@ -8,15 +8,15 @@ from parnassus.layers.keras_counterparts import COUNTERPARTS
 
 
 @pytest.mark.parametrize("call", [each.torch for each in COUNTERPARTS if each.torch.startswith("nn.")])
-def test_the_torch_side_exists(call: str) -> None:
+def test_torch_name_exists(call: str) -> None:
     assert hasattr(nn, call.removeprefix("nn.").split("(")[0])
 
 
 @pytest.mark.parametrize("name", [each.ours for each in COUNTERPARTS if each.ours])
-def test_our_side_exists(name: str) -> None:
+def test_parnassus_name_exists(name: str) -> None:
     assert resolve(name) is not None
 
 
-def test_no_call_has_two_counterparts() -> None:
+def test_keras_calls_are_unique() -> None:
     calls = [each.keras.split("(")[0] for each in COUNTERPARTS]
     assert len(calls) == len(set(calls))

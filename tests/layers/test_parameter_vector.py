@@ -1,4 +1,4 @@
-"""A network and its parameter vector carry the same function."""
+"""Conversion between a network and its parameter vector."""
 
 import pytest
 import torch
@@ -8,12 +8,12 @@ from torch.nn.utils import parameters_to_vector
 from parnassus.layers import flatten_parameters, mlp, unflatten_parameters, with_parameters
 
 
-def test_the_order_is_that_of_torch() -> None:
+def test_parameter_order_matches_torch() -> None:
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3))
     torch.testing.assert_close(flatten_parameters(network), parameters_to_vector(network.parameters()).detach())
 
 
-def test_the_vector_is_a_copy() -> None:
+def test_flattened_parameters_are_a_copy() -> None:
     network = mlp((2, 5, 1))
     theta = flatten_parameters(network)
     theta.zero_()
@@ -21,7 +21,7 @@ def test_the_vector_is_a_copy() -> None:
     assert not theta.requires_grad
 
 
-def test_there_and_back() -> None:
+def test_unflatten_and_flatten_round_trip() -> None:
     network, theta = mlp((2, 5, 1)), torch.arange(21.0)
     parts = unflatten_parameters(network, theta)
     assert {name: tuple(part.shape) for name, part in parts.items()} == {
@@ -35,7 +35,7 @@ def test_there_and_back() -> None:
     assert torch.equal(flatten_parameters(network), theta)
 
 
-def test_the_function_uses_the_vector_and_not_the_module() -> None:
+def test_with_parameters_uses_the_vector_and_preserves_the_module() -> None:
     torch.manual_seed(0)
     network, x = mlp((2, 5, 1)), torch.randn(7, 2)
     before = flatten_parameters(network)
@@ -44,14 +44,14 @@ def test_the_function_uses_the_vector_and_not_the_module() -> None:
     assert torch.equal(flatten_parameters(network), before)
 
 
-def test_gradients_reach_the_vector() -> None:
+def test_vector_receives_gradients() -> None:
     network, theta = mlp((2, 5, 1)), torch.randn(21, requires_grad=True)
     with_parameters(network, theta)(torch.randn(7, 2)).sum().backward()
     assert theta.grad is not None
-    assert float(theta.grad[-1]) == 7  # of the last bias, one for each row
+    assert float(theta.grad[-1]) == 7  # last bias: one per row
 
 
-def test_buffers_stay_those_of_the_module() -> None:
+def test_buffers_are_taken_from_the_module() -> None:
     norm = nn.BatchNorm1d(3).eval()
     assert len(flatten_parameters(norm)) == 6
     x = torch.randn(4, 3)
@@ -66,7 +66,7 @@ def test_tied_parameters_count_once() -> None:
     torch.testing.assert_close(with_parameters(tied, flatten_parameters(tied))(x), tied(x))
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match="one entry per parameter; got 20 entries for 21"):
         with_parameters(mlp((2, 5, 1)), torch.zeros(20))
     with pytest.raises(ValueError, match=r"module must have parameters; got ReLU"):

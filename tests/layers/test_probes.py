@@ -40,7 +40,7 @@ def controls(trained: Trained) -> dict[str, Control]:
     return read_controls(draw_a_digit, trained)
 
 
-def parts(answers: Sequence[Answer]) -> tuple[Bars, Images, Images]:
+def unpack_answers(answers: Sequence[Answer]) -> tuple[Bars, Images, Images]:
     probabilities, hidden, unit = answers
     assert isinstance(probabilities, Bars)
     assert isinstance(hidden, Images)
@@ -48,7 +48,7 @@ def parts(answers: Sequence[Answer]) -> tuple[Bars, Images, Images]:
     return probabilities, hidden, unit
 
 
-def test_there_is_a_test_image_of_every_class(controls: dict[str, Control]) -> None:
+def test_examples_contain_one_test_image_per_class(controls: dict[str, Control]) -> None:
     drawing, unit = controls["drawing"], controls["unit"]
     assert isinstance(drawing, DrawingPad)
     assert isinstance(unit, IntSlider)
@@ -56,37 +56,35 @@ def test_there_is_a_test_image_of_every_class(controls: dict[str, Control]) -> N
     assert unit.high == 128
     assert not callable(drawing.examples)
     assert [name for name, _ in drawing.examples] == list("0123456789")
-    for kind, (_, image) in enumerate(drawing.examples):
+    for label, (_, image) in enumerate(drawing.examples):
         (row,) = (DIGITS.test.x[:, 0] == image).all(2).all(1).nonzero()[:, 0]
         assert DIGITS.test.y is not None
-        assert int(DIGITS.test.y[row]) == kind
+        assert int(DIGITS.test.y[row]) == label
 
 
 def test_most_test_digits_are_classified_correctly_at_any_position(
     trained: Trained, controls: dict[str, Control]
 ) -> None:
-    """Also when shifted one pixel to the right, where the network without alignment errs on about half of them."""
+    """Also when shifted by one pixel, where the network without alignment misclassifies about half of them."""
     assert DIGITS.test.y is not None
     correct, unaligned = torch.zeros(2), 0
     for image, label in zip(DIGITS.test.x[:100, 0], DIGITS.test.y[:100].tolist(), strict=True):
-        moved = image.roll(1, 1)
-        moved[:, 0] = 0
-        for shift, drawing in enumerate((image, moved)):
-            probabilities, _, _ = parts(
+        shifted = image.roll(1, 1)
+        shifted[:, 0] = 0
+        for shift, drawing in enumerate((image, shifted)):
+            probabilities, _, _ = unpack_answers(
                 evaluate_probe(draw_a_digit, trained, controls, {"drawing": drawing.flatten().tolist()})
             )
             assert float(probabilities.values.sum()) == pytest.approx(1, abs=1e-5)
             assert probabilities.marked == int(probabilities.values.argmax())
             correct[shift] += probabilities.marked == label
-        unaligned += int(trained.model(moved[None, None]).argmax()) == label
+        unaligned += int(trained.model(shifted[None, None]).argmax()) == label
     assert correct[0] >= 80
     assert correct[1] >= 75
     assert unaligned <= correct[1] - 10
 
 
-def test_every_unit_shows_the_training_images_of_largest_activation(
-    trained: Trained, controls: dict[str, Control]
-) -> None:
+def test_units_show_the_training_images_of_largest_activation(trained: Trained, controls: dict[str, Control]) -> None:
     model = trained.model
     assert isinstance(model, Classifier)
     assert isinstance(model.network, nn.Sequential)
@@ -94,7 +92,7 @@ def test_every_unit_shows_the_training_images_of_largest_activation(
     assert isinstance(first, Dense)
     hidden = first(DIGITS.train.x.flatten(1))
     for unit in (1, 77, 128):
-        _, _, selected = parts(evaluate_probe(draw_a_digit, trained, controls, {"unit": unit}))
+        _, _, selected = unpack_answers(evaluate_probe(draw_a_digit, trained, controls, {"unit": unit}))
         assert selected.images.shape == (7, 1, 8, 8)
         top = hidden[:, unit - 1].topk(5)
         assert [float(caption.split(": ")[1]) for caption in selected.captions[2:]] == pytest.approx(
@@ -106,26 +104,28 @@ def test_every_unit_shows_the_training_images_of_largest_activation(
         assert float((selected.images[1] - 0.5).abs().max()) == pytest.approx(0.5)
 
 
-def test_unit_0_selects_the_brightest(trained: Trained, controls: dict[str, Control]) -> None:
-    _, hidden, selected = parts(evaluate_probe(draw_a_digit, trained, controls, {}))
+def test_unit_0_selects_the_most_active_unit(trained: Trained, controls: dict[str, Control]) -> None:
+    _, hidden, selected = unpack_answers(evaluate_probe(draw_a_digit, trained, controls, {}))
     assert hidden.images.shape == (1, 1, 8, 16)
     assert f"Unit {int(hidden.images.argmax()) + 1} of 128" in selected.about
 
 
-def test_an_empty_drawing_has_class_probabilities(trained: Trained, controls: dict[str, Control]) -> None:
-    probabilities, _, selected = parts(evaluate_probe(draw_a_digit, trained, controls, {"drawing": [0.0] * 64}))
+def test_empty_drawing_has_class_probabilities(trained: Trained, controls: dict[str, Control]) -> None:
+    probabilities, _, selected = unpack_answers(
+        evaluate_probe(draw_a_digit, trained, controls, {"drawing": [0.0] * 64})
+    )
     assert float(probabilities.values.sum()) == pytest.approx(1, abs=1e-5)
     assert float(selected.images[0].abs().max()) == 0
 
 
-def test_a_deeper_network_has_an_image_for_each_layer(trained: Trained) -> None:
+def test_deeper_network_has_one_image_per_hidden_layer(trained: Trained) -> None:
     torch.manual_seed(0)
-    deep = Trained(trained.folder, trained.experiment)
-    deep.__dict__["model"] = dense_classifier(64, 10, hidden=(30, 20))
-    controls = read_controls(draw_a_digit, deep)
+    deep_run = Trained(trained.folder, trained.experiment)
+    deep_run.__dict__["model"] = dense_classifier(64, 10, hidden=(30, 20))
+    controls = read_controls(draw_a_digit, deep_run)
     assert isinstance(controls["unit"], IntSlider)
     assert controls["unit"].high == 50
-    _, first, second, selected = evaluate_probe(draw_a_digit, deep, controls, {"unit": 31})
+    _, first, second, selected = evaluate_probe(draw_a_digit, deep_run, controls, {"unit": 31})
     assert isinstance(first, Images)
     assert isinstance(second, Images)
     assert isinstance(selected, Images)
@@ -133,13 +133,13 @@ def test_a_deeper_network_has_an_image_for_each_layer(trained: Trained) -> None:
     assert (first.images.numel(), second.images.numel()) == (32, 21)  # 4 × 8 and 3 × 7
     assert selected.images.shape == (6, 1, 8, 8)  # a unit of the second layer has no weights on pixels
     assert "largest output weight" in selected.about
-    of_the_first = evaluate_probe(draw_a_digit, deep, controls, {"unit": 30})[-1]
-    assert isinstance(of_the_first, Images)
-    assert of_the_first.images.shape == (7, 1, 8, 8)
-    assert "output weight" not in of_the_first.about
+    first_layer_unit = evaluate_probe(draw_a_digit, deep_run, controls, {"unit": 30})[-1]
+    assert isinstance(first_layer_unit, Images)
+    assert first_layer_unit.images.shape == (7, 1, 8, 8)
+    assert "output weight" not in first_layer_unit.about
 
 
-def test_a_run_on_other_data_raises(trained: Trained) -> None:
+def test_run_on_unsupported_data_raises_value_error(trained: Trained) -> None:
     other = Trained(trained.folder, classifier_on_digits.Experiment(data="iris"))
     with pytest.raises(ValueError, match=r"the run must use greyscale images; got examples of shape \(4,\) in iris"):
         read_controls(draw_a_digit, other)
@@ -154,14 +154,14 @@ def test_a_run_on_other_data_raises(trained: Trained) -> None:
         ({"unit": 0.5}, "hidden unit .* must be an integer"),
     ],
 )
-def test_wrong_values_raise(
+def test_invalid_values_raise_value_error(
     values: dict[str, object], message: str, trained: Trained, controls: dict[str, Control]
 ) -> None:
     with pytest.raises(ValueError, match=message):
         evaluate_probe(draw_a_digit, trained, controls, values)
 
 
-def test_derivatives_multiply_from_layer_to_layer() -> None:
+def test_derivative_of_stacked_layers_is_the_product() -> None:
     """The derivative of the sigmoid is ¼ at 0: ten layers give 4⁻¹⁰."""
     controls = read_controls(plot_activation, None)
     plot, numbers = evaluate_probe(plot_activation, None, controls, {"activation": 5, "x": 0, "layers": 10})
@@ -184,7 +184,7 @@ def train(**values: object) -> tuple[Animation, Curves, Curves, Numbers, list[Im
     return animation, loss, accuracy, numbers, [each for each in images if isinstance(each, Images)]
 
 
-def test_the_moons_are_learned() -> None:
+def test_training_separates_the_moons() -> None:
     animation, loss, accuracy, numbers, (units,) = train()
     assert animation.frames.shape[1:] == (2, 3, 160, 160)
     assert len(animation.captions) == len(animation.frames)
@@ -201,23 +201,23 @@ def test_the_moons_are_learned() -> None:
 
 
 @pytest.mark.parametrize("data", range(len(DATASETS)))
-def test_hidden_units_beat_a_linear_classifier_on_all_data(data: int) -> None:
+def test_hidden_units_outperform_a_linear_classifier_on_all_data(data: int) -> None:
     _, _, linear, _, no_units = train(data=data, layers=0, noise=0.1)
     _, _, nonlinear, _, _ = train(data=data, layers=2, units=12, noise=0.1)
     assert not no_units
     assert nonlinear.lines["test"][1][-1] >= linear.lines["test"][1][-1] + 0.05
 
 
-def test_noise_and_many_units_overfit_and_a_regulariser_helps() -> None:
+def test_regularisation_reduces_overfitting() -> None:
     _, plain, _, _, _ = train(noise=0.4, units=16, layers=3)
     _, regularised, _, _, _ = train(noise=0.4, units=16, layers=3, regulariser=2, strength=0.03)
     assert plain.lines["test"][1][-1] > 2 * min(plain.lines["test"][1])
     assert regularised.lines["test"][1][-1] < plain.lines["test"][1][-1] / 2
 
 
-def test_the_animation_depends_on_the_seed_alone() -> None:
-    first, again, other = train(seed=3)[0], train(seed=3)[0], train(seed=4)[0]
-    assert torch.equal(first.frames, again.frames)
+def test_animation_is_deterministic_for_a_seed() -> None:
+    first, repeated, other = train(seed=3)[0], train(seed=3)[0], train(seed=4)[0]
+    assert torch.equal(first.frames, repeated.frames)
     assert not torch.equal(first.frames, other.frames)
 
 
@@ -228,7 +228,7 @@ def test_extreme_settings_stay_finite() -> None:
         assert bool(torch.tensor(loss.lines["training"][1]).isfinite().all())
 
 
-def test_settings_outside_their_limits_raise() -> None:
+def test_out_of_range_settings_raise_value_error() -> None:
     controls = read_controls(train_classifier, None)
     with pytest.raises(ValueError, match="hidden layers must be between 0 and 4; got 5"):
         evaluate_probe(train_classifier, None, controls, {"layers": 5})

@@ -1,4 +1,4 @@
-"""Residual blocks: the identity of a silent body, the Jacobian, shortcuts and wrong shapes."""
+"""Residual blocks: identity, Jacobian, shortcuts and mismatched shapes."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch.func import jacrev
 from parnassus.layers import Dense, Residual, count_parameters, relu, residual_mlp, tanh
 
 
-def test_a_silent_body_is_the_identity() -> None:
+def test_zero_body_gives_the_identity() -> None:
     body = nn.Linear(4, 4)
     nn.init.zeros_(body.weight)
     nn.init.zeros_(body.bias)
@@ -17,31 +17,31 @@ def test_a_silent_body_is_the_identity() -> None:
     torch.testing.assert_close(Residual(body, activation=relu)(x), relu(x))
 
 
-def test_the_jacobian_is_one_plus_that_of_the_body() -> None:
+def test_jacobian_is_the_identity_plus_the_jacobian_of_the_body() -> None:
     torch.manual_seed(0)
     body = Dense(4, 4, activation=tanh).double()
     block, x = Residual(body), torch.randn(1, 4, dtype=torch.float64)
-    ours = jacrev(block)(x).reshape(4, 4)
-    torch.testing.assert_close(ours, torch.eye(4, dtype=torch.float64) + jacrev(body)(x).reshape(4, 4))
+    actual = jacrev(block)(x).reshape(4, 4)
+    torch.testing.assert_close(actual, torch.eye(4, dtype=torch.float64) + jacrev(body)(x).reshape(4, 4))
 
 
-def test_a_shortcut_may_change_the_shape() -> None:
+def test_shortcut_can_change_the_shape() -> None:
     torch.manual_seed(0)
     body, shortcut, x = nn.Linear(4, 6), nn.Linear(4, 6, bias=False), torch.randn(3, 4)
     torch.testing.assert_close(Residual(body, shortcut)(x), body(x) + shortcut(x))
 
 
-def test_different_shapes_raise() -> None:
+def test_mismatched_shapes_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"same output shape; got \(4,\) and \(6,\) for examples of shape \(4,\)"):
         Residual(nn.Linear(4, 6))(torch.ones(2, 4))
 
 
-def test_shapes_that_would_only_broadcast_get_one_too() -> None:
+def test_broadcastable_shapes_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"got \(4,\) and \(1,\)"):
         Residual(nn.Linear(4, 1))(torch.ones(2, 4))
 
 
-def test_a_chain_of_blocks_by_hand() -> None:
+def test_residual_mlp_matches_explicit_computation() -> None:
     torch.manual_seed(0)
     network, x = residual_mlp(3, 2, width=5, blocks=2, activation=tanh), torch.randn(7, 3)
     h = network[0](x)
@@ -52,6 +52,6 @@ def test_a_chain_of_blocks_by_hand() -> None:
     assert count_parameters(network) == 4 * 5 + 2 * 2 * 6 * 5 + 6 * 2
 
 
-def test_a_negative_number_of_blocks_raises() -> None:
+def test_negative_number_of_blocks_raises_value_error() -> None:
     with pytest.raises(ValueError, match="blocks must not be negative; got blocks=-1"):
         residual_mlp(3, 2, width=5, blocks=-1)

@@ -1,4 +1,4 @@
-"""Binary cross-entropy against torch and at its extremes."""
+"""Binary cross-entropy against torch and for extreme logits."""
 
 from math import log
 
@@ -12,18 +12,18 @@ A = 4 * torch.randn(3, 20, generator=torch.Generator().manual_seed(0), dtype=tor
 T = torch.rand(3, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-def test_binary_cross_entropy_equals_torch_also_for_soft_targets() -> None:
+def test_matches_torch_for_soft_targets() -> None:
     expected = functional.binary_cross_entropy_with_logits(A, T, reduction="none")
     torch.testing.assert_close(binary_cross_entropy(A, T), expected)
 
 
-def test_the_gradient_equals_autograd() -> None:
+def test_gradient_matches_autograd() -> None:
     a = A.clone().requires_grad_()
     binary_cross_entropy(a, T).sum().backward()
     torch.testing.assert_close(a.grad, binary_cross_entropy_gradient(A, T))
 
 
-def test_the_gradient_at_zero_is_one_half_in_magnitude() -> None:
+def test_gradient_at_zero_is_one_half_in_magnitude() -> None:
     a = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     binary_cross_entropy(a, torch.tensor([0.0, 1.0], dtype=torch.float64)).sum().backward()
     assert a.grad is not None
@@ -42,9 +42,9 @@ def test_half_precision_does_not_overflow() -> None:
     )
 
 
-@pytest.mark.parametrize("wrong", [-1.0, 2.0, float("nan")])
-def test_targets_outside_the_unit_interval_raise(wrong: float) -> None:
-    targets = torch.tensor([0.0, wrong])
+@pytest.mark.parametrize("target", [-1.0, 2.0, float("nan")])
+def test_targets_outside_the_unit_interval_raise_value_error(target: float) -> None:
+    targets = torch.tensor([0.0, target])
     for function in (binary_cross_entropy, binary_cross_entropy_gradient):
         with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]; got"):
             function(torch.zeros(2), targets)

@@ -1,4 +1,4 @@
-"""Softmax and cross-entropy against torch and at their extremes."""
+"""Softmax, cross-entropy and accuracy against torch and for extreme logits."""
 
 from math import log
 
@@ -22,69 +22,69 @@ Z = 5 * torch.randn(2, 6, 4, generator=GENERATOR, dtype=torch.float64)
 K = torch.randint(4, (2, 6), generator=GENERATOR)
 
 
-def test_softmax_agrees_with_torch_over_any_leading_axes() -> None:
+def test_softmax_matches_torch_for_any_leading_axes() -> None:
     torch.testing.assert_close(softmax(Z), Z.softmax(-1))
     torch.testing.assert_close(log_softmax(Z), Z.log_softmax(-1))
 
 
-def test_two_classes_are_a_sigmoid_of_the_difference() -> None:
+def test_softmax_of_two_classes_is_the_sigmoid_of_the_difference() -> None:
     z = Z[..., :2]
     torch.testing.assert_close(softmax(z)[..., 0], torch.sigmoid(z[..., 0] - z[..., 1]))
 
 
-def test_masked_classes_get_no_probability() -> None:
+def test_masked_classes_have_probability_zero() -> None:
     z = torch.tensor([0.0, -torch.inf, 0.0])
     torch.testing.assert_close(softmax(z), torch.tensor([0.5, 0.0, 0.5]))
 
 
-def test_the_jacobian_of_two_equal_logits() -> None:
+def test_jacobian_of_two_equal_logits() -> None:
     torch.testing.assert_close(softmax_jacobian(torch.zeros(2)), torch.tensor([[0.25, -0.25], [-0.25, 0.25]]))
 
 
-def test_cross_entropy_agrees_with_torch() -> None:
+def test_cross_entropy_matches_torch() -> None:
     expected = functional.cross_entropy(Z.flatten(0, 1), K.flatten(), reduction="none").reshape(2, 6)
     torch.testing.assert_close(cross_entropy(Z, K), expected)
     torch.testing.assert_close(soft_cross_entropy(Z, one_hot(K, 4)), expected)
 
 
-def test_soft_labels_cost_at_least_their_entropy() -> None:
+def test_loss_of_soft_labels_is_at_least_their_entropy() -> None:
     y = torch.tensor([0.7, 0.2, 0.1, 0.0], dtype=torch.float64)
     entropy = -(y[:3] * y[:3].log()).sum()
     losses = soft_cross_entropy(Z, y.expand(2, 6, 4))
     assert bool((losses >= entropy).all())
-    best = y.clamp_min(1e-300).log()
-    torch.testing.assert_close(soft_cross_entropy(best, y), entropy)
+    optimal_logits = y.clamp_min(1e-300).log()
+    torch.testing.assert_close(soft_cross_entropy(optimal_logits, y), entropy)
 
 
-def test_the_loss_of_a_very_wrong_logit_is_its_margin() -> None:
+def test_cross_entropy_is_accurate_for_large_logits() -> None:
     loss = cross_entropy(torch.tensor([[0.0, 1e4, 1e4]], dtype=torch.float64), torch.tensor([0]))
     assert float(loss) == pytest.approx(1e4 + log(2))
 
 
-def test_one_hot_equals_torch() -> None:
+def test_one_hot_matches_torch() -> None:
     assert torch.equal(one_hot(K, 4), functional.one_hot(K, 4).float())
     assert one_hot(K[:0], 4).shape == (0, 6, 4)
 
 
-def test_labels_out_of_range_raise() -> None:
+def test_one_hot_with_out_of_range_labels_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"got 1 … 4, classes=4"):
         one_hot(torch.tensor([1, 4]), 4)
     with pytest.raises(ValueError, match=r"got -1 … 0, classes=4"):
         one_hot(torch.tensor([-1, 0]), 4)
 
 
-def test_accuracy_by_hand() -> None:
+def test_accuracy_has_known_values() -> None:
     logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 3.0, 2.0], [1.0, 0.0, 0.0]])
     labels = torch.tensor([0, 1, 2, 0])
     assert float(accuracy(logits, labels)) == 0.75
     assert accuracy_per_class(logits, labels).tolist() == [1.0, 1.0, 0.0]
 
 
-def test_a_class_without_examples_has_no_accuracy() -> None:
+def test_accuracy_of_a_class_without_examples_is_nan() -> None:
     assert bool(accuracy_per_class(torch.eye(3)[:2], torch.tensor([0, 1]))[2].isnan())
 
 
 @pytest.mark.parametrize("label", [-1, 10, 99])
-def test_cross_entropy_reports_labels_out_of_range(label: int) -> None:
+def test_cross_entropy_with_out_of_range_labels_raises_value_error(label: int) -> None:
     with pytest.raises(ValueError, match=rf"labels must lie in 0 … classes − 1; got .*{label}.*classes=10"):
         cross_entropy(torch.zeros(2, 10), torch.tensor([3, label]))

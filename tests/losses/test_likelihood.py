@@ -1,4 +1,4 @@
-"""Noise models against torch's distributions and against known maximisers."""
+"""Negative log-likelihoods against `torch.distributions`; maximum-likelihood estimates."""
 
 from math import exp
 
@@ -15,13 +15,13 @@ TARGET = PREDICTION + 0.7 * torch.randn(50, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
-def test_losses_are_negative_log_densities_of_torch(scale: float) -> None:
+def test_losses_match_torch_distributions(scale: float) -> None:
     normal, laplace = Normal(PREDICTION, scale), Laplace(PREDICTION, scale)
     torch.testing.assert_close(normal_nll(PREDICTION, TARGET, sigma=scale), -normal.log_prob(TARGET))
     torch.testing.assert_close(laplace_nll(PREDICTION, TARGET, scale=scale), -laplace.log_prob(TARGET))
 
 
-def test_the_maximum_likelihood_scale_beats_its_neighbours() -> None:
+def test_maximum_likelihood_scale_minimises_the_loss() -> None:
     sigma = float(normal_std_mle(PREDICTION, TARGET))
     scale = float(laplace_scale_mle(PREDICTION, TARGET))
     for factor in (0.9, 0.99, 1.01, 1.1):
@@ -35,7 +35,7 @@ def test_the_maximum_likelihood_scale_beats_its_neighbours() -> None:
         )
 
 
-def test_coin_tosses_have_the_likelihood_of_torch() -> None:
+def test_bernoulli_nll_matches_torch() -> None:
     logit = torch.tensor(0.3, dtype=torch.float64)
     tosses = torch.tensor([1.0] * 9 + [0.0] * 4, dtype=torch.float64)
     torch.testing.assert_close(bernoulli_nll(logit, heads=9, tails=4), -Bernoulli(logits=logit).log_prob(tosses).sum())
@@ -46,7 +46,7 @@ def test_coin_tosses_have_the_likelihood_of_torch() -> None:
     assert float(bernoulli_nll(torch.tensor(100.0), heads=1, tails=0)) == pytest.approx(exp(-100), abs=1e-30)
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"must be positive; got sigma=0"):
         normal_nll(PREDICTION, TARGET, sigma=0.0)
     with pytest.raises(ValueError, match=r"must be positive; got scale=-1"):

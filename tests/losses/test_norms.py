@@ -12,7 +12,7 @@ X = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.fl
 
 
 @pytest.mark.parametrize("order", [1.0, 1.7, 2.0, 6.0, torch.inf])
-def test_norms_equal_torch(order: float) -> None:
+def test_norms_match_torch(order: float) -> None:
     torch.testing.assert_close(p_norm(X, order=order), torch.linalg.vector_norm(X, order, dim=-1))
     torch.testing.assert_close(l1_norm(X), torch.linalg.vector_norm(X, 1, dim=-1))
     torch.testing.assert_close(l2_norm(X), torch.linalg.vector_norm(X, 2, dim=-1))
@@ -24,7 +24,7 @@ def test_large_orders_and_large_entries_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("order", [0.5, 0.0, -2.0, float("nan")])
-def test_orders_below_one_raise(order: float) -> None:
+def test_orders_below_one_raise_value_error(order: float) -> None:
     with pytest.raises(
         ValueError, match="order must be at least 1, below which the triangle inequality fails; got order="
     ):
@@ -43,25 +43,25 @@ CANDIDATES: list[tuple[Callable[[Tensor], Tensor], str]] = [
 
 
 @pytest.mark.parametrize(("candidate", "axiom"), CANDIDATES)
-def test_the_violated_axiom_is_found_with_a_counterexample(candidate: Callable[[Tensor], Tensor], axiom: str) -> None:
-    found = find_norm_violation(candidate, 4, generator=torch.Generator().manual_seed(0))
-    assert found is not None
-    assert found.axiom == axiom
-    assert axiom in str(found)
+def test_violated_axiom_is_reported_with_a_counterexample(candidate: Callable[[Tensor], Tensor], axiom: str) -> None:
+    violation = find_norm_violation(candidate, 4, generator=torch.Generator().manual_seed(0))
+    assert violation is not None
+    assert violation.axiom == axiom
+    assert axiom in str(violation)
     if "+" in axiom:
-        x, y = found.counterexample["x"], found.counterexample["y"]
-        assert float(candidate(x + y)) == found.left > found.right == float(candidate(x) + candidate(y))
+        x, y = violation.counterexample["x"], violation.counterexample["y"]
+        assert float(candidate(x + y)) == violation.left > violation.right == float(candidate(x) + candidate(y))
 
 
-def test_other_norms_pass() -> None:
+def test_norms_have_no_violation() -> None:
     root = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     for norm in (l1_norm, l2_norm, lambda x: l2_norm(x @ root), lambda x: l1_norm(x) + 3 * p_norm(x, order=torch.inf)):
         assert find_norm_violation(norm, 4, generator=torch.Generator().manual_seed(0)) is None
 
 
-def test_wrong_input_raises() -> None:
-    source = torch.Generator()
+def test_invalid_input_raises_value_error() -> None:
+    generator = torch.Generator()
     with pytest.raises(ValueError, match="at least 1; got dim=0, num_trials=5"):
-        find_norm_violation(l1_norm, 0, generator=source, num_trials=5)
+        find_norm_violation(l1_norm, 0, generator=generator, num_trials=5)
     with pytest.raises(ValueError, match=r"one value per vector; got shape \(6, 2\) for 6 vectors"):
-        find_norm_violation(torch.abs, 2, generator=source, num_trials=6)
+        find_norm_violation(torch.abs, 2, generator=generator, num_trials=6)

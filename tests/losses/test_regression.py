@@ -1,4 +1,4 @@
-"""Regression losses by hand, against torch and by their minimisers."""
+"""Regression losses: known values, comparison with torch, and minimisers."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ V = torch.randn(30, 4, generator=torch.Generator().manual_seed(0), dtype=torch.f
 W = 2 * torch.randn(30, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-def test_powers_by_hand() -> None:
+def test_power_errors_have_known_values() -> None:
     v, w = torch.tensor([1.0, -2.0]), torch.tensor([0.0, 1.0])
     assert float(mean_power_error(v, w, power=1.0)) == 2.0
     assert float(mean_power_error(v, w, power=2.0)) == 5.0
@@ -28,7 +28,7 @@ def test_powers_by_hand() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.3, 1.0, 5.0])
-def test_huber_loss_equals_torch(delta: float) -> None:
+def test_huber_loss_matches_torch(delta: float) -> None:
     torch.testing.assert_close(
         huber_loss(V, W, delta=delta), functional.huber_loss(V, W, reduction="none", delta=delta)
     )
@@ -39,7 +39,7 @@ def test_huber_loss_interpolates_between_squared_and_absolute_error() -> None:
     torch.testing.assert_close(huber_loss(V, W, delta=1e-9) / 1e-9, absolute_error(V, W), atol=1e-8, rtol=0)
 
 
-def test_an_outlier_pulls_the_mean_but_not_the_median() -> None:
+def test_outlier_shifts_the_mean_but_not_the_median() -> None:
     values = torch.tensor([1.0, 2.0, 3.0, 4.0, 1_000.0])
     constants = torch.arange(0.0, 1_001.0)[:, None].expand(-1, 5)
     targets = values.expand(1_001, 5)
@@ -48,34 +48,34 @@ def test_an_outlier_pulls_the_mean_but_not_the_median() -> None:
     assert int(huber_loss(constants, targets, delta=1.0).mean(-1).argmin()) == 3
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"power must be positive; got power=0\.0"):
         mean_power_error(V, W, power=0.0)
     with pytest.raises(ValueError, match=r"must be positive; got delta=-1\.0"):
         huber_loss(V, W, delta=-1.0)
 
 
-def test_squared_error_by_hand() -> None:
+def test_squared_error_has_known_values() -> None:
     prediction, target = torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.tensor([[4.0, 6.0], [0.0, 1.0]])
     assert squared_error(prediction, target).tolist() == [25.0, 1.0]
     assert float(mean_squared_error(prediction, target)) == 13.0
 
 
 @pytest.mark.parametrize("outputs", [(), (1,), (5,), (3, 4)])
-def test_squared_error_is_the_number_of_outputs_times_the_loss_of_torch(outputs: tuple[int, ...]) -> None:
+def test_mean_squared_error_is_torch_mse_times_the_number_of_outputs(outputs: tuple[int, ...]) -> None:
     prediction, target = torch.randn(6, *outputs), torch.randn(6, *outputs)
     expected = max(1, torch.Size(outputs).numel()) * functional.mse_loss(prediction, target)
     torch.testing.assert_close(mean_squared_error(prediction, target), expected)
 
 
-def test_half_the_squared_error_has_the_residual_as_its_gradient() -> None:
+def test_gradient_of_half_squared_error_is_the_residual() -> None:
     prediction, target = torch.randn(6, 3, requires_grad=True), torch.randn(6, 3)
     (gradient,) = torch.autograd.grad(half_squared_error(prediction, target).sum(), prediction)
     torch.testing.assert_close(gradient, (prediction - target).detach())
     torch.testing.assert_close(half_mean_squared_error(prediction, target), mean_squared_error(prediction, target) / 2)
 
 
-def test_equal_shapes_pass() -> None:
+def test_equal_shapes_are_accepted() -> None:
     require_same_shape(torch.zeros(3, 2), torch.ones(3, 2))
 
 
@@ -87,6 +87,8 @@ def test_equal_shapes_pass() -> None:
         ((0, 2), (0, 2), r"at least one example; got shape \(0, 2\)"),
     ],
 )
-def test_unequal_or_empty_shapes_raise(prediction: tuple[int, ...], target: tuple[int, ...], message: str) -> None:
+def test_unequal_or_empty_shapes_raise_value_error(
+    prediction: tuple[int, ...], target: tuple[int, ...], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         require_same_shape(torch.zeros(prediction), torch.zeros(target))

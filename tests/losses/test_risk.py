@@ -20,7 +20,7 @@ def density(x: Tensor, y: Tensor) -> Tensor:
     return value
 
 
-def test_quadrature_equals_the_closed_form() -> None:
+def test_expected_risk_matches_the_closed_form() -> None:
     """E (2x + 1 − x − ε)² = E x² + 1 + σ² = 4/3 + 0.09."""
     risk = expected_risk(squared_error, line, density, x_range=(-1.0, 1.0), y_range=(-4.0, 4.0))
     assert float(risk) == pytest.approx(4 / 3 + 0.09, abs=1e-10)
@@ -28,7 +28,7 @@ def test_quadrature_equals_the_closed_form() -> None:
     assert float(mass) == pytest.approx(1, abs=1e-10)
 
 
-def test_a_held_out_average_has_the_standard_error_of_a_mean() -> None:
+def test_held_out_risk_has_the_standard_error_of_the_mean() -> None:
     torch.manual_seed(0)
     x = 2 * torch.rand(400, dtype=torch.float64) - 1
     y = x + 0.3 * torch.randn(400, dtype=torch.float64)
@@ -39,13 +39,13 @@ def test_a_held_out_average_has_the_standard_error_of_a_mean() -> None:
     assert abs(estimate.value - 4 / 3 - 0.09) < 4 * estimate.standard_error
 
 
-def test_the_zero_one_loss_counts_mistakes() -> None:
+def test_zero_one_loss_counts_errors() -> None:
     prediction, label = torch.tensor([0, 1, 2, 2]), torch.tensor([0, 2, 2, 1])
     assert zero_one_loss(prediction, label).tolist() == [0, 1, 0, 1]
     assert float(empirical_risk(zero_one_loss, lambda x: x.long()[:, 0], prediction[:, None].float(), label)) == 0.5
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     empty = torch.zeros(0)
     with pytest.raises(ValueError, match="at least one example; got none"):
         empirical_risk(squared_error, line, empty, empty)

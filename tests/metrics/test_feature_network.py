@@ -8,17 +8,17 @@ from torch import Tensor, nn
 
 from parnassus.metrics.feature_network import FeatureNetwork, inception
 
-from .stripes import stripes
+from .stripes import striped_images
 
 
 @pytest.fixture(scope="module")
 def network() -> FeatureNetwork:
-    x, label = stripes(200)
+    x, label = striped_images(200)
     return FeatureNetwork.fit(x, label, name="stripes", steps=40, batch_size=32, width=4)
 
 
 def test_training_does_not_change_the_global_random_state(network: FeatureNetwork) -> None:
-    x, label = stripes(100, seed=1)
+    x, label = striped_images(100, seed=1)
     assert network.accuracy(x, label) > 0.95
     state = torch.get_rng_state()
     FeatureNetwork.fit(x, label, name="stripes", steps=4, batch_size=8, width=4)
@@ -41,8 +41,8 @@ class TinyInception(nn.Module):
 def test_inception_is_loaded_from_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = TinyInception()
     torch.save(network.state_dict(), tmp_path / "inception.pt")
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "torchvision.models", None)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "torchvision.models", None)
         with pytest.raises(ValueError, match="needs torchvision"):
             inception(tmp_path / "inception.pt")
     with pytest.raises(ValueError, match="not a file"):
@@ -58,7 +58,7 @@ def test_inception_is_loaded_from_a_local_file(tmp_path: Path, monkeypatch: pyte
     torch.testing.assert_close(network.fc(features.rows).log_softmax(1), features.log_probs)
 
 
-def test_empty_inputs_raise(network: FeatureNetwork) -> None:
+def test_empty_inputs_raise_value_error(network: FeatureNetwork) -> None:
     with pytest.raises(ValueError, match="features need at least one"):
         network(torch.zeros(0, 1, 8, 8))
     with pytest.raises(ValueError, match="training needs at least one"):

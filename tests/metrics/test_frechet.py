@@ -12,7 +12,7 @@ def covariance(seed: int, d: int = 4, rank: int = 4) -> Tensor:
 
 
 @pytest.mark.parametrize("rank", [2, 4])
-def test_the_distance_of_gaussians_equals_the_formula_with_the_matrix_square_root(rank: int) -> None:
+def test_gaussian_distance_matches_the_matrix_square_root_formula(rank: int) -> None:
     first, second = covariance(0), covariance(1, rank=rank)
     zero, one = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
     root = torch.from_numpy(sqrtm((first @ second).numpy()).real)
@@ -22,7 +22,7 @@ def test_the_distance_of_gaussians_equals_the_formula_with_the_matrix_square_roo
     assert float(gaussian_frechet_distance(one, first, one, first)) < 1e-10
 
 
-def test_a_shift_adds_its_square_and_the_bias_decreases_with_the_number_of_rows() -> None:
+def test_shift_adds_its_square_and_bias_decreases_with_sample_size() -> None:
     torch.manual_seed(0)
     x = torch.randn(4_000, 3)
     assert frechet_distance(x, x + torch.tensor([3.0, 0.0, 0.0])) == pytest.approx(9.0, rel=1e-6)
@@ -30,6 +30,6 @@ def test_a_shift_adds_its_square_and_the_bias_decreases_with_the_number_of_rows(
     assert bias[1] < bias[0] / 10
 
 
-def test_a_single_row_raises() -> None:
+def test_single_row_raises_value_error() -> None:
     with pytest.raises(ValueError, match="two rows; got 1 real and 5 samples"):
         frechet_distance(torch.zeros(1, 2), torch.zeros(5, 2))

@@ -15,6 +15,6 @@ def test_narrow_samples_have_low_recall_and_wide_samples_low_precision() -> None
     assert wide.recall > 0.9
 
 
-def test_too_many_neighbours_raise() -> None:
+def test_too_many_neighbours_raise_value_error() -> None:
     with pytest.raises(ValueError, match="neighbours=5, 5 real and 9 samples"):
         precision_recall(torch.zeros(5, 2), torch.zeros(9, 2), neighbours=5)

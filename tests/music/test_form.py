@@ -7,7 +7,7 @@ from parnassus.music import Key, form_entropy, generate_modulating_pieces, secti
 from parnassus.music.form import HIGHEST, LOWEST
 
 
-def test_sections_end_on_their_tonic_and_pieces_on_the_home_key() -> None:
+def test_sections_and_pieces_end_on_their_tonics() -> None:
     pieces, home = generate_modulating_pieces(300, bars=3, seed=4)
     assert pieces.shape == (300, 4 * 3 * 4)
     assert torch.equal(pieces[:, -1] % 12, home)
@@ -22,20 +22,20 @@ def test_all_home_keys_and_the_whole_range_occur() -> None:
     assert (int(pieces.min()), int(pieces.max())) == (LOWEST, HIGHEST)
 
 
-def test_the_same_seed_gives_the_same_pieces() -> None:
+def test_equal_seeds_give_equal_pieces() -> None:
     torch.testing.assert_close(generate_modulating_pieces(5, seed=1), generate_modulating_pieces(5, seed=1))
     assert not torch.equal(generate_modulating_pieces(5, seed=1)[0], generate_modulating_pieces(5, seed=2)[0])
 
 
-def test_the_sections_of_c_major() -> None:
+def test_sections_of_c_major() -> None:
     assert [str(key) for key in sections(Key(0))] == ["C major", "A minor", "G major", "C major"]
 
 
-def test_longer_pieces_have_more_entropy() -> None:
+def test_entropy_of_an_additional_bar_matches_closed_form() -> None:
     assert form_entropy(5) - form_entropy(4) == pytest.approx(4 * 1.386294, abs=1e-2)
 
 
 @pytest.mark.parametrize(("count", "bars"), [(0, 4), (3, 1)])
-def test_invalid_arguments_raise(count: int, bars: int) -> None:
+def test_invalid_arguments_raise_value_error(count: int, bars: int) -> None:
     with pytest.raises(ValueError, match="count must be at least 1 and bars at least 2"):
         generate_modulating_pieces(count, bars=bars)

@@ -14,7 +14,7 @@ MASK = MaskedLanguageModel.MASK
 
 
 class ConstantRows(MaskedLanguageModel):
-    """All notes of a row are equal, 2 or 3, each with probability ½ while no note is known."""
+    """All notes of a row are equal: 2 or 3, with probability ½ each if no note is known."""
 
     def __init__(self) -> None:
         super().__init__(encoder(4, 8, width=4, heads=1, depth=1))
@@ -25,9 +25,9 @@ class ConstantRows(MaskedLanguageModel):
         return (20 * logits)[:, None].expand(-1, tokens.shape[1], -1)
 
 
-def test_notes_filled_one_after_another_are_consistent() -> None:
-    source = torch.Generator().manual_seed(0)
-    filled = inpaint(ConstantRows(), torch.full((200, 4), MASK), token_sampler(generator=source))
+def test_sequentially_inpainted_notes_are_consistent() -> None:
+    generator = torch.Generator().manual_seed(0)
+    filled = inpaint(ConstantRows(), torch.full((200, 4), MASK), token_sampler(generator=generator))
     assert (filled == filled[:, :1]).all()
     assert 0.35 < float((filled[:, 0] == 2).double().mean()) < 0.65
 
@@ -36,15 +36,15 @@ def test_unmasked_notes_are_unchanged() -> None:
     torch.manual_seed(0)
     model = bert(20, 10, width=16).eval()
     tokens = torch.randint(2, 20, (5, 10))
-    gaps = tokens.clone()
-    gaps[0, 2:5], gaps[1, 7] = MASK, MASK  # unequal gaps, and rows without any
-    filled = inpaint(model, gaps, greedy)
-    assert torch.equal(filled[gaps != MASK], tokens[gaps != MASK])
+    masked = tokens.clone()
+    masked[0, 2:5], masked[1, 7] = MASK, MASK  # gaps of unequal lengths, and rows without gaps
+    filled = inpaint(model, masked, greedy)
+    assert torch.equal(filled[masked != MASK], tokens[masked != MASK])
     assert int(filled.min()) >= MaskedLanguageModel.FIRST
-    assert int((gaps == MASK).sum()) == 4  # the input is not modified
+    assert int((masked == MASK).sum()) == 4  # the input is not modified
 
 
-def test_a_single_gap_is_filled_as_by_fill_mask() -> None:
+def test_single_gap_matches_fill_mask() -> None:
     torch.manual_seed(0)
     model = bert(20, 10, width=16).eval()
     tokens = torch.randint(2, 20, (8, 10))
@@ -52,7 +52,7 @@ def test_a_single_gap_is_filled_as_by_fill_mask() -> None:
     assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(tokens))
 
 
-def test_the_most_certain_gap_is_filled_first() -> None:
+def test_most_certain_gap_is_filled_first() -> None:
     torch.manual_seed(1)
     model = bert(20, 6, width=16).eval()
     tokens = torch.tensor([[5, MASK, 9, 12, MASK, 3]])
@@ -63,7 +63,7 @@ def test_the_most_certain_gap_is_filled_first() -> None:
     assert torch.equal(inpaint(model, tokens, greedy), model.fill_mask(expected))
 
 
-def test_a_variation_changes_the_selected_positions_only() -> None:
+def test_resample_notes_changes_selected_positions_only() -> None:
     torch.manual_seed(0)
     model, tokens = bert(20, 6, width=16).eval(), torch.randint(2, 20, (30, 6))
     positions = torch.tensor([False, True, True, False, False, False])
@@ -72,6 +72,6 @@ def test_a_variation_changes_the_selected_positions_only() -> None:
     assert (variation[:, positions] != tokens[:, positions]).any()
 
 
-def test_positions_of_another_length_raise() -> None:
+def test_positions_of_wrong_length_raise_value_error() -> None:
     with pytest.raises(ValueError, match="got 3 entries for 4 notes"):
         resample_notes(ConstantRows(), torch.full((1, 4), 2), torch.tensor([True, False, True]), greedy)

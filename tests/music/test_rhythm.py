@@ -1,4 +1,4 @@
-"""Melodies with rhythm and pitch: metre, tokens, and generation for a given rhythm."""
+"""Melodies with rhythm and pitch: metre, tokens, and generation conditioned on a rhythm."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ from parnassus.music.solo import HIGHEST, LOWEST
 from parnassus.text.sampling import greedy
 
 
-def test_every_rhythm_fills_a_bar() -> None:
+def test_rhythms_fill_a_bar() -> None:
     assert {sum(bar) for bar in RHYTHMS} == {8}
 
 
@@ -35,11 +35,11 @@ def test_bar_positions_of_a_dotted_rhythm() -> None:
 
 
 def test_melodies_follow_the_rules_of_the_metre() -> None:
-    music = generate_melodies(300, seed=2)
-    assert strong_chord_tone_fraction(music.pitches, music.durations) == 1.0
-    assert torch.isin(music.pitches % 12, torch.tensor([0, 2, 4, 5, 7, 9, 11])).all()
-    weak = ~is_strong_beat(music.durations)[:, 1:]
-    steps = music.pitches.diff(dim=1).abs()
+    melodies = generate_melodies(300, seed=2)
+    assert strong_chord_tone_fraction(melodies.pitches, melodies.durations) == 1.0
+    assert torch.isin(melodies.pitches % 12, torch.tensor([0, 2, 4, 5, 7, 9, 11])).all()
+    weak = ~is_strong_beat(melodies.durations)[:, 1:]
+    steps = melodies.pitches.diff(dim=1).abs()
     assert int(steps[weak].max()) == 2
     assert 2 < int(steps.max()) <= 7
 
@@ -47,13 +47,13 @@ def test_melodies_follow_the_rules_of_the_metre() -> None:
 def test_rhythm_and_pitch_tokens_alternate() -> None:
     tokens = interleave_tokens(torch.tensor([[1, 9]]), torch.tensor([[LOWEST, LOWEST + 2]]))
     assert tokens.tolist() == [[BEGIN, 1, FIRST_PITCH, 9, FIRST_PITCH + 2]]
-    music = generate_melodies(50, seed=0)
-    tokens = interleave_tokens(rhythm_tokens(music.durations), music.pitches)
+    melodies = generate_melodies(50, seed=0)
+    tokens = interleave_tokens(rhythm_tokens(melodies.durations), melodies.pitches)
     assert int(tokens[:, 1::2].max()) < FIRST_PITCH <= int(tokens[:, 2::2].min())
     assert int(tokens.max()) < VOCABULARY
 
 
-def test_generated_pitches_are_the_argmax_of_the_full_model() -> None:
+def test_greedy_generation_matches_the_full_model() -> None:
     torch.manual_seed(0)
     model = gpt(VOCABULARY, 33, width=16, depth=1).eval()
     rhythm = rhythm_tokens(generate_melodies(3, notes=5, seed=0).durations)
@@ -70,16 +70,16 @@ def test_nll_is_the_log_of_the_number_of_allowed_pitches() -> None:
 
 
 @pytest.mark.parametrize(("count", "notes"), [(0, 4), (3, 0)])
-def test_invalid_arguments_raise(count: int, notes: int) -> None:
+def test_invalid_arguments_raise_value_error(count: int, notes: int) -> None:
     with pytest.raises(ValueError, match="count and notes must be at least 1"):
         generate_melodies(count, notes=notes)
 
 
-def test_a_note_longer_than_half_a_bar_raises() -> None:
+def test_note_longer_than_half_a_bar_raises_value_error() -> None:
     with pytest.raises(ValueError, match="durations must be from 1 to 4 eighths; got 2 to 5"):
         rhythm_tokens(torch.tensor([[2, 5]]))
 
 
-def test_an_empty_rhythm_raises() -> None:
+def test_empty_rhythm_raises_value_error() -> None:
     with pytest.raises(ValueError, match="rhythm must have at least one note"):
         generate_melody(gpt(VOCABULARY, 8, width=16), torch.zeros(2, 0, dtype=torch.int64), greedy)

@@ -1,4 +1,4 @@
-"""Generated solos: chords, allowed pitches, likelihood and chord tones."""
+"""Generated solos: chords, allowed pitches, likelihood and fractions of chord tones."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ from parnassus.music.solo import (
 )
 
 
-def test_the_tones_of_c_major_and_a_minor() -> None:
+def test_chord_tones_of_c_major_and_a_minor() -> None:
     assert chord_tones(torch.tensor(0)).nonzero()[:, 0].tolist() == [0, 4, 7]
     assert chord_tones(torch.tensor(19)).nonzero()[:, 0].tolist() == [0, 4, 9]
     assert [chord_name(chord) for chord in (0, 19, 14)] == ["C", "Am", "G"]
@@ -48,7 +48,7 @@ def test_notes_belong_to_the_scale_and_are_not_repeated() -> None:
     assert chord_tone_fraction(solos.notes, solos.chords) == 1.0
 
 
-def test_half_of_the_notes_are_on_beats() -> None:
+def test_chord_tone_fraction_includes_notes_on_beats_only() -> None:
     assert is_on_beat(5).tolist() == [True, False, True, False, True]
     notes = torch.tensor([[60, 60, 61, 60]])  # the second beat is not a chord tone of C major
     assert chord_tone_fraction(notes, torch.tensor([[0]])) == 0.5
@@ -62,27 +62,27 @@ def test_nll_is_the_log_of_the_number_of_allowed_notes() -> None:
     assert torch.isfinite(nll).all()
 
 
-def test_the_same_seed_gives_the_same_solos() -> None:
+def test_equal_seeds_give_equal_solos() -> None:
     torch.testing.assert_close(tuple(generate_solos(5, seed=1)), tuple(generate_solos(5, seed=1)))
     assert not torch.equal(generate_solos(5, seed=1).notes, generate_solos(5, seed=2).notes)
 
 
 @pytest.mark.parametrize(("count", "bars"), [(0, 4), (3, 2)])
-def test_invalid_numbers_of_pieces_and_bars_raise(count: int, bars: int) -> None:
+def test_invalid_numbers_of_pieces_and_bars_raise_value_error(count: int, bars: int) -> None:
     with pytest.raises(ValueError, match="count must be at least 1 and bars at least 3"):
         generate_solos(count, bars=bars)
 
 
-def test_more_than_twelve_keys_raise() -> None:
+def test_more_than_twelve_keys_raise_value_error() -> None:
     with pytest.raises(ValueError, match="keys=13"):
         generate_solos(1, keys=13)
 
 
-def test_an_invalid_chord_raises() -> None:
+def test_invalid_chord_raises_value_error() -> None:
     with pytest.raises(ValueError, match="from 0 to 23"):
         chord_tones(torch.tensor([24]))
 
 
-def test_notes_that_do_not_match_the_chords_raise() -> None:
+def test_notes_that_do_not_match_the_chords_raise_value_error() -> None:
     with pytest.raises(ValueError, match="4 notes per chord; got 5 notes for 1"):
         chord_tone_fraction(torch.full((1, 5), 60), torch.tensor([[0]]))

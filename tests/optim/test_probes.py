@@ -63,8 +63,8 @@ def test_measured_and_predicted_factors_agree(values: dict[str, object]) -> None
             assert numbers.values[f"{name}, measured factor"] == pytest.approx(predicted, rel=0.05)
 
 
-def test_a_start_in_the_low_curvature_direction_ignores_the_other() -> None:
-    """η = 0.5 is above 2/β, and yet the iterates converge with factor 1 − η per step."""
+def test_start_along_the_low_curvature_axis_does_not_move_along_the_other() -> None:
+    """η = 0.5 is above 2/β, yet the iterates converge with factor 1 − η per step."""
     path, _, numbers = run_quadratic(start=[2, 0], learning_rate=0.5, momentum=0)
     assert numbers.values["gradient descent, predicted factor"] == pytest.approx(0.5)
     assert numbers.values["gradient descent, measured factor"] == pytest.approx(0.5)
@@ -80,7 +80,7 @@ def test_momentum_overshoots_the_minimum() -> None:
     assert len(with_momentum) > 20
 
 
-def test_the_plot_shows_the_quadratic() -> None:
+def test_plot_shows_the_quadratic() -> None:
     path, losses, _ = run_quadratic(condition_number=7, start=[1, -1])
     torch.testing.assert_close(path.levels[3, 5], quadratic(torch.stack([path.x[5], path.y[3]]).double(), 7))
     for name, path_points in path.paths.items():
@@ -90,7 +90,7 @@ def test_the_plot_shows_the_quadratic() -> None:
         )
 
 
-def test_a_start_at_the_minimum_stays_there() -> None:
+def test_start_at_the_minimum_does_not_move() -> None:
     path, _, numbers = run_quadratic(start=[0, 0])
     assert all(each.tolist() == [[0, 0]] for each in path.paths.values())
     assert "gradient descent, measured factor" not in numbers.values
@@ -106,7 +106,7 @@ def test_a_start_at_the_minimum_stays_there() -> None:
         ({"friction": 1}, "there is no control friction; there are start, learning_rate, momentum, condition_number"),
     ],
 )
-def test_invalid_values_raise(values: dict[str, object], message: str) -> None:
+def test_invalid_values_raise_value_error(values: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         run_quadratic(**values)
 
@@ -128,7 +128,7 @@ def test_all_six_optimisers_start_at_the_chosen_point() -> None:
     assert all(each[0].tolist() == pytest.approx([-1.8, 2.4]) for each in path.paths.values())
 
 
-def test_the_path_of_sgd_is_gradient_descent() -> None:
+def test_path_of_sgd_matches_gradient_descent() -> None:
     path, losses, _ = run_comparison(surface=1, start=[0, 0], learning_rate=1e-3)
     path_points = path.paths["gradient descent"]
     theta0 = torch.tensor([0.0, 0.8], dtype=torch.float64)
@@ -153,7 +153,7 @@ def test_descent_from_the_ridge_converges_to_the_saddle_point() -> None:
     assert float(path.paths["gradient descent"][-1].abs().max()) < 1e-6
 
 
-def test_a_start_at_the_minimum_has_converged() -> None:
+def test_start_at_the_minimum_has_converged() -> None:
     cost = quadratic_valley()
     x = -1 + 2 * (0 - cost.x_range[0]) / (cost.x_range[1] - cost.x_range[0])
     _, _, numbers = run_comparison(surface=0, start=[x, 0])

@@ -1,4 +1,4 @@
-"""Our Real NVP against zuko's and normflows': same weights, same points, same density and same samples."""
+"""Real NVP against zuko and normflows: densities and samples for the same weights and points."""
 
 import pytest
 import torch
@@ -11,8 +11,8 @@ normflows = pytest.importorskip("normflows")
 zuko = pytest.importorskip("zuko")
 
 
-def flow(features: int) -> Flow:
-    """Ours, in float64 and away from the identity."""
+def random_flow(features: int) -> Flow:
+    """A random Real NVP in float64, away from the identity."""
     torch.manual_seed(0)
     chain = real_nvp(features, num_layers=4, width=16, num_hidden_layers=2).double()
     for parameter in chain.parameters():
@@ -22,13 +22,13 @@ def flow(features: int) -> Flow:
 
 def couplings(model: Flow) -> list[AffineCoupling]:
     assert isinstance(model.transform, Chain)
-    found = [coupling for coupling in model.transform if isinstance(coupling, AffineCoupling)]
-    assert len(found) == 4
-    return found
+    affine_couplings = [coupling for coupling in model.transform if isinstance(coupling, AffineCoupling)]
+    assert len(affine_couplings) == 4
+    return affine_couplings
 
 
 class Interleaved(nn.Module):
-    """What normflows' coupling asks of a network: shift and log-scale in turns."""
+    """The conditioner that normflows expects: shift and log-scale interleaved."""
 
     def __init__(self, coupling: AffineCoupling) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Interleaved(nn.Module):
 
 
 class Scaled(Transform):
-    """zuko's affine transform with our bound on the scale in the place of its own."""
+    """zuko's affine transform with the bound on the scale of `AffineCoupling`."""
 
     bijective = True
     sign = +1
@@ -62,42 +62,47 @@ class Scaled(Transform):
 
 
 @pytest.mark.parametrize("features", [2, 4, 6])
-def test_the_density_is_that_of_normflows(features: int) -> None:
-    ours = flow(features)
+def test_density_and_samples_match_normflows(features: int) -> None:
+    flow = random_flow(features)
     layers: list[nn.Module] = []
-    for coupling in couplings(ours):  # theirs keeps the first half; a swap after each lets ours take turns
+    for coupling in couplings(flow):  # normflows keeps the first half; a swap after each layer alternates the halves
         block = normflows.flows.AffineCouplingBlock(Interleaved(coupling))
         layers += [block, normflows.flows.Permute(features, mode="swap")]
-    theirs = normflows.NormalizingFlow(normflows.distributions.DiagGaussian(features, trainable=False), layers).double()
+    reference = normflows.NormalizingFlow(
+        normflows.distributions.DiagGaussian(features, trainable=False), layers
+    ).double()
     x = torch.randn(50, features, dtype=torch.float64)
-    torch.testing.assert_close(ours.log_prob(x), theirs.log_prob(x), atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(flow.log_prob(x), reference.log_prob(x), atol=1e-10, rtol=1e-10)
     z = torch.randn(50, features, dtype=torch.float64)
-    torch.testing.assert_close(ours.transform(z)[0], theirs.forward(z), atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(flow.transform(z)[0], reference.forward(z), atol=1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize("features", [2, 5])
-def test_the_density_is_that_of_zuko(features: int) -> None:
-    ours = flow(features)
+def test_density_matches_zuko(features: int) -> None:
+    flow = random_flow(features)
     zeros = torch.zeros(features, dtype=torch.float64)
     base = torch.distributions.Independent(torch.distributions.Normal(zeros, zeros + 1), 1)
     transforms = []
-    for layer, coupling in enumerate(couplings(ours)):
+    for layer, coupling in enumerate(couplings(flow)):
         mask = (torch.arange(features) < features // 2) == (layer % 2 == 0)
 
         def meta(kept: Tensor, coupling: AffineCoupling = coupling) -> Transform:
             raw, beta = coupling.network(kept).chunk(2, dim=1)
-            made: Transform = zuko.transforms.DependentTransform(Scaled(beta, coupling.scale * raw.tanh()), 1)
-            return made
+            transform: Transform = zuko.transforms.DependentTransform(Scaled(beta, coupling.scale * raw.tanh()), 1)
+            return transform
 
         transforms.append(zuko.transforms.CouplingTransform(meta, mask))
     to_data = zuko.transforms.ComposedTransform(*transforms)
-    theirs = zuko.distributions.NormalizingFlow(to_data.inv, base)
+    reference = zuko.distributions.NormalizingFlow(to_data.inv, base)
     x = torch.randn(50, features, dtype=torch.float64)
-    torch.testing.assert_close(ours.log_prob(x), theirs.log_prob(x), atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(flow.log_prob(x), reference.log_prob(x), atol=1e-10, rtol=1e-10)
 
 
-def test_a_density_does_not_exceed_the_true_one_on_average() -> None:
-    """Of data from a known law the mean log-density of a model is at most that of the law: no flow may beat it."""
-    ours, truth = flow(2), torch.distributions.Independent(torch.distributions.Normal(torch.zeros(2).double(), 1.0), 1)
+def test_mean_log_density_is_below_that_of_the_true_distribution() -> None:
+    """Gibbs' inequality: no model has a larger mean log-density than the distribution of the data."""
+    flow, truth = (
+        random_flow(2),
+        torch.distributions.Independent(torch.distributions.Normal(torch.zeros(2).double(), 1.0), 1),
+    )
     x = truth.sample((20_000,))
-    assert float(ours.log_prob(x).mean().detach()) < float(truth.log_prob(x).mean())
+    assert float(flow.log_prob(x).mean().detach()) < float(truth.log_prob(x).mean())

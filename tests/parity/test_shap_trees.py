@@ -1,4 +1,4 @@
-"""Trees: ours equal enumeration, shap's TreeExplainer does not, and why."""
+"""Tree SHAP against enumeration and shap's TreeExplainer, and the reason for its deviations."""
 
 from types import ModuleType
 
@@ -19,111 +19,115 @@ from parnassus.shapley import (
 )
 from parnassus.shapley.closed_forms.tree_shap import average_over_pairs
 
-ROWS, OTHERS = 12, 40
-SURE = 1e-9
+ROWS, BACKGROUND_ROWS = 12, 40
+TOLERANCE = 1e-9
 
 
 @pytest.fixture(scope="module")
 def shap() -> ModuleType:
-    found: ModuleType = pytest.importorskip("shap")
-    return found
+    module: ModuleType = pytest.importorskip("shap")
+    return module
 
 
 @pytest.fixture(scope="module")
-def table() -> Tensor:
+def features() -> Tensor:
     return torch.tensor(load_diabetes().data)
 
 
 @pytest.fixture(scope="module")
-def forest(table: Tensor) -> RandomForestRegressor:
-    return RandomForestRegressor(20, random_state=0).fit(table[:300], load_diabetes().target[:300])
+def forest(features: Tensor) -> RandomForestRegressor:
+    return RandomForestRegressor(20, random_state=0).fit(features[:300], load_diabetes().target[:300])
 
 
 @pytest.fixture(scope="module")
-def asked(forest: RandomForestRegressor, table: Tensor) -> Tensor:
-    """What all 1,024 coalitions say."""
-    value = Interventional(as_model(forest), table[:OTHERS])
-    return explain_exactly(value, table[300 : 300 + ROWS]).values[:, 0]
+def expected(forest: RandomForestRegressor, features: Tensor) -> Tensor:
+    """Shapley values by enumeration of all 1,024 coalitions."""
+    value = Interventional(as_model(forest), features[:BACKGROUND_ROWS])
+    return explain_exactly(value, features[300 : 300 + ROWS]).values[:, 0]
 
 
-def theirs(explainer: object, x: Tensor) -> Tensor:
+def tree_explainer_values(explainer: object, x: Tensor) -> Tensor:
     return torch.tensor(explainer.shap_values(x.numpy(), check_additivity=False))  # type: ignore[attr-defined]
 
 
-def test_ours_are_what_all_coalitions_say(forest: RandomForestRegressor, table: Tensor, asked: Tensor) -> None:
-    found = tree_shap(forest, table[300 : 300 + ROWS], table[:OTHERS])
-    torch.testing.assert_close(found.values[:, 0], asked, atol=SURE, rtol=0)
+def test_tree_shap_matches_enumeration(forest: RandomForestRegressor, features: Tensor, expected: Tensor) -> None:
+    actual = tree_shap(forest, features[300 : 300 + ROWS], features[:BACKGROUND_ROWS])
+    torch.testing.assert_close(actual.values[:, 0], expected, atol=TOLERANCE, rtol=0)
 
 
-def test_theirs_are_not_and_do_not_sum_up(
-    shap: ModuleType, forest: RandomForestRegressor, table: Tensor, asked: Tensor
+def test_shap_deviates_from_enumeration_and_is_not_additive(
+    shap: ModuleType, forest: RandomForestRegressor, features: Tensor, expected: Tensor
 ) -> None:
-    x = table[300 : 300 + ROWS]
-    explainer = shap.TreeExplainer(forest, table[:OTHERS].numpy(), feature_perturbation="interventional")
-    found = theirs(explainer, x)
-    assert float((found - asked).abs().max()) > 0.3
-    assert float((found.sum(1) + explainer.expected_value - torch.tensor(forest.predict(x))).abs().max()) > 0.3
+    x = features[300 : 300 + ROWS]
+    explainer = shap.TreeExplainer(forest, features[:BACKGROUND_ROWS].numpy(), feature_perturbation="interventional")
+    reference = tree_explainer_values(explainer, x)
+    assert float((reference - expected).abs().max()) > 0.3
+    assert float((reference.sum(1) + explainer.expected_value - torch.tensor(forest.predict(x))).abs().max()) > 0.3
 
 
-def turned(given: Tensor, above: Tensor, upto: Tensor) -> Tensor:
-    """Which rows meet which slots, compared as they are given."""
-    return (given > above[:, None]) & (given <= upto[:, None])
+def satisfies_bounds(values: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+    """Which rows satisfy which bounds, compared in the given precision."""
+    return (values > lower[:, None]) & (values <= upper[:, None])
 
 
-def test_rounded_thresholds_and_an_unrounded_background_are_why(
-    shap: ModuleType, forest: RandomForestRegressor, table: Tensor
+def test_deviation_of_shap_is_due_to_float32_thresholds_and_float64_background(
+    shap: ModuleType, forest: RandomForestRegressor, features: Tensor
 ) -> None:
-    """Ours with their rounding gives their numbers, to the float32 in which they add up."""
-    x, background = table[300 : 300 + ROWS], table[:OTHERS]
-    found = theirs(shap.TreeExplainer(forest, background.numpy()), x)
-    as_theirs = torch.zeros(table.shape[1], ROWS, dtype=torch.float64)
+    """With the same rounding, tree SHAP matches shap up to its float32 sums."""
+    x, background = features[300 : 300 + ROWS], features[:BACKGROUND_ROWS]
+    reference = tree_explainer_values(shap.TreeExplainer(forest, background.numpy()), x)
+    actual = torch.zeros(features.shape[1], ROWS, dtype=torch.float64)
     for block in extract_leaves(forest).blocks(100):
-        above, upto = (bound.float().double() for bound in (block.above, block.upto))  # scikit-learn does not
-        x_meets = turned(x.float().double().mT[block.feature].mT, above, upto)
-        b_meets = turned(background.mT[block.feature].mT, above, upto)  # scikit-learn rounds these to float32
-        parts = average_over_pairs(x_meets, b_meets) * block.value[:, :1, None]
-        as_theirs.index_add_(0, block.feature.flatten(), parts.mT.flatten(0, 1))
-    torch.testing.assert_close(as_theirs.mT, found, atol=1e-4, rtol=0)
+        lower, upper = (bound.float().double() for bound in (block.above, block.upto))  # scikit-learn keeps float64
+        x_satisfies = satisfies_bounds(x.float().double().mT[block.feature].mT, lower, upper)
+        background_satisfies = satisfies_bounds(
+            background.mT[block.feature].mT, lower, upper
+        )  # scikit-learn rounds these to float32
+        contributions = average_over_pairs(x_satisfies, background_satisfies) * block.value[:, :1, None]
+        actual.index_add_(0, block.feature.flatten(), contributions.mT.flatten(0, 1))
+    torch.testing.assert_close(actual.mT, reference, atol=1e-4, rtol=0)
 
 
-def test_thresholds_fall_on_values_because_features_lie_on_a_grid(forest: RandomForestRegressor, table: Tensor) -> None:
-    """Half way between two ages is an age: some thresholds lie within float32's rounding of a value."""
-    rounded = table.float().numpy()
-    wrong = total = 0
-    for tree in (own.tree_ for own in forest.estimators_):
+def test_some_thresholds_round_to_values_of_the_data(forest: RandomForestRegressor, features: Tensor) -> None:
+    """Features lie on a grid, so some midpoints lie within float32 rounding of a value."""
+    rounded = features.float().numpy()
+    changed = total = 0
+    for tree in (estimator.tree_ for estimator in forest.estimators_):
         for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
             if feature >= 0:
                 column = rounded[:, feature].astype(np.float64)
-                wrong += bool(((column <= threshold) != (column <= np.float32(threshold))).any())
+                changed += bool(((column <= threshold) != (column <= np.float32(threshold))).any())
                 total += 1
-    assert 0.02 < wrong / total < 0.2
+    assert 0.02 < changed / total < 0.2
 
 
-def test_where_nothing_is_near_a_threshold_they_agree(shap: ModuleType) -> None:
-    """Off any grid only their float32 sums are left."""
-    source = torch.Generator().manual_seed(0)
-    x = torch.rand(200, 6, generator=source).double()
+def test_matches_shap_without_values_near_thresholds(shap: ModuleType) -> None:
+    """For continuous features only the error of shap's float32 sums remains."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(200, 6, generator=generator).double()
     forest = RandomForestRegressor(5, random_state=0).fit(x[:150], (x[:150, 0] * x[:150, 1] + x[:150, 2]).numpy())
-    found = theirs(shap.TreeExplainer(forest, x[:50].numpy()), x[150:])
-    torch.testing.assert_close(tree_shap(forest, x[150:], x[:50]).values[:, 0], found, atol=1e-6, rtol=0)
+    reference = tree_explainer_values(shap.TreeExplainer(forest, x[:50].numpy()), x[150:])
+    torch.testing.assert_close(tree_shap(forest, x[150:], x[:50]).values[:, 0], reference, atol=1e-6, rtol=0)
 
 
-def test_a_large_background_is_cut_to_a_hundred_rows(
-    shap: ModuleType, forest: RandomForestRegressor, table: Tensor
+def test_shap_truncates_a_large_background_to_a_hundred_rows(
+    shap: ModuleType, forest: RandomForestRegressor, features: Tensor
 ) -> None:
-    """Without a warning; a masker that is told otherwise keeps all."""
-    silent, told = (
-        shap.TreeExplainer(forest, given)
-        for given in (table[:300].numpy(), shap.maskers.Independent(table[:300].numpy(), max_samples=300))
+    """Without a warning; a masker with a larger `max_samples` keeps all rows."""
+    truncated, complete = (
+        shap.TreeExplainer(forest, background)
+        for background in (features[:300].numpy(), shap.maskers.Independent(features[:300].numpy(), max_samples=300))
     )
-    base = float(forest.predict(table[:300]).mean())
-    assert abs(float(silent.expected_value) - base) > 0.5
-    assert float(told.expected_value) == pytest.approx(base, abs=1e-9)
-    assert float(tree_shap(forest, table[300:302], table[:300]).base_values[0, 0]) == pytest.approx(base, abs=1e-9)
+    base = float(forest.predict(features[:300]).mean())
+    assert abs(float(truncated.expected_value) - base) > 0.5
+    assert float(complete.expected_value) == pytest.approx(base, abs=1e-9)
+    assert float(tree_shap(forest, features[300:302], features[:300]).base_values[0, 0]) == pytest.approx(
+        base, abs=1e-9
+    )
 
 
-def test_path_dependent_values_agree(shap: ModuleType, forest: RandomForestRegressor, table: Tensor) -> None:
-    """That code of theirs keeps thresholds in float64."""
-    x = table[300 : 300 + ROWS]
-    found = theirs(shap.TreeExplainer(forest), x)
-    torch.testing.assert_close(path_dependent_tree_shap(forest, x).values[:, 0], found, atol=SURE, rtol=0)
+def test_path_dependent_values_match_shap(shap: ModuleType, forest: RandomForestRegressor, features: Tensor) -> None:
+    """This algorithm of shap keeps thresholds in float64."""
+    x = features[300 : 300 + ROWS]
+    reference = tree_explainer_values(shap.TreeExplainer(forest), x)
+    torch.testing.assert_close(path_dependent_tree_shap(forest, x).values[:, 0], reference, atol=TOLERANCE, rtol=0)

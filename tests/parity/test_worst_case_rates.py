@@ -1,4 +1,4 @@
-"""Our rates against PEPit, which computes the exact worst case of a method by semidefinite programming."""
+"""Convergence rates against PEPit, which computes exact worst cases by semidefinite programming."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,18 +27,18 @@ pytest.importorskip("PEPit")
 from PEPit import PEP
 from PEPit.functions import SmoothConvexFunction, SmoothStronglyConvexFunction
 
-SLACK = 3e-5  # of the semidefinite solver
+TOLERANCE = 3e-5  # accuracy of the semidefinite solver
 UNIT = huber_worst_case(0.0)  # any convex problem with β = 1 and ‖w⁽⁰⁾ − w*‖ = 1
 Method = Callable[[Any, Any], Any]
-"""The last place of a method, from a function with `gradient` and a start."""
+"""Returns the last iterate for a function with `gradient` and a start."""
 
 
-def at(steps: int) -> torch.Tensor:
+def step_tensor(steps: int) -> torch.Tensor:
     return torch.tensor([float(steps)], dtype=torch.float64)
 
 
 def worst_excess(method: Method, *, beta: float = 1.0) -> float:
-    """The most f(w⁽ᵀ⁾) − f* of any convex f of curvature β with ‖w⁽⁰⁾ − w*‖ = 1."""
+    """The maximum of f(w⁽ᵀ⁾) − f* over convex f of curvature β with ‖w⁽⁰⁾ − w*‖ ≤ 1."""
     problem = PEP()
     function = problem.declare_function(SmoothConvexFunction, L=beta)
     best, start = function.stationary_point(), problem.set_initial_point()
@@ -47,8 +47,8 @@ def worst_excess(method: Method, *, beta: float = 1.0) -> float:
     return float(problem.solve(verbose=0))
 
 
-def worst_share(method: Method, *, alpha: float, beta: float = 1.0) -> float:
-    """The most that can be left of the first excess, for curvatures between α and β."""
+def worst_excess_ratio(method: Method, *, alpha: float, beta: float = 1.0) -> float:
+    """The maximum of (f(w⁽ᵀ⁾) − f*) / (f(w⁽⁰⁾) − f*) for curvatures between α and β."""
     problem = PEP()
     function = problem.declare_function(SmoothStronglyConvexFunction, mu=alpha, L=beta)
     best, start = function.stationary_point(), problem.set_initial_point()
@@ -66,7 +66,7 @@ def descent(rate: float, steps: int) -> Method:
     return method
 
 
-def accelerated(rate: float, steps: int, *, last_w: bool = False) -> Method:
+def nesterov(rate: float, steps: int, *, last_w: bool = False) -> Method:
     def method(function: Any, w: Any) -> Any:
         phi = w
         for t in range(steps):
@@ -77,7 +77,7 @@ def accelerated(rate: float, steps: int, *, last_w: bool = False) -> Method:
     return method
 
 
-def with_momentum(rate: float, momentum: float, steps: int) -> Method:
+def momentum_method(rate: float, momentum: float, steps: int) -> Method:
     def method(function: Any, w: Any) -> Any:
         velocity = 0 * w
         for _ in range(steps):
@@ -89,55 +89,57 @@ def with_momentum(rate: float, momentum: float, steps: int) -> Method:
 
 
 @pytest.mark.parametrize("steps", [1, 4, 9])
-@pytest.mark.parametrize("share", [0.3, 1.0])
-def test_descent_on_convex_functions(steps: int, share: float) -> None:
-    exact = worst_excess(descent(share, steps))
-    assert exact == pytest.approx(float(convex_worst_case(UNIT, at(steps), learning_rate=share)), abs=SLACK)
-    assert exact < float(convex_bound(UNIT, at(steps), learning_rate=share))
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_gradient_descent_on_convex_functions_has_the_exact_worst_case(steps: int, rate: float) -> None:
+    exact = worst_excess(descent(rate, steps))
+    assert exact == pytest.approx(float(convex_worst_case(UNIT, step_tensor(steps), learning_rate=rate)), abs=TOLERANCE)
+    assert exact < float(convex_bound(UNIT, step_tensor(steps), learning_rate=rate))
 
 
-def test_the_worst_case_scales_with_the_curvature() -> None:
-    assert worst_excess(descent(0.2, 3), beta=5.0) == pytest.approx(5 / 14, abs=5 * SLACK)
+def test_worst_case_scales_with_the_curvature() -> None:
+    assert worst_excess(descent(0.2, 3), beta=5.0) == pytest.approx(5 / 14, abs=5 * TOLERANCE)
 
 
 @pytest.mark.parametrize("steps", [1, 3, 6])
 @pytest.mark.parametrize("alpha", [0.05, 0.4])
-def test_descent_on_strongly_convex_functions(steps: int, alpha: float) -> None:
-    """The exact factor is that of the book squared, for all functions and not only for quadratics."""
+def test_gradient_descent_on_strongly_convex_functions_has_the_exact_worst_case(steps: int, alpha: float) -> None:
+    """The exact factor is the square of that in the book, for all functions and not only quadratics."""
     problem = ellipse(1 / alpha)
     first = float(problem.excess(problem.start[None]))
-    exact = worst_share(descent(1.0, steps), alpha=alpha)
-    assert exact == pytest.approx(float(strongly_convex_worst_case(problem, at(steps))) / first, rel=1e-3, abs=SLACK)
-    assert exact < float(strongly_convex_bound(problem, at(steps))) / first
+    exact = worst_excess_ratio(descent(1.0, steps), alpha=alpha)
+    assert exact == pytest.approx(
+        float(strongly_convex_worst_case(problem, step_tensor(steps))) / first, rel=1e-3, abs=TOLERANCE
+    )
+    assert exact < float(strongly_convex_bound(problem, step_tensor(steps))) / first
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 10])
-def test_nesterov_on_convex_functions(steps: int) -> None:
-    exact = worst_excess(accelerated(1.0, steps))
-    assert exact == pytest.approx(float(accelerated_worst_case(UNIT, at(steps))), abs=SLACK)
-    assert exact < float(accelerated_bound(UNIT, at(steps), learning_rate=1.0))
-    assert worst_excess(accelerated(1.0, steps, last_w=True)) < exact + SLACK
+def test_nesterov_on_convex_functions_has_the_exact_worst_case(steps: int) -> None:
+    exact = worst_excess(nesterov(1.0, steps))
+    assert exact == pytest.approx(float(accelerated_worst_case(UNIT, step_tensor(steps))), abs=TOLERANCE)
+    assert exact < float(accelerated_bound(UNIT, step_tensor(steps), learning_rate=1.0))
+    assert worst_excess(nesterov(1.0, steps, last_w=True)) < exact + TOLERANCE
 
 
-def test_beyond_four_thirds_nesterov_has_no_worst_case_that_shrinks() -> None:
-    inside, beyond = (worst_excess(accelerated(rate, 12)) for rate in (1.0, 1.6))
-    assert beyond > 50 * inside
+def test_worst_case_of_nesterov_grows_for_large_learning_rates() -> None:
+    stable, unstable = (worst_excess(nesterov(rate, 12)) for rate in (1.0, 1.6))
+    assert unstable > 50 * stable
 
 
 @pytest.mark.parametrize("momentum", [0.3, 0.7])
-def test_no_strongly_convex_problem_is_worse_for_momentum_than_the_worst_case(momentum: float) -> None:
+def test_momentum_is_better_than_its_worst_case_on_a_strongly_convex_problem(momentum: float) -> None:
     problem = smooth_problems()["ridge logistic"]
     steps, rate = 6, 1 / problem.beta
-    exact = worst_share(with_momentum(rate, momentum, steps), alpha=problem.alpha, beta=problem.beta)
+    exact = worst_excess_ratio(momentum_method(rate, momentum, steps), alpha=problem.alpha, beta=problem.beta)
     path = heavy_ball(problem.loss, problem.start, learning_rate=rate, momentum=momentum, steps=steps)
     excess = problem.excess(path)
     assert 0 < float(excess[-1] / excess[0]) < exact
 
 
 @pytest.mark.parametrize("problem", [p for p in smooth_problems().values() if p.alpha >= 0])
-def test_no_test_problem_is_worse_than_the_worst_case(problem: Problem) -> None:
+def test_problems_are_better_than_the_worst_case(problem: Problem) -> None:
     steps, rate, scale = 8, 1 / problem.beta, problem.beta * problem.radius**2
     plain = gradient_descent(problem.loss, problem.start, learning_rate=rate, steps=steps)
-    ahead = nesterov_descent(problem.loss, problem.start, learning_rate=rate, steps=steps).phi
+    accelerated_path = nesterov_descent(problem.loss, problem.start, learning_rate=rate, steps=steps).phi
     assert float(problem.excess(plain)[-1]) / scale < worst_excess(descent(1.0, steps))
-    assert float(problem.excess(ahead)[-1]) / scale < worst_excess(accelerated(1.0, steps))
+    assert float(problem.excess(accelerated_path)[-1]) / scale < worst_excess(nesterov(1.0, steps))

@@ -16,7 +16,7 @@ def evaluate(**values: object) -> tuple[Trajectories, Curves, Numbers]:
     return cast("Trajectories", path), cast("Curves", densities), cast("Numbers", numbers)
 
 
-def test_the_conditional_mean_is_linear_and_the_variance_constant() -> None:
+def test_conditional_mean_is_linear_and_variance_is_constant() -> None:
     for y in (-2.0, 0.0, 3.0):
         path, densities, numbers = evaluate(point=[0.0, y], correlation=0.6, deviation=2.0)
         assert numbers.values["E[X | y]"] == pytest.approx(0.6 * 2.0 * y)
@@ -25,7 +25,7 @@ def test_the_conditional_mean_is_linear_and_the_variance_constant() -> None:
         assert path.paths["Y = y"][:, 1].tolist() == [y, y]
 
 
-def test_without_correlation_observing_y_has_no_effect() -> None:
+def test_uncorrelated_observation_has_no_effect() -> None:
     _, densities, numbers = evaluate(point=[0.5, 2.0], correlation=0.0)
     marginal, conditional = (torch.tensor(line[1]) for line in densities.lines.values())
     torch.testing.assert_close(marginal, conditional)
@@ -37,5 +37,5 @@ def test_densities_integrate_to_one_and_levels_increase_from_the_mean() -> None:
     for x, density in densities.lines.values():
         assert float(torch.trapezoid(torch.tensor(density), torch.tensor(x))) == pytest.approx(1.0, abs=1e-3)
     assert float(path.levels.min()) == float(path.levels[40, 40]) == 0.0
-    low, high = path.levels[60, 20], path.levels[60, 60]  # up and to the left, up and to the right
+    low, high = path.levels[60, 20], path.levels[60, 60]  # upper left, upper right
     assert low < high

@@ -31,7 +31,7 @@ def evaluate(**values: object) -> tuple[Images, Curves, Trajectories, Bars, Numb
 
 
 @pytest.mark.parametrize("data", range(len(DATASETS)))
-def test_the_likelihood_never_decreases_and_the_numbers_match_the_curve(data: int) -> None:
+def test_likelihood_does_not_decrease_and_numbers_match_the_curve(data: int) -> None:
     _, likelihood, trajectories, weights, numbers = evaluate(data=data, components=6, step=7, seed=2)
     log_likelihoods = torch.tensor(likelihood.lines["mean of log p(x)"][1])
     assert len(log_likelihoods) == STEPS + 1
@@ -42,7 +42,7 @@ def test_the_likelihood_never_decreases_and_the_numbers_match_the_curve(data: in
     assert [len(trajectory) for trajectory in trajectories.paths.values()] == [8] * 6
 
 
-def test_the_image_has_the_colour_of_every_component() -> None:
+def test_image_shows_the_colours_of_all_components() -> None:
     image, *_ = evaluate(components=4, step=STEPS)
     assert image.images.shape == (1, 3, SIDE, SIDE)
     pixels = image.images[0].flatten(1).T

@@ -7,17 +7,17 @@ from torch import nn
 from parnassus.recurrent.encoder import RecurrentEncoder
 
 
-def test_without_padding_the_encoder_equals_the_bidirectional_lstm_of_torch() -> None:
+def test_encoder_without_padding_matches_torch_lstm() -> None:
     torch.manual_seed(0)
     model = RecurrentEncoder(9, width=8, depth=2)
     tokens = torch.randint(1, 9, (3, 5))
-    states, (last, _) = model.network(model.embedding(tokens))
+    states, (final, _) = model.network(model.embedding(tokens))
     torch.testing.assert_close(model(tokens), states)
-    torch.testing.assert_close(model.final_state(tokens), torch.cat([last[-2], last[-1]], 1))
+    torch.testing.assert_close(model.final_state(tokens), torch.cat([final[-2], final[-1]], 1))
     torch.testing.assert_close(model.final_state(tokens), torch.cat([states[:, -1, :4], states[:, 0, 4:]], 1))
 
 
-def test_padding_is_skipped() -> None:
+def test_padding_is_ignored() -> None:
     torch.manual_seed(0)
     model = RecurrentEncoder(9, width=8)
     tokens = torch.randint(1, 9, (2, 5))
@@ -27,12 +27,12 @@ def test_padding_is_skipped() -> None:
     torch.testing.assert_close(model.final_state(padded), model.final_state(tokens))
 
 
-def test_a_row_of_padding_gives_zeros() -> None:
+def test_padding_only_row_gives_zeros() -> None:
     model = RecurrentEncoder(9, width=8)
     torch.testing.assert_close(model(torch.zeros(2, 4, dtype=torch.long)), torch.zeros(2, 4, 8))
 
 
-def test_every_position_depends_on_both_ends() -> None:
+def test_all_positions_depend_on_both_ends() -> None:
     torch.manual_seed(0)
     model = RecurrentEncoder(9, width=8)
     tokens = torch.randint(2, 9, (1, 6))
@@ -42,7 +42,7 @@ def test_every_position_depends_on_both_ends() -> None:
         assert bool(((model(changed) - model(tokens))[0].abs().amax(1) > 1e-6).all())
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="width must be even"):
         RecurrentEncoder(9, width=7)
     with pytest.raises(ValueError, match="padding must come after"):

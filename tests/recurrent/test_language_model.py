@@ -7,7 +7,7 @@ from parnassus.recurrent.language_model import RecurrentLanguageModel
 from parnassus.text.autoregressive_model import AutoregressiveModel, State
 
 
-def test_reading_token_by_token_equals_one_pass() -> None:
+def test_token_by_token_reading_matches_full_pass() -> None:
     torch.manual_seed(0)
     model = RecurrentLanguageModel(11, width=16, depth=2)
     assert isinstance(model, AutoregressiveModel)
@@ -22,7 +22,7 @@ def test_reading_token_by_token_equals_one_pass() -> None:
     torch.testing.assert_close(selected, expected[[2, 0]])
 
 
-def test_the_loss_is_the_mean_negative_log_likelihood() -> None:
+def test_loss_is_the_mean_negative_log_likelihood() -> None:
     torch.manual_seed(0)
     model, tokens = RecurrentLanguageModel(5, width=8), torch.randint(5, (4, 6))
     nll = -model(tokens[:, :-1]).log_softmax(-1).gather(-1, tokens[:, 1:, None]).mean()
@@ -37,7 +37,7 @@ def test_invalid_arguments_raise() -> None:
 
 
 class OtherState:
-    """The state of another model."""
+    """The state of a different model."""
 
     def rows(self, index: torch.Tensor) -> "OtherState":
         return self

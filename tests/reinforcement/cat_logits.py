@@ -3,6 +3,6 @@
 import torch
 
 
-def logits(seed: int = 0) -> torch.Tensor:
+def random_logits(seed: int = 0) -> torch.Tensor:
     """Random θ(s, a) of six states and three actions."""
     return torch.randn(6, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Formulas are typeset with their indices and escaped."""
+"""Formulas are typeset with indices and escaped."""
 
 import pytest
 
@@ -25,15 +25,15 @@ def test_indices_are_subscripts_and_powers_superscripts(text: str, html: str) ->
     assert formula_html(text) == html
 
 
-def test_figures_get_the_same_indices() -> None:
+def test_mathtext_has_the_same_indices() -> None:
     assert to_mathtext("x_T, α_{t−1}, test_loss") == "x$_{T}$, α$_{t−1}$, test_loss"
     assert to_mathtext("$x_t$ and y_t") == "$x_t$ and y_t"
 
 
 def test_every_index_in_the_formulas_of_the_atlas_is_typeset() -> None:
-    left = {
+    unconverted = {
         row.id: row.formula
         for row in Atlas().rows.values()
         if "_{" in formula_html(row.formula) or "^{" in formula_html(row.formula)
     }
-    assert left == {}
+    assert unconverted == {}

@@ -1,4 +1,4 @@
-"""Panels contain the given lines over a logarithmic axis."""
+"""Panels contain the given lines on logarithmic axes."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from parnassus.report.line_panels import panels, panels_of_columns
 
 
-def test_every_chart_has_its_title_and_its_lines() -> None:
+def test_every_panel_has_its_title_and_lines() -> None:
     sizes, lines = [4, 8, 16], {"slow": torch.tensor([1.0, 2.0, 4.0]), "quick": torch.tensor([1.0, 1.0, 1.0])}
     figure, axes = panels({"work": lines, "time": {"slow": [3.0, 2.0, 1.0]}}, sizes, x_label="length", log_y=True)
     assert axes.shape == (1, 2)
@@ -18,7 +18,7 @@ def test_every_chart_has_its_title_and_its_lines() -> None:
     assert [text.get_text() for text in axes[0, 0].get_legend().get_texts()] == ["slow", "quick"]
 
 
-def test_columns_of_a_table_begin_at_zero_over_sizes_that_are_named() -> None:
+def test_panels_of_columns_start_at_zero_with_labelled_ticks() -> None:
     rows = [{"steps": 2, "share": 0.5, "far": 3.0}, {"steps": 20, "share": 0.75, "far": 1.0}]
     figure = panels_of_columns(rows, {"shares": ("share",), "distance": ("far",)}, over="steps")
     assert [[float(y) for y in np.asarray(ax.lines[0].get_ydata())] for ax in figure.axes] == [[0.5, 0.75], [3.0, 1.0]]
@@ -26,6 +26,6 @@ def test_columns_of_a_table_begin_at_zero_over_sizes_that_are_named() -> None:
     assert [ax.get_ylim()[0] for ax in figure.axes] == [0.0, 0.0]
 
 
-def test_nothing_makes_no_panels() -> None:
+def test_empty_panels_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least one chart"):
         panels({}, [1, 2], x_label="")

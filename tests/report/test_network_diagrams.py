@@ -15,53 +15,53 @@ def circles(figure: Figure) -> list[Circle]:
     return [patch for patch in figure.axes[0].patches if isinstance(patch, Circle)]
 
 
-def words(figure: Figure) -> list[str]:
+def labels(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.axes[0].texts if text.get_text()]
 
 
 @pytest.mark.parametrize("sizes", [(4, 1), (2, 5, 1), (4, 4, 3), (3, 12, 7, 2)])
-def test_units_and_weights_are_all_there(sizes: Sequence[int]) -> None:
+def test_all_units_and_weights_are_drawn(sizes: Sequence[int]) -> None:
     figure = network_diagram(sizes)
     assert len(circles(figure)) == sum(sizes)
     weights = sum(left * right for left, right in pairwise(sizes))
     assert len(figure.axes[0].lines) == weights
 
 
-def test_every_line_joins_two_units_of_neighbouring_layers() -> None:
+def test_lines_connect_units_of_neighbouring_layers() -> None:
     figure = network_diagram((2, 5, 1))
-    places = [circle.center for circle in circles(figure)]
-    across = sorted({place[0] for place in places})
+    centres = [circle.center for circle in circles(figure)]
+    columns = sorted({centre[0] for centre in centres})
     for line in figure.axes[0].lines:
         (x0, y0), (x1, y1) = np.asarray(line.get_xydata()).tolist()
-        assert (x0, y0) in places
-        assert (x1, y1) in places
-        assert across.index(x1) - across.index(x0) == 1
+        assert (x0, y0) in centres
+        assert (x1, y1) in centres
+        assert columns.index(x1) - columns.index(x0) == 1
 
 
 def test_layers_are_named_with_their_size() -> None:
-    assert words(network_diagram((2, 5, 4, 1))) == ["input\n2", "hidden\n5", "hidden\n4", "output\n1"]
+    assert labels(network_diagram((2, 5, 4, 1))) == ["input\n2", "hidden\n5", "hidden\n4", "output\n1"]
 
 
-def test_units_may_have_names() -> None:
-    assert words(network_diagram((2, 1), units=[["x₁", "x₂"], ["o"]]))[:3] == ["x₁", "x₂", "input\n2"]
+def test_units_can_have_names() -> None:
+    assert labels(network_diagram((2, 1), units=[["x₁", "x₂"], ["o"]]))[:3] == ["x₁", "x₂", "input\n2"]
 
 
-def test_a_large_layer_is_shortened() -> None:
+def test_large_layers_are_shortened() -> None:
     figure = network_diagram((784, 10))
     assert len(circles(figure)) == 11 + 10
-    assert "⋮" in words(figure)
-    assert "input\n784" in words(figure)
+    assert "⋮" in labels(figure)
+    assert "input\n784" in labels(figure)
 
 
-def test_no_two_circles_lie_on_each_other() -> None:
-    places = [circle.center for circle in circles(network_diagram((30, 12, 13, 1)))]
+def test_circles_do_not_overlap() -> None:
+    centres = [circle.center for circle in circles(network_diagram((30, 12, 13, 1)))]
     nearest = min(
-        ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) ** 0.5 for i, a in enumerate(places) for b in places[i + 1 :]
+        ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) ** 0.5 for i, a in enumerate(centres) for b in centres[i + 1 :]
     )
     assert nearest >= 1
 
 
-def test_invalid_networks_are_refused() -> None:
+def test_invalid_networks_raise_value_error() -> None:
     _, axes = subplots()
     with pytest.raises(ValueError, match=r"at least two layers of at least one unit; got sizes=\(3,\)"):
         draw_network(axes[0, 0], (3,))

@@ -1,11 +1,11 @@
-"""The report is self-contained, shows its items in order, and escapes text."""
+"""The report is self-contained, keeps the order of items, and escapes text."""
 
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure as Drawing
+from matplotlib.figure import Figure as MplFigure
 
 from parnassus.atlas.bands import MeasuredValue
 from parnassus.report import curves, save_figure
@@ -13,7 +13,7 @@ from parnassus.report.formatting import display_name
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, column_names, inline_svg, render, render_metric_charts
 
-EVIL = "<script>alert('x')</script> & <b>bold</b>"
+HTML_TEXT = "<script>alert('x')</script> & <b>bold</b>"
 
 
 @pytest.fixture
@@ -22,12 +22,17 @@ def page(tmp_path: Path) -> str:
     save_figure(curves({"a": ([1, 2], [1, 2])}, x_label="x", y_label="y"), tmp_path / "second")
     story: list[dict[str, object]] = [
         {"kind": "figure", "name": "first 0.5", "caption": "A caption with x < y."},
-        {"kind": "note", "name": "a_remark", "text": f"One paragraph.\n\n{EVIL}"},
-        {"kind": "table", "name": "sizes", "rows": [{"a": 1, "b": 0.123456}, {"a": 2_000, "c": EVIL}], "caption": EVIL},
+        {"kind": "note", "name": "a_remark", "text": f"One paragraph.\n\n{HTML_TEXT}"},
+        {
+            "kind": "table",
+            "name": "sizes",
+            "rows": [{"a": 1, "b": 0.123456}, {"a": 2_000, "c": HTML_TEXT}],
+            "caption": HTML_TEXT,
+        },
         {"kind": "figure", "name": "second", "caption": ""},
     ]
-    made = Page(
-        title=f"A title {EVIL}",
+    report_page = Page(
+        title=f"A title {HTML_TEXT}",
         name="run-1",
         formulas=[Formula("A formula", "book eq. 1.1", "x_t < y & z")],
         values=[
@@ -38,25 +43,25 @@ def page(tmp_path: Path) -> str:
         ],
         story=story,
         metrics={"train_loss": ([0, 1], [2.0, 1.0]), "test_loss": ([1], [1.5]), "accuracy": ([0, 1], [0.1, 0.9])},
-        settings={"steps": 4_000, "data": EVIL},
+        settings={"steps": 4_000, "data": HTML_TEXT},
         facts={"seconds": 1.5},
         commands={"The same run": "parnassus run <x>"},
     )
-    return render(made, tmp_path)
+    return render(report_page, tmp_path)
 
 
-class Tags(HTMLParser):
-    """Collects every tag and attribute, and checks that tags are closed in order."""
+class TagCollector(HTMLParser):
+    """Collects tags and attributes, and checks that tags are closed in order."""
 
     EMPTY = frozenset({"meta", "link", "img", "br", "hr", "input"})
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.seen: list[tuple[str, str, str]] = []
+        self.collected: list[tuple[str, str, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen += [(tag, name, value or "") for name, value in attrs] or [(tag, "", "")]
+        self.collected += [(tag, name, value or "") for name, value in attrs] or [(tag, "", "")]
         if tag not in self.EMPTY:
             self.open.append(tag)
 
@@ -64,22 +69,22 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen += [(tag, name, value or "") for name, value in attrs]
+        self.collected += [(tag, name, value or "") for name, value in attrs]
 
 
-def parse(html: str) -> Tags:
-    tags = Tags()
+def parse(html: str) -> TagCollector:
+    tags = TagCollector()
     tags.feed(html)
     tags.close()
     assert tags.open == []
     return tags
 
 
-def test_the_page_is_self_contained(page: str) -> None:
+def test_page_is_self_contained(page: str) -> None:
     tags = parse(page)
-    assert not {"script", "link", "iframe", "img", "b"} & {tag for tag, _, _ in tags.seen}
-    loaded = [value for _, name, value in tags.seen if name.split(":")[-1] in ("src", "href", "data", "srcset")]
-    assert all(value.startswith(("#", "data:")) for value in loaded)
+    assert not {"script", "link", "iframe", "img", "b"} & {tag for tag, _, _ in tags.collected}
+    resources = [value for _, name, value in tags.collected if name.split(":")[-1] in ("src", "href", "data", "srcset")]
+    assert all(value.startswith(("#", "data:")) for value in resources)
     assert all(link.startswith(("#", "data:")) for link in re.findall(r"url\(([^)]*)\)", page))
     assert "@import" not in page
     assert re.findall(r"https?://", re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)) == []
@@ -92,23 +97,25 @@ def test_text_is_escaped(page: str) -> None:
     assert "parnassus run &lt;x&gt;" in page
 
 
-def test_ids_are_unique_and_references_find_theirs(page: str) -> None:
+def test_ids_are_unique_and_references_resolve(page: str) -> None:
     tags = parse(page)
-    ids = [value for _, name, value in tags.seen if name == "id"]
+    ids = [value for _, name, value in tags.collected if name == "id"]
     assert len(ids) == len(set(ids))
-    asked = re.findall(r"url\(#([^)]*)\)", page)
-    asked += [value[1:] for _, name, value in tags.seen if name.endswith("href") and value.startswith("#")]
-    assert asked
-    assert set(asked) <= set(ids)
+    references = re.findall(r"url\(#([^)]*)\)", page)
+    references += [value[1:] for _, name, value in tags.collected if name.endswith("href") and value.startswith("#")]
+    assert references
+    assert set(references) <= set(ids)
 
 
-def test_items_keep_their_order(page: str) -> None:
-    places = [page.index(text) for text in ("A caption with", "<h2>a remark</h2>", "One paragraph.", "<h2>sizes</h2>")]
-    places += [page.index('<figure id="second">'), page.index("<h2>Curves</h2>"), page.index("<h2>Settings</h2>")]
-    assert places == sorted(places)
+def test_items_are_in_order(page: str) -> None:
+    positions = [
+        page.index(text) for text in ("A caption with", "<h2>a remark</h2>", "One paragraph.", "<h2>sizes</h2>")
+    ]
+    positions += [page.index('<figure id="second">'), page.index("<h2>Curves</h2>"), page.index("<h2>Settings</h2>")]
+    assert positions == sorted(positions)
 
 
-def test_a_table_keeps_its_columns_apart(page: str) -> None:
+def test_table_columns_are_all_keys(page: str) -> None:
     table = page[page.index("<th>a</th>") : page.index("</table>")]
     assert re.findall(r"<th>(.*?)</th>", table) == ["a", "b", "c"]
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
@@ -116,7 +123,7 @@ def test_a_table_keeps_its_columns_apart(page: str) -> None:
     assert rows[1][:2] == ["2,000", ""]
 
 
-def test_numbers_have_their_expected_ranges(page: str) -> None:
+def test_results_have_their_expected_ranges(page: str) -> None:
     cards = re.findall(
         r'<div class="card (\w*)">\s*<div class="name">(.*?)</div>\s*<div class="value">(.*?)</div>', page
     )
@@ -130,7 +137,7 @@ def test_numbers_have_their_expected_ranges(page: str) -> None:
     assert "✗ outside" in page
 
 
-def test_every_svg_takes_its_text_colour_from_the_page(page: str) -> None:
+def test_svg_text_colours_are_set_by_the_page(page: str) -> None:
     assert page.count("<svg") == 4
     assert "<style>svg{" not in page
     for name in ("--ink", "--faint"):
@@ -138,25 +145,25 @@ def test_every_svg_takes_its_text_colour_from_the_page(page: str) -> None:
     assert "prefers-color-scheme: dark" in page
 
 
-def test_an_empty_run_has_a_page_too(tmp_path: Path) -> None:
+def test_empty_run_has_a_page(tmp_path: Path) -> None:
     html = render(Page(title="Nothing yet", name="run"), tmp_path)
     parse(html)
     assert "Nothing yet" in html
     assert "Curves" not in html
 
 
-def test_inlined_drawings_share_no_ids() -> None:
+def test_inlined_svgs_have_unique_ids() -> None:
     svg = (
         '<svg width="10pt" height="5pt" viewBox="0 0 10 5"><style>svg{--ink:#000}</style>'
         '<g id="a"/><g clip-path="url(#a)"/><use xlink:href="#a"/><rect width="3" height="4"/></svg>'
     )
-    made = inline_svg(svg, "f1")
-    assert 'id="f1-a"' in made
-    assert "url(#f1-a)" in made
-    assert 'xlink:href="#f1-a"' in made
-    assert "--ink" not in made
-    assert made.startswith('<svg style="width:10pt" viewBox="0 0 10 5">')
-    assert '<rect width="3" height="4"/>' in made
+    inlined = inline_svg(svg, "f1")
+    assert 'id="f1-a"' in inlined
+    assert "url(#f1-a)" in inlined
+    assert 'xlink:href="#f1-a"' in inlined
+    assert "--ink" not in inlined
+    assert inlined.startswith('<svg style="width:10pt" viewBox="0 0 10 5">')
+    assert '<rect width="3" height="4"/>' in inlined
 
 
 def test_metrics_of_a_group_share_a_chart(tmp_path: Path) -> None:
@@ -174,12 +181,12 @@ def test_metrics_of_a_group_share_a_chart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("low", "scale"), [(0.001, "log"), (0.0, "linear"), (-1.0, "linear")])
-def test_a_positive_loss_has_a_logarithmic_scale(
+def test_positive_losses_have_a_logarithmic_scale(
     low: float, scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scales = {}
 
-    def save(figure: Drawing, path: Path) -> None:
+    def save(figure: MplFigure, path: Path) -> None:
         scales[path.name] = figure.axes[0].get_yscale()
         save_figure(figure, path)
 

@@ -1,4 +1,4 @@
-"""Style of the figures: text colour of the page, atomic writing, no global settings."""
+"""Style of figures: theme colours, reproducible files, no global settings."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -14,15 +14,15 @@ from parnassus.report import FAINT, INK, PALETTE, curves, save_figure, subplots
 from parnassus.report.style import as_array, colours, use_theme_colours
 
 
-def drawn(tmp_path: Path) -> str:
+def draw_svg(tmp_path: Path) -> str:
     figure = curves({"a": ([1, 2, 3], [3, 1, 2]), "b < c": ([1, 2, 3], [1, 2, 4])}, x_label="x & y", y_label="z")
     save_figure(figure, tmp_path / "figure")
     return (tmp_path / "figure.svg").read_text(encoding="utf-8")
 
 
-def test_the_text_colour_of_an_svg_is_a_variable(tmp_path: Path) -> None:
-    svg = drawn(tmp_path)
-    body = re.sub(r"<style>svg\{.*?</style>", "", svg, count=1)  # where the variables get their values
+def test_svg_text_colour_is_a_css_variable(tmp_path: Path) -> None:
+    svg = draw_svg(tmp_path)
+    body = re.sub(r"<style>svg\{.*?</style>", "", svg, count=1)  # the definition of the variables
     assert body != svg
     assert "var(--ink)" in body
     assert "var(--faint)" in body
@@ -30,21 +30,21 @@ def test_the_text_colour_of_an_svg_is_a_variable(tmp_path: Path) -> None:
         assert literal not in body.lower()
 
 
-def test_an_svg_is_self_contained(tmp_path: Path) -> None:
-    svg = drawn(tmp_path)
+def test_svg_is_self_contained(tmp_path: Path) -> None:
+    svg = draw_svg(tmp_path)
     assert svg.startswith("<svg")
     assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
     assert "metadata" not in svg
     assert re.findall(r"https?://[^\"]*", re.sub(r'xmlns(:\w+)?="[^"]*"', "", svg)) == []
-    assert ">x &amp; y<" in svg  # text stays text
+    assert ">x &amp; y<" in svg  # text is not converted to paths
 
 
-def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
-    first = drawn(tmp_path)
-    assert drawn(tmp_path) == first
+def test_saved_figures_are_reproducible(tmp_path: Path) -> None:
+    first = draw_svg(tmp_path)
+    assert draw_svg(tmp_path) == first
 
 
-def test_text_and_legends_drawn_outside_the_style_get_the_text_colour(tmp_path: Path) -> None:
+def test_explicit_black_text_gets_the_theme_colour(tmp_path: Path) -> None:
     figure, axes = subplots()
     axes[0, 0].plot([1, 2], label="line")
     axes[0, 0].text(0.5, 1.5, "black before", color="black")
@@ -55,7 +55,7 @@ def test_text_and_legends_drawn_outside_the_style_get_the_text_colour(tmp_path: 
     assert axes[0, 0].get_legend().get_frame_on() is False
 
 
-def test_a_dot_in_a_name_is_part_of_it(tmp_path: Path) -> None:
+def test_dots_in_names_are_kept(tmp_path: Path) -> None:
     figure, _ = subplots()
     save_figure(figure, tmp_path / "noise 0.5")
     save_figure(figure, tmp_path / "noise 0.7")
@@ -64,7 +64,7 @@ def test_a_dot_in_a_name_is_part_of_it(tmp_path: Path) -> None:
     ]
 
 
-def test_the_png_stands_on_white(tmp_path: Path) -> None:
+def test_png_has_a_white_background(tmp_path: Path) -> None:
     figure, _ = subplots(size=(2.0, 1.0))
     save_figure(figure, tmp_path / "figure")
     image = mpl.image.imread(tmp_path / "figure.png")
@@ -72,13 +72,13 @@ def test_the_png_stands_on_white(tmp_path: Path) -> None:
     assert image[0, 0, :3] == pytest.approx([1.0, 1.0, 1.0])
 
 
-def test_drawing_changes_no_global_setting(tmp_path: Path) -> None:
+def test_rc_params_are_unchanged(tmp_path: Path) -> None:
     before = dict(mpl.rcParams)
-    drawn(tmp_path)
+    draw_svg(tmp_path)
     assert dict(mpl.rcParams) == before
 
 
-def test_axes_come_as_an_array_of_rows_and_columns() -> None:
+def test_subplots_returns_a_two_dimensional_array() -> None:
     assert subplots()[1].shape == (1, 1)
     assert subplots(2, 3)[1].shape == (2, 3)
     assert subplots(three_d=True)[1][0, 0].name == "3d"
@@ -86,28 +86,30 @@ def test_axes_come_as_an_array_of_rows_and_columns() -> None:
 
 def luminance(colour: str) -> float:
     """Relative luminance after WCAG 2.1."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    linear = [
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in to_rgb(colour)
+    ]
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
 @pytest.mark.parametrize("colour", PALETTE)
-def test_a_colour_is_seen_on_white_and_on_black(colour: str) -> None:
+def test_palette_has_contrast_on_white_and_black(colour: str) -> None:
     white, black = 1.05 / (luminance(colour) + 0.05), (luminance(colour) + 0.05) / 0.05
     assert min(white, black) > 2.2
 
 
-def test_colours_repeat_after_ten() -> None:
+def test_palette_repeats_after_ten_colours() -> None:
     assert list(colours(12)) == [*PALETTE, *PALETTE[:2]]
     assert len(set(PALETTE)) == 10
 
 
-def test_anything_numeric_becomes_an_array() -> None:
+def test_as_array_converts_tensors_and_lists() -> None:
     assert as_array(torch.ones(2, requires_grad=True)).dtype == np.float64
     assert as_array([1, 2]).tolist() == [1.0, 2.0]
     assert as_array(torch.ones(2, dtype=torch.bfloat16).float()).tolist() == [1.0, 1.0]
 
 
-def test_a_theme_is_put_inside_the_drawing() -> None:
+def test_theme_colours_are_inserted_into_the_svg() -> None:
     svg = use_theme_colours(f'<?xml version="1.0"?><!DOCTYPE svg><svg width="1"><path stroke="{INK}"/></svg>')
     assert svg.startswith('<svg width="1"><style>svg{--ink:')
     assert svg.endswith('<path stroke="var(--ink)"/></svg>')

@@ -1,4 +1,4 @@
-"""Metrics read back bit for bit, can be cut back, and reach TensorBoard."""
+"""Metrics are read back bit-identical, can be truncated, and are written to TensorBoard."""
 
 from pathlib import Path
 
@@ -8,32 +8,32 @@ from parnassus.runs.errors import RunError
 from parnassus.runs.metrics import Metrics, read_metrics
 
 
-def test_values_read_back_bit_for_bit_after_a_cut(tmp_path: Path) -> None:
+def test_values_are_bit_identical_after_truncation(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path)
     metrics.append(0, {"loss": 0.1 + 0.2, "rate": 1e-300})
     size = metrics.flush()
     metrics.append(1, {"loss": 5.0})
     metrics.close()
-    again = Metrics(tmp_path, size)
-    again.append(1, {"loss": 1 / 3})
-    again.close()
+    truncated = Metrics(tmp_path, size)
+    truncated.append(1, {"loss": 1 / 3})
+    truncated.close()
     assert read_metrics(tmp_path / "metrics.csv") == {"loss": ([0, 1], [0.1 + 0.2, 1 / 3]), "rate": ([0], [1e-300])}
 
 
-def test_an_unfinished_last_line_is_left_out(tmp_path: Path) -> None:
+def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     path.write_text("step,metric,value\n0,loss,1.5\n1,lo")
     assert read_metrics(path) == {"loss": ([0], [1.5])}
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+def test_damaged_line_raises_with_its_number(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     path.write_text("step,metric,value\n0,loss,1.5\nnonsense\n")
     with pytest.raises(RunError, match="line 3"):
         read_metrics(path)
 
 
-def test_tensorboard_sees_the_same_numbers(tmp_path: Path) -> None:
+def test_tensorboard_has_the_same_steps_and_tags(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
     metrics = Metrics(tmp_path)
@@ -42,12 +42,12 @@ def test_tensorboard_sees_the_same_numbers(tmp_path: Path) -> None:
     metrics.append(7, {"loss": 0.5})
     metrics.close()
     (path,) = tmp_path.glob("events.out.tfevents.*")
-    seen = [(event.step, value.tag) for event in EventFileLoader(str(path)).Load() for value in event.summary.value]
-    assert seen == [(0, "loss"), (7, "loss")]
+    logged = [(event.step, value.tag) for event in EventFileLoader(str(path)).Load() for value in event.summary.value]
+    assert logged == [(0, "loss"), (7, "loss")]
 
 
 @pytest.mark.parametrize("name", ["loss, mean", "loss\nmean"])
-def test_a_name_that_would_break_the_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_invalid_metric_names_raise_value_error(tmp_path: Path, name: str) -> None:
     metrics = Metrics(tmp_path)
     with pytest.raises(ValueError, match="no comma and no line break"):
         metrics.append(0, {name: 1.0})

@@ -8,7 +8,7 @@ import torch
 from parnassus.text.bag_of_words import bag_of_words
 
 
-def test_each_token_of_each_row_is_counted() -> None:
+def test_counts_tokens_per_row() -> None:
     tokens = torch.randint(7, (3, 4, 20), generator=torch.Generator().manual_seed(0))
     bags = bag_of_words(tokens, 9)
     for row in range(3):
@@ -17,10 +17,10 @@ def test_each_token_of_each_row_is_counted() -> None:
             assert bags[row, column].tolist() == [counts[token] for token in range(9)]
 
 
-def test_an_empty_text_has_zero_counts() -> None:
+def test_empty_text_has_zero_counts() -> None:
     assert bag_of_words(torch.zeros(2, 0, dtype=torch.long), 3).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
-def test_a_token_beyond_the_vocabulary_raises() -> None:
+def test_token_out_of_range_raises_value_error() -> None:
     with pytest.raises(ValueError, match="from 0 to 4; got 2 to 5"):
         bag_of_words(torch.tensor([2, 5]), 5)

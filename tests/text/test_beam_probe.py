@@ -1,4 +1,4 @@
-"""The probe of beam search: the tree of kept prefixes."""
+"""The probe of beam search and its tree of prefixes."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_width_one_is_a_single_marked_path() -> None:
 
 
 @pytest.mark.parametrize("selection", range(len(SELECTIONS)))
-def test_every_prefix_has_its_own_position(selection: int) -> None:
+def test_prefixes_have_distinct_positions(selection: int) -> None:
     graph, numbers = evaluate(width=5, length=6, selection=selection)
     positions = [(node.x, node.y) for node in graph.nodes]
     assert len(set(positions)) == len(positions)
@@ -31,19 +31,19 @@ def test_every_prefix_has_its_own_position(selection: int) -> None:
     assert len(numbers.values) >= 5
 
 
-def test_a_length_penalty_favours_longer_sentences() -> None:
+def test_length_penalty_favours_longer_sentences() -> None:
     lengths = [
         len(next(iter(evaluate(width=6, length=8, penalty=penalty)[1].values)).split()) for penalty in (0.0, 2.0)
     ]
     assert lengths[0] < lengths[1]
 
 
-def test_another_seed_gives_another_tree() -> None:
+def test_tree_depends_on_the_seed() -> None:
     first, repeated, other = (evaluate(selection=1, seed=seed)[0].nodes for seed in (0, 0, 1))
     assert first == repeated != other
 
 
-def test_a_parent_is_drawn_at_the_mean_of_its_children() -> None:
+def test_parent_is_placed_at_the_mean_of_its_children() -> None:
     nodes = [BeamNode(0, None, 7, -1.0, -1.0, False), *(BeamNode(1, 0, token, -2.0, -2.0, True) for token in (1, 2))]
     graph = tree_graph("so", nodes, str, (7, 2))
     assert [node.label for node in graph.nodes] == ["so", "7", "1", "2"]

@@ -1,4 +1,4 @@
-"""Beam search against greedy decoding and exhaustive enumeration."""
+"""Beam search compared with greedy decoding and exhaustive enumeration."""
 
 from dataclasses import replace
 from math import nan
@@ -21,7 +21,7 @@ def test_width_one_is_greedy_decoding() -> None:
 
 @pytest.mark.parametrize("stop", [None, 3])
 @pytest.mark.parametrize("penalty", [0.0, 0.75, 1.5])
-def test_a_wide_beam_is_exact(stop: int | None, penalty: float) -> None:
+def test_wide_beam_is_exact(stop: int | None, penalty: float) -> None:
     result = beam_search(MODEL, PROMPTS, width=4**3, length=4, stop=stop, penalty=penalty)
     for row, prompt in enumerate(PROMPTS):
         continuations = enumerate_continuations(MODEL, prompt, length=4, stop=stop)
@@ -30,7 +30,7 @@ def test_a_wide_beam_is_exact(stop: int | None, penalty: float) -> None:
         assert list(best.tokens) == continuations.best(penalty).tolist()[: len(best.tokens)]
 
 
-def test_a_batch_equals_single_searches() -> None:
+def test_batched_search_matches_single_searches() -> None:
     batched = beam_search(MODEL, PROMPTS, width=3, length=6, stop=3, penalty=0.5)
     for row in range(3):
         single = beam_search(MODEL, PROMPTS[row : row + 1], width=3, length=6, stop=3, penalty=0.5)
@@ -50,7 +50,7 @@ def test_scores_are_log_probabilities_of_the_model() -> None:
             assert 3 not in hypothesis.tokens[:-1]
 
 
-def test_the_tree_contains_every_prefix_once() -> None:
+def test_tree_contains_every_prefix_once() -> None:
     result = beam_search(MODEL, PROMPTS[:1], width=3, length=4, stop=3)
     nodes = result.tree()
     prefixes: list[tuple[int, ...]] = []
@@ -63,14 +63,14 @@ def test_the_tree_contains_every_prefix_once() -> None:
     assert all(sum(node.step == step for node in nodes) <= 3 for step in range(4))
 
 
-def test_a_length_penalty_favours_longer_texts() -> None:
+def test_length_penalty_favours_longer_texts() -> None:
     short = beam_search(MODEL, PROMPTS, width=64, length=4, stop=3)
     long = beam_search(MODEL, PROMPTS, width=64, length=4, stop=3, penalty=1.0)
     assert all(len(short.best(row).tokens) <= len(long.best(row).tokens) for row in range(3))
     assert any(len(short.best(row).tokens) < len(long.best(row).tokens) for row in range(3))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="width and length must be at least 1; got width=0, length=4"):
         beam_search(MODEL, PROMPTS, width=0, length=4)
     for penalty in (-1.0, nan, 1e3):

@@ -1,4 +1,4 @@
-"""The character tokeniser: ids, lossless encoding and error messages."""
+"""The character tokeniser: ids, lossless encoding and invalid arguments."""
 
 import random
 
@@ -17,11 +17,11 @@ def test_ids_follow_the_sorted_alphabet_after_the_special_tokens() -> None:
 
 
 def test_decoding_inverts_encoding() -> None:
-    source = random.Random(0)
+    rng = random.Random(0)
     alphabet = "aB \n\té€😀\u0301"
     tokeniser = CharacterTokeniser.fit(alphabet)
     for length in (0, 1, 7, 200):
-        text = "".join(source.choices(alphabet, k=length))
+        text = "".join(rng.choices(alphabet, k=length))
         assert tokeniser.decode(tokeniser.encode(text)) == text
 
 
@@ -30,7 +30,7 @@ def test_text_equal_to_a_special_token_is_encoded_as_characters() -> None:
     assert 0 not in tokeniser.encode("<end>").tolist()
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"the 2 characters of the alphabet; got 'c' \(U\+0063\), 'é' \(U\+00E9\)"):
         CharacterTokeniser("ab").encode("abcéc")
     with pytest.raises(ValueError, match="text must not be empty"):

@@ -1,4 +1,4 @@
-"""Enumeration of all continuations with the probabilities of the model."""
+"""Enumeration of all continuations with their probabilities."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ MODEL = NGramModel.fit_interpolated(TOKENS, 2, vocabulary=3, smoothing=0.5)
 PROMPT = torch.tensor([1])
 
 
-def test_without_a_stop_token_all_texts_have_the_requested_length() -> None:
+def test_all_texts_of_the_requested_length_are_enumerated_without_stop_token() -> None:
     continuations = enumerate_continuations(MODEL, PROMPT, length=4)
     assert sorted(map(tuple, continuations.tokens.tolist())) == sorted(product(range(3), repeat=4))
     texts = torch.cat([PROMPT.expand(81, 1), continuations.tokens], 1)
@@ -25,7 +25,7 @@ def test_without_a_stop_token_all_texts_have_the_requested_length() -> None:
     assert float(continuations.log_probs.exp().sum()) == pytest.approx(1, abs=1e-12)
 
 
-def test_with_a_stop_token_probabilities_sum_to_one() -> None:
+def test_probabilities_sum_to_one_with_stop_token() -> None:
     continuations = enumerate_continuations(MODEL, PROMPT, length=4, stop=2)
     assert len(continuations.tokens) == 1 + 2 + 4 + 8 + 16
     assert len({tuple(row) for row in continuations.tokens.tolist()}) == 31
@@ -42,7 +42,7 @@ def test_probabilities_of_draws_without_replacement() -> None:
     torch.testing.assert_close(inclusion_probabilities(probabilities, 3), torch.ones(3, dtype=torch.float64))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"must be at most 200,000; got 3\^20"):
         enumerate_continuations(MODEL, PROMPT, length=20)
     with pytest.raises(ValueError, match="length must be at least 1; got length=0"):

@@ -1,4 +1,4 @@
-"""Generation against repeated full passes, within a window, and for prompts of unequal length."""
+"""Generation compared with full passes, with limited windows and prompts of unequal lengths."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ MODEL = NGramModel.fit_interpolated(TOKENS, 3, vocabulary=5, smoothing=0.5)
 
 @dataclass
 class WindowState:
-    """The tokens read since the state was last reset."""
+    """The tokens in the current context."""
 
     tokens: Tensor
 
@@ -26,7 +26,7 @@ class WindowState:
 
 @dataclass
 class WindowModel:
-    """A model that fails on contexts longer than its window and records what it reads."""
+    """A model that records its inputs and fails on contexts longer than its window."""
 
     window: int
     inputs: list[list[int]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class WindowModel:
         return torch.nn.functional.one_hot((context.sum(1) + 1) % 5, 5).double(), WindowState(context)
 
 
-def test_greedy_generation_equals_reading_the_whole_text_at_each_step() -> None:
+def test_greedy_generation_matches_full_passes() -> None:
     tokens = torch.tensor([[0, 1], [4, 2]])
     for _ in range(6):
         tokens = torch.cat([tokens, greedy(MODEL.read(tokens)[0])[:, None]], 1)
@@ -63,14 +63,14 @@ def test_stopped_rows_are_padded_with_the_stop_token() -> None:
     assert not (texts[:, -2] == 4).all()
 
 
-def test_the_last_half_of_a_full_window_is_read_again() -> None:
+def test_second_half_of_a_full_window_is_read_again() -> None:
     model = WindowModel(window=4)
     texts = generate(model, torch.tensor([[1, 1]]), greedy, length=6)[0].tolist()
     tokens = [1, 1, *texts]
     assert model.inputs == [[1, 1], tokens[2:3], tokens[3:4], tokens[3:5], tokens[5:6], tokens[6:7]]
 
 
-def test_a_prompt_longer_than_the_window_is_truncated_to_its_end() -> None:
+def test_long_prompt_is_truncated_to_its_end() -> None:
     model = WindowModel(window=4)
     generate(model, torch.arange(9)[None] % 5, greedy, length=2)
     assert model.inputs[0] == [0, 1, 2, 3]
@@ -84,7 +84,7 @@ def test_prompts_of_unequal_length_are_continued_independently() -> None:
         assert torch.equal(text, generate(MODEL, prompt[None], greedy, length=8)[0])
 
 
-def test_each_text_ends_at_its_own_stop_token() -> None:
+def test_texts_end_before_their_first_stop_token() -> None:
     prompts = [TOKENS[:3], TOKENS[10:11], TOKENS[20:27]]
     without_stop = generate_completions(MODEL, prompts, greedy, length=12)
     stop = int(without_stop[0][2])

@@ -1,4 +1,4 @@
-"""N-gram models against explicit counts."""
+"""N-gram models compared with explicit counts."""
 
 from collections import Counter
 from itertools import pairwise
@@ -12,8 +12,8 @@ from parnassus.text.ngrams import NGramState
 TOKENS = torch.randint(4, (60,), generator=torch.Generator().manual_seed(0))
 
 
-def test_add_k_smoothing() -> None:
-    model = NGramModel.fit(TOKENS, 2, vocabulary=5, smoothing=0.5 * 5)  # k = ½; token 4 does not occur
+def test_add_k_smoothing_matches_counts() -> None:
+    model = NGramModel.fit(TOKENS, 2, vocabulary=5, smoothing=0.5 * 5)  # add ½ per token; token 4 does not occur
     counts = Counter(pairwise(TOKENS.tolist()))
     for context in range(5):
         total = sum(counts[context, token] for token in range(5))
@@ -21,10 +21,10 @@ def test_add_k_smoothing() -> None:
         torch.testing.assert_close(model.distribution(torch.tensor([[context]]))[0], expected.double())
 
 
-def test_trigrams_smoothed_by_unigrams() -> None:
+def test_trigrams_smoothed_by_unigrams_match_counts() -> None:
     """P(x″ | x, x′) = (n(x, x′, x″) + ε P(x″)) / (n(x, x′) + ε)  (Zhao sec. 9)."""
-    single = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=2.0)
-    model = NGramModel.fit(TOKENS, 3, vocabulary=5, smoothing=3.0, lower=single)
+    unigram_model = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=2.0)
+    model = NGramModel.fit(TOKENS, 3, vocabulary=5, smoothing=3.0, lower=unigram_model)
     tokens = TOKENS.tolist()
     prior = [(tokens.count(token) + 2.0 / 5) / (60 + 2.0) for token in range(5)]
     trigrams = Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
@@ -36,7 +36,7 @@ def test_trigrams_smoothed_by_unigrams() -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_reading_token_by_token_equals_the_log_likelihood(order: int) -> None:
+def test_token_by_token_reading_matches_log_likelihood(order: int) -> None:
     model = NGramModel.fit_interpolated(TOKENS, order, vocabulary=5, smoothing=0.7)
     assert isinstance(model, AutoregressiveModel)
     text = torch.randint(5, (3, 9), generator=torch.Generator().manual_seed(1))
@@ -53,7 +53,7 @@ def test_reading_token_by_token_equals_the_log_likelihood(order: int) -> None:
     torch.testing.assert_close(model.log_prob(text), token_log_probs.sum(1))
 
 
-def test_selected_rows_of_a_state_continue_independently() -> None:
+def test_selected_state_rows_continue_independently() -> None:
     model = NGramModel.fit_interpolated(TOKENS, 3, vocabulary=4)
     _, state = model.read(torch.tensor([[0, 1], [2, 3]]))
     rows = state.rows(torch.tensor([1, 1, 0]))
@@ -62,7 +62,7 @@ def test_selected_rows_of_a_state_continue_independently() -> None:
     torch.testing.assert_close(logits, expected)
 
 
-def test_without_smoothing_an_unseen_context_uses_the_lower_model() -> None:
+def test_unseen_context_uses_the_lower_order_model_without_smoothing() -> None:
     tokens = torch.tensor([0, 1, 0, 1, 2])
     model = NGramModel.fit_interpolated(tokens, 2, vocabulary=3, smoothing=0.0)
     torch.testing.assert_close(
@@ -70,14 +70,14 @@ def test_without_smoothing_an_unseen_context_uses_the_lower_model() -> None:
     )
 
 
-def test_perplexity_of_uniform_and_of_impossible_tokens() -> None:
+def test_perplexity_of_uniform_and_impossible_tokens() -> None:
     uniform = NGramModel.fit(TOKENS, 1, vocabulary=28, smoothing=1e15)
     torch.testing.assert_close(uniform.perplexity(TOKENS), torch.tensor(28.0, dtype=torch.float64))
     unsmoothed = NGramModel.fit(TOKENS, 1, vocabulary=5, smoothing=0.0)
     assert float(unsmoothed.perplexity(torch.tensor([0, 4]))) == float("inf")
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="order must lie between 1 and the number of tokens, 60; got order=61"):
         NGramModel.fit(TOKENS, 61, vocabulary=4)
     with pytest.raises(ValueError, match="order must be at least 1; got order=0"):

@@ -1,4 +1,4 @@
-"""All tokenisers: saving as JSON and streaming decoding."""
+"""All tokenisers: saving as JSON and streaming."""
 
 import json
 from pathlib import Path
@@ -30,12 +30,12 @@ def tokeniser(request: pytest.FixtureRequest) -> Tokeniser:
     return request.param
 
 
-def test_a_saved_tokeniser_is_loaded(tokeniser: Tokeniser, tmp_path: Path) -> None:
+def test_saved_tokeniser_can_be_loaded(tokeniser: Tokeniser, tmp_path: Path) -> None:
     save_tokeniser(tokeniser, tmp_path / "tokeniser.json")
     assert load_tokeniser(tmp_path / "tokeniser.json") == tokeniser
 
 
-def test_streamed_pieces_equal_the_decoded_text(tokeniser: Tokeniser) -> None:
+def test_streamed_pieces_match_the_decoded_text(tokeniser: Tokeniser) -> None:
     tokens = tokeniser.encode(TEXT).tolist()
     tokens.insert(3, 0)  # a special token has no text
     text = tokeniser.decode(tokeniser.encode(TEXT))
@@ -45,13 +45,13 @@ def test_streamed_pieces_equal_the_decoded_text(tokeniser: Tokeniser) -> None:
     assert not any("�" in piece for piece in pieces)
 
 
-def test_text_after_a_previous_token_is_separated_from_it(tokeniser: Tokeniser) -> None:
+def test_streaming_continues_after_a_previous_token(tokeniser: Tokeniser) -> None:
     first, *rest = tokeniser.encode(TEXT).tolist()
     first_text, text = tokeniser.decode(torch.tensor([first])), tokeniser.decode(tokeniser.encode(TEXT))
     assert first_text + "".join(stream_text(tokeniser, rest, first)) == text
 
 
-def test_an_incomplete_character_is_decoded_at_the_end() -> None:
+def test_incomplete_character_is_replaced_at_the_end() -> None:
     tokeniser = BytePairTokeniser(())
     tokens = tokeniser.encode("a€").tolist()[:-1]
     assert list(stream_text(tokeniser, tokens)) == ["a", "�"]
@@ -70,7 +70,7 @@ def test_an_incomplete_character_is_decoded_at_the_end() -> None:
         (json.dumps({"kind": "byte pairs", "merges": [7], "special": []}), "pairs of hexadecimal strings"),
     ],
 )
-def test_invalid_files_raise(content: str, message: str, tmp_path: Path) -> None:
+def test_invalid_files_raise_value_error(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "tokeniser.json"
     path.write_text(content)
     with pytest.raises(ValueError, match=message):

@@ -14,12 +14,12 @@ def test_special_tokens_come_first_and_have_no_text() -> None:
     assert special_id(vocabulary.special, "<end>") == 1
 
 
-def test_unknown_characters_are_listed_once_and_the_rest_counted() -> None:
+def test_describe_characters_lists_distinct_characters_and_truncates() -> None:
     assert describe_characters("éé→") == "'é' (U+00E9), '→' (U+2192)"
     assert describe_characters("αβγδεζη").endswith("'ε' (U+03B5) and 2 more")
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="special tokens must be distinct; got <end>, <end>"):
         Vocabulary(("<end>", "<end>"), ())
     with pytest.raises(ValueError, match="tokens must be distinct; got 'a' twice"):

@@ -31,7 +31,7 @@ def test_text_equal_to_the_unknown_token_is_encoded_as_words() -> None:
     assert 0 not in tokeniser.encode("<unknown>").tolist()
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must contain <unknown>; got none"):
         WordTokeniser(("a",), ())
     with pytest.raises(ValueError, match="min_count and max_words must be at least 1; got min_count=0"):

@@ -1,4 +1,4 @@
-"""Runs killed at random moments resume to the bits of an uninterrupted one; PARNASSUS_KILLS says how many."""
+"""Killed runs resume bit-identically; the environment variable PARNASSUS_KILLS sets their number."""
 
 import json
 import os
@@ -21,14 +21,14 @@ EXPERIMENTS = (
     "denoising_autoencoder_on_digits",
     "diffusion_on_digits",
 )
-SAME = ("metrics.csv", "weights.safetensors")
+COMPARED_FILES = ("metrics.csv", "weights.safetensors")
 
 
-def command(*words: str, root: Path) -> list[str]:
-    return [sys.executable, "-m", "parnassus", *words, "--folder", str(root)]
+def command(*command_line: str, root: Path) -> list[str]:
+    return [sys.executable, "-m", "parnassus", *command_line, "--folder", str(root)]
 
 
-def launch(name: str, root: Path) -> list[str]:
+def run_command(name: str, root: Path) -> list[str]:
     flags = (
         "--profile",
         "smoke",
@@ -45,48 +45,51 @@ def launch(name: str, root: Path) -> list[str]:
     return command("run", name, *flags, root=root)
 
 
-def call(words: list[str]) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
+def check_call(command_line: list[str]) -> None:
+    result = subprocess.run(command_line, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[RunFolder, float]]:
-    """Finished, undisturbed runs and how long each took; made when first asked for."""
+def reference_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[RunFolder, float]]:
+    """Cache of uninterrupted runs and their durations in seconds."""
     return {}
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_a_killed_run_resumes_to_the_same_bits(
-    kill: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, whole: dict[str, tuple[RunFolder, float]]
+def test_killed_run_resumes_bit_identically(
+    kill: int,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    reference_runs: dict[str, tuple[RunFolder, float]],
 ) -> None:
     name = EXPERIMENTS[kill % len(EXPERIMENTS)]
-    if name not in whole:
-        root, began = tmp_path_factory.mktemp(name), time.monotonic()
-        call(launch(name, root))
-        whole[name] = RunFolder.open(root / "run"), time.monotonic() - began
-    reference, seconds = whole[name]
+    if name not in reference_runs:
+        root, start = tmp_path_factory.mktemp(name), time.monotonic()
+        check_call(run_command(name, root))
+        reference_runs[name] = RunFolder.open(root / "run"), time.monotonic() - start
+    reference, seconds = reference_runs[name]
 
-    moments = random.Random(kill)
-    words = launch(name, tmp_path)
-    for _ in range(moments.choice((1, 1, 2))):  # some runs are killed again while they resume
-        kill_after(words, seconds * moments.uniform(0.3, 1.0))
-        words = what_next(name, tmp_path)
-        if not words:
+    rng = random.Random(kill)
+    command_line = run_command(name, tmp_path)
+    for _ in range(rng.choice((1, 1, 2))):  # some runs are killed again while resuming
+        kill_after(command_line, seconds * rng.uniform(0.3, 1.0))
+        command_line = next_command(name, tmp_path)
+        if not command_line:
             break
-    if words:
-        call(words)
+    if command_line:
+        check_call(command_line)
 
     resumed = RunFolder.open(tmp_path / "run")
-    for file in SAME:
+    for file in COMPARED_FILES:
         if (reference.path / file).exists():
             assert (resumed.path / file).read_bytes() == (reference.path / file).read_bytes(), file
     assert resumed.read_json("result.json")["result"] == reference.read_json("result.json")["result"]
     assert (resumed.path / "report.html").exists()
 
 
-def kill_after(words: list[str], seconds: float) -> None:
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def kill_after(command_line: list[str], seconds: float) -> None:
+    process = subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -94,12 +97,12 @@ def kill_after(words: list[str], seconds: float) -> None:
         process.wait()
 
 
-def what_next(name: str, root: Path) -> list[str]:
-    """The folder is complete or absent: start again, resume, or nothing when it is finished with its report."""
+def next_command(name: str, root: Path) -> list[str]:
+    """Check the run folder and return the command to start or resume the run, empty if it is finished."""
     folders = run_folders(root)
     assert len(folders) <= 1
     if not folders:
-        return launch(name, root)
+        return run_command(name, root)
     (folder,) = folders
     for path in folder.path.rglob("*.json"):
         if not path.name.startswith("."):
@@ -110,18 +113,18 @@ def what_next(name: str, root: Path) -> list[str]:
     return command("resume", "run", root=root)
 
 
-def test_ctrl_c_saves_and_says_how_to_resume(tmp_path: Path) -> None:
-    words = launch("classifier_on_digits", tmp_path)
-    words[words.index("smoke")] = "laptop"
+def test_sigint_saves_and_prints_the_resume_command(tmp_path: Path) -> None:
+    command_line = run_command("classifier_on_digits", tmp_path)
+    command_line[command_line.index("smoke")] = "laptop"
     with subprocess.Popen(
-        [*words, "--epochs", "9000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command_line, "--epochs", "9000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         deadline = time.monotonic() + 60
         while not (tmp_path / "run" / "checkpoint.safetensors").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "parnassus resume run" in said
-    assert "Traceback" not in said
+    assert "parnassus resume run" in stderr
+    assert "Traceback" not in stderr
     assert RunFolder.open(tmp_path / "run").status == "interrupted"

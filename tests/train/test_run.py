@@ -1,4 +1,4 @@
-"""A run seeds, logs, saves and goes on: in one process, with a toy experiment."""
+"""Runs of a toy experiment: seeding, logging, checkpoints and resuming."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ from parnassus.train import Options, Run, at_least, between, descend
 from parnassus.train.devices import Precision
 from parnassus.train.execute import Recipe, execute, start
 
-QUIET = Options(quiet=True, device="cpu")
+OPTIONS = Options(quiet=True, device="cpu")
 
 
-class Line(nn.Module):
-    """y ≈ a x, with noise added to each batch so that a wrong seed shows."""
+class LinearModel(nn.Module):
+    """y ≈ a x with random noise added to each batch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,18 +34,18 @@ class Line(nn.Module):
 
 @dataclass(frozen=True)
 class Experiment:
-    """Two loops with an evaluation between them, stopped by force where a test says so."""
+    """Two training loops with an evaluation between them and an optional failure at `fail_at`."""
 
     steps: int = 40
-    die_at: tuple[int, int] = (-1, -1)  # (loop, step)
+    fail_at: tuple[int, int] = (-1, -1)  # (loop, step)
     diverge: bool = False
 
     def __call__(self, run: Run) -> Mapping[str, float]:
         data = Split(torch.randn(50, 3, generator=torch.Generator().manual_seed(0)))
-        first, first_step = run.prepare(Line(), partial(Adam, lr=0.05))
+        first, first_step = run.prepare(LinearModel(), partial(Adam, lr=0.05))
         self._train(run, 0, first, first_step, data)
         run.record(0, between=torch.randn(()))
-        second, second_step = run.prepare(Line(), partial(SGD, lr=1e30 if self.diverge else 0.05, momentum=0.9))
+        second, second_step = run.prepare(LinearModel(), partial(SGD, lr=1e30 if self.diverge else 0.05, momentum=0.9))
         self._train(run, 1, second, second_step, data)
         return {
             "first": float(first.slope.detach().sum()),
@@ -53,47 +53,46 @@ class Experiment:
             "noise": float(torch.randn(())),
         }
 
-    def _train(self, run: Run, loop: int, model: Line, optimizer: torch.optim.Optimizer, data: Split) -> None:
+    def _train(self, run: Run, loop: int, model: LinearModel, optimizer: torch.optim.Optimizer, data: Split) -> None:
         for step, loss in descend(run, model, optimizer, data.batches(8, self.steps)):
             run.log(step, **{f"{loop}_loss": loss})
-            if (loop, step) == self.die_at:
-                raise ZeroDivisionError  # as sudden as a kill
+            if (loop, step) == self.fail_at:
+                raise ZeroDivisionError
 
 
-def run_to_the_end(experiment: Experiment, root: Path, options: Options = QUIET) -> tuple[dict[str, float], RunFolder]:
+def run_to_end(experiment: Experiment, root: Path, options: Options = OPTIONS) -> tuple[dict[str, float], RunFolder]:
     recipe = Recipe("toy", "A toy", experiment, {})
     folder = start(recipe, options, root)
     try:
         return execute(recipe, options, folder), folder
     except ZeroDivisionError:
-        healthy = replace(recipe, experiment=replace(experiment, die_at=(-1, -1)))
-        return execute(healthy, options, folder), folder
+        without_failure = replace(recipe, experiment=replace(experiment, fail_at=(-1, -1)))
+        return execute(without_failure, options, folder), folder
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], RunFolder]:
-    """A run that nothing disturbed."""
-    return run_to_the_end(Experiment(), tmp_path_factory.mktemp("whole"))
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], RunFolder]:
+    return run_to_end(Experiment(), tmp_path_factory.mktemp("uninterrupted"))
 
 
-@pytest.mark.parametrize("die_at", [(0, 0), (0, 17), (0, 39), (1, 0), (1, 25), (1, 39)])
+@pytest.mark.parametrize("fail_at", [(0, 0), (0, 17), (0, 39), (1, 0), (1, 25), (1, 39)])
 @pytest.mark.parametrize("save_steps", [1, 7, 0])
-def test_a_run_that_dies_anywhere_ends_in_the_same_bits(
-    tmp_path: Path, whole: tuple[dict[str, float], RunFolder], die_at: tuple[int, int], save_steps: int
+def test_resume_is_bit_identical(
+    tmp_path: Path, uninterrupted: tuple[dict[str, float], RunFolder], fail_at: tuple[int, int], save_steps: int
 ) -> None:
-    resumed, folder = run_to_the_end(Experiment(die_at=die_at), tmp_path, replace(QUIET, save_steps=save_steps))
-    assert resumed == whole[0]
+    resumed, folder = run_to_end(Experiment(fail_at=fail_at), tmp_path, replace(OPTIONS, save_steps=save_steps))
+    assert resumed == uninterrupted[0]
     for name in ("metrics.csv", "weights.safetensors"):
-        assert (folder.path / name).read_bytes() == (whole[1].path / name).read_bytes()
+        assert (folder.path / name).read_bytes() == (uninterrupted[1].path / name).read_bytes()
 
 
-def test_another_seed_gives_another_run(tmp_path: Path) -> None:
-    one, _ = run_to_the_end(Experiment(), tmp_path)
-    other, _ = run_to_the_end(Experiment(), tmp_path, replace(QUIET, seed=1))
-    assert all(one[name] != other[name] for name in one)
+def test_different_seeds_give_different_results(tmp_path: Path) -> None:
+    first, _ = run_to_end(Experiment(), tmp_path)
+    second, _ = run_to_end(Experiment(), tmp_path, replace(OPTIONS, seed=1))
+    assert all(first[name] != second[name] for name in first)
 
 
-def test_seeds_of_neighbours_have_nothing_in_common() -> None:
+def test_mixed_seeds_are_distinct_and_unbiased() -> None:
     seeds = [mix(seed, step) for seed in range(100) for step in range(100)]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
@@ -101,43 +100,43 @@ def test_seeds_of_neighbours_have_nothing_in_common() -> None:
     assert abs(float(low_bits.mean()) - 0.5) < 0.02
 
 
-def test_a_run_that_diverges_stops_and_names_the_tensor(tmp_path: Path) -> None:
+def test_divergence_raises_not_finite_error(tmp_path: Path) -> None:
     with pytest.raises(NotFiniteError, match=r"the weights slope \(step \d+\)|1_loss at step"):
-        run_to_the_end(Experiment(diverge=True), tmp_path)
+        run_to_end(Experiment(diverge=True), tmp_path)
     (folder,) = tmp_path.glob("toy-*")
-    curves = read_metrics(folder / "metrics.csv")
-    assert all(torch.tensor(values).isfinite().all() for _, values in curves.values())
+    metrics = read_metrics(folder / "metrics.csv")
+    assert all(torch.tensor(values).isfinite().all() for _, values in metrics.values())
 
 
-def test_a_request_to_stop_saves_and_can_be_resumed(tmp_path: Path) -> None:
+def test_interrupted_run_can_be_resumed(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Stopped(Experiment):
         def __call__(self, run: Run) -> Mapping[str, float]:
-            model, optimizer = run.prepare(Line(), partial(Adam, lr=0.05))
+            model, optimizer = run.prepare(LinearModel(), partial(Adam, lr=0.05))
             data = Split(torch.ones(20, 3))
             for step, loss in descend(run, model, optimizer, data.batches(5, self.steps)):
                 run.log(step, loss=loss)
-                if step == 5 and self.die_at == (0, 5):
+                if step == 5 and self.fail_at == (0, 5):
                     assert run.stop_soon()
             assert not run.stop_soon()
             return {"slope": float(model.slope.detach().sum())}
 
-    whole, _ = run_to_the_end(Stopped(), tmp_path)
-    recipe = Recipe("toy", "A toy", Stopped(die_at=(0, 5)), {})
-    folder = start(recipe, QUIET, tmp_path)
+    uninterrupted, _ = run_to_end(Stopped(), tmp_path)
+    recipe = Recipe("toy", "A toy", Stopped(fail_at=(0, 5)), {})
+    folder = start(recipe, OPTIONS, tmp_path)
     with pytest.raises(Interrupted):
-        execute(recipe, QUIET, folder)
+        execute(recipe, OPTIONS, folder)
     assert folder.status == "interrupted"
-    assert execute(replace(recipe, experiment=Stopped()), QUIET, folder) == whole
+    assert execute(replace(recipe, experiment=Stopped()), OPTIONS, folder) == uninterrupted
     with pytest.raises(RunError, match="finished already"):
-        execute(recipe, QUIET, folder)
+        execute(recipe, OPTIONS, folder)
 
 
-def test_a_loop_left_early_changes_nothing_that_follows_a_resume(tmp_path: Path) -> None:
+def test_resume_after_an_early_break_is_bit_identical(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Early(Experiment):
         def __call__(self, run: Run) -> Mapping[str, float]:
-            model, optimizer = run.prepare(Line(), partial(Adam, lr=0.05))
+            model, optimizer = run.prepare(LinearModel(), partial(Adam, lr=0.05))
             data = Split(torch.ones(20, 3))
             for step, _ in descend(run, model, optimizer, data.batches(5, self.steps)):
                 if step == 9:
@@ -145,103 +144,105 @@ def test_a_loop_left_early_changes_nothing_that_follows_a_resume(tmp_path: Path)
             between_loops = torch.randn(3)
             for step, _ in run.steps(20):
                 run.record(step, value=between_loops.sum() + torch.randn(()))
-                if (1, step) == self.die_at:
+                if (1, step) == self.fail_at:
                     raise ZeroDivisionError
             return {"slope": float(model.slope.detach().sum()), "noise": float(between_loops.sum())}
 
-    options = replace(QUIET, save_steps=3)
-    whole, first = run_to_the_end(Early(), tmp_path, options)
-    resumed, second = run_to_the_end(Early(die_at=(1, 13)), tmp_path, options)
-    assert resumed == whole
+    options = replace(OPTIONS, save_steps=3)
+    uninterrupted, first = run_to_end(Early(), tmp_path, options)
+    resumed, second = run_to_end(Early(fail_at=(1, 13)), tmp_path, options)
+    assert resumed == uninterrupted
     assert (first.path / "metrics.csv").read_bytes() == (second.path / "metrics.csv").read_bytes()
 
 
-def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
-    class Wide(Line):
+def test_checkpoint_of_another_model_raises_run_error(tmp_path: Path) -> None:
+    class Wide(LinearModel):
         def __init__(self) -> None:
             super().__init__()
             self.slope = nn.Parameter(torch.randn(5))
 
     folder = RunFolder.create(tmp_path, "toy", {})
-    run = Run(folder, QUIET)
-    run.prepare(Line(), partial(SGD, lr=0.1))
+    run = Run(folder, OPTIONS)
+    run.prepare(LinearModel(), partial(SGD, lr=0.1))
     run.checkpoint()
-    other = Run(folder, QUIET)
+    other = Run(folder, OPTIONS)
     with pytest.raises(RunError, match=r"does not fit this model.*slope"):
         other.prepare(Wide(), partial(SGD, lr=0.1))
     run.close()
     other.close()
 
 
-def test_large_work_without_a_model_may_use_all_cores(tmp_path: Path) -> None:
+def test_use_all_cores_respects_the_threads_option(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        run = Run(RunFolder.create(tmp_path, "toy", {}), QUIET)
+        run = Run(RunFolder.create(tmp_path, "toy", {}), OPTIONS)
         assert torch.get_num_threads() == 1
         run.use_all_cores()
         assert torch.get_num_threads() == 2
-        told = Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, threads=1))
-        told.use_all_cores()
+        run_with_threads = Run(RunFolder.create(tmp_path, "toy", {}), replace(OPTIONS, threads=1))
+        run_with_threads.use_all_cores()
         assert torch.get_num_threads() == 1
         run.close()
-        told.close()
+        run_with_threads.close()
     finally:
         torch.set_num_threads(before)
 
 
-def test_a_small_model_runs_on_one_thread_unless_told_otherwise(tmp_path: Path) -> None:
+def test_small_model_uses_one_thread_by_default(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        run = Run(RunFolder.create(tmp_path, "toy", {}), QUIET)
-        run.prepare(Line(), partial(SGD, lr=0.1))
+        run = Run(RunFolder.create(tmp_path, "toy", {}), OPTIONS)
+        run.prepare(LinearModel(), partial(SGD, lr=0.1))
         assert torch.get_num_threads() == 1
         run.prepare(nn.Linear(400, 400), partial(SGD, lr=0.1))
         assert torch.get_num_threads() == 2
-        told = Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, threads=2))
-        told.prepare(Line(), partial(SGD, lr=0.1))
+        run_with_threads = Run(RunFolder.create(tmp_path, "toy", {}), replace(OPTIONS, threads=2))
+        run_with_threads.prepare(LinearModel(), partial(SGD, lr=0.1))
         assert torch.get_num_threads() == 2
         run.close()
-        told.close()
+        run_with_threads.close()
     finally:
         torch.set_num_threads(before)
 
 
-def test_autocast_reaches_the_loss(tmp_path: Path) -> None:
-    seen: list[torch.dtype] = []
+def test_loss_is_computed_under_autocast(tmp_path: Path) -> None:
+    dtypes: list[torch.dtype] = []
 
-    class Watching(Line):
+    class RecordingModel(LinearModel):
         def loss(self, x: Tensor) -> Tensor:
-            seen.append((x @ torch.ones(3, 3)).dtype)
+            dtypes.append((x @ torch.ones(3, 3)).dtype)
             return super().loss(x)
 
-    run = Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, precision="bf16"))
-    model, optimizer = run.prepare(Watching(), partial(SGD, lr=0.1))
+    run = Run(RunFolder.create(tmp_path, "toy", {}), replace(OPTIONS, precision="bf16"))
+    model, optimizer = run.prepare(RecordingModel(), partial(SGD, lr=0.1))
     list(descend(run, model, optimizer, Split(torch.ones(4, 3)).batches(2, 3)))
     run.close()
-    assert seen == [torch.bfloat16] * 3
+    assert dtypes == [torch.bfloat16] * 3
 
 
-@pytest.mark.parametrize(("precision", "products", "rounded"), [("tf32", "high", True), ("float32", "highest", False)])
-def test_only_tf32_lets_products_and_convolutions_be_rounded(
-    tmp_path: Path, precision: Precision, products: str, rounded: bool
+@pytest.mark.parametrize(
+    ("precision", "matmul_precision", "allow_tf32"), [("tf32", "high", True), ("float32", "highest", False)]
+)
+def test_precision_sets_matmul_and_cudnn_flags(
+    tmp_path: Path, precision: Precision, matmul_precision: str, allow_tf32: bool
 ) -> None:
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     try:
-        Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, precision=precision)).close()
-        assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == (products, rounded)
+        Run(RunFolder.create(tmp_path, "toy", {}), replace(OPTIONS, precision=precision)).close()
+        assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == (matmul_precision, allow_tf32)
     finally:
         torch.set_float32_matmul_precision(before[0])
         torch.backends.cudnn.allow_tf32 = before[1]
 
 
-def test_an_unknown_device_gets_a_sentence(tmp_path: Path) -> None:
+def test_unknown_device_raises_run_error(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="device must be auto, cpu"):
-        Run(RunFolder.create(tmp_path, "toy", {}), replace(QUIET, device="toaster"))
+        Run(RunFolder.create(tmp_path, "toy", {}), replace(OPTIONS, device="toaster"))
 
 
-def test_bands_judge_and_read_well() -> None:
+def test_bands_hold_and_format() -> None:
     assert at_least(0.9).holds(0.9)
     assert not at_least(0.9).holds(float("nan"))
     assert str(between(1, 2)) == "1 … 2"
@@ -249,17 +250,17 @@ def test_bands_judge_and_read_well() -> None:
         between(3, 2)
 
 
-def test_the_folder_shows_the_step_in_hand_between_two_points_of_the_curve(tmp_path: Path) -> None:
+def test_progress_shows_the_current_step_between_logged_steps(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "toy", {})
-    run = Run(folder, QUIET)
-    shown = set()
+    run = Run(folder, OPTIONS)
+    states = set()
     for step, _ in run.steps(400_000):
         run.log(step, loss=torch.tensor(float(step)))
         if step % 1_000 == 0 and folder.progress is not None:
-            shown.add((folder.progress.done, folder.progress.metrics["loss"]))
-        if len(shown) == 2:
+            states.add((folder.progress.done, folder.progress.metrics["loss"]))
+        if len(states) == 2:
             break
-    assert len(shown) == 2
-    assert all(loss == done - 1 for done, loss in shown)
-    assert not {done - 1 for done, _ in shown} <= set(read_metrics(folder.path / "metrics.csv")["loss"][0])
+    assert len(states) == 2
+    assert all(loss == done - 1 for done, loss in states)
+    assert not {done - 1 for done, _ in states} <= set(read_metrics(folder.path / "metrics.csv")["loss"][0])
     run.close()

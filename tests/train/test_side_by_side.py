@@ -4,8 +4,8 @@ from torch import Tensor, nn
 from parnassus.train import SideBySide
 
 
-class Line(nn.Module):
-    """(w x − 1)², the least thing with a loss."""
+class LinearModel(nn.Module):
+    """A model with one parameter and the loss (w x − 1)²."""
 
     def __init__(self, slope: float) -> None:
         super().__init__()
@@ -15,16 +15,16 @@ class Line(nn.Module):
         return (self.slope * x - 1).square().mean()
 
 
-def test_each_model_is_trained_as_if_it_were_alone() -> None:
+def test_models_are_trained_independently() -> None:
     x = torch.tensor([1.0, 2.0])
-    alone = {"steep": Line(3.0), "flat": Line(0.1)}
-    both: SideBySide[Line] = SideBySide({"steep": Line(3.0), "flat": Line(0.1)})
-    models: tuple[Line | SideBySide[Line], ...] = (*alone.values(), both)
+    separate = {"steep": LinearModel(3.0), "flat": LinearModel(0.1)}
+    combined: SideBySide[LinearModel] = SideBySide({"steep": LinearModel(3.0), "flat": LinearModel(0.1)})
+    models: tuple[LinearModel | SideBySide[LinearModel], ...] = (*separate.values(), combined)
     for model in models:
         optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
         for _ in range(20):
             optimizer.zero_grad()
             model.loss(x).backward()
             optimizer.step()
-    for name, line in alone.items():
-        torch.testing.assert_close(both.one(name).slope, line.slope)
+    for name, model_alone in separate.items():
+        torch.testing.assert_close(combined.one(name).slope, model_alone.slope)

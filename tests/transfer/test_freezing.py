@@ -1,4 +1,4 @@
-"""Freezing excludes parameters from training but propagates gradients."""
+"""Freezing and unfreezing of parameters."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ from parnassus.layers.dense import count_parameters
 from parnassus.transfer import TransferClassifier, freeze, unfreeze
 
 
-def test_a_frozen_body_gets_no_gradient_but_propagates_it() -> None:
+def test_frozen_body_receives_no_gradients_but_propagates_them() -> None:
     torch.manual_seed(0)
     body, head = freeze(nn.Linear(3, 4)), nn.Linear(4, 2)
     x = torch.randn(5, 3, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Controls convert values received from outside, and refuse those outside their limits with a message."""
+"""Controls convert and validate external values."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +32,12 @@ class Settings:
         raise NotImplementedError
 
 
-def features(trained: Trained) -> int:
+def num_features(trained: Trained) -> int:
     return cast("Settings", trained.experiment).features
 
 
-def plane(trained: Trained) -> Plane:
-    reach = float(features(trained))
+def run_plane(trained: Trained) -> Plane:
+    reach = float(num_features(trained))
     return Plane((-reach, reach), (0.0, 1.0), torch.zeros(1, 2))
 
 
@@ -56,18 +56,18 @@ POINT = PointPicker("point", Plane((-1.0, 1.0), (0.0, 4.0), torch.zeros(0, 2)))
 POINTS = PointsPicker("points", Plane((-1.0, 1.0), (0.0, 4.0), torch.zeros(0, 2)), max_points=2)
 
 
-def read_or_message(control: Control, value: object) -> object:
-    """The value that a control reads, or the message of its error."""
+def read_value_or_message(control: Control, value: object) -> object:
+    """The value read by a control, or its error message."""
     try:
         return control.read(value)
     except ValueError as error:
         return str(error)
 
 
-def test_a_good_value_gets_its_type() -> None:
+def test_valid_values_are_converted_to_their_type() -> None:
     cases: list[tuple[Control, object, object]] = [
         (INT, 3, 3),
-        (INT, 3.0, 3),  # as sliders send it
+        (INT, 3.0, 3),  # sliders send floats
         (INT, 1, 1),
         (INT, 5, 5),
         (FLOAT, 0.5, 0.5),
@@ -79,17 +79,21 @@ def test_a_good_value_gets_its_type() -> None:
         (POINTS, [[0.5, 4], (-1, 0.0)], ((0.5, 4.0), (-1.0, 0.0))),
     ]
     results = [(control.read(value), expected) for control, value, expected in cases]
-    assert [each for each in results if each[0] != each[1] or type(each[0]) is not type(each[1])] == []
+    assert [pair for pair in results if pair[0] != pair[1] or type(pair[0]) is not type(pair[1])] == []
 
 
-def test_other_types_and_infinite_numbers_are_refused() -> None:
+def test_other_types_and_non_finite_numbers_raise_value_error() -> None:
     values: list[object] = ["1", None, True, [1], float("nan"), float("inf"), -float("inf"), 10**400]
     controls: list[Control] = [INT, FLOAT, SELECT]
-    messages = [(each.label, str(value)[:8], read_or_message(each, value)) for each in controls for value in values]
-    assert [each for each in messages if each[2] != f"{each[0]} must be a number"] == []
+    messages = [
+        (control.label, str(value)[:8], read_value_or_message(control, value))
+        for control in controls
+        for value in values
+    ]
+    assert [row for row in messages if row[2] != f"{row[0]} must be a number"] == []
 
 
-def test_a_value_outside_the_limits_gets_a_message() -> None:
+def test_values_outside_the_limits_raise_value_error() -> None:
     cases: list[tuple[Control, object, str]] = [
         (INT, 0, "components must be between 1 and 5; got 0"),
         (INT, 6, "components must be between 1 and 5; got 6"),
@@ -114,28 +118,28 @@ def test_a_value_outside_the_limits_gets_a_message() -> None:
         (POINTS, [[0.5, 1.0], [0.5, 5.0]], "points must be between 0 and 4; got 5"),
         (POINTS, [[0.5, 1.0]] * 3, "points must be at most 2; got 3"),
     ]
-    messages = [(read_or_message(control, value), expected) for control, value, expected in cases]
-    assert [each for each in messages if each[0] != each[1]] == []
+    messages = [(read_value_or_message(control, value), expected) for control, value, expected in cases]
+    assert [pair for pair in messages if pair[0] != pair[1]] == []
 
 
-def test_a_drawing_is_read_row_by_row() -> None:
+def test_drawing_is_read_row_by_row() -> None:
     drawing = DRAWING.read([0, 0.25, 0.5, 0.75, 1, 0])
     torch.testing.assert_close(drawing, torch.tensor([[0, 0.25, 0.5], [0.75, 1, 0]]))
 
 
-def test_a_drawing_of_another_size_is_refused() -> None:
+def test_drawing_of_another_size_raises_value_error() -> None:
     values: list[object] = [[0.0] * 5, [0.0] * 7, [[0.0] * 3] * 2, "000000", None, 3, {0: 0.0}]
-    messages = [read_or_message(DRAWING, value) for value in values]
+    messages = [read_value_or_message(DRAWING, value) for value in values]
     assert set(messages) == {"drawing must be 2 × 3 grey values, row by row"}
 
 
-def test_a_grey_value_is_between_0_and_1() -> None:
+def test_invalid_grey_values_raise_value_error() -> None:
     greys: list[object] = [-0.1, 1.1, float("nan"), float("inf"), True, "0", None, 10**400]
-    messages = [read_or_message(DRAWING, [0.0, 0.0, 0.0, 0.0, 0.0, grey]) for grey in greys]
+    messages = [read_value_or_message(DRAWING, [0.0, 0.0, 0.0, 0.0, 0.0, grey]) for grey in greys]
     assert set(messages) == {"drawing must have grey values between 0 and 1"}
 
 
-def test_the_initial_value_is_the_default_clipped_to_the_limits() -> None:
+def test_initial_value_is_the_default_clipped_to_the_limits() -> None:
     cases: list[tuple[Control, object, object]] = [
         (INT, 3, 3),
         (INT, 16, 5),
@@ -143,57 +147,59 @@ def test_the_initial_value_is_the_default_clipped_to_the_limits() -> None:
         (FLOAT, 9.0, 2.0),
         (SELECT, 7, 2),
         (POINT, (0.5, 0.5), (0.5, 0.5)),
-        (POINT, None, (0.0, 2.0)),  # without a default: the centre
+        (POINT, None, (0.0, 2.0)),  # without a default, the centre
         (POINTS, ((0.5, 0.5),), ((0.5, 0.5),)),
         (POINTS, None, ()),
     ]
     results = [(control.initial_value(default), expected) for control, default, expected in cases]
-    assert [each for each in results if each[0] != each[1]] == []
+    assert [pair for pair in results if pair[0] != pair[1]] == []
 
 
-def test_a_drawing_starts_from_its_default_its_first_example_or_an_empty_image() -> None:
-    ink = torch.ones(2, 3)
+def test_initial_drawing_is_the_default_the_first_example_or_empty() -> None:
+    example = torch.ones(2, 3)
     assert torch.equal(DRAWING.initial_value(None), torch.zeros(2, 3))
-    assert torch.equal(DrawingPad("drawing", (2, 3), [("one", ink), ("none", 0 * ink)]).initial_value(None), ink)
-    assert torch.equal(DRAWING.initial_value(ink), ink)
+    assert torch.equal(
+        DrawingPad("drawing", (2, 3), [("one", example), ("none", 0 * example)]).initial_value(None), example
+    )
+    assert torch.equal(DRAWING.initial_value(example), example)
 
 
-def test_limits_that_depend_on_a_run_are_resolved(trained: Trained) -> None:
-    assert IntSlider("components", 1, features).resolve(trained) == IntSlider("components", 1, 5)
-    assert FloatSlider("rate", 0.0, lambda run: features(run) / 2).resolve(trained) == FloatSlider("rate", 0.0, 2.5)
-    names = Select("class", lambda run: [str(kind) for kind in range(features(run))]).resolve(trained)
+def test_run_dependent_limits_are_resolved(trained: Trained) -> None:
+    assert IntSlider("components", 1, num_features).resolve(trained) == IntSlider("components", 1, 5)
+    assert FloatSlider("rate", 0.0, lambda run: num_features(run) / 2).resolve(trained) == FloatSlider("rate", 0.0, 2.5)
+    names = Select("class", lambda run: [str(kind) for kind in range(num_features(run))]).resolve(trained)
     assert names == Select("class", ["0", "1", "2", "3", "4"])
-    assert DrawingPad("drawing", lambda run: (features(run), 2)).resolve(trained) == DrawingPad("drawing", (5, 2))
+    assert DrawingPad("drawing", lambda run: (num_features(run), 2)).resolve(trained) == DrawingPad("drawing", (5, 2))
     with pytest.raises(ValueError, match="point must be between -5 and 5; got 6"):
-        PointPicker("point", plane).resolve(trained).read([6, 0.5])
+        PointPicker("point", run_plane).resolve(trained).read([6, 0.5])
     with pytest.raises(ValueError, match="points must be at most 5; got 6"):
-        PointsPicker("points", plane, max_points=features).resolve(trained).read([[0, 0.5]] * 6)
+        PointsPicker("points", run_plane, max_points=num_features).resolve(trained).read([[0, 0.5]] * 6)
 
 
-def test_limits_that_do_not_depend_on_a_run_need_none() -> None:
+def test_constant_limits_resolve_without_a_run() -> None:
     for control in (INT, FLOAT, SELECT, DRAWING, POINT, POINTS):
         assert control.resolve(None) == control
 
 
-def test_a_limit_that_depends_on_a_run_needs_one() -> None:
+def test_run_dependent_limit_without_a_run_raises_type_error() -> None:
     with pytest.raises(TypeError, match="needs a probe of a run"):
-        IntSlider("components", 1, features).resolve(None)
+        IntSlider("components", 1, num_features).resolve(None)
 
 
-def test_a_limit_is_computed_once_per_run(trained: Trained) -> None:
+def test_limit_is_computed_once_per_run(trained: Trained) -> None:
     calls = []
 
-    def costly(run: Trained) -> int:
+    def limit(run: Trained) -> int:
         calls.append(run)
         return 3
 
-    control = IntSlider("components", 1, costly)
+    control = IntSlider("components", 1, limit)
     assert control.resolve(trained) == control.resolve(trained)
     assert calls == [trained]
 
 
 def test_text_is_read_unchanged(trained: Trained) -> None:
-    control = TextInput("the text", features).resolve(trained)
+    control = TextInput("the text", num_features).resolve(trained)
     assert control.max_length == 5
     assert control.initial_value("Call") == "Call"
     assert control.read(" é\n") == " é\n"

@@ -1,4 +1,4 @@
-"""Controls are read from the signature of a probe, values are validated, and every probe keeps the contract."""
+"""Controls of probes, validation of values, and the contract of all probes."""
 
 import importlib
 import inspect
@@ -46,11 +46,11 @@ def lever(
     length: Annotated[int, IntSlider("length", 1, 10)] = 20,
     force: Annotated[float, FloatSlider("force", 0.0, 9.0)] = 2.0,
 ) -> Sequence[Answer]:
-    """A probe of no run."""
+    """A probe without a run."""
     return [Numbers("Torque", {"torque": length * force})]
 
 
-def test_controls_are_found_by_the_name_of_their_argument() -> None:
+def test_controls_are_keyed_by_argument_name() -> None:
     assert read_controls(lever, None) == {"length": IntSlider("length", 1, 10), "force": FloatSlider("force", 0.0, 9.0)}
 
 
@@ -58,7 +58,7 @@ def test_defaults_are_clipped_to_the_limits() -> None:
     assert initial_values(lever, read_controls(lever, None)) == {"length": 10, "force": 2.0}
 
 
-def test_controls_without_a_value_keep_their_initial_one() -> None:
+def test_missing_values_default_to_initial_values() -> None:
     controls = read_controls(lever, None)
     assert evaluate_probe(lever, None, controls, {}) == [Numbers("Torque", {"torque": 20.0})]
     assert evaluate_probe(lever, None, controls, {"length": 3}) == [Numbers("Torque", {"torque": 6.0})]
@@ -66,23 +66,23 @@ def test_controls_without_a_value_keep_their_initial_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "message"),
     [
         ({"width": 1}, "there is no control width; there are length, force"),
         ({"length": 11}, "length must be between 1 and 10; got 11"),
         ({"length": 3, "force": "much"}, "force must be a number"),
     ],
 )
-def test_a_wrong_value_gets_a_message(values: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_value_raises_value_error(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         evaluate_probe(lever, None, read_controls(lever, None), values)
 
 
-def test_the_rooms_with_models_have_probes() -> None:
+def test_rooms_with_models_have_probes() -> None:
     assert {probe.room for probe in PROBES} >= {"layers", "latent", "diffusion", "optim"}
 
 
-def test_a_probe_has_a_title_with_a_reference_and_a_text_and_names_existing_experiments() -> None:
+def test_probes_have_valid_titles_texts_and_experiments() -> None:
     offenders = [
         probe.name
         for probe in PROBES
@@ -94,9 +94,9 @@ def test_a_probe_has_a_title_with_a_reference_and_a_text_and_names_existing_expe
     assert offenders == []
 
 
-def test_the_arguments_of_a_probe_are_a_run_where_it_needs_one_and_controls() -> None:
+def test_probe_arguments_are_an_optional_run_and_controls() -> None:
     for probe in PROBES:
-        function = load(probe)
+        function = load_probe(probe)
         names = list(inspect.signature(function).parameters)
         hints = get_type_hints(function, include_extras=True)
         assert not probe.experiments or hints[names[0]] is Trained, probe.name
@@ -108,30 +108,28 @@ def test_the_arguments_of_a_probe_are_a_run_where_it_needs_one_and_controls() ->
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
-def test_its_answers_are_complete_initially_and_at_every_limit(
-    probe: Probe, trained_run: Callable[..., Trained]
-) -> None:
-    function = load(probe)
+def test_answers_are_valid_for_initial_values_and_limits(probe: Probe, trained_run: Callable[..., Trained]) -> None:
+    function = load_probe(probe)
     runs: list[Trained | None] = [trained_run(name) for name in probe.experiments]
     for trained in runs or [None]:
         controls = read_controls(function, trained)
-        limits = [{name: value} for name, control in controls.items() for value in limits_of(control)]
+        limits = [{name: value} for name, control in controls.items() for value in limit_values(control)]
         for values in [{}, *limits]:
             answers = evaluate_probe(function, trained, controls, values)
             assert answers
-            assert len({each.title for each in answers}) == len(answers)
-            for each in answers:
-                assert each.title
-                assert all(isfinite(value) for value in numbers_of(each)), (each.title, values)
+            assert len({answer.title for answer in answers}) == len(answers)
+            for answer in answers:
+                assert answer.title
+                assert all(isfinite(value) for value in answer_values(answer)), (answer.title, values)
 
 
-def load(probe: Probe) -> Callable[..., Sequence[Answer]]:
+def load_probe(probe: Probe) -> Callable[..., Sequence[Answer]]:
     function: Callable[..., Sequence[Answer]] = getattr(importlib.import_module(probe.module), probe.name)
     return function
 
 
-def limits_of(control: Control) -> list[object]:
-    """The values of a resolved control at its limits."""
+def limit_values(control: Control) -> list[object]:
+    """Limiting values of a resolved control."""
     match control:
         case IntSlider() | FloatSlider():
             return [control.low, control.high]
@@ -152,44 +150,46 @@ def limits_of(control: Control) -> list[object]:
         case TextInput(max_length=max_length):
             assert not callable(max_length)
             return ["", " " * max_length]
-    raise TypeError(f"{type(control).__name__} has no limits here")
+    raise TypeError(f"{type(control).__name__} has no known limits")
 
 
-def numbers_of(given: Answer) -> Iterator[float]:
-    """Every number of an answer; sizes that must agree are checked first."""
-    match given:
+def answer_values(answer: Answer) -> Iterator[float]:
+    """All numbers of an answer, after checks of its sizes."""
+    match answer:
         case Images():
-            assert len(given.captions) in (0, len(given.images))
-            yield from pixels(given.images)
+            assert len(answer.captions) in (0, len(answer.images))
+            yield from pixel_values(answer.images)
         case Animation():
-            assert len(given.captions) == len(given.frames)
-            yield from pixels(given.frames)
+            assert len(answer.captions) == len(answer.frames)
+            yield from pixel_values(answer.frames)
         case Bars():
-            assert len(given.names) == len(given.values)
-            assert given.marked is None or 0 <= given.marked < len(given.names)
-            assert all(each is None or len(each) == len(given.names) for each in (given.errors, given.truth))
-            yield from chain(*(each.tolist() for each in (given.values, given.errors, given.truth) if each is not None))
-        case Curves():
-            assert given.lines
-            assert all(len(x) == len(y) > 0 for x, y in given.lines.values())
-            assert not given.log_y or all(min(y) > 0 for _, y in given.lines.values())
-            yield from chain(*(chain(x, y) for x, y in given.lines.values()))
-        case Trajectories():
-            assert given.levels.shape == (len(given.y), len(given.x))
+            assert len(answer.names) == len(answer.values)
+            assert answer.marked is None or 0 <= answer.marked < len(answer.names)
+            assert all(each is None or len(each) == len(answer.names) for each in (answer.errors, answer.truth))
             yield from chain(
-                given.levels.flatten().tolist(), *(path.flatten().tolist() for path in given.paths.values())
+                *(each.tolist() for each in (answer.values, answer.errors, answer.truth) if each is not None)
+            )
+        case Curves():
+            assert answer.lines
+            assert all(len(x) == len(y) > 0 for x, y in answer.lines.values())
+            assert not answer.log_y or all(min(y) > 0 for _, y in answer.lines.values())
+            yield from chain(*(chain(x, y) for x, y in answer.lines.values()))
+        case Trajectories():
+            assert answer.levels.shape == (len(answer.y), len(answer.x))
+            yield from chain(
+                answer.levels.flatten().tolist(), *(path.flatten().tolist() for path in answer.paths.values())
             )
         case Graph():
-            assert given.nodes
-            assert all(0 <= end < len(given.nodes) for edge in given.edges for end in (edge.start, edge.end))
-            waypoints = chain(*(edge.waypoints for edge in given.edges))
-            yield from chain(*((node.x, node.y) for node in given.nodes), *waypoints)
+            assert answer.nodes
+            assert all(0 <= end < len(answer.nodes) for edge in answer.edges for end in (edge.start, edge.end))
+            waypoints = chain(*(edge.waypoints for edge in answer.edges))
+            yield from chain(*((node.x, node.y) for node in answer.nodes), *waypoints)
         case Numbers():
-            assert given.values
-            yield from (value for value in given.values.values() if isinstance(value, float))
+            assert answer.values
+            yield from (value for value in answer.values.values() if isinstance(value, float))
 
 
-def pixels(images: Tensor) -> Iterator[float]:
+def pixel_values(images: Tensor) -> Iterator[float]:
     assert images.shape[-3] in (1, 3)
     assert torch.equal(images, images.clamp(0, 1))
     return iter(images.flatten().tolist())

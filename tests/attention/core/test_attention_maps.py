@@ -1,4 +1,4 @@
-"""Attention maps of several models against the weights of their layers."""
+"""Attention maps of language models and decoders, their entropy and distance."""
 
 from collections.abc import Callable
 from math import log
@@ -40,7 +40,7 @@ class DecoderWithMask(nn.Module):
 
 
 @pytest.mark.parametrize("build", [gpt, rotary_gpt])
-def test_a_language_model_has_one_map_per_layer(build: Callable[..., LanguageModel]) -> None:
+def test_language_model_has_one_map_per_layer(build: Callable[..., LanguageModel]) -> None:
     torch.manual_seed(0)
     model = build(11, 16, width=8, heads=2, depth=3)
     maps = attention_maps(model, torch.randint(11, (2, 7)))
@@ -51,17 +51,17 @@ def test_a_language_model_has_one_map_per_layer(build: Callable[..., LanguageMod
         assert (weights.triu(1) == 0).all()
 
 
-def test_the_maps_are_the_weights_of_the_layer() -> None:
+def test_maps_match_the_attention_weights_of_the_layer() -> None:
     torch.manual_seed(0)
     model, tokens = gpt(11, 16, width=8, heads=2, depth=1), torch.randint(11, (2, 7))
     block = cast("Block", model.blocks[0])
     x = block.norms[0](model.embedding(tokens))
     (weights,) = attention_maps(model, tokens).values()
-    mixed = weights @ block.attention.project(x)[2]
-    torch.testing.assert_close(block.attention.out_proj(join_heads(mixed)), block.attention(x))
+    attended = weights @ block.attention.project(x)[2]
+    torch.testing.assert_close(block.attention.out_proj(join_heads(attended)), block.attention(x))
 
 
-def test_a_decoder_has_self_and_cross_attention_maps_with_masks() -> None:
+def test_decoder_has_self_and_cross_attention_maps_with_masks() -> None:
     torch.manual_seed(0)
     model = DecoderWithMask()
     model.block.cross.eval()
@@ -77,17 +77,17 @@ def test_a_decoder_has_self_and_cross_attention_maps_with_masks() -> None:
     assert "attend" not in vars(model.block.cross)
 
 
-def test_a_model_without_attention_raises() -> None:
+def test_model_without_attention_raises_value_error() -> None:
     with pytest.raises(ValueError, match="an attention layer; Linear has none"):
         attention_maps(nn.Linear(2, 2), torch.zeros(1, 2))
 
 
-def test_the_entropy_of_one_hot_and_uniform_weights() -> None:
+def test_entropy_of_one_hot_and_uniform_weights() -> None:
     weights = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.25] * 4, [0.5, 0.5, 0.0, 0.0], [0.0] * 4])
     torch.testing.assert_close(attention_entropy(weights), torch.tensor([0.0, log(4), log(2), 0.0]))
 
 
-def test_the_distance_is_the_weighted_mean_distance() -> None:
+def test_attention_distance_is_the_weighted_mean_distance() -> None:
     previous = torch.zeros(4, 4)
     previous[range(1, 4), range(3)] = 1.0
     torch.testing.assert_close(attention_distance(previous), torch.tensor([0.0, 1.0, 1.0, 1.0]))

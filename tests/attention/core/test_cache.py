@@ -17,7 +17,7 @@ def test_appended_keys_and_values_are_returned_in_order() -> None:
     assert cache.count == 5
 
 
-def test_a_full_cache_raises_and_is_unchanged() -> None:
+def test_overflow_raises_value_error_and_leaves_the_cache_unchanged() -> None:
     cache = KeyValueCache.empty(torch.randn(1, 1, 1, 2), 3)
     cache.append(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2))
     with pytest.raises(ValueError, match="holds at most 3 tokens; got 4"):
@@ -25,7 +25,7 @@ def test_a_full_cache_raises_and_is_unchanged() -> None:
     assert cache.count == 2
 
 
-def test_rows_are_copies_in_the_given_order() -> None:
+def test_rows_copies_the_selected_rows() -> None:
     layer = KeyValueCache(torch.arange(3.0).view(3, 1, 1, 1).repeat(1, 1, 2, 1), torch.zeros(3, 1, 2, 1), 1)
     selected = Cache((layer, layer)).rows(torch.tensor([2, 0, 2]))
     assert selected.count == 1
@@ -39,10 +39,10 @@ def test_rows_are_copies_in_the_given_order() -> None:
 
 
 @pytest.mark.parametrize("lengths", [(6,), (1, 1, 1, 1, 1, 1), (3, 2, 1), (1, 4, 1)])
-def test_decoding_with_a_cache_equals_one_pass(lengths: tuple[int, ...]) -> None:
+def test_cached_decoding_matches_full_pass(lengths: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     layer = SelfAttention(8, 2, causal=True).double()
     x = torch.randn(3, 6, 8, dtype=torch.float64)
     cache = KeyValueCache.empty(layer.project(x)[1], 6)
-    parts = [layer(part, None, cache) for part in x.split(lengths, 1)]
-    torch.testing.assert_close(torch.cat(parts, 1), layer(x))
+    outputs = [layer(part, None, cache) for part in x.split(lengths, 1)]
+    torch.testing.assert_close(torch.cat(outputs, 1), layer(x))

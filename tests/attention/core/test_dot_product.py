@@ -1,4 +1,4 @@
-"""Attention against a loop over queries and keys, and against torch's fused kernels."""
+"""Attention compared with a loop over queries and keys and with torch."""
 
 from math import exp, inf, nan, sqrt
 
@@ -19,21 +19,21 @@ def normal_inputs(queries: int = 5, keys: int = 7) -> tuple[Tensor, Tensor, Tens
     )
 
 
-def by_hand(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """One query of one sequence, with the exponentials written out."""
+def reference_attention(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    """Attention of one query by the definition of the softmax."""
     exponentials = [exp(float(query @ k) * scale) for k in key]
     weights = [exponential / sum(exponentials) for exponential in exponentials]
     return sum((w * v for w, v in zip(weights, value, strict=True)), start=torch.zeros_like(value[0]))
 
 
-def test_attention_equals_a_loop_over_queries_and_keys() -> None:
+def test_attention_matches_a_loop_over_queries_and_keys() -> None:
     query, key, value = standard_normal(4, 3), standard_normal(6, 3, seed=1), standard_normal(6, 2, seed=2)
     for scale in (None, 1.0, 0.3):
-        rows = [by_hand(q, key, value, 1 / sqrt(3) if scale is None else scale) for q in query]
+        rows = [reference_attention(q, key, value, 1 / sqrt(3) if scale is None else scale) for q in query]
         torch.testing.assert_close(attention(query, key, value, scale=scale).output, torch.stack(rows))
 
 
-def test_a_bias_is_added_to_the_scaled_scores() -> None:
+def test_bias_is_added_to_the_scaled_scores() -> None:
     query, key, _ = normal_inputs()
     bias = standard_normal(3, 5, 7, seed=3)
     expected = (torch.einsum("bhqd,bhkd->bhqk", query, key) / 2 + bias).softmax(-1)
@@ -44,7 +44,7 @@ def test_a_bias_is_added_to_the_scaled_scores() -> None:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("use_mask", [False, True])
 @pytest.mark.parametrize("queries", [1, 5, 7])
-def test_fused_attention_equals_attention(queries: int, *, use_mask: bool, causal: bool, use_bias: bool) -> None:
+def test_fused_attention_matches_attention(queries: int, *, use_mask: bool, causal: bool, use_bias: bool) -> None:
     query, key, value = normal_inputs(queries)
     mask = length_mask(torch.tensor([3, 7]), 7)[:, None] if use_mask else None
     bias = standard_normal(3, queries, 7, seed=3) if use_bias else None
@@ -54,7 +54,7 @@ def test_fused_attention_equals_attention(queries: int, *, use_mask: bool, causa
     torch.testing.assert_close(fused_attention(query, key, value, mask, bias=bias, causal=causal), expected)
 
 
-def test_a_mask_restricts_the_softmax() -> None:
+def test_mask_restricts_the_softmax() -> None:
     scores = standard_normal(2, 3, 6)
     weights = masked_softmax(scores, length_mask(torch.tensor([4, 1]), 6))
     torch.testing.assert_close(weights[0, :, :4], scores[0, :, :4].softmax(-1))
@@ -63,9 +63,9 @@ def test_a_mask_restricts_the_softmax() -> None:
     torch.testing.assert_close(scores, standard_normal(2, 3, 6))  # not modified in place
 
 
-@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_a_fully_masked_row_and_its_gradients_are_zero(precision: torch.dtype) -> None:
-    query, key, value = (x.to(precision).requires_grad_() for x in normal_inputs())
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_fully_masked_row_and_its_gradients_are_zero(dtype: torch.dtype) -> None:
+    query, key, value = (x.to(dtype).requires_grad_() for x in normal_inputs())
     mask = length_mask(torch.tensor([0, 7]), 7)[:, None]
     for output in (attention(query, key, value, mask).output, fused_attention(query, key, value, mask)):
         assert (output[0] == 0).all()
@@ -76,12 +76,12 @@ def test_a_fully_masked_row_and_its_gradients_are_zero(precision: torch.dtype) -
             assert gradient[1].abs().sum() > 0
 
 
-@pytest.mark.parametrize("filler", [nan, inf, 1e300])
-def test_nan_in_padding_does_not_propagate(filler: float) -> None:
+@pytest.mark.parametrize("fill_value", [nan, inf, 1e300])
+def test_non_finite_padding_does_not_propagate(fill_value: float) -> None:
     query, key, value = normal_inputs()
     mask = length_mask(torch.tensor([4, 7]), 7)[:, None]
     padded_key, padded_value = key.clone(), value.clone()
-    padded_key[0, :, 4:], padded_value[0, :, 4:] = filler, filler
+    padded_key[0, :, 4:], padded_value[0, :, 4:] = fill_value, fill_value
     query, padded_key, padded_value = leaves = [x.requires_grad_() for x in (query, padded_key, padded_value)]
     expected = attention(query, key, value, mask).output
     unfused = attention(query, padded_key, padded_value, mask).output
@@ -91,7 +91,7 @@ def test_nan_in_padding_does_not_propagate(filler: float) -> None:
             assert gradient.isfinite().all()
 
 
-def test_the_scale_is_that_of_torch() -> None:
+def test_default_scale_matches_torch() -> None:
     query, key, value = normal_inputs()
     torch.testing.assert_close(attention(query, key, value).output, scaled_dot_product_attention(query, key, value))
 

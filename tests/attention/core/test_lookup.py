@@ -26,13 +26,13 @@ def test_linear_lookup_with_basis_vectors() -> None:
     torch.testing.assert_close(linear_lookup(queries, BASIS, VALUES).output[1], VALUES[2] + 2 * VALUES[4])
 
 
-def test_a_soft_lookup_has_weight_e_over_e_plus_n_minus_one() -> None:
+def test_soft_lookup_weight_matches_closed_form() -> None:
     result = soft_lookup(BASIS[2:3], BASIS, VALUES)
     torch.testing.assert_close(result.weights[0, 2].item(), e / (e + 7))
     torch.testing.assert_close(result.output, result.weights @ VALUES)
 
 
-def test_limits_of_the_temperature() -> None:
+def test_temperature_limits_are_hard_and_average_lookup() -> None:
     query = torch.randn(5, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     for score in (dot_score, gaussian_score):
         hard = hard_lookup(query, BASIS, VALUES, score=score)
@@ -43,13 +43,13 @@ def test_limits_of_the_temperature() -> None:
     torch.testing.assert_close(soft_lookup(query, BASIS, VALUES, temperature=1e9).output, mean.output)
 
 
-def test_ties_share_the_weight() -> None:
+def test_hardmax_splits_ties_equally() -> None:
     scores = torch.tensor([[1.0, 3.0, 3.0], [5.0, 5.0, 5.0], [2.0, 1.0, 0.0]])
     expected = torch.tensor([[0.0, 0.5, 0.5], [1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0]])
     torch.testing.assert_close(hardmax(scores), expected)
 
 
-def test_a_mask_hides_keys_and_a_full_mask_gives_zero() -> None:
+def test_masked_keys_are_ignored_and_a_full_mask_gives_zero() -> None:
     mask = torch.ones(1, 8, dtype=torch.bool)
     mask[0, 5:] = False
     result = soft_lookup(BASIS[2:3], BASIS, VALUES, mask)
@@ -57,14 +57,14 @@ def test_a_mask_hides_keys_and_a_full_mask_gives_zero() -> None:
     assert soft_lookup(BASIS[2:3], BASIS, VALUES, ~torch.ones_like(mask)).output.abs().max() == 0
 
 
-def test_a_batch_equals_single_lookups() -> None:
+def test_batched_lookup_matches_single_lookups() -> None:
     query, key, value = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
     batched = soft_lookup(query, key, value)
     assert batched.output.shape == (2, 3, 6)
     torch.testing.assert_close(batched.output[1], soft_lookup(query[1], key[1], value[1]).output)
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="temperature must be positive; got temperature=0"):
         soft_lookup(BASIS, BASIS, VALUES, temperature=0.0)
     with pytest.raises(ValueError, match="one value per key; got 0 keys, 0 values"):

@@ -1,4 +1,4 @@
-"""Multi-head attention between two sequences against torch's layer and explicit indices."""
+"""Multi-head cross-attention compared with torch and a loop over heads."""
 
 import pytest
 import torch
@@ -9,11 +9,11 @@ from parnassus.probability import standard_normal
 
 
 @pytest.mark.parametrize("use_mask", [False, True])
-def test_cross_attention_equals_the_layer_of_torch(*, use_mask: bool) -> None:
+def test_cross_attention_matches_torch(*, use_mask: bool) -> None:
     torch.manual_seed(0)
     layer = cross_attention(12, 3, memory=8).double()
-    library = nn.MultiheadAttention(12, 3, kdim=8, vdim=8, batch_first=True, dtype=torch.float64)
-    library.load_state_dict(
+    reference = nn.MultiheadAttention(12, 3, kdim=8, vdim=8, batch_first=True, dtype=torch.float64)
+    reference.load_state_dict(
         {
             "q_proj_weight": layer.query.weight,
             "k_proj_weight": layer.key.weight,
@@ -26,12 +26,12 @@ def test_cross_attention_equals_the_layer_of_torch(*, use_mask: bool) -> None:
     x, memory = standard_normal(2, 4, 12), standard_normal(2, 6, 8, seed=1)
     mask = length_mask(torch.tensor([5, 2]), 6) if use_mask else None
     key_padding_mask = None if mask is None else ~mask[:, 0]
-    output, weights = library(x, memory, memory, key_padding_mask=key_padding_mask, average_attn_weights=False)
+    output, weights = reference(x, memory, memory, key_padding_mask=key_padding_mask, average_attn_weights=False)
     torch.testing.assert_close(layer(x, memory, memory, mask), output)
     torch.testing.assert_close(layer.weights(x, memory, mask), weights)
 
 
-def test_widths_of_queries_keys_and_values_may_all_differ() -> None:
+def test_widths_of_queries_keys_and_values_can_differ() -> None:
     torch.manual_seed(0)
     layer = MultiHeadAttention(AttentionWidths(5, 7, 3, 11), 2, key_width=4, value_width=6, scale=1.0).double()
     query, key, value = standard_normal(2, 4, 5), standard_normal(2, 9, 7, seed=1), standard_normal(2, 9, 3, seed=2)
@@ -46,14 +46,14 @@ def test_widths_of_queries_keys_and_values_may_all_differ() -> None:
     torch.testing.assert_close(layer(query, key, value), expected)
 
 
-def test_dropout_acts_in_training_only() -> None:
+def test_dropout_is_applied_in_training_only() -> None:
     torch.manual_seed(0)
     layer, x = cross_attention(8, 2, dropout=0.5).double(), standard_normal(1, 30, 8)
     assert (layer(x, x, x) == 0).any()
     assert torch.equal(layer.eval()(x, x, x), layer(x, x, x))
 
 
-def test_invalid_sizes_raise() -> None:
+def test_invalid_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="heads=0"):
         MultiHeadAttention(AttentionWidths(4, 4, 4, 4), 0)
     with pytest.raises(ValueError, match="key_width=0"):

@@ -1,4 +1,4 @@
-"""Scores against loops, closed forms and each other."""
+"""Attention scores compared with loops and closed forms."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ QUERY, KEY = torch.randn(2, 3, 5, dtype=torch.float64), torch.randn(2, 4, 5, dty
 
 
 @pytest.mark.parametrize(
-    ("score", "pair"),
+    ("score", "pairwise_score"),
     [
         (dot_score, lambda q, k: q @ k),
         (scaled_score, lambda q, k: q @ k / 5**0.5),
@@ -28,40 +28,40 @@ QUERY, KEY = torch.randn(2, 3, 5, dtype=torch.float64), torch.randn(2, 4, 5, dty
         (gaussian_score, lambda q, k: -(q - k).square().sum() / 2),
     ],
 )
-def test_each_entry_is_the_score_of_its_pair(score: Score, pair: Score) -> None:
+def test_scores_match_pairwise_scores(score: Score, pairwise_score: Score) -> None:
     scores = score(QUERY, KEY)
     for b in range(2):
         for i in range(3):
             for j in range(4):
-                torch.testing.assert_close(scores[b, i, j], pair(QUERY[b, i], KEY[b, j]))
+                torch.testing.assert_close(scores[b, i, j], pairwise_score(QUERY[b, i], KEY[b, j]))
 
 
-def test_a_gaussian_score_is_never_positive_and_scales_with_the_inverse_squared_width() -> None:
-    far = 1e3 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
-    products = far @ far.mT - (far.square().sum(-1)[:, None] + far.square().sum(-1)) / 2
-    assert float(products.max()) > 0  # rounding errors would give negative squared distances
-    assert float(gaussian_score(far, far).max()) == 0.0
+def test_gaussian_score_is_nonpositive_and_scales_with_inverse_squared_width() -> None:
+    x = 1e3 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
+    naive_scores = x @ x.mT - (x.square().sum(-1)[:, None] + x.square().sum(-1)) / 2
+    assert float(naive_scores.max()) > 0  # rounding errors give positive scores here
+    assert float(gaussian_score(x, x).max()) == 0.0
     torch.testing.assert_close(gaussian_score(QUERY, KEY, width=3.0), gaussian_score(QUERY, KEY) / 9)
 
 
-def test_the_cosine_score_of_the_zero_vector_is_zero() -> None:
+def test_cosine_score_of_the_zero_vector_is_zero() -> None:
     assert cosine_score(torch.zeros(1, 5), torch.randn(4, 5)).abs().max() == 0.0
 
 
-def test_a_bilinear_score_with_the_identity_is_the_scaled_product() -> None:
+def test_bilinear_score_with_scaled_identity_matches_scaled_score() -> None:
     score = BilinearScore(5, 5).double()
     nn.init.eye_(score.m)
     score.m.data /= 5**0.5
     torch.testing.assert_close(score(QUERY, KEY), scaled_score(QUERY, KEY))
 
 
-def test_a_bilinear_score_has_variance_one_at_initialisation() -> None:
+def test_initial_bilinear_score_has_unit_variance() -> None:
     torch.manual_seed(1)
     scores = torch.stack([BilinearScore(40, 7)(torch.randn(50, 40), torch.randn(50, 7)) for _ in range(40)])
     torch.testing.assert_close(scores.var(), torch.tensor(1.0), rtol=0.1, atol=0.0)
 
 
-def test_a_mahalanobis_score_uses_its_matrix() -> None:
+def test_mahalanobis_score_uses_its_matrix() -> None:
     score = MahalanobisScore(5, width=2.0).double()
     torch.testing.assert_close(score(QUERY, KEY), gaussian_score(QUERY, KEY, width=2.0))
     score.w.data[3] = 0.0
@@ -70,7 +70,7 @@ def test_a_mahalanobis_score_uses_its_matrix() -> None:
     torch.testing.assert_close(score(QUERY, shifted_key), score(QUERY, KEY))
 
 
-def test_an_additive_score_is_a_network_on_the_concatenated_query_and_key() -> None:
+def test_additive_score_matches_a_network_on_concatenated_inputs() -> None:
     score = AdditiveScore(5, 2, 6).double()
     key = KEY[..., :2]
     concatenated = torch.cat([QUERY[:, :, None].expand(2, 3, 4, 5), key[:, None].expand(2, 3, 4, 2)], -1)
@@ -78,13 +78,13 @@ def test_an_additive_score_is_a_network_on_the_concatenated_query_and_key() -> N
     torch.testing.assert_close(score(QUERY, key), torch.tanh(concatenated @ first_weight.mT) @ score.value.weight[0])
 
 
-def test_every_weight_of_a_learned_score_gets_a_gradient() -> None:
+def test_all_parameters_of_learned_scores_receive_gradients() -> None:
     for score in (MahalanobisScore(5), BilinearScore(5, 5), AdditiveScore(5, 5, 3)):
         score(torch.randn(3, 5), torch.randn(4, 5)).square().sum().backward()
         assert all(p.grad is not None and p.grad.abs().max() > 0 for p in score.parameters())
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="width must be positive; got width=0"):
         gaussian_score(QUERY, KEY, width=0.0)
     with pytest.raises(ValueError, match="width must be positive; got width=-1"):

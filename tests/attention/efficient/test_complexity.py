@@ -1,4 +1,4 @@
-"""Operation counts of five algorithms, and Big-O witnesses."""
+"""Operation counts of algorithms, and Big-O witnesses."""
 
 import random
 from math import ceil, log2
@@ -34,7 +34,7 @@ def test_sorting_is_correct_and_within_its_operation_bound(length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 15, 16, 17, 1000])
-def test_search_finds_exactly_the_elements(length: int) -> None:
+def test_binary_search_finds_existing_elements_only(length: int) -> None:
     array = range(0, 2 * length, 2)
     results = [binary_search(array, target) for target in array]
     assert [index for index, _ in results] == list(range(length))
@@ -42,7 +42,7 @@ def test_search_finds_exactly_the_elements(length: int) -> None:
     assert all(binary_search(array, target).result is None for target in (-1, 1, 2 * length + 1))
 
 
-def test_arrays_and_linked_lists_count_their_accesses() -> None:
+def test_access_counts_of_arrays_and_linked_lists() -> None:
     values = [3, 1, 4, 1, 5]
     head = linked_list(values)
     assert [list_access(head, i) for i in range(5)] == [(value, i + 1) for i, value in enumerate(values)]
@@ -53,7 +53,7 @@ def test_arrays_and_linked_lists_count_their_accesses() -> None:
         list_access(linked_list([]), 0)
 
 
-def test_witnesses_are_the_smallest_constants() -> None:
+def test_big_o_witness_has_the_smallest_constant() -> None:
     sizes, counts = [(n,) for n in range(1, 100)], [3 * n + 10 for n in range(1, 100)]
     assert big_o_witness(sizes, counts, float) == BigOWitness(13.0, 1)
     assert big_o_witness(sizes, counts, float, start=10) == BigOWitness(4.0, 10)
@@ -64,7 +64,7 @@ def test_witnesses_are_the_smallest_constants() -> None:
     assert witness == BigOWitness(1 + 5 / 4, 2)
 
 
-def test_the_growth_exponent_and_the_crossover_length() -> None:
+def test_growth_exponent_and_crossover_length() -> None:
     assert growth_exponent([10, 1000], [7.0, 70_000.0]) == pytest.approx(2.0)
     for features, width in ((64, 64), (256, 64), (7, 1)):
         length = crossover_length(features, width)
@@ -74,7 +74,7 @@ def test_the_growth_exponent_and_the_crossover_length() -> None:
         assert exact[1] > linear[1]
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least start=5"):
         big_o_witness([(4,)], [1], float, start=5)
     with pytest.raises(ValueError, match="bound must be positive"):

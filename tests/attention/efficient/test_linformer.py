@@ -1,4 +1,4 @@
-"""Linformer: exact at full rank, and invalid arguments of its layer."""
+"""Linformer: attention at full and low rank, and its layer."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from parnassus.attention.efficient.linear_self_attention import RunningSumsCache
 from parnassus.attention.efficient.linformer import LinformerSelfAttention, linformer_attention
 
 
-def test_a_permutation_as_projection_is_exact() -> None:
+def test_permutation_projection_is_exact() -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(2, 3, 7, 4, dtype=torch.float64) for _ in range(3))
     permutation = torch.eye(7, dtype=torch.float64)[torch.randperm(7)]
@@ -16,7 +16,7 @@ def test_a_permutation_as_projection_is_exact() -> None:
     assert torch.allclose(linformer_attention(query, key, value, permutation, permutation), exact, atol=1e-12)
 
 
-def test_rank_two_equals_the_formula() -> None:
+def test_rank_two_attention_matches_its_formula() -> None:
     torch.manual_seed(1)
     query, key, value, projection = (torch.randn(n, 3, dtype=torch.float64) for n in (5, 3, 3, 2))
     scores = query @ (projection @ key).T / 3**0.5
@@ -26,7 +26,7 @@ def test_rank_two_equals_the_formula() -> None:
     )
 
 
-def test_the_output_is_the_weighted_mean_of_the_values() -> None:
+def test_output_is_the_weighted_mean_of_the_values() -> None:
     torch.manual_seed(0)
     layer = LinformerSelfAttention(8, 2, length=10, rank=3).double()
     x = torch.randn(2, 7, 8, dtype=torch.float64)
@@ -34,14 +34,14 @@ def test_the_output_is_the_weighted_mean_of_the_values() -> None:
     mask[0, :, 4:] = False
     for key_mask in (None, mask):
         _, _, value = layer.project(x)
-        mixed = layer.out_proj((layer.weights(x, key_mask) @ value).transpose(1, 2).flatten(-2))
-        assert torch.allclose(layer(x, key_mask), mixed, atol=1e-12)
+        expected = layer.out_proj((layer.weights(x, key_mask) @ value).transpose(1, 2).flatten(-2))
+        assert torch.allclose(layer(x, key_mask), expected, atol=1e-12)
     changed = x.clone()
     changed[0, 4:] = torch.randn(3, 8, dtype=torch.float64)
     assert torch.allclose(layer(changed, mask)[0, :4], layer(x, mask)[0, :4])
 
 
-def test_every_parameter_gets_a_gradient() -> None:
+def test_all_parameters_receive_gradients() -> None:
     layer = LinformerSelfAttention(8, 2, length=6, rank=3)
     layer(torch.randn(2, 6, 8)).square().sum().backward()
     for name, parameter in layer.named_parameters():
@@ -49,7 +49,7 @@ def test_every_parameter_gets_a_gradient() -> None:
         assert float(parameter.grad.abs().max()) > 0, name
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="rank must lie between 1 and length; got rank=9, length=8"):
         LinformerSelfAttention(8, 2, length=8, rank=9)
     layer = LinformerSelfAttention(8, 2, length=8, rank=2)

@@ -1,4 +1,4 @@
-"""Convolutional token mixing."""
+"""Token mixing by depthwise convolution."""
 
 import pytest
 import torch
@@ -29,6 +29,6 @@ def test_masked_positions_have_no_effect() -> None:
     torch.testing.assert_close(block(longer, mask)[:, :6], block(x))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="got reach=0"):
         NeighbourMixing(8, 0)

@@ -1,4 +1,4 @@
-"""Nyströmformer: landmarks, pseudo-inverse and exact cases."""
+"""Nyströmformer: landmarks, pseudo-inverse and exact special cases."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ def test_landmarks_are_means_of_segments() -> None:
     assert landmarks(torch.randn(2, 3, 10, 4), 4).shape == (2, 3, 4, 4)  # segments of unequal length
 
 
-def test_pseudo_inverse_equals_pinv_of_torch() -> None:
+def test_pseudo_inverse_matches_torch_pinv() -> None:
     torch.manual_seed(0)
     weights = torch.randn(3, 8, 8, dtype=torch.float64).softmax(-1)
     assert torch.allclose(pseudo_inverse(weights, steps=40), torch.linalg.pinv(weights), rtol=1e-6)
@@ -22,14 +22,14 @@ def test_pseudo_inverse_equals_pinv_of_torch() -> None:
     assert torch.allclose(pseudo_inverse(matrix), torch.linalg.inv(matrix), atol=1e-8)  # six steps suffice
 
 
-def test_exact_with_a_landmark_at_every_position() -> None:
+def test_attention_is_exact_with_a_landmark_per_position() -> None:
     torch.manual_seed(0)
     query, key, value = (2 * torch.randn(2, 9, 4, dtype=torch.float64) for _ in range(3))
     exact = attention(query, key, value).output
     assert torch.allclose(nystrom_attention(query, key, value, num_landmarks=9, steps=60), exact, atol=1e-6)
 
 
-def test_exact_for_constant_segments() -> None:
+def test_attention_is_exact_for_constant_segments() -> None:
     torch.manual_seed(0)
     query, key = (2 * torch.randn(4, 5, dtype=torch.float64).repeat_interleave(8, 0) for _ in range(2))
     value = torch.randn(32, 3, dtype=torch.float64)
@@ -37,7 +37,7 @@ def test_exact_for_constant_segments() -> None:
     assert torch.allclose(nystrom_attention(query, key, value, num_landmarks=4, steps=40), exact, atol=1e-6)
 
 
-def test_invalid_sizes_raise() -> None:
+def test_invalid_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="between 1 and the length 4; got count=5"):
         landmarks(torch.zeros(4, 2), 5)
     with pytest.raises(ValueError, match="steps must not be negative; got steps=-1"):

@@ -1,4 +1,4 @@
-"""Random features against the kernels they estimate."""
+"""Random features compared with the kernels they approximate."""
 
 import pytest
 import torch
@@ -20,14 +20,14 @@ def seeded_generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_positive_features_equal_the_formula() -> None:
+def test_positive_features_match_their_formula() -> None:
     x, directions = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, -1.0]])
     expected = torch.tensor([[1.0 - 2.5, -2.0 - 2.5]]).exp() / 2**0.5
     torch.testing.assert_close(positive_features(x, directions), expected)
     torch.testing.assert_close(log_positive_features(x, directions), expected.log())
 
 
-def test_cosh_features_multiply_to_a_cosh() -> None:
+def test_product_of_cosh_features_matches_closed_form() -> None:
     x, y = torch.randn(2, 5, generator=seeded_generator(), dtype=torch.float64)
     directions = gaussian_directions(7, 5, generator=seeded_generator(1)).double()
     product = cosh_features(x, directions) @ cosh_features(y, directions)
@@ -36,7 +36,7 @@ def test_cosh_features_multiply_to_a_cosh() -> None:
     assert antithetic_pairs(directions).shape == (14, 5)
 
 
-def test_directions_are_orthogonal_with_chi_distributed_norms() -> None:
+def test_orthogonal_directions_have_chi_distributed_norms() -> None:
     directions = orthogonal_directions(10, 4, generator=seeded_generator())
     for block in (directions[:4], directions[4:8]):
         products = block @ block.mT
@@ -44,10 +44,10 @@ def test_directions_are_orthogonal_with_chi_distributed_norms() -> None:
     samples = torch.cat([orthogonal_directions(4, 4, generator=seeded_generator(s)) for s in range(3_000)])
     torch.testing.assert_close(samples.mT @ samples / len(samples), torch.eye(4), atol=0.05, rtol=0)
     torch.testing.assert_close(samples.mean(0), torch.zeros(4), atol=0.05, rtol=0)
-    torch.testing.assert_close(samples.pow(4).mean(), torch.tensor(3.0), atol=0.2, rtol=0)  # E z⁴ = 3
+    torch.testing.assert_close(samples.pow(4).mean(), torch.tensor(3.0), atol=0.2, rtol=0)  # fourth moment of N(0, 1)
 
 
-def test_rbf_features_estimate_the_kernel() -> None:
+def test_rbf_features_approximate_the_kernel() -> None:
     x = 0.5 * torch.randn(6, 3, generator=seeded_generator(), dtype=torch.float64)
     kernel = (-0.8 * torch.cdist(x, x).square()).exp()
     directions = gaussian_directions(200_000, 3, generator=seeded_generator(1)).double()
@@ -59,7 +59,7 @@ def test_rbf_features_estimate_the_kernel() -> None:
         torch.testing.assert_close(psi @ psi.mT, kernel, atol=0.05, rtol=0)
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="count and width must be at least 1; got count=0, width=3"):
         gaussian_directions(0, 3)
     with pytest.raises(ValueError, match="count and width must be at least 1; got count=3, width=0"):

@@ -22,13 +22,13 @@ def test_unknown_words_are_reported(trained_run: Callable[..., Trained], capsys:
     assert capsys.readouterr().err == "unknown words: zebra\n"
 
 
-def test_a_window_of_one_token_works(trained_run: Callable[..., Trained]) -> None:
+def test_window_of_one_token_is_supported(trained_run: Callable[..., Trained]) -> None:
     model = trained_run("gpt", window=1).model
     assert isinstance(model, TextGenerator)
     assert len("".join(gpt.Sample("The", max_new_tokens=5).write(model))) == 8
 
 
-def test_perplexity_is_the_exponential_of_the_mean_negative_log_likelihood(
+def test_perplexity_matches_the_mean_negative_log_likelihood(
     trained_run: Callable[..., Trained], tmp_path: Path
 ) -> None:
     trained = trained_run("gpt")
@@ -48,7 +48,7 @@ def test_perplexity_is_the_exponential_of_the_mean_negative_log_likelihood(
     assert row["bits_per_character"] == pytest.approx(expected * 32 / 33 / log(2), rel=1e-5)
 
 
-def test_the_held_out_part_is_evaluated_by_default(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_held_out_part_is_evaluated_by_default(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
     trained = trained_run("gpt")
     text = open_text("pydoc").test[:200]
     for name, content in (("full", text), ("end", text[180:])):
@@ -67,7 +67,7 @@ def test_unknown_characters_are_removed(trained_run: Callable[..., Trained], tmp
     assert rows[0]["nats_per_token"] == rows[1]["nats_per_token"]
 
 
-def test_bigrams_are_counted_with_add_k_smoothing() -> None:
+def test_bigram_loss_uses_add_k_smoothing() -> None:
     train, test = torch.tensor([0, 1, 0, 1, 2]), torch.tensor([0, 1, 1])
     expected = -(log(2.1 / 2.3) + log(0.1 / 2.3)) / 2
     assert gpt.bigram_loss(train, test, 3) == pytest.approx(expected, rel=1e-6)

@@ -17,7 +17,7 @@ def text_input(folder: Path, *lines: str) -> list[Input]:
     return [Input(path)]
 
 
-def test_every_line_is_translated(
+def test_all_lines_are_translated(
     trained_run: Callable[..., Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trained = trained_run("translate")
@@ -38,10 +38,10 @@ def test_standard_input_is_translated(trained_run: Callable[..., Trained], monke
     assert row["source"] == "der hund schläft."
 
 
-def test_a_sentence_beyond_the_maximum_length_raises(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_too_long_sentence_raises_value_error(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at most 31 tokens; got 100"):
         list(translate.Predict()(trained_run("translate"), text_input(tmp_path, "der hund " * 50)))
 
 
-def test_sentences_with_the_same_words_are_equal_when_sorted() -> None:
+def test_sort_words_ignores_word_order_and_punctuation() -> None:
     assert translate.sort_words("the dog sees the cat.") == translate.sort_words("the cat the dog sees")

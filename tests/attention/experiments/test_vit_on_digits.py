@@ -1,4 +1,4 @@
-"""Classification of image files and evaluation on other data with the vision transformer."""
+"""Prediction and evaluation with the vision transformer experiment."""
 
 import io
 from collections.abc import Callable
@@ -24,14 +24,14 @@ def run(trained_run: Callable[..., Trained]) -> Trained:
 
 
 def image_input(path: Path) -> Input:
-    """The first test digit as an 8-bit file."""
+    """The first test digit as an 8-bit image file."""
     pixels = (open_data("mnist_mini").test.x[0, 0] * 255).round().numpy().astype(np.uint8)
     Image.fromarray(pixels).save(path)
     return Input(path)
 
 
 @pytest.mark.parametrize("network", ["vit", "cnn"])
-def test_probabilities_are_those_of_the_network(run: Trained, tmp_path: Path, network: Literal["vit", "cnn"]) -> None:
+def test_predicted_probabilities_match_the_model(run: Trained, tmp_path: Path, network: Literal["vit", "cnn"]) -> None:
     rows = list(vit_on_digits.Predict(network=network, top_k=10)(run, [image_input(tmp_path / "digit.png")]))
     assert isinstance(run.model, SideBySide)
     with torch.no_grad():
@@ -47,15 +47,15 @@ def test_coloured_and_large_images_are_converted(run: Trained, tmp_path: Path) -
     assert len(list(vit_on_digits.Predict(top_k=2)(run, [Input(tmp_path / "large.jpg")]))) == 2
 
 
-def test_standard_input_is_an_image(run: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_image_is_read_from_standard_input(run: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     image = image_input(tmp_path / "digit.png")
     assert image.path is not None
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(image.path.read_bytes())))
-    by_file, by_stream = (list(vit_on_digits.Predict()(run, [each])) for each in (image, Input()))
-    assert [row["probability"] for row in by_file] == [row["probability"] for row in by_stream]
+    from_file, from_stdin = (list(vit_on_digits.Predict()(run, [source])) for source in (image, Input()))
+    assert [row["probability"] for row in from_file] == [row["probability"] for row in from_stdin]
 
 
-def test_the_accuracy_on_the_training_data_is_that_of_the_run(run: Trained) -> None:
+def test_evaluation_matches_the_recorded_accuracy(run: Trained) -> None:
     (row,) = vit_on_digits.Evaluate()([run])
     result = cast("dict[str, float]", run.folder.read_json("result.json")["result"])
     assert row["run"] == run.folder.path.name
@@ -63,6 +63,6 @@ def test_the_accuracy_on_the_training_data_is_that_of_the_run(run: Trained) -> N
         assert row[f"{network}_accuracy"] == pytest.approx(result[f"{network}_accuracy"])
 
 
-def test_data_of_another_shape_raises(run: Trained) -> None:
+def test_data_of_another_shape_raises_data_error(run: Trained) -> None:
     with pytest.raises(DataError, match=r"got shape=\(1, 8, 8\)"):
         vit_on_digits.Evaluate("digits")([run])

@@ -1,12 +1,12 @@
-"""Peak memory of computations with known temporaries."""
+"""Peak memory of computations with known temporary tensors."""
 
 import torch
 
 from parnassus.attention.fast.peak_memory import peak_memory
 
 
-def test_the_peak_of_simple_computations() -> None:
-    x = torch.ones(1000)  # 4,000 bytes, allocated before
+def test_peak_memory_of_simple_computations() -> None:
+    x = torch.ones(1000)  # 4,000 bytes, allocated beforehand
     assert peak_memory(lambda: x) == 0
     assert peak_memory(lambda: x[:10].view(2, 5)) == 0  # views allocate no memory
     assert peak_memory(lambda: x + 1) == 4_000

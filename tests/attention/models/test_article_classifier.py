@@ -1,4 +1,4 @@
-"""The article classifier pools words by attention and ignores padding."""
+"""The article classifier: attention pooling, encoding and padding."""
 
 import torch
 
@@ -20,12 +20,12 @@ def test_phrases_are_encoded_by_word_and_padded() -> None:
     assert int(tokens[0, 3:].sum()) == 0
 
 
-def test_the_longest_phrase_fits() -> None:
+def test_longest_phrase_fits() -> None:
     assert sum(max(len(part.split()) for part in parts) for parts in PHRASE_PARTS.values()) == MAX_WORDS
     assert set(ARTICLE_OF_NOUN.values()) == set(ARTICLES)
 
 
-def test_padding_has_no_weight_and_the_prediction_does_not_depend_on_it() -> None:
+def test_padding_has_zero_weight_and_no_effect() -> None:
     torch.manual_seed(0)
     model = ArticleClassifier(8)
     tokens = encode_phrases(["my heavy key"])

@@ -1,4 +1,4 @@
-"""Bahdanau attention: context by hand, masks and steps."""
+"""Bahdanau attention: context vectors, masks and decoding steps."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ MEMORY = torch.randn(3, 6, 5)
 TOKENS = torch.randint(0, 11, (3, 4))
 
 
-def test_the_context_is_the_mean_weighted_by_the_additive_score() -> None:
+def test_context_is_the_attention_weighted_mean() -> None:
     decoder = BahdanauDecoder(11, 7, 5)
     score, state = decoder.score, torch.randn(3, 7)
     assert isinstance(score, AdditiveScore)
@@ -22,7 +22,7 @@ def test_the_context_is_the_mean_weighted_by_the_additive_score() -> None:
         torch.testing.assert_close(result.output[row], (alpha[:, None] * MEMORY[row]).sum(0))
 
 
-def test_forward_equals_successive_steps() -> None:
+def test_forward_matches_successive_steps() -> None:
     decoder = BahdanauDecoder(11, 7, 5, score=BilinearScore(7, 5))
     output = decoder(TOKENS, MEMORY)
     state = torch.zeros(3, 7)
@@ -44,7 +44,7 @@ def test_padding_is_masked() -> None:
     assert bool(output.logits.isfinite().all())
 
 
-def test_the_decoder_is_causal() -> None:
+def test_decoder_is_causal() -> None:
     decoder = BahdanauDecoder(11, 7, 5)
     changed = TOKENS.clone()
     changed[:, 2:] = (changed[:, 2:] + 1) % 11
@@ -53,12 +53,12 @@ def test_the_decoder_is_causal() -> None:
     assert not torch.allclose(original[:, 2], output[:, 2])
 
 
-def test_all_parameters_get_gradients() -> None:
+def test_all_parameters_receive_gradients() -> None:
     decoder = BahdanauDecoder(11, 7, 5)
     decoder(TOKENS, MEMORY).logits.square().mean().backward()
     assert all(p.grad is not None and p.grad.abs().max() > 0 for p in decoder.parameters())
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="sizes must be at least 1; got vocabulary=11, width=0, memory=5"):
         BahdanauDecoder(11, 0, 5)

@@ -8,7 +8,7 @@ from parnassus.attention.models.bert import MaskedLanguageModel, MaskedTokens, b
 from parnassus.recurrent.encoder import RecurrentEncoder
 
 
-def test_only_ordinary_tokens_are_chosen_and_only_chosen_tokens_change() -> None:
+def test_mask_tokens_changes_selected_ordinary_tokens_only() -> None:
     torch.manual_seed(0)
     tokens = torch.randint(0, 12, (200, 50))
     masked = mask_tokens(tokens, mask=1, ordinary=range(3, 12), mask_probability=0.5)
@@ -19,7 +19,7 @@ def test_only_ordinary_tokens_are_chosen_and_only_chosen_tokens_change() -> None
     assert abs(float(fraction) - 0.5) < 0.02
 
 
-def test_the_same_generator_chooses_the_same_tokens() -> None:
+def test_equal_seeds_mask_the_same_tokens() -> None:
     tokens = torch.randint(2, 12, (4, 50))
     first, second = (
         mask_tokens(tokens, mask=1, ordinary=range(2, 12), generator=torch.Generator().manual_seed(3)) for _ in range(2)
@@ -27,7 +27,7 @@ def test_the_same_generator_chooses_the_same_tokens() -> None:
     torch.testing.assert_close(first.tokens, second.tokens)
 
 
-def test_the_loss_is_over_chosen_positions_only() -> None:
+def test_loss_is_over_selected_positions_only() -> None:
     torch.manual_seed(0)
     model = bert(12, 6, width=16)
     tokens = torch.randint(2, 12, (2, 6))
@@ -39,14 +39,14 @@ def test_the_loss_is_over_chosen_positions_only() -> None:
     torch.testing.assert_close(model.masked_loss(tokens, masked), expected)
 
 
-def test_without_chosen_tokens_the_loss_is_zero() -> None:
+def test_loss_without_selected_tokens_is_zero() -> None:
     model = bert(12, 6, width=16)
     tokens = torch.zeros(2, 6, dtype=torch.long)
     assert model.loss(tokens).item() == 0.0
 
 
-def test_a_masked_token_is_predicted_from_both_sides() -> None:
-    """The middle word is determined by both neighbours together, not by one alone."""
+def test_masked_token_is_predicted_from_both_neighbours() -> None:
+    """The middle token is determined by both neighbours jointly, not by either alone."""
     torch.manual_seed(0)
     left, right = torch.cartesian_prod(torch.arange(2), torch.arange(2)).unbind(1)
     tokens = torch.stack([2 + left, 6 + 2 * left + right, 4 + right], 1)
@@ -81,7 +81,7 @@ def test_bert_is_bidirectional_and_gpt_causal() -> None:
         assert bool(difference > 1e-6) is is_bidirectional
 
 
-def test_any_encoder_can_be_used() -> None:
+def test_recurrent_encoder_is_supported() -> None:
     torch.manual_seed(0)
     model = MaskedLanguageModel(RecurrentEncoder(12, width=16))
     tokens = torch.randint(2, 12, (4, 6))
@@ -89,7 +89,7 @@ def test_any_encoder_can_be_used() -> None:
     assert model(tokens).shape == (4, 6, 12)
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     tokens = torch.ones(1, 3, dtype=torch.long)
     with pytest.raises(ValueError, match="0 < mask_probability ≤ 1; got mask_probability=0"):
         mask_tokens(tokens, mask=1, ordinary=range(2, 5), mask_probability=0.0)

@@ -1,4 +1,4 @@
-"""Blocks against torch's transformer layers with copied weights, pre-norm and post-norm."""
+"""Pre-norm and post-norm blocks compared with the transformer layers of torch."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ WIDTH, HEADS, HIDDEN = 12, 3, 20
 
 def norm() -> nn.LayerNorm:
     layer = nn.LayerNorm(WIDTH)
-    nn.init.normal_(layer.weight)  # not the identity
+    nn.init.normal_(layer.weight)  # different from the identity
     nn.init.normal_(layer.bias)
     return layer
 
@@ -51,24 +51,24 @@ def dense_state(dense: nn.Module, norms: nn.ModuleList) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
-def test_a_block_equals_the_encoder_layer_of_torch(residual: ResidualConnection) -> None:
+def test_block_matches_torch_encoder_layer(residual: ResidualConnection) -> None:
     torch.manual_seed(0)
     block = Block(SelfAttention(WIDTH, HEADS), feed_forward(WIDTH, HIDDEN), norm=norm, residual=residual).double()
-    library = nn.TransformerEncoderLayer(
+    reference = nn.TransformerEncoderLayer(
         WIDTH, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=residual is pre_norm, dtype=torch.float64
     )
-    library.load_state_dict(attention_state(block.attention, "self_attn") | dense_state(block.dense, block.norms))
+    reference.load_state_dict(attention_state(block.attention, "self_attn") | dense_state(block.dense, block.norms))
     x, mask = standard_normal(2, 5, WIDTH), length_mask(torch.tensor([5, 3]), 5)
-    torch.testing.assert_close(block(x), library(x))
-    torch.testing.assert_close(block(x, mask), library(x, src_key_padding_mask=~mask[:, 0]))
+    torch.testing.assert_close(block(x), reference(x))
+    torch.testing.assert_close(block(x, mask), reference(x, src_key_padding_mask=~mask[:, 0]))
 
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
-def test_a_decoder_block_equals_the_decoder_layer_of_torch(residual: ResidualConnection) -> None:
+def test_decoder_block_matches_torch_decoder_layer(residual: ResidualConnection) -> None:
     torch.manual_seed(0)
     attention, cross = SelfAttention(WIDTH, HEADS, causal=True), cross_attention(WIDTH, HEADS)
     block = DecoderBlock(attention, cross, feed_forward(WIDTH, HIDDEN), norm=norm, residual=residual).double()
-    library = nn.TransformerDecoderLayer(
+    reference = nn.TransformerDecoderLayer(
         WIDTH, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=residual is pre_norm, dtype=torch.float64
     )
     cross_attention_state = {
@@ -77,7 +77,7 @@ def test_a_decoder_block_equals_the_decoder_layer_of_torch(residual: ResidualCon
         "multihead_attn.out_proj.weight": cross.out_proj.weight,
         "multihead_attn.out_proj.bias": cross.out_proj.bias,
     }
-    library.load_state_dict(
+    reference.load_state_dict(
         attention_state(attention, "self_attn") | cross_attention_state | dense_state(block.dense, block.norms)
     )
     x, memory, mask = (
@@ -86,22 +86,22 @@ def test_a_decoder_block_equals_the_decoder_layer_of_torch(residual: ResidualCon
         length_mask(torch.tensor([6, 2]), 6),
     )
     future = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    expected = library(x, memory, tgt_mask=future, memory_key_padding_mask=~mask[:, 0])
+    expected = reference(x, memory, tgt_mask=future, memory_key_padding_mask=~mask[:, 0])
     torch.testing.assert_close(block(x, memory, memory_mask=mask), expected)
 
 
-def test_the_feed_forward_network_has_one_activation_between_two_maps() -> None:
+def test_feed_forward_matches_its_definition() -> None:
     torch.manual_seed(0)
     dense, x = feed_forward(3).double(), standard_normal(4, 3)
     first, second = (layer for layer in dense if isinstance(layer, nn.Linear))
     expected = (x @ first.weight.mT + first.bias).clamp(min=0) @ second.weight.mT + second.bias
     torch.testing.assert_close(dense(x), expected)
     assert first.out_features == 12
-    assert bool((dense(x) < 0).any())  # impossible with a ReLU at the end
+    assert bool((dense(x) < 0).any())  # no activation after the last layer
     assert isinstance(feed_forward(3, dropout=0.1)[-1], nn.Dropout)
 
 
-def test_a_pre_norm_block_with_zero_weights_is_the_identity() -> None:
+def test_pre_norm_block_with_zero_weights_is_the_identity() -> None:
     block = Block(SelfAttention(WIDTH, HEADS), feed_forward(WIDTH), norm=norm).double()
     for last in (block.attention.out_proj, block.dense[2]):  # type: ignore[index]  # a Sequential
         nn.init.zeros_(last.weight)

@@ -1,4 +1,4 @@
-"""Encoders against torch, with padding, dropout and invalid arguments."""
+"""Transformer encoders compared with torch; padding, dropout and invalid arguments."""
 
 import pytest
 import torch
@@ -8,13 +8,13 @@ from parnassus.attention import Block, PositionalEmbedding, SelfAttention, feed_
 from parnassus.attention.models.encoder import Encoder, encoder, masked_mean
 
 
-def test_the_encoder_equals_that_of_torch_with_the_same_weights() -> None:
+def test_encoder_matches_torch() -> None:
     torch.manual_seed(0)
     model = encoder(20, 8, width=16, heads=4, depth=3, hidden=32, residual=post_norm).double()
-    library = nn.TransformerEncoder(
+    reference = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True), 3, enable_nested_tensor=False
     ).double()
-    for block, layer in zip(model.blocks, library.layers, strict=True):
+    for block, layer in zip(model.blocks, reference.layers, strict=True):
         assert isinstance(block, Block)
         assert isinstance(layer, nn.TransformerEncoderLayer)
         layer.load_state_dict(
@@ -32,7 +32,7 @@ def test_the_encoder_equals_that_of_torch_with_the_same_weights() -> None:
     tokens = torch.randint(1, 20, (3, 8))
     tokens[0, 5:] = 0
     is_token = tokens != 0
-    expected = library(model.embedding(tokens), src_key_padding_mask=~is_token)
+    expected = reference(model.embedding(tokens), src_key_padding_mask=~is_token)
     torch.testing.assert_close(model(tokens)[is_token], expected[is_token])
 
 
@@ -45,7 +45,7 @@ def test_padding_is_masked() -> None:
     torch.testing.assert_close(model.mean_pool(padded), model(tokens).mean(1))
 
 
-def test_without_padding_token_zero_is_an_ordinary_token() -> None:
+def test_token_zero_is_an_ordinary_token_without_padding() -> None:
     torch.manual_seed(0)
     model = encoder(20, 6, width=16, padding=None)
     tokens = torch.randint(1, 20, (1, 6))
@@ -56,7 +56,7 @@ def test_without_padding_token_zero_is_an_ordinary_token() -> None:
     torch.testing.assert_close(model.mean_pool(tokens), model(tokens).mean(1))
 
 
-def test_a_row_of_padding_gives_finite_values_and_gradients() -> None:
+def test_padding_only_row_has_finite_values_and_gradients() -> None:
     torch.manual_seed(0)
     model = encoder(20, 6, width=16)
     tokens = torch.randint(1, 20, (2, 6))
@@ -67,7 +67,7 @@ def test_a_row_of_padding_gives_finite_values_and_gradients() -> None:
     assert all(bool(parameter.grad.isfinite().all()) for parameter in model.parameters() if parameter.grad is not None)
 
 
-def test_dropout_acts_in_training_only() -> None:
+def test_dropout_is_applied_in_training_only() -> None:
     torch.manual_seed(0)
     model = encoder(20, 6, width=16, dropout=0.5)
     tokens = torch.randint(1, 20, (2, 6))
@@ -76,13 +76,13 @@ def test_dropout_acts_in_training_only() -> None:
     torch.testing.assert_close(model(tokens), model(tokens))
 
 
-def test_the_mean_of_no_position_is_zero() -> None:
+def test_mean_of_fully_masked_row_is_zero() -> None:
     x = torch.ones(2, 3, 4)
     mask = torch.tensor([[[True, False, True]], [[False, False, False]]])
     torch.testing.assert_close(masked_mean(x, mask), torch.tensor([[1.0] * 4, [0.0] * 4]))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     causal_block = Block(SelfAttention(16, 2, causal=True), feed_forward(16), norm=lambda: nn.LayerNorm(16))
     with pytest.raises(ValueError, match="no block may be causal"):
         Encoder(PositionalEmbedding(20, 6, 16), [causal_block], norm=nn.Identity())

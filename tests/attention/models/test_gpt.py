@@ -1,4 +1,4 @@
-"""GPT against an einsum reference of GPT-2, decoding with a cache, and error messages."""
+"""GPT compared with an einsum reference of GPT-2, cached decoding, and invalid arguments."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -15,7 +15,7 @@ from parnassus.text.autoregressive_model import AutoregressiveModel
 TOKENS, WINDOW, WIDTH, HEADS = 11, 9, 12, 3
 
 
-def build_model() -> LanguageModel:
+def make_model() -> LanguageModel:
     torch.manual_seed(0)
     return gpt(TOKENS, WINDOW, width=WIDTH, heads=HEADS, depth=2).double()
 
@@ -25,32 +25,32 @@ def random_tokens(time: int = WINDOW) -> Tensor:
 
 
 def reference_logits(weights: dict[str, Tensor], tokens: Tensor) -> Tensor:
-    """The logits of GPT-2 with these weights, written with einsum."""
-    time, part = tokens.shape[1], WIDTH // HEADS
+    """Logits of GPT-2 with the given weights, by einsum."""
+    time, head_width = tokens.shape[1], WIDTH // HEADS
     x = weights["embedding.tokens.weight"][tokens] + weights["embedding.positions.weight"][:time]
     for block in ("blocks.0.", "blocks.1."):
         w = {key.removeprefix(block): value for key, value in weights.items()}
         h = layer_norm(x, (WIDTH,), w["norms.0.weight"], w["norms.0.bias"])
         qkv = torch.einsum("btd,ed->bte", h, w["attention.in_proj.weight"]) + w["attention.in_proj.bias"]
-        q, k, v = qkv.view(*tokens.shape, 3, HEADS, part).unbind(2)
-        scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / sqrt(part)
+        q, k, v = qkv.view(*tokens.shape, 3, HEADS, head_width).unbind(2)
+        scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / sqrt(head_width)
         scores = scores.masked_fill(torch.ones(time, time).triu(1).bool(), -torch.inf)
-        mixed = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v).flatten(2)
-        x = x + mixed @ w["attention.out_proj.weight"].T + w["attention.out_proj.bias"]
+        attended = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v).flatten(2)
+        x = x + attended @ w["attention.out_proj.weight"].T + w["attention.out_proj.bias"]
         h = layer_norm(x, (WIDTH,), w["norms.1.weight"], w["norms.1.bias"])
         h = gelu(h @ w["dense.0.weight"].T + w["dense.0.bias"], approximate="tanh")
         x = x + h @ w["dense.2.weight"].T + w["dense.2.bias"]
     return layer_norm(x, (WIDTH,), weights["norm.weight"], weights["norm.bias"]) @ weights["embedding.tokens.weight"].T
 
 
-def test_logits_equal_a_reference_implementation_of_gpt_2() -> None:
-    model = build_model()
+def test_logits_match_reference_gpt2() -> None:
+    model = make_model()
     torch.testing.assert_close(model(random_tokens()), reference_logits(dict(model.state_dict()), random_tokens()))
 
 
 @pytest.mark.parametrize("build", [gpt, rotary_gpt])
 @pytest.mark.parametrize("parts", [(1,) * WINDOW, (4, 5), (3, 1, 5)])
-def test_decoding_in_parts_equals_one_pass(build: Callable[..., LanguageModel], parts: tuple[int, ...]) -> None:
+def test_incremental_decoding_matches_full_pass(build: Callable[..., LanguageModel], parts: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     model, state = build(TOKENS, WINDOW, width=WIDTH, heads=HEADS, depth=2).double(), None
     assert isinstance(model, AutoregressiveModel)
@@ -60,16 +60,16 @@ def test_decoding_in_parts_equals_one_pass(build: Callable[..., LanguageModel], 
         torch.testing.assert_close(logits, expected[:, end - 1])
 
 
-def test_selected_rows_of_a_cache_continue_independently() -> None:
-    model = build_model()
+def test_selected_cache_rows_continue_independently() -> None:
+    model = make_model()
     _, state = model.read(random_tokens(5))
     rows = torch.tensor([1, 1, 0])
     logits, _ = model.read(random_tokens()[rows, 5:7], state.rows(rows))
     torch.testing.assert_close(logits, model(random_tokens(7)[rows])[:, -1])
 
 
-def test_loss_nll_and_log_prob_agree() -> None:
-    model = build_model()
+def test_loss_nll_and_log_prob_are_consistent() -> None:
+    model = make_model()
     nll = model.nll(random_tokens())
     log_probs = model(random_tokens()[:, :-1]).log_softmax(-1).gather(2, random_tokens()[:, 1:, None])[..., 0]
     torch.testing.assert_close(nll, -log_probs)
@@ -78,7 +78,7 @@ def test_loss_nll_and_log_prob_agree() -> None:
     torch.testing.assert_close(cross_entropy(model(random_tokens()[:, :-1]).mT, random_tokens()[:, 1:]), nll.mean())
 
 
-def test_weights_at_the_end_of_residual_branches_are_smaller() -> None:
+def test_output_weights_of_residual_branches_are_scaled_down() -> None:
     torch.manual_seed(0)
     model = gpt(100, 8, width=128, heads=4, depth=8)
     stds = {name: float(weight.detach().std()) for name, weight in model.named_parameters() if weight.ndim == 2}
@@ -87,7 +87,7 @@ def test_weights_at_the_end_of_residual_branches_are_smaller() -> None:
         assert std == pytest.approx(0.02 / 4 if ends_branch else 0.02, rel=0.1), name
 
 
-def test_a_language_model_learns_to_copy() -> None:
+def test_language_model_learns_to_copy() -> None:
     torch.manual_seed(0)
     model = rotary_gpt(5, 12, width=32, heads=2, depth=2)
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -103,14 +103,14 @@ def test_a_language_model_learns_to_copy() -> None:
 
 def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"at most window=9 tokens; got 10"):
-        build_model()(random_tokens(10))
-    _, state = build_model().read(random_tokens(8))
+        make_model()(random_tokens(10))
+    _, state = make_model().read(random_tokens(8))
     with pytest.raises(ValueError, match=r"at most window=9 tokens; got 10"):
-        build_model().read(random_tokens(2), state)
+        make_model().read(random_tokens(2), state)
     with pytest.raises(TypeError, match=r"must be a Cache; got State"):
-        build_model().read(random_tokens(2), State())
+        make_model().read(random_tokens(2), State())
     with pytest.raises(ValueError, match="at least one token is needed; got none"):
-        build_model().read(random_tokens(0))
+        make_model().read(random_tokens(0))
     with pytest.raises(ValueError, match="at least one block is needed; got none"):
         rotary_gpt(TOKENS, WINDOW, width=WIDTH, heads=HEADS, depth=0)
     with pytest.raises(ValueError, match=f"width must be a multiple of heads; got width={WIDTH}, heads=0"):
@@ -121,7 +121,7 @@ def test_invalid_arguments_raise() -> None:
 
 
 class State:
-    """The state of another model."""
+    """The state of a different model."""
 
     def rows(self, index: Tensor) -> "State":
         return self

@@ -1,11 +1,11 @@
-"""The Music Transformer depends on distances only and decodes from its cache."""
+"""The Music Transformer: cached decoding and relative positions."""
 
 import torch
 
 from parnassus.attention.models.music_transformer import music_transformer
 
 
-def test_cached_decoding_equals_one_pass_and_the_future_is_masked() -> None:
+def test_cached_decoding_matches_full_pass_and_is_causal() -> None:
     torch.manual_seed(0)
     model = music_transformer(9, 12, width=16, heads=2, depth=2).eval()
     tokens = torch.randint(9, (2, 12))
@@ -19,8 +19,8 @@ def test_cached_decoding_equals_one_pass_and_the_future_is_masked() -> None:
 
 
 def test_logits_do_not_depend_on_the_start_position() -> None:
-    """A single token has the same logits at any start position."""
+    """A sequence of equal tokens has equal logits at all positions."""
     torch.manual_seed(0)
     model = music_transformer(9, 12, width=16, heads=2, depth=1).eval()
-    same = torch.full((1, 12), 4)
-    torch.testing.assert_close(model(same)[:, :1].expand(-1, 12, -1), model(same), rtol=1e-4, atol=1e-5)
+    constant = torch.full((1, 12), 4)
+    torch.testing.assert_close(model(constant)[:, :1].expand(-1, 12, -1), model(constant), rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Linear recurrences, their conditional entropies, and greedy continuation."""
+"""Linear recurrences, conditional entropies and greedy generation."""
 
 from functools import partial
 from math import log
@@ -17,7 +17,7 @@ from parnassus.attention.models.recurrence_predictor import (
 from parnassus.attention.positions.sinusoidal import SinusoidalEmbedding
 
 
-def test_fibonacci_numbers_are_among_the_recurrences() -> None:
+def test_linear_recurrences_contain_the_fibonacci_sequence() -> None:
     rows = linear_recurrences(97).tolist()
     assert len(rows) == 27
     assert [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144 % 97, 233 % 97] in rows
@@ -25,7 +25,7 @@ def test_fibonacci_numbers_are_among_the_recurrences() -> None:
         linear_recurrences(3)
 
 
-def test_the_entropy_of_independent_bits_is_log_two() -> None:
+def test_entropy_of_independent_bits_is_log_two() -> None:
     bits = torch.cartesian_prod(*[torch.arange(2)] * 3)
     torch.testing.assert_close(conditional_entropies(bits), torch.full((2,), log(2), dtype=torch.float64))
     copies = bits[:, :1].expand(-1, 3)

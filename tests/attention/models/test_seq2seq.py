@@ -17,8 +17,8 @@ from parnassus.attention.models.seq2seq import Transformer, seq2seq
 from parnassus.text import AutoregressiveModel, State
 
 
-def small_model() -> tuple[Transformer, Tensor, Tensor]:
-    """A model, three sources of unequal length and a target for each, starting with 1."""
+def make_model_and_batch() -> tuple[Transformer, Tensor, Tensor]:
+    """A model, three sources of unequal lengths and their targets, which start with token 1."""
     torch.manual_seed(0)
     model = seq2seq((15, 20), 10, width=16, heads=4).double().eval()
     source, target = torch.randint(1, 15, (3, 7)), torch.randint(2, 20, (3, 6))
@@ -26,26 +26,26 @@ def small_model() -> tuple[Transformer, Tensor, Tensor]:
     return model, source, target
 
 
-def test_the_loss_is_the_mean_over_tokens_that_are_not_padding() -> None:
-    model, source, target = small_model()
+def test_loss_is_the_mean_over_non_padding_tokens() -> None:
+    model, source, target = make_model_and_batch()
     log_p = model(source, target[:, :-1]).log_softmax(-1)
-    total = [
+    token_nll = [
         -log_p[row, t, target[row, t + 1]]
         for row in range(3)
         for t in range(5)
         if target[row, t + 1] != 0  # not padding
     ]
-    torch.testing.assert_close(model.loss(source, target), torch.stack(total).mean())
-    torch.testing.assert_close(-model.log_prob(source, target).sum(), torch.stack(total).sum())
+    torch.testing.assert_close(model.loss(source, target), torch.stack(token_nll).mean())
+    torch.testing.assert_close(-model.log_prob(source, target).sum(), torch.stack(token_nll).sum())
 
 
-def test_label_smoothing_adds_the_mean_loss_over_all_tokens() -> None:
-    model, source, target = small_model()
-    plain = model.loss(source, target)
+def test_label_smoothing_adds_the_mean_nll_over_the_vocabulary() -> None:
+    model, source, target = make_model_and_batch()
+    unsmoothed = model.loss(source, target)
     log_p = model(source, target[:, :-1]).log_softmax(-1)
     mean_nll = -log_p.mean(-1)[target[:, 1:] != 0].mean()
     model.label_smoothing = 0.1
-    torch.testing.assert_close(model.loss(source, target), 0.9 * plain + 0.1 * mean_nll)
+    torch.testing.assert_close(model.loss(source, target), 0.9 * unsmoothed + 0.1 * mean_nll)
 
 
 def test_probabilities_of_all_targets_sum_to_one() -> None:
@@ -58,8 +58,8 @@ def test_probabilities_of_all_targets_sum_to_one() -> None:
     torch.testing.assert_close(model.log_prob(sources, targets).exp().sum(), torch.tensor(1.0, dtype=torch.float64))
 
 
-def test_the_conditioned_decoder_agrees_with_the_model() -> None:
-    model, source, target = small_model()
+def test_conditioned_decoder_matches_full_model() -> None:
+    model, source, target = make_model_and_batch()
     decoder = model.condition_on(source)
     assert isinstance(decoder, AutoregressiveModel)
     assert decoder.window == 10
@@ -70,8 +70,8 @@ def test_the_conditioned_decoder_agrees_with_the_model() -> None:
     assert isinstance(state, State)
 
 
-def test_selected_rows_of_a_state_continue_independently() -> None:
-    model, source, target = small_model()
+def test_selected_state_rows_continue_independently() -> None:
+    model, source, target = make_model_and_batch()
     decoder = model.condition_on(source)
     _, state = decoder.read(target[:, :3])
     rows = torch.tensor([2, 0, 0, 1])
@@ -79,14 +79,14 @@ def test_selected_rows_of_a_state_continue_independently() -> None:
     torch.testing.assert_close(logits, model(source[rows], target[rows, :4])[:, -1])
 
 
-def test_one_source_can_have_many_targets() -> None:
-    model, source, target = small_model()
+def test_single_source_is_broadcast_to_many_targets() -> None:
+    model, source, target = make_model_and_batch()
     logits, _ = model.condition_on(source[:1]).read(target[:, :4])
     torch.testing.assert_close(logits, model(source[:1].expand(3, -1), target[:, :4])[:, -1])
 
 
-def test_the_source_is_encoded_once() -> None:
-    model, source, target = small_model()
+def test_decoding_does_not_encode_the_source_again() -> None:
+    model, source, target = make_model_and_batch()
     decoder = model.condition_on(source)
     calls: list[int] = []
     model.encoder.register_forward_hook(lambda *_: calls.append(1))
@@ -96,8 +96,8 @@ def test_the_source_is_encoded_once() -> None:
     assert calls == []
 
 
-def test_future_and_padding_have_no_effect() -> None:
-    model, source, target = small_model()
+def test_future_targets_and_source_padding_have_no_effect() -> None:
+    model, source, target = make_model_and_batch()
     changed = target.clone()
     changed[:, 4:] = 7
     torch.testing.assert_close(model(source, changed)[:, :4], model(source, target)[:, :4])
@@ -105,15 +105,15 @@ def test_future_and_padding_have_no_effect() -> None:
     torch.testing.assert_close(model(padded, target), model(source, target))
 
 
-def test_a_source_of_padding_gives_no_nan() -> None:
-    model, source, target = small_model()
+def test_padding_only_source_has_finite_values_and_gradients() -> None:
+    model, source, target = make_model_and_batch()
     logits = model(torch.zeros_like(source), target)
     assert bool(logits.isfinite().all())
     logits.sum().backward()
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None)
 
 
-def test_a_transformer_learns_to_reverse() -> None:
+def test_transformer_learns_to_reverse_sequences() -> None:
     torch.manual_seed(0)
     model = seq2seq((6, 8), 6, width=32, heads=2, depth=1)
     source = torch.randint(1, 6, (64, 4))
@@ -128,7 +128,7 @@ def test_a_transformer_learns_to_reverse() -> None:
 
 
 def test_invalid_arguments_raise() -> None:
-    model, source, target = small_model()
+    model, source, target = make_model_and_batch()
     with pytest.raises(ValueError, match="there are 10 positions; got tokens up to position 12"):
         model(source, torch.ones(3, 12, dtype=torch.long))
     with pytest.raises(ValueError, match="one target per source; got 3 sources, 2 targets"):

@@ -1,4 +1,4 @@
-"""Translation of sentences."""
+"""Translators: sentence encoding, greedy and beam search."""
 
 import pytest
 import torch
@@ -10,16 +10,16 @@ from parnassus.text import WordTokeniser
 PAIRS = {"a b": "y x", "b c": "z y", "c a": "x z", "a c": "z x", "b a": "x y", "c b": "y z"}
 
 
-def small_translator() -> Translator:
+def make_translator() -> Translator:
     torch.manual_seed(0)
     source = WordTokeniser.fit("a b c", special=SPECIAL)
     target = WordTokeniser.fit("x y z", special=SPECIAL)
     return Translator(seq2seq((source.vocabulary, target.vocabulary), 12, width=32, heads=2, depth=1), source, target)
 
 
-def trained_translator() -> Translator:
-    """A model trained to map letters and to reverse them."""
-    model = small_translator()
+def train_translator() -> Translator:
+    """A model trained to map and reverse letters."""
+    model = make_translator()
     source = encode_sentences(model.source, list(PAIRS))
     target = encode_sentences(model.target, list(PAIRS.values()), begin=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -30,23 +30,23 @@ def trained_translator() -> Translator:
     return model
 
 
-def test_rows_have_begin_and_end_tokens_and_are_padded() -> None:
+def test_encoded_sentences_have_begin_and_end_tokens_and_padding() -> None:
     tokeniser = WordTokeniser(("a", "b"), (*SPECIAL, "<unknown>"))
     assert encode_sentences(tokeniser, ["a b", "b", "c"]).tolist() == [[4, 5, END], [5, END, 0], [3, END, 0]]
     assert encode_sentences(tokeniser, ["a"], begin=True).tolist() == [[BEGIN, 4, END]]
 
 
-def test_a_trained_model_translates_greedily_and_with_a_beam() -> None:
-    model = trained_translator()
+def test_trained_model_translates_with_greedy_and_beam_search() -> None:
+    model = train_translator()
     for width in (1, 3):
         assert model.translate(list(PAIRS), width=width) == list(PAIRS.values())
-    assert model.translate(["b c"]) == ["z y"]  # a batch of one
+    assert model.translate(["b c"]) == ["z y"]  # a batch of size one
     assert model.translate([]) == []
 
 
 def test_beam_search_finds_the_most_likely_translation() -> None:
-    """With a beam wider than the number of candidates and no penalty it is the argmax over all short targets."""
-    model = small_translator().double()
+    """Without length penalty, a beam wider than the number of candidates is exact."""
+    model = make_translator().double()
     translation = model.translate(["a b c a b c a b"], width=400, penalty=0.0)[0]
     source = encode_sentences(model.source, ["a b c a b c a b"])
     candidates = ["", *"xyz", *(f"{a} {b}" for a in "xyz" for b in "xyz")]
@@ -58,15 +58,15 @@ def test_beam_search_finds_the_most_likely_translation() -> None:
     assert best >= max(log_prob.values()) - 1e-9
 
 
-def test_translate_restores_the_training_mode() -> None:
-    model = small_translator()
+def test_translate_restores_training_mode() -> None:
+    model = make_translator()
     model.train()
     model.translate(["a"])
     assert model.training
 
 
-def test_invalid_arguments_raise() -> None:
-    model = small_translator()
+def test_invalid_arguments_raise_value_error() -> None:
+    model = make_translator()
     with pytest.raises(ValueError, match="at most 11 tokens; got 30"):
         model.translate(["a " * 30])
     plain = WordTokeniser.fit("a b")

@@ -1,4 +1,4 @@
-"""Common properties of positions inside heads, and the additive projection."""
+"""Common properties of positional schemes applied per head, and the additive projection."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ from parnassus.layers.token_embedding import TokenEmbedding
 SCHEMES: list[HeadPositions] = [Rotary(4, 20), Alibi(2), RelativePositions(2, 4, 6)]
 
 
-def test_the_additive_projection_is_linear_in_content_plus_position() -> None:
+def test_additive_projection_is_linear_in_content_and_position() -> None:
     torch.manual_seed(0)
     x, encoding = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     weight = torch.randn(4, 3, dtype=torch.float64)
@@ -41,7 +41,7 @@ def test_queries_are_aligned_with_the_last_keys(positions: HeadPositions) -> Non
 
 
 @pytest.mark.parametrize("positions", SCHEMES)
-def test_a_language_model_decodes_with_them(positions: HeadPositions) -> None:
+def test_cached_decoding_of_a_language_model_matches_full_pass(positions: HeadPositions) -> None:
     torch.manual_seed(0)
     blocks = [
         Block(

@@ -1,4 +1,4 @@
-"""Probes of attention maps against the trained models."""
+"""Attention-map probes compared with the trained models."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def article_classifier(trained_run: Callable[..., Trained]) -> Trained:
     return trained_run("attention_translates_articles", steps=300)
 
 
-def test_the_bars_are_a_row_of_the_attention_map(gpt: Trained) -> None:
+def test_bars_are_a_row_of_the_attention_map(gpt: Trained) -> None:
     answers = attention_heads(gpt, "a return value", 2, 3, 4)
     images, bars, numbers, _ = answers
     assert isinstance(images, Images)
@@ -39,13 +39,13 @@ def test_the_bars_are_a_row_of_the_attention_map(gpt: Trained) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["", "x", "import " * 40])
-def test_any_length_of_text_works(gpt: Trained, prompt: str) -> None:
+def test_prompts_of_any_length_are_accepted(gpt: Trained, prompt: str) -> None:
     bars = attention_heads(gpt, prompt, offset=47)[1]
     assert isinstance(bars, Bars)
     assert bars.values.isfinite().all()
 
 
-def test_word_order_does_not_matter(article_classifier: Trained) -> None:
+def test_prediction_does_not_depend_on_word_order(article_classifier: Trained) -> None:
     first = article_attention(article_classifier, "the very old tree")
     permuted = article_attention(article_classifier, "Tree old the very")
     assert isinstance(first[0], Bars)
@@ -63,7 +63,7 @@ def test_unknown_and_excess_words_are_removed(article_classifier: Trained, phras
     assert list(numbers.values.values())[-1] == num_removed
 
 
-def test_a_phrase_without_a_known_word_gives_a_message(article_classifier: Trained) -> None:
+def test_phrase_without_known_words_returns_a_message(article_classifier: Trained) -> None:
     for phrase in ("", "zebra zebra"):
-        (only,) = article_attention(article_classifier, phrase)
-        assert only.title.startswith("No word of the vocabulary")
+        (answer,) = article_attention(article_classifier, phrase)
+        assert answer.title.startswith("No word of the vocabulary")

@@ -1,4 +1,4 @@
-"""The probe of softmax and linear attention against known properties."""
+"""The probe of softmax and linear attention."""
 
 from typing import cast
 
@@ -29,13 +29,13 @@ def test_random_features_approximate_concentrated_attention_better(tokens: int) 
     assert many["total variation, random features"] < 0.6 * many["total variation, elu + 1"]
 
 
-def test_a_letter_attends_to_equal_letters() -> None:
+def test_letter_attends_to_equal_letters() -> None:
     images, _ = evaluate(0, 12.0)
     position, equal_positions = TEXT.index("h"), [i for i, letter in enumerate(TEXT[:48]) if letter == "h"]
     assert images[0, 0, position].topk(len(equal_positions)).indices.sort().values.tolist() == equal_positions
 
 
-def test_extreme_control_values_work() -> None:
+def test_extreme_control_values_are_accepted() -> None:
     controls = read_controls(exact_and_linear_attention, None)
     values = {"tokens": 1, "length": 8, "match": 16.0, "features": 1, "draw": 9}
     images, curves, _ = evaluate_probe(exact_and_linear_attention, None, controls, values)

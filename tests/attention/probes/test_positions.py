@@ -1,4 +1,4 @@
-"""The probe of positional schemes against their known properties."""
+"""The probe of positional encodings."""
 
 from typing import cast
 
@@ -19,24 +19,24 @@ def evaluate(
 
 
 @pytest.mark.parametrize("scheme", range(len(SCHEMES)))
-def test_the_curve_shifts_with_the_position_if_products_depend_on_distances_only(scheme: int) -> None:
+def test_curve_shifts_with_position_for_translation_invariant_schemes_only(scheme: int) -> None:
     (near, numbers), (far, _) = evaluate(scheme, 40), evaluate(scheme, 60)
     is_shifted = torch.allclose(torch.tensor(near[30:50]), torch.tensor(far[50:70]), atol=1e-4)
     assert is_shifted == (list(SCHEMES)[scheme] not in ("rotary, mixed signs", "learned table, untrained"))
     assert (numbers["standard deviation among pairs of equal distance"] < 1e-4) == is_shifted
 
 
-def test_sinusoidal_and_rotary_give_the_same_curve() -> None:
+def test_sinusoidal_and_rotary_curves_match() -> None:
     torch.testing.assert_close(torch.tensor(evaluate(0, 17)[0]), torch.tensor(evaluate(1, 17)[0]), atol=1e-5, rtol=0)
 
 
-def test_one_frequency_is_periodic() -> None:
-    """Positions 44 apart are nearly seven periods of the fastest frequency."""
+def test_single_frequency_is_periodic() -> None:
+    """A distance of 44 is nearly seven periods of the highest frequency."""
     assert evaluate(0, 50, half=1)[0][94] == pytest.approx(1.0, abs=1e-3)
 
 
 @pytest.mark.parametrize("position", [0, 127])
-def test_the_first_and_last_positions_work(position: int) -> None:
+def test_first_and_last_positions_are_accepted(position: int) -> None:
     controls = read_controls(position_products, None)
     answers = evaluate_probe(
         position_products, None, controls, {"scheme": 5, "position": position, "half": 1, "base": 2.0}

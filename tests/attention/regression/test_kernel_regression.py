@@ -1,4 +1,4 @@
-"""Kernel regression against loops, limits and an independent density."""
+"""Kernel regression compared with loops, limits and refits; mean shift."""
 
 import pytest
 import torch
@@ -8,57 +8,57 @@ from parnassus.attention.regression.kernels import Kernel, boxcar, constant, epa
 from parnassus.data.toy import curve
 
 
-def examples(count: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
+def make_examples(count: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
     split = curve(count, noise=0.2)
     assert split.y is not None
     return split.x.double(), split.y.double()
 
 
 @pytest.mark.parametrize("kernel", [gaussian, boxcar, triangular, epanechnikov])
-def test_a_prediction_is_a_mean_with_the_kernel_as_weight(kernel: Kernel) -> None:
-    x, y = examples()
-    fitted = NadarayaWatson.fit(x, y, kernel=kernel, width=2.5)
+def test_prediction_is_the_kernel_weighted_mean(kernel: Kernel) -> None:
+    x, y = make_examples()
+    model = NadarayaWatson.fit(x, y, kernel=kernel, width=2.5)
     for query in (-1.0, 0.3, 2.2):
         weight = torch.stack([kernel((query - key).abs() / 2.5) for key in x[:, 0]])
         expected = (weight * y[:, 0]).sum() / weight.sum()
-        torch.testing.assert_close(fitted.predict(torch.tensor([[query]], dtype=torch.float64))[0, 0], expected)
+        torch.testing.assert_close(model.predict(torch.tensor([[query]], dtype=torch.float64))[0, 0], expected)
 
 
-def test_without_support_the_nearest_example_is_used() -> None:
-    x, y = examples()
+def test_nearest_example_is_used_outside_the_support() -> None:
+    x, y = make_examples()
     far = torch.tensor([[100.0], [-50.0]], dtype=torch.float64)
     nearest = torch.stack([y[x.argmax()], y[x.argmin()]])
     for kernel in (boxcar, triangular, epanechnikov, gaussian):
-        fitted = NadarayaWatson.fit(x, y, kernel=kernel, width=0.5)
-        torch.testing.assert_close(fitted.predict(far), nearest)
-        torch.testing.assert_close(fitted.weights(far).sum(1), torch.ones(2, dtype=torch.float64))
+        model = NadarayaWatson.fit(x, y, kernel=kernel, width=0.5)
+        torch.testing.assert_close(model.predict(far), nearest)
+        torch.testing.assert_close(model.weights(far).sum(1), torch.ones(2, dtype=torch.float64))
 
 
-def test_the_constant_kernel_predicts_the_mean() -> None:
-    x, y = examples()
+def test_constant_kernel_predicts_the_mean() -> None:
+    x, y = make_examples()
     torch.testing.assert_close(NadarayaWatson.fit(x, y, kernel=constant).predict(x), y.mean().expand(30, 1))
 
 
 @pytest.mark.parametrize("kernel", [gaussian, boxcar, constant])
-def test_leave_one_out_equals_fits_without_each_example(kernel: Kernel) -> None:
-    x, y = examples(12)
+def test_leave_one_out_matches_refit_without_the_example(kernel: Kernel) -> None:
+    x, y = make_examples(12)
     others = [index for index in range(12) if index != 5]
-    fitted_without = NadarayaWatson.fit(x[others], y[others], kernel=kernel, width=0.4)
-    left_out = NadarayaWatson.fit(x, y, kernel=kernel, width=0.4).leave_one_out()
-    torch.testing.assert_close(left_out[5], fitted_without.predict(x[5:6])[0])
+    refitted_model = NadarayaWatson.fit(x[others], y[others], kernel=kernel, width=0.4)
+    predictions = NadarayaWatson.fit(x, y, kernel=kernel, width=0.4).leave_one_out()
+    torch.testing.assert_close(predictions[5], refitted_model.predict(x[5:6])[0])
 
 
-def test_the_best_width_has_the_smallest_error() -> None:
-    fitted = NadarayaWatson.fit(*examples(80))
-    errors = {width: fitted.with_width(width).leave_one_out_error() for width in (0.01, 0.3, 10.0)}
+def test_best_width_has_the_smallest_leave_one_out_error() -> None:
+    model = NadarayaWatson.fit(*make_examples(80))
+    errors = {width: model.with_width(width).leave_one_out_error() for width in (0.01, 0.3, 10.0)}
     assert errors[0.3] < min(errors[0.01], errors[10.0])
-    assert fitted.best_width([0.01, 0.3, 10.0]) == 0.3
+    assert model.best_width([0.01, 0.3, 10.0]) == 0.3
 
 
-def test_classes_become_probabilities() -> None:
+def test_fit_classes_predicts_class_probabilities() -> None:
     x = torch.tensor([[0.0], [1.0], [2.0]])
-    fitted = NadarayaWatson.fit_classes(x, torch.tensor([0, 2, 2]), 4, kernel=boxcar, width=1.2)
-    torch.testing.assert_close(fitted.predict(torch.tensor([[0.4]])), torch.tensor([[0.5, 0.0, 0.5, 0.0]]))
+    model = NadarayaWatson.fit_classes(x, torch.tensor([0, 2, 2]), 4, kernel=boxcar, width=1.2)
+    torch.testing.assert_close(model.predict(torch.tensor([[0.4]])), torch.tensor([[0.5, 0.0, 0.5, 0.0]]))
 
 
 def test_mean_shift_increases_the_density() -> None:
@@ -71,8 +71,8 @@ def test_mean_shift_increases_the_density() -> None:
     assert float((path[-1] - path[-2]).norm()) < 1e-3
 
 
-def test_invalid_arguments_raise() -> None:
-    x, y = examples(4)
+def test_invalid_arguments_raise_value_error() -> None:
+    x, y = make_examples(4)
     with pytest.raises(ValueError, match="at least one example with a target each is needed; got 0 and 0"):
         NadarayaWatson.fit(x[:0], y[:0])
     with pytest.raises(ValueError, match="at least two examples; got 1"):

@@ -1,4 +1,4 @@
-"""Kernels at known values, and distances."""
+"""Kernels and scaled distances."""
 
 import pytest
 import torch
@@ -27,11 +27,11 @@ U = torch.tensor([0.0, 0.5, 1.0, 2.0], dtype=torch.float64)
         (constant, [1.0, 1.0, 1.0, 1.0]),
     ],
 )
-def test_known_values(kernel: Kernel, expected: list[float]) -> None:
+def test_kernels_match_known_values(kernel: Kernel, expected: list[float]) -> None:
     torch.testing.assert_close(kernel(U), torch.tensor(expected, dtype=torch.float64))
 
 
-def test_each_coordinate_is_scaled_by_its_width() -> None:
+def test_coordinates_are_scaled_by_their_widths() -> None:
     q, k = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 8.0]])
     assert float(distances(q, k)) == pytest.approx(73**0.5)
     assert float(distances(q, k, torch.tensor([1.0, 2.0]))) == pytest.approx(5.0)
@@ -39,14 +39,14 @@ def test_each_coordinate_is_scaled_by_its_width() -> None:
 
 
 def test_distances_of_close_points_are_accurate() -> None:
-    """With many rows torch computes distances from products by default, where this one is lost to rounding."""
+    """By default, torch.cdist uses a matrix product for many rows, which loses this distance to rounding."""
     far = torch.full((50, 2), 1e4)
     near = far.clone()
     near[:, 0] += 0.25
     torch.testing.assert_close(distances(far, near), torch.full((50, 50), 0.25))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     x = torch.zeros(2, 3)
     with pytest.raises(ValueError, match="width must be positive; got width=0"):
         distances(x, x, 0.0)

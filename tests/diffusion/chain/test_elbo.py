@@ -19,7 +19,7 @@ def test_pixel_probabilities_sum_to_one_far_from_the_mean() -> None:
         torch.testing.assert_close(log_mass.exp().sum(), torch.tensor(1.0, dtype=torch.float64))
 
 
-def test_the_probability_of_a_narrow_bin_is_density_times_width() -> None:
+def test_probability_of_narrow_bins_is_density_times_width() -> None:
     x, mean = torch.tensor([[0.25]], dtype=torch.float64), torch.tensor([[0.2]], dtype=torch.float64)
     mass = pixel_decoder(0.5, levels=100_001)(x, mean)
     torch.testing.assert_close(mass, gaussian_decoder(0.25)(x, mean) + log(2 / 100_000), rtol=1e-6, atol=1e-6)
@@ -40,25 +40,25 @@ def test_matching_terms_have_one_column_per_step_after_the_first() -> None:
     assert bool((terms.matching >= 0).all())
 
 
-def test_the_bound_lies_below_the_true_likelihood_with_either_variance() -> None:
+def test_bound_is_below_the_true_likelihood_with_both_variances() -> None:
     torch.manual_seed(0)
     schedule = linear_schedule(100, low=1e-3, high=0.2)
     oracle = gaussian_denoiser(schedule, torch.tensor([1.0, -1.0], dtype=torch.float64), 0.5)
     x0, _ = oracle.sample(2_000)
-    truth = gaussian_decoder(0.25)(x0, oracle.mixture.means.expand(2_000, 2)).mean()
+    log_likelihood = gaussian_decoder(0.25)(x0, oracle.mixture.means.expand(2_000, 2)).mean()
     bound = elbo_terms(oracle, schedule, x0).nats.mean()
     bound_with_forward_variance = elbo_terms(oracle, schedule, x0, variance=forward_variance).nats.mean()
-    assert bound < truth
-    assert bound_with_forward_variance < truth
+    assert bound < log_likelihood
+    assert bound_with_forward_variance < log_likelihood
 
 
-def test_a_worse_denoiser_has_a_lower_bound() -> None:
+def test_less_accurate_denoiser_has_a_lower_bound() -> None:
     torch.manual_seed(0)
     schedule = linear_schedule(100, low=1e-3, high=0.2)
     oracle = gaussian_denoiser(schedule, torch.zeros(2, dtype=torch.float64), 0.5)
     x0, _ = oracle.sample(500)
 
-    def worse(x: Tensor, t: Tensor) -> Tensor:
+    def scaled_denoiser(x: Tensor, t: Tensor) -> Tensor:
         return 0.7 * oracle(x, t)
 
-    assert elbo_terms(worse, schedule, x0).nats.mean() < elbo_terms(oracle, schedule, x0).nats.mean() - 1
+    assert elbo_terms(scaled_denoiser, schedule, x0).nats.mean() < elbo_terms(oracle, schedule, x0).nats.mean() - 1

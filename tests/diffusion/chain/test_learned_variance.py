@@ -35,7 +35,7 @@ def one(x: Tensor, _t: Tensor) -> Tensor:
     return torch.ones_like(x)
 
 
-def test_the_fraction_interpolates_between_both_variances() -> None:
+def test_log_variance_interpolates_between_both_limits() -> None:
     t, zeros = torch.arange(20), torch.zeros(20, 1, dtype=torch.float64)
     low, high = (interpolated_log_variance(SCHEDULE, t, zeros + s).exp()[:, 0] for s in (0, 1))
     torch.testing.assert_close(low[1:], posterior_variance(SCHEDULE)[1:])
@@ -46,7 +46,7 @@ def test_the_fraction_interpolates_between_both_variances() -> None:
 
 
 @pytest.mark.parametrize(("fraction", "variance"), [(zero, posterior_variance), (one, forward_variance)])
-def test_at_fractions_0_and_1_the_bound_is_that_of_a_fixed_variance(fraction: object, variance: object) -> None:
+def test_bound_at_fractions_0_and_1_matches_fixed_variances(fraction: object, variance: object) -> None:
     assert callable(fraction)
     assert callable(variance)
     x0 = 0.6 * torch.randn(100, 2, dtype=torch.float64)
@@ -58,17 +58,17 @@ def test_at_fractions_0_and_1_the_bound_is_that_of_a_fixed_variance(fraction: ob
     torch.testing.assert_close(learned.matching, fixed.matching)
 
 
-def test_the_term_of_the_first_step_is_the_negative_log_likelihood() -> None:
+def test_first_term_is_the_negative_log_likelihood() -> None:
     x0, noise = torch.randn(2, 50, 2, dtype=torch.float64)
     t = torch.zeros(50, dtype=torch.long)
     x = diffuse(SCHEDULE, x0, t, noise)
     term = bound_term(lambda _x, _t: noise, SCHEDULE, x0, t, noise, fraction=one)  # μ_θ = x_0
-    nll = torch.log(2 * torch.pi * (1 - SCHEDULE.alpha[0]))  # of two coordinates, ½ log(2πσ²) each
+    nll = torch.log(2 * torch.pi * (1 - SCHEDULE.alpha[0]))  # two coordinates with ½ log(2πσ²) each
     torch.testing.assert_close(term, nll.expand(50))
     assert x.shape == x0.shape
 
 
-def test_ancestral_samples_with_the_exact_variance_have_the_variance_of_the_data() -> None:
+def test_ancestral_samples_with_exact_variance_match_the_data_variance() -> None:
     torch.manual_seed(0)
     start = torch.randn(20_000, 2, dtype=torch.float64)
     exact = gaussian_reverse_variance(SCHEDULE, 0.6)
@@ -82,7 +82,7 @@ def test_ancestral_samples_with_the_exact_variance_have_the_variance_of_the_data
     assert narrow.var() < 0.9 * x.var()
 
 
-def test_the_hybrid_loss_is_the_simple_loss_plus_the_weighted_bound_term() -> None:
+def test_hybrid_loss_is_the_simple_loss_plus_the_weighted_bound_term() -> None:
     torch.manual_seed(0)
     x0, noise = torch.randn(2, 30, 2, dtype=torch.float64)
     t = torch.randint(20, (30,))
@@ -91,7 +91,7 @@ def test_the_hybrid_loss_is_the_simple_loss_plus_the_weighted_bound_term() -> No
     torch.testing.assert_close(loss, parts[0] + 0.01 * 20 * parts[1])
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"weight must be positive; got weight=0\.0"):
         hybrid_objective(zero, weight=0.0)
     with pytest.raises(ValueError, match=r"errors must hold 20 values ≥ 0, one per step; got shape \(3,\)"):

@@ -12,7 +12,7 @@ from parnassus.diffusion.samplers.time_steps import even_grid
 SCHEDULE = cosine_schedule(200)
 
 
-def test_the_error_of_an_exact_denoiser_is_the_conditional_variance_of_the_noise() -> None:
+def test_error_of_an_exact_denoiser_is_the_conditional_variance_of_the_noise() -> None:
     torch.manual_seed(0)
     oracle = gaussian_denoiser(SCHEDULE, torch.zeros(3, dtype=torch.float64), 0.5)
     x0, steps = 0.5 * torch.randn(40_000, 3, dtype=torch.float64), torch.tensor([0, 50, 150])

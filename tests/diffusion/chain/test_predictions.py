@@ -34,7 +34,7 @@ def x() -> Tensor:
 
 
 @pytest.mark.parametrize("prediction", [NOISE, DATA, VELOCITY, SCORE])
-def test_every_prediction_type_gives_the_same_denoiser(prediction: Prediction, x: Tensor) -> None:
+def test_all_prediction_types_give_the_same_denoiser(prediction: Prediction, x: Tensor) -> None:
     torch.set_default_dtype(torch.float64)
     try:
         denoiser = NoisePredictor(ExactNetwork(prediction), prediction, SCHEDULE)
@@ -61,8 +61,8 @@ def test_state_and_velocity_are_a_rotation_of_data_and_noise(x: Tensor) -> None:
     torch.testing.assert_close(rotated, x.square() + noise.square())
 
 
-def test_the_velocity_loss_is_accurate_in_float32_at_low_signal() -> None:
-    """At ᾱ = 2e-9 the loss of v goes through ε and a weight of 4e8; the relative error stays below 1 %."""
+def test_velocity_loss_is_accurate_in_float32_at_low_signal() -> None:
+    """At ᾱ = 2e-9 the loss of v is computed from ε with a weight of 4e8; its relative error stays below 1 %."""
     torch.manual_seed(0)
     schedule, t = cosine_schedule(1_000), torch.full((1_000,), 999)
     x0, noise, predicted = torch.randn(3, 1_000, 1)
@@ -74,7 +74,7 @@ def test_the_velocity_loss_is_accurate_in_float32_at_low_signal() -> None:
     torch.testing.assert_close(loss, (predicted - velocity(schedule, x0, t, noise)).square().mean(), rtol=0.01, atol=0)
 
 
-def test_a_model_learns_the_velocity_of_a_gaussian() -> None:
+def test_model_learns_the_velocity_of_a_gaussian() -> None:
     """E[v | x_t] of N(0, s²) is the line √ᾱ √(1−ᾱ) (1 − s²) / (ᾱ s² + 1 − ᾱ) x_t."""
 
     class LinearNetwork(nn.Module):
@@ -105,7 +105,7 @@ def test_a_model_learns_the_velocity_of_a_gaussian() -> None:
     torch.testing.assert_close(network.slope.detach().double(), slope, atol=0.05, rtol=0)
 
 
-def test_labels_are_passed_on_and_factors_are_not_in_the_state_dict() -> None:
+def test_labels_reach_the_network_and_factors_are_not_in_the_state_dict() -> None:
     network = ResidualMLP((2,), 8, classes=3)
     denoiser = NoisePredictor(network, VELOCITY, SCHEDULE)
     x, t = torch.randn(4, 2), torch.arange(4)

@@ -14,12 +14,12 @@ from parnassus.diffusion import (
 )
 
 
-def test_a_constant_schedule_has_geometric_alpha_bar() -> None:
+def test_constant_schedule_has_geometric_alpha_bar() -> None:
     schedule = constant_schedule(50, noise=0.1)
     torch.testing.assert_close(schedule.alpha_bar, 0.9 ** torch.arange(1, 51, dtype=torch.float64))
 
 
-def test_the_cosine_schedule_has_its_closed_form_in_the_middle() -> None:
+def test_cosine_schedule_matches_closed_form() -> None:
     schedule = cosine_schedule(1_000)
     angle = torch.tensor((0.5 + 0.008) / 1.008 * torch.pi / 2, dtype=torch.float64)
     start = torch.tensor(0.008 / 1.008 * torch.pi / 2, dtype=torch.float64)
@@ -27,7 +27,7 @@ def test_the_cosine_schedule_has_its_closed_form_in_the_middle() -> None:
     assert schedule.alpha.min() >= 1e-3 - 1e-12
 
 
-def test_the_sigmoid_schedule_is_symmetric_around_its_middle() -> None:
+def test_sigmoid_schedule_is_symmetric() -> None:
     noise = 1 - sigmoid_schedule(101).alpha
     torch.testing.assert_close(noise + noise.flip(0), torch.full_like(noise, 0.0201))
 
@@ -39,7 +39,7 @@ def test_alpha_bar_before_the_first_step_is_one() -> None:
     assert schedule.snr_before[0] == torch.inf
 
 
-def test_a_respaced_schedule_keeps_alpha_bar_at_its_steps() -> None:
+def test_respaced_schedule_keeps_alpha_bar_at_its_steps() -> None:
     schedule, grid = linear_schedule(1_000), even_grid(1_000, 7)
     respaced = schedule.respace(grid)
     torch.testing.assert_close(respaced.alpha.cumprod(0), schedule.alpha_bar[grid])
@@ -53,14 +53,14 @@ def test_casting_rounds_each_value_once() -> None:
     assert torch.equal(cast.alpha_bar, schedule.alpha_bar.float())
 
 
-def test_gradients_reach_every_parameter_of_a_learnable_schedule() -> None:
+def test_all_parameters_of_a_learnable_schedule_receive_gradients() -> None:
     learnable = LearnableSchedule(cosine_schedule(20))
     learnable().alpha_bar.sum().backward()
     assert all(p.grad is not None and bool((p.grad != 0).all()) for p in learnable.parameters())
 
 
 @pytest.mark.parametrize("count", [1, 3, 50, 999, 1_000])
-def test_an_even_grid_has_count_steps_and_ends_at_the_last(count: int) -> None:
+def test_even_grid_has_count_steps_and_ends_at_the_last_step(count: int) -> None:
     grid = even_grid(1_000, count)
     assert len(grid.unique()) == count
     assert grid[-1] == 999
@@ -68,7 +68,7 @@ def test_an_even_grid_has_count_steps_and_ends_at_the_last(count: int) -> None:
     assert gaps.max() - gaps.min() <= 1
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="steps must be at least 1; got steps=0"):
         linear_schedule(0)
     with pytest.raises(ValueError, match=r"strictly between 0 and 1; got from 0\.9 to 1"):

@@ -15,7 +15,7 @@ from parnassus.diffusion.continuous.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from parnassus.probability import normal_density
 
 
-def cells(count: int, reach: float = 5.0) -> tuple[Tensor, Tensor]:
+def make_grid(count: int, reach: float = 5.0) -> tuple[Tensor, Tensor]:
     edges = torch.linspace(-reach, reach, count + 1, dtype=torch.float64)
     return edges, (edges[:-1] + edges[1:]) / 2
 
@@ -28,20 +28,20 @@ def zeros(x: Tensor, t: Tensor) -> Tensor:
     return torch.zeros_like(x)
 
 
-def test_the_heat_equation_is_solved_with_second_order() -> None:
+def test_heat_equation_converges_with_second_order() -> None:
     times = torch.tensor([0.2, 1.0], dtype=torch.float64)
     errors = []
     for count in (100, 200):
-        edges, x = cells(count)
+        edges, x = make_grid(count)
         p = fokker_planck(zeros, ones, heat_kernel(x, 0.2), edges, times)
         errors.append(float((p[-1] - heat_kernel(x, 1.0)).abs().max()))
     assert errors[1] < 2e-4
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.05)
 
 
-def test_the_ornstein_uhlenbeck_density_agrees_with_the_exact_transition() -> None:
+def test_ornstein_uhlenbeck_density_matches_the_exact_transition() -> None:
     process = OrnsteinUhlenbeck(rate=1.0, mean=0.5, sigma=1.2)
-    edges, x = cells(200)
+    edges, x = make_grid(200)
     start = normal_density(x, mean=-1.5, variance=0.16)
     p = fokker_planck(process.drift, process.volatility, start, edges, torch.tensor([0.0, 0.7]).double())
     transition = process.transition(torch.tensor(-1.5, dtype=torch.float64), 0.7)
@@ -50,11 +50,11 @@ def test_the_ornstein_uhlenbeck_density_agrees_with_the_exact_transition() -> No
     torch.testing.assert_close(p[-1], exact, atol=1e-3, rtol=0)
 
 
-def test_without_noise_the_density_is_transported() -> None:
+def test_density_is_transported_without_noise() -> None:
     """The upwind scheme has numerical diffusion of order h: the mean is exact, the error nearly halves with h."""
     errors = []
     for count in (200, 400):
-        edges, x = cells(count)
+        edges, x = make_grid(count)
         start = normal_density(x, mean=-2.0, variance=0.25)
         p = fokker_planck(ones, zeros, start, edges, torch.tensor([0.0, 2.0]).double())[-1]
         assert float((x * p * edges.diff()).sum()) == pytest.approx(0.0, abs=1e-3)
@@ -64,7 +64,7 @@ def test_without_noise_the_density_is_transported() -> None:
 
 def test_mass_and_positivity_are_preserved_for_any_coefficients_and_steps() -> None:
     torch.manual_seed(0)
-    edges = torch.cat([torch.zeros(1), torch.rand(60).cumsum(0)]).double()  # uneven cells
+    edges = torch.cat([torch.zeros(1), torch.rand(60).cumsum(0)]).double()  # cells of different widths
 
     def oscillating(x: Tensor, t: Tensor) -> Tensor:
         return 30 * torch.sin(7 * x) + 50 * t
@@ -77,16 +77,16 @@ def test_mass_and_positivity_are_preserved_for_any_coefficients_and_steps() -> N
     torch.testing.assert_close(mass, mass[:1].expand(4), rtol=1e-12, atol=0)
 
 
-def test_the_transition_matrix_is_the_matrix_exponential() -> None:
-    edges, _ = cells(30)
+def test_transition_matrix_is_the_matrix_exponential() -> None:
+    edges, _ = make_grid(30)
     rates = jump_rates(lambda x, t: -x, ones, edges)
     torch.testing.assert_close(transition_matrix(rates, 0.8), torch.linalg.matrix_exp(0.8 * rates))
     torch.testing.assert_close(rates.sum(0), torch.zeros(30, dtype=torch.float64), atol=1e-12, rtol=0)
 
 
-def test_the_stationary_density_of_a_double_well_is_its_gibbs_density() -> None:
+def test_stationary_density_of_a_double_well_is_the_gibbs_density() -> None:
     """μ = −U′ with U = (x² − 1)² and σ = 1: p ∝ exp(−2U), which is stationary."""
-    edges, x = cells(300, reach=3.0)
+    edges, x = make_grid(300, reach=3.0)
 
     def drift(x: Tensor, t: Tensor) -> Tensor:
         return -4 * x * (x.square() - 1)
@@ -99,16 +99,16 @@ def test_the_stationary_density_of_a_double_well_is_its_gibbs_density() -> None:
     torch.testing.assert_close(later, stationary)
 
 
-def test_time_dependent_coefficients_are_evaluated_at_the_midpoint_of_each_step() -> None:
+def test_time_dependent_coefficients_are_evaluated_at_midpoints() -> None:
     """σ² = 2t adds ∫ 2t dt = 1 to the variance for any time grid."""
-    edges, x = cells(300, reach=6.0)
+    edges, x = make_grid(300, reach=6.0)
     times = torch.tensor([0.0, 0.4, 1.0], dtype=torch.float64)
     p = fokker_planck(zeros, lambda x, t: (2 * t).sqrt().expand_as(x), heat_kernel(x, 0.3), edges, times)
     torch.testing.assert_close(p[-1], heat_kernel(x, 1.3), atol=1e-3, rtol=0)
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
-    edges, x = cells(10)
+def test_invalid_arguments_raise_value_error() -> None:
+    edges, x = make_grid(10)
     with pytest.raises(ValueError, match="one value ≥ 0 per cell; got 3"):
         fokker_planck(zeros, ones, torch.ones(3).double(), edges, torch.tensor([0.0, 1.0]).double())
     with pytest.raises(ValueError, match="edges must increase"):

@@ -21,30 +21,30 @@ def time_grid(steps: int, end: float = 2.0) -> Tensor:
 
 
 @pytest.mark.parametrize(("solver", "order"), [(euler, 1), (heun, 2), (rk4, 4)])
-def test_halving_the_step_divides_the_error_by_two_to_the_order(solver: Solver, order: int) -> None:
+def test_convergence_order(solver: Solver, order: int) -> None:
     exact = START * torch.exp(torch.sin(torch.tensor(2.0, dtype=torch.float64)))
     coarse, fine = ((solver(field, START, time_grid(steps)) - exact).abs().max() for steps in (64, 128))
     assert float(torch.log2(coarse / fine)) == pytest.approx(order, abs=0.1)
 
 
 @pytest.mark.parametrize("solver", [rk4, dopri5])
-def test_solving_backwards_recovers_the_start(solver: Solver) -> None:
+def test_backward_solution_recovers_the_start(solver: Solver) -> None:
     end = solver(field, START, time_grid(100))
     torch.testing.assert_close(solver(field, end, time_grid(100).flip(0)), START, atol=1e-4, rtol=0)
 
 
-def test_adaptive_steps_reach_the_tolerance() -> None:
+def test_adaptive_steps_satisfy_the_tolerance() -> None:
     exact = START * torch.exp(torch.sin(torch.tensor(2.0, dtype=torch.float64)))
     torch.testing.assert_close(dopri5(field, START, time_grid(1), rtol=1e-9, atol=1e-9), exact, atol=1e-7, rtol=0)
 
 
-def test_a_missing_dependency_raises_an_import_error_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_dependency_raises_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchdiffeq", None)
     with pytest.raises(ImportError, match=r"pip install 'parnassus\[ode\]'"):
         dopri5(field, START, time_grid(1))
 
 
 @pytest.mark.parametrize("solver", [euler, heun, rk4, dopri5])
-def test_times_must_be_monotone(solver: Solver) -> None:
+def test_non_monotone_times_raise_value_error(solver: Solver) -> None:
     with pytest.raises(ValueError, match="strictly monotone"):
         solver(field, START, torch.tensor([0.0, 1.0, 0.5]))

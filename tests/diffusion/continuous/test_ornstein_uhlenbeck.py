@@ -19,14 +19,14 @@ def test_two_transitions_compose_to_one() -> None:
     torch.testing.assert_close(first.variance * decay + second.variance, both.variance)
 
 
-def test_the_transition_converges_to_the_stationary_distribution() -> None:
+def test_transition_converges_to_the_stationary_distribution() -> None:
     limit = PROCESS.transition(X, 40.0)
     torch.testing.assert_close(limit.mean, torch.full_like(X, 0.5))
     torch.testing.assert_close(limit.variance, torch.full_like(X, 0.64 / 3))
     assert float(PROCESS.stationary().variance) == pytest.approx(0.64 / 3)
 
 
-def test_the_transition_agrees_with_euler_maruyama() -> None:
+def test_transition_matches_euler_maruyama() -> None:
     torch.manual_seed(0)
     times = torch.linspace(0, 0.5, 201, dtype=torch.float64)
     end = euler_maruyama(PROCESS.drift, PROCESS.volatility, torch.full((100_000, 1), -2.0).double(), times)
@@ -35,7 +35,7 @@ def test_the_transition_agrees_with_euler_maruyama() -> None:
     torch.testing.assert_close(end.std(), transition.stddev, atol=0.01, rtol=0)
 
 
-def test_a_stationary_path_has_the_exponential_covariance() -> None:
+def test_stationary_path_has_exponential_covariance() -> None:
     torch.manual_seed(0)
     start = PROCESS.stationary().sample((200_000,))
     path = PROCESS.path(start, torch.tensor([0.0, 0.3, 1.3], dtype=torch.float64))
@@ -44,6 +44,6 @@ def test_a_stationary_path_has_the_exponential_covariance() -> None:
         assert float(covariance[i, j]) == pytest.approx(PROCESS.covariance(lag), abs=0.003)
 
 
-def test_rate_and_sigma_must_be_positive() -> None:
+def test_non_positive_rate_raises_value_error() -> None:
     with pytest.raises(ValueError, match="rate and sigma must be positive; got rate="):
         OrnsteinUhlenbeck(rate=0.0)

@@ -17,7 +17,7 @@ MIXTURE = IsotropicMixture.of(torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), 
 X = torch.tensor([[-1.2, 0.3], [0.1, 0.2], [1.4, -0.6]], dtype=torch.float64)
 
 
-def exact(sde: NoisingSDE) -> TimedScore:
+def exact_score(sde: NoisingSDE) -> TimedScore:
     def score(x: Tensor, t: Tensor) -> Tensor:
         return MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
 
@@ -25,39 +25,41 @@ def exact(sde: NoisingSDE) -> TimedScore:
 
 
 @pytest.mark.parametrize("sde", [variance_preserving(), variance_exploding()])
-def test_the_density_is_that_of_the_noised_mixture(sde: NoisingSDE) -> None:
+def test_log_prob_matches_the_noised_mixture(sde: NoisingSDE) -> None:
     times = reverse_times(60).flip(0)
     one = torch.tensor(1.0, dtype=torch.float64)
 
     def prior_log_prob(x: Tensor) -> Tensor:
         return MIXTURE.log_prob(x, sde.scale(one), sde.std(one))
 
-    log_prob = probability_flow_log_prob(sde, exact(sde), X, times, prior_log_prob=prior_log_prob)
-    truth = MIXTURE.log_prob(X, sde.scale(times[0]), sde.std(times[0]))
-    torch.testing.assert_close(log_prob, truth, atol=2e-3, rtol=0)
+    log_prob = probability_flow_log_prob(sde, exact_score(sde), X, times, prior_log_prob=prior_log_prob)
+    expected = MIXTURE.log_prob(X, sde.scale(times[0]), sde.std(times[0]))
+    torch.testing.assert_close(log_prob, expected, atol=2e-3, rtol=0)
 
 
-def test_the_prior_is_normal_by_default() -> None:
+def test_prior_is_normal_by_default() -> None:
     sde, times = variance_preserving(), reverse_times(60).flip(0)
-    truth = MIXTURE.log_prob(X, sde.scale(times[0]), sde.std(times[0]))
-    torch.testing.assert_close(probability_flow_log_prob(sde, exact(sde), X, times), truth, atol=0.02, rtol=0)
+    expected = MIXTURE.log_prob(X, sde.scale(times[0]), sde.std(times[0]))
+    torch.testing.assert_close(probability_flow_log_prob(sde, exact_score(sde), X, times), expected, atol=0.02, rtol=0)
 
 
 def test_adaptive_steps_give_the_same_density() -> None:
     sde, times = variance_preserving(), reverse_times(100).flip(0)
-    fixed = probability_flow_log_prob(sde, exact(sde), X, times)
+    fixed = probability_flow_log_prob(sde, exact_score(sde), X, times)
     torch.testing.assert_close(
-        probability_flow_log_prob(sde, exact(sde), X, times, solver=dopri5), fixed, atol=1e-3, rtol=0
+        probability_flow_log_prob(sde, exact_score(sde), X, times, solver=dopri5), fixed, atol=1e-3, rtol=0
     )
 
 
-def test_the_flow_to_noise_and_back_recovers_the_data() -> None:
+def test_round_trip_recovers_the_data() -> None:
     sde = variance_preserving()
-    noise = solve_probability_flow(sde, exact(sde), X, reverse_times(100).flip(0))
-    torch.testing.assert_close(solve_probability_flow(sde, exact(sde), noise, reverse_times(100)), X, atol=1e-4, rtol=0)
+    noise = solve_probability_flow(sde, exact_score(sde), X, reverse_times(100).flip(0))
+    torch.testing.assert_close(
+        solve_probability_flow(sde, exact_score(sde), noise, reverse_times(100)), X, atol=1e-4, rtol=0
+    )
 
 
-def test_the_flow_of_a_gaussian_is_a_scaling() -> None:
+def test_flow_of_a_gaussian_is_a_scaling() -> None:
     """x_t / √(a² s² + b²) is constant in time."""
     sde = variance_preserving()
     single = IsotropicMixture.of(torch.zeros(1, 2).double(), torch.full((1,), 0.4).double())
@@ -72,21 +74,23 @@ def test_the_flow_of_a_gaussian_is_a_scaling() -> None:
     )
 
 
-def test_the_mean_over_all_probes_is_the_exact_log_density() -> None:
+def test_mean_over_all_probes_is_the_exact_log_prob() -> None:
     """The path does not depend on the probe, and the mean of vᵀJv over the four pairs of signs is the trace."""
     sde, times = variance_preserving(), reverse_times(20).flip(0)
     probes = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
     estimates = [
         probability_flow_log_prob(
-            sde, exact(sde), X, times, divergence=partial(hutchinson_divergence, probe=probe.expand_as(X))
+            sde, exact_score(sde), X, times, divergence=partial(hutchinson_divergence, probe=probe.expand_as(X))
         )
         for probe in probes
     ]
-    torch.testing.assert_close(torch.stack(estimates).mean(0), probability_flow_log_prob(sde, exact(sde), X, times))
+    torch.testing.assert_close(
+        torch.stack(estimates).mean(0), probability_flow_log_prob(sde, exact_score(sde), X, times)
+    )
     assert float((estimates[0] - estimates[1]).abs().max()) > 1e-3
 
 
-def test_times_must_increase() -> None:
+def test_decreasing_times_raise_value_error() -> None:
     sde = variance_preserving()
     with pytest.raises(ValueError, match="increase strictly"):
-        probability_flow_log_prob(sde, exact(sde), X, reverse_times(10))
+        probability_flow_log_prob(sde, exact_score(sde), X, reverse_times(10))

@@ -23,10 +23,10 @@ SDES = [variance_preserving, sub_variance_preserving, variance_exploding]
 T = torch.linspace(0.01, 1.0, 34, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("build", SDES)
-def test_scale_and_std_solve_their_differential_equations(build: Callable[[], NoisingSDE]) -> None:
+@pytest.mark.parametrize("make_sde", SDES)
+def test_scale_and_std_satisfy_their_differential_equations(make_sde: Callable[[], NoisingSDE]) -> None:
     """a′ = f a and (b²)′ = 2 f b² + g², with a(0) = 1 and b(0) = 0."""
-    sde = build()
+    sde = make_sde()
 
     def variance(t: Tensor) -> Tensor:
         return sde.std(t).square()
@@ -38,17 +38,17 @@ def test_scale_and_std_solve_their_differential_equations(build: Callable[[], No
     assert float(sde.std(zero)) == 0
 
 
-@pytest.mark.parametrize("build", SDES)
-def test_the_marginals_agree_with_euler_maruyama(build: Callable[[], NoisingSDE]) -> None:
+@pytest.mark.parametrize("make_sde", SDES)
+def test_marginals_match_euler_maruyama(make_sde: Callable[[], NoisingSDE]) -> None:
     torch.manual_seed(0)
-    sde = build()
+    sde = make_sde()
     times = torch.linspace(0, 0.7, 401, dtype=torch.float64)
     x = euler_maruyama(sde.drift, sde.volatility, torch.full((20_000, 1), 3.0).double(), times)
     torch.testing.assert_close(x.mean(), 3 * sde.scale(times[-1]), atol=0.03, rtol=0)
     torch.testing.assert_close(x.std(), sde.std(times[-1]), atol=0, rtol=0.03)
 
 
-def test_vp_preserves_unit_variance_and_sub_vp_is_below_it() -> None:
+def test_vp_preserves_unit_variance_and_sub_vp_std_is_smaller() -> None:
     vp, sub_vp = variance_preserving(), sub_variance_preserving()
     torch.testing.assert_close(vp.scale(T).square() + vp.std(T).square(), torch.ones_like(T))
     assert bool((sub_vp.std(T) <= vp.std(T)).all())
@@ -59,7 +59,7 @@ def test_vp_preserves_unit_variance_and_sub_vp_is_below_it() -> None:
 
 @pytest.mark.parametrize("schedule", [linear_schedule(50, 1e-3, 0.3), cosine_schedule(200)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_sde_of_a_schedule_agrees_with_it_at_every_step(schedule: Schedule, dtype: torch.dtype) -> None:
+def test_sde_from_schedule_matches_the_schedule(schedule: Schedule, dtype: torch.dtype) -> None:
     steps = len(schedule)
     t = torch.arange(1, steps + 1, dtype=dtype) / steps
     sde = sde_from_schedule(schedule)
@@ -73,9 +73,9 @@ def test_the_sde_of_a_schedule_agrees_with_it_at_every_step(schedule: Schedule, 
 def test_diffuse_accepts_one_time_or_one_per_example() -> None:
     sde, x0, noise = variance_preserving(), torch.randn(3, 2, 2), torch.randn(3, 2, 2)
     t = torch.tensor([0.1, 0.5, 0.9])
-    each = sde.diffuse(x0, t, noise)
+    batched = sde.diffuse(x0, t, noise)
     for row, time in enumerate(t):
-        torch.testing.assert_close(each[row], sde.diffuse(x0, time, noise)[row])
+        torch.testing.assert_close(batched[row], sde.diffuse(x0, time, noise)[row])
     assert sde.diffuse(x0, t.double(), noise).dtype == torch.float32
 
 
@@ -89,15 +89,15 @@ def test_reverse_times_decrease_and_are_denser_near_the_data() -> None:
     torch.testing.assert_close(reverse_times(10, end=0.01, exponent=1.0).diff(), torch.full((10,), -0.099).double())
 
 
-@pytest.mark.parametrize("build", SDES)
-def test_time_at_noise_ratio_inverts_the_ratio(build: Callable[[], NoisingSDE]) -> None:
-    sde = build()
+@pytest.mark.parametrize("make_sde", SDES)
+def test_time_at_noise_ratio_inverts_the_ratio(make_sde: Callable[[], NoisingSDE]) -> None:
+    sde = make_sde()
     for ratio in (0.01, 0.5, 5.0):
         t = torch.tensor(time_at_noise_ratio(sde, ratio), dtype=torch.float64)
         assert float(sde.std(t) / sde.scale(t)) == pytest.approx(ratio)
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="0 < sigma_min < sigma_max must hold; got sigma_min="):
         variance_exploding(1.0, 0.5)
     with pytest.raises(ValueError, match="0 < beta_min ≤ beta_max must hold; got beta_min="):

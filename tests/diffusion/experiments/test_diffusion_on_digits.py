@@ -21,7 +21,7 @@ def trained(trained_run: Callable[..., Trained]) -> Trained:
     return trained_run("diffusion_on_digits")
 
 
-def test_the_metrics_are_those_of_the_samples(trained: Trained) -> None:
+def test_metrics_match_the_samples(trained: Trained) -> None:
     evaluate = Evaluate(num_samples=40, sampling_steps=4, classifier_steps=4, seed=5)
     (row,) = evaluate([trained])
     model, data = trained.model, signed_labelled_images(open_data("digits"))
@@ -41,10 +41,10 @@ def test_the_metrics_are_those_of_the_samples(trained: Trained) -> None:
     assert evaluate([trained, replace(trained)]) == [row, row]  # one row per run, reproducible
 
 
-def test_training_images_have_novelty_0_and_train_the_classifier_of_real_images() -> None:
+def test_metrics_of_training_images() -> None:
     data = signed_labelled_images(open_data("digits"))
     assert data.train.y is not None
     metrics = evaluate_samples(data.train.x, data.train.y, data)
-    assert metrics["novelty"] == pytest.approx(0, abs=1e-2)  # cdist loses digits at distance 0
+    assert metrics["novelty"] == pytest.approx(0, abs=1e-2)  # torch.cdist is inaccurate at distance 0
     assert metrics["trained_on_samples_accuracy"] == metrics["real_accuracy"]
     assert metrics["class_accuracy"] > 0.99

@@ -14,7 +14,7 @@ MEAN = torch.tensor([2.0, -1.0])
 
 
 class Oracle(nn.Module):
-    """The exact ε as a module, with a parameter so that it has a device."""
+    """The exact ε as a module, with a parameter so that the model has a device."""
 
     def __init__(self, std: float) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ def oracle_model(std: float) -> DDPM:
     return DDPM(oracle, (2,), schedule=oracle.oracle.schedule)
 
 
-def test_the_exact_denoiser_attains_the_minimum_loss() -> None:
+def test_exact_denoiser_attains_the_minimum_loss() -> None:
     """The minimum loss is mean_t Var[ε | x_t] = mean_t ᾱ_t s² / (ᾱ_t s² + 1 − ᾱ_t)."""
     model = oracle_model(0.5)
     alpha_bar = model.schedule.alpha_bar
@@ -49,11 +49,11 @@ def test_samples_follow_the_data() -> None:
 def test_log_prob_is_a_lower_bound_and_larger_near_the_mean() -> None:
     model = oracle_model(0.5)
     near, far = model.log_prob(MEAN.expand(200, 2)).mean(), model.log_prob(MEAN.expand(200, 2) + 2).mean()
-    truth = -torch.log(torch.tensor(2 * torch.pi * 0.25))
-    assert far < near < truth
+    exact_log_prob = -torch.log(torch.tensor(2 * torch.pi * 0.25))
+    assert far < near < exact_log_prob
 
 
-def test_shapes_for_images() -> None:
+def test_image_shapes() -> None:
     model = DDPM(ResidualMLP((1, 4, 4), 16, classes=3), (1, 4, 4), schedule=linear_schedule(5), classes=3)
     x, label = torch.rand(6, 1, 4, 4), torch.tensor([0, 1, 2, 0, 1, 2])
     assert model.loss(x, label).shape == ()
@@ -61,22 +61,22 @@ def test_shapes_for_images() -> None:
     assert model.log_prob(x, label).shape == (6,)
 
 
-def test_every_parameter_has_a_gradient() -> None:
+def test_all_parameters_receive_gradients() -> None:
     torch.manual_seed(0)
     model = DDPM(ResidualMLP((2,), 16, classes=2), (2,), schedule=linear_schedule(5), classes=2, dropout=0.5)
     for module in model.modules():
         if isinstance(module, ResidualBlock):
-            nn.init.normal_(module.contract.weight)  # at zero, earlier layers have no gradient
+            nn.init.normal_(module.contract.weight)  # zero weights give earlier layers no gradient
     model.loss(torch.randn(64, 2), torch.arange(64) % 2).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert bool(parameter.grad.abs().sum() > 0), name
 
 
-def test_the_null_label_and_no_label_are_the_same() -> None:
-    net = ResidualMLP((2,), 16, classes=4)
+def test_null_label_equals_no_label() -> None:
+    network = ResidualMLP((2,), 16, classes=4)
     x, t = torch.randn(5, 2), torch.arange(5)
-    assert torch.equal(net(x, t), net(x, t, torch.full((5,), 4)))
+    assert torch.equal(network(x, t), network(x, t, torch.full((5,), 4)))
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 2.5])
@@ -84,25 +84,25 @@ def test_batched_guidance_equals_guidance_in_two_calls(scale: float) -> None:
     torch.manual_seed(0)
     denoiser = ResidualMLP((1, 4, 4), 16, classes=3)
     for parameter in denoiser.parameters():
-        nn.init.normal_(parameter, std=0.3)  # a new network ignores the class
+        nn.init.normal_(parameter, std=0.3)  # an untrained network ignores the class
     x, t, label = torch.randn(5, 1, 4, 4), torch.tensor([0, 3, 9, 1, 7]), torch.tensor([0, 2, 1, 1, 0])
-    once = batched_classifier_free_guidance(denoiser, label, scale, null=3)(x, t)
-    torch.testing.assert_close(once, classifier_free_guidance(denoiser, label, scale)(x, t))
+    batched = batched_classifier_free_guidance(denoiser, label, scale, null=3)(x, t)
+    torch.testing.assert_close(batched, classifier_free_guidance(denoiser, label, scale)(x, t))
 
 
 def test_examples_of_a_batch_are_independent() -> None:
-    for net in (ResidualMLP((2,), 16).double(), TimeMLP(2, 16).double()):
+    for network in (ResidualMLP((2,), 16).double(), TimeMLP(2, 16).double()):
         x, t = torch.randn(5, 2).double(), torch.arange(5)
-        torch.testing.assert_close(net(x, t)[2:3], net(x[2:3], t[2:3]))
+        torch.testing.assert_close(network(x, t)[2:3], network(x[2:3], t[2:3]))
 
 
-def test_an_untrained_mlp_depends_on_the_time() -> None:
-    net = TimeMLP(2, 16)
+def test_untrained_mlp_depends_on_the_step() -> None:
+    network = TimeMLP(2, 16)
     x = torch.randn(1, 2).expand(2, 2)
-    assert not torch.equal(*net(x, torch.tensor([0, 50])))
+    assert not torch.equal(*network(x, torch.tensor([0, 50])))
 
 
-def test_the_embedding_of_step_0_has_sines_0_and_cosines_1() -> None:
+def test_sinusoidal_embedding_of_step_0() -> None:
     embedding = sinusoidal_embedding(torch.tensor([0]), 6)[0]
     torch.testing.assert_close(embedding, torch.tensor([0.0, 0, 0, 1, 1, 1]))
 
@@ -115,7 +115,7 @@ def test_clip_x0_keeps_the_prediction_in_range() -> None:
     torch.testing.assert_close(x0, (x / schedule.alpha_bar[t].sqrt()[:, None].float()).clamp(-1, 1), atol=1e-4, rtol=0)
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     unconditional = DDPM(ResidualMLP((2,), 8), (2,), schedule=linear_schedule(5))
     with pytest.raises(ValueError, match="without classes"):
         unconditional.sample(2, torch.tensor([0, 1]))

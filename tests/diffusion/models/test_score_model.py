@@ -24,13 +24,13 @@ def exact_model() -> ScoreModel:
     return ScoreModel(ExactNetwork(), (2,), LEVELS)
 
 
-def test_the_score_is_that_of_the_noisy_data() -> None:
+def test_score_matches_the_noised_data() -> None:
     x, t = torch.randn(8, 2), torch.arange(8)
     sigma = LEVELS.float()[:, None]
     torch.testing.assert_close(exact_model().score(x, t), -(x - 1) / (0.25 + sigma.square()))
 
 
-def test_the_exact_network_attains_the_minimum_loss() -> None:
+def test_exact_network_attains_the_minimum_loss() -> None:
     """The minimum loss is the mean over the levels of Var[ε | x_t] = s²/(s² + σ²)."""
     torch.manual_seed(0)
     loss = exact_model().loss(1 + 0.5 * torch.randn(100_000, 2))
@@ -45,12 +45,12 @@ def test_samples_follow_the_data() -> None:
     assert float(x.std()) == pytest.approx(0.5, abs=0.05)
 
 
-def test_levels_must_increase() -> None:
+def test_decreasing_levels_raise_value_error() -> None:
     with pytest.raises(ValueError, match="levels must be positive and increase"):
         ScoreModel(ExactNetwork(), (2,), LEVELS.flip(0))
 
 
-def test_a_noise_level_mlp_depends_on_the_level_and_every_parameter_has_a_gradient() -> None:
+def test_noise_level_mlp_depends_on_the_level_and_all_parameters_receive_gradients() -> None:
     torch.manual_seed(0)
     network = NoiseLevelMLP(2, 16, layers=2)
     x = torch.randn(6, 2)
@@ -66,6 +66,6 @@ def test_shapes_of_mlp_score_and_mlp_energy() -> None:
     assert mlp_energy(3)(x).shape == (4, 1)
 
 
-def test_the_width_of_a_noise_level_mlp_must_be_even() -> None:
+def test_odd_width_of_noise_level_mlp_raises_value_error() -> None:
     with pytest.raises(ValueError, match="width must be even"):
         NoiseLevelMLP(2, 15)

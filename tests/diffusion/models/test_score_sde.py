@@ -36,16 +36,16 @@ class Oracle(nn.Module):
 
 
 @pytest.mark.parametrize("sde", SDES)
-def test_an_exact_network_gives_the_exact_score_under_every_sde(sde: NoisingSDE) -> None:
+def test_exact_network_gives_the_exact_score(sde: NoisingSDE) -> None:
     torch.manual_seed(0)
     model = ScoreSDE(Oracle(), (2,), variance_preserving()).with_sde(sde)
     x, t = 2 * torch.randn(20, 2, dtype=torch.float64), torch.linspace(0.1, 1, 20, dtype=torch.float64)
-    truth = MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
-    torch.testing.assert_close(model.score(x, t), truth)
+    expected = MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
+    torch.testing.assert_close(model.score(x, t), expected)
 
 
 @pytest.mark.parametrize("sde", SDES)
-def test_samples_and_densities_are_those_of_the_data(sde: NoisingSDE) -> None:
+def test_samples_and_log_prob_match_the_data(sde: NoisingSDE) -> None:
     torch.manual_seed(0)
     model = ScoreSDE(Oracle(), (2,), sde)
     x, _ = MIXTURE.sample(50)
@@ -56,7 +56,7 @@ def test_samples_and_densities_are_those_of_the_data(sde: NoisingSDE) -> None:
         torch.testing.assert_close(samples.mean(0), torch.tensor([0.0, 0.25]).double(), atol=0.1, rtol=0)
 
 
-def test_an_error_of_the_score_increases_the_loss() -> None:
+def test_score_error_increases_the_loss() -> None:
     """An error d of the score increases the mean loss by λ ‖d‖²."""
     torch.manual_seed(0)
     sde = variance_preserving()
@@ -64,16 +64,18 @@ def test_an_error_of_the_score_increases_the_loss() -> None:
     t = torch.full((50_000,), 0.3, dtype=torch.float64)
     noise = torch.randn_like(x0)
 
-    def exact(x: Tensor, t: Tensor) -> Tensor:
+    def exact_score(x: Tensor, t: Tensor) -> Tensor:
         return MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
 
     for weight in (noise_variance_weight, likelihood_weight):
-        best = continuous_score_matching(exact, sde, x0, t, noise, weight=weight)
-        worse = continuous_score_matching(lambda x, t: exact(x, t) + 0.5, sde, x0, t, noise, weight=weight)
-        torch.testing.assert_close((worse - best).mean(), 0.5 * weight(sde, t)[0], rtol=0.03, atol=0)
+        loss = continuous_score_matching(exact_score, sde, x0, t, noise, weight=weight)
+        perturbed_loss = continuous_score_matching(
+            lambda x, t: exact_score(x, t) + 0.5, sde, x0, t, noise, weight=weight
+        )
+        torch.testing.assert_close((perturbed_loss - loss).mean(), 0.5 * weight(sde, t)[0], rtol=0.03, atol=0)
 
 
-def test_with_the_noise_variance_weight_the_loss_is_the_error_of_the_noise() -> None:
+def test_noise_variance_weight_gives_the_noise_error() -> None:
     torch.manual_seed(0)
     sde, x0, noise = sub_variance_preserving(), torch.randn(6, 3).double(), torch.randn(6, 3).double()
     t = torch.linspace(0.1, 1, 6, dtype=torch.float64)
@@ -88,13 +90,13 @@ def test_stratified_times_have_one_value_per_stratum() -> None:
     torch.testing.assert_close(strata, torch.arange(100.0))
 
 
-def test_every_parameter_has_a_gradient() -> None:
-    model = ScoreSDE(_LinearNetwork(), (2,), variance_preserving())
+def test_all_parameters_receive_gradients() -> None:
+    model = ScoreSDE(LinearNetwork(), (2,), variance_preserving())
     model.loss(torch.randn(8, 2)).backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
-class _LinearNetwork(nn.Module):
+class LinearNetwork(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(3, 2)

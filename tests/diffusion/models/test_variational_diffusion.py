@@ -39,7 +39,7 @@ def random_curve() -> MonotoneCurve:
     return curve
 
 
-def test_a_curve_increases_from_0_to_1_and_returns_its_derivative() -> None:
+def test_curve_increases_from_0_to_1_and_returns_its_derivative() -> None:
     curve, t = random_curve(), torch.linspace(0, 1, 101, dtype=torch.float64, requires_grad=True)
     u, derivative = curve(t)
     (slope,) = torch.autograd.grad(u.sum(), t)
@@ -48,7 +48,7 @@ def test_a_curve_increases_from_0_to_1_and_returns_its_derivative() -> None:
     torch.testing.assert_close(u[[0, -1]].detach(), torch.tensor([0.0, 1.0], dtype=torch.float64))
 
 
-def test_a_new_curve_is_nearly_linear() -> None:
+def test_untrained_curve_is_nearly_linear() -> None:
     t = torch.linspace(0, 1, 50)
     u, _ = MonotoneCurve()(t)
     torch.testing.assert_close(u.detach(), t, atol=0.03, rtol=0)
@@ -62,7 +62,7 @@ def test_gamma_ranges_from_gamma_min_to_gamma_max() -> None:
 
 
 @torch.no_grad()
-def test_the_terms_of_a_zero_denoiser() -> None:
+def test_terms_of_zero_denoiser_match_closed_form() -> None:
     """½ (γ_1 − γ_0) ‖ε‖², ½ D (1 + log 2π + γ_0), and the divergence of N(α x, σ²) from N(0, 1)."""
     model = VariationalDiffusion(LinearDenoiser(), (2,), gamma_min=-4.0, gamma_max=2.0)
     x, noise = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 0.0]])
@@ -75,7 +75,7 @@ def test_the_terms_of_a_zero_denoiser() -> None:
     assert float(terms.nats) == pytest.approx(float(terms.diffusion + terms.reconstruction + terms.prior))
 
 
-def test_only_the_curve_has_the_gradient_of_the_second_moment() -> None:
+def test_only_the_curve_receives_the_gradient_of_the_second_moment() -> None:
     curve, denoiser = random_curve(), LinearDenoiser()
     model = VariationalDiffusion(denoiser, (1,), curve=curve, gamma_min=-4.0, gamma_max=4.0).double()
     x = torch.randn(64, 1, dtype=torch.float64)
@@ -84,9 +84,11 @@ def test_only_the_curve_has_the_gradient_of_the_second_moment() -> None:
     torch.manual_seed(1)
     t, noise = low_discrepancy_times(x), torch.randn_like(x)
     terms = model.terms(x, t, noise)
-    of_curve = torch.autograd.grad(terms.diffusion.square().mean(), list(curve.parameters()), retain_graph=True)
-    of_rest = torch.autograd.grad(terms.nats.mean(), [denoiser.slope, model.ends])
-    for weight, gradient in zip([*curve.parameters(), denoiser.slope, model.ends], of_curve + of_rest, strict=True):
+    curve_gradients = torch.autograd.grad(terms.diffusion.square().mean(), list(curve.parameters()), retain_graph=True)
+    other_gradients = torch.autograd.grad(terms.nats.mean(), [denoiser.slope, model.ends])
+    for weight, gradient in zip(
+        [*curve.parameters(), denoiser.slope, model.ends], curve_gradients + other_gradients, strict=True
+    ):
         torch.testing.assert_close(weight.grad, gradient)
 
 
@@ -105,7 +107,7 @@ def test_samples_of_the_exact_model_follow_the_data() -> None:
     assert float(x.std()) == pytest.approx(0.5, rel=0.04)
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"gamma_min must be smaller than gamma_max; got gamma_min="):
         VariationalDiffusion(LinearDenoiser(), (1,), gamma_min=3.0, gamma_max=3.0)
     with pytest.raises(ValueError, match="components must be at least 1; got components=0"):

@@ -28,12 +28,12 @@ def features_and_tokens(space: tuple[int, ...]) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("space", SPACES)
-def test_untrained_mechanisms_are_the_identity(mechanism: Mechanism, space: tuple[int, ...]) -> None:
+def test_mechanisms_are_initially_the_identity(mechanism: Mechanism, space: tuple[int, ...]) -> None:
     h, tokens = features_and_tokens(space)
     torch.testing.assert_close(mechanism(6, 5)(h, tokens), h)
 
 
-def test_film_and_multiplication_have_their_closed_forms() -> None:
+def test_film_and_multiplication_match_closed_forms() -> None:
     h, tokens = features_and_tokens((4, 3))
     film, factor = FiLM(6, 5), Multiplication(6, 5)
     nn.init.normal_(film.affine.weight)
@@ -56,7 +56,7 @@ def test_concatenation_is_a_1_by_1_convolution() -> None:
 
 
 @pytest.mark.parametrize("heads", [1, 3])
-def test_attention_agrees_with_torch(heads: int) -> None:
+def test_cross_attention_matches_torch(heads: int) -> None:
     """Cross-attention equals nn.MultiheadAttention with the same weights."""
     h, tokens = features_and_tokens((4, 3))
     attention = CrossAttention(6, 5, heads=heads)
@@ -98,7 +98,7 @@ def test_attention_weights_are_the_softmax_of_scaled_products() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_network_depends_on_the_class_after_training_only(mechanism: Mechanism) -> None:
+def test_network_depends_on_the_class_only_after_training(mechanism: Mechanism) -> None:
     torch.manual_seed(0)
     inner = TimeMLP(2, 16)
     network = ConditionedMLP(inner, 3, mechanism)
@@ -113,7 +113,7 @@ def test_the_network_depends_on_the_class_after_training_only(mechanism: Mechani
     assert not torch.allclose(network(x, t, label), network(x, t, (label + 1) % 3), atol=1e-4)
 
 
-def test_zero_initialised_layers_output_0_and_have_gradients() -> None:
+def test_zero_initialised_layers_output_zeros_and_receive_gradients() -> None:
     for layer, x in (
         (zero_initialise(nn.Linear(3, 2)), torch.ones(1, 3)),
         (zero_initialise(nn.Conv2d(3, 2, 1)), torch.ones(1, 3, 1, 1)),
@@ -125,7 +125,7 @@ def test_zero_initialised_layers_output_0_and_have_gradients() -> None:
         assert bool((layer.weight.grad != 0).all())
 
 
-def test_invalid_sizes_raise_value_errors() -> None:
+def test_invalid_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="divisible by heads; got channels=6, heads=4"):
         CrossAttention(6, 5, heads=4)
     with pytest.raises(ValueError, match="divisible by heads; got channels=6, heads=4"):

@@ -24,19 +24,19 @@ def noised_images(shape: tuple[int, int, int], count: int = 3) -> tuple[Tensor, 
 
 
 @pytest.mark.parametrize(("shape", "patch"), [((1, 8, 8), 2), ((3, 28, 28), 4), ((2, 6, 9), 3), ((1, 5, 4), 1)])
-def test_an_untrained_network_outputs_0(shape: tuple[int, int, int], patch: int) -> None:
+def test_untrained_network_outputs_zeros(shape: tuple[int, int, int], patch: int) -> None:
     x, t = noised_images(shape)
     noise = DiffusionTransformer(shape, 16, patch=patch, blocks=1)(x, t)
     assert noise.shape == x.shape
     assert not bool(noise.any())
 
 
-def test_a_block_is_initially_the_identity() -> None:
+def test_block_is_initially_the_identity() -> None:
     h, embedding = torch.randn(2, 5, 16), torch.randn(2, 16)
     torch.testing.assert_close(DiTBlock(16, 4)(h, embedding), h)
 
 
-def test_without_blocks_outputs_depend_on_their_own_patch_only() -> None:
+def test_outputs_without_blocks_depend_only_on_their_own_patch() -> None:
     """The gradient of a patch of the output is zero outside the same patch of the input."""
     torch.manual_seed(0)
     network = DiffusionTransformer((2, 8, 6), 16, blocks=0)
@@ -51,7 +51,7 @@ def test_without_blocks_outputs_depend_on_their_own_patch_only() -> None:
     assert torch.equal(is_used, expected)
 
 
-def test_outputs_depend_on_every_patch_of_the_same_example_only() -> None:
+def test_outputs_depend_on_all_patches_of_the_same_example_only() -> None:
     x, t = noised_images((1, 8, 6))
     x.requires_grad_()
     randomised_network()(x, t)[0, :, :2, :2].square().sum().backward()
@@ -60,8 +60,8 @@ def test_outputs_depend_on_every_patch_of_the_same_example_only() -> None:
     assert not bool(x.grad[1:].any())
 
 
-def test_without_position_embedding_the_network_is_permutation_equivariant() -> None:
-    """Rolled patches roll the output if the position embedding is zero, and not otherwise."""
+def test_network_without_position_embedding_is_permutation_equivariant() -> None:
+    """Rolling the patches rolls the output only if the position embedding is zero."""
     network = randomised_network()
     x, t = noised_images((1, 8, 6))
     rolled = x.roll(2, dims=2)
@@ -74,11 +74,11 @@ def test_position_embeddings_are_distinct() -> None:
     embedding = grid_position_embedding(5, 7, 16)
     assert embedding.shape == (35, 16)
     assert float(torch.pdist(embedding).min()) > 0.1
-    torch.testing.assert_close(embedding[0, :8], embedding[6, :8])  # one row
-    torch.testing.assert_close(embedding[0, 8:], embedding[7, 8:])  # one column
+    torch.testing.assert_close(embedding[0, :8], embedding[6, :8])  # same row
+    torch.testing.assert_close(embedding[0, 8:], embedding[7, 8:])  # same column
 
 
-def test_the_output_depends_on_step_and_class_and_the_null_label_equals_none() -> None:
+def test_output_depends_on_step_and_class_and_null_label_equals_no_label() -> None:
     network = randomised_network(classes=3)
     x, t = noised_images((1, 8, 6))
     torch.testing.assert_close(network(x, t), network(x, t, torch.full_like(t, 3)))
@@ -86,7 +86,7 @@ def test_the_output_depends_on_step_and_class_and_the_null_label_equals_none() -
     assert not torch.allclose(network(x, t), network(x, t + 50), atol=1e-3)
 
 
-def test_every_parameter_has_a_gradient() -> None:
+def test_all_parameters_receive_gradients() -> None:
     network = randomised_network(classes=3)
     x, t = noised_images((1, 8, 6))
     network(x, t, torch.tensor([0, 1, 3])).square().sum().backward()
@@ -103,7 +103,7 @@ def test_bfloat16_autocast_is_close_to_float32() -> None:
     assert float((approximate.float() - exact).norm() / exact.norm()) < 0.03
 
 
-def test_invalid_sizes_raise_value_errors() -> None:
+def test_invalid_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="patch must divide height and width; got patch=3, image 8 × 6"):
         DiffusionTransformer((1, 8, 6), 16, patch=3)
     with pytest.raises(ValueError, match="divisible by heads; got width=16, heads=3"):

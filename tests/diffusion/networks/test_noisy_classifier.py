@@ -1,4 +1,4 @@
-"""The noise-aware classifier: gradients, training, and chance level in pure noise."""
+"""The noise-aware classifier: gradients, training, and chance level at high noise."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def two_classes(count: int) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def test_gradient_agrees_with_finite_differences() -> None:
+def test_gradient_matches_finite_differences() -> None:
     torch.manual_seed(0)
     classifier = NoisyClassifier((1, 4, 4), 3, schedule=SCHEDULE, width=8).double()
     x, t, label = torch.randn(2, 1, 4, 4, dtype=torch.float64), torch.tensor([3, 30]), torch.tensor([0, 2])
@@ -35,7 +35,7 @@ def test_gradient_agrees_with_finite_differences() -> None:
     torch.testing.assert_close((gradient * direction).sum((1, 2, 3)), slope, rtol=1e-6, atol=1e-9)
 
 
-def test_it_is_accurate_at_low_noise_and_uncertain_at_high_noise() -> None:
+def test_classifier_is_accurate_at_low_noise_and_uncertain_at_high_noise() -> None:
     torch.manual_seed(0)
     classifier = NoisyClassifier((1, 4, 4), 2, schedule=SCHEDULE, width=8)
     optimizer = torch.optim.Adam(classifier.parameters(), lr=1e-2)
@@ -57,6 +57,6 @@ def test_it_is_accurate_at_low_noise_and_uncertain_at_high_noise() -> None:
     assert confidences[2] < 0.9
 
 
-def test_at_least_two_classes_are_required() -> None:
+def test_single_class_raises_value_error() -> None:
     with pytest.raises(ValueError, match="classes must be at least 2; got classes=1"):
         NoisyClassifier((1, 4, 4), 1, schedule=SCHEDULE)

@@ -30,12 +30,12 @@ def noised_images(shape: tuple[int, int, int], count: int = 3) -> tuple[Tensor, 
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 28, 28), (2, 9, 14), (1, 1, 5)])
-def test_the_output_has_the_shape_of_the_image(shape: tuple[int, int, int]) -> None:
+def test_output_shape(shape: tuple[int, int, int]) -> None:
     x, t = noised_images(shape)
     assert UNet(shape, 8, multipliers=(1, 2, 2), blocks=2)(x, t).shape == x.shape
 
 
-def test_an_untrained_network_outputs_0() -> None:
+def test_untrained_network_outputs_zeros() -> None:
     x, t = noised_images((1, 8, 8))
     assert not bool(UNet((1, 8, 8), 8)(x, t).any())
 
@@ -49,7 +49,7 @@ def test_inputs_are_zero_padded_to_a_multiple_of_the_stride() -> None:
     torch.testing.assert_close(odd(x, t), padded[..., :7, :5])
 
 
-def test_every_parameter_has_a_gradient_and_examples_are_independent() -> None:
+def test_all_parameters_receive_gradients_and_examples_are_independent() -> None:
     network = small_network(classes=3)
     x, t = noised_images((1, 8, 8))
     x.requires_grad_()
@@ -61,7 +61,7 @@ def test_every_parameter_has_a_gradient_and_examples_are_independent() -> None:
     assert without_gradient == []
 
 
-def test_the_output_depends_on_step_and_class_and_the_null_label_equals_none() -> None:
+def test_output_depends_on_step_and_class_and_null_label_equals_no_label() -> None:
     network = small_network(classes=3)
     x, t = noised_images((1, 8, 8))
     null, first = torch.full_like(t, 3), torch.zeros_like(t)
@@ -70,7 +70,7 @@ def test_the_output_depends_on_step_and_class_and_the_null_label_equals_none() -
     assert not torch.allclose(network(x, t), network(x, t + 50), atol=1e-3)
 
 
-def test_the_output_is_independent_of_the_memory_format() -> None:
+def test_output_does_not_depend_on_the_memory_format() -> None:
     x, t = noised_images((2, 8, 8))
     network = small_network((2, 8, 8))
     expected = network(x, t)
@@ -90,7 +90,7 @@ def test_bfloat16_autocast_is_close_to_float32() -> None:
     assert float((approximate.float() - exact).norm() / exact.norm()) < 0.03
 
 
-def test_a_block_is_initially_its_shortcut_and_resampling_changes_sizes_by_2() -> None:
+def test_block_is_initially_its_shortcut_and_resampling_changes_sizes_by_2() -> None:
     h, embedding = torch.randn(2, 8, 4, 6), torch.randn(2, 5)
     torch.testing.assert_close(UNetBlock(8, 8, 5, attention=True)(h, embedding), h)
     wider = UNetBlock(8, 12, 5)
@@ -99,19 +99,19 @@ def test_a_block_is_initially_its_shortcut_and_resampling_changes_sizes_by_2() -
     assert Upsample(8)(h).shape == (2, 8, 8, 12)
 
 
-def test_attention_at_every_level_and_at_none() -> None:
-    def layers(levels: tuple[int, ...]) -> int:
+def test_number_of_attention_layers() -> None:
+    def count_attention_layers(levels: tuple[int, ...]) -> int:
         network = UNet((1, 8, 8), 8, multipliers=(1, 2), blocks=1, attention=levels)
         return sum("qkv.weight" in name for name, _ in network.named_parameters())
 
-    assert [layers(()), layers((1,)), layers((0, 1))] == [
+    assert [count_attention_layers(()), count_attention_layers((1,)), count_attention_layers((0, 1))] == [
         0,
         4,
         7,
-    ]  # encoder 1, decoder 2, middle 1
+    ]  # one layer in the encoder, two in the decoder, one in the middle
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"levels from 0 to 1.*got \[2\]"):
         UNet((1, 8, 8), 8, multipliers=(1, 2), attention=(2,))
     with pytest.raises(ValueError, match="must be positive; got width=8, blocks=0"):

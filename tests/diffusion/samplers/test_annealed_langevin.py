@@ -29,14 +29,14 @@ def test_step_sizes_are_proportional_to_the_variance() -> None:
 
 
 def test_levels_are_visited_in_decreasing_order() -> None:
-    visited = []
+    visited_levels = []
 
-    def record(x: Tensor, t: Tensor) -> Tensor:
-        visited.append(int(t[0]))
+    def recording_score(x: Tensor, t: Tensor) -> Tensor:
+        visited_levels.append(int(t[0]))
         return point_mass_score(x, t)
 
-    path = list(annealed_langevin_path(record, LEVELS, torch.zeros(3, 2), steps=2))
-    assert visited == [3, 3, 2, 2, 1, 1, 0, 0]
+    path = list(annealed_langevin_path(recording_score, LEVELS, torch.zeros(3, 2), steps=2))
+    assert visited_levels == [3, 3, 2, 2, 1, 1, 0, 0]
     assert len(path) == 5
 
 
@@ -46,31 +46,31 @@ def test_samples_have_the_variance_of_the_smallest_level() -> None:
     assert float(end.std()) == pytest.approx(0.1 / 0.9**0.5, rel=0.03)
 
 
-def test_the_largest_distance_between_examples() -> None:
+def test_largest_distance() -> None:
     x = torch.cat([torch.zeros(2_500, 2), torch.tensor([[3.0, 4.0]])])
     assert largest_distance(x) == pytest.approx(5.0)
     with pytest.raises(ValueError, match="at least 2 examples; got 1"):
         largest_distance(torch.zeros(1, 2))
 
 
-def test_a_noise_level_corresponds_to_a_diffusion_step() -> None:
+def test_noise_level_corresponds_to_a_diffusion_step() -> None:
     """x_0 + σ ε scaled by √ᾱ has the noise √(1 − ᾱ)."""
     alpha_bar = alpha_bar_from_levels(LEVELS)
     torch.testing.assert_close(LEVELS * alpha_bar.sqrt(), (1 - alpha_bar).sqrt())
 
 
 @pytest.mark.parametrize("factor", [0.0, 2.0, -0.1])
-def test_unstable_steps_raise_value_errors(factor: float) -> None:
+def test_unstable_steps_raise_value_error(factor: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 2 for stable steps; got factor="):
         annealed_langevin(point_mass_score, LEVELS, torch.zeros(1, 2), factor=factor)
 
 
-def test_levels_must_increase() -> None:
+def test_decreasing_levels_raise_value_error() -> None:
     with pytest.raises(ValueError, match="positive and increase strictly; got levels="):
         annealed_langevin(point_mass_score, LEVELS.flip(0), torch.zeros(1, 2))
 
 
 @pytest.mark.parametrize(("count", "sigma_min", "sigma_max"), [(0, 0.1, 1.0), (3, 0.0, 1.0), (3, 2.0, 1.0)])
-def test_invalid_levels_raise_value_errors(count: int, sigma_min: float, sigma_max: float) -> None:
+def test_invalid_levels_raise_value_error(count: int, sigma_min: float, sigma_max: float) -> None:
     with pytest.raises(ValueError, match="count ≥ 1 and 0 < sigma_min ≤ sigma_max must hold"):
         geometric_levels(count, sigma_min, sigma_max)

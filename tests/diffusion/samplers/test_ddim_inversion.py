@@ -19,19 +19,19 @@ MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
 ORACLE = gaussian_denoiser(SCHEDULE, MEAN, 0.5)
 
 
-def data() -> Tensor:
+def sample_data() -> Tensor:
     torch.manual_seed(0)
     return MEAN + 0.5 * torch.randn(200, 2, dtype=torch.float64)
 
 
-def test_the_codes_of_gaussian_data_are_standardised_data() -> None:
-    x0, alpha_bar = data(), SCHEDULE.alpha_bar[-1]
-    truth = alpha_bar.sqrt() * MEAN + (x0 - MEAN) / 0.5 * (alpha_bar * 0.25 + 1 - alpha_bar).sqrt()
-    torch.testing.assert_close(ddim_inversion(ORACLE, SCHEDULE, x0), truth, atol=0.02, rtol=0)
+def test_codes_of_gaussian_data_match_closed_form() -> None:
+    x0, alpha_bar = sample_data(), SCHEDULE.alpha_bar[-1]
+    expected = alpha_bar.sqrt() * MEAN + (x0 - MEAN) / 0.5 * (alpha_bar * 0.25 + 1 - alpha_bar).sqrt()
+    torch.testing.assert_close(ddim_inversion(ORACLE, SCHEDULE, x0), expected, atol=0.02, rtol=0)
 
 
-def test_the_path_begins_with_the_data_and_has_a_state_per_step() -> None:
-    x0, grid = data(), even_grid(500, 20)
+def test_path_starts_at_the_data_and_has_one_state_per_step() -> None:
+    x0, grid = sample_data(), even_grid(500, 20)
     states = list(ddim_inversion_path(ORACLE, SCHEDULE, x0, grid=grid))
     assert len(states) == 21
     assert torch.equal(states[0], x0)
@@ -39,21 +39,21 @@ def test_the_path_begins_with_the_data_and_has_a_state_per_step() -> None:
 
 
 @pytest.mark.parametrize("corrections", [0, 2])
-def test_the_denoiser_is_called_at_steps_of_the_grid(corrections: int) -> None:
+def test_denoiser_is_called_at_grid_steps(corrections: int) -> None:
     steps_called, grid = [], [2, 100, 499]
 
-    def record(x: Tensor, t: Tensor) -> Tensor:
+    def recording_denoiser(x: Tensor, t: Tensor) -> Tensor:
         steps_called.append(int(t.unique().item()))
         return ORACLE(x, t)
 
-    ddim_inversion(record, SCHEDULE, data(), grid=torch.tensor(grid), corrections=corrections)
-    assert set(steps_called) == (set(grid) if corrections else {2, 100})  # 499: with corrections only
+    ddim_inversion(recording_denoiser, SCHEDULE, sample_data(), grid=torch.tensor(grid), corrections=corrections)
+    assert set(steps_called) == (set(grid) if corrections else {2, 100})  # step 499 only with corrections
     assert len(steps_called) == 3 * (1 + corrections)
 
 
 def test_corrections_reduce_the_reconstruction_error() -> None:
-    """Convergence is slow for steps that end in nearly pure noise, where ε changes by its own size."""
-    x0, grid, schedule = data(), even_grid(500, 40), linear_schedule(500)
+    """Convergence is slow for steps that end in nearly pure noise, where the change of ε is as large as ε."""
+    x0, grid, schedule = sample_data(), even_grid(500, 40), linear_schedule(500)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
     errors = [
         float((ddim_reconstruction(oracle, schedule, x0, grid=grid, corrections=count) - x0).abs().max())
@@ -63,8 +63,8 @@ def test_corrections_reduce_the_reconstruction_error() -> None:
     assert errors[2] < 1e-8
 
 
-def test_invalid_arguments_raise_value_errors() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="corrections must be 0 or more; got corrections=-1"):
-        ddim_inversion(ORACLE, SCHEDULE, data(), corrections=-1)
+        ddim_inversion(ORACLE, SCHEDULE, sample_data(), corrections=-1)
     with pytest.raises(ValueError, match="grid must increase strictly within 0 … 499; got grid="):
-        ddim_inversion(ORACLE, SCHEDULE, data(), grid=torch.tensor([500]))
+        ddim_inversion(ORACLE, SCHEDULE, sample_data(), grid=torch.tensor([500]))

@@ -1,4 +1,4 @@
-"""`parnassus sample` of a diffusion model: paths, and errors for settings that do not fit."""
+"""`parnassus sample` of a diffusion model: paths, and errors for invalid settings."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from parnassus.diffusion.figures import ImageSample as Sample
 SHAPE = (1, 8, 8)
 
 
-def model(classes: int) -> DDPM:
+def make_model(classes: int) -> DDPM:
     torch.manual_seed(0)
     network = UNet(SHAPE, 8, multipliers=(1,), blocks=1, attention=(), classes=classes)
     return DDPM(network, SHAPE, schedule=cosine_schedule(10), classes=classes)
@@ -17,13 +17,13 @@ def model(classes: int) -> DDPM:
 
 @pytest.mark.parametrize("classes", [0, 3])
 @torch.no_grad()
-def test_a_path_ends_in_the_sampled_images(classes: int) -> None:
-    settings, ddpm = Sample(num_samples=5, steps=4), model(classes)
+def test_path_ends_at_the_sampled_images(classes: int) -> None:
+    settings, ddpm = Sample(num_samples=5, steps=4), make_model(classes)
     torch.manual_seed(1)
     states = list(settings.path(ddpm))
     torch.manual_seed(1)
     images = settings(ddpm)
-    assert len(states) == 5  # the noise and four steps
+    assert len(states) == 5  # initial noise and four steps
     assert images.shape == (5, *SHAPE)
     torch.testing.assert_close(images, states[-1])
     assert 0 <= float(images.min()) <= float(images.max()) <= 1
@@ -42,6 +42,6 @@ def test_a_path_ends_in_the_sampled_images(classes: int) -> None:
         (Sample(num_samples=0), 3, "num_samples must be at least 1"),
     ],
 )
-def test_invalid_settings_raise_value_errors(settings: Sample, classes: int, message: str) -> None:
+def test_invalid_settings_raise_value_error(settings: Sample, classes: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        settings(model(classes))
+        settings(make_model(classes))

@@ -18,14 +18,14 @@ class QuadraticEnergy(nn.Module):
         return self.precision * x.flatten(1).square().sum(1) / 2
 
 
-def test_the_score_of_a_quadratic_energy_is_linear() -> None:
+def test_score_of_a_quadratic_energy_is_linear() -> None:
     x = torch.randn(4, 2, 2)
     score = EnergyBasedScore(QuadraticEnergy())
     torch.testing.assert_close(score(x), -3 * x)
     torch.testing.assert_close(score.unnormalised_log_prob(x), -1.5 * x.flatten(1).square().sum(1))
 
 
-def test_score_matching_has_the_exact_gradient() -> None:
+def test_score_matching_gradient_matches_closed_form() -> None:
     """The implicit loss a·D·(−1) + ½a²‖x‖² has slope −D + a‖x‖² in the precision a."""
     x = torch.tensor([[1.0, 2.0]])
     score = EnergyBasedScore(QuadraticEnergy())
@@ -34,7 +34,7 @@ def test_score_matching_has_the_exact_gradient() -> None:
     torch.testing.assert_close(gradient, torch.tensor(-2 + 3 * 5.0))
 
 
-def test_the_score_is_computed_without_a_graph_under_no_grad() -> None:
+def test_score_under_no_grad_does_not_require_grad() -> None:
     score = EnergyBasedScore(mlp_energy(2, 8))
     x = torch.randn(5, 2)
     with torch.no_grad():
@@ -43,6 +43,6 @@ def test_the_score_is_computed_without_a_graph_under_no_grad() -> None:
     torch.testing.assert_close(detached, score(x).detach())
 
 
-def test_an_energy_must_be_one_value_per_example() -> None:
+def test_energy_of_invalid_shape_raises_value_error() -> None:
     with pytest.raises(ValueError, match="one value per example; got shape"):
         EnergyBasedScore(nn.Linear(2, 2))(torch.zeros(3, 2))

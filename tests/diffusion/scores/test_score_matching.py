@@ -15,55 +15,55 @@ from parnassus.diffusion.scores.score_matching import (
 )
 
 
-def linear(x: Tensor) -> Tensor:
+def linear_score(x: Tensor) -> Tensor:
     return -2 * x
 
 
-def test_explicit_matching_is_a_squared_distance_for_each_example() -> None:
+def test_explicit_matching_is_the_squared_distance_per_example() -> None:
     x = torch.tensor([[1.0, 0.0], [0.0, 3.0]])
-    torch.testing.assert_close(explicit_score_matching(linear, torch.zeros_like, x), torch.tensor([4.0, 36.0]))
+    torch.testing.assert_close(explicit_score_matching(linear_score, torch.zeros_like, x), torch.tensor([4.0, 36.0]))
 
 
 def test_implicit_matching_of_a_linear_field() -> None:
     """The trace is −2D, ½‖s‖² = 2‖x‖²."""
     x = torch.tensor([[1.0, 0.0], [0.0, 3.0]])
-    torch.testing.assert_close(implicit_score_matching(linear, x), torch.tensor([-2.0, 14.0]))
+    torch.testing.assert_close(implicit_score_matching(linear_score, x), torch.tensor([-2.0, 14.0]))
 
 
 def test_sliced_matching_uses_the_given_direction() -> None:
     x = torch.tensor([[1.0, 0.0]])
     probe = torch.tensor([[3.0, 1.0]])
-    torch.testing.assert_close(sliced_score_matching(linear, x, probe), torch.tensor([-2 * 10 + 2.0]))
+    torch.testing.assert_close(sliced_score_matching(linear_score, x, probe), torch.tensor([-2 * 10 + 2.0]))
 
 
 def test_denoising_matching_of_a_linear_field() -> None:
     """x̃ = 1 + 0.5 · 2 = 2, s(x̃) = −4, target (1 − 2)/0.25 = −4."""
     x, noise = torch.tensor([[1.0]]), torch.tensor([[2.0]])
-    torch.testing.assert_close(denoising_score_matching(linear, x, noise, std=0.5), torch.tensor([0.0]))
+    torch.testing.assert_close(denoising_score_matching(linear_score, x, noise, std=0.5), torch.tensor([0.0]))
     torch.testing.assert_close(denoising_score_matching(torch.zeros_like, x, noise, std=0.5), torch.tensor([16.0]))
 
 
-def test_each_level_has_the_weighted_denoising_loss() -> None:
+def test_multiscale_loss_is_the_weighted_denoising_loss_per_level() -> None:
     torch.manual_seed(0)
     x, noise = torch.randn(2, 6, 3)
     levels = torch.tensor([0.1, 0.5, 2.0])
     t = torch.tensor([0, 1, 2, 2, 1, 0])
-    losses = multiscale_score_matching(lambda y, t: linear(y) * (1 + t[:, None]), levels, x, t, noise)
+    losses = multiscale_score_matching(lambda y, t: linear_score(y) * (1 + t[:, None]), levels, x, t, noise)
     for level, std in enumerate(levels.tolist()):
 
-        def at_level(y: Tensor, level: int = level) -> Tensor:
-            return linear(y) * (1 + level)
+        def score_at_level(y: Tensor, level: int = level) -> Tensor:
+            return linear_score(y) * (1 + level)
 
         is_at_level = t == level
-        expected = denoising_score_matching(at_level, x[is_at_level], noise[is_at_level], std=std)
+        expected = denoising_score_matching(score_at_level, x[is_at_level], noise[is_at_level], std=std)
         torch.testing.assert_close(losses[is_at_level], std**2 * expected)
 
 
-def test_the_default_weight_is_the_variance() -> None:
+def test_default_weight_is_the_variance() -> None:
     torch.testing.assert_close(variance_weight(torch.tensor([0.5, 3.0])), torch.tensor([0.25, 9.0]))
 
 
-def test_the_true_score_minimises_the_denoising_loss() -> None:
+def test_true_score_minimises_the_denoising_loss() -> None:
     torch.manual_seed(0)
     mixture = IsotropicMixture.of(torch.tensor([[-1.0, 0.0], [1.0, 0.5]]), torch.tensor([0.3, 0.5]))
     x, _ = mixture.sample(50_000)
@@ -78,6 +78,6 @@ def test_the_true_score_minimises_the_denoising_loss() -> None:
 
 
 @pytest.mark.parametrize("std", [0.0, -1.0, float("nan")])
-def test_the_noise_std_must_be_positive(std: float) -> None:
+def test_non_positive_noise_std_raises_value_error(std: float) -> None:
     with pytest.raises(ValueError, match="std must be positive; got std="):
-        denoising_score_matching(linear, torch.zeros(1, 1), torch.zeros(1, 1), std=std)
+        denoising_score_matching(linear_score, torch.zeros(1, 1), torch.zeros(1, 1), std=std)

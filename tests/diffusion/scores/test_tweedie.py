@@ -9,7 +9,7 @@ from parnassus.diffusion.chain.predictions import x0_from_noise
 from parnassus.diffusion.scores.tweedie import tweedie_covariance, tweedie_mean
 
 
-def test_the_posterior_of_gaussian_data() -> None:
+def test_posterior_of_gaussian_data_matches_closed_form() -> None:
     """x_0 ~ N(0, 4), noise 1: E[x_0 | x] = 0.8 x and Var = 0.8."""
     x = torch.tensor([[2.0], [-5.0]], dtype=torch.float64)
     mean = tweedie_mean(lambda y: -y / 5, x, noise=1.0)
@@ -19,7 +19,7 @@ def test_the_posterior_of_gaussian_data() -> None:
     )
 
 
-def test_the_mean_is_the_prediction_of_an_exact_denoiser() -> None:
+def test_mean_matches_the_prediction_of_an_exact_denoiser() -> None:
     torch.manual_seed(0)
     schedule = linear_schedule(100, low=1e-3, high=0.2)
     oracle = MixtureDenoiser(
@@ -36,6 +36,6 @@ def test_without_noise_the_mean_is_x() -> None:
     assert torch.equal(tweedie_mean(lambda y: -y, x, noise=0.0), x)
 
 
-def test_invalid_scales_raise_value_errors() -> None:
+def test_invalid_scales_raise_value_error() -> None:
     with pytest.raises(ValueError, match="scale must be > 0 and noise ≥ 0; got scale="):
         tweedie_mean(torch.zeros_like, torch.zeros(1, 1), noise=1.0, scale=0.0)

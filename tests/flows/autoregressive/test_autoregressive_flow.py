@@ -46,7 +46,7 @@ class CountingConditioner(nn.Module):
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
 @pytest.mark.parametrize("conditioner", CONDITIONERS)
-def test_the_jacobian_is_triangular_and_the_log_determinant_exact(
+def test_jacobian_is_triangular_and_log_determinant_matches_autograd(
     tau: Synthesizer, conditioner: Callable[[int], nn.Module]
 ) -> None:
     torch.manual_seed(0)
@@ -60,7 +60,7 @@ def test_the_jacobian_is_triangular_and_the_log_determinant_exact(
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
 @pytest.mark.parametrize("conditioner", CONDITIONERS)
-def test_the_inverse_recovers_the_input(tau: Synthesizer, conditioner: Callable[[int], nn.Module]) -> None:
+def test_inverse_recovers_the_input(tau: Synthesizer, conditioner: Callable[[int], nn.Module]) -> None:
     torch.manual_seed(1)
     flow = AutoregressiveTransform(conditioner(tau.size), tau).double()
     z = torch.randn(50, 4, dtype=torch.float64)
@@ -71,14 +71,14 @@ def test_the_inverse_recovers_the_input(tau: Synthesizer, conditioner: Callable[
 
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
-def test_the_inverse_is_accurate_in_float32(tau: Synthesizer) -> None:
+def test_inverse_is_accurate_in_float32(tau: Synthesizer) -> None:
     torch.manual_seed(2)
     chain = inverse_autoregressive_flow(6, tau, num_layers=3)
     z = torch.randn(500, 6)
     torch.testing.assert_close(chain.inverse(chain(z)[0])[0], z, atol=1e-4, rtol=0)
 
 
-def test_forward_takes_one_pass_and_inverse_one_per_coordinate() -> None:
+def test_forward_takes_one_pass_and_inverse_one_pass_per_coordinate() -> None:
     conditioner = CountingConditioner(MADE(7, 2))
     flow = AutoregressiveTransform(conditioner, AffineSynthesizer())
     flow(torch.randn(3, 7))
@@ -89,15 +89,15 @@ def test_forward_takes_one_pass_and_inverse_one_per_coordinate() -> None:
 
 def test_gradients_reach_the_conditioner_in_both_directions() -> None:
     torch.manual_seed(3)
-    for direction in (True, False):
+    for is_forward in (True, False):
         flow = AutoregressiveTransform(MADE(3, 2), AffineSynthesizer())
-        x, log_det = flow(torch.randn(8, 3)) if direction else flow.inverse(torch.randn(8, 3))
+        x, log_det = flow(torch.randn(8, 3)) if is_forward else flow.inverse(torch.randn(8, 3))
         (x.square().sum() + log_det.sum()).backward()
         grads = [parameter.grad for parameter in flow.parameters()]
         assert all(gradient is not None and torch.isfinite(gradient).all() for gradient in grads)
 
 
-def test_the_jacobian_of_the_inverse_is_the_inverse_jacobian() -> None:
+def test_jacobian_of_the_inverse_is_the_inverse_jacobian() -> None:
     """∂z/∂x = (∂x/∂z)⁻¹, through all D passes."""
     torch.manual_seed(4)
     flow = AutoregressiveTransform(MADE(3, 2, activation=tanh), AffineSynthesizer()).double()
@@ -110,7 +110,7 @@ def test_the_jacobian_of_the_inverse_is_the_inverse_jacobian() -> None:
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
 @pytest.mark.parametrize("family", [masked_autoregressive_flow, inverse_autoregressive_flow])
-def test_the_density_integrates_to_one(tau: Synthesizer, family: Callable[..., nn.Module]) -> None:
+def test_density_integrates_to_one(tau: Synthesizer, family: Callable[..., nn.Module]) -> None:
     torch.manual_seed(5)
     flow = Flow(family(2, tau, num_layers=2, hidden_sizes=(16,)), GaussianBase((2,))).double()
     line = torch.linspace(-30, 30, 401, dtype=torch.float64)
@@ -128,7 +128,7 @@ def test_maf_is_the_inverse_of_iaf() -> None:
     torch.testing.assert_close(maf.inverse(x)[0], maf.transform(x)[0])
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"must return 2 values for each of 3 coordinates; got shape \(3, 5\)"):
         AutoregressiveTransform(MADE(3, 5), AffineSynthesizer())(torch.randn(1, 3))
     with pytest.raises(ValueError, match="at least 1; got num_layers=0"):

@@ -23,7 +23,7 @@ def sample_inputs(tau: Synthesizer, count: int, *, scale: float = 1.0) -> tuple[
 
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
-def test_the_inverse_recovers_the_input_and_the_derivative_is_that_of_autograd(tau: Synthesizer) -> None:
+def test_inverse_recovers_the_input_and_derivative_matches_autograd(tau: Synthesizer) -> None:
     z, h = sample_inputs(tau, 301)
     x, log_derivative = tau(z, h)
     z_back, log_derivative_back = tau.inverse(x, h)
@@ -34,7 +34,7 @@ def test_the_inverse_recovers_the_input_and_the_derivative_is_that_of_autograd(t
 
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
-def test_it_increases_for_any_parameters(tau: Synthesizer) -> None:
+def test_synthesizer_increases_for_any_parameters(tau: Synthesizer) -> None:
     z, h = sample_inputs(tau, 2_001, scale=5.0)
     x, _ = tau(z, h[:1].expand(len(z), -1))
     assert float(x.diff().min()) > 0
@@ -48,7 +48,7 @@ def test_zero_parameters_give_the_identity(tau: Synthesizer) -> None:
     torch.testing.assert_close(log_derivative, torch.zeros_like(z), atol=1e-12, rtol=0)
 
 
-def test_a_bound_prevents_overflow_far_from_the_data() -> None:
+def test_bound_prevents_overflow_for_large_inputs() -> None:
     torch.manual_seed(4)
     far = torch.full((1, 2), 60.0)
     for bound, finite in ((None, False), (2.0, True)):
@@ -58,7 +58,7 @@ def test_a_bound_prevents_overflow_far_from_the_data() -> None:
         assert bool(torch.isfinite(chain(far)[0]).all()) == finite
 
 
-def test_a_spline_interpolates_its_knots_and_derivatives() -> None:
+def test_spline_interpolates_its_knots_and_derivatives() -> None:
     tau = SplineSynthesizer(bins=5, bound=2.0)
     torch.manual_seed(1)
     h = torch.randn(1, tau.size, dtype=torch.float64)
@@ -70,7 +70,7 @@ def test_a_spline_interpolates_its_knots_and_derivatives() -> None:
     torch.testing.assert_close(knots.derivative[0, [0, -1]], torch.ones(2, dtype=torch.float64))
 
 
-def test_the_derivative_of_a_spline_is_continuous() -> None:
+def test_derivative_of_a_spline_is_continuous() -> None:
     """At inner knots and at the bound."""
     tau = SplineSynthesizer(bins=6, bound=3.0)
     torch.manual_seed(2)
@@ -81,7 +81,7 @@ def test_the_derivative_of_a_spline_is_continuous() -> None:
     torch.testing.assert_close(left, right, atol=1e-4, rtol=0)
 
 
-def test_the_inverse_is_stable_in_float32_for_narrow_bins() -> None:
+def test_inverse_is_stable_in_float32_for_narrow_bins() -> None:
     """Rounding makes some discriminants negative, for which a square root without clamping is NaN."""
     tau = SplineSynthesizer(bins=16, bound=4.0)
     torch.manual_seed(3)
@@ -89,7 +89,7 @@ def test_the_inverse_is_stable_in_float32_for_narrow_bins() -> None:
     x = tau(z, h)[0].requires_grad_()
     h.requires_grad_()
     z_back, log_derivative = tau.inverse(x, h)
-    torch.testing.assert_close(tau(z_back, h)[0], x, atol=2e-3, rtol=0)  # derivatives reach thousands
+    torch.testing.assert_close(tau(z_back, h)[0], x, atol=2e-3, rtol=0)  # derivatives of several thousand
     (z_back.sum() + log_derivative.sum()).backward()
     assert x.grad is not None
     assert h.grad is not None
@@ -112,7 +112,7 @@ def test_gradients_are_finite_outside_the_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bins", "bound", "min_fraction", "rule"),
+    ("bins", "bound", "min_fraction", "message"),
     [
         (0, 1.0, 1e-3, "at least 1 and bound positive; got bins=0"),
         (4, 0.0, 1e-3, "bound positive; got bins=4, bound=0.0"),
@@ -120,11 +120,11 @@ def test_gradients_are_finite_outside_the_bound() -> None:
         (4, 1.0, 0.0, "between 0 and 1/bins = 1/4; got min_fraction=0.0"),
     ],
 )
-def test_invalid_arguments_raise_an_error(bins: int, bound: float, min_fraction: float, rule: str) -> None:
-    with pytest.raises(ValueError, match=rule):
+def test_invalid_arguments_raise_value_error(bins: int, bound: float, min_fraction: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         SplineSynthesizer(bins, bound, min_fraction)
 
 
-def test_a_bound_must_be_positive() -> None:
+def test_non_positive_bound_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"must be positive; got bound=0\.0"):
         AffineSynthesizer(bound=0.0)

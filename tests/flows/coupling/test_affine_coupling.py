@@ -23,8 +23,8 @@ def perturb_weights(module: Module) -> Module:
 def autograd_log_det(transform: nn.Module, z: Tensor) -> Tensor:
     """The logarithm of |det ∂x/∂z| of each example, by autograd."""
 
-    def transform_flat(one: Tensor) -> Tensor:
-        x: Tensor = transform(one.view(1, *z.shape[1:]))[0]
+    def transform_flat(example: Tensor) -> Tensor:
+        x: Tensor = transform(example.view(1, *z.shape[1:]))[0]
         return x.flatten()
 
     log_det: Tensor = torch.linalg.slogdet(vmap(jacrev(transform_flat))(z.flatten(1))).logabsdet
@@ -53,7 +53,7 @@ def test_inverse_and_log_determinant_of_an_image_coupling() -> None:
     torch.testing.assert_close(log_det, autograd_log_det(coupling, z))
 
 
-def test_the_formula_is_that_of_the_book() -> None:
+def test_coupling_matches_the_formula_of_the_book() -> None:
     """z'_2 = z_2 exp(3 tanh(a z_1)) + b z_1 with known values."""
     network = nn.Linear(1, 2, bias=False)
     coupling = AffineCoupling(network, [0], 2)
@@ -67,7 +67,7 @@ def test_the_formula_is_that_of_the_book() -> None:
 
 
 @pytest.mark.parametrize("features", [2, 3, 7])
-def test_a_real_nvp_is_initially_the_identity_and_then_transforms_every_coordinate(features: int) -> None:
+def test_real_nvp_is_initially_the_identity_and_can_transform_all_coordinates(features: int) -> None:
     chain = real_nvp(features, num_layers=4, width=8, num_hidden_layers=1)
     z = torch.randn(6, features)
     x, log_det = chain(z)
@@ -81,7 +81,7 @@ def test_a_real_nvp_is_initially_the_identity_and_then_transforms_every_coordina
     torch.testing.assert_close(chain.inverse(chain(z.double())[0])[0], z.double(), atol=1e-10, rtol=0)
 
 
-def test_every_parameter_has_a_gradient_and_examples_are_independent() -> None:
+def test_all_parameters_receive_gradients_and_examples_are_independent() -> None:
     chain = perturb_weights(real_nvp(3, num_layers=3, width=8, num_hidden_layers=2)).float()
     flow, x = Flow(chain, GaussianBase((3,))), torch.randn(6, 3)
     flow.loss(x).backward()
@@ -89,7 +89,7 @@ def test_every_parameter_has_a_gradient_and_examples_are_independent() -> None:
     torch.testing.assert_close(flow.log_prob(x)[2:3], flow.log_prob(x[2:3]))
 
 
-def test_the_density_integrates_to_one() -> None:
+def test_density_integrates_to_one() -> None:
     flow = Flow(perturb_weights(real_nvp(2, num_layers=2, width=8, num_hidden_layers=1)), GaussianBase((2,)).double())
     line = torch.linspace(-25, 25, 1_001, dtype=torch.float64)
     grid = torch.cartesian_prod(line, line)
@@ -98,19 +98,19 @@ def test_the_density_integrates_to_one() -> None:
     assert float(mass) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_the_scale_is_bounded_for_any_network() -> None:
+def test_scale_is_bounded_for_any_network() -> None:
     coupling = AffineCoupling(nn.Linear(1, 2), [0], 2)
     with torch.no_grad():
         _, log_det = coupling(1e6 * torch.randn(100, 2))
     assert float(log_det.abs().max()) <= 1.0  # s is initially one
 
 
-def test_a_network_with_a_zero_last_layer_outputs_zeros() -> None:
+def test_network_with_zero_last_layer_outputs_zeros() -> None:
     network = zero_last_layer(nn.Sequential(nn.Linear(3, 5), nn.SiLU(), nn.Linear(5, 4)))
     torch.testing.assert_close(network(torch.randn(2, 3)), torch.zeros(2, 4))
 
 
-def test_an_invalid_coupling_raises_an_error() -> None:
+def test_invalid_coupling_raises_value_error() -> None:
     for kept in ([], [0, 0], [0, 1, 2], [3], [-1]):
         with pytest.raises(ValueError, match=r"some, not all, of 3 coordinates, each once; got kept="):
             AffineCoupling(nn.Linear(1, 1), kept, 3)
@@ -123,17 +123,17 @@ def test_an_invalid_coupling_raises_an_error() -> None:
 
 
 @pytest.mark.parametrize("features", [2, 5])
-def test_alternating_couplings_equal_a_plain_chain(features: int) -> None:
-    fast = perturb_weights(real_nvp(features, num_layers=3, width=8))
-    chain, x = Chain(fast), torch.randn(7, features, dtype=torch.float64)
-    for actual, expected in ((fast(x), chain(x)), (fast.inverse(x), chain.inverse(x))):
+def test_alternating_couplings_match_a_chain(features: int) -> None:
+    alternating = perturb_weights(real_nvp(features, num_layers=3, width=8))
+    chain, x = Chain(alternating), torch.randn(7, features, dtype=torch.float64)
+    for actual, expected in ((alternating(x), chain(x)), (alternating.inverse(x), chain.inverse(x))):
         torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_alternating_couplings_must_keep_the_same_two_blocks() -> None:
-    def coupling(kept: tuple[int, ...]) -> AffineCoupling:
+def test_incompatible_alternating_couplings_raise_value_error() -> None:
+    def make_coupling(kept: tuple[int, ...]) -> AffineCoupling:
         return AffineCoupling(mlp((len(kept), 2 * (4 - len(kept)))), kept, 4)
 
-    for chosen in ((), ((0, 1), (0,)), ((0, 2), (1, 3))):
+    for blocks in ((), ((0, 1), (0,)), ((0, 2), (1, 3))):
         with pytest.raises(ValueError, match="either of the same two blocks"):
-            AlternatingCouplings(coupling(kept) for kept in chosen)
+            AlternatingCouplings(make_coupling(kept) for kept in blocks)

@@ -19,7 +19,7 @@ from parnassus.layers import mlp, tanh
 SYNTHESIZERS = [AffineSynthesizer(), SplineSynthesizer(bins=4, bound=3.0)]
 
 
-def coupling(tau: Synthesizer, kept: tuple[int, ...]) -> SynthesizerCoupling:
+def make_coupling(tau: Synthesizer, kept: tuple[int, ...]) -> SynthesizerCoupling:
     torch.manual_seed(0)
     network = mlp((len(kept), 16, (5 - len(kept)) * tau.size), activation=tanh)
     return SynthesizerCoupling(network, kept, 5, tau).double()
@@ -27,8 +27,10 @@ def coupling(tau: Synthesizer, kept: tuple[int, ...]) -> SynthesizerCoupling:
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
 @pytest.mark.parametrize("kept", [(0,), (1, 3), (4, 0, 2, 1)])
-def test_kept_coordinates_inverse_and_log_determinant(tau: Synthesizer, kept: tuple[int, ...]) -> None:
-    layer = coupling(tau, kept)
+def test_coupling_keeps_coordinates_and_inverse_and_log_determinant_are_exact(
+    tau: Synthesizer, kept: tuple[int, ...]
+) -> None:
+    layer = make_coupling(tau, kept)
     z = torch.randn(20, 5, dtype=torch.float64)
     x, log_det = layer(z)
     torch.testing.assert_close(x[:, list(kept)], z[:, list(kept)], rtol=0, atol=0)
@@ -39,9 +41,9 @@ def test_kept_coordinates_inverse_and_log_determinant(tau: Synthesizer, kept: tu
     torch.testing.assert_close(log_det_back, -log_det, atol=1e-9, rtol=0)
 
 
-def test_an_affine_synthesizer_gives_the_affine_coupling() -> None:
+def test_affine_synthesizer_gives_the_affine_coupling() -> None:
     """z′_rest = z_rest ⊙ exp(α) + β (book eq. 13.19)."""
-    layer = coupling(AffineSynthesizer(), (0, 1, 2))
+    layer = make_coupling(AffineSynthesizer(), (0, 1, 2))
     z = torch.randn(6, 5, dtype=torch.float64)
     alpha, beta = layer.network(z[:, :3]).reshape(6, 2, 2).unbind(-1)
     torch.testing.assert_close(layer(z)[0][:, 3:], z[:, 3:] * alpha.exp() + beta)
@@ -59,7 +61,7 @@ def test_inverse_and_log_determinant_for_images() -> None:
 
 
 @pytest.mark.parametrize("tau", SYNTHESIZERS)
-def test_the_density_integrates_to_one(tau: Synthesizer) -> None:
+def test_density_integrates_to_one(tau: Synthesizer) -> None:
     torch.manual_seed(2)
     flow = Flow(
         neural_spline_flow(2, tau, num_layers=3, hidden_sizes=(16,), activation=tanh), GaussianBase((2,))
@@ -70,13 +72,13 @@ def test_the_density_integrates_to_one(tau: Synthesizer) -> None:
     torch.testing.assert_close(float(total), 1.0, atol=2e-3, rtol=0)
 
 
-def test_every_coordinate_is_transformed() -> None:
+def test_all_coordinates_are_transformed() -> None:
     z = torch.randn(4, 5)
     x, _ = neural_spline_flow(5)(z)
     assert (x != z).all()
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     for kept in ((), (0, 1), (2,)):
         with pytest.raises(ValueError, match="some, not all, of 2 coordinates"):
             SynthesizerCoupling(nn.Identity(), kept, 2, AffineSynthesizer())

@@ -21,7 +21,7 @@ from parnassus.flows import (
 
 
 class NaNTransform(nn.Module):
-    """A map with a NaN log-determinant for every tenth example, as after an overflow."""
+    """A map with a NaN log-determinant for every tenth example, as produced by an overflow."""
 
     def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return z, z.new_zeros(len(z))
@@ -41,11 +41,11 @@ def test_inverse_and_log_determinant_of_the_logit() -> None:
     torch.testing.assert_close(z_back, z, atol=1e-10, rtol=0)
     torch.testing.assert_close(log_det, -log_det_back, atol=1e-10, rtol=0)
     for example, expected in zip(z, log_det, strict=True):
-        jacobian = torch.func.jacrev(lambda one: logit(one[None])[0][0])(example).reshape(6, 6)
+        jacobian = torch.func.jacrev(lambda row: logit(row[None])[0][0])(example).reshape(6, 6)
         torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, expected)
 
 
-def test_the_logits_of_0_and_1_are_finite() -> None:
+def test_logits_of_0_and_1_are_finite() -> None:
     z, log_det = Logit(0.05).inverse(torch.tensor([[0.0, 1.0]]))
     assert bool(z.isfinite().all())
     assert bool(log_det.isfinite())
@@ -66,27 +66,27 @@ def test_pixels_are_rounded_to_the_nearest_level() -> None:
 
 
 @pytest.mark.parametrize("levels", [2, 5, 17, 256])
-def test_grey_levels_are_counted_from_the_pixels(levels: int) -> None:
+def test_count_grey_levels(levels: int) -> None:
     assert count_grey_levels(torch.arange(levels) / (levels - 1)) == levels
     assert count_grey_levels(torch.rand(1_000)) == 256
 
 
-def test_bits_of_the_uniform_density_are_log_2_of_the_levels() -> None:
+def test_bits_of_the_uniform_density() -> None:
     assert bits_per_dimension(torch.zeros(3), 10, levels=256).tolist() == [8, 8, 8]
     torch.testing.assert_close(bits_per_dimension(torch.full((1,), 10 * log(2.0)), 10, levels=4), torch.ones(1))
 
 
-def test_bits_bound_the_exact_log_probability() -> None:
+def test_bits_are_a_bound_of_the_exact_log_probability() -> None:
     torch.manual_seed(0)
     flow = Flow(Chain([Logit(0.05)]), GaussianBase((1,)))
     model = DequantisedFlow(flow, (1,), levels=4)
     edges = flow.transform.inverse(torch.linspace(0, 1, 5)[:, None])[0][:, 0]
     normal = torch.distributions.Normal(0.0, 1.0)
-    exact = (normal.cdf(edges[1:]) - normal.cdf(edges[:-1])).log()  # log-probabilities of the four cells
+    exact = (normal.cdf(edges[1:]) - normal.cdf(edges[:-1])).log()  # log-probabilities of the four levels
     levels = torch.arange(4.0)[:, None] / 3
-    draws = model.log_prob(levels.repeat(50_000, 1)).reshape(-1, 4)
-    assert bool((draws.mean(0) < exact).all())
-    torch.testing.assert_close(draws.logsumexp(0) - log(len(draws)), exact, atol=0.01, rtol=0)
+    log_probs = model.log_prob(levels.repeat(50_000, 1)).reshape(-1, 4)
+    assert bool((log_probs.mean(0) < exact).all())
+    torch.testing.assert_close(log_probs.logsumexp(0) - log(len(log_probs)), exact, atol=0.01, rtol=0)
     torch.manual_seed(1)
     bits = model.bits(levels)
     torch.manual_seed(1)
@@ -95,7 +95,7 @@ def test_bits_bound_the_exact_log_probability() -> None:
     torch.testing.assert_close(bits.mean(), model.loss(levels))
 
 
-def test_latents_decode_to_their_images_and_samples_are_quantised() -> None:
+def test_decode_inverts_encode_and_samples_are_quantised() -> None:
     torch.manual_seed(0)
     model = DequantisedFlow(Flow(Chain([Logit()]), GaussianBase((6,))), (6,), levels=17)
     x = torch.randint(17, (20, 6)) / 16
@@ -105,7 +105,7 @@ def test_latents_decode_to_their_images_and_samples_are_quantised() -> None:
     assert model.sample(50, temperature=0.01).unique().numel() <= 2  # all near the image of z = 0
 
 
-def test_independent_bits_are_those_of_smoothed_frequencies() -> None:
+def test_independent_bits_match_smoothed_frequencies() -> None:
     train = torch.tensor([[0.0, 1.0], [0.0, 0.5], [1.0, 1.0]])  # smoothed counts 3, 1, 2 and 1, 2, 3 of 6
     test = torch.tensor([[0.0, 0.5], [0.5, 1.0]])
     bits = (log(6 / 3) + log(6 / 2) + log(6 / 1) + log(6 / 3)) / log(2)
@@ -121,7 +121,7 @@ def test_nan_log_densities_are_not_ignored() -> None:
         model.bits(x)
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"between 0 and ½; got margin=0\.5"):
         Logit(0.5)
     with pytest.raises(ValueError, match="at least 2; got levels=1"):

@@ -27,8 +27,8 @@ def small_flow(step: Step) -> Flow:
     return flow
 
 
-def descend(flow: Flow, x: Tensor, *, lr: float, steps: int) -> list[float]:
-    """The losses of some steps of Adam, each before its step."""
+def train_flow(flow: Flow, x: Tensor, *, lr: float, steps: int) -> list[float]:
+    """Train with Adam and return the loss before each step."""
     optimizer, losses = torch.optim.Adam(flow.parameters(), lr=lr), []
     for _ in range(steps):
         optimizer.zero_grad()
@@ -40,7 +40,7 @@ def descend(flow: Flow, x: Tensor, *, lr: float, steps: int) -> list[float]:
 
 
 @STEPS
-def test_the_inverse_recovers_the_input(step: Step) -> None:
+def test_inverse_recovers_the_input(step: Step) -> None:
     flow = small_flow(step)
     z = torch.randn(5, 16)
     for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
@@ -52,7 +52,7 @@ def test_the_inverse_recovers_the_input(step: Step) -> None:
 
 
 @STEPS
-def test_the_log_determinant_is_that_of_autograd(step: Step) -> None:
+def test_log_determinant_matches_autograd(step: Step) -> None:
     flow = small_flow(step).double()
     z = torch.randn(2, 16, dtype=torch.float64)
     _, log_det = flow.transform(z)
@@ -62,13 +62,13 @@ def test_the_log_determinant_is_that_of_autograd(step: Step) -> None:
 
 
 @STEPS
-def test_the_initial_loss_is_finite_and_training_reduces_it(step: Step) -> None:
+def test_initial_loss_is_finite_and_training_reduces_it(step: Step) -> None:
     torch.manual_seed(0)
     flow = image_flow((1, 4, 4), lambda channels: step(channels, width=8, blocks=1), num_scales=1, steps_per_scale=1)
     x = (torch.rand(64, 1, 4, 4) > 0.5) * 0.8 + 0.1 * torch.rand(64, 1, 4, 4)
     first = flow.loss(x)
     assert bool(first.isfinite())
-    descend(flow, x, lr=3e-2, steps=30)
+    train_flow(flow, x, lr=3e-2, steps=30)
     assert float(flow.loss(x).detach()) < float(first.detach()) - 2
 
 
@@ -85,7 +85,7 @@ def test_inverse_and_log_determinant_are_accurate_under_autocast(step: Step) -> 
 
 
 @STEPS
-def test_the_last_coupling_transforms_the_half_that_is_factored_out(step: Step) -> None:
+def test_last_coupling_transforms_the_half_that_is_factored_out(step: Step) -> None:
     torch.manual_seed(0)
     chain = perturb_weights(step(4, width=8, blocks=1)).double()
     assert isinstance(chain, Invertible)
@@ -96,7 +96,7 @@ def test_the_last_coupling_transforms_the_half_that_is_factored_out(step: Step) 
     assert bool((first[:, 2:] != other[:, 2:]).all())
 
 
-def test_a_conditioner_is_initially_zero_and_has_its_receptive_field() -> None:
+def test_conditioner_outputs_zeros_initially_and_has_the_expected_receptive_field() -> None:
     torch.manual_seed(0)
     network = ConvConditioner(2, 6, width=8, blocks=1)
     x = torch.randn(1, 2, 9, 9)
@@ -114,12 +114,12 @@ def test_training_many_couplings_of_wide_networks_is_stable() -> None:
     flow = image_flow(
         (1, 4, 4), lambda channels: real_nvp_step(channels, width=64, blocks=1), num_scales=1, steps_per_scale=6
     )
-    losses = descend(flow, torch.rand(64, 1, 4, 4) ** 4, lr=1e-2, steps=8)
+    losses = train_flow(flow, torch.rand(64, 1, 4, 4) ** 4, lr=1e-2, steps=8)
     assert max(losses) == losses[0]
     assert losses[-1] < losses[0] - 3
 
 
-def test_the_output_is_bounded_for_large_inputs() -> None:
+def test_output_is_bounded_for_large_inputs() -> None:
     torch.manual_seed(0)
     network = perturb_weights(ConvConditioner(2, 6, width=16, blocks=2)).double()
     x = torch.randn(4, 2, 5, 5, dtype=torch.float64)
@@ -128,7 +128,7 @@ def test_the_output_is_bounded_for_large_inputs() -> None:
 
 
 @pytest.mark.parametrize("width", [16, 256])
-def test_a_step_of_adam_changes_the_coefficients_little_at_any_width(width: int) -> None:
+def test_change_of_coefficients_by_one_adam_step_is_bounded(width: int) -> None:
     """A step of Adam changes each of f weights by η, and an output for standardised pixels by at most √f η."""
     torch.manual_seed(0)
     learning_rate, network = 1e-3, ConvConditioner(2, 6, width=width, blocks=1)
@@ -147,7 +147,7 @@ def test_pixel_norm_standardises_each_pixel_over_channels() -> None:
     torch.testing.assert_close(pixels, (x - x.mean(1, keepdim=True)) / x.std(1, correction=0, keepdim=True))
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least 1; got steps_per_scale=0"):
         image_flow((1, 4, 4), glow_step, steps_per_scale=0)
     with pytest.raises(ValueError, match="got height=6, width=4, num_scales=2"):

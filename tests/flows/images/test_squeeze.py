@@ -19,15 +19,15 @@ def test_each_channel_is_one_pixel_of_every_block() -> None:
     assert log_det.tolist() == log_det_back.tolist() == [0, 0]
 
 
-def test_the_checkerboard_channels_are_the_black_squares() -> None:
-    marked = torch.zeros(1, 8, 2, 3)
-    marked[:, list(checkerboard_channels(8))] = 1
-    board = Squeeze()(marked)[0][0]
+def test_checkerboard_channels_match_the_black_squares() -> None:
+    mask = torch.zeros(1, 8, 2, 3)
+    mask[:, list(checkerboard_channels(8))] = 1
+    board = Squeeze()(mask)[0][0]
     rows, columns = torch.arange(4)[:, None], torch.arange(6)
     assert torch.equal(board, ((rows + columns) % 2 == 0).float().expand(2, 4, 6))
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must be even; got height=3, width=4"):
         Squeeze().inverse(torch.zeros(1, 1, 3, 4))
     with pytest.raises(ValueError, match="a multiple of 4; got channels=6"):

@@ -28,17 +28,17 @@ def test_inverse_and_log_determinant(shape: tuple[int, ...]) -> None:
     torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian).logabsdet.expand(20))
 
 
-def test_it_agrees_with_torch_in_both_modes() -> None:
+def test_matches_torch_in_both_modes() -> None:
     torch.manual_seed(0)
     layer, reference = BatchNormFlow(3, momentum=1.0), nn.BatchNorm1d(3, momentum=1.0)
     for _ in range(3):
         z = 5 * torch.randn(64, 3) - 2
         torch.testing.assert_close(layer(z)[0], reference(z), atol=1e-5, rtol=1e-5)
-    reference.running_var.mul_(63 / 64)  # type: ignore[union-attr]  # torch has the unbiased variance
+    reference.running_var.mul_(63 / 64)  # type: ignore[union-attr]  # torch stores the unbiased variance
     torch.testing.assert_close(layer.eval()(z)[0], reference.eval()(z), atol=1e-5, rtol=1e-5)
 
 
-def test_statistics_are_means_at_first_and_then_moving_averages() -> None:
+def test_statistics_are_cumulative_means_and_then_moving_averages() -> None:
     layer = BatchNormFlow(1, momentum=0.25)
     batches = [torch.full((2, 1), float(value)) for value in (4, 8, 12, 16, 20)]
     for batch in batches[:4]:
@@ -55,17 +55,17 @@ def test_statistics_have_no_gradient() -> None:
     x, log_det = layer(z)
     x.sum().backward()
     factor = (layer.variance + layer.epsilon).rsqrt()
-    torch.testing.assert_close(z.grad, factor.expand(8, 2))  # batch statistics would make it zero
+    torch.testing.assert_close(z.grad, factor.expand(8, 2))  # zero if gradients passed through the statistics
     assert log_det.grad_fn is not None
 
 
-def test_a_flow_with_batch_norm_has_a_normalised_density() -> None:
+def test_density_of_a_flow_with_batch_norm_integrates_to_one() -> None:
     torch.manual_seed(0)
     first, second = real_nvp(2, num_layers=2, width=8, num_hidden_layers=1)
     flow = Flow(Chain([first, InverseTransform(BatchNormFlow(2)), second]), GaussianBase((2,)))
     x = 3 * torch.randn(200, 2) + 5
-    before = flow.loss(x)  # with the statistics of this batch
-    assert float(before.detach()) == pytest.approx(
+    loss = flow.loss(x)  # with the statistics of this batch
+    assert float(loss.detach()) == pytest.approx(
         -float(torch.distributions.Normal(5, 3).log_prob(x).sum(1).mean()), abs=0.02
     )
     flow.eval()
@@ -74,7 +74,7 @@ def test_a_flow_with_batch_norm_has_a_normalised_density() -> None:
     assert float(mass.detach()) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least two values per feature; got shape \\(1, 3\\)"):
         BatchNormFlow(3)(torch.randn(1, 3))
     with pytest.raises(ValueError, match="at least one feature; got features=0"):

@@ -9,7 +9,7 @@ from torch.nn.functional import conv2d
 from parnassus.flows import DenseMatrix, HouseholderMatrix, InvertibleConv1x1, PLUMatrix, random_rotation
 
 
-def test_it_equals_the_convolution_of_torch() -> None:
+def test_matches_torch_convolution() -> None:
     torch.manual_seed(0)
     weight, z = torch.randn(3, 3), torch.randn(2, 3, 4, 5)
     for matrix in (DenseMatrix(weight), PLUMatrix(weight)):
@@ -17,7 +17,7 @@ def test_it_equals_the_convolution_of_torch() -> None:
 
 
 @pytest.mark.parametrize("form", [DenseMatrix, PLUMatrix, HouseholderMatrix])
-def test_the_determinant_counts_every_pixel(form: type[nn.Module]) -> None:
+def test_log_determinant_matches_autograd(form: type[nn.Module]) -> None:
     torch.manual_seed(1)
     flow = InvertibleConv1x1(form(torch.randn(3, 3, dtype=torch.float64)))
     z = torch.randn(3, 2, 4, dtype=torch.float64)
@@ -29,7 +29,7 @@ def test_the_determinant_counts_every_pixel(form: type[nn.Module]) -> None:
     torch.testing.assert_close(log_det_back, -log_det)
 
 
-def test_a_rotation_preserves_volume() -> None:
+def test_rotation_preserves_volume() -> None:
     torch.manual_seed(2)
     flow = InvertibleConv1x1(PLUMatrix(random_rotation(12)))
     z = torch.randn(4, 12, 8, 8)
@@ -39,6 +39,6 @@ def test_a_rotation_preserves_volume() -> None:
     torch.testing.assert_close(flow.inverse(x)[0], z, atol=1e-5, rtol=0)
 
 
-def test_an_invalid_matrix_raises_an_error() -> None:
+def test_invalid_matrix_raises_value_error() -> None:
     with pytest.raises(ValueError, match="multiply, solve and log_abs_det; got Conv2d"):
         InvertibleConv1x1(nn.Conv2d(3, 3, 1))

@@ -18,7 +18,7 @@ def random_matrix(features: int, seed: int = 0) -> Tensor:
     return torch.randn(features, features, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def forms() -> list[nn.Module]:
+def make_matrices() -> list[nn.Module]:
     lower = random_matrix(5).tril(-1) + random_matrix(5, 1).diagonal().exp().diag()
     return [
         DenseMatrix(random_matrix(5)),
@@ -29,14 +29,14 @@ def forms() -> list[nn.Module]:
 
 
 def dense_matrix(matrix: nn.Module) -> Tensor:
-    """W, as the images of the unit vectors."""
+    """W computed from its products with the unit vectors."""
     assert isinstance(matrix, InvertibleMatrix)
     return matrix.multiply(torch.eye(5, dtype=torch.float64)).mT.detach()
 
 
 @pytest.mark.parametrize("index", range(4))
 def test_products_solves_and_determinants(index: int) -> None:
-    matrix = forms()[index]
+    matrix = make_matrices()[index]
     assert isinstance(matrix, InvertibleMatrix)
     w, z = dense_matrix(matrix), random_matrix(5, 2)[:3]
     torch.testing.assert_close(matrix.multiply(z), z @ w.mT)
@@ -46,11 +46,11 @@ def test_products_solves_and_determinants(index: int) -> None:
 
 
 @pytest.mark.parametrize("form", [DenseMatrix, PLUMatrix])
-def test_it_is_initialised_to_the_given_matrix(form: type[nn.Module]) -> None:
+def test_matrix_is_initialised_to_the_given_values(form: type[nn.Module]) -> None:
     torch.testing.assert_close(dense_matrix(form(random_matrix(5))), random_matrix(5))
 
 
-def test_a_triangular_matrix_stays_triangular() -> None:
+def test_triangular_matrix_stays_triangular() -> None:
     lower = random_matrix(5).tril(-1) + torch.eye(5, dtype=torch.float64)
     matrix = TriangularMatrix(lower)
     torch.testing.assert_close(dense_matrix(matrix), lower)
@@ -59,7 +59,7 @@ def test_a_triangular_matrix_stays_triangular() -> None:
     assert not dense_matrix(matrix).triu(1).any()
 
 
-def test_the_determinant_of_plu_keeps_its_sign_for_any_parameters() -> None:
+def test_sign_of_the_plu_determinant_is_constant() -> None:
     matrix = PLUMatrix(random_matrix(5))
     sign = torch.linalg.slogdet(random_matrix(5)).sign
     torch.manual_seed(0)
@@ -71,13 +71,13 @@ def test_the_determinant_of_plu_keeps_its_sign_for_any_parameters() -> None:
 
 
 @pytest.mark.parametrize("reflections", [1, 2, 5])
-def test_a_product_of_reflections_is_orthogonal(reflections: int) -> None:
+def test_product_of_reflections_is_orthogonal(reflections: int) -> None:
     w = dense_matrix(HouseholderMatrix(random_matrix(5)[:reflections]))
     torch.testing.assert_close(w @ w.mT, torch.eye(5, dtype=torch.float64))
     torch.testing.assert_close(torch.linalg.det(w), torch.tensor((-1.0) ** reflections, dtype=torch.float64))
 
 
-def test_a_reflection_negates_its_vector_and_fixes_the_orthogonal_one() -> None:
+def test_reflection_negates_its_vector_and_keeps_orthogonal_vectors() -> None:
     v = torch.tensor([3.0, 4.0])
     matrix = HouseholderMatrix(v[None])
     torch.testing.assert_close(matrix.multiply(v[None]), -v[None])
@@ -94,14 +94,14 @@ def test_random_rotations_are_uniform() -> None:
         torch.testing.assert_close(column.mT @ column / 2_000, torch.eye(3) / 3, atol=0.03, rtol=0)
 
 
-def test_a_large_random_rotation_has_determinant_one() -> None:
+def test_determinant_of_a_large_random_rotation_is_one() -> None:
     """The product of 512 pivots underflows in float32."""
     w = random_rotation(512, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(w @ w.mT, torch.eye(512), atol=1e-5, rtol=0)
     assert float(torch.linalg.slogdet(w).sign) == 1
 
 
-def test_a_singular_matrix_raises_an_error() -> None:
+def test_singular_matrix_raises_value_error() -> None:
     singular = torch.ones(3, 3)
     with pytest.raises(ValueError, match="got a 3×3 matrix of rank 1"):
         DenseMatrix(singular)

@@ -19,7 +19,7 @@ from parnassus.flows import (
 )
 
 
-def flows() -> list[LinearFlow]:
+def make_flows() -> list[LinearFlow]:
     generator = torch.Generator().manual_seed(0)
     matrix = torch.randn(4, 4, generator=generator, dtype=torch.float64)
     lower = matrix.tril(-1) + torch.eye(4, dtype=torch.float64)
@@ -31,31 +31,31 @@ def flows() -> list[LinearFlow]:
 
 
 @pytest.mark.parametrize("index", range(4))
-def test_the_jacobian_is_the_matrix_everywhere(index: int) -> None:
+def test_jacobian_is_constant_and_log_determinant_matches_autograd(index: int) -> None:
     torch.manual_seed(0)
-    flow, z = flows()[index], torch.randn(20, 4, dtype=torch.float64)
+    flow, z = make_flows()[index], torch.randn(20, 4, dtype=torch.float64)
     x, log_det = flow(z)
     jacobians = torch.stack([jacrev(lambda point: flow(point[None])[0][0])(point) for point in z[:3]])
     torch.testing.assert_close(jacobians, jacobians[:1].expand(3, -1, -1))
-    truth = torch.linalg.slogdet(jacobians[0]).logabsdet
-    torch.testing.assert_close(log_det, truth.expand(20), atol=1e-12, rtol=1e-12)
+    expected = torch.linalg.slogdet(jacobians[0]).logabsdet
+    torch.testing.assert_close(log_det, expected.expand(20), atol=1e-12, rtol=1e-12)
     z_back, log_det_back = flow.inverse(x)
     torch.testing.assert_close(z_back, z, atol=1e-10, rtol=0)
     torch.testing.assert_close(log_det_back, -log_det)
 
 
 @pytest.mark.parametrize("index", range(4))
-def test_with_a_normal_base_it_is_a_gaussian_with_covariance_w_wt(index: int) -> None:
-    linear = flows()[index]
+def test_linear_flow_with_normal_base_is_a_gaussian(index: int) -> None:
+    linear = make_flows()[index]
     flow = Flow(linear, GaussianBase((4,)).double())
     w = jacrev(lambda point: linear(point[None])[0][0])(torch.zeros(4, dtype=torch.float64)).detach()
-    truth = MultivariateNormal(linear.shift.detach(), w @ w.mT)
+    reference = MultivariateNormal(linear.shift.detach(), w @ w.mT)
     torch.manual_seed(1)
-    x = truth.sample((50,))
-    torch.testing.assert_close(flow.log_prob(x).detach(), truth.log_prob(x))
+    x = reference.sample((50,))
+    torch.testing.assert_close(flow.log_prob(x).detach(), reference.log_prob(x))
 
 
-def test_the_inverse_of_a_permutation() -> None:
+def test_permutation_and_inverse() -> None:
     permutation = Permutation([2, 0, 1, 3])
     z = torch.randn(5, 4, 2, 2)
     x, log_det = permutation(z)
@@ -71,7 +71,7 @@ def test_reversal_and_random_permutations() -> None:
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_the_order_is_part_of_the_state_dict() -> None:
+def test_state_dict_contains_the_order() -> None:
     saved, other = (Permutation.random(9, generator=torch.Generator().manual_seed(seed)) for seed in (0, 1))
     other.load_state_dict(saved.state_dict())
     z = torch.randn(3, 9)
@@ -79,7 +79,7 @@ def test_the_order_is_part_of_the_state_dict() -> None:
     torch.testing.assert_close(other.inverse(saved(z)[0])[0], z, rtol=0, atol=0)
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="multiply, solve and log_abs_det; got Linear"):
         LinearFlow(nn.Linear(2, 2))
     with pytest.raises(ValueError, match=r"a permutation of 0 … D − 1; got order=\(0, 2\)"):
@@ -88,7 +88,7 @@ def test_invalid_arguments_raise_an_error() -> None:
         Permutation([])
 
 
-def test_the_inverse_is_accurate_in_float32() -> None:
+def test_inverse_is_accurate_in_float32() -> None:
     torch.manual_seed(0)
     flow, z = LinearFlow(PLUMatrix(random_rotation(32))), torch.randn(100, 32)
     torch.testing.assert_close(flow.inverse(flow(z)[0])[0], z, atol=1e-5, rtol=0)

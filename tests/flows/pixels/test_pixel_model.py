@@ -9,14 +9,14 @@ from torch import nn
 
 from parnassus.flows import PixelModel, binarise, bits_per_pixel, gated_pixelcnn, mean_nll, pixel_rnn, pixelcnn
 
-MODELS = pytest.mark.parametrize("build", [pixelcnn, gated_pixelcnn, pixel_rnn])
+MODELS = pytest.mark.parametrize("make_model", [pixelcnn, gated_pixelcnn, pixel_rnn])
 Builder = Callable[..., PixelModel]
 
 
 @MODELS
-def test_samples_follow_the_exact_distribution(build: Builder) -> None:
+def test_samples_follow_the_exact_distribution(make_model: Builder) -> None:
     torch.manual_seed(0)
-    model = build((2, 2))
+    model = make_model((2, 2))
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2)  # far from uniform
@@ -28,9 +28,9 @@ def test_samples_follow_the_exact_distribution(build: Builder) -> None:
 
 
 @MODELS
-def test_completions_keep_the_given_rows_and_ignore_the_others(build: Builder) -> None:
+def test_completions_keep_the_given_rows_and_ignore_other_rows(make_model: Builder) -> None:
     torch.manual_seed(0)
-    model, x = build((3, 3)), torch.randint(2, (20, 3, 3))
+    model, x = make_model((3, 3)), torch.randint(2, (20, 3, 3))
     torch.manual_seed(2)
     first = model.complete(x, kept_rows=2)
     torch.manual_seed(2)
@@ -42,18 +42,18 @@ def test_completions_keep_the_given_rows_and_ignore_the_others(build: Builder) -
 
 
 @MODELS
-def test_low_temperature_samples_are_the_most_likely_values(build: Builder) -> None:
+def test_low_temperature_samples_are_the_most_likely_values(make_model: Builder) -> None:
     torch.manual_seed(0)
-    model = build((3, 4), levels=3).double()
+    model = make_model((3, 4), levels=3).double()
     samples = model.sample(3, temperature=1e-6)
     with torch.no_grad():
         assert torch.equal(model(samples).argmax(1), samples)
 
 
 @MODELS
-def test_the_loss_is_the_nll_per_pixel_and_every_parameter_has_a_gradient(build: Builder) -> None:
+def test_loss_is_the_nll_per_pixel_and_all_parameters_receive_gradients(make_model: Builder) -> None:
     torch.manual_seed(0)
-    model, x = build((3, 3)), torch.randint(2, (5, 3, 3))
+    model, x = make_model((3, 3)), torch.randint(2, (5, 3, 3))
     loss = model.loss(x)
     torch.testing.assert_close(loss, -model.log_prob(x).mean() / 9)
     loss.backward()
@@ -70,17 +70,17 @@ def test_mean_nll_is_evaluated_without_dropout_and_keeps_the_mode() -> None:
         assert nll == pytest.approx(-float(model.eval().log_prob(x).mean()), rel=1e-5)
 
 
-def test_pixels_above_one_half_become_one() -> None:
+def test_binarise() -> None:
     assert binarise(torch.tensor([[[[0.0, 0.5], [0.51, 1.0]]]])).tolist() == [[[0, 0], [1, 1]]]
     with pytest.raises(ValueError, match="one channel; got channels=3"):
         binarise(torch.zeros(1, 3, 2, 2))
 
 
-def test_a_uniform_binary_pixel_has_one_bit() -> None:
+def test_uniform_binary_pixel_has_one_bit() -> None:
     assert bits_per_pixel(64 * log(2), 64) == pytest.approx(1.0)
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     model = pixelcnn((3, 3), channels=4, blocks=1)
     with pytest.raises(ValueError, match="`pixel_logits`; got Conv2d"):
         PixelModel(nn.Conv2d(1, 2, 1), (3, 3))

@@ -6,7 +6,7 @@ import torch
 from parnassus.flows import PixelLSTM, pixel_rnn
 
 
-def test_it_is_an_lstm_cell_applied_to_the_pixels_in_raster_order() -> None:
+def test_matches_lstm_cell_in_raster_order() -> None:
     torch.manual_seed(0)
     network = PixelLSTM(levels=3, hidden_size=8).double()
     grey = torch.randn(2, 1, 2, 3, dtype=torch.float64)
@@ -27,7 +27,7 @@ def test_it_is_an_lstm_cell_applied_to_the_pixels_in_raster_order() -> None:
 
 
 @pytest.mark.parametrize("pixel", range(6))
-def test_a_pixel_affects_all_later_conditionals_and_no_others(pixel: int) -> None:
+def test_pixel_affects_exactly_the_later_conditionals(pixel: int) -> None:
     torch.manual_seed(0)
     model = pixel_rnn((2, 3), levels=4, hidden_size=8, num_layers=2).double()
     x = torch.randint(4, (1, 2, 3))

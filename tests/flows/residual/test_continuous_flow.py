@@ -36,7 +36,7 @@ def smooth_transform(tolerance: float = 1e-9) -> ContinuousTransform:
     return ContinuousTransform(TimeDependentField(network), tolerance=tolerance)
 
 
-def test_a_linear_field_is_the_matrix_exponential() -> None:
+def test_linear_field_matches_the_matrix_exponential() -> None:
     torch.manual_seed(0)
     matrix, z = torch.randn(3, 3, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     model = ContinuousTransform(LinearField(matrix), tolerance=1e-10)
@@ -46,16 +46,16 @@ def test_a_linear_field_is_the_matrix_exponential() -> None:
     torch.testing.assert_close(log_det, matrix.trace().expand(5), rtol=0, atol=1e-8)
 
 
-def test_a_time_dependent_field() -> None:
+def test_time_dependent_field_matches_closed_form() -> None:
     z = torch.tensor([[1.0], [-2.0]], dtype=torch.float64)
     model = ContinuousTransform(TimeField(), tolerance=1e-9)
     times = (0.0, 0.5, 1.0)
-    truth = torch.stack([z * torch.tensor(t**2).double().exp() for t in times])
-    torch.testing.assert_close(model.path(z, times), truth, rtol=0, atol=1e-6)
+    expected = torch.stack([z * torch.tensor(t**2).double().exp() for t in times])
+    torch.testing.assert_close(model.path(z, times), expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(model(z)[1], torch.ones(2, dtype=torch.float64), rtol=0, atol=1e-6)
 
 
-def test_the_log_determinant_is_that_of_autograd() -> None:
+def test_log_determinant_matches_autograd() -> None:
     model, z = smooth_transform(), torch.randn(4, 3, dtype=torch.float64)
     with torch.no_grad():
         x, log_det = model(z)
@@ -64,7 +64,7 @@ def test_the_log_determinant_is_that_of_autograd() -> None:
     torch.testing.assert_close(log_det_back, -log_det, rtol=0, atol=1e-6)
     field = model.field
     step, jacobian = 1 / 200, torch.eye(3, dtype=torch.float64).expand(4, 3, 3)
-    for k in range(200):  # independently: the product of the Jacobians of 200 midpoint steps
+    for k in range(200):  # reference: product of the Jacobians of 200 midpoint steps
         middle = torch.tensor((k + 0.5) * step, dtype=torch.float64)
 
         def midpoint_step(row: Tensor, t: Tensor = middle) -> Tensor:
@@ -78,31 +78,31 @@ def test_the_log_determinant_is_that_of_autograd() -> None:
     torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian).logabsdet, rtol=0, atol=1e-4)
 
 
-def test_the_adjoint_gradient_equals_backpropagation() -> None:
+def test_adjoint_gradient_matches_backpropagation() -> None:
     model, x = smooth_transform(), torch.randn(6, 3, dtype=torch.float64)
     flow = Flow(model, GaussianBase((3,)))
     direct = torch.autograd.grad(flow.loss(x), list(flow.parameters()))
     model.solver = dopri5_adjoint
     adjoint = torch.autograd.grad(flow.loss(x), list(flow.parameters()))
-    for one, other in zip(direct, adjoint, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
+    for direct_gradient, adjoint_gradient in zip(direct, adjoint, strict=True):
+        torch.testing.assert_close(direct_gradient, adjoint_gradient, rtol=1e-5, atol=1e-7)
 
 
 def test_random_signs_estimate_the_density_without_bias() -> None:
     model = smooth_transform(1e-6)
     z = torch.randn(1, 3, dtype=torch.float64)
     with torch.no_grad():
-        _, truth = model(z)
+        _, expected = model(z)
         model.directions = rademacher_directions
         _, estimates = model(z.expand(4_000, 3))
         model.directions = partial(rademacher_directions, count=4)
-        _, averaged = model(z.expand(4_000, 3))
-    assert float((estimates.mean() - truth).abs()) < 4 * float(estimates.std() / len(estimates) ** 0.5)
+        _, averaged_estimates = model(z.expand(4_000, 3))
+    assert float((estimates.mean() - expected).abs()) < 4 * float(estimates.std() / len(estimates) ** 0.5)
     assert float(estimates.std()) > 1e-3
-    torch.testing.assert_close(averaged.std(), estimates.std() / 2, rtol=0.1, atol=0)
+    torch.testing.assert_close(averaged_estimates.std(), estimates.std() / 2, rtol=0.1, atol=0)
 
 
-def test_the_density_integrates_to_one() -> None:
+def test_density_integrates_to_one() -> None:
     torch.manual_seed(0)
     flow = Flow(ContinuousTransform(TimeDependentField(mlp((3, 16, 2), activation=tanh))), GaussianBase((2,)))
     axis = torch.linspace(-7, 7, 101)
@@ -111,7 +111,7 @@ def test_the_density_integrates_to_one() -> None:
     torch.testing.assert_close(total, torch.tensor(1.0), rtol=0, atol=1e-3)
 
 
-def test_invalid_arguments_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_raise_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"inside \(0, 1\); got tolerance=0"):
         ContinuousTransform(TimeField(), tolerance=0.0)
     with pytest.raises(ValueError, match=r"at least two values; got times=\(0.0,\)"):

@@ -13,13 +13,13 @@ from parnassus.flows.residual.jacobian_traces import (
 from parnassus.layers import mlp, tanh
 
 
-def test_unit_directions_give_the_trace_of_autograd() -> None:
+def test_trace_with_unit_directions_matches_autograd() -> None:
     torch.manual_seed(0)
     network, z = mlp((5, 16, 5), activation=tanh).double(), torch.randn(7, 5, dtype=torch.float64)
     value, vjp = value_and_vjp(network, z)
-    truth = vmap(jacrev(network))(z).diagonal(dim1=1, dim2=2).sum(1)
+    expected = vmap(jacrev(network))(z).diagonal(dim1=1, dim2=2).sum(1)
     torch.testing.assert_close(value, network(z))
-    torch.testing.assert_close(jacobian_trace(vjp, unit_directions(z)), truth, rtol=0, atol=1e-12)
+    torch.testing.assert_close(jacobian_trace(vjp, unit_directions(z)), expected, rtol=0, atol=1e-12)
 
 
 def test_random_signs_estimate_the_trace_without_bias() -> None:
@@ -36,7 +36,7 @@ def test_random_signs_estimate_the_trace_without_bias() -> None:
     torch.testing.assert_close(variance_of_two, variance / 2, rtol=0.05, atol=0)
 
 
-def test_directions_have_outer_products_that_sum_to_the_identity() -> None:
+def test_outer_products_of_directions_sum_to_the_identity() -> None:
     z = torch.zeros(3, 2, 2)
     rows = unit_directions(z).flatten(2)
     torch.testing.assert_close(torch.einsum("dbi,dbj->bij", rows, rows), torch.eye(4).expand(3, 4, 4))
@@ -59,6 +59,6 @@ def test_traces_are_computed_under_no_grad() -> None:
     assert all(parameter.grad is not None for parameter in network[0].parameters())
 
 
-def test_a_count_of_zero_raises_an_error() -> None:
+def test_count_of_zero_raises_value_error() -> None:
     with pytest.raises(ValueError, match="at least 1; got count=0"):
         rademacher_directions(torch.zeros(2, 3), count=0)

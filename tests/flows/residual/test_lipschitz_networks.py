@@ -15,14 +15,14 @@ from parnassus.flows.residual.lipschitz_networks import (
 )
 
 
-def test_the_derivative_of_the_swish_is_at_most_one() -> None:
+def test_derivative_of_the_swish_is_at_most_one() -> None:
     x = torch.linspace(-30, 30, 600_001, dtype=torch.float64, requires_grad=True)
     (derivative,) = torch.autograd.grad(lipschitz_swish(x).sum(), x)
     assert abs(float(derivative.max()) - 1) < 1e-9
     assert float(derivative.min()) > -0.1
 
 
-def test_large_weights_are_rescaled_and_small_ones_kept() -> None:
+def test_only_large_weights_are_rescaled() -> None:
     torch.manual_seed(0)
     bound, weight = SpectralBound(0.5), torch.randn(8, 5, dtype=torch.float64)
     torch.testing.assert_close(spectral_norm(bound(weight)), torch.tensor(0.5, dtype=torch.float64))
@@ -35,7 +35,7 @@ def test_large_weights_are_rescaled_and_small_ones_kept() -> None:
 
 
 @torch.no_grad()
-def test_the_norm_of_a_convolution_is_bounded() -> None:
+def test_spectral_norm_bounds_the_norm_of_a_convolution() -> None:
     """Against the largest singular value of the linear map on images of 6 × 6."""
     torch.manual_seed(0)
     layer = nn.Conv2d(2, 3, 3, padding=1, bias=False).double()
@@ -49,7 +49,7 @@ def test_the_norm_of_a_convolution_is_bounded() -> None:
 
 @pytest.mark.parametrize("first_layer_gain", [1.0, 5.0])
 @torch.no_grad()
-def test_a_contractive_network_is_a_contraction_for_any_weights(first_layer_gain: float) -> None:
+def test_contractive_mlp_is_a_contraction_for_any_weights(first_layer_gain: float) -> None:
     torch.manual_seed(0)
     network = contractive_mlp((3, 32, 32, 3), lipschitz=0.8, first_layer_gain=first_layer_gain).double()
     for parameter in network.parameters():
@@ -72,7 +72,7 @@ def test_fixed_point_iteration_inverts_a_residual_map(dtype: torch.dtype, atol: 
     assert invert_residual(network, z[:0]).shape == (0, 3)
 
 
-def test_the_error_of_a_linear_branch_decreases_at_its_rate() -> None:
+def test_error_of_a_linear_branch_decreases_geometrically() -> None:
     """For g(z) = c R z with a rotation R the error decreases by exactly c per iteration."""
     rotation = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
 
@@ -85,7 +85,7 @@ def test_the_error_of_a_linear_branch_decreases_at_its_rate() -> None:
     torch.testing.assert_close(errors[1:] / errors[:-1], torch.full((11,), 0.6, dtype=torch.float64))
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"must be a contraction .*, 1.5 times the one before"):
         invert_residual(lambda z: -1.5 * z + 1, torch.randn(4, 2))
     with pytest.raises(ValueError, match="must be positive; got bound=0"):

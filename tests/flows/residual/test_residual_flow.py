@@ -23,17 +23,17 @@ def residual_map(lipschitz: float = 0.9, *, features: int = 3) -> InvertibleResi
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.dim() == 2:
-                nn.init.orthogonal_(parameter, gain=2.0)  # as far as the bound allows
+                nn.init.orthogonal_(parameter, gain=2.0)  # the Lipschitz constant reaches its bound
     return InvertibleResidual(network).double()
 
 
-def test_the_log_determinant_is_that_of_autograd() -> None:
+def test_log_determinant_matches_autograd() -> None:
     model, z = residual_map(), torch.randn(6, 3, dtype=torch.float64)
     assert isinstance(model, Invertible)
     jacobian = vmap(jacrev(lambda row: model.branch(row) + row))(z)
-    truth = torch.linalg.slogdet(jacobian).logabsdet
-    torch.testing.assert_close(model(z)[1], truth, rtol=0, atol=1e-12)
-    assert float(truth.detach().abs().max()) > 0.05
+    expected = torch.linalg.slogdet(jacobian).logabsdet
+    torch.testing.assert_close(model(z)[1], expected, rtol=0, atol=1e-12)
+    assert float(expected.detach().abs().max()) > 0.05
 
 
 def test_inverse_and_log_determinant() -> None:
@@ -46,13 +46,13 @@ def test_inverse_and_log_determinant() -> None:
     torch.testing.assert_close(single(single.inverse(x32)[0])[0], x32, rtol=0, atol=1e-5)
 
 
-def test_gradients_pass_through_the_fixed_point() -> None:
+def test_gradients_through_the_fixed_point_match_finite_differences() -> None:
     """Gradients in x and in a weight against finite differences, also for tiny losses."""
     model, x = residual_map(), torch.randn(2, 3, dtype=torch.float64)
     weight = next(model.parameters())
     direction, delta = torch.randn_like(weight), 1e-6
 
-    def value(shift: float, point: Tensor) -> Tensor:
+    def loss_at(shift: float, point: Tensor) -> Tensor:
         with torch.no_grad():
             weight.add_(shift * direction)
             z, log_det = model.inverse(point)
@@ -64,23 +64,23 @@ def test_gradients_pass_through_the_fixed_point() -> None:
     (1e-9 * (z.sin().sum() + log_det.sum())).backward()
     assert variable.grad is not None
     assert weight.grad is not None
-    by_x = (value(0.0, x + delta * x) - value(0.0, x - delta * x)) / (2 * delta)
+    by_x = (loss_at(0.0, x + delta * x) - loss_at(0.0, x - delta * x)) / (2 * delta)
     torch.testing.assert_close(1e9 * (variable.grad * x).sum(), by_x, rtol=1e-6, atol=0)
-    by_weight = (value(delta, x) - value(-delta, x)) / (2 * delta)
+    by_weight = (loss_at(delta, x) - loss_at(-delta, x)) / (2 * delta)
     torch.testing.assert_close(1e9 * (weight.grad * direction).sum(), by_weight, rtol=1e-6, atol=0)
 
 
 @torch.no_grad()
-def test_the_error_of_the_series_is_within_its_bound() -> None:
+def test_power_series_error_is_bounded() -> None:
     model, z = residual_map(0.7), torch.randn(10, 3, dtype=torch.float64)
-    _, truth = exact_log_det(model.branch, z)
+    _, expected = exact_log_det(model.branch, z)
     for terms in (1, 3, 10, 60):
         _, estimate = PowerSeriesLogDet(terms, directions=unit_directions)(model.branch, z)
         bound = 3 * 0.7 ** (terms + 1) / ((terms + 1) * 0.3)
-        assert float((estimate - truth).abs().max()) <= bound + 1e-12
+        assert float((estimate - expected).abs().max()) <= bound + 1e-12
 
 
-def test_russian_roulette_is_unbiased_and_a_truncated_series_is_not() -> None:
+def test_russian_roulette_is_unbiased_and_truncated_series_is_biased() -> None:
     torch.manual_seed(0)
     rotation = torch.linalg.qr(torch.randn(3, 3, dtype=torch.float64)).Q
 
@@ -90,15 +90,15 @@ def test_russian_roulette_is_unbiased_and_a_truncated_series_is_not() -> None:
 
     z = (0.3 * torch.randn(1, 3, dtype=torch.float64)).expand(20_000, 3)
     with torch.no_grad():
-        _, truth = exact_log_det(branch, z[:1])
+        _, expected = exact_log_det(branch, z[:1])
         for directions in (unit_directions, rademacher_directions, partial(rademacher_directions, count=2)):
             _, estimate = RussianRouletteLogDet(0.4, min_terms=1, directions=directions)(branch, z)
-            assert float((estimate.mean() - truth).abs()) < 4 * float(estimate.std() / len(z) ** 0.5)
+            assert float((estimate.mean() - expected).abs()) < 4 * float(estimate.std() / len(z) ** 0.5)
         _, truncated = PowerSeriesLogDet(2)(branch, z)
-        assert float((truncated.mean() - truth).abs()) > 20 * float(truncated.std() / len(z) ** 0.5)
+        assert float((truncated.mean() - expected).abs()) > 20 * float(truncated.std() / len(z) ** 0.5)
 
 
-def test_the_density_integrates_to_one_and_has_gradients() -> None:
+def test_density_integrates_to_one_and_has_gradients() -> None:
     torch.manual_seed(0)
     branches = (contractive_mlp((2, 16, 2), first_layer_gain=3.0) for _ in range(2))
     flow = Flow(InverseTransform(residual_flow(branches)), GaussianBase((2,)))
@@ -129,7 +129,7 @@ class Swish(nn.Module):
         return lipschitz_swish(x)
 
 
-def test_invalid_arguments_raise_an_error() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least 1; got terms=0"):
         PowerSeriesLogDet(0)
     with pytest.raises(ValueError, match=r"inside \(0, 1\) and min_terms be at least 1; got stop_probability=1"):

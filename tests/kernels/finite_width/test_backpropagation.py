@@ -24,29 +24,29 @@ def points(count: int = 5, dim: int = 3) -> Tensor:
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_gradients_are_those_of_autograd(depth: int) -> None:
+def test_gradients_match_autograd(depth: int) -> None:
     torch.manual_seed(0)
     module, x = fully_connected(depth, Erf()).module((3,), 6).double(), points()
-    kept = propagate_signals(layer_weights(module), x, Erf())
+    signals = propagate_signals(layer_weights(module), x, Erf())
     torch.testing.assert_close(network_outputs(layer_weights(module), x, Erf()), module(x)[:, 0])
     for row in range(len(x)):
         exact = torch.autograd.grad(module(x)[row, 0], list(module.parameters()))
-        for ours, own in zip(kept.weight_gradients(), exact, strict=True):
-            torch.testing.assert_close(ours[row], own)
+        for actual, expected in zip(signals.weight_gradients(), exact, strict=True):
+            torch.testing.assert_close(actual[row], expected)
 
 
 def test_draws_are_independent_networks() -> None:
-    many = random_weights((3, 4, 5, 1), draws=(6,), generator=torch.Generator().manual_seed(0))
+    weights = random_weights((3, 4, 5, 1), draws=(6,), generator=torch.Generator().manual_seed(0))
     x, y = points(), points(2)
-    together = layerwise_ntk(propagate_signals(many, x, ReLU()), propagate_signals(many, y, ReLU()))
-    alone = [weight[4] for weight in many]
+    batched = layerwise_ntk(propagate_signals(weights, x, ReLU()), propagate_signals(weights, y, ReLU()))
+    single = [weight[4] for weight in weights]
     torch.testing.assert_close(
-        together[4], layerwise_ntk(propagate_signals(alone, x, ReLU()), propagate_signals(alone, y, ReLU()))
+        batched[4], layerwise_ntk(propagate_signals(single, x, ReLU()), propagate_signals(single, y, ReLU()))
     )
-    assert together.shape == (6, 5, 2)
+    assert batched.shape == (6, 5, 2)
 
 
-def test_training_many_is_training_each_with_torch() -> None:
+def test_batched_training_matches_torch_sgd() -> None:
     torch.manual_seed(0)
     x, y = points(), torch.tensor([1.0, -1.0, 0.5, 0.0, 2.0], dtype=DOUBLE)
     module = fully_connected(2, Erf()).module((3,), 4).double()
@@ -56,19 +56,19 @@ def test_training_many_is_training_each_with_torch() -> None:
         optimizer.zero_grad()
         ((module(x)[:, 0] - y).square().sum() / 2).backward()
         optimizer.step()
-    moved = train_networks(start, x, y, Erf(), learning_rate=0.05, steps=7)
-    for ours, own in zip(moved, layer_weights(module), strict=True):
-        torch.testing.assert_close(ours[0], own)
+    trained = train_networks(start, x, y, Erf(), learning_rate=0.05, steps=7)
+    for actual, expected in zip(trained, layer_weights(module), strict=True):
+        torch.testing.assert_close(actual[0], expected)
 
 
-def test_every_draw_may_have_its_own_labels() -> None:
+def test_draws_can_have_separate_labels() -> None:
     x, labels = points(), torch.randn(2, 5, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
-    both = random_weights((3, 4, 1), draws=(2,), generator=torch.Generator().manual_seed(0))
-    together = train_networks(both, x, labels, Erf(), learning_rate=0.05, steps=5)
+    start = random_weights((3, 4, 1), draws=(2,), generator=torch.Generator().manual_seed(0))
+    batched = train_networks(start, x, labels, Erf(), learning_rate=0.05, steps=5)
     for draw in range(2):
-        alone = train_networks([weight[draw] for weight in both], x, labels[draw], Erf(), learning_rate=0.05, steps=5)
-        for ours, own in zip(together, alone, strict=True):
-            torch.testing.assert_close(ours[draw], own)
+        single = train_networks([weight[draw] for weight in start], x, labels[draw], Erf(), learning_rate=0.05, steps=5)
+        for actual, expected in zip(batched, single, strict=True):
+            torch.testing.assert_close(actual[draw], expected)
 
 
 def test_invalid_arguments_raise() -> None:

@@ -25,15 +25,15 @@ close = partial(torch.testing.assert_close, rtol=1e-9, atol=1e-10)
 
 
 class Tied(nn.Module):
-    """One matrix at two places of the network, once as it is and once turned over, in another's hands."""
+    """One matrix used twice, once transposed outside of its module."""
 
     def __init__(self) -> None:
         super().__init__()
         self.into = nn.Linear(4, 4)
 
     def forward(self, x: Tensor) -> Tensor:
-        made: Tensor = self.into(x).tanh() @ self.into.weight
-        return made
+        output: Tensor = self.into(x).tanh() @ self.into.weight
+        return output
 
 
 class Recurrent(nn.Module):
@@ -46,8 +46,8 @@ class Recurrent(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for _ in range(3):
             x = self.step(x).tanh()
-        made: Tensor = self.out(x)
-        return made
+        output: Tensor = self.out(x)
+        return output
 
 
 class Sequences(nn.Module):
@@ -58,20 +58,20 @@ class Sequences(nn.Module):
         self.each, self.out = nn.Linear(5, 64), nn.Linear(64, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        made: Tensor = self.out(self.each(x).relu().mean(1))
-        return made
+        output: Tensor = self.out(self.each(x).relu().mean(1))
+        return output
 
 
 class CommonMean(nn.Module):
-    """Rows that look at each other."""
+    """Outputs that depend on the other rows of the batch."""
 
     def __init__(self) -> None:
         super().__init__()
         self.out = nn.Linear(3, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        made: Tensor = self.out(x - x.mean(0))
-        return made
+        output: Tensor = self.out(x - x.mean(0))
+        return output
 
 
 def images() -> nn.Module:
@@ -80,8 +80,8 @@ def images() -> nn.Module:
 
 
 def scaled_images() -> nn.Module:
-    parts = [ScaledConvolution(2, 6, 3, 0.3, 0.1, circular=True), nn.Tanh(), ScaledConvolution(6, 4, 3, 0.2, 0.0)]
-    return nn.Sequential(*parts, nn.Flatten(), nn.Linear(100, 2))
+    layers = [ScaledConvolution(2, 6, 3, 0.3, 0.1, circular=True), nn.Tanh(), ScaledConvolution(6, 4, 3, 0.2, 0.0)]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(100, 2))
 
 
 CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
@@ -97,17 +97,17 @@ CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("block", [2, 100])
-def test_it_is_the_product_of_jacobians(case: str, block: int) -> None:
+def test_kernel_is_the_product_of_jacobians(case: str, block: int) -> None:
     torch.manual_seed(0)
     make, shape = CASES[case]
     module, x = make().double(), torch.randn(*shape, dtype=DOUBLE)
-    plain = jacobian_ntk(module, x)
-    close(full_empirical_ntk(module, x, block=block), plain)
-    close(empirical_ntk(module, x, block=block), plain.diagonal(dim1=2, dim2=3).mean(-1))
-    close(full_empirical_ntk(module, x[:3], x, block=block), plain[:3])
+    expected = jacobian_ntk(module, x)
+    close(full_empirical_ntk(module, x, block=block), expected)
+    close(empirical_ntk(module, x, block=block), expected.diagonal(dim1=2, dim2=3).mean(-1))
+    close(full_empirical_ntk(module, x[:3], x, block=block), expected[:3])
 
 
-def test_frozen_parameters_do_not_count() -> None:
+def test_frozen_parameters_are_excluded() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1)).double()
     module[0].requires_grad_(False)
@@ -117,7 +117,7 @@ def test_frozen_parameters_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("case", ["dense", "tied weights", "convolutions"])
-def test_products_need_no_kernel(case: str) -> None:
+def test_ntk_vector_product_matches_the_kernel(case: str) -> None:
     torch.manual_seed(0)
     make, shape = CASES[case]
     module, x = make().double(), torch.randn(*shape, dtype=DOUBLE)

@@ -19,15 +19,15 @@ X = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=DOUBLE)
 Y = torch.tensor([[1.0], [-1.0]], dtype=DOUBLE)
 
 
-def test_kernels_scatter_around_the_limit() -> None:
+def test_mean_kernel_matches_the_infinite_width_limit() -> None:
     torch.manual_seed(0)
-    scatter = kernel_statistics(lambda: fully_connected(1, ReLU()).module((2,), 64).double(), X, draws=150)
+    statistics = kernel_statistics(lambda: fully_connected(1, ReLU()).module((2,), 64).double(), X, draws=150)
     limit = layer_kernels(1, ReLU(), X).ntk()
-    assert float(((scatter.mean - limit) / scatter.standard_error).abs().max()) < 4
-    torch.testing.assert_close(scatter.standard_error, scatter.deviation / 150**0.5)
+    assert float(((statistics.mean - limit) / statistics.standard_error).abs().max()) < 4
+    torch.testing.assert_close(statistics.standard_error, statistics.deviation / 150**0.5)
 
 
-def test_a_linear_model_drifts_only_in_its_parameters() -> None:
+def test_kernel_of_a_linear_model_is_constant() -> None:
     model = nn.Linear(2, 1, bias=False).double()
     nn.init.constant_(model.weight, 1.0)
     training = train_and_measure(model, X, Y, learning_rate=0.1, steps=200, records=5)
@@ -38,7 +38,7 @@ def test_a_linear_model_drifts_only_in_its_parameters() -> None:
     torch.testing.assert_close(training.outputs[-1], exact)
 
 
-def test_the_last_kernel_is_the_one_measured() -> None:
+def test_recorded_kernel_change_matches_the_trained_model() -> None:
     torch.manual_seed(0)
     model = fully_connected(1, ReLU()).module((2,), 8).double()
     before = empirical_ntk(model, X)
@@ -47,7 +47,7 @@ def test_the_last_kernel_is_the_one_measured() -> None:
     torch.testing.assert_close(training.kernel_change, torch.stack([torch.zeros((), dtype=DOUBLE), change]))
 
 
-def test_the_exponent_of_a_power_law_is_found() -> None:
+def test_width_exponent_of_a_power_law() -> None:
     assert width_exponent((4, 16, 64), [3 * width**-0.7 for width in (4, 16, 64)]) == pytest.approx(-0.7)
     with pytest.raises(ValueError, match="at least two widths with a positive value each"):
         width_exponent((4, 16), [1.0, 0.0])

@@ -25,11 +25,11 @@ def test_predictions_match_gp_regression(memory: int | None) -> None:
     fit = BlockedRegression.fit(kernel, X, T, ratio=0.05, block=16, memory=memory)
     assert isinstance(fit.solver, ConjugateGradients) == (memory == 0)
     exact = GPRegression.fit(Scaled(kernel, fit.amplitude), X, T, noise=0.05 * fit.amplitude)
-    for found, wanted in zip(fit.predict(NEW), exact.predict(NEW), strict=True):
-        torch.testing.assert_close(found, wanted.detach(), rtol=1e-6, atol=1e-8)
+    for actual, expected in zip(fit.predict(NEW), exact.predict(NEW), strict=True):
+        torch.testing.assert_close(actual, expected.detach(), rtol=1e-6, atol=1e-8)
 
 
-def test_its_amplitude_has_the_largest_likelihood() -> None:
+def test_amplitude_maximises_the_likelihood() -> None:
     fit = BlockedRegression.fit(RBF(0.6), X, T, ratio=0.05)
 
     def likelihood(amplitude: float) -> float:
@@ -43,18 +43,18 @@ def test_its_amplitude_has_the_largest_likelihood() -> None:
     assert best > max(likelihood(factor * fit.amplitude) for factor in (0.95, 1.05))
 
 
-def test_the_mean_of_wide_networks_goes_through_targets_without_noise() -> None:
+def test_noise_free_ntk_mean_interpolates_the_targets() -> None:
     fit = BlockedRegression.fit(NTK(fully_connected(2, ReLU(), bias=0.1)), X, T, ratio=0.0)
     prediction = fit.predict(X)
     torch.testing.assert_close(prediction.mean, T, rtol=0, atol=1e-6)
     assert float(prediction.variance.max()) < 1e-6 * fit.amplitude
 
 
-def test_the_error_of_single_precision_counts_the_rounding_of_the_kernel() -> None:
+def test_residual_in_single_precision_includes_rounding_of_the_kernel() -> None:
     fit = BlockedRegression.fit(RBF(0.6), X.float(), T.float(), ratio=1e-2)
     exact = RBF(0.6)(X.float().double()).detach() + 1e-2 * torch.eye(60).double()
-    missing = (T.float().double() - exact @ fit.solution.weights.double()).norm(dim=0) / T.float().double().norm(dim=0)
-    assert fit.solution.residual == pytest.approx(float(missing.max()), rel=1e-6)
+    residual = (T.float().double() - exact @ fit.solution.weights.double()).norm(dim=0) / T.float().double().norm(dim=0)
+    assert fit.solution.residual == pytest.approx(float(residual.max()), rel=1e-6)
     assert fit.solution.residual > 10 * BlockedRegression.fit(RBF(0.6), X, T, ratio=1e-2).solution.residual
 
 

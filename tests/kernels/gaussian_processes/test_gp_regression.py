@@ -13,37 +13,37 @@ from parnassus.probability import Gaussian, condition
 NOISE = 0.2
 
 
-def world(count: int = 12, dim: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(count, dim, dtype=torch.float64, generator=source)
-    new = torch.randn(5, dim, dtype=torch.float64, generator=source)
+def regression_data(count: int = 12, dim: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(count, dim, dtype=torch.float64, generator=generator)
+    new = torch.randn(5, dim, dtype=torch.float64, generator=generator)
     return x, x.sin().sum(1), new
 
 
-def test_it_is_the_regressor_of_scikit_learn() -> None:
-    x, t, new = world()
-    theirs = GaussianProcessRegressor(reference.RBF(0.9), alpha=NOISE, optimizer=None).fit(x.numpy(), t.numpy())
-    mean, deviation = theirs.predict(new.numpy(), return_std=True)
+def test_prediction_matches_scikit_learn() -> None:
+    x, t, new = regression_data()
+    sklearn_gp = GaussianProcessRegressor(reference.RBF(0.9), alpha=NOISE, optimizer=None).fit(x.numpy(), t.numpy())
+    mean, deviation = sklearn_gp.predict(new.numpy(), return_std=True)
     fit = GPRegression.fit(RBF(0.9), x, t, noise=NOISE)
     prediction = fit.predict(new)
     torch.testing.assert_close(prediction.mean.detach(), torch.from_numpy(mean))
     torch.testing.assert_close(prediction.variance.detach().sqrt(), torch.from_numpy(deviation))
-    assert fit.log_marginal_likelihood().item() == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-9)
+    assert fit.log_marginal_likelihood().item() == pytest.approx(sklearn_gp.log_marginal_likelihood_value_, rel=1e-9)
 
 
-def test_the_joint_posterior_is_the_prior_conditioned_on_the_targets() -> None:
-    x, t, new = world()
+def test_joint_posterior_is_the_conditioned_prior() -> None:
+    x, t, new = regression_data()
     kernel = Scaled(OrnsteinUhlenbeck(0.8), 3.0)
-    everything = torch.cat([x, new])
+    points = torch.cat([x, new])
     noise = torch.cat([torch.full((12,), NOISE), torch.zeros(5)]).double().diag()
-    joint = Gaussian(torch.zeros(17, dtype=torch.float64), kernel(everything).detach() + noise)
+    joint = Gaussian(torch.zeros(17, dtype=torch.float64), kernel(points).detach() + noise)
     expected = condition(joint, t, observed=range(12))
     posterior = GPRegression.fit(kernel, x, t, noise=NOISE).posterior(new)
     torch.testing.assert_close(posterior.mean, expected.mean)
     torch.testing.assert_close(posterior.covariance, expected.covariance)
 
 
-def test_one_point_by_hand() -> None:
+def test_prediction_from_one_point_matches_closed_form() -> None:
     """μ = k t / (1 + σ²), Var y = 1 − k² / (1 + σ²) with k = e^−½."""
     fit = GPRegression.fit(
         RBF(), torch.zeros(1, 1, dtype=torch.float64), torch.tensor([2.0], dtype=torch.float64), noise=0.25
@@ -55,36 +55,37 @@ def test_one_point_by_hand() -> None:
     torch.testing.assert_close(target_variance, variance + 0.25)
 
 
-def test_several_outputs_are_several_regressions() -> None:
-    x, t, new = world()
+def test_several_outputs_match_separate_regressions() -> None:
+    x, t, new = regression_data()
     targets = torch.stack([t, t.square(), -2 * t], 1)
-    together = GPRegression.fit(RBF(), x, targets, noise=NOISE)
-    apart = [GPRegression.fit(RBF(), x, each, noise=NOISE) for each in targets.mT]
-    prediction = together.predict(new)
+    joint = GPRegression.fit(RBF(), x, targets, noise=NOISE)
+    separate = [GPRegression.fit(RBF(), x, column, noise=NOISE) for column in targets.mT]
+    prediction = joint.predict(new)
     assert prediction.mean.shape == (5, 3)
-    torch.testing.assert_close(prediction.mean, torch.stack([each.predict(new).mean for each in apart], 1))
-    torch.testing.assert_close(prediction.variance, apart[0].predict(new).variance)
+    torch.testing.assert_close(prediction.mean, torch.stack([column.predict(new).mean for column in separate], 1))
+    torch.testing.assert_close(prediction.variance, separate[0].predict(new).variance)
     torch.testing.assert_close(
-        together.log_marginal_likelihood(), sum((each.log_marginal_likelihood() for each in apart), torch.tensor(0.0))
+        joint.log_marginal_likelihood(),
+        sum((column.log_marginal_likelihood() for column in separate), torch.tensor(0.0)),
     )
-    torch.testing.assert_close(together.posterior(new).mean, prediction.mean.mT.detach())
-    torch.testing.assert_close(together.leave_one_out().mean[:, 1], apart[1].leave_one_out().mean)
+    torch.testing.assert_close(joint.posterior(new).mean, prediction.mean.mT.detach())
+    torch.testing.assert_close(joint.leave_one_out().mean[:, 1], separate[1].leave_one_out().mean)
 
 
 @pytest.mark.parametrize("noise", [0.05, 1.0])
-def test_leaving_one_out_is_fitting_without_it(noise: float) -> None:
-    x, t, _ = world()
+def test_leave_one_out_matches_refits(noise: float) -> None:
+    x, t, _ = regression_data()
     mean, variance, target_variance = GPRegression.fit(RBF(), x, t, noise=noise).leave_one_out()
     for left_out in range(len(x)):
-        rest = torch.arange(len(x)) != left_out
-        refit = GPRegression.fit(RBF(), x[rest], t[rest], noise=noise).predict(x[left_out : left_out + 1])
+        is_kept = torch.arange(len(x)) != left_out
+        refit = GPRegression.fit(RBF(), x[is_kept], t[is_kept], noise=noise).predict(x[left_out : left_out + 1])
         torch.testing.assert_close(mean[left_out : left_out + 1], refit.mean)
         torch.testing.assert_close(variance[left_out : left_out + 1], refit.variance)
         torch.testing.assert_close(target_variance[left_out : left_out + 1], refit.target_variance)
 
 
-def test_the_marginal_likelihood_is_a_normal_density_and_flows_back() -> None:
-    x, t, _ = world()
+def test_marginal_likelihood_and_its_gradient_match_closed_form() -> None:
+    x, t, _ = regression_data()
     kernel, noise = RBF(0.7), torch.tensor(NOISE, dtype=torch.float64, requires_grad=True)
     likelihood = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
     covariance = kernel(x).detach() + NOISE * torch.eye(12, dtype=torch.float64)
@@ -97,29 +98,29 @@ def test_the_marginal_likelihood_is_a_normal_density_and_flows_back() -> None:
     torch.testing.assert_close(noise.grad, (weights.outer(weights) - inverse).trace() / 2)
 
 
-def test_duplicated_points_without_noise_report_their_jitter() -> None:
-    x, t, new = world()
-    twice, targets = torch.cat([x, x[:2]]), torch.cat([t, t[:2]])
-    fit, plain = GPRegression.fit(RBF(), twice, targets), GPRegression.fit(RBF(), x, t)
-    assert plain.jitter == 0
+def test_duplicate_points_without_noise_report_jitter() -> None:
+    x, t, new = regression_data()
+    duplicated, targets = torch.cat([x, x[:2]]), torch.cat([t, t[:2]])
+    fit, reference = GPRegression.fit(RBF(), duplicated, targets), GPRegression.fit(RBF(), x, t)
+    assert reference.jitter == 0
     assert 0 < fit.jitter < 1e-10
-    torch.testing.assert_close(fit.predict(new).mean, plain.predict(new).mean, atol=1e-5, rtol=0)
-    assert GPRegression.fit(RBF(), twice, targets, noise=0.01).jitter == 0
+    torch.testing.assert_close(fit.predict(new).mean, reference.predict(new).mean, atol=1e-5, rtol=0)
+    assert GPRegression.fit(RBF(), duplicated, targets, noise=0.01).jitter == 0
 
 
-def test_the_variance_at_a_training_point_is_not_negative() -> None:
-    x, t, _ = world()
+def test_variance_at_training_points_is_nonnegative() -> None:
+    x, t, _ = regression_data()
     assert GPRegression.fit(RBF(), x, t).predict(x).variance.min().item() >= 0
 
 
-def test_a_linear_kernel_is_ridge_regression() -> None:
-    x, t, new = world()
+def test_linear_kernel_is_ridge_regression() -> None:
+    x, t, new = regression_data()
     ridge = torch.linalg.solve(x.mT @ x + NOISE * torch.eye(2, dtype=torch.float64), x.mT @ t)
     torch.testing.assert_close(GPRegression.fit(Linear(), x, t, noise=NOISE).predict(new).mean, new @ ridge)
 
 
 def test_invalid_input_raises() -> None:
-    x, t, new = world()
+    x, t, new = regression_data()
     with pytest.raises(ValueError, match="12 points, 11 targets"):
         GPRegression.fit(RBF(), x, t[:-1])
     with pytest.raises(ValueError, match="got 0 points"):

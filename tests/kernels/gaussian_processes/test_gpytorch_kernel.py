@@ -1,4 +1,4 @@
-"""Our kernels inside gpytorch: its own kernels' values, its posterior, its gradients."""
+"""Kernels wrapped for gpytorch: values, posterior, gradients."""
 
 import sys
 
@@ -12,10 +12,10 @@ from parnassus.kernels.gaussian_processes.gpytorch_kernel import gpytorch_module
 gpytorch = gpytorch_module()
 
 
-def world() -> tuple[Tensor, Tensor, Tensor]:
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(15, 2, dtype=torch.float64, generator=source)
-    return x, x.sin().sum(1), torch.randn(6, 2, dtype=torch.float64, generator=source)
+def regression_data() -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(15, 2, dtype=torch.float64, generator=generator)
+    return x, x.sin().sum(1), torch.randn(6, 2, dtype=torch.float64, generator=generator)
 
 
 def exact_gp(kernel: nn.Module, x: Tensor, t: Tensor, noise: float) -> tuple[nn.Module, nn.Module]:
@@ -34,8 +34,8 @@ def exact_gp(kernel: nn.Module, x: Tensor, t: Tensor, noise: float) -> tuple[nn.
     return Model(), likelihood
 
 
-def test_its_matrix_and_diagonal_are_ours() -> None:
-    x, _, new = world()
+def test_wrapped_kernel_matches_the_original() -> None:
+    x, _, new = regression_data()
     kernel = Sum(RBF(0.7), Scaled(Linear(), 0.2))
     wrapped = as_gpytorch(kernel)
     assert isinstance(wrapped, gpytorch.kernels.Kernel)
@@ -45,47 +45,47 @@ def test_its_matrix_and_diagonal_are_ours() -> None:
 
 
 def test_leading_axes_are_batches() -> None:
-    x, _, new = world()
+    x, _, new = regression_data()
     batch = torch.stack([x, 2 * x])
     matrices = as_gpytorch(OrnsteinUhlenbeck())(batch, new).to_dense()
     assert matrices.shape == (2, 15, 6)
     torch.testing.assert_close(matrices[1], OrnsteinUhlenbeck()(2 * x, new))
 
 
-def test_the_posterior_of_gpytorch_is_ours() -> None:
-    x, t, new = world()
+def test_posterior_of_gpytorch_matches_gp_regression() -> None:
+    x, t, new = regression_data()
     model, likelihood = exact_gp(as_gpytorch(Scaled(RBF(0.9), 1.5)), x, t, 0.1)
     model.eval()
     likelihood.eval()
     with torch.no_grad():
         values, targets = model(new), likelihood(model(new))
-    ours = GPRegression.fit(Scaled(RBF(0.9), 1.5), x, t, noise=0.1).predict(new)
-    torch.testing.assert_close(values.mean, ours.mean.detach(), atol=1e-6, rtol=0)
-    torch.testing.assert_close(values.variance, ours.variance.detach(), atol=1e-6, rtol=0)
-    torch.testing.assert_close(targets.variance, ours.target_variance.detach(), atol=1e-6, rtol=0)
+    expected = GPRegression.fit(Scaled(RBF(0.9), 1.5), x, t, noise=0.1).predict(new)
+    torch.testing.assert_close(values.mean, expected.mean.detach(), atol=1e-6, rtol=0)
+    torch.testing.assert_close(values.variance, expected.variance.detach(), atol=1e-6, rtol=0)
+    torch.testing.assert_close(targets.variance, expected.target_variance.detach(), atol=1e-6, rtol=0)
 
 
-def test_gradients_of_its_likelihood_reach_our_parameters() -> None:
-    x, t, _ = world()
-    inside, outside = Scaled(RBF(0.9), 1.5), Scaled(RBF(0.9), 1.5)
-    model, likelihood = exact_gp(as_gpytorch(inside), x, t, 0.1)
+def test_likelihood_gradients_of_gpytorch_match_gp_regression() -> None:
+    x, t, _ = regression_data()
+    wrapped, reference = Scaled(RBF(0.9), 1.5), Scaled(RBF(0.9), 1.5)
+    model, likelihood = exact_gp(as_gpytorch(wrapped), x, t, 0.1)
     objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
     (len(x) * objective(model(x), t)).backward()  # gpytorch divides by the number of points
-    GPRegression.fit(outside, x, t, noise=0.1).log_marginal_likelihood().backward()
-    for theirs, ours in zip(inside.parameters(), outside.parameters(), strict=True):
-        assert theirs.grad is not None
-        assert ours.grad is not None
-        torch.testing.assert_close(theirs.grad, ours.grad, rtol=1e-5, atol=1e-6)
+    GPRegression.fit(reference, x, t, noise=0.1).log_marginal_likelihood().backward()
+    for actual, expected in zip(wrapped.parameters(), reference.parameters(), strict=True):
+        assert actual.grad is not None
+        assert expected.grad is not None
+        torch.testing.assert_close(actual.grad, expected.grad, rtol=1e-5, atol=1e-6)
     assert len(list(model.parameters())) == 3  # length, variance, noise
 
 
-def test_coordinates_are_not_parted() -> None:
-    x, _, new = world()
+def test_last_dim_is_batch_raises_value_error() -> None:
+    x, _, new = regression_data()
     with pytest.raises(ValueError, match="all coordinates of a point"):
         as_gpytorch(RBF()).forward(x, new, last_dim_is_batch=True)
 
 
-def test_without_gpytorch_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gpytorch_raises_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gpytorch", None)
     with pytest.raises(ImportError, match=r"pip install 'parnassus\[gp\]'"):
         gpytorch_module()

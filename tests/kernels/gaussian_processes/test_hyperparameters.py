@@ -1,4 +1,4 @@
-"""Learned lengths and noise against the truth, the slope at the end and another library."""
+"""Learned lengths and noise against true values and scikit-learn."""
 
 import pytest
 import torch
@@ -9,23 +9,23 @@ from torch import Tensor
 from parnassus.kernels import RBF, GaussianProcess, GPRegression, Scaled, learn_hyperparameters
 
 
-def world() -> tuple[Tensor, Tensor]:
-    source = torch.Generator().manual_seed(0)
-    x = torch.rand(60, 1, dtype=torch.float64, generator=source) * 10
-    y = GaussianProcess(Scaled(RBF(0.8), 2.0)).sample(x, 1, generator=source).values[0]
-    return x, y + 0.2 * torch.randn(60, dtype=torch.float64, generator=source)
+def regression_data() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(60, 1, dtype=torch.float64, generator=generator) * 10
+    y = GaussianProcess(Scaled(RBF(0.8), 2.0)).sample(x, 1, generator=generator).values[0]
+    return x, y + 0.2 * torch.randn(60, dtype=torch.float64, generator=generator)
 
 
-def test_it_climbs_to_the_maximum_that_scikit_learn_finds() -> None:
-    x, t = world()
+def test_learned_maximum_matches_scikit_learn() -> None:
+    x, t = regression_data()
     start = Scaled(RBF(2.0), 1.0)
     learned = learn_hyperparameters(
         start, x, t, noise=0.5, num_starts=2, steps=250, generator=torch.Generator().manual_seed(0)
     )
-    theirs = GaussianProcessRegressor(
+    sklearn_gp = GaussianProcessRegressor(
         reference.ConstantKernel(2.0) * reference.RBF(0.8) + reference.WhiteKernel(0.04), alpha=0.0
     ).fit(x.numpy(), t.numpy())
-    assert learned.log_marginal_likelihood == pytest.approx(theirs.log_marginal_likelihood_value_, abs=0.02)
+    assert learned.log_marginal_likelihood == pytest.approx(sklearn_gp.log_marginal_likelihood_value_, abs=0.02)
     inner = learned.kernel.kernel
     assert isinstance(inner, RBF)
     assert inner.length == pytest.approx(0.8, rel=0.25)
@@ -35,18 +35,18 @@ def test_it_climbs_to_the_maximum_that_scikit_learn_finds() -> None:
     assert start.variance == 1.0
 
 
-def test_the_best_start_wins() -> None:
-    """From a length of a thousand all is noise; another start finds the curve."""
-    x, t = world()
-    source = torch.Generator().manual_seed(0)
-    learned = learn_hyperparameters(RBF(1e3), x, t, num_starts=4, spread=4.0, steps=40, generator=source)
+def test_best_start_is_returned() -> None:
+    """With a length of 1000 everything is noise; another start finds the signal."""
+    x, t = regression_data()
+    generator = torch.Generator().manual_seed(0)
+    learned = learn_hyperparameters(RBF(1e3), x, t, num_starts=4, spread=4.0, steps=40, generator=generator)
     assert learned.per_start.shape == (4,)
     assert learned.log_marginal_likelihood == float(learned.per_start.max())
     assert float(learned.per_start.max() - learned.per_start[0]) > 5
 
 
 def test_invalid_input_raises() -> None:
-    x, t = world()
+    x, t = regression_data()
     with pytest.raises(ValueError, match=r"noise=0\.0"):
         learn_hyperparameters(RBF(), x, t, noise=0.0)
     with pytest.raises(ValueError, match="starts=0"):

@@ -7,7 +7,7 @@ from torch import Tensor
 from parnassus.kernels import RBF, Brownian, GaussianProcess, Linear, Scaled, brownian_paths
 
 
-def source(seed: int = 0) -> torch.Generator:
+def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
@@ -15,49 +15,49 @@ def sine_mean(x: Tensor) -> Tensor:
     return x[:, 0].sin()
 
 
-def test_draws_have_the_mean_and_covariance_of_the_process() -> None:
+def test_samples_have_the_mean_and_covariance_of_the_process() -> None:
     x = torch.tensor([[0.0, 0.0], [0.4, -0.2], [1.0, 1.0], [2.0, 0.5]], dtype=torch.float64)
     process = GaussianProcess(Scaled(RBF(), 2.0), sine_mean)
-    values, jitter = process.sample(x, 40_000, generator=source())
+    values, jitter = process.sample(x, 40_000, generator=generator())
     assert jitter == 0
     torch.testing.assert_close(values.mean(0), sine_mean(x), atol=0.03, rtol=0)
     torch.testing.assert_close(values.mT.cov(), process.kernel(x).detach(), atol=0.05, rtol=0)
 
 
-def test_the_distribution_at_points_is_normal_with_the_right_moments() -> None:
+def test_distribution_at_points_has_the_correct_moments() -> None:
     x = torch.tensor([[0.5], [1.5], [1.0]], dtype=torch.float64)
-    law = GaussianProcess(Brownian(), sine_mean).at(x)
-    torch.testing.assert_close(law.mean, x[:, 0].sin())
+    distribution = GaussianProcess(Brownian(), sine_mean).at(x)
+    torch.testing.assert_close(distribution.mean, x[:, 0].sin())
     expected = torch.tensor([[0.5, 0.5, 0.5], [0.5, 1.5, 1.0], [0.5, 1.0, 1.0]], dtype=torch.float64)
-    torch.testing.assert_close(law.covariance, expected)
+    torch.testing.assert_close(distribution.covariance, expected)
     torch.testing.assert_close(GaussianProcess(Brownian()).variances(x), x[:, 0])
 
 
-def test_a_singular_process_is_sampled_with_jitter() -> None:
+def test_singular_process_is_sampled_with_jitter() -> None:
     x = torch.linspace(-1, 1, 30, dtype=torch.float64)[:, None]
-    values, jitter = GaussianProcess(Linear()).sample(x, 3, generator=source())
+    values, jitter = GaussianProcess(Linear()).sample(x, 3, generator=generator())
     assert 0 < jitter < 1e-10
     slopes = (values[:, -1] - values[:, 0]) / 2
     torch.testing.assert_close(values, slopes[:, None] * x[:, 0], atol=1e-5, rtol=0)
 
 
-def test_the_same_generator_draws_the_same_paths() -> None:
+def test_equal_seeds_give_equal_samples() -> None:
     x = torch.linspace(0, 1, 5, dtype=torch.float64)[:, None]
     process = GaussianProcess(RBF(0.1))
-    first, second = (process.sample(x, 2, generator=source(3)).values for _ in range(2))
+    first, second = (process.sample(x, 2, generator=generator(3)).values for _ in range(2))
     torch.testing.assert_close(first, second, atol=0, rtol=0)
 
 
-def test_brownian_paths_have_independent_increments_of_the_right_variance() -> None:
+def test_brownian_increments_are_independent_with_correct_variance() -> None:
     times = torch.tensor([0.0, 0.5, 0.6, 2.0], dtype=torch.float64)
-    paths = brownian_paths(times, 50_000, generator=source())
+    paths = brownian_paths(times, 50_000, generator=generator())
     assert paths.shape == (50_000, 4)
     assert float(paths[:, 0].abs().max()) == 0
     expected = torch.tensor([0.5, 0.1, 1.4], dtype=torch.float64).diag()
     torch.testing.assert_close(paths.diff(dim=1).mT.cov(), expected, atol=0.03, rtol=0)
 
 
-def test_brownian_paths_need_times_in_order() -> None:
+def test_invalid_brownian_times_raise_value_error() -> None:
     with pytest.raises(ValueError, match="non-decreasing"):
         brownian_paths(torch.tensor([0.0, 1.0, 0.5]), 2)
     with pytest.raises(ValueError, match="non-decreasing"):

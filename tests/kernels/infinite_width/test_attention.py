@@ -18,7 +18,7 @@ from parnassus.kernels import (
     TiedAttention,
 )
 
-from .images import Facts, assert_facts, distances_to_wide_modules, images
+from .images import KernelEntries, assert_kernels_match, errors_of_wide_modules, images
 
 RELU = Activation(ReLU())
 
@@ -28,38 +28,38 @@ def softmax(scores: Tensor) -> Tensor:
 
 
 def network(attention: Attention) -> Network:
-    """neural-tangents mixes the values once more at the end: a convolution of size 1."""
+    """neural-tangents projects the values at the end: a convolution of size 1."""
     head = (Convolution(1), RELU, GlobalAveragePooling(), Dense(2.0, 0.05))
     return Network((Convolution(3, 2.0, 0.1), RELU, attention, *head))
 
 
 PLAIN, SOFT = network(Attention(1.5, 0.7)), network(Attention(1.5, 0.7, softmax))
-PLAIN_FACTS: tuple[Facts, Facts] = (
+PLAIN_EXPECTED: tuple[KernelEntries, KernelEntries] = (
     (0.79048484015266, 0.78872134694447, 0.89549637243142),
     (2.33576730680332, 2.13710588307505, 2.69085415262255),
 )
-SOFT_FACTS: tuple[Facts, Facts] = (
+SOFT_EXPECTED: tuple[KernelEntries, KernelEntries] = (
     (0.28534312306686, 0.27549647782380, 0.29449211792726),
     (0.82082820511457, 0.71019146006296, 0.85374400471268),
 )
 
 
-def test_neural_tangents_agrees() -> None:
+def test_kernels_match_neural_tangents() -> None:
     """Its GlobalSelfAttention with linear_scaling, one head, mechanisms IDENTITY and SOFTMAX, no biases."""
-    assert_facts(PLAIN, *PLAIN_FACTS)
-    assert_facts(SOFT, *SOFT_FACTS)
+    assert_kernels_match(PLAIN, *PLAIN_EXPECTED)
+    assert_kernels_match(SOFT, *SOFT_EXPECTED)
 
 
 def test_wide_modules_approach_the_limit() -> None:
-    nngp, ntk = distances_to_wide_modules(SOFT, width=128, draws=24)
+    nngp, ntk = errors_of_wide_modules(SOFT, width=128, draws=24)
     assert nngp < 0.06
     assert ntk < 0.1
-    nngp, ntk = distances_to_wide_modules(PLAIN, width=256, draws=24)
+    nngp, ntk = errors_of_wide_modules(PLAIN, width=256, draws=24)
     assert nngp < 0.15  # two queries times a value: a product of three Gaussians has heavy tails
     assert ntk < 0.15
 
 
-def test_the_module_is_the_attention_of_torch_with_tied_queries() -> None:
+def test_module_matches_torch_attention_with_tied_queries() -> None:
     torch.manual_seed(0)
     module, x = TiedAttention(3, 6, 0.8, 0.5, softmax).double(), images()
     g = x.flatten(2).mT
@@ -68,31 +68,33 @@ def test_the_module_is_the_attention_of_torch_with_tied_queries() -> None:
     torch.testing.assert_close(module(x), expected.mT.reshape(2, 6, 4, 4))
 
 
-def test_attention_to_oneself_alone_is_a_convolution_of_size_one() -> None:
-    """Where A is the identity matrix the layer is W_V at every place."""
-    alone = Attention(1.3, score=lambda scores: torch.eye(scores.shape[-1], dtype=scores.dtype).expand_as(scores))
+def test_identity_attention_is_a_convolution_of_size_one() -> None:
+    """If A is the identity matrix, the layer is W_V at every position."""
+    identity_attention = Attention(
+        1.3, score=lambda scores: torch.eye(scores.shape[-1], dtype=scores.dtype).expand_as(scores)
+    )
     pair = KernelState.from_inputs(images(), images().flip(0), all_positions=True)
-    found, expected = alone.kernel(pair), Convolution(1, 1.3).kernel(pair)
-    torch.testing.assert_close(found.nngp, expected.nngp)
-    torch.testing.assert_close(found.ntk, expected.ntk)
-    torch.testing.assert_close(found.left, expected.left)
+    actual, expected = identity_attention.kernel(pair), Convolution(1, 1.3).kernel(pair)
+    torch.testing.assert_close(actual.nngp, expected.nngp)
+    torch.testing.assert_close(actual.ntk, expected.ntk)
+    torch.testing.assert_close(actual.left, expected.left)
 
 
-def test_the_weights_of_queries_add_nothing_in_the_limit() -> None:
-    """Their share of the empirical tangent kernel falls as one over the number of channels."""
+def test_query_weights_vanish_in_the_limit() -> None:
+    """Their fraction of the empirical tangent kernel is O(1 / channels)."""
     torch.manual_seed(0)
-    shares = []
+    fractions = []
     for width in (32, 512):
-        share = 0.0
+        fraction = 0.0
         for _ in range(8):
             module = TiedAttention(3, width, sqrt(0.7 / 3), sqrt(1.5 / 3), softmax).double()
             module(images())[0, 0].sum().backward()
             query, value = module.to_query.grad, module.to_value.grad
             assert query is not None
             assert value is not None
-            share += float(query.square().sum() / value.square().sum()) / 8
-        shares.append(share)
-    assert shares[1] < shares[0] / 8
+            fraction += float(query.square().sum() / value.square().sum()) / 8
+        fractions.append(fraction)
+    assert fractions[1] < fractions[0] / 8
 
 
 def test_invalid_input_raises() -> None:

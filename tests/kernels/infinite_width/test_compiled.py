@@ -24,18 +24,20 @@ print("equal")
 """
 
 
-def test_compilation_keeps_values() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
-    assert done.stdout == "equal\n", done.stderr
+def test_compilation_preserves_values() -> None:
+    completed = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert completed.stdout == "equal\n", completed.stderr
 
 
-def test_the_module_is_the_body() -> None:
+def test_module_matches_the_uncompiled_body() -> None:
     unit = Compiled(UNIT)
-    made = []
+    outputs = []
     for network in (Network((unit, unit, *END)), Network((*UNIT.layers, *UNIT.layers, *END))):
         torch.manual_seed(0)
-        made.append(network.module((3, 4, 4), 8).double()(images()))
-    torch.testing.assert_close(made[0], made[1])
+        outputs.append(network.module((3, 4, 4), 8).double()(images()))
+    torch.testing.assert_close(outputs[0], outputs[1])
     assert Network((unit, *END)).mixes_positions
     assert not unit.mixes_positions
     assert unit.needs_variances

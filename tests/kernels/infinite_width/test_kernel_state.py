@@ -12,7 +12,7 @@ def points(count: int, dim: int = 5, seed: int = 0) -> Tensor:
     return torch.randn(count, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def test_inputs_have_their_mean_product_and_no_tangent() -> None:
+def test_from_inputs_has_mean_products_and_zero_ntk() -> None:
     x, y = points(4), points(3, seed=1)
     pair = KernelState.from_inputs(x, y)
     torch.testing.assert_close(pair.nngp, torch.einsum("nd,md->nm", x, y) / 5)
@@ -24,7 +24,7 @@ def test_inputs_have_their_mean_product_and_no_tangent() -> None:
     assert KernelState.from_inputs(x, y, tangent=False).ntk is None
 
 
-def test_the_diagonal_is_the_variances_to_the_last_bit() -> None:
+def test_diagonal_equals_the_variances_exactly() -> None:
     x = points(300, 784)
     assert torch.equal(KernelState.from_inputs(x, x).nngp.diagonal(), variance(x))
 
@@ -33,9 +33,9 @@ def test_variances_broadcast_against_covariances() -> None:
     pair = KernelState.from_inputs(points(4), points(3, seed=1))
     left, right = pair.broadcast_variances()
     assert (left.shape, right.shape) == ((4, 1), (1, 3))
-    assert bool((pair.nngp.square() <= left * right).all())  # Cauchy and Schwarz
+    assert bool((pair.nngp.square() <= left * right).all())  # Cauchy-Schwarz inequality
 
 
-def test_unequal_features_raise() -> None:
+def test_unequal_features_raise_value_error() -> None:
     with pytest.raises(ValueError, match="x and y must have the same features; got 5 and 6"):
         KernelState.from_inputs(points(4), points(4, 6))

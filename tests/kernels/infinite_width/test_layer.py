@@ -24,8 +24,8 @@ def test_dense_units_have_the_covariance_of_the_kernel(layer: Dense) -> None:
     )
 
 
-def test_dense_adds_its_own_tangent_to_what_comes_from_below() -> None:
-    """Θ = ⟨∂f/∂W, ∂f'/∂W⟩ + ⟨∂f/∂β, ∂f'/∂β⟩ + weight · Θ below."""
+def test_dense_kernel_matches_the_recursion() -> None:
+    """Θ = ⟨∂f/∂W, ∂f'/∂W⟩ + ⟨∂f/∂β, ∂f'/∂β⟩ + weight · Θ of the previous layer."""
     x = points(4)
     first = Dense(1.7, 0.3).kernel(KernelState.from_inputs(x, x))
     torch.testing.assert_close(first.ntk, first.nngp)
@@ -35,17 +35,17 @@ def test_dense_adds_its_own_tangent_to_what_comes_from_below() -> None:
     torch.testing.assert_close(second.left, second.nngp.diagonal())
 
 
-def test_an_activation_multiplies_the_tangent_by_the_derivatives() -> None:
+def test_activation_multiplies_the_ntk_by_the_derivative_covariance() -> None:
     x = points(4)
     before = Dense().kernel(KernelState.from_inputs(x, x))
-    value, slope = ReLU().expect(before.nngp, before.left[:, None], before.right[None])
+    value, derivative = ReLU().expect(before.nngp, before.left[:, None], before.right[None])
     after = Activation(ReLU()).kernel(before)
     torch.testing.assert_close(after.nngp, value)
-    torch.testing.assert_close(after.ntk, slope * before.nngp)
+    torch.testing.assert_close(after.ntk, derivative * before.nngp)
     torch.testing.assert_close(after.left, value.diagonal())
 
 
-def test_the_scale_is_in_the_forward_pass() -> None:
+def test_scale_is_applied_in_the_forward_pass() -> None:
     layer = ScaledLinear(3, 2, scale=0.5, shift=2.0)
     x = torch.randn(4, 3)
     assert layer.bias is not None
@@ -55,13 +55,13 @@ def test_the_scale_is_in_the_forward_pass() -> None:
     assert float(next(wide.parameters()).detach().std()) == pytest.approx(1.0, abs=0.01)
 
 
-def test_each_is_a_layer() -> None:
+def test_layers_satisfy_the_protocol() -> None:
     assert isinstance(Dense(), Layer)
     assert isinstance(Activation(ReLU()), Layer)
 
 
 @pytest.mark.parametrize(("weight", "bias"), [(0.0, 0.0), (-1.0, 0.0), (1.0, -0.1), (float("nan"), 0.0)])
-def test_variances_must_be_positive(weight: float, bias: float) -> None:
+def test_invalid_variances_raise_value_error(weight: float, bias: float) -> None:
     with pytest.raises(ValueError, match="variances need weight > 0 and bias ≥ 0; got weight="):
         Dense(weight, bias)
 

@@ -12,7 +12,7 @@ Y = torch.randn(2, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
 
 @pytest.mark.parametrize("nonlinearity", [ReLU(), Erf()])
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_the_last_layer_is_the_network(nonlinearity: ReLU | Erf, depth: int) -> None:
+def test_last_layer_matches_network_kernels(nonlinearity: ReLU | Erf, depth: int) -> None:
     kernels, network = layer_kernels(depth, nonlinearity, X, Y), fully_connected(depth, nonlinearity).kernels(X, Y)
     torch.testing.assert_close(kernels.values[-1], network.nngp)
     torch.testing.assert_close(kernels.ntk(), network.ntk)
@@ -27,6 +27,6 @@ def test_derivative_covariances_match_a_wide_layer() -> None:
     torch.testing.assert_close(backward @ backward.mT, layer_kernels(1, Erf(), X).backward()[0], rtol=0.03, atol=0.01)
 
 
-def test_a_negative_depth_raises() -> None:
+def test_negative_depth_raises_value_error() -> None:
     with pytest.raises(ValueError, match="depth must not be negative; got depth=-1"):
         layer_kernels(-1, ReLU(), X)

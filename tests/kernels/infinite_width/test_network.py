@@ -14,7 +14,7 @@ def points(count: int, dim: int = 5, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.parametrize(("depth", "tangent"), [(1, 1.10045), (2, 1.54442), (3, 1.95229)])
-def test_known_tangent_kernels_at_cosine_six_tenths(depth: int, tangent: float) -> None:
+def test_ntk_at_known_angle(depth: int, tangent: float) -> None:
     x = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
     nngp, ntk = fully_connected(depth, ReLU()).kernels(x)
     torch.testing.assert_close(nngp.diagonal(), torch.ones(2, dtype=torch.float64))
@@ -23,7 +23,7 @@ def test_known_tangent_kernels_at_cosine_six_tenths(depth: int, tangent: float) 
 
 
 @pytest.mark.parametrize("sigma", [ReLU(), Erf(), GELU()])
-def test_a_wide_module_has_nearly_both_kernels(sigma: Nonlinearity) -> None:
+def test_wide_module_approximates_both_kernels(sigma: Nonlinearity) -> None:
     torch.manual_seed(0)
     network, x = fully_connected(2, sigma, bias=0.1), points(3) / 2
     nngp, ntk = network.kernels(x)
@@ -41,43 +41,43 @@ def test_a_wide_module_has_nearly_both_kernels(sigma: Nonlinearity) -> None:
 
 def flat_gradient(module: torch.nn.Module, row: Tensor) -> Tensor:
     return torch.cat(
-        [part.flatten() for part in torch.autograd.grad(module(row[None]).sum(), list(module.parameters()))]
+        [gradient.flatten() for gradient in torch.autograd.grad(module(row[None]).sum(), list(module.parameters()))]
     )
 
 
-def test_blocks_are_parts_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_do_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
     network, x, y = fully_connected(3, ReLU(), bias=0.2), points(23), points(11, seed=1)
-    whole, mixed = network.kernels(x), network.kernels(x, y)
+    symmetric, rectangular = network.kernels(x), network.kernels(x, y)
     monkeypatch.setattr(blocks, "BLOCK", 4)
-    for once, parts in ((whole, network.kernels(x)), (mixed, network.kernels(x, y))):
-        torch.testing.assert_close(once.nngp, parts.nngp)
-        torch.testing.assert_close(once.ntk, parts.ntk)
-    torch.testing.assert_close(whole.nngp, whole.nngp.mT, atol=1e-14, rtol=0)
-    torch.testing.assert_close(network.nngp(x, y), mixed.nngp)
-    torch.testing.assert_close(network.kernels(x, x).ntk, whole.ntk, atol=1e-6, rtol=0)
+    for unblocked, blocked in ((symmetric, network.kernels(x)), (rectangular, network.kernels(x, y))):
+        torch.testing.assert_close(unblocked.nngp, blocked.nngp)
+        torch.testing.assert_close(unblocked.ntk, blocked.ntk)
+    torch.testing.assert_close(symmetric.nngp, symmetric.nngp.mT, atol=1e-14, rtol=0)
+    torch.testing.assert_close(network.nngp(x, y), rectangular.nngp)
+    torch.testing.assert_close(network.kernels(x, x).ntk, symmetric.ntk, atol=1e-6, rtol=0)
 
 
-def test_all_cores_compute_tiles() -> None:
+def test_threads_do_not_change_values() -> None:
     network, x = fully_connected(2, ReLU(), bias=0.2), points(600)
-    cores = torch.get_num_threads()
+    num_threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        alone = network.kernels(x)
+        single_threaded = network.kernels(x)
         torch.set_num_threads(3)
-        together = network.kernels(x)
+        multi_threaded = network.kernels(x)
         assert torch.get_num_threads() == 3
         with torch.inference_mode():
             network.nngp(points(600))
         with pytest.raises(ValueError, match="in the first layer only"):
             Network((Dense(), Dense(divide=False))).kernels(x)
     finally:
-        torch.set_num_threads(cores)
-    torch.testing.assert_close(together.nngp, alone.nngp, atol=1e-13, rtol=0)
-    torch.testing.assert_close(together.ntk, alone.ntk, atol=1e-6, rtol=0)
+        torch.set_num_threads(num_threads)
+    torch.testing.assert_close(multi_threaded.nngp, single_threaded.nngp, atol=1e-13, rtol=0)
+    torch.testing.assert_close(multi_threaded.ntk, single_threaded.ntk, atol=1e-6, rtol=0)
 
 
-def test_memory_is_little_more_than_the_kernels_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # what other threads hold is not seen
+def test_peak_memory_is_close_to_the_size_of_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # memory of other threads is not measured
     x = points(2_000)
     network = fully_connected(5, ReLU())
     assert peak_memory(lambda: network.kernels(x)) <= 1.2 * 2 * 2_000**2 * 8
@@ -85,7 +85,7 @@ def test_memory_is_little_more_than_the_kernels_own(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("sigma", [ReLU(), Erf(), GELU()])
-def test_gradients_by_the_inputs_agree_with_differences_on_the_diagonal_too(sigma: Nonlinearity) -> None:
+def test_input_gradients_match_finite_differences(sigma: Nonlinearity) -> None:
     network = fully_connected(2, sigma)
     x = points(3).requires_grad_()
 
@@ -113,7 +113,7 @@ def test_zero_and_duplicate_inputs_are_finite() -> None:
     assert bool(x.grad.isfinite().all())
 
 
-def test_a_module_has_the_widths_asked_for() -> None:
+def test_module_has_the_requested_widths() -> None:
     module = fully_connected(2, ReLU(), bias=1.0).module((7,), 16, outputs=3)
     assert [tuple(parameter.shape) for parameter in module.parameters()] == [
         (16, 7),
@@ -133,7 +133,7 @@ def test_networks_compose() -> None:
     torch.testing.assert_close(flat.kernels(x).ntk, Dense().kernel(inner).ntk)
 
 
-def test_invalid_descriptions_raise() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="a network needs at least one layer"):
         Network(())
     with pytest.raises(ValueError, match="depth must not be negative; got depth=-1"):

@@ -18,7 +18,7 @@ from parnassus.kernels import (
     learn_hyperparameters,
 )
 
-EVERY: dict[str, NNGP | NTK] = {
+KERNELS: dict[str, NNGP | NTK] = {
     "nngp": NNGP(fully_connected(2, ReLU(), bias=0.3)),
     "ntk": NTK(fully_connected(2, Erf(), bias=0.3)),
 }
@@ -28,9 +28,9 @@ def points(count: int, dim: int = 3, seed: int = 0) -> Tensor:
     return torch.randn(count, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_it_is_a_kernel_with_its_diagonal(name: str) -> None:
-    kernel, x = EVERY[name], points(70)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_is_positive_definite_and_consistent_with_its_diagonal(name: str) -> None:
+    kernel, x = KERNELS[name], points(70)
     assert isinstance(kernel, Kernel)
     matrix = kernel(x)
     torch.testing.assert_close(kernel.diagonal(x), matrix.diagonal())
@@ -38,9 +38,9 @@ def test_it_is_a_kernel_with_its_diagonal(name: str) -> None:
     assert float(torch.linalg.eigvalsh(matrix)[0]) > 0
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", KERNELS)
 def test_regression_interpolates_and_reverts_to_the_prior(name: str) -> None:
-    kernel, x, t = EVERY[name], points(12), points(12, 1, seed=1)[:, 0]
+    kernel, x, t = KERNELS[name], points(12), points(12, 1, seed=1)[:, 0]
     fitted = GPRegression.fit(kernel, x, t)
     torch.testing.assert_close(fitted.predict(x).mean, t, atol=1e-8, rtol=0)
     new = points(20, seed=2)
@@ -51,24 +51,24 @@ def test_regression_interpolates_and_reverts_to_the_prior(name: str) -> None:
     torch.testing.assert_close(variance, direct, atol=1e-9, rtol=0)
 
 
-def test_functions_of_the_limit_can_be_sampled() -> None:
-    source = torch.Generator().manual_seed(0)
+def test_samples_have_the_nngp_covariance() -> None:
+    generator = torch.Generator().manual_seed(0)
     x = points(5)
-    kernel = EVERY["nngp"]
-    paths = GaussianProcess(kernel).sample(x, 20_000, generator=source).values
+    kernel = KERNELS["nngp"]
+    paths = GaussianProcess(kernel).sample(x, 20_000, generator=generator).values
     torch.testing.assert_close(paths.mT @ paths / 20_000, kernel(x), atol=0.15, rtol=0.05)
 
 
-def test_its_scale_is_learned_with_the_rest() -> None:
+def test_scale_is_learned() -> None:
     x = points(30)
-    t = GaussianProcess(Scaled(EVERY["nngp"], 9.0)).sample(x, 1, generator=torch.Generator().manual_seed(3)).values[0]
-    learned = learn_hyperparameters(Scaled(EVERY["nngp"], 1.0), x, t, noise=0.01, num_starts=1, steps=60)
+    t = GaussianProcess(Scaled(KERNELS["nngp"], 9.0)).sample(x, 1, generator=torch.Generator().manual_seed(3)).values[0]
+    learned = learn_hyperparameters(Scaled(KERNELS["nngp"], 1.0), x, t, noise=0.01, num_starts=1, steps=60)
     assert 3 < learned.kernel.variance < 27
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_gpytorch_takes_it(name: str) -> None:
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_work_in_gpytorch(name: str) -> None:
     pytest.importorskip("gpytorch")
     x = points(6)
-    kernel: nn.Module = as_gpytorch(EVERY[name])
-    torch.testing.assert_close(kernel(x, x).to_dense(), EVERY[name](x))
+    kernel: nn.Module = as_gpytorch(KERNELS[name])
+    torch.testing.assert_close(kernel(x, x).to_dense(), KERNELS[name](x))

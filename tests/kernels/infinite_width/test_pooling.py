@@ -1,4 +1,4 @@
-"""Pooling and flattening against plain means, neural-tangents, and modules of many channels."""
+"""Pooling and flattening against means, neural-tangents, and wide modules."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ from parnassus.kernels import (
     ReLU,
 )
 
-from .images import assert_facts, distances_to_wide_modules, images
+from .images import assert_kernels_match, errors_of_wide_modules, images
 
 RELU = Activation(ReLU())
 GLOBAL = Network(
@@ -37,13 +37,13 @@ LOCAL = Network(
 )
 
 
-def test_neural_tangents_agrees() -> None:
-    assert_facts(
+def test_kernels_match_neural_tangents() -> None:
+    assert_kernels_match(
         GLOBAL,
         (0.18252215259119, 0.16884811944944, 0.19584356145733),
         (0.36977440554916, 0.30968777987252, 0.41008499241263),
     )
-    assert_facts(
+    assert_kernels_match(
         LOCAL,
         (0.10505765885502, 0.09595626627248, 0.12723448815962),
         (0.33167940631496, 0.21359147593625, 0.41980435746797),
@@ -52,25 +52,25 @@ def test_neural_tangents_agrees() -> None:
 
 def test_wide_modules_approach_the_limit() -> None:
     for network in (GLOBAL, LOCAL):
-        nngp, ntk = distances_to_wide_modules(network, width=128, draws=24)
+        nngp, ntk = errors_of_wide_modules(network, width=128, draws=24)
         assert nngp < 0.08
         assert ntk < 0.1
 
 
 @pytest.mark.parametrize("layer", [AveragePooling(2), AveragePooling(4), GlobalAveragePooling(), Flatten()])
-def test_the_kernel_matches_the_module_outputs(
+def test_kernel_matches_the_module_outputs(
     layer: AveragePooling | GlobalAveragePooling | Flatten,
 ) -> None:
-    """Without weights a layer is a map of inputs: mean products of what the module makes of them are its Σ."""
+    """Without weights Σ is the mean product of the module's outputs."""
     x, y = images(), images().flip(0, 2) + 0.3
     module, shape = layer.module((3, 4, 4), 1)
-    found = layer.kernel(KernelState.from_inputs(x, y, all_positions=True))
+    actual = layer.kernel(KernelState.from_inputs(x, y, all_positions=True))
     expected = KernelState.from_inputs(module(x), module(y), all_positions=True)
     assert shape == module(x).shape[1:]
-    torch.testing.assert_close(found.nngp, expected.nngp)
-    torch.testing.assert_close(found.left, expected.left)
-    torch.testing.assert_close(found.right, expected.right)
-    assert found.features == expected.features
+    torch.testing.assert_close(actual.nngp, expected.nngp)
+    torch.testing.assert_close(actual.left, expected.left)
+    torch.testing.assert_close(actual.right, expected.right)
+    assert actual.features == expected.features
 
 
 def test_unneeded_covariances_within_images_are_skipped() -> None:
@@ -84,8 +84,8 @@ def test_unneeded_covariances_within_images_are_skipped() -> None:
     )
 
 
-def test_a_layer_after_pooling_sees_variances() -> None:
-    """Σ and Θ of a network that pools and then bends: all finite, and its diagonal E σ² of the pooled variance."""
+def test_layers_after_pooling_receive_variances() -> None:
+    """The diagonal after pooling and a nonlinearity is E σ² of the pooled variance."""
     network = Network((Convolution(), RELU, GlobalAveragePooling(), Dense(), RELU, Dense()))
     pooled = Network(network.layers[:4]).nngp(images())
     torch.testing.assert_close(network.nngp(images()).diagonal(), pooled.diagonal() / 2)

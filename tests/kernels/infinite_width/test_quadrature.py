@@ -24,22 +24,22 @@ def cubic(x: Tensor) -> Tensor:
 
 
 def test_polynomials_are_exact() -> None:
-    """Hermite's He₃ has E He₃(u)He₃(v) = 6 ρ³, and slopes 3 He₂ with E = 18 ρ²; the constant adds its square."""
+    """E He₃(u)He₃(v) = 6 ρ³, derivatives 3 He₂ with E = 18 ρ²; the constant adds its square."""
     rho = torch.linspace(-1, 1, 9, dtype=torch.float64)
     one = torch.ones_like(rho)
-    value, slope = Quadrature(cubic, nodes=4).expect(rho, one, one)
+    value, derivative = Quadrature(cubic, nodes=4).expect(rho, one, one)
     torch.testing.assert_close(value, 6 * rho**3 + 0.25)
-    torch.testing.assert_close(slope, 18 * rho**2)
+    torch.testing.assert_close(derivative, 18 * rho**2)
     torch.testing.assert_close(Quadrature(cubic, nodes=4).second_moment(one), 6.25 * one)
 
 
-def test_more_nodes_come_closer_for_tanh() -> None:
+def test_error_for_tanh_decreases_with_the_number_of_nodes() -> None:
     errors = [abs(normaliser(Quadrature(torch.tanh, nodes)) - 2.5361754332) for nodes in (10, 20, 40, 80)]
     assert all(after < before / 5 for before, after in pairwise(errors))
     assert errors[2] < 3e-6
 
 
-def test_both_sides_may_be_swapped() -> None:
+def test_expectations_are_symmetric() -> None:
     quadrature = Quadrature(torch.sigmoid)
     cross, left, right = (torch.tensor([value], dtype=torch.float64) for value in (0.3, 0.8, 1.5))
     for one, other in zip(quadrature.expect(cross, left, right), quadrature.expect(cross, right, left), strict=True):
@@ -47,6 +47,6 @@ def test_both_sides_may_be_swapped() -> None:
 
 
 @pytest.mark.parametrize("nodes", [0, -3, 251])
-def test_a_rule_needs_a_sensible_number_of_nodes(nodes: int) -> None:
+def test_invalid_numbers_of_nodes_raise_value_error(nodes: int) -> None:
     with pytest.raises(ValueError, match=f"between 1 and 250.*got nodes={nodes}"):
         Quadrature(torch.tanh, nodes)

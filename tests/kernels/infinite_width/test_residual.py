@@ -15,7 +15,7 @@ from parnassus.kernels import (
     Residual,
 )
 
-from .images import assert_facts, distances_to_wide_modules, images
+from .images import assert_kernels_match, errors_of_wide_modules, images
 
 RELU = Activation(ReLU())
 BODY = Network((RELU, Convolution(3, 2.0)))
@@ -30,8 +30,8 @@ PARALLEL = Network(
 )
 
 
-def test_neural_tangents_agrees() -> None:
-    assert_facts(
+def test_kernels_match_neural_tangents() -> None:
+    assert_kernels_match(
         RESIDUAL,
         (0.63471856976018, 0.61225336914647, 0.65959090227493),
         (0.88537590253147, 0.77556547889600, 0.93758441656359),
@@ -40,21 +40,21 @@ def test_neural_tangents_agrees() -> None:
 
 def test_wide_modules_approach_the_limit() -> None:
     for network in (RESIDUAL, PARALLEL):
-        nngp, ntk = distances_to_wide_modules(network, width=128, draws=24)
+        nngp, ntk = errors_of_wide_modules(network, width=128, draws=24)
         assert nngp < 0.06
         assert ntk < 0.1
 
 
-def test_vectors_may_skip_too() -> None:
-    """After W x, g + W σ(g): both kernels are sums of those without the body and of the body's end."""
+def test_residual_blocks_accept_vectors() -> None:
+    """For g = W x and g + W σ(g), both kernels are sums of those of the two branches."""
     x = images().flatten(1)
-    plain, body = Network((Dense(),)), Network((Dense(), RELU, Dense(1.5)))
-    found = Network((Dense(), Residual(Network((RELU, Dense(1.5)))))).kernels(x)
-    for kernel, one, other in zip(found, plain.kernels(x), body.kernels(x), strict=True):
-        torch.testing.assert_close(kernel, one + other)
+    skip, body = Network((Dense(),)), Network((Dense(), RELU, Dense(1.5)))
+    kernels = Network((Dense(), Residual(Network((RELU, Dense(1.5)))))).kernels(x)
+    for kernel, skip_kernel, body_kernel in zip(kernels, skip.kernels(x), body.kernels(x), strict=True):
+        torch.testing.assert_close(kernel, skip_kernel + body_kernel)
 
 
-def test_without_tangents_the_covariance_is_the_same() -> None:
+def test_nngp_without_ntk_is_unchanged() -> None:
     torch.testing.assert_close(RESIDUAL.nngp(images()), RESIDUAL.kernels(images()).nngp)
 
 

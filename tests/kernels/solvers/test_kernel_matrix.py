@@ -17,7 +17,7 @@ KERNELS: list[KernelFunction] = [OrnsteinUhlenbeck(1.3), fully_connected(2, ReLU
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("block", [1, 10, 37, 100])
 @pytest.mark.parametrize("devices", [(), (CPU, CPU, CPU)])
-def test_blocks_make_up_the_kernel(kernel: KernelFunction, block: int, devices: tuple[torch.device, ...]) -> None:
+def test_blocks_equal_the_kernel(kernel: KernelFunction, block: int, devices: tuple[torch.device, ...]) -> None:
     torch.testing.assert_close(evaluate_in_blocks(kernel, X, block=block, devices=devices), kernel(X, X).detach())
     torch.testing.assert_close(evaluate_in_blocks(kernel, X, Y, block=block, devices=devices), kernel(X, Y).detach())
 
@@ -35,28 +35,28 @@ def test_products_match_the_dense_matrix(block: int, devices: tuple[torch.device
 
 def test_rows_and_the_diagonal_match_the_dense_matrix() -> None:
     matrix = KernelMatrix(KERNELS[1], X.repeat(4, 1))
-    whole = matrix.to_dense()
+    dense = matrix.to_dense()
     assert matrix.shape == (148, 148)
-    assert matrix.bytes == whole.numel() * 8
-    torch.testing.assert_close(matrix.diagonal(), whole.diagonal())
-    torch.testing.assert_close(matrix[5], whole[5])
+    assert matrix.bytes == dense.numel() * 8
+    torch.testing.assert_close(matrix.diagonal(), dense.diagonal())
+    torch.testing.assert_close(matrix[5], dense[5])
 
 
-def test_a_symmetric_kernel_is_computed_once_for_both_halves() -> None:
-    asked = 0
+def test_symmetric_kernel_is_evaluated_for_one_half_only() -> None:
+    num_entries = 0
 
-    def counted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        nonlocal asked
-        asked += len(x) * len(y)
+    def counting_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        nonlocal num_entries
+        num_entries += len(x) * len(y)
         return x @ y.mT
 
-    evaluate_in_blocks(counted, X[:30], block=10)
-    assert asked == 600
-    KernelMatrix(counted, X[:30], block=10) @ torch.ones(30, dtype=torch.float64)
-    assert asked == 1_200
+    evaluate_in_blocks(counting_kernel, X[:30], block=10)
+    assert num_entries == 600
+    KernelMatrix(counting_kernel, X[:30], block=10) @ torch.ones(30, dtype=torch.float64)
+    assert num_entries == 1_200
 
 
-def test_nothing_is_differentiated_on_any_device() -> None:
+def test_results_do_not_require_grad() -> None:
     kernel = RBF(0.7)
     for devices in ((), (CPU, CPU)):
         matrix = KernelMatrix(kernel, X, block=10, devices=devices)
@@ -65,19 +65,19 @@ def test_nothing_is_differentiated_on_any_device() -> None:
         assert not matrix[0].requires_grad
 
 
-def test_in_double_the_points_are_rounded_no_further() -> None:
+def test_double_keeps_the_points_in_full_precision() -> None:
     single = KernelMatrix(RBF(), X.float(), Y.float())
     torch.testing.assert_close(single.double().to_dense(), RBF()(X.float().double(), Y.float().double()).detach())
 
 
-def test_a_kernel_larger_than_memory_raises_early() -> None:
+def test_kernel_larger_than_memory_raises_value_error() -> None:
     assert free_bytes(CPU) > 0
-    endless = torch.zeros(1, 1, dtype=torch.float64).expand(10_000_000, 1)
+    x = torch.zeros(1, 1, dtype=torch.float64).expand(10_000_000, 1)
     with pytest.raises(ValueError, match=r"takes 800000000000000 bytes .* ConjugateGradients, use float32"):
-        evaluate_in_blocks(RBF(), endless)
+        evaluate_in_blocks(RBF(), x)
 
 
-def test_points_of_another_size_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"same features; got shapes \(5,\) and \(4,\)"):
         KernelMatrix(RBF(), X, Y[:, :4])
     with pytest.raises(ValueError, match="block=0"):

@@ -15,7 +15,7 @@ TARGET = torch.randn(5, 2, generator=torch.Generator().manual_seed(2), dtype=DOU
 
 
 @pytest.mark.parametrize("time", [0.0, 0.03, 1.0])
-def test_it_is_the_matrix_exponential(time: float) -> None:
+def test_outputs_match_the_matrix_exponential(time: float) -> None:
     flow = GradientFlow.from_kernel(KERNEL)
     exact = TARGET + torch.linalg.matrix_exp(-time * KERNEL) @ (START - TARGET)
     torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(time)), exact)
@@ -32,7 +32,7 @@ def test_after_matches_gradient_descent() -> None:
     torch.testing.assert_close(flow.predict(cross, START, TARGET, progress), f)
 
 
-def test_the_end_solves_the_system() -> None:
+def test_infinite_time_solves_the_linear_system() -> None:
     flow = GradientFlow.from_kernel(KERNEL)
     cross = torch.randn(3, 5, dtype=DOUBLE, generator=torch.Generator().manual_seed(3))
     exact = cross @ torch.linalg.solve(KERNEL, TARGET - START)
@@ -42,23 +42,23 @@ def test_the_end_solves_the_system() -> None:
 
 
 def test_modes_of_eigenvalue_zero_are_not_learned() -> None:
-    thin = ROOT[:, :3]
-    flow = GradientFlow.from_kernel(thin @ thin.mT)
-    stays = flow.unlearnable_residual(START, TARGET)
-    torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(inf)), TARGET + stays)
-    torch.testing.assert_close(thin.mT @ stays, torch.zeros(3, 2, dtype=DOUBLE))
-    cross = ROOT[:2, :3] @ thin.mT
-    least = cross @ torch.linalg.pinv(thin @ thin.mT, hermitian=True, rtol=1e-10) @ (TARGET - START)
-    torch.testing.assert_close(flow.predict(cross, START, TARGET, flow.at(inf)), least)
+    low_rank = ROOT[:, :3]
+    flow = GradientFlow.from_kernel(low_rank @ low_rank.mT)
+    residual = flow.unlearnable_residual(START, TARGET)
+    torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(inf)), TARGET + residual)
+    torch.testing.assert_close(low_rank.mT @ residual, torch.zeros(3, 2, dtype=DOUBLE))
+    cross = ROOT[:2, :3] @ low_rank.mT
+    min_norm = cross @ torch.linalg.pinv(low_rank @ low_rank.mT, hermitian=True, rtol=1e-10) @ (TARGET - START)
+    torch.testing.assert_close(flow.predict(cross, START, TARGET, flow.at(inf)), min_norm)
 
 
-def test_descent_converges_below_the_largest_stable_rate_only() -> None:
+def test_gradient_descent_converges_below_the_max_stable_learning_rate_only() -> None:
     flow = GradientFlow.from_kernel(KERNEL)
-    near, far = (
-        flow.after(500, learning_rate=share * flow.max_stable_learning_rate).remaining.abs().max()
-        for share in (0.9, 1.1)
+    stable, unstable = (
+        flow.after(500, learning_rate=factor * flow.max_stable_learning_rate).remaining.abs().max()
+        for factor in (0.9, 1.1)
     )
-    assert float(near) < 1 < float(far)
+    assert float(stable) < 1 < float(unstable)
 
 
 def test_invalid_arguments_raise() -> None:

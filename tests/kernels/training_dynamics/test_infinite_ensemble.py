@@ -21,32 +21,32 @@ Y = torch.tensor([1.0, -1.0, 0.5], dtype=DOUBLE)
 NEW = torch.tensor([[0.2, 0.9, -0.4], [1.0, 1.0, 1.0]], dtype=DOUBLE)
 
 
-def test_a_linear_model_is_known_exactly() -> None:
+def test_linear_model_matches_closed_form() -> None:
     """With f = wᵀx and w ~ N(0, I): K = Θ = xᵀx', and w_τ = e^{−τXᵀX} w_0 + … is Gaussian in three dimensions."""
     ensemble = InfiniteEnsemble.fit(fully_connected(0, Identity()), X, Y)
     gram = X.mT @ X
-    left = torch.linalg.matrix_exp(-0.7 * gram)
-    mean = (torch.eye(3, dtype=DOUBLE) - left) @ torch.linalg.solve(gram, X.mT @ Y)
-    law = ensemble.distribution(NEW, 0.7)
-    torch.testing.assert_close(law.mean, NEW @ mean)
-    torch.testing.assert_close(law.covariance, NEW @ left @ left.mT @ NEW.mT)
-    way = left - torch.eye(3, dtype=DOUBLE)
-    assert ensemble.parameter_distance(0.7) == pytest.approx(float(mean.square().sum() + way.square().sum()))
+    decay = torch.linalg.matrix_exp(-0.7 * gram)
+    mean = (torch.eye(3, dtype=DOUBLE) - decay) @ torch.linalg.solve(gram, X.mT @ Y)
+    distribution = ensemble.distribution(NEW, 0.7)
+    torch.testing.assert_close(distribution.mean, NEW @ mean)
+    torch.testing.assert_close(distribution.covariance, NEW @ decay @ decay.mT @ NEW.mT)
+    change = decay - torch.eye(3, dtype=DOUBLE)
+    assert ensemble.parameter_distance(0.7) == pytest.approx(float(mean.square().sum() + change.square().sum()))
 
 
 def test_error_and_information_gain_follow_from_the_distribution() -> None:
     ensemble = InfiniteEnsemble.fit(fully_connected(1, ReLU()), X, Y)
-    law, prior = ensemble.distribution(NEW, 2.0), ensemble.distribution(NEW, 0.0)
-    exact = gaussian_kl(law.mean, law.covariance, prior.mean, prior.covariance)
+    distribution, prior = ensemble.distribution(NEW, 2.0), ensemble.distribution(NEW, 0.0)
+    exact = gaussian_kl(distribution.mean, distribution.covariance, prior.mean, prior.covariance)
     assert ensemble.information_gain(NEW, 2.0) == pytest.approx(float(exact))
-    samples = law.sample(200_000, generator=torch.Generator().manual_seed(0))
+    samples = distribution.sample(200_000, generator=torch.Generator().manual_seed(0))
     error = (samples - Y[:2]).square().mean()
     assert ensemble.expected_error(NEW, Y[:2], 2.0) == pytest.approx(float(error), rel=0.02)
     torch.testing.assert_close(ensemble.distribution(X, inf).mean, Y)
 
 
-def test_information_of_two_gaussians_is_that_of_their_mixture() -> None:
-    """Against an integral on a fine, even grid."""
+def test_mutual_information_matches_numerical_integration() -> None:
+    """Two Gaussians, integrated on a fine uniform grid."""
     means, variances = torch.tensor([0.0, 1.5], dtype=DOUBLE), torch.tensor([1.0, 0.3], dtype=DOUBLE)
     z = torch.linspace(-12, 12, 200_001, dtype=DOUBLE)
     density = torch.exp(-((z[:, None] - means) ** 2) / (2 * variances)) / (2 * torch.pi * variances).sqrt()
@@ -56,8 +56,8 @@ def test_information_of_two_gaussians_is_that_of_their_mixture() -> None:
     torch.testing.assert_close(
         label_mutual_information(means, variances, torch.tensor([0, 1])), exact, rtol=0, atol=1e-4
     )
-    nothing = label_mutual_information(means, variances, torch.tensor([3, 3]))
-    torch.testing.assert_close(nothing, torch.zeros((), dtype=DOUBLE))
+    uninformative = label_mutual_information(means, variances, torch.tensor([3, 3]))
+    torch.testing.assert_close(uninformative, torch.zeros((), dtype=DOUBLE))
     torch.testing.assert_close(input_mutual_information(means, variances, base=2.0) * log(2), exact, rtol=0, atol=1e-4)
 
 

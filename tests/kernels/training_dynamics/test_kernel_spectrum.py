@@ -12,13 +12,13 @@ EYE = torch.eye(40, dtype=torch.float64)
 SPECTRUM = KernelSpectrum.from_matrix(MATRIX)
 
 
-def test_it_rebuilds_the_kernel_largest_first() -> None:
+def test_eigendecomposition_is_sorted_and_reconstructs_the_kernel() -> None:
     U = SPECTRUM.eigenvectors
     torch.testing.assert_close(U * SPECTRUM.eigenvalues @ U.mT, MATRIX)
     assert bool((SPECTRUM.eigenvalues.diff() <= 0).all())
 
 
-def test_the_effective_dimension_is_the_trace_of_the_smoother() -> None:
+def test_effective_dimension_is_the_trace_of_the_smoother() -> None:
     smoother = MATRIX @ torch.linalg.inv(MATRIX + 0.1 * EYE)
     assert SPECTRUM.effective_dimension(0.1) == pytest.approx(float(smoother.trace()))
     assert SPECTRUM.effective_dimension(1e-14) > 39 * 0.5
@@ -27,19 +27,19 @@ def test_the_effective_dimension_is_the_trace_of_the_smoother() -> None:
 
 def test_alignment_recovers_mixing_fractions() -> None:
     t = 3 * SPECTRUM.eigenvectors[:, 2] - 4 * SPECTRUM.eigenvectors[:, 7]
-    shares = SPECTRUM.alignment(t)
-    torch.testing.assert_close(shares[[2, 7]], torch.tensor([0.36, 0.64], dtype=torch.float64))
+    fractions = SPECTRUM.alignment(t)
+    torch.testing.assert_close(fractions[[2, 7]], torch.tensor([0.36, 0.64], dtype=torch.float64))
     assert float(SPECTRUM.alignment(T).sum()) == pytest.approx(1)
 
 
-def test_the_remaining_fraction_is_the_matrix_exponential() -> None:
+def test_remaining_fraction_matches_the_matrix_exponential() -> None:
     times = torch.tensor([0.0, 0.3, 2.0], dtype=torch.float64)
-    wanted = [float((torch.matrix_exp(-time * MATRIX) @ T).square().sum() / T.square().sum()) for time in times]
-    torch.testing.assert_close(SPECTRUM.remaining_fraction(T, times), torch.tensor(wanted, dtype=torch.float64))
+    expected = [float((torch.matrix_exp(-time * MATRIX) @ T).square().sum() / T.square().sum()) for time in times]
+    torch.testing.assert_close(SPECTRUM.remaining_fraction(T, times), torch.tensor(expected, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.5])
-def test_the_evidence_is_that_of_the_process_at_its_best_amplitude(ratio: float) -> None:
+def test_evidence_is_the_likelihood_at_the_best_amplitude(ratio: float) -> None:
     best = SPECTRUM.evidence(T, ratio)
 
     def likelihood(amplitude: float) -> float:
@@ -50,7 +50,7 @@ def test_the_evidence_is_that_of_the_process_at_its_best_amplitude(ratio: float)
     assert best.log_likelihood > max(likelihood(best.amplitude * factor) for factor in (0.9, 1.1))
 
 
-def test_it_solves() -> None:
+def test_solve_matches_torch() -> None:
     torch.testing.assert_close(SPECTRUM.solve(T, 0.3), torch.linalg.solve(MATRIX + 0.3 * EYE, T))
 
 

@@ -8,7 +8,7 @@ from parnassus.latent.autoencoders.convolutional_networks import conv_decoder, c
 
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 24), (1, 8, 8)])
 @pytest.mark.parametrize("halvings", [0, 1, 2])
-def test_decoder_gives_back_the_shape_that_the_encoder_takes(shape: tuple[int, int, int], halvings: int) -> None:
+def test_encoder_and_decoder_shapes(shape: tuple[int, int, int], halvings: int) -> None:
     encoder = conv_encoder(shape, 6, width=4, halvings=halvings)
     decoder = conv_decoder(3, shape, width=4, halvings=halvings)
     assert encoder(torch.rand(2, *shape)).shape == (2, 6)
@@ -20,7 +20,7 @@ def test_sides_halve_and_channels_double() -> None:
     assert encoder[:-2](torch.rand(1, 1, 8, 8)).shape == (1, 16, 2, 2)
 
 
-def test_a_residual_block_begins_as_the_identity_and_can_leave_it() -> None:
+def test_residual_block_is_initialised_as_the_identity() -> None:
     torch.manual_seed(0)
     block, x = residual_block(3), torch.randn(2, 3, 5, 5)
     torch.testing.assert_close(block(x), x, rtol=0, atol=0)

@@ -7,22 +7,24 @@ from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encode
 from parnassus.layers import count_parameters
 
 
-def test_there_and_back_has_the_shape_of_the_example() -> None:
+def test_encoder_and_decoder_shapes() -> None:
     x = torch.rand(4, 3, 5, 2)
     code = mlp_encoder((3, 5, 2), 7, width=11)(x)
     assert code.shape == (4, 7)
     assert mlp_decoder(7, (3, 5, 2), width=11)(code).shape == x.shape
 
 
-@pytest.mark.parametrize(("layers", "numbers"), [(0, 31 * 4), (1, 31 * 6 + 7 * 4), (3, 31 * 6 + 2 * 7 * 6 + 7 * 4)])
-def test_the_number_and_width_of_layers(layers: int, numbers: int) -> None:
-    assert count_parameters(mlp_encoder((30,), 4, width=6, num_layers=layers)) == numbers
-    mirror = 5 * 30 if layers == 0 else 5 * 6 + (layers - 1) * 7 * 6 + 7 * 30
-    assert count_parameters(mlp_decoder(4, (30,), width=6, num_layers=layers)) == mirror
+@pytest.mark.parametrize(
+    ("layers", "num_parameters"), [(0, 31 * 4), (1, 31 * 6 + 7 * 4), (3, 31 * 6 + 2 * 7 * 6 + 7 * 4)]
+)
+def test_number_of_parameters(layers: int, num_parameters: int) -> None:
+    assert count_parameters(mlp_encoder((30,), 4, width=6, num_layers=layers)) == num_parameters
+    num_decoder_parameters = 5 * 30 if layers == 0 else 5 * 6 + (layers - 1) * 7 * 6 + 7 * 30
+    assert count_parameters(mlp_decoder(4, (30,), width=6, num_layers=layers)) == num_decoder_parameters
 
 
 @torch.no_grad()
-def test_the_last_layer_is_linear() -> None:
+def test_last_layer_is_linear() -> None:
     torch.manual_seed(0)
     network = mlp_decoder(2, (6,), width=8)
     values = network(torch.randn(200, 2))

@@ -17,19 +17,21 @@ def test_leapfrog_is_reversible() -> None:
     torch.manual_seed(0)
     x, m = torch.randn(3, 2).double(), torch.randn(3, 2).double()
     step = torch.full((3,), 0.2).double()
-    end, last = leapfrog(log_density, x, m, step_size=step, num_steps=9)
-    back, turned = leapfrog(log_density, end, -last, step_size=step, num_steps=9)
-    torch.testing.assert_close(back, x)
-    torch.testing.assert_close(-turned, m)
+    end, end_momentum = leapfrog(log_density, x, m, step_size=step, num_steps=9)
+    start, reversed_momentum = leapfrog(log_density, end, -end_momentum, step_size=step, num_steps=9)
+    torch.testing.assert_close(start, x)
+    torch.testing.assert_close(-reversed_momentum, m)
 
 
-def test_the_error_of_the_energy_falls_as_the_square_of_the_step() -> None:
+def test_energy_error_is_quadratic_in_the_step_size() -> None:
     torch.manual_seed(0)
     x, m = torch.randn(50, 2).double(), torch.randn(50, 2).double()
     errors = []
     for steps in (8, 16):
-        end, last = leapfrog(log_density, x, m, step_size=torch.full((50,), 2 / steps).double(), num_steps=steps)
-        change = log_density(end) - last.square().sum(-1) / 2 - log_density(x) + m.square().sum(-1) / 2
+        end, end_momentum = leapfrog(
+            log_density, x, m, step_size=torch.full((50,), 2 / steps).double(), num_steps=steps
+        )
+        change = log_density(end) - end_momentum.square().sum(-1) / 2 - log_density(x) + m.square().sum(-1) / 2
         errors.append(float(change.abs().mean()))
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.15)
 
@@ -45,13 +47,13 @@ def test_hmc_steps_leave_a_normal_distribution_invariant() -> None:
     assert 0.6 < float(acceptance.mean()) < 1
 
 
-def test_a_diverging_trajectory_raises() -> None:
+def test_diverging_trajectory_is_rejected() -> None:
     x = torch.ones(4, 2).double()
     state, acceptance = hmc_step(lambda z: -z.square().square().sum(-1), x, step_size=torch.full((4,), 50.0).double())
     torch.testing.assert_close(state, x)
     assert acceptance.tolist() == [0.0] * 4
 
 
-def test_a_step_size_of_zero_raises() -> None:
+def test_zero_step_size_raises_value_error() -> None:
     with pytest.raises(ValueError, match="must be positive; got num_leapfrog_steps=10, smallest step_size 0"):
         hmc_step(log_density, torch.ones(4, 2).double(), step_size=torch.zeros(4).double())

@@ -1,4 +1,4 @@
-"""Gibbs and Metropolis sampling of distributions in closed form."""
+"""Gibbs and Metropolis sampling of known distributions."""
 
 from math import exp
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from parnassus.latent.energy_based.markov_chain_monte_carlo import gibbs_sampling, metropolis_sampling
 
 
-def test_gibbs_of_one_unit_is_a_biased_coin() -> None:
+def test_gibbs_sampling_of_one_unit_matches_bernoulli() -> None:
     def energy(s: Tensor) -> Tensor:
         return s[:, 0]
 
@@ -34,13 +34,13 @@ def test_metropolis_samples_a_normal_distribution() -> None:
     assert 0.2 < float(chains.acceptance.mean()) < 0.8
 
 
-def test_at_beta_zero_every_proposal_is_accepted() -> None:
+def test_metropolis_with_beta_zero_accepts_every_proposal() -> None:
     chains = metropolis_sampling(lambda x: x[:, 0], torch.zeros(5, 1), lambda x: x + 1, steps=7, beta=0.0)
     assert chains.acceptance.tolist() == [1.0] * 5
     assert chains.state[:, 0].tolist() == [7.0] * 5
 
 
 @pytest.mark.parametrize("beta", [-1.0, float("inf"), float("nan")])
-def test_an_impossible_temperature_raises(beta: float) -> None:
+def test_invalid_beta_raises_value_error(beta: float) -> None:
     with pytest.raises(ValueError, match="0 ≤ beta < ∞; got 1 steps"):
         gibbs_sampling(lambda s: s[:, 0], torch.zeros(1, 1), sweeps=1, beta=beta)

@@ -21,7 +21,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_the_metrics_are_those_of_the_binarised_test_images(trained_run: Callable[..., Trained], name: str) -> None:
+def test_metrics_are_computed_on_binarised_test_images(trained_run: Callable[..., Trained], name: str) -> None:
     trained = trained_run(name)
     model = trained.model
     assert isinstance(model, VAE)
@@ -42,23 +42,23 @@ def test_the_metrics_are_those_of_the_binarised_test_images(trained_run: Callabl
     assert nll == pytest.approx(-float(model.log_prob(x, samples=1_000).mean()), abs=0.5)
 
 
-def test_one_row_per_run_and_the_same_seed_gives_the_same_row(trained_run: Callable[..., Trained], name: str) -> None:
+def test_evaluation_is_reproducible_with_one_row_per_run(trained_run: Callable[..., Trained], name: str) -> None:
     trained = trained_run(name)
     assert isinstance(trained.model, VAE)  # built here, with random initial weights
     before = torch.get_rng_state()
-    first, again = EVALUATIONS[name]([trained, trained])
-    assert first == again
+    first, second = EVALUATIONS[name]([trained, trained])
+    assert first == second
     assert torch.get_rng_state().equal(before)
 
 
-def test_a_gaussian_decoder_is_evaluated_on_grey_images(trained_run: Callable[..., Trained]) -> None:
+def test_gaussian_decoder_is_evaluated_on_grey_images(trained_run: Callable[..., Trained]) -> None:
     trained = trained_run("vae", use_gaussian_decoder=True)
     model = trained.model
     assert isinstance(model, VAE)
     assert vae.Evaluate(num_examples=5).load_images(model).equal(open_images("mnist_mini").test.x[:5])
 
 
-def test_images_of_another_shape_raise(trained_run: Callable[..., Trained]) -> None:
+def test_images_of_another_shape_raise_data_error(trained_run: Callable[..., Trained]) -> None:
     shapes = r"images must have the model's shape \(1, 28, 28\); those of digits have \(1, 8, 8\)"
     with pytest.raises(DataError, match=shapes):
         vae.Evaluate(data="digits")([trained_run("vae")])

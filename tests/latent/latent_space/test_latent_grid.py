@@ -6,14 +6,14 @@ import torch
 from parnassus.latent.latent_space.latent_grid import latent_grid, latent_range, tile_images
 
 
-def test_the_range_holds_the_middle_codes() -> None:
+def test_latent_range_excludes_the_tails() -> None:
     z = torch.stack([torch.linspace(0, 100, 101), torch.linspace(-1, 1, 101)], 1)
     (x0, x1), (y0, y1) = latent_range(z, tail=0.1)
     assert (x0, x1) == pytest.approx((10, 90))
     assert (y0, y1) == pytest.approx((-0.8, 0.8))
 
 
-def test_the_grid_is_in_reading_order() -> None:
+def test_latent_grid_is_in_row_major_order() -> None:
     grid = latent_grid((0.0, 1.0), (5.0, 7.0), count=3)
     assert grid[0].tolist() == [0.0, 7.0]
     assert grid[2].tolist() == [1.0, 7.0]
@@ -22,10 +22,10 @@ def test_the_grid_is_in_reading_order() -> None:
 
 def test_tiling_keeps_images_intact() -> None:
     tiles = torch.arange(6.0)[:, None, None].expand(6, 2, 3)
-    picture = tile_images(tiles, columns=3)
-    assert picture.shape == (4, 9)
-    assert picture[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert picture[2, 8] == 5
+    image = tile_images(tiles, columns=3)
+    assert image.shape == (4, 9)
+    assert image[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert image[2, 8] == 5
 
 
 def test_invalid_values_raise() -> None:

@@ -12,21 +12,21 @@ from parnassus.latent.latent_space.quality_metrics import (
 )
 
 
-def normal(count: int = 4_000) -> torch.Tensor:
+def normal_codes(count: int = 4_000) -> torch.Tensor:
     return torch.randn(count, 2, generator=torch.Generator().manual_seed(0))
 
 
-def test_a_standard_normal_is_centred_and_round() -> None:
-    z = normal()
+def test_standard_normal_codes_are_centred_and_isotropic() -> None:
+    z = normal_codes()
     assert centre_offset(z) < 0.03
     assert anisotropy(z) < 1.05
 
 
 def test_shifts_and_scalings_are_detected() -> None:
-    z = normal() * torch.tensor([3.0, 1.0])
+    z = normal_codes() * torch.tensor([3.0, 1.0])
     torch.testing.assert_close(anisotropy(z), torch.tensor(3.0), rtol=0.05, atol=0)
-    moved = z - z.mean(0) + torch.tensor([20.0, 0.0])
-    torch.testing.assert_close(centre_offset(moved), torch.tensor(20 / 10**0.5), rtol=0.05, atol=0)
+    shifted = z - z.mean(0) + torch.tensor([20.0, 0.0])
+    torch.testing.assert_close(centre_offset(shifted), torch.tensor(20 / 10**0.5), rtol=0.05, atol=0)
 
 
 def test_coverage_counts_cells() -> None:
@@ -36,23 +36,23 @@ def test_coverage_counts_cells() -> None:
     assert coverage(corners, cells=4) == 0.25
 
 
-def test_neighbours_vote_without_the_point_itself() -> None:
-    apart = torch.cat([normal(50), normal(50) + 100])
+def test_neighbour_accuracy_excludes_the_point_itself() -> None:
+    separated = torch.cat([normal_codes(50), normal_codes(50) + 100])
     labels = torch.arange(100) // 50
-    assert neighbour_accuracy(apart, labels, neighbours=5) == 1.0
+    assert neighbour_accuracy(separated, labels, neighbours=5) == 1.0
     pairs = torch.tensor([[0.0], [0.1], [5.0], [5.1]])
     assert neighbour_accuracy(pairs, torch.tensor([0, 1, 0, 1]), neighbours=1) == 0.0
 
 
 def test_two_distant_clusters_have_a_hole_between_them() -> None:
-    z = torch.cat([normal(500), normal(500) + torch.tensor([50.0, 0.0])])
-    found = find_holes(z)
-    assert found.depth.max() > 0.8
-    assert (found.deepest(5)[:, 0] - 25).abs().max() < 5
-    assert find_holes(normal()).depth.max() < 0.3
+    z = torch.cat([normal_codes(500), normal_codes(500) + torch.tensor([50.0, 0.0])])
+    holes = find_holes(z)
+    assert holes.depth.max() > 0.8
+    assert (holes.deepest(5)[:, 0] - 25).abs().max() < 5
+    assert find_holes(normal_codes()).depth.max() < 0.3
 
 
 def test_invalid_values_raise() -> None:
-    z = normal(10)
+    z = normal_codes(10)
     with pytest.raises(ValueError, match="got neighbours=10, count=10"):
         neighbour_accuracy(z, torch.zeros(10, dtype=torch.long))

@@ -1,4 +1,4 @@
-"""Annealed importance sampling against integrals in closed form."""
+"""Annealed importance sampling compared with exact evidence."""
 
 from math import log
 
@@ -31,31 +31,31 @@ def prior(rows: int) -> Distribution:
 
 
 def data(rows: int) -> tuple[Tensor, Tensor]:
-    """Codes and what is seen of them; each code is a draw of its own posterior."""
+    """Codes and observations from the joint distribution."""
     torch.manual_seed(1)
     z: Tensor = prior(rows).sample()
     return z, z @ W.mT + NOISE * torch.randn(rows, 3, dtype=torch.float64)
 
 
 def log_joint(x: Tensor) -> LogDensity:
-    def of(z: Tensor) -> Tensor:
+    def log_density(z: Tensor) -> Tensor:
         log_p: Tensor = Independent(Normal(z @ W.mT, NOISE), 1).log_prob(x) + prior(len(x)).log_prob(z)
         return log_p
 
-    return of
+    return log_density
 
 
-def exact(x: Tensor) -> Tensor:
+def exact_log_evidence(x: Tensor) -> Tensor:
     covariance = W @ W.mT + NOISE**2 * torch.eye(3, dtype=torch.float64)
-    found: Tensor = MultivariateNormal(torch.zeros(3, dtype=torch.float64), covariance).log_prob(x)
-    return found
+    log_prob: Tensor = MultivariateNormal(torch.zeros(3, dtype=torch.float64), covariance).log_prob(x)
+    return log_prob
 
 
-def test_the_evidence_of_a_linear_gaussian_model() -> None:
+def test_log_evidence_of_a_linear_gaussian_model() -> None:
     _, x = data(4)
-    found = ais_log_evidence(log_joint(x), prior(4), chains=60, num_times=50, num_leapfrog_steps=4)
-    assert bool(((found.estimate - exact(x)).abs() < 4 * found.standard_error).all())
-    assert bool((found.standard_error < 0.25).all())
+    result = ais_log_evidence(log_joint(x), prior(4), chains=60, num_times=50, num_leapfrog_steps=4)
+    assert bool(((result.estimate - exact_log_evidence(x)).abs() < 4 * result.standard_error).all())
+    assert bool((result.standard_error < 0.25).all())
 
 
 def test_lower_and_upper_bounds_tighten_with_more_times() -> None:
@@ -68,31 +68,31 @@ def test_lower_and_upper_bounds_tighten_with_more_times() -> None:
         upper = reverse_ais_log_evidence(
             log_joint(x), prior(30), z[None], num_times=times, num_leapfrog_steps=3
         ).estimate.mean()
-        assert float(lower) < float(exact(x).mean()) < float(upper)
+        assert float(lower) < float(exact_log_evidence(x).mean()) < float(upper)
         gaps.append(float(upper - lower))
     assert gaps[1] < gaps[0] / 3
 
 
-def test_a_start_at_the_posterior_is_exact() -> None:
+def test_starting_from_the_posterior_is_exact() -> None:
     _, x = data(3)
     precision = torch.eye(2, dtype=torch.float64) + W.mT @ W / NOISE**2
     posterior = MultivariateNormal(x @ W @ precision.inverse() / NOISE**2, precision_matrix=precision)
-    found = ais_log_evidence(log_joint(x), posterior, chains=3, num_times=2)
-    torch.testing.assert_close(found.log_weights, exact(x).expand(3, -1))
+    result = ais_log_evidence(log_joint(x), posterior, chains=3, num_times=2)
+    torch.testing.assert_close(result.log_weights, exact_log_evidence(x).expand(3, -1))
 
 
-def test_the_log_partition_of_a_small_machine() -> None:
+def test_log_partition_of_a_small_rbm() -> None:
     torch.manual_seed(0)
     rbm = RBM(8, 5).double()
     for parameter in rbm.parameters():
         torch.nn.init.normal_(parameter)
     for base in (None, torch.zeros(8).double()):
-        found = ais_log_partition(rbm, chains=200, num_times=300, base=base)
-        assert float((found.estimate - rbm.log_partition().detach()).abs()) < 4 * float(found.standard_error)
-        assert float(found.standard_error) < 0.1
+        result = ais_log_partition(rbm, chains=200, num_times=300, base=base)
+        assert float((result.estimate - rbm.log_partition().detach()).abs()) < 4 * float(result.standard_error)
+        assert float(result.standard_error) < 0.1
 
 
-def test_a_machine_without_weights_is_known_exactly() -> None:
+def test_log_partition_of_an_rbm_without_weights_is_exact() -> None:
     rbm = RBM(6, 3).double()
     with torch.no_grad():
         rbm.weight.zero_()
@@ -101,27 +101,27 @@ def test_a_machine_without_weights_is_known_exactly() -> None:
 
 
 def test_one_step_is_importance_sampling() -> None:
-    def still(x: Tensor, _t: float, _number: int) -> Tensor:
+    def identity_kernel(x: Tensor, _t: float, _number: int) -> Tensor:
         return x
 
     path = geometric_path(lambda x: -x[:, 0], lambda x: -3 * x[:, 0])
     x = torch.tensor([[0.5], [2.0]])
     times = torch.tensor([0.0, 1.0])
-    torch.testing.assert_close(anneal(path, still, x, times).log_weights, torch.tensor([-1.0, -4.0]))
-    torch.testing.assert_close(reverse_anneal(path, still, x, times).log_weights, torch.tensor([1.0, 4.0]))
+    torch.testing.assert_close(anneal(path, identity_kernel, x, times).log_weights, torch.tensor([-1.0, -4.0]))
+    torch.testing.assert_close(reverse_anneal(path, identity_kernel, x, times).log_weights, torch.tensor([1.0, 4.0]))
 
 
 def test_effective_sample_size_and_standard_error() -> None:
-    equal, one = AISEstimate(torch.zeros(8)), AISEstimate(torch.tensor([0.0, -100.0, -100.0, -100.0]))
+    equal, dominated = AISEstimate(torch.zeros(8)), AISEstimate(torch.tensor([0.0, -100.0, -100.0, -100.0]))
     assert float(equal.effective_sample_size) == pytest.approx(8)
     assert float(equal.standard_error) == pytest.approx(0, abs=1e-3)
-    assert float(one.effective_sample_size) == pytest.approx(1)
-    assert float(one.estimate) == pytest.approx(-log(4))
+    assert float(dominated.effective_sample_size) == pytest.approx(1)
+    assert float(dominated.estimate) == pytest.approx(-log(4))
     assert float(ReverseAISEstimate(torch.tensor([0.0, -100.0])).estimate) == pytest.approx(log(2))
 
 
-def test_step_sizes_reach_the_target_acceptance() -> None:
-    """A density a hundred times narrower for the second row wants leaps a hundred times shorter."""
+def test_tuned_step_sizes_scale_with_the_width_of_the_density() -> None:
+    """The density of the second row is a hundred times narrower."""
     width = torch.tensor([1.0, 0.01], dtype=torch.float64)
 
     def path(z: Tensor, _t: float) -> Tensor:

@@ -17,14 +17,14 @@ DIGITS = load_digits().train.x.flatten(1).double()
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100, 5_000])
-def test_batches_give_the_fit_in_memory(batch: int) -> None:
-    streamed, whole = incremental_pca(DIGITS.split(batch), 5), PCA.fit(DIGITS, 5)
-    torch.testing.assert_close(streamed.mean, whole.mean)
-    torch.testing.assert_close(streamed.components, whole.components, atol=1e-9, rtol=0)
-    torch.testing.assert_close(streamed.eigenvalues, whole.eigenvalues, atol=1e-12, rtol=1e-9)
+def test_batched_fit_matches_the_fit_in_memory(batch: int) -> None:
+    streamed, in_memory = incremental_pca(DIGITS.split(batch), 5), PCA.fit(DIGITS, 5)
+    torch.testing.assert_close(streamed.mean, in_memory.mean)
+    torch.testing.assert_close(streamed.components, in_memory.components, atol=1e-9, rtol=0)
+    torch.testing.assert_close(streamed.eigenvalues, in_memory.eigenvalues, atol=1e-12, rtol=1e-9)
 
 
-def test_it_equals_scikit_learn_pca_where_its_incremental_pca_approximates() -> None:
+def test_fit_matches_scikit_learn_pca_more_closely_than_its_incremental_pca() -> None:
     streamed = incremental_pca(DIGITS.split(100), 5)
     exact = decomposition.PCA(5, svd_solver="full").fit(DIGITS.numpy())
     truncated = decomposition.IncrementalPCA(5, batch_size=100).fit(DIGITS.numpy())
@@ -33,7 +33,7 @@ def test_it_equals_scikit_learn_pca_where_its_incremental_pca_approximates() -> 
     assert np.abs(truncated.explained_variance_ / exact.explained_variance_ - 1).max() > 1e-4
 
 
-def test_bytes_on_disk_are_summed_exactly(tmp_path: Path) -> None:
+def test_covariance_of_uint8_files_is_exact(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (1_000, 4, 4), dtype=np.uint8)
     np.save(tmp_path / "images.npy", images)
     moments = covariance_of_batches(read_npy_batches(tmp_path / "images.npy", batch_size=64))
@@ -43,12 +43,12 @@ def test_bytes_on_disk_are_summed_exactly(tmp_path: Path) -> None:
 
 
 def test_sorted_rows_do_not_change_the_fit() -> None:
-    """Rows sorted by size: the first batches say nothing about the mean of the last."""
+    """Batches of rows sorted by size have very different means."""
     x = DIGITS[DIGITS.sum(1).argsort()] * torch.linspace(1, 50, len(DIGITS), dtype=torch.float64)[:, None]
     torch.testing.assert_close(covariance_of_batches(x.split(10)).covariance.numpy(), np.cov(x.numpy().T, bias=True))
 
 
-MEASURE = """
+SCRIPT = """
 import resource, sys
 from pathlib import Path
 from parnassus.latent import incremental_pca, read_npy_batches
@@ -61,13 +61,15 @@ print(peak() - before)
 """
 
 
-def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """Sparse files of zeros: 200 MB take hardly more than 4 MB do."""
+def test_memory_does_not_grow_with_the_number_of_rows(tmp_path: Path) -> None:
+    """Peak memory for 200 MB is about that for 4 MB."""
     paths = [tmp_path / "small.npy", tmp_path / "large.npy"]
     for path, rows in zip(paths, (4_096, 200_000), strict=True):
         np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, 256))
-    done = subprocess.run([sys.executable, "-c", MEASURE, *map(str, paths)], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 30  # MiB
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *map(str, paths)], capture_output=True, text=True, check=True
+    )
+    assert float(result.stdout) < 30  # MiB
 
 
 def test_invalid_batches_raise(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The linear autoencoder against PCA, autograd and least squares."""
+"""Linear autoencoders compared with PCA, autograd and least squares."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def data(seed: int = 0) -> tuple[Tensor, Tensor]:
     return x, x @ torch.randn(4, 3, generator=generator, dtype=torch.float64) + noise
 
 
-def test_the_pca_solution_is_a_stationary_point_of_the_network() -> None:
+def test_pca_solution_is_a_stationary_point() -> None:
     x, _ = data()
     x = x - x.mean(0)
     pca = PCA.fit(x, 2)
@@ -43,11 +43,11 @@ def test_gradients_and_error_match_autograd_for_any_target() -> None:
     error = (y - x @ V.mT @ W.mT).square().sum(1).mean()
     moments = {"sigma_xx": second_moment(x), "sigma_yx": y.mT @ x / 60}
     torch.testing.assert_close(linear_error(V, W, sigma_yy=second_moment(y), **moments), error)
-    for ours, theirs in zip(linear_gradients(V, W, **moments), torch.autograd.grad(error, (V, W)), strict=True):
-        torch.testing.assert_close(ours, theirs)
+    for actual, expected in zip(linear_gradients(V, W, **moments), torch.autograd.grad(error, (V, W)), strict=True):
+        torch.testing.assert_close(actual, expected)
 
 
-def test_without_a_bottleneck_reduced_rank_regression_is_least_squares() -> None:
+def test_full_rank_regression_is_least_squares() -> None:
     x, y = data()
     V, W = reduced_rank_regression(3, sigma_xx=second_moment(x), sigma_yx=y.mT @ x / 60)
     torch.testing.assert_close((W @ V).mT, torch.linalg.lstsq(x, y).solution)
@@ -62,23 +62,23 @@ def test_reduced_rank_regression_on_itself_is_pca() -> None:
     torch.testing.assert_close(V, pseudo_inverse(W))
 
 
-def test_the_best_encoder_cannot_be_improved() -> None:
+def test_optimal_encoder_has_minimal_error() -> None:
     x, y = data()
     W = torch.randn(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     moments = {"sigma_xx": second_moment(x), "sigma_yx": y.mT @ x / 60}
     V = optimal_encoder(W, **moments)
-    least = linear_error(V, W, sigma_yy=second_moment(y), **moments)
+    minimum = linear_error(V, W, sigma_yy=second_moment(y), **moments)
     for seed in range(20):
         step = 0.01 * torch.randn(2, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        assert linear_error(V + step, W, sigma_yy=second_moment(y), **moments) > least
+        assert linear_error(V + step, W, sigma_yy=second_moment(y), **moments) > minimum
 
 
-def test_the_offset_is_the_output_for_zero() -> None:
+def test_offset_is_the_output_for_zero() -> None:
     model = LinearAutoencoder(4, 2)
     b1, b2, W = model.encoder.bias, model.decoder.bias, model.decoder.weight
     torch.testing.assert_close(model.offset(), W @ b1 + b2)
 
 
-def test_a_code_larger_than_the_input_raises() -> None:
+def test_latent_dim_above_features_raises_value_error() -> None:
     with pytest.raises(ValueError, match="got latent_dim=5, features=4"):
         LinearAutoencoder(4, 5)

@@ -1,4 +1,4 @@
-"""Likelihood and BIC by the number of components against the fitted models."""
+"""Likelihood and BIC by the number of components."""
 
 import pytest
 import torch
@@ -10,29 +10,29 @@ from parnassus.latent.linear.number_of_components import bic_by_size, log_likeli
 from parnassus.latent.linear.probabilistic_pca import PPCA
 
 
-def cloud() -> Tensor:
+def random_data() -> Tensor:
     generator = torch.Generator().manual_seed(0)
-    mix = torch.randn(5, 5, generator=generator, dtype=torch.float64)
-    return torch.randn(150, 5, generator=generator, dtype=torch.float64) @ mix
+    mixing = torch.randn(5, 5, generator=generator, dtype=torch.float64)
+    return torch.randn(150, 5, generator=generator, dtype=torch.float64) @ mixing
 
 
-def test_eigenvalues_alone_give_the_likelihood_of_every_size() -> None:
-    x = cloud()
-    found = log_likelihood_by_size(spectrum_by_eigh(x).eigenvalues, len(x))
+def test_likelihood_by_size_matches_fitted_models() -> None:
+    x = random_data()
+    likelihoods = log_likelihood_by_size(spectrum_by_eigh(x).eigenvalues, len(x))
     fitted = torch.stack([PPCA.fit(x, latent).log_prob(x).sum() for latent in range(1, 5)])
-    torch.testing.assert_close(found[1:], fitted)
-    ball = MultivariateNormal(x.mean(0), torch.eye(5, dtype=torch.float64) * x.var(0, correction=0).mean())
-    torch.testing.assert_close(found[0], ball.log_prob(x).sum())
+    torch.testing.assert_close(likelihoods[1:], fitted)
+    isotropic = MultivariateNormal(x.mean(0), torch.eye(5, dtype=torch.float64) * x.var(0, correction=0).mean())
+    torch.testing.assert_close(likelihoods[0], isotropic.log_prob(x).sum())
 
 
 @pytest.mark.parametrize(("features", "latent", "count"), [(2, 0, 3), (2, 1, 5), (3, 1, 7), (3, 2, 9), (5, 4, 20)])
-def test_parameters_are_counted_up_to_rotations(features: int, latent: int, count: int) -> None:
-    """With K = N − 1 they are those of a mean and a full covariance: N + N (N + 1) / 2."""
+def test_number_of_free_parameters(features: int, latent: int, count: int) -> None:
+    """K = N − 1 gives the number for a mean and a full covariance, N + N (N + 1) / 2."""
     assert num_free_parameters(features, latent) == count
 
 
-def test_the_criterion_is_the_likelihood_less_the_parameters() -> None:
-    eigenvalues = spectrum_by_eigh(cloud()).eigenvalues
+def test_bic_matches_its_definition() -> None:
+    eigenvalues = spectrum_by_eigh(random_data()).eigenvalues
     expected = [
         -2 * float(value) + num_free_parameters(5, latent) * float(torch.tensor(150.0, dtype=torch.float64).log())
         for latent, value in enumerate(log_likelihood_by_size(eigenvalues, 150))

@@ -1,4 +1,4 @@
-"""PCA against scikit-learn, singular values and hand calculations."""
+"""PCA compared with scikit-learn and known values."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,10 @@ from parnassus.latent.linear.covariance_spectrum import Spectrum, spectrum_by_ei
 from parnassus.latent.linear.pca import PCA
 
 
-def cloud(rows: int, features: int) -> Tensor:
+def random_data(rows: int, features: int) -> Tensor:
     generator = torch.Generator().manual_seed(0)
-    mix = torch.randn(features, features, generator=generator, dtype=torch.float64)
-    return torch.randn(rows, features, generator=generator, dtype=torch.float64) @ mix + 7
+    mixing = torch.randn(features, features, generator=generator, dtype=torch.float64)
+    return torch.randn(rows, features, generator=generator, dtype=torch.float64) @ mixing + 7
 
 
 SOLVERS = [spectrum_by_eigh, spectrum_by_svd]
@@ -23,20 +23,20 @@ SOLVERS = [spectrum_by_eigh, spectrum_by_svd]
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("rows", "features"), [(50, 6), (5, 9)])
-def test_scikit_learn_agrees(solver: Callable[[Tensor], Spectrum], rows: int, features: int) -> None:
-    x = cloud(rows, features)
-    ours = PCA.fit(x, 3, solver=solver)
-    theirs = decomposition.PCA(3, svd_solver="full").fit(x.numpy())
-    signs = np.sign(np.sum(ours.components.numpy().T * theirs.components_, 1))
-    np.testing.assert_allclose(ours.components.numpy().T * signs[:, None], theirs.components_, atol=1e-9)
-    np.testing.assert_allclose(ours.transform(x).numpy() * signs, theirs.transform(x.numpy()), atol=1e-8)
+def test_fit_matches_scikit_learn(solver: Callable[[Tensor], Spectrum], rows: int, features: int) -> None:
+    x = random_data(rows, features)
+    pca = PCA.fit(x, 3, solver=solver)
+    reference = decomposition.PCA(3, svd_solver="full").fit(x.numpy())
+    signs = np.sign(np.sum(pca.components.numpy().T * reference.components_, 1))
+    np.testing.assert_allclose(pca.components.numpy().T * signs[:, None], reference.components_, atol=1e-9)
+    np.testing.assert_allclose(pca.transform(x).numpy() * signs, reference.transform(x.numpy()), atol=1e-8)
     np.testing.assert_allclose(
-        ours.explained_variance.numpy() * rows / (rows - 1), theirs.explained_variance_, rtol=1e-9
+        pca.explained_variance.numpy() * rows / (rows - 1), reference.explained_variance_, rtol=1e-9
     )
-    np.testing.assert_allclose(ours.explained_variance_ratio.numpy(), theirs.explained_variance_ratio_, rtol=1e-9)
+    np.testing.assert_allclose(pca.explained_variance_ratio.numpy(), reference.explained_variance_ratio_, rtol=1e-9)
 
 
-def test_a_line_in_the_plane_is_found_exactly() -> None:
+def test_points_on_a_line_are_reconstructed_exactly() -> None:
     x = torch.tensor([[0.0, 1.0], [3.0, 5.0], [6.0, 9.0]], dtype=torch.float64)
     pca = PCA.fit(x, 1)
     torch.testing.assert_close(pca.components[:, 0], torch.tensor([0.6, 0.8], dtype=torch.float64))
@@ -46,20 +46,20 @@ def test_a_line_in_the_plane_is_found_exactly() -> None:
 
 
 def test_all_components_reconstruct_exactly() -> None:
-    x = cloud(40, 5)
+    x = random_data(40, 5)
     torch.testing.assert_close(PCA.fit(x, 5).reconstruct(x), x)
 
 
-def test_single_precision_data_are_fitted_in_double() -> None:
-    """A mean of 1e4 beside a spread of 1 would drown in a float32 covariance of uncentred sums."""
-    x = cloud(200, 4)
+def test_float32_data_are_fitted_in_float64() -> None:
+    """Uncentred sums in float32 would lose the covariance."""
+    x = random_data(200, 4)
     exact, single = PCA.fit(x, 2), PCA.fit(x.float(), 2)
     assert single.components.dtype == torch.float32
     torch.testing.assert_close(single.components.double(), exact.components, atol=1e-5, rtol=0)
 
 
-def test_small_variances_survive_in_the_singular_values() -> None:
-    """A direction of standard deviation 1e-9 beside 1: λ = 1e-18 is below what a covariance can hold."""
+def test_svd_solver_resolves_small_variances() -> None:
+    """A standard deviation of 1e-9 beside 1: λ = 1e-18 is below the precision of a covariance matrix."""
     generator = torch.Generator().manual_seed(0)
     scales = torch.tensor([1.0, 1e-9], dtype=torch.float64)
     x = torch.randn(100, 2, generator=generator, dtype=torch.float64) * scales
@@ -69,27 +69,27 @@ def test_small_variances_survive_in_the_singular_values() -> None:
 
 
 @pytest.mark.parametrize("latent", [0, 7])
-def test_more_components_than_features_raise(latent: int) -> None:
+def test_invalid_number_of_components_raises_value_error(latent: int) -> None:
     with pytest.raises(
         ValueError, match=f"between 1 and the number of features; got num_components={latent}, features=6"
     ):
-        PCA.fit(cloud(20, 6), latent)
+        PCA.fit(random_data(20, 6), latent)
 
 
-def test_fewer_components_of_a_fit_are_the_fit_of_fewer() -> None:
-    x = cloud(50, 6)
-    kept, fitted = PCA.fit(x, 6).truncate(2), PCA.fit(x, 2)
-    torch.testing.assert_close(kept.components, fitted.components)
-    torch.testing.assert_close(kept.explained_variance_ratio, fitted.explained_variance_ratio)
-    torch.testing.assert_close(kept.residual_variance, fitted.residual_variance)
+def test_truncate_matches_a_fit_with_fewer_components() -> None:
+    x = random_data(50, 6)
+    truncated, fitted = PCA.fit(x, 6).truncate(2), PCA.fit(x, 2)
+    torch.testing.assert_close(truncated.components, fitted.components)
+    torch.testing.assert_close(truncated.explained_variance_ratio, fitted.explained_variance_ratio)
+    torch.testing.assert_close(truncated.residual_variance, fitted.residual_variance)
     with pytest.raises(ValueError, match="between 1 and the 2 fitted; got num_components=3"):
-        kept.truncate(3)
+        truncated.truncate(3)
 
 
 @pytest.mark.parametrize("latent", [6, 4])
-def test_errors_of_all_sizes_are_those_of_each(latent: int) -> None:
-    """Also where the fit itself leaves something out; without rounding below zero."""
-    pca, unseen = PCA.fit(cloud(50, 6), latent), cloud(80, 6)[50:]
+def test_reconstruction_errors_match_truncated_fits(latent: int) -> None:
+    """Includes truncated fits; errors are never negative."""
+    pca, unseen = PCA.fit(random_data(50, 6), latent), random_data(80, 6)[50:]
     errors = pca.reconstruction_errors(unseen)
     assert errors.shape == (30, latent)
     for size in range(1, latent + 1):

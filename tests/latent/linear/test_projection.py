@@ -1,4 +1,4 @@
-"""Projections against linear algebra's own answers."""
+"""Projections, pseudo-inverses and principal angles."""
 
 import pytest
 import torch
@@ -15,37 +15,37 @@ from parnassus.latent.linear.projection import (
 )
 
 
-def matrix(rows: int, columns: int, seed: int = 0) -> Tensor:
+def random_matrix(rows: int, columns: int, seed: int = 0) -> Tensor:
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def test_the_second_moment_of_two_rows() -> None:
+def test_second_moment_of_two_rows() -> None:
     x = torch.tensor([[1.0, 2.0], [3.0, 0.0]])
     torch.testing.assert_close(second_moment(x), torch.tensor([[5.0, 1.0], [1.0, 2.0]]))
 
 
-def test_the_pseudo_inverse_survives_bad_conditioning() -> None:
-    """Columns at an angle of 1e-5: the normal equations lose ten digits, the QR factors five."""
+def test_pseudo_inverse_of_an_ill_conditioned_matrix() -> None:
+    """Columns at an angle of 1e-5: the normal equations lose ten digits, QR loses five."""
     W = torch.tensor([[1.0, 1.0], [0.0, 1e-5], [0.0, 0.0]], dtype=torch.float64)
     torch.testing.assert_close(pseudo_inverse(W) @ W, torch.eye(2, dtype=torch.float64), atol=1e-10, rtol=0)
 
 
-def test_the_least_squares_code_reproduces_points_of_the_span() -> None:
-    W, z = matrix(6, 2), matrix(4, 2, seed=1)
+def test_least_squares_code_reproduces_points_of_the_span() -> None:
+    W, z = random_matrix(6, 2), random_matrix(4, 2, seed=1)
     torch.testing.assert_close(least_squares_code(W, z @ W.mT), z)
 
 
-def test_projecting_on_an_axis_zeroes_the_others() -> None:
+def test_projection_onto_an_axis() -> None:
     P = projection_matrix(torch.tensor([[0.0], [-3.0], [0.0]]))
     torch.testing.assert_close(P, torch.diag(torch.tensor([0.0, 1.0, 0.0])))
 
 
-def test_the_error_of_an_axis_is_the_variance_of_the_others() -> None:
+def test_projection_error_of_an_axis_is_the_remaining_variance() -> None:
     sigma = torch.diag(torch.tensor([4.0, 2.0, 1.0]))
     torch.testing.assert_close(projection_error(torch.eye(3)[:, :1], sigma), torch.tensor(3.0))
 
 
-def test_the_projection_error_of_any_set_of_eigenvectors() -> None:
+def test_projection_error_of_a_set_of_eigenvectors() -> None:
     eigenvalues = torch.tensor([5.0, 3.0, 1.0])
     assert projection_error_from_eigenvalues(eigenvalues, [2, 0]) == 3.0
     assert projection_error_from_eigenvalues(eigenvalues, []) == 9.0
@@ -53,7 +53,7 @@ def test_the_projection_error_of_any_set_of_eigenvectors() -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.3, 1.5707963])
 def test_principal_angles_of_two_lines(angle: float) -> None:
-    """Also far below √ε, where a cosine is 1 to the last bit."""
+    """Includes angles far below √ε, whose cosine rounds to 1."""
     theta = torch.tensor(angle, dtype=torch.float64)
     a = torch.tensor([[1.0], [0.0]], dtype=torch.float64)
     b = -2 * torch.stack([theta.cos(), theta.sin()])[:, None]

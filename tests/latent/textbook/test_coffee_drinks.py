@@ -1,4 +1,4 @@
-"""Coffee drinks: codes and the drinks they stand for."""
+"""Codes of coffee drinks."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from parnassus.latent.textbook import coffee_drinks
 
 
-def test_adding_an_ingredient_gives_another_drink() -> None:
+def test_encode_decode_and_ingredients() -> None:
     assert coffee_drinks.decode(coffee_drinks.encode("Latte") + torch.eye(8)[4]) == "Mocha"
     assert coffee_drinks.ingredients(coffee_drinks.encode("Americano")) == ("espresso", "hot water")
 

@@ -1,4 +1,4 @@
-"""Decoders against the densities they stand for."""
+"""Decoders compared with closed-form densities."""
 
 from math import exp, log, log1p, pi
 
@@ -13,14 +13,14 @@ from parnassus.latent.variational.reparametrisation import independent_normal
 DOUBLE = torch.float64
 
 
-def test_a_bernoulli_decoder_gives_the_cross_entropy_also_of_grey_values() -> None:
+def test_bernoulli_decoder_matches_cross_entropy_for_grey_values() -> None:
     torch.manual_seed(0)
     network, z, x = nn.Linear(2, 5), torch.randn(3, 2), torch.rand(3, 5)
     expected = binary_cross_entropy_with_logits(network(z), x, reduction="none").sum(1)
     torch.testing.assert_close(-BernoulliDecoder(network)(z).log_prob(x), expected)
 
 
-def test_a_bernoulli_decoder_is_a_distribution_of_binary_images() -> None:
+def test_bernoulli_decoder_is_normalised_over_binary_images() -> None:
     torch.manual_seed(0)
     decoded = BernoulliDecoder(nn.Linear(2, 3))(torch.randn(1, 2))
     images = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * 3)
@@ -28,7 +28,7 @@ def test_a_bernoulli_decoder_is_a_distribution_of_binary_images() -> None:
     assert set(decoded.sample((10,)).unique().tolist()) <= {0.0, 1.0}
 
 
-def test_a_gaussian_decoder_scales_squared_errors() -> None:
+def test_gaussian_decoder_matches_closed_form() -> None:
     torch.manual_seed(0)
     network, z, x = nn.Linear(2, 5, dtype=DOUBLE), torch.randn(3, 2, dtype=DOUBLE), torch.rand(3, 5, dtype=DOUBLE)
     error = (network(z) - x).square().sum(1)
@@ -36,7 +36,7 @@ def test_a_gaussian_decoder_scales_squared_errors() -> None:
     torch.testing.assert_close(-decoder(z).log_prob(x), error / 0.18 + 2.5 * log(2 * pi * 0.09))
 
 
-def test_the_learned_deviation_of_a_gaussian_decoder_is_the_root_mean_square_error() -> None:
+def test_learned_std_of_a_gaussian_decoder_is_the_root_mean_square_error() -> None:
     torch.manual_seed(0)
     network, x = nn.Linear(2, 5, dtype=DOUBLE).requires_grad_(requires_grad=False), torch.randn(40, 5, dtype=DOUBLE)
     decoder = GaussianDecoder(network).double()
@@ -49,42 +49,42 @@ def test_the_learned_deviation_of_a_gaussian_decoder_is_the_root_mean_square_err
     torch.testing.assert_close(decoder.log_std.exp(), (network(z) - x).square().mean().sqrt(), rtol=1e-4, atol=0)
 
 
-def test_a_fixed_deviation_stays() -> None:
+def test_fixed_std_is_not_trainable() -> None:
     assert not GaussianDecoder(nn.Identity(), std=0.5, learned=False).log_std.requires_grad
 
 
-def test_a_heteroscedastic_decoder_takes_means_first() -> None:
+def test_heteroscedastic_decoder_matches_closed_form() -> None:
     z, x = torch.zeros(1, 1), torch.tensor([[1.0, 2.0]])
     network = nn.Linear(1, 4)
     network.bias = nn.Parameter(torch.tensor([1.0, 0.0, 0.5, 50.0]))
     decoded = HeteroscedasticGaussianDecoder(network, min_std=0.01)(z)
     torch.testing.assert_close(decoded.mean, torch.tensor([[1.0, 0.0]]))
-    deviation = torch.tensor([log1p(exp(0.5)) + 0.01, 50.01])
-    expected = -(deviation.log() + log(2 * pi) / 2 + (x - decoded.mean).square() / (2 * deviation.square())).sum(1)
+    std = torch.tensor([log1p(exp(0.5)) + 0.01, 50.01])
+    expected = -(std.log() + log(2 * pi) / 2 + (x - decoded.mean).square() / (2 * std.square())).sum(1)
     torch.testing.assert_close(decoded.log_prob(x), expected)
 
 
-def test_min_std_bounds_the_density() -> None:
+def test_min_std_bounds_the_standard_deviation() -> None:
     network = nn.Linear(1, 2)
     network.bias = nn.Parameter(torch.tensor([0.0, -1000.0]))
     decoded = HeteroscedasticGaussianDecoder(network, min_std=0.1)(torch.zeros(1, 1))
     torch.testing.assert_close(decoded.variance.sqrt(), torch.tensor([[0.1]]))
 
 
-def test_one_density_for_each_row_whatever_the_shape_of_an_event() -> None:
+def test_independent_normal_has_one_density_per_row() -> None:
     mean = torch.randn(4, 3, 2, 2)
     assert independent_normal(mean, torch.tensor(0.5)).log_prob(mean).shape == (4,)
     assert independent_normal(mean, torch.rand(3, 2, 2) + 0.1).log_prob(mean).shape == (4,)
 
 
-def test_means_and_deviations_must_be_equally_many() -> None:
+def test_odd_number_of_outputs_raises_value_error() -> None:
     with pytest.raises(ValueError, match="as many means as deviations; got 3 values"):
         HeteroscedasticGaussianDecoder(nn.Linear(1, 3))(torch.zeros(2, 1))
 
 
-@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan")])
-def test_deviations_must_be_positive(wrong: float) -> None:
+@pytest.mark.parametrize("std", [0.0, -1.0, float("nan")])
+def test_non_positive_std_raises_value_error(std: float) -> None:
     with pytest.raises(ValueError, match="std must be positive; got std="):
-        GaussianDecoder(nn.Identity(), std=wrong)
+        GaussianDecoder(nn.Identity(), std=std)
     with pytest.raises(ValueError, match="min_std must be positive; got min_std="):
-        HeteroscedasticGaussianDecoder(nn.Identity(), min_std=wrong)
+        HeteroscedasticGaussianDecoder(nn.Identity(), min_std=std)

@@ -15,8 +15,8 @@ from parnassus.latent.variational.vae import VAE
 DOUBLE = torch.float64
 
 
-def model() -> tuple[VAE, LinearGaussian]:
-    """A linear VAE with an encoder that is wrong on purpose, and the same model with its integrals."""
+def make_model() -> tuple[VAE, LinearGaussian]:
+    """A linear VAE with a random encoder and the exact model."""
     torch.manual_seed(0)
     layer = nn.Linear(2, 3, dtype=DOUBLE)
     vae = VAE(nn.Linear(3, 4, dtype=DOUBLE), GaussianDecoder(layer, std=0.7).double(), 2)
@@ -28,18 +28,18 @@ def mean_and_error(values: Tensor) -> tuple[float, float]:
 
 
 @torch.no_grad()
-def test_the_negative_elbo_has_the_mean_of_its_closed_form() -> None:
-    vae, exact = model()
+def test_negative_elbo_matches_closed_form() -> None:
+    vae, exact = make_model()
     x = torch.tensor([[0.5, -1.0, 0.3]], dtype=DOUBLE)
     mean, log_variance = vae.posterior_parameters(x)
-    closed = -float(exact.elbo(x, mean, torch.diag_embed(log_variance.exp())))
-    found, error = mean_and_error(NegativeELBO()(vae, x.expand(20_000, 3)))
-    assert abs(found - closed) < 4 * error
+    expected = -float(exact.elbo(x, mean, torch.diag_embed(log_variance.exp())))
+    actual, error = mean_and_error(NegativeELBO()(vae, x.expand(20_000, 3)))
+    assert abs(actual - expected) < 4 * error
 
 
 @torch.no_grad()
-def test_more_samples_tighten_the_bound_and_never_cross_the_evidence() -> None:
-    vae, exact = model()
+def test_importance_weighted_bound_increases_with_samples_up_to_the_evidence() -> None:
+    vae, exact = make_model()
     x = torch.tensor([[0.5, -1.0, 0.3]], dtype=DOUBLE)
     evidence = float(exact.evidence.log_prob(x))
     bounds = [mean_and_error(-ImportanceWeightedELBO(samples)(vae, x.expand(4_000, 3))) for samples in (1, 4, 16, 64)]
@@ -51,7 +51,7 @@ def test_more_samples_tighten_the_bound_and_never_cross_the_evidence() -> None:
 
 @torch.no_grad()
 def test_beta_weights_only_the_rate() -> None:
-    vae, _ = model()
+    vae, _ = make_model()
     x = torch.randn(5, 3, dtype=DOUBLE)
     values = []
     for beta in (0.0, 1.0, 4.0):
@@ -65,16 +65,16 @@ def test_beta_weights_only_the_rate() -> None:
 
 
 @torch.no_grad()
-def test_one_importance_sample_is_the_log_weight() -> None:
-    vae, _ = model()
+def test_bound_with_one_sample_is_the_log_weight() -> None:
+    vae, _ = make_model()
     x = torch.randn(5, 3, dtype=DOUBLE)
     torch.manual_seed(2)
-    one = ImportanceWeightedELBO(1)(vae, x)
+    loss = ImportanceWeightedELBO(1)(vae, x)
     torch.manual_seed(2)
-    torch.testing.assert_close(one, -vae.log_weights(x, 1)[0])
+    torch.testing.assert_close(loss, -vae.log_weights(x, 1)[0])
 
 
-def test_invalid_numbers_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     for beta in (-0.1, float("nan")):
         with pytest.raises(ValueError, match="the weight of the rate, must not be negative; got beta="):
             NegativeELBO(beta)

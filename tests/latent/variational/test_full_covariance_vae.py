@@ -21,14 +21,14 @@ def small_vae() -> FullCovarianceVAE:
     return FullCovarianceVAE(nn.Linear(4, num_gaussian_parameters(2)), BernoulliDecoder(nn.Linear(2, 4)), 2)
 
 
-def test_parameters_fill_the_triangle_row_by_row() -> None:
+def test_parameters_fill_the_lower_triangle_by_rows() -> None:
     normal = gaussian_from_parameters(torch.tensor([[1.0, 2.0, 0.0, -0.5, 0.7]]), 2)
     torch.testing.assert_close(normal.mean, torch.tensor([[1.0, 2.0]]))
     expected = torch.tensor([[[1.0, 0.0], [-0.5, float(torch.tensor(0.7).exp())]]])
     torch.testing.assert_close(normal.scale_tril, expected)
 
 
-def test_draws_have_the_covariance_of_the_factor() -> None:
+def test_samples_have_the_covariance_of_the_factor() -> None:
     torch.manual_seed(0)
     factor = torch.tensor([[1.0, -0.4], [0.6, 0.5]], dtype=DOUBLE)
     mean = torch.tensor([2.0, -1.0], dtype=DOUBLE)
@@ -45,14 +45,14 @@ def test_gradients_reach_mean_and_factor() -> None:
     assert bool(factor.grad.all())
 
 
-def test_the_rate_is_the_divergence_from_the_standard_normal() -> None:
+def test_rate_matches_kl_divergence() -> None:
     vae, x = small_vae(), torch.rand(5, 4)
     q = vae.posterior(x)
     expected = kl_divergence(q, MultivariateNormal(torch.zeros(2), torch.eye(2)))
     torch.testing.assert_close(vae.terms(x).rate, expected)
 
 
-def test_it_supports_the_interface_of_a_vae() -> None:
+def test_vae_interface() -> None:
     vae, x = small_vae(), torch.rand(5, 4)
     assert vae.sample(3).shape == (3, 4)
     assert vae.log_weights(x, 6).shape == (6, 5)
@@ -61,14 +61,16 @@ def test_it_supports_the_interface_of_a_vae() -> None:
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in vae.parameters())
 
 
-def test_terms_and_weights_estimate_one_bound() -> None:
+def test_terms_and_log_weights_estimate_the_same_bound() -> None:
     vae = small_vae().requires_grad_(requires_grad=False)
     x = torch.rand(1, 4).expand(30_000, 4)
-    one, other = vae.terms(x).negative_elbo, -vae.log_weights(x, 1)[0]
-    error = float((one.var() / len(one) + other.var() / len(other)).sqrt())
-    assert abs(float(one.mean() - other.mean())) < 4 * error
+    negative_elbos, negative_log_weights = vae.terms(x).negative_elbo, -vae.log_weights(x, 1)[0]
+    error = float(
+        (negative_elbos.var() / len(negative_elbos) + negative_log_weights.var() / len(negative_log_weights)).sqrt()
+    )
+    assert abs(float(negative_elbos.mean() - negative_log_weights.mean())) < 4 * error
 
 
-def test_a_wrong_number_of_parameters_raises() -> None:
+def test_wrong_number_of_parameters_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"in 2 dimensions has 5 parameters; got shape \(3, 4\)"):
         gaussian_from_parameters(torch.zeros(3, 4), 2)

@@ -33,12 +33,12 @@ UNBIASED: dict[str, GradientEstimator] = {
 
 
 def log_likelihood(z: Tensor) -> Tensor:
-    """Of x = 1, ½ under N(z, I), less its constant."""
+    """Log density of x = (1, ½) under N(z, I) up to a constant."""
     return -(z - TARGET).square().sum() / 2
 
 
-def exact() -> Tensor:
-    """∂L/∂μ = t − 2μ and ∂L/∂log σ² = ½ − σ², by hand."""
+def exact_gradient() -> Tensor:
+    """∂L/∂μ = t − 2μ and ∂L/∂log σ² = ½ − σ²."""
     return torch.cat([TARGET - 2 * Q.mean, 0.5 - Q.log_variance.exp()])
 
 
@@ -47,21 +47,21 @@ def noise(samples: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.parametrize("name", UNBIASED)
-def test_the_mean_is_the_gradient(name: str) -> None:
-    rows = torch.cat(UNBIASED[name](log_likelihood, Q, noise(30_000)), 1)
-    assert rows.shape == (30_000, 4)
-    error = rows.std(0) / 30_000**0.5
-    assert bool(((rows.mean(0) - exact()).abs() <= 4 * error + 1e-9).all())
+def test_estimators_are_unbiased(name: str) -> None:
+    estimates = torch.cat(UNBIASED[name](log_likelihood, Q, noise(30_000)), 1)
+    assert estimates.shape == (30_000, 4)
+    error = estimates.std(0) / 30_000**0.5
+    assert bool(((estimates.mean(0) - exact_gradient()).abs() <= 4 * error + 1e-9).all())
 
 
-def test_the_fixed_sample_gradient_is_independent_of_the_model() -> None:
-    elsewhere = fixed_sample_gradient(lambda z: log_likelihood(z - 7), Q, noise(50))
-    torch.testing.assert_close(elsewhere, fixed_sample_gradient(log_likelihood, Q, noise(50)))
+def test_fixed_sample_gradient_is_independent_of_the_model() -> None:
+    shifted = fixed_sample_gradient(lambda z: log_likelihood(z - 7), Q, noise(50))
+    torch.testing.assert_close(shifted, fixed_sample_gradient(log_likelihood, Q, noise(50)))
     score = torch.cat([noise(50) / (Q.log_variance / 2).exp(), (noise(50).square() - 1) / 2], 1)
-    torch.testing.assert_close(torch.cat(elsewhere, 1), -score)
+    torch.testing.assert_close(torch.cat(shifted, 1), -score)
 
 
-def test_differences_with_common_noise_are_path_gradients() -> None:
+def test_finite_differences_with_common_noise_match_reparametrisation() -> None:
     torch.testing.assert_close(
         torch.cat(finite_difference_gradient(log_likelihood, Q, noise(20)), 1),
         torch.cat(reparametrisation_gradient(log_likelihood, Q, noise(20)), 1),
@@ -72,38 +72,38 @@ def test_differences_with_common_noise_are_path_gradients() -> None:
 
 def test_independent_noise_increases_the_variance_of_differences() -> None:
     common = finite_difference_gradient(log_likelihood, Q, noise(200), step=1e-3)
-    fresh = finite_difference_gradient(log_likelihood, Q, noise(200), step=1e-3, second_noise=noise(200, seed=1))
-    assert float(fresh.mean.var()) > 1e4 * float(common.mean.var())
+    independent = finite_difference_gradient(log_likelihood, Q, noise(200), step=1e-3, second_noise=noise(200, seed=1))
+    assert float(independent.mean.var()) > 1e4 * float(common.mean.var())
 
 
-def test_the_weights_have_the_elbo_as_their_mean() -> None:
+def test_mean_log_weight_is_the_elbo() -> None:
     z = codes_from_noise(Q, noise(30_000))
-    weights = torch.stack([log_weight(log_likelihood, Q, each) for each in z[:5_000]])
+    weights = torch.stack([log_weight(log_likelihood, Q, row) for row in z[:5_000]])
     variance = Q.log_variance.exp()
     fit = -((Q.mean - TARGET).square() + variance).sum() / 2
     kl = (variance + Q.mean.square() - 1 - Q.log_variance).sum() / 2
     assert abs(float(weights.mean() - (fit - kl))) < 4 * float(weights.std()) / 5_000**0.5
 
 
-def test_gradient_and_half_hessian_of_a_quadratic() -> None:
+def test_bonnet_price_derivatives_of_a_quadratic() -> None:
     A = torch.tensor([[2.0, 0.3], [0.3, -1.0]], dtype=DOUBLE)
     z = noise(6)
-    slope, half_curvature = bonnet_price_derivatives(lambda point: point @ A @ point / 2, z)
-    torch.testing.assert_close(slope, z @ A)
-    torch.testing.assert_close(half_curvature, (A / 2).expand(6, 2, 2))
+    gradient, half_hessian = bonnet_price_derivatives(lambda point: point @ A @ point / 2, z)
+    torch.testing.assert_close(gradient, z @ A)
+    torch.testing.assert_close(half_hessian, (A / 2).expand(6, 2, 2))
 
 
-def test_a_constant_adds_variance_only_without_a_baseline() -> None:
-    def lifted(z: Tensor) -> Tensor:
+def test_baseline_removes_the_variance_of_a_constant() -> None:
+    def shifted(z: Tensor) -> Tensor:
         return log_likelihood(z) + 100
 
-    plain = (
-        score_function_gradient(lifted, Q, noise(500)).mean.var()
+    variance_ratio = (
+        score_function_gradient(shifted, Q, noise(500)).mean.var()
         / score_function_gradient(log_likelihood, Q, noise(500)).mean.var()
     )
-    assert float(plain) > 100
+    assert float(variance_ratio) > 100
     torch.testing.assert_close(
-        score_function_gradient_with_baseline(lifted, Q, noise(500)),
+        score_function_gradient_with_baseline(shifted, Q, noise(500)),
         score_function_gradient_with_baseline(log_likelihood, Q, noise(500)),
     )
 

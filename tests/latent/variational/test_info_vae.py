@@ -1,4 +1,4 @@
-"""The weights of the terms of InfoVAE."""
+"""InfoVAE objectives."""
 
 import pytest
 import torch
@@ -12,14 +12,14 @@ from parnassus.layers import mlp
 from parnassus.probability import RBFKernel, squared_mmd
 
 
-def vae() -> VAE:
+def small_vae() -> VAE:
     torch.manual_seed(0)
     return VAE(mlp((6, 8, 4)), BernoulliDecoder(mlp((2, 8, 6))), 2)
 
 
 @torch.no_grad()
-def value(objective: Objective) -> torch.Tensor:
-    model = vae()
+def evaluate(objective: Objective) -> torch.Tensor:
+    model = small_vae()
     torch.manual_seed(1)
     x = torch.rand(9, 6).round()
     torch.manual_seed(2)
@@ -27,23 +27,23 @@ def value(objective: Objective) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("alpha", "lam", "beta"), [(0.0, 1.0, 1.0), (-2.0, 3.0, 3.0), (0.75, 0.25, 0.25)])
-def test_without_a_discrepancy_it_is_a_weighted_bound(alpha: float, lam: float, beta: float) -> None:
-    torch.testing.assert_close(value(InfoVAE(alpha, lam)), value(NegativeELBO(beta)))
+def test_info_vae_without_discrepancy_is_a_weighted_elbo(alpha: float, lam: float, beta: float) -> None:
+    torch.testing.assert_close(evaluate(InfoVAE(alpha, lam)), evaluate(NegativeELBO(beta)))
 
 
 @torch.no_grad()
-def test_the_mmd_vae_is_distortion_and_discrepancy() -> None:
-    model, kernel = vae(), RBFKernel(0.5)
+def test_mmd_vae_is_distortion_plus_discrepancy() -> None:
+    model, kernel = small_vae(), RBFKernel(0.5)
     torch.manual_seed(1)
     x = torch.rand(9, 6).round()
     torch.manual_seed(2)
     z = reparametrise(*model.posterior_parameters(x))
-    wanted = -model.log_likelihood(x, z) + 7 * squared_mmd(z, torch.randn_like(z), kernel=kernel)
-    torch.testing.assert_close(value(InfoVAE(1.0, 7.0, kernel=kernel)), wanted)
+    expected = -model.log_likelihood(x, z) + 7 * squared_mmd(z, torch.randn_like(z), kernel=kernel)
+    torch.testing.assert_close(evaluate(InfoVAE(1.0, 7.0, kernel=kernel)), expected)
 
 
-def test_the_mmd_has_a_gradient_to_the_codes() -> None:
-    model = vae()
+def test_every_parameter_has_a_gradient() -> None:
+    model = small_vae()
     model.objective = InfoVAE(1.0, 100.0)
     model.loss(torch.rand(9, 6)).backward()
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in model.parameters())

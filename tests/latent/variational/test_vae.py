@@ -1,4 +1,4 @@
-"""The VAE on models with known integrals."""
+"""VAEs on models with known evidence."""
 
 from math import log, pi
 
@@ -17,17 +17,17 @@ DOUBLE = torch.float64
 
 
 class Constant(nn.Module):
-    """Give the same numbers for every row."""
+    """Return the same values for every row."""
 
-    def __init__(self, numbers: Tensor) -> None:
+    def __init__(self, values: Tensor) -> None:
         super().__init__()
-        self.numbers = nn.Parameter(numbers)
+        self.values = nn.Parameter(values)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.numbers.expand(len(x), -1)
+        return self.values.expand(len(x), -1)
 
 
-def linear(weight: Tensor) -> nn.Linear:
+def make_linear(weight: Tensor) -> nn.Linear:
     layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False, dtype=weight.dtype)
     layer.weight = nn.Parameter(weight)
     return layer
@@ -38,7 +38,7 @@ def exact_vae() -> VAE:
     encoder = nn.Linear(1, 2, dtype=DOUBLE)
     encoder.weight = nn.Parameter(torch.tensor([[0.4], [0.0]], dtype=DOUBLE))
     encoder.bias = nn.Parameter(torch.tensor([0.0, -log(5)], dtype=DOUBLE))
-    decoder = GaussianDecoder(linear(torch.tensor([[2.0]], dtype=DOUBLE)))
+    decoder = GaussianDecoder(make_linear(torch.tensor([[2.0]], dtype=DOUBLE)))
     return VAE(encoder, decoder, 1)
 
 
@@ -47,7 +47,7 @@ def small_vae(latent: int = 3) -> VAE:
     return VAE(mlp((6, 8, 2 * latent)), BernoulliDecoder(mlp((latent, 8, 6))), latent)
 
 
-def test_the_rate_is_the_divergence_of_torch() -> None:
+def test_standard_normal_kl_matches_torch() -> None:
     torch.manual_seed(1)
     mean, log_variance = torch.randn(2, 5, 3, dtype=DOUBLE)
     q = Independent(Normal(mean, (log_variance / 2).exp()), 1)
@@ -55,7 +55,7 @@ def test_the_rate_is_the_divergence_of_torch() -> None:
     torch.testing.assert_close(standard_normal_kl(mean, log_variance), kl_divergence(q, p))
 
 
-def test_with_the_true_posterior_every_weight_is_the_evidence() -> None:
+def test_log_weights_with_the_exact_posterior_equal_the_evidence() -> None:
     vae, x = exact_vae(), torch.tensor([[-1.0], [0.3], [2.0]], dtype=DOUBLE)
     evidence = Normal(0.0, 5**0.5).log_prob(x[:, 0])
     weights = vae.log_weights(x, 7)
@@ -64,7 +64,7 @@ def test_with_the_true_posterior_every_weight_is_the_evidence() -> None:
     torch.testing.assert_close(vae.log_prob(x, samples=2), evidence)
 
 
-def test_distortion_and_rate_add_to_the_evidence_where_the_bound_is_tight() -> None:
+def test_negative_elbo_with_the_exact_posterior_equals_the_evidence() -> None:
     torch.manual_seed(0)
     vae, x = exact_vae(), torch.tensor([[0.7]], dtype=DOUBLE)
     terms = vae.terms(x.expand(200_000, 1))
@@ -73,15 +73,17 @@ def test_distortion_and_rate_add_to_the_evidence_where_the_bound_is_tight() -> N
     torch.testing.assert_close(terms.rate[0], standard_normal_kl(*vae.posterior_parameters(x))[0])
 
 
-def test_terms_and_weights_estimate_one_bound() -> None:
+def test_terms_and_log_weights_estimate_the_same_bound() -> None:
     vae = small_vae().requires_grad_(requires_grad=False)
     x = torch.rand(1, 6).round().expand(40_000, 6)
-    one, other = vae.terms(x).negative_elbo, -vae.log_weights(x, 1)[0]
-    error = float((one.var() / len(one) + other.var() / len(other)).sqrt())
-    assert abs(float(one.mean() - other.mean())) < 4 * error
+    negative_elbos, negative_log_weights = vae.terms(x).negative_elbo, -vae.log_weights(x, 1)[0]
+    error = float(
+        (negative_elbos.var() / len(negative_elbos) + negative_log_weights.var() / len(negative_log_weights)).sqrt()
+    )
+    assert abs(float(negative_elbos.mean() - negative_log_weights.mean())) < 4 * error
 
 
-def test_the_loss_is_the_mean_of_the_objective() -> None:
+def test_loss_is_the_mean_of_the_objective() -> None:
     vae, x = small_vae(), torch.rand(5, 6)
     torch.manual_seed(3)
     loss = vae.loss(x)
@@ -94,17 +96,17 @@ def test_the_loss_is_the_mean_of_the_objective() -> None:
     torch.testing.assert_close(weighted, -(vae.log_weights(x, 4).exp().mean(0)).log().mean())
 
 
-def test_the_joint_is_likelihood_and_prior() -> None:
+def test_log_joint_matches_closed_form() -> None:
     vae, x, z = exact_vae(), torch.tensor([[0.5]], dtype=DOUBLE), torch.tensor([[[0.1]], [[-2.0]]], dtype=DOUBLE)
     expected = -log(2 * pi) - (z.square() + (x - 2 * z).square())[..., 0] / 2
     torch.testing.assert_close(vae.log_joint(x, z), expected)
 
 
-def test_log_weights_are_computed_row_by_row() -> None:
+def test_log_likelihood_is_batched() -> None:
     vae, x, z = small_vae(), torch.rand(4, 6), torch.randn(5, 2, 4, 3)
-    at_once = vae.log_likelihood(x, z)
-    assert at_once.shape == (5, 2, 4)
-    torch.testing.assert_close(at_once[3, 1], vae.log_likelihood(x, z[3, 1]))
+    batched = vae.log_likelihood(x, z)
+    assert batched.shape == (5, 2, 4)
+    torch.testing.assert_close(batched[3, 1], vae.log_likelihood(x, z[3, 1]))
 
 
 def test_every_parameter_has_a_gradient() -> None:
@@ -113,7 +115,7 @@ def test_every_parameter_has_a_gradient() -> None:
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in vae.parameters())
 
 
-def test_reparametrised_samples_have_the_right_moments_and_gradients() -> None:
+def test_reparametrised_samples_have_exact_moments_and_gradients() -> None:
     torch.manual_seed(0)
     mean = torch.tensor([1.0, -2.0], dtype=DOUBLE, requires_grad=True)
     log_variance = torch.tensor([log(0.25), log(4.0)], dtype=DOUBLE, requires_grad=True)
@@ -125,7 +127,7 @@ def test_reparametrised_samples_have_the_right_moments_and_gradients() -> None:
     torch.testing.assert_close(log_variance.grad, torch.tensor([0.25, 4.0], dtype=DOUBLE), rtol=0.03, atol=0)
 
 
-def test_samples_come_from_the_prior_through_the_decoder() -> None:
+def test_samples_have_the_moments_of_the_model() -> None:
     torch.manual_seed(0)
     x = exact_vae().sample(50_000)
     assert x.shape == (50_000, 1)

@@ -12,13 +12,13 @@ from parnassus.latent.vector_quantised.codebook import (
 )
 
 
-def test_the_nearest_code_agrees_with_a_search() -> None:
+def test_nearest_code_indices_match_cdist() -> None:
     torch.manual_seed(0)
     z, codes = torch.randn(3, 5, 4), torch.randn(7, 4)
     torch.testing.assert_close(nearest_code_indices(z, codes), torch.cdist(z, codes).argmin(-1))
 
 
-def test_straight_through_has_the_value_of_one_and_the_gradient_of_the_other() -> None:
+def test_straight_through_value_and_gradient() -> None:
     z, e = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([5.0, -1.0], requires_grad=True)
     out = straight_through(z, e)
     torch.testing.assert_close(out, e)
@@ -34,41 +34,41 @@ def test_perplexity_counts_codes_in_use() -> None:
     assert float(codebook_perplexity(torch.tensor([0, 0, 1, 1]), 9)) == pytest.approx(2)
 
 
-def test_both_terms_of_the_codebook_loss_by_hand() -> None:
-    book = Codebook(1, 2, commitment=0.25)
+def test_codebook_loss_and_gradients_match_hand_computation() -> None:
+    codebook = Codebook(1, 2, commitment=0.25)
     with torch.no_grad():
-        book.codes.copy_(torch.tensor([[1.0, 1.0]]))
+        codebook.codes.copy_(torch.tensor([[1.0, 1.0]]))
     z = torch.tensor([[0.0, 3.0]], requires_grad=True)
-    loss = book.loss(z, book(z))
+    loss = codebook.loss(z, codebook(z))
     assert float(loss.detach()) == pytest.approx(1.25 * 2.5)
     loss.backward()
     assert z.grad is not None
-    assert book.codes.grad is not None
-    torch.testing.assert_close(book.codes.grad, torch.tensor([[1.0, -2.0]]))
+    assert codebook.codes.grad is not None
+    torch.testing.assert_close(codebook.codes.grad, torch.tensor([[1.0, -2.0]]))
     torch.testing.assert_close(z.grad, 0.25 * torch.tensor([[-1.0, 2.0]]))
 
 
-def test_an_ema_code_converges_to_the_mean_of_its_vectors() -> None:
+def test_ema_codes_converge_to_cluster_means() -> None:
     torch.manual_seed(0)
-    book = EMACodebook(2, 1, decay=0.5, restart_threshold=0.0)
-    book.codes.copy_(torch.tensor([[-1.0], [1.0]]))
+    codebook = EMACodebook(2, 1, decay=0.5, restart_threshold=0.0)
+    codebook.codes.copy_(torch.tensor([[-1.0], [1.0]]))
     z = torch.tensor([[-4.0], [-2.0], [5.0], [7.0], [9.0]])
     for _ in range(60):
-        book.update(z, book(z))
-    torch.testing.assert_close(book.codes, torch.tensor([[-3.0], [7.0]]))
+        codebook.update(z, codebook(z))
+    torch.testing.assert_close(codebook.codes, torch.tensor([[-3.0], [7.0]]))
 
 
-def test_a_dead_code_stays_or_restarts() -> None:
+def test_unused_codes_restart_below_the_threshold() -> None:
     torch.manual_seed(0)
     z = torch.randn(100, 2)
-    for rebirth, moved in ((0.0, False), (0.1, True)):
-        book = EMACodebook(3, 2, decay=0.5, restart_threshold=rebirth)
-        book.codes.copy_(torch.tensor([[0.0, 0.0], [0.5, 0.5], [50.0, 50.0]]))
-        book.sums.copy_(book.codes)
+    for threshold, is_restarted in ((0.0, False), (0.1, True)):
+        codebook = EMACodebook(3, 2, decay=0.5, restart_threshold=threshold)
+        codebook.codes.copy_(torch.tensor([[0.0, 0.0], [0.5, 0.5], [50.0, 50.0]]))
+        codebook.sums.copy_(codebook.codes)
         for _ in range(30):
-            book.update(z, book(z))
-        assert (float(book.codes[2].norm()) < 10) == moved
-        assert bool(book.codes.isfinite().all())
+            codebook.update(z, codebook(z))
+        assert (float(codebook.codes[2].norm()) < 10) == is_restarted
+        assert bool(codebook.codes.isfinite().all())
 
 
 def test_invalid_sizes_raise() -> None:

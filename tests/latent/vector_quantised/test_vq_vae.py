@@ -8,36 +8,36 @@ from parnassus.latent.vector_quantised.codebook import Codebook, EMACodebook
 from parnassus.latent.vector_quantised.vq_vae import VQVAE, code_grid_decoder, code_grid_encoder
 
 
-def model(codebook: Codebook | EMACodebook) -> VQVAE:
+def make_model(codebook: Codebook | EMACodebook) -> VQVAE:
     torch.manual_seed(0)
     prior = IndependentPrior(len(codebook.codes), 4)
     return VQVAE(code_grid_encoder(1, 3, width=4), code_grid_decoder(3, 1, width=4), codebook, prior, grid_shape=(2, 2))
 
 
-def test_images_are_encoded_to_a_grid_of_codes_and_decoded() -> None:
-    vq, x = model(Codebook(5, 3)), torch.rand(6, 1, 8, 8)
+def test_encode_decode_and_sample_shapes() -> None:
+    vq, x = make_model(Codebook(5, 3)), torch.rand(6, 1, 8, 8)
     indices = vq.encode(x)
     assert indices.shape == (6, 2, 2)
     torch.testing.assert_close(vq.decode(indices), vq(x))
     assert vq.sample(7).shape == (7, 1, 8, 8)
 
 
-def test_the_reconstruction_depends_on_the_codes_only() -> None:
-    vq, x = model(Codebook(5, 3)), torch.rand(6, 1, 8, 8)
-    same = [(a, b) for a in range(6) for b in range(a) if torch.equal(vq.encode(x)[a], vq.encode(x)[b])]
-    assert all(torch.allclose(vq(x)[a], vq(x)[b]) for a, b in same)
+def test_reconstruction_depends_only_on_the_codes() -> None:
+    vq, x = make_model(Codebook(5, 3)), torch.rand(6, 1, 8, 8)
+    equal_pairs = [(a, b) for a in range(6) for b in range(a) if torch.equal(vq.encode(x)[a], vq.encode(x)[b])]
+    assert all(torch.allclose(vq(x)[a], vq(x)[b]) for a, b in equal_pairs)
 
 
-def test_the_distortion_reaches_the_encoder_but_not_the_codes() -> None:
-    """With commitment 0 the encoder's gradient comes through the rounding; a moving book gets none at all."""
-    vq = model(EMACodebook(5, 3, commitment=0.0))
+def test_distortion_has_gradients_for_the_encoder_only() -> None:
+    """With commitment 0 the encoder's gradient is straight-through; an EMA codebook has no parameters."""
+    vq = make_model(EMACodebook(5, 3, commitment=0.0))
     vq.loss(torch.rand(6, 1, 8, 8)).backward()
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in vq.encoder.parameters())
     assert all(not name.startswith("codebook") for name, _ in vq.named_parameters())
 
 
-def test_an_ema_codebook_is_updated_in_training_only() -> None:
-    vq, x = model(EMACodebook(5, 3)), torch.rand(6, 1, 8, 8)
+def test_ema_codebook_is_updated_only_in_training() -> None:
+    vq, x = make_model(EMACodebook(5, 3)), torch.rand(6, 1, 8, 8)
     before = vq.codebook.codes.clone()
     vq.eval()
     vq.loss(x)
@@ -47,12 +47,12 @@ def test_an_ema_codebook_is_updated_in_training_only() -> None:
     assert not torch.equal(vq.codebook.codes, before)
 
 
-def test_an_untrained_prior_is_uniform() -> None:
-    vq = model(Codebook(8, 3))
+def test_untrained_prior_is_uniform() -> None:
+    vq = make_model(Codebook(8, 3))
     torch.testing.assert_close(vq.bits(vq.encode(torch.rand(6, 1, 8, 8))), torch.full((6,), 4 * 3.0))
 
 
-def test_a_prior_for_another_grid_raises() -> None:
+def test_prior_of_another_grid_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"one position per code; got positions=4, grid_shape=\(7, 7\)"):
         VQVAE(
             code_grid_encoder(1, 3), code_grid_decoder(3, 1), Codebook(5, 3), IndependentPrior(5, 4), grid_shape=(7, 7)

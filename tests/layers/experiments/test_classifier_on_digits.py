@@ -17,7 +17,7 @@ from parnassus.train.trained import Trained
 NAME = "classifier_on_digits"
 
 
-def test_the_results_on_the_training_data_are_those_of_the_run(trained_run: Callable[..., Trained]) -> None:
+def test_evaluate_reproduces_the_result_of_the_run(trained_run: Callable[..., Trained]) -> None:
     run = trained_run(NAME)
     (row,) = EvaluateImages()([run])
     result = cast("dict[str, float]", run.folder.read_json("result.json")["result"])
@@ -27,13 +27,13 @@ def test_the_results_on_the_training_data_are_those_of_the_run(trained_run: Call
     assert row["loss"] == pytest.approx(result["test_loss"])
 
 
-def test_data_of_another_size_raises(trained_run: Callable[..., Trained]) -> None:
+def test_data_of_another_shape_raises_data_error(trained_run: Callable[..., Trained]) -> None:
     with pytest.raises(DataError, match=r"mnist_mini must have the shape .* got shape=\(1, 28, 28\)"):
         EvaluateImages("mnist_mini")([trained_run(NAME)])
 
 
 @pytest.mark.parametrize("name", [NAME, "early_stopping_on_digits"])
-def test_predicted_probabilities_are_those_of_the_network(
+def test_predicted_probabilities_match_the_network(
     trained_run: Callable[..., Trained], tmp_path: Path, name: str
 ) -> None:
     run, image = trained_run(name), open_data("digits").test.x[:1]

@@ -1,4 +1,4 @@
-"""Least squares against the normal equations, and polynomials against powers."""
+"""Least squares against the normal equations, NumPy and torch; polynomial features."""
 
 import numpy as np
 import pytest
@@ -28,18 +28,18 @@ def test_residuals_are_orthogonal_to_the_data() -> None:
     assert float(residual.sum()) == pytest.approx(0, abs=1e-12)
 
 
-def test_normal_equations_give_the_same() -> None:
-    with_ones = torch.cat([X, torch.ones(40, 1, dtype=torch.float64)], 1)
-    solution = torch.linalg.solve(with_ones.T @ with_ones, with_ones.T @ Y)
+def test_solution_matches_the_normal_equations() -> None:
+    design = torch.cat([X, torch.ones(40, 1, dtype=torch.float64)], 1)
+    solution = torch.linalg.solve(design.T @ design, design.T @ Y)
     w, b = least_squares(X, Y)
     torch.testing.assert_close(torch.cat([w, b[None]]), solution)
 
 
-def test_fewer_points_than_unknowns_give_the_smallest_solution() -> None:
+def test_underdetermined_fit_has_minimum_norm() -> None:
     w, b = least_squares(X[:2], Y[:2])
     torch.testing.assert_close(linear_model(X[:2], w, b), Y[:2])
-    with_ones = torch.cat([X[:2], torch.ones(2, 1, dtype=torch.float64)], 1)
-    torch.testing.assert_close(torch.cat([w, b[None]]), torch.linalg.pinv(with_ones) @ Y[:2])
+    design = torch.cat([X[:2], torch.ones(2, 1, dtype=torch.float64)], 1)
+    torch.testing.assert_close(torch.cat([w, b[None]]), torch.linalg.pinv(design) @ Y[:2])
 
 
 def test_polynomials_are_fitted_exactly() -> None:
@@ -51,20 +51,20 @@ def test_polynomials_are_fitted_exactly() -> None:
     )
 
 
-def test_the_features_are_legendre_polynomials() -> None:
+def test_features_are_legendre_polynomials() -> None:
     x = torch.linspace(-1, 1, 7, dtype=torch.float64)
     torch.testing.assert_close(polynomial_features(x, 3)[:, 1], (3 * x**2 - 1) / 2)
     torch.testing.assert_close(polynomial_features(x, 3)[:, 2], (5 * x**3 - 3 * x) / 2)
     assert polynomial_features(x, 1).shape == (7, 1)
 
 
-def test_leaving_one_out_in_closed_form_is_leaving_one_out() -> None:
-    by_hand = []
+def test_leave_one_out_residuals_match_refitting() -> None:
+    expected = []
     for row in range(len(X)):
         others = torch.arange(len(X)) != row
         model = LinearRegression.fit(X[others], Y[others])
-        by_hand.append(Y[row] - model.predict(X[row : row + 1])[0])
-    torch.testing.assert_close(leave_one_out_residuals(X, Y), torch.stack(by_hand))
+        expected.append(Y[row] - model.predict(X[row : row + 1])[0])
+    torch.testing.assert_close(leave_one_out_residuals(X, Y), torch.stack(expected))
 
 
 def test_leverages_are_the_diagonal_of_the_hat_matrix() -> None:
@@ -74,18 +74,18 @@ def test_leverages_are_the_diagonal_of_the_hat_matrix() -> None:
     assert float(leverages(X).sum()) == pytest.approx(4)  # three slopes and an intercept
 
 
-def test_a_step_is_one_of_torch_with_decay_on_the_slopes_alone() -> None:
+def test_sgd_step_matches_torch_with_weight_decay_on_slopes_only() -> None:
     w = torch.nn.Parameter(torch.tensor([1.0, -1.0, 0.5], dtype=torch.float64))
     b = torch.nn.Parameter(torch.tensor(0.3, dtype=torch.float64))
     slopes, intercept = {"params": [w], "weight_decay": 0.2}, {"params": [b], "weight_decay": 0.0}
     optimizer = torch.optim.SGD([slopes, intercept], lr=0.05)
-    ours = linear_sgd_step(w.detach().clone(), b.detach().clone(), X[:8], Y[:8], learning_rate=0.05, weight_decay=0.2)
+    actual = linear_sgd_step(w.detach().clone(), b.detach().clone(), X[:8], Y[:8], learning_rate=0.05, weight_decay=0.2)
     (torch.nn.functional.mse_loss(X[:8] @ w + b, Y[:8]) / 2).backward()
     optimizer.step()
-    torch.testing.assert_close(ours, (w.detach(), b.detach()))
+    torch.testing.assert_close(actual, (w.detach(), b.detach()))
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match="at least one example"):
         least_squares(X[:0], Y[:0])
     with pytest.raises(ValueError, match="degree=0"):
@@ -94,7 +94,7 @@ def test_wrong_input_raises() -> None:
         leave_one_out_residuals(X[:4], Y[:4])
 
 
-def test_empty_or_invalid_data_raise() -> None:
+def test_invalid_data_raises_value_error() -> None:
     x, y = torch.ones(3, 2), torch.ones(3)
     with pytest.raises(ValueError, match="at least one example; got none"):
         require_regression_data(x[:0], y[:0])
@@ -105,13 +105,13 @@ def test_empty_or_invalid_data_raise() -> None:
 
 
 @pytest.mark.parametrize("rows", [25, 400])
-def test_dependent_columns_are_fitted_as_well_as_can_be(rows: int) -> None:
-    source = torch.Generator().manual_seed(0)
-    x = 2 * torch.rand(rows, 1, generator=source, dtype=torch.float64) - 1
-    kinks = 3 * torch.randn(2, 24, generator=source, dtype=torch.float64)
+def test_rank_deficient_fit_matches_numpy(rows: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = 2 * torch.rand(rows, 1, generator=generator, dtype=torch.float64) - 1
+    kinks = 3 * torch.randn(2, 24, generator=generator, dtype=torch.float64)
     features, y = torch.relu(x * kinks[0] + kinks[1]), torch.sin(9 * x[:, 0])
     design = append_ones(features)
     assert int(torch.linalg.matrix_rank(design)) < 25
     w, b = least_squares(features, y)
-    theirs, *_ = np.linalg.lstsq(design.numpy(), y.numpy(), rcond=None)
-    torch.testing.assert_close(torch.cat([w, b[None]]), torch.from_numpy(theirs), rtol=1e-6, atol=1e-8)
+    reference, *_ = np.linalg.lstsq(design.numpy(), y.numpy(), rcond=None)
+    torch.testing.assert_close(torch.cat([w, b[None]]), torch.from_numpy(reference), rtol=1e-6, atol=1e-8)

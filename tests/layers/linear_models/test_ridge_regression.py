@@ -1,4 +1,4 @@
-"""Ridge regression against the normal equations, scikit-learn and gradient descent."""
+"""Ridge regression against least squares, the hat matrix and scikit-learn."""
 
 import pytest
 import torch
@@ -12,29 +12,29 @@ Y = X @ torch.tensor([1.0, -2.0, 0.0, 3.0], dtype=torch.float64) + torch.randn(3
 
 
 @pytest.mark.parametrize("penalty", [1e-6, 0.1, 10.0])
-def test_it_is_the_ridge_of_scikit_learn(penalty: float) -> None:
-    """Whose penalty is n times ours, as its error is a sum and ours a mean."""
-    theirs = Ridge(alpha=30 * penalty).fit(X.numpy(), Y.numpy())
-    ours = ridge_regression(X, Y, penalty=penalty)
-    torch.testing.assert_close(ours.w, torch.from_numpy(theirs.coef_))
-    assert float(ours.b) == pytest.approx(float(theirs.intercept_))
+def test_matches_scikit_learn(penalty: float) -> None:
+    """scikit-learn sums the squared errors, so its penalty is n times as large."""
+    reference = Ridge(alpha=30 * penalty).fit(X.numpy(), Y.numpy())
+    model = ridge_regression(X, Y, penalty=penalty)
+    torch.testing.assert_close(model.w, torch.from_numpy(reference.coef_))
+    assert float(model.b) == pytest.approx(float(reference.intercept_))
 
 
-def test_without_a_penalty_it_is_least_squares() -> None:
-    plain = LinearRegression.fit(X, Y)
-    ours = ridge_regression(X, Y, penalty=0.0)
-    torch.testing.assert_close(ours.w, plain.w)
-    torch.testing.assert_close(ours.b, plain.b)
+def test_zero_penalty_gives_least_squares() -> None:
+    expected = LinearRegression.fit(X, Y)
+    model = ridge_regression(X, Y, penalty=0.0)
+    torch.testing.assert_close(model.w, expected.w)
+    torch.testing.assert_close(model.b, expected.b)
 
 
-def test_a_constant_column_gets_no_slope() -> None:
+def test_constant_column_has_zero_slope() -> None:
     with_constant = torch.cat([X, torch.full((30, 1), 7.0, dtype=torch.float64)], 1)
-    ours = ridge_regression(with_constant, Y, penalty=0.0)
-    assert float(ours.w[-1]) == pytest.approx(0, abs=1e-10)
-    torch.testing.assert_close(ours.w[:-1], LinearRegression.fit(X, Y).w)
+    model = ridge_regression(with_constant, Y, penalty=0.0)
+    assert float(model.w[-1]) == pytest.approx(0, abs=1e-10)
+    torch.testing.assert_close(model.w[:-1], LinearRegression.fit(X, Y).w)
 
 
-def test_the_path_is_made_of_its_points() -> None:
+def test_ridge_path_matches_separate_fits() -> None:
     penalties = torch.tensor([0.01, 0.5, 20.0], dtype=torch.float64)
     path = ridge_path(X, Y, penalties=penalties)
     for slopes, penalty in zip(path, penalties, strict=True):
@@ -49,7 +49,7 @@ def test_effective_parameters_are_the_trace_of_the_hat_matrix() -> None:
     assert float(effective_parameters(X, penalty=0.0)) == pytest.approx(4)
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"must not be negative; got penalty=-1"):
         ridge_regression(X, Y, penalty=-1.0)
     with pytest.raises(ValueError, match="at least one example"):

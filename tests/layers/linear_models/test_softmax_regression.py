@@ -26,26 +26,26 @@ def mean_loss(theta: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(X @ theta, LABELS)
 
 
-def test_gradient_and_hessian_are_those_of_autograd() -> None:
+def test_gradient_and_hessian_match_autograd() -> None:
     torch.testing.assert_close(softmax_regression_gradient(THETA, X, Y), jacrev(mean_loss)(THETA))
     torch.testing.assert_close(softmax_regression_hessian(THETA, X), jacrev(jacrev(mean_loss))(THETA))
     logits = X @ THETA
-    by_logits = jacrev(lambda o: functional.cross_entropy(o, LABELS, reduction="sum"))(logits)
-    torch.testing.assert_close(cross_entropy_gradient(logits, Y), by_logits)
+    expected = jacrev(lambda o: functional.cross_entropy(o, LABELS, reduction="sum"))(logits)
+    torch.testing.assert_close(cross_entropy_gradient(logits, Y), expected)
 
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0])
-def test_the_penalised_fit_is_that_of_scikit_learn(penalty: float) -> None:
-    """Whose C divides a penalty on the sum of the losses: C = 1/(nλ)."""
-    theirs = LogisticRegression(C=1 / (60 * penalty), tol=1e-10, max_iter=5_000).fit(X.numpy(), LABELS.numpy())
-    ours = SoftmaxRegression.fit(X, LABELS, classes=3, penalty=penalty)
-    torch.testing.assert_close(ours.weight, torch.from_numpy(theirs.coef_).T, atol=1e-6, rtol=0)
+def test_penalised_fit_matches_scikit_learn(penalty: float) -> None:
+    """scikit-learn sums the losses, so C = 1/(nλ)."""
+    reference = LogisticRegression(C=1 / (60 * penalty), tol=1e-10, max_iter=5_000).fit(X.numpy(), LABELS.numpy())
+    model = SoftmaxRegression.fit(X, LABELS, classes=3, penalty=penalty)
+    torch.testing.assert_close(model.weight, torch.from_numpy(reference.coef_).T, atol=1e-6, rtol=0)
     torch.testing.assert_close(
-        ours.probabilities(X), torch.from_numpy(theirs.predict_proba(X.numpy())), atol=1e-6, rtol=0
+        model.probabilities(X), torch.from_numpy(reference.predict_proba(X.numpy())), atol=1e-6, rtol=0
     )
 
 
-def test_at_the_likeliest_weights_nothing_pulls() -> None:
+def test_gradient_vanishes_at_the_maximum_likelihood_estimate() -> None:
     model = SoftmaxRegression.fit(X, LABELS, classes=3)
     residual = model.probabilities(X) - Y
     torch.testing.assert_close(X.T @ residual, torch.zeros(3, 3, dtype=torch.float64), atol=1e-9, rtol=0)
@@ -54,20 +54,20 @@ def test_at_the_likeliest_weights_nothing_pulls() -> None:
     assert model.predict(X).equal(model.probabilities(X).argmax(-1))
 
 
-def test_as_a_network_it_has_a_weight_for_each_pixel_and_class() -> None:
+def test_dense_classifier_without_hidden_layers_has_the_parameters_of_softmax_regression() -> None:
     assert count_parameters(dense_classifier(4, 3, hidden=())) == 15
 
 
-def test_separable_classes_raise() -> None:
-    apart = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
+def test_separable_classes_raise_value_error() -> None:
+    x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match=r"needs penalty > 0; got penalty=0"):
-        SoftmaxRegression.fit(apart, torch.tensor([0, 0, 1, 1]), classes=2)
-    model = SoftmaxRegression.fit(apart, torch.tensor([0, 0, 1, 1]), classes=2, penalty=0.1)
-    assert model.predict(apart).tolist() == [0, 0, 1, 1]
+        SoftmaxRegression.fit(x, torch.tensor([0, 0, 1, 1]), classes=2)
+    model = SoftmaxRegression.fit(x, torch.tensor([0, 0, 1, 1]), classes=2, penalty=0.1)
+    assert model.predict(x).tolist() == [0, 0, 1, 1]
     assert model.weight.dtype == torch.float32
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"must not be negative; got penalty=-1"):
         SoftmaxRegression.fit(X, LABELS, classes=3, penalty=-1.0)
     with pytest.raises(ValueError, match=r"labels must lie in 0 … classes − 1"):

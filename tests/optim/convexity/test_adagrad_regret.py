@@ -27,7 +27,7 @@ def run() -> AdaGradTrajectory:
     )
 
 
-def test_the_trajectory_equals_that_of_the_optimiser(run: AdaGradTrajectory) -> None:
+def test_trajectory_matches_the_optimiser(run: AdaGradTrajectory) -> None:
     parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
     optimizer = FullAdaGrad([parameter], lr=0.7, cutoff=1e-14)
     for point in run.path[1:]:
@@ -44,17 +44,17 @@ def test_roots_squared_are_the_summed_outer_products(run: AdaGradTrajectory) -> 
     torch.testing.assert_close(run.traces[-1], torch.linalg.svdvals(run.gradients).sum())
 
 
-def test_the_squared_norm_is_a_quadratic_form() -> None:
+def test_squared_norm_is_a_quadratic_form() -> None:
     v = torch.tensor([[1.0, 2.0], [0.0, 3.0]])
     matrix = torch.tensor([[2.0, 1.0], [1.0, 4.0]]).expand(2, 2, 2)
     torch.testing.assert_close(weighted_squared_norm(v, matrix), torch.tensor([22.0, 36.0]))
 
 
-def test_one_dimensional_bounds_computed_by_hand() -> None:
+def test_one_dimensional_bounds_match_hand_computed_values() -> None:
     """Gradients 3 and 4: G = 3 and 5, steps η and 4η/5."""
-    draws = torch.tensor([[3.0], [4.0]], dtype=torch.float64)
+    gradients = torch.tensor([[3.0], [4.0]], dtype=torch.float64)
     run = AdaGradTrajectory.compute(
-        lambda t, _: draws[t], torch.zeros(1, dtype=torch.float64), learning_rate=0.5, steps=2
+        lambda t, _: gradients[t], torch.zeros(1, dtype=torch.float64), learning_rate=0.5, steps=2
     )
     torch.testing.assert_close(run.path[:, 0], torch.tensor([0.0, -0.5, -0.9]).double())
     torch.testing.assert_close(run.traces, torch.tensor([3.0, 5.0]).double())
@@ -68,8 +68,8 @@ def test_one_dimensional_bounds_computed_by_hand() -> None:
     torch.testing.assert_close(run.regret_bound(1.0), torch.tensor([4.5, 7.5]).double())
 
 
-def test_no_gradients_of_bounded_length_have_a_larger_trace() -> None:
-    """Alternating orthogonal gradients attain ρ√(dt); others stay below."""
+def test_alternating_orthogonal_gradients_attain_the_trace_bound() -> None:
+    """The bound ρ√(dt) is attained at multiples of d and not exceeded in between."""
     size, steps = 4, 80
     axes = 3.0 * torch.eye(size, dtype=torch.float64)
     zero = torch.zeros(size, dtype=torch.float64)
@@ -79,10 +79,10 @@ def test_no_gradients_of_bounded_length_have_a_larger_trace() -> None:
     assert bool((alternating.traces <= bound + 1e-9).all())
 
 
-def test_the_smooth_bound_by_hand() -> None:
+def test_smooth_regret_bound_has_the_known_value() -> None:
     assert smooth_regret_bound(beta=2.0, dim=3, diameter=2.0) == pytest.approx(108.0)
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"need learning_rate > 0 and steps ≥ 1; got learning_rate=0\.0, steps=5"):
         AdaGradTrajectory.compute(lambda _, w: w, torch.ones(1), learning_rate=0.0, steps=5)

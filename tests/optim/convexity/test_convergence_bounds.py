@@ -36,7 +36,7 @@ def tensor(*steps: float) -> Tensor:
     return torch.tensor(steps, dtype=torch.float64)
 
 
-def test_the_formulas_on_a_problem_computed_by_hand() -> None:
+def test_bounds_match_hand_computed_values() -> None:
     start = VALLEY.start[None]  # its gradient is (1, 1)
     torch.testing.assert_close(first_order_decrease(VALLEY, start, learning_rate=0.5), tensor(1.0))
     torch.testing.assert_close(descent_lemma_decrease(VALLEY, start, learning_rate=0.5), tensor(0.75))
@@ -52,7 +52,7 @@ def test_the_formulas_on_a_problem_computed_by_hand() -> None:
     assert averaged_sgd_rate(25, radius=3.0, lipschitz=2.0) == pytest.approx(0.3)
 
 
-def test_an_exact_worst_case_is_below_its_bound() -> None:
+def test_exact_worst_case_is_below_its_bound() -> None:
     assert bool(
         (convex_worst_case(VALLEY, T, learning_rate=0.7) < convex_bound(VALLEY, T, learning_rate=0.7) / 2).all()
     )
@@ -68,7 +68,7 @@ def test_nesterov_attains_its_worst_case_on_a_huber_loss(steps: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["quadratic", "ellipse", "ridge logistic", "log cosh", "quartic"])
-def test_a_start_further_away_respects_the_bound(name: str) -> None:
+def test_bound_holds_for_a_more_distant_start(name: str) -> None:
     """From three times the distance, where β still holds, the excess stays below the bound."""
     problem = smooth_problems()[name]
     if name != "quartic":  # its β holds for the first start only
@@ -78,14 +78,14 @@ def test_a_start_further_away_respects_the_bound(name: str) -> None:
 
 
 @pytest.mark.parametrize("bound", [descent_lemma_decrease, convex_bound, convex_worst_case, accelerated_bound])
-def test_a_nonsmooth_problem_raises(bound: object) -> None:
+def test_nonsmooth_problem_raises_value_error(bound: object) -> None:
     nonsmooth = infinity_norm(torch.ones(2, dtype=torch.float64))
     assert callable(bound)
     with pytest.raises(ValueError, match="needs a bound on the curvature; got beta=inf"):
         bound(nonsmooth, nonsmooth.start[None] if bound is descent_lemma_decrease else T, learning_rate=0.1)
 
 
-def test_violated_assumptions_raise() -> None:
+def test_violated_assumptions_raise_value_error() -> None:
     box, flat = smooth_problems()["egg box"], smooth_problems()["quartic"]
     with pytest.raises(ValueError, match=r"needs a convex function, alpha ≥ 0; got alpha=-7\.0"):
         convex_bound(box, T, learning_rate=0.1)

@@ -1,4 +1,4 @@
-"""Convexity tests by chords, Hessians and lines; the proof that local minima are global."""
+"""Convexity tests by chords, Hessians and lines; points near a local minimum."""
 
 from math import pi
 
@@ -21,52 +21,60 @@ from parnassus.optim import (
 )
 
 
-def source() -> torch.Generator:
+def make_generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def points(dim: int = 2, count: int = 200) -> Tensor:
-    return torch.randn(count, dim, generator=source(), dtype=torch.float64)
+def sample_points(dim: int = 2, count: int = 200) -> Tensor:
+    return torch.randn(count, dim, generator=make_generator(), dtype=torch.float64)
 
 
 def squared_norm(x: Tensor) -> Tensor:
     return x.square().sum()
 
 
-def test_the_gap_of_a_square_is_the_spread_of_its_ends() -> None:
+def test_chord_gap_of_the_squared_norm_matches_the_closed_form() -> None:
     """λa² + (1−λ)b² − (λa + (1−λ)b)² = λ(1−λ)(a − b)²."""
-    a, b, weight = points(), points().flip(0), torch.rand(200, generator=source(), dtype=torch.float64)
-    spread = weight * (1 - weight) * (a - b).square().sum(-1)
-    torch.testing.assert_close(chord_gap(squared_norm, a, b, weight), spread)
+    a, b, weight = (
+        sample_points(),
+        sample_points().flip(0),
+        torch.rand(200, generator=make_generator(), dtype=torch.float64),
+    )
+    expected = weight * (1 - weight) * (a - b).square().sum(-1)
+    torch.testing.assert_close(chord_gap(squared_norm, a, b, weight), expected)
 
 
-def test_a_violating_chord_lies_below_the_graph() -> None:
-    found = find_violating_chord(lambda x: x.cos().sum(), points(), generator=source())
-    assert found is not None
-    gap = chord_gap(lambda x: x.cos().sum(), found.a[None], found.b[None], torch.tensor([found.weight]).double())
+def test_violating_chord_lies_below_the_graph() -> None:
+    chord = find_violating_chord(lambda x: x.cos().sum(), sample_points(), generator=make_generator())
+    assert chord is not None
+    gap = chord_gap(lambda x: x.cos().sum(), chord.a[None], chord.b[None], torch.tensor([chord.weight]).double())
     assert float(gap) < -0.1
 
 
-def test_rounding_is_not_taken_for_a_violating_chord() -> None:
-    assert find_violating_chord(lambda x: 1e6 * x.sum() + 1 / 3, points(), generator=source()) is None
-    assert find_violating_chord(lambda x: x.abs().sum(), points(), generator=source()) is None
+def test_rounding_errors_are_not_reported_as_violations() -> None:
+    assert find_violating_chord(lambda x: 1e6 * x.sum() + 1 / 3, sample_points(), generator=make_generator()) is None
+    assert find_violating_chord(lambda x: x.abs().sum(), sample_points(), generator=make_generator()) is None
 
 
-def test_a_small_nonconvexity_is_detected() -> None:
+def test_small_nonconvexity_is_detected() -> None:
     assert (
-        find_violating_chord(lambda x: squared_norm(x) + 0.3 * (5 * x).cos().sum(), points(), generator=source())
+        find_violating_chord(
+            lambda x: squared_norm(x) + 0.3 * (5 * x).cos().sum(), sample_points(), generator=make_generator()
+        )
         is not None
     )
 
 
-def test_the_smallest_curvature_of_a_quadratic_is_an_eigenvalue() -> None:
+def test_smallest_curvature_of_a_quadratic_is_an_eigenvalue() -> None:
     matrix = torch.tensor([[2.0, 1.0], [1.0, -1.0]], dtype=torch.float64)
     smallest = torch.linalg.eigvalsh(matrix)[0]
-    torch.testing.assert_close(min_hessian_eigenvalue(lambda x: x @ matrix @ x / 2, points()), smallest.expand(200))
+    torch.testing.assert_close(
+        min_hessian_eigenvalue(lambda x: x @ matrix @ x / 2, sample_points()), smallest.expand(200)
+    )
 
 
-def test_a_line_passes_through_both_points() -> None:
-    x, y = points()[:2]
+def test_line_passes_through_both_points() -> None:
+    x, y = sample_points()[:2]
     restriction = restrict_to_line(squared_norm, x, y)
     torch.testing.assert_close(restriction(torch.ones(1)), squared_norm(x))
     torch.testing.assert_close(restriction(torch.zeros(1)), squared_norm(y))
@@ -75,7 +83,7 @@ def test_a_line_passes_through_both_points() -> None:
     )
 
 
-def test_the_nearby_point_is_at_the_given_radius() -> None:
+def test_nearby_point_is_at_the_given_radius() -> None:
     star, lower = torch.tensor([3.0, 4.0]).double(), torch.zeros(2).double()
     nearby = nearby_lower_point(squared_norm, star, lower, radius=0.5)
     assert nearby.weight == pytest.approx(0.9)
@@ -85,14 +93,14 @@ def test_the_nearby_point_is_at_the_given_radius() -> None:
     torch.testing.assert_close(nearby_lower_point(squared_norm, star, lower, radius=100.0).point, lower)
 
 
-def test_the_error_of_a_tangent_to_a_cubic_is_known() -> None:
+def test_linearisation_error_of_a_cubic_matches_the_closed_form() -> None:
     """(1 + ε)³ = 1 + 3ε + 3ε² + ε³."""
     eps = torch.tensor([[0.5], [-0.1], [0.0]], dtype=torch.float64)
     error = linearisation_error(lambda x: x.pow(3).sum(), torch.ones(1, dtype=torch.float64), eps)
     torch.testing.assert_close(error, (3 * eps**2 + eps**3)[:, 0])
 
 
-def test_scalar_functions_have_their_closed_forms() -> None:
+def test_functions_match_their_closed_forms() -> None:
     x = torch.tensor([0.5, -2.0, 1.0], dtype=torch.float64)
     torch.testing.assert_close(cosine_risk(x), torch.tensor(-3.0).double())
     torch.testing.assert_close(empirical_cosine_risk(x), -3.0 + 0.2 * (torch.cos(5 * pi * x)).sum())
@@ -101,8 +109,8 @@ def test_scalar_functions_have_their_closed_forms() -> None:
     torch.testing.assert_close(tanh_plateau(x), x.tanh().sum())
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="a chord needs at least two points; got 1"):
-        find_violating_chord(squared_norm, points(count=1), generator=source())
+        find_violating_chord(squared_norm, sample_points(count=1), generator=make_generator())
     with pytest.raises(ValueError, match=r"need radius > 0 and two different points; got radius=0\.0"):
-        nearby_lower_point(squared_norm, points()[0], points()[1], radius=0.0)
+        nearby_lower_point(squared_norm, sample_points()[0], sample_points()[1], radius=0.0)

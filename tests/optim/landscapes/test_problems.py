@@ -1,4 +1,4 @@
-"""Every problem has the minimiser and the curvatures that it declares."""
+"""Problems: declared minimisers and curvatures."""
 
 import pytest
 import torch
@@ -38,20 +38,20 @@ def test_second_derivatives_lie_between_alpha_and_beta(name: str) -> None:
     assert float(spectrum.max()) <= problem.beta + 1e-10
 
 
-def test_a_quadratic_has_the_given_spectrum() -> None:
+def test_quadratic_has_the_given_spectrum() -> None:
     spectrum = torch.tensor([0.0, 0.5, 2.0, 7.0], dtype=torch.float64)
     problem = quadratic(spectrum, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(torch.linalg.eigvalsh(jacrev(grad(problem.loss))(problem.start)), spectrum)
     assert (problem.alpha, problem.beta) == (0.0, 7.0)
 
 
-def test_the_egg_box_attains_both_curvature_bounds() -> None:
+def test_egg_box_attains_both_curvature_bounds() -> None:
     problem = smooth_problems()["egg box"]
     points = torch.tensor([[0.0], [torch.pi / 2]], dtype=torch.float64)
     torch.testing.assert_close(vmap(jacrev(grad(problem.loss)))(points).flatten(), torch.tensor([9.0, -7.0]).double())
 
 
-def test_the_radius_is_a_distance() -> None:
+def test_radius_is_the_distance_from_start_to_minimiser() -> None:
     assert ellipse(3.0).radius == pytest.approx(10**0.5)
 
 
@@ -63,7 +63,7 @@ def test_descent_on_the_worst_case_huber_loss_stays_on_the_linear_part(steps: in
     assert float(problem.excess(path)[-1]) == pytest.approx(3 * 4 / (4 * steps + 2))
 
 
-def test_the_infinity_norm_equals_torch() -> None:
+def test_infinity_norm_matches_torch() -> None:
     problem = infinity_norm(torch.zeros(5, dtype=torch.float64))
     w = standard_normal(20, 5)
     torch.testing.assert_close(problem.excess(w), torch.linalg.vector_norm(w, ord=torch.inf, dim=1))
@@ -76,7 +76,7 @@ def test_descent_on_a_quartic_stays_within_the_cube_where_beta_holds() -> None:
     assert float(path.abs().max()) <= 2.0
 
 
-def test_invalid_problems_raise() -> None:
+def test_invalid_problems_raise_value_error() -> None:
     one = torch.ones(1, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"need alpha ≤ beta and beta > 0; got alpha=2\.0, beta=1\.0"):
         Problem(torch.sum, one, one, alpha=2.0, beta=1.0)

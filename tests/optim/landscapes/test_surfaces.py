@@ -26,7 +26,7 @@ def test_minimisers_have_zero_gradient_and_a_positive_definite_hessian(name: str
 
 
 @pytest.mark.parametrize("name", SURFACES)
-def test_nothing_in_the_window_is_lower_and_the_start_is_in_it(name: str) -> None:
+def test_grid_contains_the_start_and_no_value_below_the_minimum(name: str) -> None:
     surface = SURFACES[name]
     x, y, values = surface.evaluate_grid(31, 21)
     assert values.shape == (21, 31)
@@ -55,11 +55,11 @@ def test_argmin_is_a_set() -> None:
     assert len(argmin_set(lambda x: x[:, 0].square(), candidates, tolerance=1.0)) == 3
 
 
-def test_a_surface_without_minimisers_has_minimum_minus_infinity() -> None:
+def test_surface_without_minimisers_has_minimum_minus_infinity() -> None:
     surface = Surface(lambda theta: theta.sum(-1), (), start=(0.0, 0.0), x_range=(-1.0, 1.0), y_range=(-1.0, 1.0))
     assert surface.minimum == -torch.inf
 
 
-def test_a_valley_without_curvature_raises() -> None:
+def test_valley_without_curvature_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"the curvature must be positive; got curvature=0\.0"):
         quadratic_valley(0.0)

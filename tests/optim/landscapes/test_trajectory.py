@@ -1,4 +1,4 @@
-"""Trajectories of optimisers, alone and several at once."""
+"""Trajectories of single and several optimisers."""
 
 from functools import partial
 
@@ -22,14 +22,14 @@ def loss(theta: Tensor) -> Tensor:
     return theta.cosh().sum()
 
 
-def test_sgd_of_either_library_is_gradient_descent() -> None:
+def test_sgd_matches_gradient_descent() -> None:
     start = torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
     expected = gradient_descent(loss, start, learning_rate=0.2, steps=7)
-    for kind in (SGD, torch.optim.SGD):
-        torch.testing.assert_close(optimizer_trajectory(loss, start, partial(kind, lr=0.2), steps=7), expected)
+    for optimizer in (SGD, torch.optim.SGD):
+        torch.testing.assert_close(optimizer_trajectory(loss, start, partial(optimizer, lr=0.2), steps=7), expected)
 
 
-def test_the_start_is_included_and_not_changed() -> None:
+def test_start_is_included_and_unchanged() -> None:
     start = torch.ones(2)
     path = optimizer_trajectory(loss, start, partial(SGD, lr=0.1), steps=3)
     assert path.shape == (4, 2)
@@ -49,6 +49,6 @@ def test_trajectories_are_independent_of_each_other() -> None:
         )
 
 
-def test_an_empty_list_of_optimisers_raises() -> None:
+def test_empty_list_of_optimisers_raises_value_error() -> None:
     with pytest.raises(ValueError, match="need at least one optimiser; got none"):
         optimizer_trajectories(rosenbrock(), torch.zeros(2), [], steps=1)

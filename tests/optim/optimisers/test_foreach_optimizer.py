@@ -1,4 +1,4 @@
-"""Every optimiser against torch's: the same steps, the same interface, and invalid settings."""
+"""Optimisers against `torch.optim`: steps, interface and invalid settings."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -42,14 +42,14 @@ OPTIMISERS: dict[str, Factory] = {name: factory for name, (factory, _) in PAIRS.
 
 
 def parameters(dtype: torch.dtype = torch.float64) -> list[nn.Parameter]:
-    source = torch.Generator().manual_seed(0)
-    return [nn.Parameter(torch.randn(shape, generator=source, dtype=dtype)) for shape in ((3, 2), (4,), ())]
+    generator = torch.Generator().manual_seed(0)
+    return [nn.Parameter(torch.randn(shape, generator=generator, dtype=dtype)) for shape in ((3, 2), (4,), ())]
 
 
 def loss(theta: list[nn.Parameter]) -> Tensor:
-    matrix, vector, number = theta
+    matrix, vector, scalar = theta
     return (
-        matrix.exp().sum() + matrix.square().sum() + (vector - number).square().sum() + (matrix.sum() - number).cosh()
+        matrix.exp().sum() + matrix.square().sum() + (vector - scalar).square().sum() + (matrix.sum() - scalar).cosh()
     )
 
 
@@ -61,7 +61,7 @@ def run_steps(theta: list[nn.Parameter], optimizer: Optimizer, steps: int) -> No
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_each_step_equals_torch(name: str) -> None:
+def test_each_step_matches_torch(name: str) -> None:
     (factory, torch_factory), theta, torch_theta = PAIRS[name], parameters(), parameters()
     optimizer, torch_optimizer = factory(theta), torch_factory(torch_theta)
     for _ in range(60):
@@ -102,7 +102,7 @@ def test_training_resumes_from_a_saved_state(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
-def test_single_precision_descends_and_keeps_the_dtype(name: str) -> None:
+def test_float32_parameters_descend_and_keep_their_dtype(name: str) -> None:
     theta = parameters(torch.float32)
     initial_loss = loss(theta).item()
     run_steps(theta, OPTIMISERS[name](theta), 20)
@@ -111,7 +111,7 @@ def test_single_precision_descends_and_keeps_the_dtype(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
-def test_every_optimiser_reaches_the_minimum_of_a_quadratic(name: str) -> None:
+def test_optimisers_converge_on_a_quadratic(name: str) -> None:
     theta = nn.Parameter(torch.tensor([0.3, -0.2], dtype=torch.float64))
     optimizer = OPTIMISERS[name]([theta])
     for _ in range(3_000):
@@ -130,7 +130,7 @@ def test_parameter_groups_have_separate_settings() -> None:
         torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
 
 
-def test_schedulers_of_torch_set_the_rate() -> None:
+def test_torch_schedulers_set_the_learning_rate() -> None:
     theta = nn.Parameter(torch.zeros(1, dtype=torch.float64))
     optimizer = SGD([theta], lr=1.0)
     scheduler = StepLR(optimizer, step_size=1, gamma=0.5)
@@ -141,7 +141,7 @@ def test_schedulers_of_torch_set_the_rate() -> None:
     assert theta.item() == -(1 + 0.5 + 0.25 + 0.125)
 
 
-def test_momentum_under_one_cycle_equals_torch() -> None:
+def test_momentum_with_one_cycle_matches_torch() -> None:
     factories: tuple[Callable[..., Optimizer], ...] = (Momentum, torch.optim.SGD)
     results = []
     for factory in factories:
@@ -163,7 +163,7 @@ def test_one_cycle_cannot_add_momentum_to_plain_sgd() -> None:
     OneCycleLR(SGD(parameters(), lr=0.01), max_lr=0.1, total_steps=10, cycle_momentum=False)
 
 
-def test_a_closure_is_called_with_gradients_and_its_loss_returned() -> None:
+def test_step_calls_the_closure_and_returns_its_loss() -> None:
     theta = nn.Parameter(torch.tensor([3.0]))
     optimizer = SGD([theta], lr=0.5)
 
@@ -202,19 +202,19 @@ INVALID: list[tuple[Callable[[list[nn.Parameter]], Optimizer], str]] = [
 
 
 @pytest.mark.parametrize(("make", "message"), INVALID)
-def test_invalid_settings_raise(make: Callable[[list[nn.Parameter]], Optimizer], message: str) -> None:
+def test_invalid_settings_raise_value_error(make: Callable[[list[nn.Parameter]], Optimizer], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(parameters())
 
 
-def test_an_invalid_group_is_refused_and_not_added() -> None:
+def test_invalid_group_raises_value_error_and_is_not_added() -> None:
     optimizer = SGD(parameters(), lr=0.1)
     with pytest.raises(ValueError, match=r"must be positive; got lr=0\.0"):
         optimizer.add_param_group({"params": parameters(), "lr": 0.0})
     assert len(optimizer.param_groups) == 1
 
 
-def test_sparse_gradients_raise() -> None:
+def test_sparse_gradients_raise_value_error() -> None:
     table = nn.Embedding(5, 2, sparse=True)
     table(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="Adam needs dense gradients; got a sparse one"):
@@ -222,7 +222,7 @@ def test_sparse_gradients_raise() -> None:
 
 
 @pytest.mark.parametrize("name", ["Momentum", "Adam", "Nesterov", "FullAdaGrad"])
-def test_the_state_survives_a_checkpoint(name: str, tmp_path: Path) -> None:
+def test_state_round_trips_through_a_checkpoint(name: str, tmp_path: Path) -> None:
     uninterrupted, resumed = parameters(), parameters()
     run_steps(uninterrupted, OPTIMISERS[name](uninterrupted), 8)
     first = OPTIMISERS[name](resumed)
@@ -239,7 +239,7 @@ def test_the_state_survives_a_checkpoint(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("name", OPTIMISERS)
-def test_steps_on_a_gpu_equal_those_on_the_cpu(name: str) -> None:
+def test_gpu_steps_match_cpu_steps(name: str) -> None:
     on_cpu, on_gpu = parameters(), [nn.Parameter(tensor.detach().cuda()) for tensor in parameters()]
     run_steps(on_cpu, OPTIMISERS[name](on_cpu), 20)
     run_steps(on_gpu, OPTIMISERS[name](on_gpu), 20)

@@ -1,4 +1,4 @@
-"""Nesterov's acceleration: both sequences, the extrapolation, the optimiser against the plain loop."""
+"""Nesterov's acceleration: both sequences, and the optimiser against the explicit iteration."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ def loss(theta: Tensor) -> Tensor:
     return theta.cosh().sum() + theta.prod()
 
 
-def test_two_steps_by_hand() -> None:
+def test_steps_match_hand_computed_values() -> None:
     """On ½ x² from 1 with γ = ½: φ = 1, ½, ¼, … and the first extrapolation is 1/4 of the second step."""
     path = nesterov_descent(
         lambda x: x.square().sum() / 2, torch.ones(1, dtype=torch.float64), learning_rate=0.5, steps=3
@@ -25,13 +25,13 @@ def test_two_steps_by_hand() -> None:
 
 
 @pytest.mark.parametrize("damping", [1.0, 3.0, 10.0])
-def test_the_optimiser_follows_the_iterates_w(damping: float) -> None:
+def test_optimiser_follows_the_iterates_w(damping: float) -> None:
     path = nesterov_descent(loss, START, learning_rate=0.1, steps=40, damping=damping)
     trajectory = optimizer_trajectory(loss, START, partial(Nesterov, lr=0.1, damping=damping), steps=40)
     torch.testing.assert_close(trajectory, path.w, atol=1e-13, rtol=0)
 
 
-def test_a_large_damping_is_gradient_descent() -> None:
+def test_large_damping_is_gradient_descent() -> None:
     path = nesterov_descent(loss, START, learning_rate=0.1, steps=20, damping=1e12)
     torch.testing.assert_close(path.w, gradient_descent(loss, START, learning_rate=0.1, steps=20))
 
@@ -44,7 +44,7 @@ def test_weight_decay_is_an_l2_penalty() -> None:
     torch.testing.assert_close(decayed, penalised, atol=1e-13, rtol=0)
 
 
-def test_a_parameter_added_later_starts_at_step_zero() -> None:
+def test_parameter_added_later_starts_at_step_zero() -> None:
     first, second = (nn.Parameter(START.clone()) for _ in range(2))
     optimizer = Nesterov([first, second], lr=0.1)
     for step in range(8):
@@ -59,7 +59,7 @@ def test_a_parameter_added_later_starts_at_step_zero() -> None:
 
 
 @pytest.mark.parametrize(("rate", "damping"), [(0.0, 3.0), (0.1, 0.0), (float("nan"), 3.0)])
-def test_invalid_arguments_raise(rate: float, damping: float) -> None:
+def test_invalid_arguments_raise_value_error(rate: float, damping: float) -> None:
     with pytest.raises(
         ValueError, match=f"need learning_rate > 0 and damping > 0; got learning_rate={rate}, damping={damping}"
     ):

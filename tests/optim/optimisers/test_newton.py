@@ -1,4 +1,4 @@
-"""Preconditioned steps and Newton's method where the answer is known."""
+"""Preconditioned steps and Newton's method on problems with known solutions."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import Tensor
 from parnassus.optim import newton_descent, preconditioned_step
 
 
-def test_with_the_identity_a_step_is_gradient_descent() -> None:
+def test_identity_preconditioner_gives_a_gradient_step() -> None:
     theta, gradient = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0])
     torch.testing.assert_close(
         preconditioned_step(theta, gradient, torch.eye(2), learning_rate=0.1),
@@ -17,7 +17,7 @@ def test_with_the_identity_a_step_is_gradient_descent() -> None:
     )
 
 
-def test_a_diagonal_divides_each_coordinate() -> None:
+def test_diagonal_preconditioner_divides_each_coordinate() -> None:
     step = preconditioned_step(torch.zeros(2), torch.tensor([6.0, 6.0]), torch.diag(torch.tensor([2.0, 3.0])))
     assert step.tolist() == [-3.0, -2.0]
 
@@ -45,6 +45,6 @@ def test_newton_converges_to_a_saddle_point() -> None:
     torch.testing.assert_close(path[-1], torch.zeros(2, dtype=torch.float64))
 
 
-def test_a_rate_that_is_not_positive_raises() -> None:
+def test_non_positive_learning_rate_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"the learning rate must be positive; got learning_rate=0\.0"):
         newton_descent(lambda w: w.square().sum(), torch.ones(1), steps=1, learning_rate=0.0)

@@ -25,7 +25,7 @@ def quadratic(theta: Tensor) -> Tensor:
     return (theta - MINIMISER) @ H @ (theta - MINIMISER) / 2
 
 
-def test_a_step_equals_sgd_with_weight_decay() -> None:
+def test_step_matches_torch_sgd_with_weight_decay() -> None:
     parameter = nn.Parameter(torch.ones(4, dtype=torch.float64))
     optimizer = torch.optim.SGD([parameter], lr=0.02, weight_decay=0.3)
     theta = parameter.detach().clone()
@@ -37,7 +37,7 @@ def test_a_step_equals_sgd_with_weight_decay() -> None:
     torch.testing.assert_close(theta, parameter.detach())
 
 
-def test_the_gradient_of_the_penalty_equals_autograd() -> None:
+def test_gradient_of_the_penalty_matches_autograd() -> None:
     gradient = grad(lambda theta: quadratic(theta) + l2_penalty(theta, 0.7))(MINIMISER + 1)
     torch.testing.assert_close(l2_gradient(MINIMISER + 1, grad(quadratic)(MINIMISER + 1), 0.7), gradient)
 
@@ -55,7 +55,7 @@ def test_decoupled_decay_with_adam_is_adamw() -> None:
     torch.testing.assert_close(theta.detach(), expected.detach())
 
 
-def test_descent_ends_at_the_penalised_minimiser() -> None:
+def test_descent_converges_to_the_penalised_minimiser() -> None:
     final = gradient_descent(
         lambda theta: quadratic(theta) + l2_penalty(theta, 0.5),
         torch.zeros(4, dtype=torch.float64),
@@ -78,7 +78,7 @@ def test_parameter_groups_exempt_biases_from_weight_decay() -> None:
     assert (matrices["weight_decay"], vectors["weight_decay"]) == (0.1, 0.0)
 
 
-def test_a_negative_decay_raises() -> None:
+def test_invalid_weight_decay_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"weight_decay must not be negative; got weight_decay=-1"):
         weight_decay_step(MINIMISER, MINIMISER, learning_rate=0.1, weight_decay=-1.0)
     with pytest.raises(ValueError, match=r"got weight_decay=nan"):

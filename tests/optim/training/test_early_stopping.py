@@ -32,7 +32,7 @@ def run_early_stopping(
         ([5, NAN, 4], 2, 2, None),
     ],
 )
-def test_the_best_weights_are_kept_and_patience_is_respected(
+def test_best_weights_are_restored_and_patience_is_respected(
     errors: list[float], patience: int, best: int, stopped: int | None
 ) -> None:
     stopping, model = run_early_stopping([float(error) for error in errors], patience)
@@ -43,7 +43,7 @@ def test_the_best_weights_are_kept_and_patience_is_respected(
     assert float(model.weight.detach()) == best
 
 
-def test_an_improvement_below_min_delta_does_not_count() -> None:
+def test_improvement_below_min_delta_does_not_count() -> None:
     stopping, _ = run_early_stopping([1.0, 0.99, 0.98, 0.5], 2, min_delta=0.1)
     assert stopping.stopped_at == 2
     assert stopping.best_error == 1.0
@@ -63,7 +63,7 @@ def test_early_stopping_resumes_from_a_state_dict() -> None:
     assert float(model.weight.detach()) == 1.0
 
 
-def test_kept_weights_do_not_change_with_the_model() -> None:
+def test_stored_weights_are_a_copy() -> None:
     stopping, model = run_early_stopping([1.0], 2)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -72,7 +72,7 @@ def test_kept_weights_do_not_change_with_the_model() -> None:
     assert float(model.weight.detach()) == 0.0
 
 
-def test_invalid_use_raises() -> None:
+def test_invalid_use_raises_value_error() -> None:
     with pytest.raises(ValueError, match="need patience ≥ 1 and min_delta ≥ 0; got patience=0"):
         EarlyStopping(0)
     with pytest.raises(ValueError, match=r"min_delta=-1"):

@@ -18,7 +18,7 @@ from parnassus.optim import (
 
 @pytest.mark.parametrize("steps", [4, 10, 37, 1_000])
 @pytest.mark.parametrize("warm_up", [0.3, 0.5, 0.75])
-def test_one_cycle_equals_torch(steps: int, warm_up: float) -> None:
+def test_one_cycle_matches_torch(steps: int, warm_up: float) -> None:
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     scheduler = OneCycleLR(
         optimizer, max_lr=0.3, total_steps=steps, pct_start=warm_up, div_factor=10, final_div_factor=7
@@ -33,7 +33,7 @@ def test_one_cycle_equals_torch(steps: int, warm_up: float) -> None:
             scheduler.step()
 
 
-def test_a_step_outside_the_cycle_raises() -> None:
+def test_step_outside_the_cycle_raises_value_error() -> None:
     with pytest.raises(ValueError, match="got step=10, steps=10"):
         one_cycle_rate(10, 10, peak=1.0)
     with pytest.raises(ValueError, match="got step=-1, steps=10"):
@@ -46,7 +46,7 @@ def quadratic_loss(theta: Tensor, beta: float = 2.0) -> Tensor:
     return beta * theta.square().sum() / 2
 
 
-def test_the_finder_stops_below_two_over_beta_and_restores_the_parameters() -> None:
+def test_finder_stops_below_two_over_beta_and_restores_the_parameters() -> None:
     theta = nn.Parameter(torch.tensor([1.0, -3.0], dtype=torch.float64))
     curve = find_learning_rate([theta], lambda: quadratic_loss(theta), min_rate=1e-3, max_rate=100.0, steps=200)
     assert 0.94 < curve.suggestion <= 1.0
@@ -55,7 +55,7 @@ def test_the_finder_stops_below_two_over_beta_and_restores_the_parameters() -> N
     assert theta.grad is None
 
 
-def test_the_finder_smooths_the_loss() -> None:
+def test_finder_smooths_the_loss() -> None:
     theta = nn.Parameter(torch.ones(1, dtype=torch.float64))
     losses = iter([1.0, 0.5, 0.25, 0.125])
     curve = find_learning_rate([theta], lambda: 0 * theta.sum() + next(losses), steps=4, smoothing=0.5)
@@ -63,7 +63,7 @@ def test_the_finder_smooths_the_loss() -> None:
     assert curve.losses.tolist() == pytest.approx(expected)
 
 
-def test_a_loss_that_is_not_a_number_ends_the_search() -> None:
+def test_nan_loss_ends_the_search() -> None:
     theta = nn.Parameter(torch.ones(1))
     losses = iter([1.0, 0.5, float("nan"), 0.1])
     curve = find_learning_rate([theta], lambda: 0 * theta.sum() + next(losses), steps=4)
@@ -71,11 +71,11 @@ def test_a_loss_that_is_not_a_number_ends_the_search() -> None:
     assert curve.suggestion == pytest.approx(1e-7)
 
 
-def test_an_increasing_loss_suggests_the_smallest_rate() -> None:
+def test_increasing_loss_suggests_the_smallest_rate() -> None:
     assert LearningRateCurve(torch.tensor([0.1, 0.2]), torch.tensor([1.0, 2.0])).suggestion == pytest.approx(0.1)
 
 
-def test_empty_ranges_raise() -> None:
+def test_invalid_ranges_raise_value_error() -> None:
     theta = nn.Parameter(torch.ones(1))
     with pytest.raises(ValueError, match=r"got min_rate=1\.0, max_rate=1\.0"):
         find_learning_rate([theta], lambda: quadratic_loss(theta), min_rate=1.0, max_rate=1.0)
@@ -83,33 +83,33 @@ def test_empty_ranges_raise() -> None:
         find_learning_rate([theta], lambda: quadratic_loss(theta), steps=1)
 
 
-def test_the_hold_out_is_a_partition() -> None:
+def test_hold_out_is_a_partition() -> None:
     train, validation = hold_out(50, 0.2)
     assert len(validation) == 10
     assert sorted(train.tolist() + validation.tolist()) == list(range(50))
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5])
-def test_an_empty_part_raises(fraction: float) -> None:
+def test_invalid_hold_out_fraction_raises_value_error(fraction: float) -> None:
     with pytest.raises(ValueError, match=f"got num_examples=10, fraction={fraction}"):
         hold_out(10, fraction)
 
 
-def test_the_search_selects_the_smallest_loss_and_ignores_nan() -> None:
+def test_search_selects_the_smallest_loss_and_ignores_nan() -> None:
     losses = {0.1: 0.5, 0.2: 0.3, 0.4: float("nan")}
     search = validation_search([0.1, 0.2, 0.4], losses.__getitem__)
     assert search.best == 0.2
     assert search.losses[:2] == [0.5, 0.3]
 
 
-def test_a_search_without_a_finite_loss_raises() -> None:
+def test_search_without_a_finite_loss_raises_value_error() -> None:
     with pytest.raises(ValueError, match="at least one candidate"):
         validation_search([], lambda _: 0.0)
     with pytest.raises(ValueError, match=r"got candidates=\[1, 2\]"):
         validation_search([1, 2], lambda _: float("nan"))
 
 
-def test_step_decay_changes_every_step_size_epochs() -> None:
+def test_step_decay_multiplies_the_rate_every_step_size_epochs() -> None:
     assert [step_decay(epoch, initial=1.0, step_size=2, gamma=0.5) for epoch in range(6)] == [
         1.0,
         1.0,

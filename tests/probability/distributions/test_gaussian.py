@@ -1,4 +1,4 @@
-"""Normal distributions against torch and SciPy, and where they have no density."""
+"""Normal distributions against torch and SciPy, and singular distributions without density."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def random_gaussian(dim: int, rank: int) -> Gaussian:
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5])
-def test_regular_gaussians_equal_torch(dim: int) -> None:
+def test_log_prob_matches_torch(dim: int) -> None:
     distribution = random_gaussian(dim, dim)
     x = torch.randn(7, 3, dim, dtype=torch.float64)
     expected = MultivariateNormal(distribution.mean, distribution.covariance).log_prob(x)
@@ -37,22 +37,22 @@ def test_regular_gaussians_equal_torch(dim: int) -> None:
     )
 
 
-def test_singular_gaussians_equal_scipy_with_allow_singular() -> None:
+def test_singular_log_prob_matches_scipy() -> None:
     distribution = random_gaussian(4, 2)
     x = distribution.sample(10)
-    scipy = multivariate_normal(distribution.mean.numpy(), distribution.covariance.numpy(), allow_singular=True).logpdf(
-        x.numpy()
-    )
-    torch.testing.assert_close(distribution.log_prob(x), torch.from_numpy(scipy))
+    expected = multivariate_normal(
+        distribution.mean.numpy(), distribution.covariance.numpy(), allow_singular=True
+    ).logpdf(x.numpy())
+    torch.testing.assert_close(distribution.log_prob(x), torch.from_numpy(expected))
     assert int(distribution.rank) == 2
 
 
-def test_the_density_outside_the_support_is_zero() -> None:
+def test_density_outside_the_support_is_zero() -> None:
     distribution = random_gaussian(4, 2)
     assert distribution.log_prob(distribution.sample(5) + 1e-3).tolist() == [-torch.inf] * 5
 
 
-def test_a_point_mass() -> None:
+def test_point_mass() -> None:
     distribution = Gaussian(torch.tensor([2.0, -1.0]), torch.zeros(2, 2))
     assert distribution.sample(3).tolist() == [[2.0, -1.0]] * 3
     assert distribution.log_prob(torch.tensor([[2.0, -1.0], [2.0, 0.0]])).tolist() == [0.0, -torch.inf]
@@ -72,7 +72,7 @@ def test_batches_broadcast_and_are_independent() -> None:
 
 
 @pytest.mark.parametrize("root", [cholesky_root, eigen_root])
-def test_a_root_times_its_transpose_is_the_covariance(root: type) -> None:
+def test_root_times_its_transpose_is_the_covariance(root: type) -> None:
     torch.manual_seed(0)
     covariance = random_covariance(3, 4, rank=4)
     torch.testing.assert_close(root(covariance) @ root(covariance).mT, covariance)
@@ -87,7 +87,7 @@ def test_samples_have_mean_and_covariance() -> None:
     torch.testing.assert_close(x, repeated, atol=0, rtol=0)
 
 
-def test_images_sums_and_pairs_by_hand() -> None:
+def test_affine_images_sums_and_pairs_match_hand_computation() -> None:
     x = Gaussian(torch.tensor([1.0, 2.0]), torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     y = Gaussian(torch.tensor([5.0]), torch.tensor([[4.0]]))
     image = x.affine(torch.tensor([[1.0, 1.0], [1.0, -1.0], [0.0, 2.0]]), torch.tensor([0.0, 10.0, 0.0]))
@@ -103,22 +103,22 @@ def test_images_sums_and_pairs_by_hand() -> None:
     assert pair.marginal([2, 0]).covariance.tolist() == [[4.0, 0.0], [0.0, 2.0]]
 
 
-def test_the_exponential_moment_is_the_log_normal_mean() -> None:
+def test_moment_generating_function_matches_the_log_normal_mean() -> None:
     distribution = Gaussian(torch.tensor([0.5]).double(), torch.tensor([[0.8]]).double())
     mean = torch.distributions.LogNormal(torch.tensor(0.5).double(), torch.tensor(0.8).double().sqrt()).mean
     torch.testing.assert_close(distribution.moment_generating_function(torch.ones(1).double()), mean)
 
 
-def test_gradients_flow_to_mean_and_covariance() -> None:
+def test_gradients_match_torch() -> None:
     factor = torch.tensor([[1.0, 0.0], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
     mean = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     x = torch.randn(5, 2, dtype=torch.float64)
     gradients = torch.autograd.grad(Gaussian(mean, factor @ factor.mT).log_prob(x).sum(), (mean, factor))
-    torch_gradients = torch.autograd.grad(
+    expected_gradients = torch.autograd.grad(
         MultivariateNormal(mean, factor @ factor.mT).log_prob(x).sum(), (mean, factor)
     )
-    for left, right in zip(gradients, torch_gradients, strict=True):
-        torch.testing.assert_close(left, right)
+    for actual, expected in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,16 @@ def test_gradients_flow_to_mean_and_covariance() -> None:
         ([[1.0, float("nan")], [float("nan"), 1.0]], "must be finite"),
     ],
 )
-def test_invalid_covariances_raise(covariance: list[list[float]], message: str) -> None:
+def test_invalid_covariances_raise_value_error(covariance: list[list[float]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Gaussian(torch.zeros(2), torch.tensor(covariance))
 
 
-def test_mean_and_covariance_of_different_sizes_raise() -> None:
+def test_mean_and_covariance_of_different_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="mean and covariance must have the same size; got 3 and 2"):
         Gaussian(torch.zeros(3), torch.eye(2))
 
 
-def test_a_singular_covariance_has_no_cholesky_root() -> None:
+def test_cholesky_root_of_singular_covariance_raises_value_error() -> None:
     with pytest.raises(ValueError, match="needs a positive definite covariance; use eigen_root for a singular one"):
         cholesky_root(torch.ones(2, 2))

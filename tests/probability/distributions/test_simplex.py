@@ -1,4 +1,4 @@
-"""Invalid probability vectors raise informative errors."""
+"""Validation of probability vectors."""
 
 import pytest
 import torch
@@ -17,12 +17,12 @@ from parnassus.probability.distributions.simplex import require_pair
         ([1.0, float("inf")], "must sum to one; a row of p sums to inf"),
     ],
 )
-def test_invalid_rows_raise(rows: list[float], message: str) -> None:
+def test_invalid_rows_raise_value_error(rows: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         require_distribution(torch.tensor(rows))
 
 
-def test_an_empty_last_axis_raises() -> None:
+def test_empty_last_axis_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"last axis of at least one outcome; got shape \(3, 0\)"):
         require_distribution(torch.ones(3, 0))
 
@@ -34,7 +34,7 @@ def test_rounding_errors_and_empty_batches_are_accepted() -> None:
     require_distribution(torch.tensor([1.0, 0.0]))
 
 
-def test_different_numbers_of_outcomes_raise() -> None:
+def test_different_numbers_of_outcomes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="the same number of outcomes; got 2 and 4"):
         require_pair(torch.full((2,), 0.5), torch.full((4,), 0.25))
     with pytest.raises(ValueError, match="smallest entry of q"):

@@ -1,4 +1,4 @@
-"""The energy distance by the area between distribution functions, and its properties."""
+"""The energy distance against its form with distribution functions, and its properties."""
 
 import pytest
 import torch
@@ -6,17 +6,17 @@ import torch
 from parnassus.probability import energy_distance
 
 
-def test_in_one_dimension_it_is_the_squared_area_between_the_distribution_functions() -> None:
+def test_one_dimensional_energy_distance_matches_the_integral_of_cdfs() -> None:
     torch.manual_seed(0)
     x, y = torch.randn(40, dtype=torch.float64), 2 * torch.randn(30, dtype=torch.float64) + 1
     points = torch.cat([x, y]).sort().values
-    middle = (points[1:] + points[:-1]) / 2
-    gap = (x <= middle[:, None]).double().mean(1) - (y <= middle[:, None]).double().mean(1)
-    area = 2 * (gap.square() * points.diff()).sum()
-    torch.testing.assert_close(energy_distance(x[:, None], y[:, None]), area)
+    midpoints = (points[1:] + points[:-1]) / 2
+    gap = (x <= midpoints[:, None]).double().mean(1) - (y <= midpoints[:, None]).double().mean(1)
+    expected = 2 * (gap.square() * points.diff()).sum()
+    torch.testing.assert_close(energy_distance(x[:, None], y[:, None]), expected)
 
 
-def test_only_equal_samples_have_distance_zero() -> None:
+def test_energy_distance_is_zero_only_for_equal_samples() -> None:
     torch.manual_seed(0)
     x = torch.randn(50, 3, dtype=torch.float64)
     torch.testing.assert_close(float(energy_distance(x, x[torch.randperm(50)])), 0.0, atol=1e-12, rtol=0)
@@ -24,10 +24,10 @@ def test_only_equal_samples_have_distance_zero() -> None:
     assert 0 < same < shifted
 
 
-def test_the_energy_distance_of_two_points_is_twice_their_distance() -> None:
+def test_energy_distance_of_two_points_is_twice_their_distance() -> None:
     assert float(energy_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))) == pytest.approx(10.0)
 
 
-def test_empty_samples_raise() -> None:
+def test_empty_samples_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must be non-empty; got 0 and 2"):
         energy_distance(torch.zeros(0, 1), torch.zeros(2, 1))

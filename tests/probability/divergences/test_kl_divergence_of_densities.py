@@ -16,7 +16,7 @@ from parnassus.probability import (
 P, Q = Normal(*torch.tensor([0.3, 0.8]).double()), Laplace(*torch.tensor([-0.2, 1.1]).double())
 
 
-def test_quadrature_and_sampling_equal_the_closed_form() -> None:
+def test_quadrature_and_sampling_match_the_closed_form() -> None:
     torch.manual_seed(0)
     exact = library_divergence(P, Normal(*torch.tensor([1.0, 2.0]).double()))
     other = Normal(*torch.tensor([1.0, 2.0]).double())
@@ -33,17 +33,17 @@ def test_quadrature_and_sampling_agree_without_a_closed_form() -> None:
 
 
 def test_points_where_p_is_zero_contribute_nothing() -> None:
-    def narrow(x: torch.Tensor) -> torch.Tensor:
+    def uniform_on_unit_interval(x: torch.Tensor) -> torch.Tensor:
         return torch.where((x >= 0) & (x <= 1), 0.0, -torch.inf).double()
 
-    def wide(x: torch.Tensor) -> torch.Tensor:
+    def wider_uniform(x: torch.Tensor) -> torch.Tensor:
         return torch.full_like(x, 0.25).log()
 
-    found = kl_by_quadrature(narrow, wide, low=-2.0, high=2.0, points=400_001)
-    torch.testing.assert_close(found, torch.tensor(4.0, dtype=torch.float64).log(), atol=1e-4, rtol=0)
+    actual = kl_by_quadrature(uniform_on_unit_interval, wider_uniform, low=-2.0, high=2.0, points=400_001)
+    torch.testing.assert_close(actual, torch.tensor(4.0, dtype=torch.float64).log(), atol=1e-4, rtol=0)
 
 
-def test_the_density_ratio_gives_the_divergence() -> None:
+def test_density_ratio_gives_the_divergence() -> None:
     p, q = torch.tensor([0.5, 0.5, 0.0, 0.0]), torch.tensor([0.25, 0.25, 0.5, 0.0])
     ratio = density_ratio(p, q)
     torch.testing.assert_close(ratio, torch.tensor([2.0, 2.0, 0.0, 1.0]))
@@ -51,6 +51,6 @@ def test_the_density_ratio_gives_the_divergence() -> None:
     assert is_absolutely_continuous(torch.stack([p, q]), torch.stack([q, p])).tolist() == [True, False]
 
 
-def test_a_missing_density_ratio_raises() -> None:
+def test_missing_density_ratio_raises_value_error() -> None:
     with pytest.raises(ValueError, match="exists only if P ≪ Q"):
         density_ratio(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))

@@ -1,4 +1,4 @@
-"""The discrepancy of two samples against its closed form, a double loop and its properties."""
+"""The maximum mean discrepancy against its closed form and a double loop."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ DOUBLE = torch.float64
 KERNELS = [RBFKernel(0.7), InverseMultiquadricKernel(2.0)]
 
 
-def draw(count: int, seed: int, *, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def sample_normal(count: int, seed: int, *, mean: float = 0.0, std: float = 1.0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return mean + std * torch.randn(count, 2, generator=generator, dtype=DOUBLE)
 
@@ -33,7 +33,7 @@ def mean_over_pairs(x: Tensor, y: Tensor, kernel: PairwiseKernel, *, skip_diagon
     return sum(values) / len(values)
 
 
-def test_kernels_by_hand() -> None:
+def test_kernels_match_hand_computation() -> None:
     x, y = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=DOUBLE), torch.tensor([[3.0, 4.0]], dtype=DOUBLE)
     distances = torch.tensor([[25.0], [8.0]], dtype=DOUBLE)
     torch.testing.assert_close(RBFKernel(2.0)(x, y), (-distances / 8).exp())
@@ -41,31 +41,40 @@ def test_kernels_by_hand() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "multiquadric"])
-def test_both_forms_are_means_over_pairs(kernel: PairwiseKernel) -> None:
-    x, y = draw(5, 0), draw(7, 1, mean=1.0)
-    between = mean_over_pairs(x, y, kernel, skip_diagonal=False)
-    for form, skip_diagonal in ((squared_mmd, False), (unbiased_squared_mmd, True)):
+def test_both_estimators_match_means_over_pairs(kernel: PairwiseKernel) -> None:
+    x, y = sample_normal(5, 0), sample_normal(7, 1, mean=1.0)
+    cross_term = mean_over_pairs(x, y, kernel, skip_diagonal=False)
+    for estimator, skip_diagonal in ((squared_mmd, False), (unbiased_squared_mmd, True)):
         expected = (
             mean_over_pairs(x, x, kernel, skip_diagonal=skip_diagonal)
             + mean_over_pairs(y, y, kernel, skip_diagonal=skip_diagonal)
-            - 2 * between
+            - 2 * cross_term
         )
-        assert float(form(x, y, kernel=kernel)) == pytest.approx(expected, abs=1e-12)
+        assert float(estimator(x, y, kernel=kernel)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "multiquadric"])
-def test_a_sample_has_no_distance_from_itself_and_the_biased_form_is_never_negative(kernel: PairwiseKernel) -> None:
-    x = draw(40, 0)
+def test_biased_mmd_is_zero_for_equal_samples_and_otherwise_positive(kernel: PairwiseKernel) -> None:
+    x = sample_normal(40, 0)
     assert float(squared_mmd(x, x, kernel=kernel)) == pytest.approx(0, abs=1e-12)
-    assert all(float(squared_mmd(draw(10, seed), draw(10, 100 + seed), kernel=kernel)) > 0 for seed in range(50))
+    assert all(
+        float(squared_mmd(sample_normal(10, seed), sample_normal(10, 100 + seed), kernel=kernel)) > 0
+        for seed in range(50)
+    )
 
 
-def test_the_unbiased_form_has_the_mean_of_the_closed_form() -> None:
-    kernel, one, other = RBFKernel(0.8), torch.tensor([0.0, 0.0], dtype=DOUBLE), torch.tensor([0.6, 0.6], dtype=DOUBLE)
-    exact = gaussian_squared_mmd(one, one + 1, other, one + 1.5**2, kernel=kernel)
+def test_unbiased_mmd_has_the_closed_form_mean() -> None:
+    kernel, mean_1, mean_2 = (
+        RBFKernel(0.8),
+        torch.tensor([0.0, 0.0], dtype=DOUBLE),
+        torch.tensor([0.6, 0.6], dtype=DOUBLE),
+    )
+    exact = gaussian_squared_mmd(mean_1, mean_1 + 1, mean_2, mean_1 + 1.5**2, kernel=kernel)
     values = torch.stack(
         [
-            unbiased_squared_mmd(draw(30, seed), draw(30, 1_000 + seed, mean=0.6, std=1.5), kernel=kernel)
+            unbiased_squared_mmd(
+                sample_normal(30, seed), sample_normal(30, 1_000 + seed, mean=0.6, std=1.5), kernel=kernel
+            )
             for seed in range(400)
         ]
     )
@@ -73,7 +82,7 @@ def test_the_unbiased_form_has_the_mean_of_the_closed_form() -> None:
     assert float(values.min()) < 0 < float(exact)
 
 
-def test_equal_normals_have_discrepancy_zero() -> None:
+def test_mmd_of_equal_normals_is_zero() -> None:
     mean, variance = torch.tensor([0.3, -2.0]), torch.tensor([1.0, 0.2])
     assert float(gaussian_squared_mmd(mean, variance, mean, variance, kernel=RBFKernel())) == pytest.approx(0, abs=1e-7)
 
@@ -85,12 +94,12 @@ def test_gradients_are_finite_where_points_coincide() -> None:
     assert bool(x.grad.isfinite().all())
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match="bandwidth must be positive; got bandwidth=0"):
         RBFKernel(0.0)
     with pytest.raises(ValueError, match="scale must be positive; got scale=-1"):
         InverseMultiquadricKernel(-1.0)
     with pytest.raises(ValueError, match="must be non-empty; got 0 and 3"):
-        squared_mmd(draw(0, 0), draw(3, 0), kernel=RBFKernel())
+        squared_mmd(sample_normal(0, 0), sample_normal(3, 0), kernel=RBFKernel())
     with pytest.raises(ValueError, match="at least two points; got 3 and 1"):
-        unbiased_squared_mmd(draw(3, 0), draw(1, 0), kernel=RBFKernel())
+        unbiased_squared_mmd(sample_normal(3, 0), sample_normal(1, 0), kernel=RBFKernel())

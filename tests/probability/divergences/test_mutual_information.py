@@ -1,4 +1,4 @@
-"""Mutual information and conditional entropy of tables, by hand and against scikit-learn."""
+"""Mutual information and conditional entropy of tables against hand computations and scikit-learn."""
 
 from math import log
 
@@ -18,44 +18,44 @@ BIT = torch.tensor([[0.5, 0.0], [0.25, 0.25]], dtype=torch.float64)
 """x is a fair bit; y is 0 where x = 0, else an independent fair bit."""
 
 
-def number(value: float) -> Tensor:
+def float64_tensor(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
-def test_a_table_by_hand() -> None:
-    torch.testing.assert_close(joint_entropy(BIT, base=2.0), number(1.5))
-    torch.testing.assert_close(conditional_entropy(BIT.mT, base=2.0), number(0.5))  # y given x
+def test_entropies_and_mutual_information_match_hand_computation() -> None:
+    torch.testing.assert_close(joint_entropy(BIT, base=2.0), float64_tensor(1.5))
+    torch.testing.assert_close(conditional_entropy(BIT.mT, base=2.0), float64_tensor(0.5))  # y given x
     conditional = 0.75 * (-(2 / 3) * log(2 / 3, 2) - (1 / 3) * log(1 / 3, 2))
-    torch.testing.assert_close(conditional_entropy(BIT, base=2.0), number(conditional))  # x given y
-    torch.testing.assert_close(mutual_information(BIT, base=2.0), number(1 - conditional))
+    torch.testing.assert_close(conditional_entropy(BIT, base=2.0), float64_tensor(conditional))  # x given y
+    torch.testing.assert_close(mutual_information(BIT, base=2.0), float64_tensor(1 - conditional))
 
 
-def test_values_of_probability_zero_do_not_matter() -> None:
+def test_values_of_probability_zero_are_ignored() -> None:
     padded = torch.nn.functional.pad(BIT, (0, 1, 0, 1))
     torch.testing.assert_close(conditional_entropy(padded), conditional_entropy(BIT))
     torch.testing.assert_close(mutual_information(padded), mutual_information(BIT))
 
 
-def test_batches_of_tables() -> None:
+def test_batched_tables() -> None:
     tables = torch.stack([BIT, BIT.mT, torch.full((2, 2), 0.25).double()])
     torch.testing.assert_close(mutual_information(tables)[:2], mutual_information(BIT).expand(2))
-    torch.testing.assert_close(mutual_information(tables)[2], number(0.0))
+    torch.testing.assert_close(mutual_information(tables)[2], float64_tensor(0.0))
 
 
-def test_mutual_information_equals_scikit_learn() -> None:
+def test_mutual_information_matches_scikit_learn() -> None:
     counts = torch.randint(1, 20, (4, 3), generator=torch.Generator().manual_seed(0))
     expected = mutual_info_score(None, None, contingency=counts.numpy())
-    torch.testing.assert_close(mutual_information(counts.double() / counts.sum()), number(expected))
+    torch.testing.assert_close(mutual_information(counts.double() / counts.sum()), float64_tensor(expected))
 
 
-def test_the_gaussian_form_in_bits() -> None:
-    torch.testing.assert_close(gaussian_mutual_information(number(3**0.5 / 2), base=2.0), number(1.0))
+def test_gaussian_mutual_information_in_bits() -> None:
+    torch.testing.assert_close(gaussian_mutual_information(float64_tensor(3**0.5 / 2), base=2.0), float64_tensor(1.0))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="a row of joint sums to 2"):
         mutual_information(2 * BIT)
     with pytest.raises(ValueError, match="a row of joint sums to 2"):
         conditional_entropy(2 * BIT)
     with pytest.raises(ValueError, match=r"strictly between −1 and 1; got \|ρ\| = 1"):
-        gaussian_mutual_information(number(1.0))
+        gaussian_mutual_information(float64_tensor(1.0))

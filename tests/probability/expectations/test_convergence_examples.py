@@ -1,4 +1,4 @@
-"""The example sequences of the notes and their moments."""
+"""Example sequences for modes of convergence, and their moments."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from parnassus.probability import (
 )
 
 
-def test_the_first_nine_steps_are_as_printed() -> None:
+def test_typewriter_sequence_matches_hand_computation() -> None:
     m, j = typewriter_block(torch.arange(1, 10))
     assert m.tolist() == [2, 2, 3, 3, 3, 4, 4, 4, 4]
     assert j.tolist() == [1, 2, 1, 2, 3, 1, 2, 3, 4]
@@ -26,7 +26,7 @@ def test_the_first_nine_steps_are_as_printed() -> None:
 
 
 @pytest.mark.parametrize("m", [2, 1_000, 94_906_266, 1_000_000_007])
-def test_first_and_last_index_of_a_block(m: int) -> None:
+def test_typewriter_block_of_first_and_last_index(m: int) -> None:
     ends = torch.tensor([m * (m - 1) // 2, m * (m + 1) // 2 - 1])
     blocks, positions = typewriter_block(ends)
     assert blocks.tolist() == [m, m]
@@ -41,13 +41,13 @@ def test_spikes_have_the_documented_moments(power: float, order: float) -> None:
     torch.testing.assert_close(moments, n.double() ** (power * order - 1))
 
 
-def test_alternating_and_vanishing_sequences_by_hand() -> None:
+def test_alternating_and_vanishing_sequences_match_hand_computation() -> None:
     x, n = torch.tensor([1.0, -2.0]), torch.tensor([1, 2, 4])
     assert alternating_sign_sequence(x, n).tolist() == [[-1.0, 1.0, 1.0], [2.0, -2.0, -2.0]]
     assert vanishing_sequence(x, n).tolist() == [[1.0, 0.5, 0.25], [-2.0, -1.0, -0.5]]
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match="n must be at least 1; got n=0"):
         typewriter_block(torch.arange(3))
     with pytest.raises(ValueError, match=r"omega must lie in \[0, 1\); got values from 0.5 to 1"):

@@ -1,4 +1,4 @@
-"""The quantity of each mode on short paths, and Lévy distances in closed form."""
+"""Errors of each mode of convergence on short paths, and Lévy distances in closed form."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ PATHS = torch.tensor([[3.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 0.0
 LIMIT = torch.zeros(4)
 
 
-def test_quantities_by_hand() -> None:
+def test_errors_and_deviation_probabilities_match_hand_computation() -> None:
     assert deviation_probability(PATHS, LIMIT, tolerance=0.5).tolist() == [0.5, 0.25, 0.25, 0.25]
     assert tail_deviation_probability(PATHS, LIMIT, tolerance=0.5).tolist() == [0.75, 0.75, 0.5, 0.25]
     assert lp_error(PATHS, LIMIT, order=2.0).tolist() == [2.5, 1.0, 0.25, 4.0]
@@ -32,15 +32,15 @@ def test_levy_distance_of_point_masses(shift: float, distance: float) -> None:
     assert float(levy_distance(first, second)) == pytest.approx(distance, abs=1e-12)
 
 
-def test_a_small_mass_far_away_is_a_small_levy_distance() -> None:
+def test_levy_distance_of_a_small_distant_mass_is_small() -> None:
     first = DiscreteDistribution(torch.tensor([0.0]).double(), torch.ones(1).double())
     second = DiscreteDistribution(torch.tensor([0.0, 100.0]).double(), torch.tensor([0.97, 0.03], dtype=torch.float64))
     assert float(levy_distance(first, second)) == pytest.approx(0.03)
     assert float(levy_distance(second, first)) == pytest.approx(0.03)
 
 
-def test_a_shifted_sample_is_at_most_the_shift_away() -> None:
-    """It is smaller than the shift, as the distribution functions may also differ by ε."""
+def test_levy_distance_of_a_shifted_sample_is_below_the_shift() -> None:
+    """The distance is smaller than the shift, since the distribution functions may also differ by ε."""
     torch.manual_seed(0)
     sample = torch.randn(2_000).double()
     distance = float(levy_distance(empirical_distribution(sample), empirical_distribution(sample + 0.2)))
@@ -50,7 +50,7 @@ def test_a_shifted_sample_is_at_most_the_shift_away() -> None:
     )
 
 
-def test_the_levy_distance_satisfies_the_definition_on_a_fine_grid() -> None:
+def test_levy_distance_satisfies_the_definition_on_a_fine_grid() -> None:
     torch.manual_seed(1)
     first, second = (DiscreteDistribution(torch.randn(6).double(), torch.rand(6).double().softmax(0)) for _ in range(2))
     x = torch.linspace(-6, 6, 200_001).double()
@@ -65,7 +65,7 @@ def test_the_levy_distance_satisfies_the_definition_on_a_fine_grid() -> None:
     assert not satisfies_definition(distance - 1e-3)
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match="tolerance must be positive; got tolerance="):
         deviation_probability(PATHS, LIMIT, tolerance=0.0)
     with pytest.raises(ValueError, match=r"order must be at least 1; got order=0\.5"):

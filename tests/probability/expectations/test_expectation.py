@@ -18,40 +18,40 @@ X = torch.randn(50, 3, generator=torch.Generator().manual_seed(0), dtype=torch.f
 UNIFORM = torch.full((50,), 1 / 50, dtype=torch.float64)
 
 
-def test_equal_weights_give_the_moments_of_a_sample() -> None:
+def test_equal_weights_give_sample_moments() -> None:
     torch.testing.assert_close(expectation(X, UNIFORM), X.mean(0))
     torch.testing.assert_close(variance(X, UNIFORM), X.var(0, correction=0))
     torch.testing.assert_close(covariance(X, UNIFORM), X.T.cov(correction=0))
 
 
-def test_a_die() -> None:
+def test_mean_and_variance_of_a_die() -> None:
     faces, fair = torch.arange(1.0, 7.0), torch.full((6,), 1 / 6)
     assert float(expectation(faces, fair)) == pytest.approx(3.5)
     assert float(variance(faces, fair)) == pytest.approx(35 / 12)
 
 
-def test_the_variance_of_values_with_a_large_mean() -> None:
+def test_variance_is_stable_for_a_large_mean() -> None:
     values = torch.tensor([1e8 - 1, 1e8 + 1], dtype=torch.float64)
     assert float(variance(values, torch.tensor([0.5, 0.5], dtype=torch.float64))) == 1.0
 
 
-def test_quadrature_gives_known_expectations() -> None:
+def test_quadrature_matches_closed_forms() -> None:
     mean_sine = expectation_by_quadrature(torch.sin, lambda x: torch.full_like(x, 1 / pi), low=0.0, high=pi)
     assert float(mean_sine) == pytest.approx(2 / pi, rel=1e-6)
-    fourth = expectation_by_quadrature(
+    fourth_moment = expectation_by_quadrature(
         lambda x: x**4, lambda x: normal_density(x, mean=0.0, variance=4.0), low=-30.0, high=30.0
     )
-    assert float(fourth) == pytest.approx(3 * 16)
+    assert float(fourth_moment) == pytest.approx(3 * 16)
 
 
-def test_the_standard_error_of_sampling() -> None:
-    draws = torch.randn(40_000, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    mean, error = expectation_by_sampling(torch.square, draws)
+def test_standard_error_of_sampling() -> None:
+    samples = torch.randn(40_000, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    mean, error = expectation_by_sampling(torch.square, samples)
     assert float(error) == pytest.approx((2 / 40_000) ** 0.5, rel=0.05)  # Var X² = 2
     assert abs(float(mean) - 1) < 4 * float(error)
 
 
-def test_wrong_input_raises() -> None:
+def test_invalid_input_raises_value_error() -> None:
     with pytest.raises(ValueError, match="one entry per probability; got 3 values, 2 probabilities"):
         expectation(torch.zeros(3), torch.tensor([0.5, 0.5]))
     with pytest.raises(ValueError, match="must sum to one"):

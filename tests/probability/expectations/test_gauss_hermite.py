@@ -1,4 +1,4 @@
-"""Gauss-Hermite quadrature on integrals that are known."""
+"""Gauss-Hermite quadrature of known integrals."""
 
 import pytest
 import torch
@@ -6,18 +6,20 @@ import torch
 from parnassus.probability import Gaussian, gaussian_expectation
 
 
-def test_polynomials_are_exact_up_to_their_degree() -> None:
+def test_quadrature_of_polynomials_is_exact_up_to_the_degree() -> None:
     distribution = Gaussian(torch.zeros(1).double(), torch.ones(1, 1).double())
-    sixth = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=4)
-    too_few_nodes = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=3)
-    assert float(sixth) == pytest.approx(15.0)
-    assert float(too_few_nodes) != pytest.approx(15.0, rel=0.1)  # degree 6 > 2 · 3 − 1
+    exact = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=4)
+    inexact = gaussian_expectation(lambda x: x[0] ** 6, distribution, nodes=3)
+    assert float(exact) == pytest.approx(15.0)
+    assert float(inexact) != pytest.approx(15.0, rel=0.1)  # degree 6 > 2 · 3 − 1
 
 
-def test_vectors_and_a_singular_distribution() -> None:
+def test_vector_functions_and_singular_distributions() -> None:
     distribution = Gaussian(torch.tensor([1.0, 2.0]).double(), torch.ones(2, 2).double())
-    second = gaussian_expectation(lambda x: torch.outer(x, x), distribution, nodes=3)
-    torch.testing.assert_close(second, distribution.covariance + torch.outer(distribution.mean, distribution.mean))
+    second_moment = gaussian_expectation(lambda x: torch.outer(x, x), distribution, nodes=3)
+    torch.testing.assert_close(
+        second_moment, distribution.covariance + torch.outer(distribution.mean, distribution.mean)
+    )
     assert float(gaussian_expectation(lambda x: (x[1] - x[0] - 1) ** 2, distribution, nodes=3)) == pytest.approx(
         0.0, abs=1e-15
     )
@@ -29,9 +31,9 @@ def test_cosine_is_the_characteristic_function() -> None:
     torch.testing.assert_close(gaussian_expectation(lambda x: x[0].cos(), distribution), expected)
 
 
-def test_wrong_input_raises() -> None:
-    wide = Gaussian(torch.zeros(9), torch.eye(9))
+def test_invalid_input_raises_value_error() -> None:
+    high_dimensional = Gaussian(torch.zeros(9), torch.eye(9))
     with pytest.raises(ValueError, match=r"need 1 ≤ nodes and nodes\^dim ≤ 2,000,000; got nodes=20, dim=9"):
-        gaussian_expectation(lambda x: x.sum(), wide)
+        gaussian_expectation(lambda x: x.sum(), high_dimensional)
     with pytest.raises(ValueError, match="must not be batched; got means of shape"):
         gaussian_expectation(lambda x: x.sum(), Gaussian(torch.zeros(3, 2), torch.eye(2)))

@@ -1,4 +1,4 @@
-"""Pairings and moments by hand."""
+"""Pairings and moments compared with hand computations."""
 
 import pytest
 import torch
@@ -14,19 +14,19 @@ from parnassus.probability import (
 SIGMA = torch.tensor([[1.0, 0.3, -0.2], [0.3, 2.0, 0.5], [-0.2, 0.5, 0.7]], dtype=torch.float64)
 
 
-def test_the_pairings_of_four() -> None:
+def test_pairings_of_four() -> None:
     assert set(pairings(4)) == {((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2))}
     assert list(pairings(0)) == [()]
     assert list(pairings(3)) == []
 
 
-def test_every_pairing_contains_every_index_once() -> None:
+def test_pairings_contain_each_index_once() -> None:
     for pairing in pairings(6):
         assert sorted(index for pair in pairing for index in pair) == list(range(6))
 
 
 @pytest.mark.parametrize("moment", [moment_by_pairings, moment_by_recursion])
-def test_moments_by_hand(moment: type) -> None:
+def test_moments_match_hand_computation(moment: type) -> None:
     assert float(moment(SIGMA, ())) == 1.0
     assert float(moment(SIGMA, (0, 1))) == pytest.approx(0.3)
     assert float(moment(SIGMA, (0, 0, 1, 1))) == pytest.approx(1.0 * 2.0 + 2 * 0.3**2)
@@ -35,14 +35,14 @@ def test_moments_by_hand(moment: type) -> None:
     assert float(moment(SIGMA, (1,) * 8)) == pytest.approx(105 * 2.0**4)
 
 
-def test_moments_of_a_gaussian_with_mean_by_differentiation() -> None:
+def test_moments_by_differentiation_match_hand_computation() -> None:
     distribution = Gaussian(torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64), SIGMA)
     assert float(moment_by_differentiation(distribution, (0,))) == pytest.approx(0.5)
     assert float(moment_by_differentiation(distribution, (0, 1))) == pytest.approx(0.3 - 0.5)
     assert float(moment_by_differentiation(distribution, (2, 2, 2))) == pytest.approx(2.0**3 + 3 * 2.0 * 0.7)
 
 
-def test_the_methods_agree_on_a_long_product() -> None:
+def test_methods_agree_on_a_long_product() -> None:
     indices = (0, 1, 2, 2, 1, 0, 0, 1)
     expected = moment_by_recursion(SIGMA, indices)
     torch.testing.assert_close(moment_by_pairings(SIGMA, indices), expected)
@@ -50,7 +50,7 @@ def test_the_methods_agree_on_a_long_product() -> None:
     torch.testing.assert_close(moment_by_differentiation(centred, indices[:6]), moment_by_recursion(SIGMA, indices[:6]))
 
 
-def test_wrong_indices_raise() -> None:
+def test_invalid_indices_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"indices must lie between 0 and 2; got \[0, 3\]"):
         moment_by_pairings(SIGMA, (0, 3))
     with pytest.raises(ValueError, match=r"indices must lie between 0 and 2; got \[-1\]"):

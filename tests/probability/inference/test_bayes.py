@@ -1,4 +1,4 @@
-"""Bayes' theorem on small tables, by hand."""
+"""Bayes' theorem on small tables compared with hand computations."""
 
 import pytest
 import torch
@@ -6,8 +6,8 @@ import torch
 from parnassus.probability import bayes_theorem, posterior_table
 
 
-def test_the_table_of_two_urns() -> None:
-    """Urn A holds 3 red of 4 balls, urn B 1 of 4; A is taken twice as often."""
+def test_posterior_of_two_urns() -> None:
+    """Urn A contains 3 red balls of 4 and urn B 1 of 4; P(A) = 2 P(B)."""
     prior = torch.tensor([2 / 3, 1 / 3], dtype=torch.float64)
     likelihood = torch.tensor([[0.75, 0.25], [0.25, 0.75]], dtype=torch.float64)
     posterior, evidence = posterior_table(prior, likelihood)
@@ -21,7 +21,7 @@ def test_causes_of_prior_zero_have_posterior_zero() -> None:
     assert posterior.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
-def test_wrong_tables_raise() -> None:
+def test_invalid_tables_raise_value_error() -> None:
     prior, likelihood = torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
     with pytest.raises(ValueError, match=r"P\(observation\) must be positive; it is 0 for observations \[2\]"):
         posterior_table(prior, likelihood)
@@ -43,6 +43,6 @@ def test_wrong_tables_raise() -> None:
         (0.5, float("nan"), 0.5, r"P\(A\) must lie in \[0, 1\]; got nan"),
     ],
 )
-def test_wrong_events_raise(likelihood: float, prior: float, evidence: float, message: str) -> None:
+def test_invalid_events_raise_value_error(likelihood: float, prior: float, evidence: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         bayes_theorem(likelihood, prior, evidence)

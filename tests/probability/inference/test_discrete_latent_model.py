@@ -1,4 +1,4 @@
-"""A discrete latent-variable model, by hand."""
+"""A discrete latent-variable model compared with hand computations."""
 
 from math import log
 
@@ -12,13 +12,13 @@ MODEL = DiscreteLatentModel(
 )
 
 
-def test_evidence_posterior_and_joint_by_hand() -> None:
+def test_evidence_posterior_and_joint_match_hand_computation() -> None:
     torch.testing.assert_close(MODEL.joint, torch.tensor([[0.125, 0.15], [0.125, 0.6]], dtype=torch.float64))
     torch.testing.assert_close(MODEL.evidence, torch.tensor([0.275, 0.725], dtype=torch.float64))
     torch.testing.assert_close(MODEL.posterior[0], torch.tensor([5 / 11, 6 / 11], dtype=torch.float64))
 
 
-def test_terms_of_a_deterministic_posterior_by_hand() -> None:
+def test_terms_of_a_deterministic_posterior_match_hand_computation() -> None:
     """Here q(z = 0 | x) = 1 for every x."""
     terms = MODEL.terms(torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64))
     torch.testing.assert_close(terms.log_likelihood, torch.tensor([log(0.5)] * 2, dtype=torch.float64))
@@ -29,19 +29,19 @@ def test_terms_of_a_deterministic_posterior_by_hand() -> None:
     torch.testing.assert_close(terms.gap[0], torch.tensor(log(11 / 5), dtype=torch.float64))
 
 
-def test_the_bound_is_the_evidence_at_the_posterior() -> None:
+def test_elbo_of_the_posterior_is_the_log_evidence() -> None:
     torch.testing.assert_close(MODEL.terms(MODEL.posterior).elbo, MODEL.evidence.log())
 
 
-def test_the_elbo_is_minus_infinity_where_q_allows_an_impossible_cause() -> None:
-    certain = DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
-    terms = certain.terms(torch.full((2, 2), 0.5))
+def test_elbo_is_minus_infinity_for_impossible_causes() -> None:
+    deterministic = DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+    terms = deterministic.terms(torch.full((2, 2), 0.5))
     assert terms.elbo[1] == -torch.inf
     assert terms.gap[1] == torch.inf
-    assert kl_to_joint(torch.full((2, 2), 0.5), certain.joint)[1] == torch.inf
+    assert kl_to_joint(torch.full((2, 2), 0.5), deterministic.joint)[1] == torch.inf
 
 
-def test_invalid_tables_raise() -> None:
+def test_invalid_tables_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"a row of prior sums to 1\.5"):
         DiscreteLatentModel(torch.tensor([0.75, 0.75]), MODEL.likelihood.float())
     with pytest.raises(ValueError, match=r"P\(observation\) must be positive; it is 0 for observations \[1\]"):

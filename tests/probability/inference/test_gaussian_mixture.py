@@ -12,10 +12,10 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 from parnassus.probability import GaussianMixture, em_iterates, em_step, kmeans_plus_plus_start, m_step, mixture_elbo
 
 
-def rows(count: int = 200, dim: int = 3) -> Tensor:
-    source = torch.Generator().manual_seed(0)
-    centres = 4 * torch.randn(4, dim, generator=source, dtype=torch.float64)
-    noise = torch.randn(count, dim, generator=source, dtype=torch.float64)
+def sample_rows(count: int = 200, dim: int = 3) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    centres = 4 * torch.randn(4, dim, generator=generator, dtype=torch.float64)
+    noise = torch.randn(count, dim, generator=generator, dtype=torch.float64)
     return centres[torch.arange(count) % 4] + noise * torch.linspace(0.5, 1.5, dim, dtype=torch.float64)
 
 
@@ -35,8 +35,8 @@ def fit_scikit_learn(mixture: GaussianMixture, x: Tensor, steps: int) -> Sklearn
 
 
 @pytest.mark.parametrize("steps", [1, 12])
-def test_steps_of_em_equal_scikit_learn(steps: int) -> None:
-    x = rows()
+def test_em_steps_match_scikit_learn(steps: int) -> None:
+    x = sample_rows()
     start = kmeans_plus_plus_start(x, 4, seed=3)
     mixture, reference = next(islice(em_iterates(x, start), steps, None)), fit_scikit_learn(start, x, steps)
     torch.testing.assert_close(mixture.weights, torch.from_numpy(reference.weights_))
@@ -46,18 +46,18 @@ def test_steps_of_em_equal_scikit_learn(steps: int) -> None:
     torch.testing.assert_close(mixture.responsibilities(x), torch.from_numpy(reference.predict_proba(x.numpy())))
 
 
-def test_the_fit_finds_the_clusters_and_matches_scikit_learn() -> None:
-    x = rows(400)
+def test_fit_recovers_the_clusters_and_matches_scikit_learn() -> None:
+    x = sample_rows(400)
     mixture = GaussianMixture.fit(x, 4)
     reference = SklearnMixture(4, n_init=5, random_state=0, tol=1e-7).fit(x.numpy())
     assert float(mixture.log_prob(x).mean()) > reference.score(x.numpy()) - 1e-5
-    centres = x[:4].clone().double()  # a row of each cluster
+    centres = x[:4].clone().double()  # one row per cluster
     assert float(torch.cdist(centres, mixture.means).amin(1).max()) < 4.0
     torch.testing.assert_close(mixture.weights, torch.full_like(mixture.weights, 0.25), atol=0.02, rtol=0)
 
 
-def test_the_fit_keeps_the_dtype_and_does_not_depend_on_the_global_seed() -> None:
-    x = rows().float()
+def test_fit_keeps_the_dtype_and_ignores_the_global_seed() -> None:
+    x = sample_rows().float()
     first = GaussianMixture.fit(x, 3, starts=2)
     torch.manual_seed(99)
     second = GaussianMixture.fit(x, 3, starts=2)
@@ -65,56 +65,56 @@ def test_the_fit_keeps_the_dtype_and_does_not_depend_on_the_global_seed() -> Non
     torch.testing.assert_close(first.means, second.means, atol=0, rtol=0)
 
 
-def test_one_component_is_mean_and_covariance() -> None:
-    x = rows()
+def test_fit_of_one_component_is_sample_mean_and_covariance() -> None:
+    x = sample_rows()
     single = GaussianMixture.fit(x, 1, floor=0.0)
     torch.testing.assert_close(single.means[0], x.mean(0))
     torch.testing.assert_close(single.covariances[0], x.T.cov(correction=0))
 
 
-def test_density_and_samples_equal_torch() -> None:
+def test_log_prob_and_samples_match_torch() -> None:
     torch.manual_seed(0)
-    mixture = GaussianMixture.fit(rows(), 4)
-    library = MixtureSameFamily(Categorical(mixture.weights), MultivariateNormal(mixture.means, mixture.covariances))
+    mixture = GaussianMixture.fit(sample_rows(), 4)
+    reference = MixtureSameFamily(Categorical(mixture.weights), MultivariateNormal(mixture.means, mixture.covariances))
     x = mixture.sample(20_000)
-    torch.testing.assert_close(mixture.log_prob(x), library.log_prob(x))
-    torch.testing.assert_close(x.mean(0), library.mean, atol=0.1, rtol=0)
-    torch.testing.assert_close(x.var(0), library.variance, rtol=0.05, atol=0)
-    third = mixture.sample_given(torch.full((20_000,), 2))
-    torch.testing.assert_close(third.T.cov(), mixture.covariances[2], rtol=0.1, atol=0.05)
+    torch.testing.assert_close(mixture.log_prob(x), reference.log_prob(x))
+    torch.testing.assert_close(x.mean(0), reference.mean, atol=0.1, rtol=0)
+    torch.testing.assert_close(x.var(0), reference.variance, rtol=0.05, atol=0)
+    samples = mixture.sample_given(torch.full((20_000,), 2))
+    torch.testing.assert_close(samples.T.cov(), mixture.covariances[2], rtol=0.1, atol=0.05)
 
 
-def test_a_weight_of_zero_gives_no_nan() -> None:
-    two = GaussianMixture(torch.tensor([1.0, 0.0]), torch.zeros(2, 1), torch.ones(2, 1, 1))
+def test_zero_weight_does_not_give_nan() -> None:
+    mixture = GaussianMixture(torch.tensor([1.0, 0.0]), torch.zeros(2, 1), torch.ones(2, 1, 1))
     x = torch.tensor([[0.3], [-2.0]])
-    torch.testing.assert_close(two.responsibilities(x)[:, 0], torch.ones(2))
-    torch.testing.assert_close(mixture_elbo(x, two.responsibilities(x), two), two.log_prob(x))
+    torch.testing.assert_close(mixture.responsibilities(x)[:, 0], torch.ones(2))
+    torch.testing.assert_close(mixture_elbo(x, mixture.responsibilities(x), mixture), mixture.log_prob(x))
 
 
 def test_responsibilities_of_a_distant_row_do_not_underflow() -> None:
-    two = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[-1.0], [1.0]]), torch.ones(2, 1, 1))
-    torch.testing.assert_close(two.responsibilities(torch.tensor([[1e3]])), torch.tensor([[0.0, 1.0]]))
+    mixture = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[-1.0], [1.0]]), torch.ones(2, 1, 1))
+    torch.testing.assert_close(mixture.responsibilities(torch.tensor([[1e3]])), torch.tensor([[0.0, 1.0]]))
 
 
-def test_initial_means_are_rows_and_equal_rows_are_accepted() -> None:
-    x = rows()
+def test_kmeans_plus_plus_means_are_rows() -> None:
+    x = sample_rows()
     start = kmeans_plus_plus_start(x, 4)
     assert bool((torch.cdist(start.means, x).amin(1) == 0).all())
-    same = kmeans_plus_plus_start(torch.ones(10, 2, dtype=torch.float64), 3)
-    assert bool(same.log_prob(torch.ones(1, 2, dtype=torch.float64)).isfinite())
+    start_of_equal_rows = kmeans_plus_plus_start(torch.ones(10, 2, dtype=torch.float64), 3)
+    assert bool(start_of_equal_rows.log_prob(torch.ones(1, 2, dtype=torch.float64)).isfinite())
 
 
-def test_ellipses_lie_two_standard_deviations_away() -> None:
-    mixture = GaussianMixture.fit(rows(dim=2), 3)
+def test_ellipses_are_two_standard_deviations_from_the_mean() -> None:
+    mixture = GaussianMixture.fit(sample_rows(dim=2), 3)
     offset = mixture.ellipses() - mixture.means[:, None]
     squares = torch.einsum("cpi,cij,cpj->cp", offset, torch.linalg.inv(mixture.covariances), offset)
     torch.testing.assert_close(squares, torch.full_like(squares, 4.0))
     with pytest.raises(ValueError, match="two-dimensional components; got 3 dimensions"):
-        GaussianMixture.fit(rows(), 2).ellipses()
+        GaussianMixture.fit(sample_rows(), 2).ellipses()
 
 
-def test_empty_and_collapsed_components_raise() -> None:
-    x = rows()
+def test_empty_and_collapsed_components_raise_value_error() -> None:
+    x = sample_rows()
     responsibilities = torch.zeros(len(x), 2, dtype=torch.float64)
     responsibilities[:, 0] = 1.0
     with pytest.raises(ValueError, match=r"components \[1\] have no responsibility left"):
@@ -126,7 +126,7 @@ def test_empty_and_collapsed_components_raise() -> None:
         GaussianMixture.fit(torch.ones(10, 2, dtype=torch.float64), 2, floor=0.0)
 
 
-def test_invalid_mixtures_raise() -> None:
+def test_invalid_mixtures_raise_errors() -> None:
     weights, means, covariances = torch.tensor([0.5, 0.5]), torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2)
     with pytest.raises(ValueError, match=r"a row of weights sums to 1\.5"):
         GaussianMixture(1.5 * weights, means, covariances)
@@ -144,8 +144,8 @@ def test_invalid_mixtures_raise() -> None:
         GaussianMixture.fit(torch.tensor([[0.0], [torch.nan]]), 1)
 
 
-def test_a_step_returns_a_mixture_of_the_same_size() -> None:
-    x = rows()
+def test_em_step_keeps_the_shapes() -> None:
+    x = sample_rows()
     mixture = em_step(x, kmeans_plus_plus_start(x, 5))
     assert mixture.covariances.shape == (5, 3, 3)
     torch.testing.assert_close(mixture.covariances, mixture.covariances.mT)

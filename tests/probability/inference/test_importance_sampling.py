@@ -1,4 +1,4 @@
-"""Evidence estimates where the answer is known."""
+"""Evidence estimates compared with known values."""
 
 from math import log
 
@@ -16,7 +16,7 @@ from parnassus.probability import (
 )
 
 
-def test_log_mean_exp_is_the_log_of_the_mean_along_any_axis() -> None:
+def test_log_mean_exp_along_any_axis() -> None:
     values = torch.randn(4, 5, 6, dtype=torch.float64)
     for dim in (0, 1, 2, -1):
         torch.testing.assert_close(log_mean_exp(values, dim), values.exp().mean(dim).log())
@@ -29,7 +29,7 @@ def test_effective_sample_size_of_known_weights() -> None:
     torch.testing.assert_close(effective_sample_size(weights.log().T, 0), torch.tensor([4.0, 1.0, 1.6, 0.0]))
 
 
-def test_spread_is_the_standard_error_of_the_mean_weight() -> None:
+def test_spread_is_the_relative_standard_error_of_the_mean_weight() -> None:
     weights = torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)
     estimate = evidence_from_weights(weights.log())
     torch.testing.assert_close(estimate.log_evidence, torch.tensor(log(3), dtype=torch.float64))
@@ -37,7 +37,7 @@ def test_spread_is_the_standard_error_of_the_mean_weight() -> None:
     assert estimate.draws == 3
 
 
-def test_both_estimates_agree_with_the_exact_evidence() -> None:
+def test_estimates_match_the_exact_evidence() -> None:
     torch.manual_seed(0)
     z, noise = Normal(0.0, 1.0), 0.7
     x = torch.tensor([-1.0, 0.3, 2.0])
@@ -52,14 +52,14 @@ def test_both_estimates_agree_with_the_exact_evidence() -> None:
         assert estimate.warning == ""
 
 
-def test_few_dominant_weights_give_a_warning() -> None:
+def test_small_effective_sample_size_gives_a_warning() -> None:
     log_weights = torch.full((1_000,), -50.0)
     log_weights[3] = 0.0
     assert "effective sample size is 1 of 1000 draws" in evidence_from_weights(log_weights).warning
     assert evidence_from_weights(torch.zeros(1_000)).warning == ""
 
 
-def test_weights_of_zero_give_minus_infinity_and_no_nan() -> None:
+def test_zero_weights_give_minus_infinity() -> None:
     estimate = evidence_from_weights(torch.full((5,), -torch.inf))
     assert (float(estimate.log_evidence), float(estimate.spread), float(estimate.effective)) == (
         -torch.inf,
@@ -69,17 +69,17 @@ def test_weights_of_zero_give_minus_infinity_and_no_nan() -> None:
     assert estimate.warning
 
 
-def test_a_discrete_posterior_as_proposal_needs_two_draws() -> None:
+def test_posterior_as_proposal_gives_the_exact_evidence() -> None:
     log_joint = torch.tensor([0.1, 0.4, 0.2], dtype=torch.float64).log()
     estimate = evidence_by_importance_sampling(lambda z: log_joint[z], Categorical(logits=log_joint), 2)
     torch.testing.assert_close(estimate.log_evidence.exp(), torch.tensor(0.7, dtype=torch.float64))
 
 
-def test_collision_probability_by_hand() -> None:
+def test_collision_probability_matches_hand_computation() -> None:
     torch.testing.assert_close(collision_probability(torch.tensor([0.5, 0.25, 0.25])), torch.tensor(0.375))
 
 
-def test_invalid_arguments_raise() -> None:
+def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must not be empty; got dim=-1, shape"):
         log_mean_exp(torch.zeros(3, 0))
     with pytest.raises(ValueError, match="at least two draws; got 1"):

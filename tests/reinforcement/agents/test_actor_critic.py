@@ -37,7 +37,7 @@ def test_functional_call_and_assigned_state_dict() -> None:
 
 def test_initial_policy_is_nearly_uniform() -> None:
     distribution, _ = ActorCritic(4, Discrete(3))(torch.randn(1, 50, 4))
-    assert float(distribution.entropy().detach().min()) > 1.09  # of log 3 = 1.0986
+    assert float(distribution.entropy().detach().min()) > 1.09  # maximum: log 3 = 1.0986
 
 
 def test_continuous_actions_use_a_diagonal_gaussian() -> None:

@@ -32,7 +32,7 @@ def test_collect_episodes_returns_complete_episodes() -> None:
     assert torch.equal(episodes.total_rewards, lengths.float())  # reward 1 per step
     assert int(lengths.max()) == len(episodes.rewards) <= 25
     assert bool(episodes.live[0].all())
-    assert not bool((episodes.live[1:] & ~episodes.live[:-1]).any())  # no step follows the end
+    assert not bool((episodes.live[1:] & ~episodes.live[:-1]).any())  # no steps after the end
     assert bool((episodes.observations[0].abs() <= 0.05).all())
 
 
@@ -88,7 +88,7 @@ def test_critic_batch_excludes_states_after_the_end() -> None:
     _, episodes = collect_batch()
     states, returns = sample_critic_batch(episodes, 200, gamma=1.0)
     assert states.shape == (2, 200, 4)
-    assert float(returns.min()) >= 1  # it is 0 after the end of an episode
+    assert float(returns.min()) >= 1  # returns are 0 after the end of an episode
     for learner in range(2):
         assert float(returns[learner].max()) <= float(episodes.total_rewards[learner].max())
 

@@ -68,7 +68,7 @@ def test_runs_that_differ_only_in_their_seed_are_also_pooled(agents: Path, capsy
     flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(agents)]
     assert dispatch(["run", "ppo", *flags, "--seed", "1", "--name", "more"]) == 0
     first, _, other, repeated, pooled = evaluate_json(capsys, agents, "two", "one", "more", "two", "--episodes", "3")
-    assert pooled["run"] == "two + more"  # each seed once
+    assert pooled["run"] == "two + more"  # without duplicate seeds
     assert pooled["means"] == [*cast("list[float]", first["means"]), *cast("list[float]", other["means"])]
     assert first == repeated
     assert pooled["learners"] == 4

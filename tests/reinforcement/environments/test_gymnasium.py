@@ -33,30 +33,32 @@ class FailingEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is optional
     def __init__(self, failure: str) -> None:
         self.failure, self.age = failure, 0
         self.received: list[int] = []
-        if failure == "unmade":
-            raise LookupError("no wheels")
-        if failure == "numbered":
+        if failure == "make":
+            raise LookupError("missing file")
+        if failure == "discrete":
             self.observation_space = gymnasium.spaces.Discrete(3, start=5)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.age = 0
-        if self.failure == "stillborn":
+        if self.failure == "reset":
             raise RuntimeError
-        return (5 if self.failure == "numbered" else np.zeros(2, dtype=np.float32)), {"seed": seed}
+        return (5 if self.failure == "discrete" else np.zeros(2, dtype=np.float32)), {"seed": seed}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.age += 1
         self.received.append(int(action))
         if self.age == 4 and self.failure == "crash":
-            raise ZeroDivisionError("the wheel came off\nand rolled away")
-        if self.age == 4 and self.failure == "death":
+            raise ZeroDivisionError("simulation failed\nsecond line")
+        if self.age == 4 and self.failure == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         reward = float("nan") if self.age == 4 and self.failure == "nan" else 1.0
-        if self.failure == "numbered":
+        if self.failure == "discrete":
             return 5 + self.age % 3, reward, False, False, {}
-        observation = self.np_random.random(2) if self.failure != "forgetful" else np.random.default_rng().random(2)
-        if self.age == 4 and self.failure == "endless":
+        observation = (
+            self.np_random.random(2) if self.failure != "irreproducible" else np.random.default_rng().random(2)
+        )
+        if self.age == 4 and self.failure == "infinite":
             observation = np.array([0.5, np.inf])
         return np.float32(observation), reward, self.age == 6, False, {"age": self.age}
 
@@ -64,7 +66,7 @@ class FailingEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is optional
 @pytest.fixture
 def env_id() -> Iterator[Any]:
     names = []
-    for failure in ("crash", "nan", "endless", "forgetful", "fine", "numbered", "stillborn", "death", "unmade"):
+    for failure in ("crash", "nan", "infinite", "irreproducible", "none", "discrete", "reset", "kill", "make"):
         name = f"Broken-{failure}-v0"
         gymnasium.register(name, entry_point=FailingEnv, kwargs={"failure": failure}, max_episode_steps=5)
         names.append(name)
@@ -85,13 +87,13 @@ def test_action_and_observation_spaces() -> None:
 
 
 def test_discrete_observations_are_one_hot(env_id: Any) -> None:
-    envs = GymnasiumEnvironments(env_id("numbered"), 2)
+    envs = GymnasiumEnvironments(env_id("discrete"), 2)
     assert envs.reset().tolist() == [[1, 0, 0]] * 2
     assert envs.step(torch.tensor([0, 1])).observation.tolist() == [[0, 1, 0]] * 2
 
 
 def test_truncation_is_not_termination(env_id: Any) -> None:
-    envs = GymnasiumEnvironments(env_id("fine"), 2)
+    envs = GymnasiumEnvironments(env_id("none"), 2)
     envs.reset()
     for step in range(1, 11):
         result = envs.step(torch.tensor([0, 1]))
@@ -129,7 +131,7 @@ def test_steps_match_gymnasium_sync_vector_env() -> None:
 
 def test_returned_arrays_are_not_overwritten(env_id: Any) -> None:
     """Returned arrays are copies, and the caller may reuse its action tensor."""
-    envs, action = GymnasiumEnvironments(env_id("fine"), 1), torch.tensor([0])
+    envs, action = GymnasiumEnvironments(env_id("none"), 1), torch.tensor([0])
     first = envs.reset()
     steps = [envs.step(action.fill_(step % 2)) for step in range(6)]
     assert first.tolist() == steps[4].observation.tolist() == [[0, 0]]
@@ -148,12 +150,12 @@ def test_actions_are_clipped_to_their_bounds() -> None:
 
 
 def test_past_actions_are_pruned(env_id: Any) -> None:
-    envs = GymnasiumEnvironments(env_id("fine"), 2)
+    envs = GymnasiumEnvironments(env_id("none"), 2)
     envs.reset()
     for _ in range(UNUSED_ACTIONS + 12):
         envs.step(torch.tensor([0, 1]))
     assert len(envs.past) < 20
-    restored = GymnasiumEnvironments(env_id("fine"), 2)
+    restored = GymnasiumEnvironments(env_id("none"), 2)
     restored.load_state_dict(envs.state_dict())
     assert np.array_equal(restored.observations, envs.observations)
 
@@ -188,20 +190,20 @@ def test_state_dict_before_the_first_step() -> None:
 
 
 def test_irreproducible_environment_raises_on_restore(env_id: Any) -> None:
-    envs = GymnasiumEnvironments(env_id("forgetful"), 1)
+    envs = GymnasiumEnvironments(env_id("irreproducible"), 1)
     envs.reset()
     envs.step(torch.tensor([0]))
     with pytest.raises(BrokenEnvironmentError, match="is not reproducible from its seed"):
-        GymnasiumEnvironments(env_id("forgetful"), 1).load_state_dict(envs.state_dict())
+        GymnasiumEnvironments(env_id("irreproducible"), 1).load_state_dict(envs.state_dict())
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        ("crash", r"in step 4 of an episode \(seed \d+\): the wheel came off$"),
+        ("crash", r"in step 4 of an episode \(seed \d+\): simulation failed$"),
         ("nan", "returned the reward nan in step 4"),
-        ("endless", "returned the observation .* inf.* in step 4"),
+        ("infinite", "returned the observation .* inf.* in step 4"),
     ],
 )
 def test_failures_in_a_step_raise_broken_environment_error(
@@ -218,15 +220,15 @@ def test_failures_in_a_step_raise_broken_environment_error(
 
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_failure_in_reset_raises_broken_environment_error(env_id: Any, num_workers: int) -> None:
-    envs = GymnasiumEnvironments(env_id("stillborn"), 2, num_workers=num_workers)
+    envs = GymnasiumEnvironments(env_id("reset"), 2, num_workers=num_workers)
     with pytest.raises(BrokenEnvironmentError, match=r"failed at the beginning of an episode \(.*\): RuntimeError"):
         envs.reset()
     envs.close()
 
 
 def test_failure_in_make_raises_broken_environment_error(env_id: Any) -> None:
-    with pytest.raises(BrokenEnvironmentError, match="gymnasium cannot make 'Broken-unmade-v0': no wheels"):
-        GymnasiumEnvironments(env_id("unmade"), 1)
+    with pytest.raises(BrokenEnvironmentError, match="gymnasium cannot make 'Broken-make-v0': missing file"):
+        GymnasiumEnvironments(env_id("make"), 1)
     with pytest.raises(BrokenEnvironmentError, match="gymnasium cannot make 'CatPole-v1'"):
         GymnasiumEnvironments("CatPole-v1", 1)
 
@@ -286,12 +288,12 @@ def test_workers_ignore_sigint() -> None:
 
 
 def test_killed_worker_raises_broken_environment_error(env_id: Any) -> None:
-    envs = GymnasiumEnvironments(env_id("death"), 4, num_workers=2)
+    envs = GymnasiumEnvironments(env_id("kill"), 4, num_workers=2)
     assert isinstance(envs.backend, WorkerEnvironments)
     processes = envs.backend.vector.processes
     envs.reset()
     for _ in range(3):
         envs.step(torch.tensor([0, 1, 0, 1]))
-    with pytest.raises(BrokenEnvironmentError, match=r"a worker process of Broken-death-v0 ended \(exit code -9"):
+    with pytest.raises(BrokenEnvironmentError, match=r"a worker process of Broken-kill-v0 ended \(exit code -9"):
         envs.step(torch.tensor([0, 1, 0, 1]))
     assert not any(process.is_alive() for process in processes)

@@ -21,9 +21,9 @@ def test_returns_are_recorded_per_learner() -> None:
     )
     assert experience.truncated[29, 0].all()
     assert not experience.terminated[:, 0].any()
-    better, worse = collector.recent_returns
-    assert better == 30  # the time limit
-    assert 7 < worse < 13
+    first_return, second_return = collector.recent_returns
+    assert first_return == 30  # the time limit
+    assert 7 < second_return < 13
     assert collector.steps == 270
     assert collector.episodes == int((experience.terminated | experience.truncated).sum())
 

@@ -10,8 +10,8 @@ from parnassus.reinforcement.experience.returns import discounted_returns
 def random_rollout() -> tuple[torch.Tensor, ...]:
     generator = torch.Generator().manual_seed(0)
     rewards, values, next_values = torch.randn(3, 15, 4, generator=generator, dtype=torch.float64)
-    uniform = torch.rand(15, 4, generator=generator)
-    return rewards, values, next_values, uniform < 0.15, (uniform >= 0.15) & (uniform < 0.3)
+    uniform_samples = torch.rand(15, 4, generator=generator)
+    return rewards, values, next_values, uniform_samples < 0.15, (uniform_samples >= 0.15) & (uniform_samples < 0.3)
 
 
 @pytest.mark.parametrize("gae_lambda", [0.0, 0.7, 1.0])

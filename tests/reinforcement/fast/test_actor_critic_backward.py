@@ -45,7 +45,7 @@ def test_zero_value_gradient_leaves_the_critic_without_gradient() -> None:
 
 
 def test_tanh_is_accurate_for_small_inputs() -> None:
-    """Tanh x ≈ x near 0, where 2σ(2x) − 1 rounds to a multiple of 2⁻²⁴."""
+    """tanh(x) ≈ x near 0, where 2σ(2x) − 1 rounds to a multiple of 2⁻²⁴."""
     model = ActorCritic(1, Discrete(2), hidden=(4,))
     x = torch.linspace(-1e-3, 1e-3, 101).view(1, -1, 1)
     with torch.no_grad():

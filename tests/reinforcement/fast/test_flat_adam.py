@@ -70,8 +70,8 @@ def test_denormal_moments_are_flushed_to_zero() -> None:
         flat.step()
         reference.step()
     assert all(torch.equal(a, b) for a, b in zip(parameters, reference_parameters, strict=True))
-    assert all(0 < float(reference.state[own]["exp_avg"].max()) < 1e-38 for own in reference_parameters)
-    assert not any(bool(flat.state[own]["exp_avg"].any()) for own in parameters)
+    assert all(0 < float(reference.state[parameter]["exp_avg"].max()) < 1e-38 for parameter in reference_parameters)
+    assert not any(bool(flat.state[parameter]["exp_avg"].any()) for parameter in parameters)
 
 
 def test_max_norm_clips_gradients_before_the_step() -> None:

@@ -19,7 +19,7 @@ def test_flattening_keeps_values_and_gradients_and_shares_memory() -> None:
     vector = FlatParameters(list(layer.parameters()))
     assert all(torch.equal(parameter, before[name]) for name, parameter in layer.state_dict().items())
     for parameter, gradient in zip(layer.parameters(), gradients, strict=True):
-        assert torch.equal(parameter.grad, gradient)  # type: ignore[arg-type]  # it is not None
+        assert torch.equal(parameter.grad, gradient)  # type: ignore[arg-type]  # the gradient is not None
     vector.vector.add_(1)
     assert all(torch.equal(parameter, before[name] + 1) for name, parameter in layer.state_dict().items())
     layer.load_state_dict(before)
@@ -33,7 +33,7 @@ def test_gradients_assigned_later_are_copied_into_the_vector() -> None:
     first.grad, second.grad = torch.ones(2, 3), 2 * torch.ones(20)
     gradient = vector.clipped_gradient(torch.inf, 1)
     assert float(gradient.sum()) == 46
-    first.grad.fill_(3)  # it is a view of the vector again
+    first.grad.fill_(3)  # the gradient is a view of the vector again
     assert float(gradient.sum()) == 58
     assert float(vector.clipped_gradient(0.5, 1).norm()) == pytest.approx(0.5, abs=1e-5)
     first.grad = None

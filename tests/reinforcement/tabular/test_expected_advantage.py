@@ -38,9 +38,9 @@ def test_exact_critic_or_lambda_one_gives_unbiased_advantages() -> None:
     policy = process.uniform_policy()
     values = process.values_of(policy)
     torch.testing.assert_close(expected_advantages(process, policy, values, 0.3), process.advantages_of(policy))
-    wrong = torch.tensor([1.0, -2.0, 3.0, 0.5, -1.0, 0.0]).double()
+    critic = torch.tensor([1.0, -2.0, 3.0, 0.5, -1.0, 0.0]).double()
     torch.testing.assert_close(
-        expected_advantages(process, policy, wrong, 1.0) + wrong[:, None], process.q_values(values)
+        expected_advantages(process, policy, critic, 1.0) + critic[:, None], process.q_values(values)
     )
     with pytest.raises(ValueError, match=r"0 ≤ λ ≤ 1; got -0\.1"):
         expected_advantages(process, policy, values, -0.1)

@@ -8,12 +8,12 @@ from parnassus.reinforcement.tabular.planning import policy_iteration, value_ite
 
 
 def test_values_match_russell_and_norvig() -> None:
-    """Values with three digits as printed by Russell and Norvig."""
+    """Values of Russell and Norvig, rounded to three digits."""
     env = GridWorld(CORNER)
     grid = env.on_grid(value_iteration(env.process).values)
-    printed = [0.812, 0.868, 0.918, 0.0, 0.762, torch.nan, 0.660, 0.0, 0.705, 0.655, 0.611, 0.388]
+    expected = [0.812, 0.868, 0.918, 0.0, 0.762, torch.nan, 0.660, 0.0, 0.705, 0.655, 0.611, 0.388]
     torch.testing.assert_close(
-        grid.flatten(), torch.tensor(printed, dtype=torch.float64), atol=6e-4, rtol=0, equal_nan=True
+        grid.flatten(), torch.tensor(expected, dtype=torch.float64), atol=6e-4, rtol=0, equal_nan=True
     )
     assert env.arrows(policy_iteration(env.process).policy.argmax(-1)) == "→→→G\n↑#↑X\n↑←←←"
 
@@ -46,7 +46,7 @@ def test_cliff_leads_back_to_the_start() -> None:
 def test_reward_averages_over_outcomes_with_the_same_next_state() -> None:
     env = GridWorld("S./CG", step_reward=0.0, slip=0.5, rewards={"G": 0.0, "C": -8.0})
     start = env.state(0, 0)
-    down = 2  # 0.5 falls back to S, 0.25 bumps into the left wall and stays, 0.25 slips right
+    down = 2  # probability 0.5 to fall back to S, 0.25 to stay at the left wall, 0.25 to slip to the right
     torch.testing.assert_close(env.process.transition[start, down, start], torch.tensor(0.75, dtype=torch.float64))
     torch.testing.assert_close(env.process.expected_reward[start, down], torch.tensor(-4.0, dtype=torch.float64))
 

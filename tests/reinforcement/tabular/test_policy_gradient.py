@@ -15,20 +15,20 @@ from parnassus.reinforcement.tabular.policy_gradient import (
 from parnassus.reinforcement.tabular.trajectories import enumerate_trajectories
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
-from ..cat_logits import logits
+from ..cat_logits import random_logits
 
 START = torch.tensor([0.0, 0.0, 0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
 
 
 def test_softmax_policy_over_allowed_actions() -> None:
     process = cat_decision_process()
-    policy = softmax_policy(logits(), process.allowed)
+    policy = softmax_policy(random_logits(), process.allowed)
     process.require_policy(policy)
-    torch.testing.assert_close(policy[3, 1:], logits()[3, 1:].softmax(-1))
+    torch.testing.assert_close(policy[3, 1:], random_logits()[3, 1:].softmax(-1))
 
 
 def test_policy_gradient_matches_finite_differences() -> None:
-    process, theta, step = cat_decision_process(0.8), logits(), 1e-6
+    process, theta, step = cat_decision_process(0.8), random_logits(), 1e-6
     exact = policy_gradient(process, softmax_policy(theta, process.allowed), START)
     for s, a in ((3, 1), (3, 2), (2, 0)):
         shift = torch.zeros_like(theta)
@@ -43,7 +43,7 @@ def test_reinforce_estimates_match_autograd() -> None:
     """Each estimate is the gradient of Σ_t w_t log π(a_t|s_t)."""
     process = cat_decision_process(0.8)
     trajectories = enumerate_trajectories(process, START, 4)
-    theta = logits().requires_grad_()
+    theta = random_logits().requires_grad_()
     policy = softmax_policy(theta, process.allowed)
     weights = return_weights(trajectories, 0.8)
     estimates = reinforce_estimates(trajectories, policy.detach(), weights)
@@ -57,7 +57,7 @@ def test_reinforce_estimates_match_autograd() -> None:
 def test_estimates_are_unbiased_and_the_optimal_baseline_reduces_variance() -> None:
     process = cat_decision_process(0.8)
     trajectories = enumerate_trajectories(process, START, 4)
-    theta = logits().requires_grad_()
+    theta = random_logits().requires_grad_()
     probabilities = trajectories.probabilities(softmax_policy(theta, process.allowed))
     (gradient,) = torch.autograd.grad(probabilities @ trajectories.returns(0.8)[:, 0], theta)
     policy, probabilities = softmax_policy(theta, process.allowed).detach(), probabilities.detach()

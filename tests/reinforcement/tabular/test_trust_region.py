@@ -13,14 +13,14 @@ from parnassus.reinforcement.tabular.trust_region import (
 )
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
-from ..cat_logits import logits
+from ..cat_logits import random_logits
 
 START = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2, 0.0], dtype=torch.float64)
 
 
 def test_surrogate_matches_return_and_gradient_at_the_old_policy() -> None:
     process = cat_decision_process(0.9)
-    theta = logits().requires_grad_()
+    theta = random_logits().requires_grad_()
     old = softmax_policy(theta.detach(), process.allowed)
     surrogate = surrogate_return(process, old, softmax_policy(theta, process.allowed), START)
     torch.testing.assert_close(surrogate.detach(), expected_return(process, old, START))
@@ -29,7 +29,7 @@ def test_surrogate_matches_return_and_gradient_at_the_old_policy() -> None:
 
 
 def test_fisher_product_matches_the_mean_of_squared_scores() -> None:
-    policy, visits, x = logits().softmax(-1), torch.rand(6, dtype=torch.float64), logits(1)
+    policy, visits, x = random_logits().softmax(-1), torch.rand(6, dtype=torch.float64), random_logits(1)
     expected = torch.zeros_like(x)
     for s in range(6):
         for a in range(3):
@@ -65,4 +65,4 @@ def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="the discount must be below 1"):
         improvement_lower_bound(process, policy, policy, START)
     with pytest.raises(ValueError, match="target_kl must be positive; got target_kl=0"):
-        trust_region_step(process, logits(), START, target_kl=0.0)
+        trust_region_step(process, random_logits(), START, target_kl=0.0)

@@ -17,90 +17,94 @@ from parnassus.shapley.estimators.stopping import max_relative_error, max_standa
 WEIGHTS = standard_normal(10, 3, seed=5)
 
 
-def curved(x: Tensor) -> Tensor:
+def nonlinear_model(x: Tensor) -> Tensor:
     return torch.stack([(x @ WEIGHTS).tanh().sum(1), x[:, 0] * x[:, 1] * x[:, 2]], 1)
 
 
-class Counted:
-    """A model that counts the rows it was asked about."""
+class CountingModel:
+    """A model that counts the rows it evaluates."""
 
     def __init__(self) -> None:
         self.rows = 0
 
     def __call__(self, x: Tensor) -> Tensor:
         self.rows += len(x)
-        return curved(x)
+        return nonlinear_model(x)
 
 
 X, BACKGROUND = standard_normal(3, 10), standard_normal(4, 10, seed=1)
 
 
-def test_it_stops_at_the_tolerance_and_has_that_accuracy() -> None:
-    value = Interventional(curved, BACKGROUND)
+def test_sampling_stops_at_the_tolerance_with_that_accuracy() -> None:
+    value = Interventional(nonlinear_model, BACKGROUND)
     exact = explain_exactly(value, X)
     counts = []
-    for error in (0.05, 0.01, 0.002):
-        found = explain_to_tolerance(value, X, error, max_coalitions=1_024, generator=torch.Generator().manual_seed(0))
-        assert max_standard_error(found) <= error
-        assert float((found.values - exact.values).square().mean().sqrt()) <= error
-        assert torch.allclose(found.prediction, exact.prediction, atol=1e-10)
-        counts.append(found.evaluations)
+    for tolerance in (0.05, 0.01, 0.002):
+        result = explain_to_tolerance(
+            value, X, tolerance, max_coalitions=1_024, generator=torch.Generator().manual_seed(0)
+        )
+        assert max_standard_error(result) <= tolerance
+        assert float((result.values - exact.values).square().mean().sqrt()) <= tolerance
+        assert torch.allclose(result.prediction, exact.prediction, atol=1e-10)
+        counts.append(result.evaluations)
     assert counts == sorted(counts)
     assert counts[0] < 300
 
 
 def test_no_coalition_is_evaluated_twice() -> None:
-    model = Counted()
-    growing = GrowingAttribution(
+    model = CountingModel()
+    estimate = GrowingAttribution(
         Interventional(model, BACKGROUND), X, weighted_regression, torch.Generator().manual_seed(0)
     )
     for count in (40, 80, 300):
-        found = growing(count)
-        assert model.rows == found.evaluations * len(BACKGROUND) * len(X)
-        assert growing.sample is not None
-        fresh = Interventional(curved, BACKGROUND).per_background_row(X, growing.sample.coalitions)
-        assert torch.allclose(growing.worth[..., 1:-1], fresh, atol=1e-12)
+        result = estimate(count)
+        assert model.rows == result.evaluations * len(BACKGROUND) * len(X)
+        assert estimate.sample is not None
+        fresh = Interventional(nonlinear_model, BACKGROUND).per_background_row(X, estimate.sample.coalitions)
+        assert torch.allclose(estimate.worth[..., 1:-1], fresh, atol=1e-12)
 
 
-def test_the_budget_ends_it_and_says_so() -> None:
-    found = explain_to_tolerance(Interventional(curved, BACKGROUND), X, 1e-9, max_coalitions=100)
-    assert found.evaluations < 120
-    assert max_standard_error(found) > 1e-9
+def test_exhausted_budget_reports_the_remaining_error() -> None:
+    result = explain_to_tolerance(Interventional(nonlinear_model, BACKGROUND), X, 1e-9, max_coalitions=100)
+    assert result.evaluations < 120
+    assert max_standard_error(result) > 1e-9
 
 
-def test_errors_beside_the_spread_of_values() -> None:
-    value = Interventional(lambda x: 1e6 * curved(x), BACKGROUND)
-    found = explain_to_tolerance(
+def test_relative_error_criterion() -> None:
+    value = Interventional(lambda x: 1e6 * nonlinear_model(x), BACKGROUND)
+    result = explain_to_tolerance(
         value, X, 0.1, max_coalitions=1_024, criterion=max_relative_error, generator=torch.Generator().manual_seed(0)
     )
-    assert max_relative_error(found) <= 0.1 < max_standard_error(found)
+    assert max_relative_error(result) <= 0.1 < max_standard_error(result)
 
 
-def test_a_budget_for_all_is_exact_and_few_features_are_at_once() -> None:
-    value = Interventional(curved, BACKGROUND)
-    found = explain_to_tolerance(value, X, 1e-12, max_coalitions=4_096)
-    assert found.evaluations == 1_024
-    assert torch.allclose(found.values, explain_exactly(value, X).values, atol=1e-9)
+def test_sufficient_budget_and_few_features_give_exact_values() -> None:
+    value = Interventional(nonlinear_model, BACKGROUND)
+    result = explain_to_tolerance(value, X, 1e-12, max_coalitions=4_096)
+    assert result.evaluations == 1_024
+    assert torch.allclose(result.values, explain_exactly(value, X).values, atol=1e-9)
     few = Interventional(lambda x: x.prod(1, keepdim=True), BACKGROUND[:, :3])
     assert max_standard_error(explain_to_tolerance(few, X[:, :3], 0.1, max_coalitions=100)) == 0.0
 
 
-def test_portions_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_evaluated_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adaptive_kernel_shap, "MAX_WORTHS", 100)
     monkeypatch.setattr(attribution, "MAX_WORTHS", 100)
-    value = Interventional(curved, BACKGROUND)
-    found = explain_to_tolerance(value, X, 0.1, max_coalitions=512, generator=torch.Generator().manual_seed(0))
-    assert found.values.shape == (3, 2, 10)
-    assert max_standard_error(found) <= 0.1
+    value = Interventional(nonlinear_model, BACKGROUND)
+    result = explain_to_tolerance(value, X, 0.1, max_coalitions=512, generator=torch.Generator().manual_seed(0))
+    assert result.values.shape == (3, 2, 10)
+    assert max_standard_error(result) <= 0.1
 
 
-def test_games_without_a_background_too() -> None:
-    value = ConditionalGaussian(lambda x: curved(torch.cat([x, x], 1)), standard_normal(50, 5, seed=2), num_draws=4)
-    found = explain_to_tolerance(value, X[:, :5], 0.05, max_coalitions=40)
-    assert torch.allclose(found.prediction, curved(torch.cat([X[:, :5], X[:, :5]], 1)), atol=1e-10)
+def test_games_without_a_background_are_supported() -> None:
+    value = ConditionalGaussian(
+        lambda x: nonlinear_model(torch.cat([x, x], 1)), standard_normal(50, 5, seed=2), num_draws=4
+    )
+    result = explain_to_tolerance(value, X[:, :5], 0.05, max_coalitions=40)
+    assert torch.allclose(result.prediction, nonlinear_model(torch.cat([X[:, :5], X[:, :5]], 1)), atol=1e-10)
     assert SingleGame(value).players == 5
 
 
-def test_a_tolerance_of_zero_is_rejected() -> None:
+def test_zero_tolerance_raises_value_error() -> None:
     with pytest.raises(ValueError, match="must be positive"):
-        explain_to_tolerance(Interventional(curved, BACKGROUND), X, 0.0, max_coalitions=100)
+        explain_to_tolerance(Interventional(nonlinear_model, BACKGROUND), X, 0.0, max_coalitions=100)

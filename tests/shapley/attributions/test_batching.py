@@ -26,132 +26,139 @@ from parnassus.shapley.gradients.deep_lift import deep_lift
 from parnassus.shapley.gradients.expected_gradients import expected_gradients
 from parnassus.shapley.gradients.integrated_gradients import gradient_times_input, integrated_gradients
 
-AT_MOST = 24
-"""Inputs of 1 × 6 × 6 that the network below may be asked about."""
+BATCH_LIMIT = 24
+"""Largest batch of 1 × 6 × 6 inputs that is allowed."""
 
 
-def randoms(*shape: int, seed: int = 0) -> Tensor:
+def random_images(*shape: int, seed: int = 0) -> Tensor:
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-class Counting(nn.Module):
-    """A network, and how many inputs it was asked about at once at most."""
+class BatchRecorder(nn.Module):
+    """A network that records its largest batch."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
-        self.inner, self.most = inner, 0
+        self.inner, self.max_batch = inner, 0
 
     def forward(self, x: Tensor) -> Tensor:
-        self.most = max(self.most, len(x))
-        answer: Tensor = self.inner(x)
-        return answer
+        self.max_batch = max(self.max_batch, len(x))
+        output: Tensor = self.inner(x)
+        return output
 
 
-def convolutions() -> nn.Sequential:
+def convolutional_network() -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(1, 12, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(12 * 36, 3))
 
 
-NEEDED = 4 * (36 + 12 * 36 + 12 * 36 + 3) + 3
-"""Bytes for one image: itself, a convolution, what is positive of it, three logits, whether each is finite."""
+BYTES_PER_IMAGE = 4 * (36 + 12 * 36 + 12 * 36 + 3) + 3
+"""Bytes for one image: input, convolution, ReLU, three logits, three finiteness flags."""
 
 
 def test_memory_per_input_is_measured() -> None:
-    network, image = convolutions(), randoms(1, 1, 6, 6)
-    asked = as_model(network)
-    assert bytes_per_input(lambda n: asked(image.expand(n, 1, 6, 6).clone())) == NEEDED
-    table = nn.Linear(6, 5)  # whatever is made for any number of inputs, such as W ⊙ W, is no part of it
+    network, image = convolutional_network(), random_images(1, 1, 6, 6)
+    model = as_model(network)
+    assert bytes_per_input(lambda n: model(image.expand(n, 1, 6, 6).clone())) == BYTES_PER_IMAGE
+    table = nn.Linear(6, 5)  # memory independent of the number of inputs, such as W ⊙ W, is not counted
     assert bytes_per_input(lambda n: torch.zeros(n, 6) @ (table.weight * table.weight).mT) == 4 * (6 + 5)
     assert bytes_per_input(lambda n: np.zeros((n, 100))) == 0
 
 
-def test_bounds_are_kept_by_inputs_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, images = as_model(convolutions()), randoms(2, 1, 6, 6)
-    assert max_batch_size(asked, images, 100) == max_batch_size(asked, images, 10**9) == batching.MAX_BATCH_SIZE
+def test_batch_size_is_limited_by_inputs_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, images = as_model(convolutional_network()), random_images(2, 1, 6, 6)
+    assert max_batch_size(model, images, 100) == max_batch_size(model, images, 10**9) == batching.MAX_BATCH_SIZE
     monkeypatch.setattr(batching, "MAX_BATCH_BYTES", 1_000_000)
-    assert max_batch_size(asked, images, 10**9) == 1_000_000 // NEEDED
-    assert max_batch_size(asked, images, 100) == batching.MAX_BATCH_SIZE  # so few need not be counted
+    assert max_batch_size(model, images, 10**9) == 1_000_000 // BYTES_PER_IMAGE
+    assert max_batch_size(model, images, 100) == batching.MAX_BATCH_SIZE  # too few inputs to be measured
     monkeypatch.setattr(batching, "MAX_BATCH_BYTES", 10)
-    assert max_batch_size(asked, images, 10**9) == 1
+    assert max_batch_size(model, images, 10**9) == 1
     monkeypatch.setattr(batching, "MAX_BATCH_BYTES", 2**40)
-    assert max_batch_size(asked, images, 10**9) == batching.MAX_BATCH_SIZE
+    assert max_batch_size(model, images, 10**9) == batching.MAX_BATCH_SIZE
     assert max_batch_size(lambda x: x.sum((1, 2, 3)), images[:0], 0) == batching.MAX_BATCH_SIZE
 
 
-WAYS: dict[str, Callable[[nn.Module, Tensor, Tensor], object]] = {
-    "coalitions": lambda net, x, others: explain(masked_images(net, others, tiles(6, 6, 1)), x.flatten(1), 90),
-    "all coalitions": lambda net, x, others: explain_exactly(masked_images(net, others, tiles(6, 6, 3)), x.flatten(1)),
-    "until": lambda net, x, others: explain_to_tolerance(
-        masked_images(net, others, tiles(6, 6, 2)), x.flatten(1), 1e-9, max_coalitions=200
+METHODS: dict[str, Callable[[nn.Module, Tensor, Tensor], object]] = {
+    "coalitions": lambda net, x, background: explain(masked_images(net, background, tiles(6, 6, 1)), x.flatten(1), 90),
+    "all coalitions": lambda net, x, background: explain_exactly(
+        masked_images(net, background, tiles(6, 6, 3)), x.flatten(1)
     ),
-    "orders": lambda net, x, others: explain_with_estimator(
-        permutation_sampling, masked_images(net, others, tiles(6, 6, 2)), x.flatten(1), 100
+    "until": lambda net, x, background: explain_to_tolerance(
+        masked_images(net, background, tiles(6, 6, 2)), x.flatten(1), 1e-9, max_coalitions=200
     ),
-    "deletion": lambda net, x, others: deletion_curve(
-        masked_images(net, others, tiles(6, 6, 1)), x.flatten(1), torch.zeros(len(x)).long(), randoms(len(x), 36)
+    "orders": lambda net, x, background: explain_with_estimator(
+        permutation_sampling, masked_images(net, background, tiles(6, 6, 2)), x.flatten(1), 100
     ),
-    "a Gaussian": lambda net, x, others: ConditionalGaussian(
-        lambda z: as_model(net)(z.unflatten(1, (1, 6, 6))), others.flatten(1), num_draws=50
-    )(x.flatten(1), randoms(3, 36) < 0.5),
-    "integrated gradients": lambda net, x, others: integrated_gradients(net, x, others, max_gradients=60),
-    "expected gradients": lambda net, x, others: expected_gradients(net, x, others, 40),
+    "deletion": lambda net, x, background: deletion_curve(
+        masked_images(net, background, tiles(6, 6, 1)),
+        x.flatten(1),
+        torch.zeros(len(x)).long(),
+        random_images(len(x), 36),
+    ),
+    "a Gaussian": lambda net, x, background: ConditionalGaussian(
+        lambda z: as_model(net)(z.unflatten(1, (1, 6, 6))), background.flatten(1), num_draws=50
+    )(x.flatten(1), random_images(3, 36) < 0.5),
+    "integrated gradients": lambda net, x, background: integrated_gradients(net, x, background, max_gradients=60),
+    "expected gradients": lambda net, x, background: expected_gradients(net, x, background, 40),
     "gradients": gradient_times_input,
     "DeepLIFT": deep_lift,
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_no_batch_exceeds_the_limit(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    x, others = randoms(5, 1, 6, 6), randoms(40, 1, 6, 6, seed=1)
-    network = Counting(convolutions())
-    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", AT_MOST * NEEDED)
-    WAYS[way](network, x, others)
-    assert 2 < network.most <= AT_MOST
+@pytest.mark.parametrize("method", METHODS)
+def test_no_batch_exceeds_the_limit(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    x, background = random_images(5, 1, 6, 6), random_images(40, 1, 6, 6, seed=1)
+    network = BatchRecorder(convolutional_network())
+    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", BATCH_LIMIT * BYTES_PER_IMAGE)
+    METHODS[method](network, x, background)
+    assert 2 < network.max_batch <= BATCH_LIMIT
 
 
-@pytest.mark.parametrize("others", [3, 40], ids=["few others", "more others than fit"])
-def test_worths_do_not_depend_on_batches(monkeypatch: pytest.MonkeyPatch, others: int) -> None:
-    x, known = randoms(5, 1, 6, 6).double().flatten(1), randoms(7, 36) < 0.5
-    game = masked_images(convolutions().double(), randoms(others, 1, 6, 6, seed=1).double(), tiles(6, 6, 1))
-    whole, each = game(x, known), game.per_background_row(x, known.expand(others, 7, 36))
-    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", AT_MOST * 2 * NEEDED)
-    assert torch.allclose(game(x, known), whole, atol=1e-13)
-    assert torch.allclose(game.per_background_row(x, known.expand(others, 7, 36)), each, atol=1e-13)
+@pytest.mark.parametrize("count", [3, 40], ids=["small background", "background larger than the limit"])
+def test_worths_do_not_depend_on_batches(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    x, coalitions = random_images(5, 1, 6, 6).double().flatten(1), random_images(7, 36) < 0.5
+    game = masked_images(
+        convolutional_network().double(), random_images(count, 1, 6, 6, seed=1).double(), tiles(6, 6, 1)
+    )
+    worths, worths_per_row = game(x, coalitions), game.per_background_row(x, coalitions.expand(count, 7, 36))
+    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", BATCH_LIMIT * 2 * BYTES_PER_IMAGE)
+    assert torch.allclose(game(x, coalitions), worths, atol=1e-13)
+    assert torch.allclose(game.per_background_row(x, coalitions.expand(count, 7, 36)), worths_per_row, atol=1e-13)
 
 
-@pytest.mark.parametrize("others", [3, 90], ids=["few others", "more others than fit"])
-def test_remaining_layers_are_evaluated_in_batches(monkeypatch: pytest.MonkeyPatch, others: int) -> None:
+@pytest.mark.parametrize("count", [3, 90], ids=["small background", "background larger than the limit"])
+def test_remaining_layers_are_evaluated_in_batches(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     torch.manual_seed(0)
-    rest = Counting(nn.Sequential(nn.Tanh(), nn.Linear(50, 2)))
-    network, background = nn.Sequential(nn.Linear(8, 50), rest).double(), randoms(others, 8).double()
-    x, known = randoms(5, 8, seed=1).double(), randoms(30, 8) < 0.5
-    value, plain = interventional_value_function(network, background), Interventional(as_model(network), background)
+    remaining = BatchRecorder(nn.Sequential(nn.Tanh(), nn.Linear(50, 2)))
+    network, background = nn.Sequential(nn.Linear(8, 50), remaining).double(), random_images(count, 8).double()
+    x, coalitions = random_images(5, 8, seed=1).double(), random_images(30, 8) < 0.5
+    value, reference = interventional_value_function(network, background), Interventional(as_model(network), background)
     assert isinstance(value, LinearFirstLayer)
-    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", 4 * AT_MOST * 50 * 8 * batching.MIN_INPUT_FACTOR)
-    found, each = value(x, known), value.per_background_row(x, known.expand(others, 30, 8))
-    assert 2 < rest.most <= AT_MOST
-    rest.most = 0
-    every = value(x, all_coalitions(8))
-    assert 0 < rest.most <= AT_MOST
-    assert torch.allclose(every, plain(x, all_coalitions(8)), atol=1e-12)
-    assert torch.allclose(found, plain(x, known), atol=1e-12)
-    assert torch.allclose(each, plain.per_background_row(x, known.expand(others, 30, 8)), atol=1e-12)
+    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", 4 * BATCH_LIMIT * 50 * 8 * batching.MIN_INPUT_FACTOR)
+    worths, worths_per_row = value(x, coalitions), value.per_background_row(x, coalitions.expand(count, 30, 8))
+    assert 2 < remaining.max_batch <= BATCH_LIMIT
+    remaining.max_batch = 0
+    all_worths = value(x, all_coalitions(8))
+    assert 0 < remaining.max_batch <= BATCH_LIMIT
+    assert torch.allclose(all_worths, reference(x, all_coalitions(8)), atol=1e-12)
+    assert torch.allclose(worths, reference(x, coalitions), atol=1e-12)
+    assert torch.allclose(worths_per_row, reference.per_background_row(x, coalitions.expand(count, 30, 8)), atol=1e-12)
 
 
 def test_long_texts_are_evaluated_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    reader = Counting(nn.Sequential(nn.Embedding(9, 400), nn.Flatten(), nn.Linear(4_000, 2)))
-    game = masked_ids(reader, torch.arange(10) % 8 + 1, mask_token_id=0)
-    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", AT_MOST * 16_000)
+    model = BatchRecorder(nn.Sequential(nn.Embedding(9, 400), nn.Flatten(), nn.Linear(4_000, 2)))
+    game = masked_ids(model, torch.arange(10) % 8 + 1, mask_token_id=0)
+    monkeypatch.setattr(batching, "MAX_BATCH_BYTES", BATCH_LIMIT * 16_000)
     explain_exactly(game, game.full_input)
-    assert 2 < reader.most <= AT_MOST
+    assert 2 < model.max_batch <= BATCH_LIMIT
 
 
-def test_the_batch_size_can_be_limited() -> None:
-    network = Counting(convolutions())
+def test_limit_batch_size() -> None:
+    network = BatchRecorder(convolutional_network())
     model = limit_batch_size(as_model(network), 7)
-    images = randoms(20, 1, 6, 6)
-    assert torch.allclose(model(images), convolutions()(images), atol=1e-6)
-    assert network.most == 7
+    images = random_images(20, 1, 6, 6)
+    assert torch.allclose(model(images), convolutional_network()(images), atol=1e-6)
+    assert network.max_batch == 7
     with pytest.raises(ValueError, match="must be positive; got batch_size=0"):
         limit_batch_size(model, 0)

@@ -37,56 +37,64 @@ def rows(count: int, seed: int) -> Tensor:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
-def test_parts_sum_to_what_the_model_says(estimator: Estimator) -> None:
+def test_attributions_sum_to_the_model_output(estimator: Estimator) -> None:
     model, x = as_model(network()), rows(3, 1)
     value = Interventional(model, rows(10, 2))
-    found = explain_with_estimator(estimator, value, x, 220, generator=torch.Generator().manual_seed(0))
-    assert found.values.shape == (3, 2, 8)
-    assert torch.allclose(found.prediction, model(x).double(), atol=1e-6)
-    assert found.evaluations <= 222
-    off = (found.values - explain_exactly(value, x).values).abs()
-    assert bool((off <= 6 * found.errors + 1e-9).all())
+    result = explain_with_estimator(estimator, value, x, 220, generator=torch.Generator().manual_seed(0))
+    assert result.values.shape == (3, 2, 8)
+    assert torch.allclose(result.prediction, model(x).double(), atol=1e-6)
+    assert result.evaluations <= 222
+    error = (result.values - explain_exactly(value, x).values).abs()
+    assert bool((error <= 6 * result.errors + 1e-9).all())
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
-def test_it_stops_once_exact_enough(estimator: Estimator) -> None:
+def test_sampling_stops_at_the_tolerance(estimator: Estimator) -> None:
     value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
-    rough, fine = (
+    coarse, fine = (
         explain_with_estimator_to_tolerance(
-            estimator, value, x, error, first_budget=220, max_budget=100_000, generator=torch.Generator().manual_seed(0)
+            estimator,
+            value,
+            x,
+            tolerance,
+            first_budget=220,
+            max_budget=100_000,
+            generator=torch.Generator().manual_seed(0),
         )
-        for error in (0.05, 0.005)
+        for tolerance in (0.05, 0.005)
     )
-    assert float(rough.errors.max()) <= 0.05
+    assert float(coarse.errors.max()) <= 0.05
     assert float(fine.errors.max()) <= 0.005
-    assert rough.evaluations <= fine.evaluations <= 256  # there are no more
+    assert coarse.evaluations <= fine.evaluations <= 256  # all coalitions of 8 players
 
 
-def test_the_last_round_asks_about_all() -> None:
+def test_last_round_evaluates_all_coalitions() -> None:
     value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
-    found = explain_with_estimator_to_tolerance(
+    result = explain_with_estimator_to_tolerance(
         permutation_sampling, value, x, 1e-9, first_budget=100, max_budget=100_000
     )
-    assert torch.allclose(found.values, explain_exactly(value, x).values, atol=1e-12)
-    assert (float(found.errors.max()), found.evaluations) == (0.0, 256)
-    short = explain_with_estimator_to_tolerance(permutation_sampling, value, x, 1e-9, first_budget=100, max_budget=200)
-    assert float(short.errors.max()) > 1e-9
+    assert torch.allclose(result.values, explain_exactly(value, x).values, atol=1e-12)
+    assert (float(result.errors.max()), result.evaluations) == (0.0, 256)
+    limited = explain_with_estimator_to_tolerance(
+        permutation_sampling, value, x, 1e-9, first_budget=100, max_budget=200
+    )
+    assert float(limited.errors.max()) > 1e-9
 
 
-def test_enough_questions_are_exact() -> None:
+def test_sufficient_budget_gives_exact_values() -> None:
     value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
     assert torch.equal(
         explain_with_estimator(permutation_sampling, value, x, 256).values, explain_exactly(value, x).values
     )
 
 
-def test_kernel_shap_is_an_estimator_too() -> None:
+def test_kernel_shap_is_an_estimator() -> None:
     value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
-    found = explain_with_estimator(kernel_shap, value, x, 100, generator=torch.Generator().manual_seed(0))
-    assert torch.allclose(found.values, explain_exactly(value, x).values, atol=0.02)
+    result = explain_with_estimator(kernel_shap, value, x, 100, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(result.values, explain_exactly(value, x).values, atol=0.02)
 
 
-def test_a_random_model_is_rejected() -> None:
+def test_random_model_raises_model_error() -> None:
     value = Interventional(as_model(lambda x: torch.rand(len(x))), rows(10, 2))
     with pytest.raises(ModelError, match="must be deterministic"):
         explain_with_estimator(permutation_sampling, value, rows(1, 1), 100)

@@ -1,4 +1,4 @@
-"""A shared linear first layer: the same worths as from mixed rows, on every device and by every method."""
+"""A shared linear first layer gives the worths of mixed rows on every device and by every method."""
 
 from itertools import product
 
@@ -27,70 +27,74 @@ def network(features: int = 5, outputs: int = 2) -> nn.Sequential:
     ).double()
 
 
-@pytest.mark.parametrize("together", [2**14, 28])
+@pytest.mark.parametrize("batch_size", [2**14, 28])
 @pytest.mark.parametrize("device", DEVICES)
-def test_worths_are_those_of_mixed_rows(device: str, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "MAX_BATCH_SIZE", together)
+def test_worths_equal_those_of_mixed_rows(device: str, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "MAX_BATCH_SIZE", batch_size)
     net, x, background = network().to(device), standard_normal(3, 5), standard_normal(7, 5, seed=1)
-    value, plain = interventional_value_function(net, background), Interventional(as_model(net), background)
+    value, reference = interventional_value_function(net, background), Interventional(as_model(net), background)
     assert isinstance(value, LinearFirstLayer)
     assert isinstance(value, BackgroundAverage)
-    assert torch.allclose(value(x, all_coalitions(5)).cpu(), plain(x, all_coalitions(5)), atol=1e-12)
-    asked = sample_coalition_sets(7, 5, 12).coalitions
-    assert torch.allclose(value.per_background_row(x, asked).cpu(), plain.per_background_row(x, asked), atol=1e-12)
-    assert value.per_background_row(x, asked).shape == (7, 3, 2, asked.shape[1])
+    assert torch.allclose(value(x, all_coalitions(5)).cpu(), reference(x, all_coalitions(5)), atol=1e-12)
+    coalitions = sample_coalition_sets(7, 5, 12).coalitions
+    assert torch.allclose(
+        value.per_background_row(x, coalitions).cpu(), reference.per_background_row(x, coalitions), atol=1e-12
+    )
+    assert value.per_background_row(x, coalitions).shape == (7, 3, 2, coalitions.shape[1])
 
 
-RESTS: dict[str, list[nn.Module]] = {
-    "a line": [],
+REMAINING_LAYERS: dict[str, list[nn.Module]] = {
+    "linear": [],
     "one layer": [nn.ReLU(), nn.Linear(8, 2)],
     "layers": [nn.ReLU(), nn.Linear(8, 6), nn.Tanh(), nn.Sequential(nn.Linear(6, 4), nn.ReLU()), nn.Linear(4, 3)],
-    "a line at the end without a bias": [nn.GELU(), nn.Linear(8, 3, bias=False)],
-    "a bend at the end": [nn.ReLU(), nn.Linear(8, 3), nn.Softmax(-1)],
-    "a number at the end": [nn.Tanh(), nn.Linear(8, 1), nn.Flatten(0)],
+    "last layer without a bias": [nn.GELU(), nn.Linear(8, 3, bias=False)],
+    "softmax at the end": [nn.ReLU(), nn.Linear(8, 3), nn.Softmax(-1)],
+    "scalar output": [nn.Tanh(), nn.Linear(8, 1), nn.Flatten(0)],
 }
 GROUPS = {"alone": None, "in groups": torch.tensor([[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 1, 1]]).bool()}
 
 
-@pytest.mark.parametrize("together", [2**14, 40, 7], ids=["at once", "by a table", "by a table of few other rows"])
+@pytest.mark.parametrize("batch_size", [2**14, 40, 7], ids=["at once", "by a table", "by a table of few other rows"])
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
-@pytest.mark.parametrize("rest", RESTS.values(), ids=RESTS)
-def test_worths_of_all_coalitions_equal_those_from_loops(
-    rest: list[nn.Module], groups: Tensor | None, together: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("remaining", REMAINING_LAYERS.values(), ids=REMAINING_LAYERS)
+def test_worths_of_all_coalitions_match_explicit_loops(
+    remaining: list[nn.Module], groups: Tensor | None, batch_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batching, "MAX_BATCH_SIZE", together)
+    monkeypatch.setattr(batching, "MAX_BATCH_SIZE", batch_size)
     monkeypatch.setattr(linear_first_layer, "MIN_TABLE_SIZE", 4)
     torch.manual_seed(0)
     net, x, background = (
-        nn.Sequential(nn.Linear(5, 8), *rest).double(),
+        nn.Sequential(nn.Linear(5, 8), *remaining).double(),
         standard_normal(2, 5),
         standard_normal(7, 5, seed=1),
     )
-    tables: list[int] = []
-    enumerate_all = LinearFirstLayer._enumerate
+    table_sizes: list[int] = []
+    original = LinearFirstLayer._enumerate
 
-    def counted(self: LinearFirstLayer, rows: Tensor, known: Tensor, most: int) -> Tensor:
-        tables.append(self.background_size)
-        return enumerate_all(self, rows, known, most)
+    def counting_enumerate(self: LinearFirstLayer, rows: Tensor, is_known: Tensor, most: int) -> Tensor:
+        table_sizes.append(self.background_size)
+        return original(self, rows, is_known, most)
 
-    monkeypatch.setattr(LinearFirstLayer, "_enumerate", counted)
+    monkeypatch.setattr(LinearFirstLayer, "_enumerate", counting_enumerate)
     value = interventional_value_function(net, background, groups)
     coalitions = all_coalitions(value.players)
-    loops = torch.zeros(2, len(value(x, coalitions)[0]), len(coalitions), dtype=torch.float64)
-    for number, players in enumerate(coalitions):
-        known = players if groups is None else groups[players].any(0)
-        for row, other in product(range(2), background):
+    expected = torch.zeros(2, len(value(x, coalitions)[0]), len(coalitions), dtype=torch.float64)
+    for index, players in enumerate(coalitions):
+        is_known = players if groups is None else groups[players].any(0)
+        for row, background_row in product(range(2), background):
             with torch.no_grad():
-                loops[row, :, number] += net(torch.where(known, x[row], other)[None]).flatten() / 7
-    tables.clear()
-    assert torch.allclose(value(x, coalitions), loops, atol=1e-12)
-    assert tables == {2**14: [], 40: [7], 7: 7 * [1]}[together]
-    found = explain_exactly(value, x).values
-    by_orders = torch.stack([permutation_table(worth).values for worth in loops.flatten(0, 1)]).view_as(found)
-    assert torch.allclose(found, by_orders, atol=1e-12)
+                expected[row, :, index] += net(torch.where(is_known, x[row], background_row)[None]).flatten() / 7
+    table_sizes.clear()
+    assert torch.allclose(value(x, coalitions), expected, atol=1e-12)
+    assert table_sizes == {2**14: [], 40: [7], 7: 7 * [1]}[batch_size]
+    shapley_values = explain_exactly(value, x).values
+    from_permutations = torch.stack([permutation_table(worth).values for worth in expected.flatten(0, 1)]).view_as(
+        shapley_values
+    )
+    assert torch.allclose(shapley_values, from_permutations, atol=1e-12)
 
 
-def test_coalitions_in_another_order_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worths_follow_the_order_of_coalitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "MAX_BATCH_SIZE", 40)
     value, x, order = (
         interventional_value_function(network(), standard_normal(7, 5)),
@@ -100,17 +104,17 @@ def test_coalitions_in_another_order_keep_it(monkeypatch: pytest.MonkeyPatch) ->
     assert torch.allclose(value(x, all_coalitions(5)[order]), value(x, all_coalitions(5))[..., order], atol=1e-12)
 
 
-def test_each_row_of_the_background_is_a_game_of_its_own() -> None:
+def test_worths_per_background_row_equal_those_of_single_row_backgrounds() -> None:
     net, x, background = network(), standard_normal(3, 5), standard_normal(4, 5, seed=1)
-    asked = sample_coalition_sets(4, 5, 12).coalitions
+    coalitions = sample_coalition_sets(4, 5, 12).coalitions
     for value in (interventional_value_function(net, background), Interventional(as_model(net), background)):
-        together = value.per_background_row(x, asked)
-        for other in range(4):
-            alone = value.subset(slice(other, other + 1))
-            assert alone.background_size == 1
-            assert torch.allclose(together[other], alone(x, asked[other]), atol=1e-12)
-        same = all_coalitions(5)[None].expand(4, -1, -1)
-        assert torch.allclose(value.per_background_row(x, same).mean(0), value(x, all_coalitions(5)), atol=1e-12)
+        batched = value.per_background_row(x, coalitions)
+        for index in range(4):
+            single = value.subset(slice(index, index + 1))
+            assert single.background_size == 1
+            assert torch.allclose(batched[index], single(x, coalitions[index]), atol=1e-12)
+        repeated = all_coalitions(5)[None].expand(4, -1, -1)
+        assert torch.allclose(value.per_background_row(x, repeated).mean(0), value(x, all_coalitions(5)), atol=1e-12)
 
 
 def test_groups_and_single_precision() -> None:
@@ -118,32 +122,32 @@ def test_groups_and_single_precision() -> None:
     net, x, background = network().float(), standard_normal(3, 5).float(), standard_normal(4, 5, seed=1).float()
     value = interventional_value_function(net, background, groups)
     assert value.players == 2
-    plain = Interventional(as_model(net), background, groups)
-    assert torch.allclose(value(x, all_coalitions(2)), plain(x, all_coalitions(2)), atol=1e-6)
+    reference = Interventional(as_model(net), background, groups)
+    assert torch.allclose(value(x, all_coalitions(2)), reference(x, all_coalitions(2)), atol=1e-6)
     assert value(x, all_coalitions(2)).dtype == torch.float64
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("begins", ["with a linear layer", "with another"])
-def test_parts_lie_where_the_rows_do(device: str, begins: str) -> None:
+@pytest.mark.parametrize("first_layer", ["with a linear layer", "with another"])
+def test_attributions_are_on_the_device_of_the_inputs(device: str, first_layer: str) -> None:
     net = network().to(device)
     value = interventional_value_function(
-        net if begins == "with a linear layer" else nn.Sequential(nn.Tanh(), net), standard_normal(6, 5)
+        net if first_layer == "with a linear layer" else nn.Sequential(nn.Tanh(), net), standard_normal(6, 5)
     )
-    assert isinstance(value, LinearFirstLayer) == (begins == "with a linear layer")
+    assert isinstance(value, LinearFirstLayer) == (first_layer == "with a linear layer")
     x = standard_normal(2, 5, seed=1)
-    found, exact = explain(value, x, 24, generator=torch.Generator().manual_seed(0)), explain_exactly(value, x)
-    assert found.values.device == exact.values.device == x.device
-    assert torch.allclose(found.prediction, exact.prediction, atol=1e-10)
+    sampled, exact = explain(value, x, 24, generator=torch.Generator().manual_seed(0)), explain_exactly(value, x)
+    assert sampled.values.device == exact.values.device == x.device
+    assert torch.allclose(sampled.prediction, exact.prediction, atol=1e-10)
 
 
-def test_only_what_is_surely_a_linear_layer_is_shared() -> None:
+def test_only_plain_linear_first_layers_are_shared() -> None:
     background = standard_normal(4, 5)
-    hooked = network()
-    hooked[0].register_forward_hook(lambda module, inputs, output: 2 * output)
-    whole = network()
-    whole.register_forward_hook(lambda module, inputs, output: output.square())
-    for predictor in (hooked, whole, nn.Sequential(), nn.Tanh(), lambda x: x.sum(1)):
+    with_layer_hook = network()
+    with_layer_hook[0].register_forward_hook(lambda module, inputs, output: 2 * output)
+    with_global_hook = network()
+    with_global_hook.register_forward_hook(lambda module, inputs, output: output.square())
+    for predictor in (with_layer_hook, with_global_hook, nn.Sequential(), nn.Tanh(), lambda x: x.sum(1)):
         assert isinstance(interventional_value_function(predictor, background), Interventional)
     assert isinstance(interventional_value_function(nn.Linear(5, 1).double(), background), LinearFirstLayer)
 
@@ -158,24 +162,24 @@ def test_a_last_layer_with_hooks_receives_all_inputs() -> None:
     )
 
 
-def test_what_others_see_is_not_written_over() -> None:
+def test_intermediate_outputs_are_not_overwritten() -> None:
     torch.manual_seed(0)
-    net, seen = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)).double(), []
-    net[2].register_forward_hook(lambda module, inputs, output: seen.append((output, output.clone())))
+    net, outputs = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)).double(), []
+    net[2].register_forward_hook(lambda module, inputs, output: outputs.append((output, output.clone())))
     interventional_value_function(net, standard_normal(4, 5))(standard_normal(2, 5, seed=1), all_coalitions(5))
-    assert seen
-    assert all(torch.equal(now, then) for now, then in seen)
+    assert outputs
+    assert all(torch.equal(current, copy) for current, copy in outputs)
     assert not net[1].inplace
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_a_network_is_left_as_it_was(training: bool) -> None:
+def test_training_mode_is_restored(training: bool) -> None:
     net = network().train(training)
     explain(interventional_value_function(net, standard_normal(4, 5)), standard_normal(1, 5), 20)
     assert all(module.training == training for module in net.modules())
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_invalid_inputs_raise_errors() -> None:
     value = interventional_value_function(network(), standard_normal(4, 5))
     with pytest.raises(ValueError, match="same features; got 3 and 5"):
         value(standard_normal(2, 3), all_coalitions(5))

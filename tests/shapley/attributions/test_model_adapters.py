@@ -14,16 +14,16 @@ from parnassus.shapley.attributions.model_adapters import ModelError, as_model, 
 X = torch.randn(7, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
-class Halves:
-    """An estimator of probabilities."""
+class SignClassifier:
+    """A classifier with `predict_proba`."""
 
     def predict_proba(self, x: object) -> object:
         first = np.asarray(x)[:, 0] > 0
         return np.stack([first, ~first], 1).astype(float)
 
 
-class Sums:
-    """An estimator of numbers."""
+class SumRegressor:
+    """A regressor with `predict`."""
 
     def predict(self, x: object) -> object:
         return np.asarray(x).sum(1)
@@ -32,25 +32,25 @@ class Sums:
 def test_functions_of_tensors_and_of_arrays() -> None:
     assert torch.equal(as_model(lambda x: x.sum(1))(X), X.sum(1, keepdim=True))
 
-    def of_arrays(x: object) -> object:
+    def array_function(x: object) -> object:
         if isinstance(x, Tensor):
             raise TypeError("arrays only")
         return np.asarray(x) * 2
 
-    ask = as_model(of_arrays)
-    assert torch.equal(ask(X), 2 * X)
-    assert torch.equal(ask(X), 2 * X)
+    model = as_model(array_function)
+    assert torch.equal(model(X), 2 * X)
+    assert torch.equal(model(X), 2 * X)
 
 
-def test_estimators_give_probabilities_or_predictions() -> None:
-    assert as_model(Halves())(X).shape == (7, 2)
-    assert torch.allclose(as_model(Sums())(X), X.sum(1, keepdim=True))
+def test_estimators_return_probabilities_or_predictions() -> None:
+    assert as_model(SignClassifier())(X).shape == (7, 2)
+    assert torch.allclose(as_model(SumRegressor())(X), X.sum(1, keepdim=True))
 
 
-def test_methods_that_an_instance_lacks_are_not_used() -> None:
-    """As scikit-learn's pipelines and voters, whose last step decides."""
+def test_conditionally_missing_methods_are_not_used() -> None:
+    """As in scikit-learn's pipelines, where the last step decides."""
 
-    class Pipeline(Sums):
+    class Pipeline(SumRegressor):
         @property
         def predict_proba(self) -> object:
             raise AttributeError("the last step has no probabilities")
@@ -58,12 +58,12 @@ def test_methods_that_an_instance_lacks_are_not_used() -> None:
     assert torch.allclose(as_model(Pipeline())(X), X.sum(1, keepdim=True))
 
 
-def test_a_module_is_evaluated_in_evaluation_mode_and_restored() -> None:
+def test_module_is_evaluated_in_eval_mode_and_restored() -> None:
     module = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
-    answers = as_model(module)(X)
-    assert torch.equal(answers, as_model(module)(X))
-    assert not answers.requires_grad
-    assert answers.dtype == X.dtype
+    outputs = as_model(module)(X)
+    assert torch.equal(outputs, as_model(module)(X))
+    assert not outputs.requires_grad
+    assert outputs.dtype == X.dtype
     assert module.training
 
 
@@ -76,28 +76,30 @@ def test_ids_stay_integers_and_outputs_are_floating_point() -> None:
 
 
 def test_object_arrays_of_numbers_are_accepted() -> None:
-    said = as_model(lambda x: np.array([Fraction(1, 2)] * len(x), dtype=object))(X)
-    assert torch.equal(said, torch.full((7, 1), 0.5, dtype=X.dtype))
+    outputs = as_model(lambda x: np.array([Fraction(1, 2)] * len(x), dtype=object))(X)
+    assert torch.equal(outputs, torch.full((7, 1), 0.5, dtype=X.dtype))
 
 
 def test_rows_may_be_arrays() -> None:
     assert as_rows(X) is X
     assert torch.equal(as_rows(X.numpy()), X)
     assert as_rows(np.ones((2, 3), dtype=int)).dtype == torch.float64
-    value = interventional_value_function(Sums(), X.numpy())
+    value = interventional_value_function(SumRegressor(), X.numpy())
     assert torch.equal(explain_exactly(value, X[:2].numpy()).values, explain_exactly(value, X[:2]).values)
-    few, same = (explain(value, rows, 4, generator=torch.Generator().manual_seed(0)) for rows in (X, X.numpy()))
-    assert torch.equal(few.values, same.values)
+    from_tensor, from_array = (
+        explain(value, rows, 4, generator=torch.Generator().manual_seed(0)) for rows in (X, X.numpy())
+    )
+    assert torch.equal(from_tensor.values, from_array.values)
 
 
-def test_what_is_not_a_table_is_rejected() -> None:
+def test_inputs_that_are_not_two_dimensional_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"got shape \(3,\); for one row x give x\[None\]"):
         as_rows(X[0])
     with pytest.raises(ValueError, match=r"rows of features are needed; got shape \(0, 3\)"):
         as_rows(X[:0])
 
 
-def test_wrong_models_are_rejected() -> None:
+def test_invalid_models_raise_errors() -> None:
     with pytest.raises(TypeError, match="a module, an estimator or a function"):
         as_model(3.0)
     with pytest.raises(ModelError, match="a number or a row of numbers for each input"):
@@ -105,7 +107,8 @@ def test_wrong_models_are_rejected() -> None:
     with pytest.raises(ModelError, match="not labels such as 'ill'; use predict_proba"):
         as_model(lambda x: np.array(["ill"] * len(x)))(X)
     with pytest.raises(ModelError, match="not labels such as 'ill'; use predict_proba"):
-        as_model(lambda x: np.array(["ill"] * len(x), dtype=object))(X)  # as classifiers of such labels give them
+        # the type that classifiers of string labels return
+        as_model(lambda x: np.array(["ill"] * len(x), dtype=object))(X)
     with pytest.raises(ModelError, match="must return numbers; got NoneType"):
         as_model(lambda _: None)(X)
     with pytest.raises(ModelError, match="must return numbers; got complex"):
@@ -116,10 +119,10 @@ def test_wrong_models_are_rejected() -> None:
         as_model(lambda x: x[:, 0].log().sqrt())(X)
 
 
-def test_a_module_is_left_as_it_was() -> None:
+def test_training_flags_of_submodules_are_restored() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.BatchNorm1d(3))
     module[2].eval()
-    ask = as_model(module)
+    model = as_model(module)
     x = torch.randn(4, 3)
-    assert torch.equal(ask(x), ask(x))
-    assert [part.training for part in module.modules()] == [True, True, True, False]
+    assert torch.equal(model(x), model(x))
+    assert [submodule.training for submodule in module.modules()] == [True, True, True, False]

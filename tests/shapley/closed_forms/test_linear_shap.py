@@ -1,4 +1,4 @@
-"""Closed forms of linear models against enumeration, and what they refuse."""
+"""Closed forms of linear models against enumeration, and invalid inputs."""
 
 import pytest
 import torch
@@ -21,64 +21,65 @@ def model(z: Tensor) -> Tensor:
     return z @ WEIGHT.mT + BIAS
 
 
-def test_apart_it_is_the_weight_times_the_distance_from_the_mean() -> None:
-    found, all_asked = (
+def test_interventional_linear_shap_matches_enumeration() -> None:
+    result, enumerated = (
         linear_shap(WEIGHT, BIAS, X, BACKGROUND),
         explain_exactly(Interventional(model, BACKGROUND), X),
     )
-    assert torch.allclose(found.values, all_asked.values, atol=1e-12)
-    assert torch.allclose(found.base_values, all_asked.base_values, atol=1e-12)
-    assert torch.allclose(found.prediction, model(X), atol=1e-12)
-    assert found.evaluations == 0
+    assert torch.allclose(result.values, enumerated.values, atol=1e-12)
+    assert torch.allclose(result.base_values, enumerated.base_values, atol=1e-12)
+    assert torch.allclose(result.prediction, model(X), atol=1e-12)
+    assert result.evaluations == 0
 
 
-def test_given_what_is_known_it_is_what_enumeration_finds() -> None:
-    found = conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND)
-    all_asked = explain_exactly(ConditionalGaussian(model, BACKGROUND, num_draws=2), X)
-    assert torch.allclose(found.values, all_asked.values, atol=1e-10)
-    assert torch.allclose(found.prediction, model(X), atol=1e-10)
+def test_conditional_linear_shap_matches_enumeration() -> None:
+    result = conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND)
+    enumerated = explain_exactly(ConditionalGaussian(model, BACKGROUND, num_draws=2), X)
+    assert torch.allclose(result.values, enumerated.values, atol=1e-10)
+    assert torch.allclose(result.prediction, model(X), atol=1e-10)
 
 
 def test_batches_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND)
+    expected = conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND)
     monkeypatch.setattr(linear_shap_module, "REGRESSIONS_PER_BATCH", 5)
-    assert torch.allclose(conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND).values, whole.values, atol=1e-14)
+    assert torch.allclose(conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND).values, expected.values, atol=1e-14)
 
 
-def test_a_feature_that_the_model_ignores_is_paid_for_what_it_tells() -> None:
+def test_unused_feature_has_conditional_but_no_interventional_value() -> None:
     first = standard_normal(500, 1, seed=5)
     background = torch.cat([first, first + 0.1 * standard_normal(500, 1, seed=6)], 1)
-    only_first, nothing = torch.tensor([[1.0, 0.0]]).double(), torch.zeros(1).double()
-    apart = linear_shap(only_first, nothing, background[:3], background).values[:, 0]
-    given = conditional_linear_shap(only_first, nothing, background[:3], background).values[:, 0]
-    assert torch.equal(apart[:, 1], torch.zeros(3).double())
-    assert torch.allclose(given[:, 1], apart[:, 0] / 2, atol=0.1)  # it stands in for the first, so they share
+    weight, bias = torch.tensor([[1.0, 0.0]]).double(), torch.zeros(1).double()
+    interventional = linear_shap(weight, bias, background[:3], background).values[:, 0]
+    conditional = conditional_linear_shap(weight, bias, background[:3], background).values[:, 0]
+    assert torch.equal(interventional[:, 1], torch.zeros(3).double())
+    # it predicts the first feature, so they share its value
+    assert torch.allclose(conditional[:, 1], interventional[:, 0] / 2, atol=0.1)
 
 
 def test_collinear_and_constant_features_are_allowed_within_the_support() -> None:
     background, x = BACKGROUND.clone(), X.clone()
     background[:, 3], x[:, 3] = 2 * background[:, 1], 2 * x[:, 1]
     background[:, 4] = x[:, 4] = 1.0
-    found = conditional_linear_shap(WEIGHT, BIAS, x, background)
-    assert torch.allclose(found.prediction, model(x), atol=1e-10)
-    assert float(found.values[..., 4].abs().max()) < 1e-12
+    result = conditional_linear_shap(WEIGHT, BIAS, x, background)
+    assert torch.allclose(result.prediction, model(x), atol=1e-10)
+    assert float(result.values[..., 4].abs().max()) < 1e-12
     with pytest.raises(ValueError, match="row 2 does not"):
         conditional_linear_shap(WEIGHT, BIAS, x + torch.eye(6).double()[:, 2:3] * torch.eye(5).double()[4], background)
 
 
-def test_one_feature_and_weights_of_estimators_and_modules() -> None:
+def test_single_feature_and_weights_of_estimators_and_modules() -> None:
     one = conditional_linear_shap(WEIGHT[:, :1], BIAS, X[:, :1], BACKGROUND[:, :1])
     assert torch.allclose(one.values, linear_shap(WEIGHT[:, :1], BIAS, X[:, :1], BACKGROUND[:, :1]).values)
     fitted = LinearRegression().fit(BACKGROUND.numpy(), model(BACKGROUND).numpy() + 1)
-    found = linear_shap(torch.tensor(fitted.coef_), torch.tensor(fitted.intercept_), X, BACKGROUND)
-    assert torch.allclose(found.prediction, as_model(fitted)(X), atol=1e-12)
+    result = linear_shap(torch.tensor(fitted.coef_), torch.tensor(fitted.intercept_), X, BACKGROUND)
+    assert torch.allclose(result.prediction, as_model(fitted)(X), atol=1e-12)
     layer = nn.Linear(5, 3)
-    found = linear_shap(layer.weight, layer.bias, X.float(), BACKGROUND.float())
-    assert torch.allclose(found.prediction.float(), layer(X.float()), atol=1e-5)
-    assert found.values.dtype == torch.float64
+    result = linear_shap(layer.weight, layer.bias, X.float(), BACKGROUND.float())
+    assert torch.allclose(result.prediction.float(), layer(X.float()), atol=1e-5)
+    assert result.values.dtype == torch.float64
 
 
-def test_wrong_input_is_rejected() -> None:
+def test_invalid_inputs_raise_value_error() -> None:
     with pytest.raises(ValueError, match="same features"):
         validate_linear_model(WEIGHT, BIAS, X[:, :4], BACKGROUND)
     with pytest.raises(ValueError, match="an entry for each output"):

@@ -15,10 +15,10 @@ X, TRAINING = standard_normal(40, 3), standard_normal(60, 3, seed=1)
 TARGET = TRAINING[:, 0] * TRAINING[:, 1]
 
 
-def test_a_tree_by_hand() -> None:
-    """Three leaves, x ≤ 0, 0 < x ≤ 1 and x > 1, of one slot each, though two turns lead to the middle one."""
-    steps = np.array([[-0.5], [0.5], [0.5], [1.5]])
-    leaves = extract_leaves(DecisionTreeRegressor().fit(steps, [3.0, 5.0, 5.0, 9.0]))
+def test_leaves_of_a_small_tree() -> None:
+    """Three leaves, x ≤ 0, 0 < x ≤ 1 and x > 1, of one slot each, although two splits lead to the middle one."""
+    x = np.array([[-0.5], [0.5], [0.5], [1.5]])
+    leaves = extract_leaves(DecisionTreeRegressor().fit(x, [3.0, 5.0, 5.0, 9.0]))
     order = leaves.value[:, 0].argsort()
     assert leaves.above[order, 0].tolist() == [-torch.inf, 0.0, 1.0]
     assert leaves.upto[order, 0].tolist() == [0.0, 1.0, torch.inf]
@@ -31,7 +31,7 @@ def test_every_row_reaches_one_leaf_of_every_tree() -> None:
     leaves = extract_leaves(forest)
     reached = torch.cat([block.meets(X).all(-1) for block in leaves.blocks(5)])
     assert reached.sum(0).tolist() == [7] * len(X)
-    assert float(leaves.cover.prod(1).sum()) == pytest.approx(7)  # shares of the training rows
+    assert float(leaves.cover.prod(1).sum()) == pytest.approx(7)  # fractions of the training rows
     assert torch.allclose(leaves.predict(X), additive_output(forest)(X), atol=1e-14)
 
 
@@ -43,12 +43,12 @@ def test_blocks_have_no_empty_slots() -> None:
         assert bool((block.above.isfinite() | block.upto.isfinite()).all())
 
 
-def test_boosting_begins_somewhere_and_nothing_else_may_be_added() -> None:
+def test_estimator_offset_of_boosting_and_of_other_estimators() -> None:
     boosted = GradientBoostingRegressor(n_estimators=5).fit(TRAINING, TARGET + 10)
     assert float(estimator_offset(extract_leaves(boosted), boosted, X)[0]) == pytest.approx(float(TARGET.mean()) + 10)
-    begun = GradientBoostingRegressor(n_estimators=5, init=LinearRegression()).fit(TRAINING, TARGET)
+    with_init = GradientBoostingRegressor(n_estimators=5, init=LinearRegression()).fit(TRAINING, TARGET)
     with pytest.raises(ModelError, match="neither the sum nor the mean"):
-        estimator_offset(extract_leaves(begun), begun, X)
+        estimator_offset(extract_leaves(with_init), with_init, X)
     tree = DecisionTreeRegressor().fit(TRAINING, torch.stack([TARGET, TARGET], 1))
     with pytest.raises(ModelError, match="leaves have 2 outputs, GradientBoostingRegressor has 1"):
         estimator_offset(extract_leaves(tree), boosted, X)

@@ -38,9 +38,9 @@ SEED = {"random_state": 0}
 
 
 def rows(count: int, *, seed: int = 0) -> Tensor:
-    """On a coarse grid, so that thresholds lie between values that occur, and rows share leaves."""
-    drawn = torch.randn(count, FEATURES, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return (drawn * 3).round() / 3
+    """Rows on a coarse grid, so that thresholds lie between values and rows share leaves."""
+    values = torch.randn(count, FEATURES, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return (values * 3).round() / 3
 
 
 X, BACKGROUND, TRAINING = rows(7), rows(9, seed=1), rows(80, seed=2)
@@ -61,18 +61,18 @@ MODELS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("others", [1, 9])
-def test_leaves_say_what_every_coalition_says(name: str, others: int) -> None:
-    model, background = MODELS[name](), BACKGROUND[:others]
-    found = tree_shap(model, X, background)
-    asked = explain_exactly(Interventional(additive_output(model), background), X)
-    assert torch.allclose(found.values, asked.values, atol=1e-11)
-    assert torch.allclose(found.base_values, asked.base_values, atol=1e-11)
-    assert torch.allclose(found.prediction, additive_output(model)(X), atol=1e-11)
+@pytest.mark.parametrize("count", [1, 9])
+def test_tree_shap_matches_enumeration(name: str, count: int) -> None:
+    model, background = MODELS[name](), BACKGROUND[:count]
+    result = tree_shap(model, X, background)
+    enumerated = explain_exactly(Interventional(additive_output(model), background), X)
+    assert torch.allclose(result.values, enumerated.values, atol=1e-11)
+    assert torch.allclose(result.base_values, enumerated.base_values, atol=1e-11)
+    assert torch.allclose(result.prediction, additive_output(model)(X), atol=1e-11)
 
 
 def worth_by_cover(nodes: Nodes, x: Tensor, known: Tensor, node: int = 0) -> float:
-    """The mean over both children where their question cannot be answered, by the training rows that went each way."""
+    """The expectation given known features; unknown splits are averaged by the training rows of each child."""
     left, right = int(nodes.children_left[node]), int(nodes.children_right[node])
     if left < 0:
         return float(nodes.value[node, 0, 0])
@@ -80,26 +80,28 @@ def worth_by_cover(nodes: Nodes, x: Tensor, known: Tensor, node: int = 0) -> flo
     if known[feature]:
         return worth_by_cover(nodes, x, known, left if x[feature] <= nodes.threshold[node] else right)
     weight = nodes.weighted_n_node_samples
-    both = weight[left] * worth_by_cover(nodes, x, known, left) + weight[right] * worth_by_cover(nodes, x, known, right)
-    return float(both / weight[node])
+    weighted_sum = weight[left] * worth_by_cover(nodes, x, known, left) + weight[right] * worth_by_cover(
+        nodes, x, known, right
+    )
+    return float(weighted_sum / weight[node])
 
 
-def test_path_dependent_values_need_no_background() -> None:
+def test_path_dependent_values_match_enumeration() -> None:
     forest = RandomForestRegressor(4, **SEED).fit(TRAINING, TARGET)
-    given: list[Nodes] = [tree.tree_ for tree in forest.estimators_]
+    trees: list[Nodes] = [tree.tree_ for tree in forest.estimators_]
     worth = torch.tensor(
         [
-            [sum(worth_by_cover(nodes, x, known) for nodes in given) / 4 for known in all_coalitions(FEATURES)]
+            [sum(worth_by_cover(nodes, x, known) for nodes in trees) / 4 for known in all_coalitions(FEATURES)]
             for x in X.float()
         ],
         dtype=torch.float64,
     )
-    found = path_dependent_tree_shap(forest, X)
-    assert torch.allclose(found.values[:, 0], shapley_values(worth - worth[:, :1]), atol=1e-12)
-    assert torch.allclose(found.base_values[:, 0], worth[:, 0], atol=1e-12)
+    result = path_dependent_tree_shap(forest, X)
+    assert torch.allclose(result.values[:, 0], shapley_values(worth - worth[:, :1]), atol=1e-12)
+    assert torch.allclose(result.base_values[:, 0], worth[:, 0], atol=1e-12)
 
 
-def test_products_are_shared_as_all_coalitions_say() -> None:
+def test_product_game_values_match_enumeration() -> None:
     absent, present = torch.rand(2, 3, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     worth = torch.where(all_coalitions(6), present[:, None], absent[:, None]).prod(-1)
     assert torch.allclose(
@@ -108,50 +110,50 @@ def test_products_are_shared_as_all_coalitions_say() -> None:
 
 
 def test_patterns_and_batches_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = torch.Generator().manual_seed(0)
-    x_meets, b_meets = (torch.rand(6, count, 4, generator=source) < 0.6 for count in (5, 7))
-    whole = average_over_pairs(x_meets, b_meets)
-    assert torch.allclose(average_over_patterns(x_meets, b_meets), whole, atol=1e-15)
+    generator = torch.Generator().manual_seed(0)
+    x_meets, b_meets = (torch.rand(6, count, 4, generator=generator) < 0.6 for count in (5, 7))
+    averaged = average_over_pairs(x_meets, b_meets)
+    assert torch.allclose(average_over_patterns(x_meets, b_meets), averaged, atol=1e-15)
     forest = MODELS["classes"]()
-    expected, covered = tree_shap(forest, X, BACKGROUND), path_dependent_tree_shap(forest, X)
+    expected, path_dependent = tree_shap(forest, X, BACKGROUND), path_dependent_tree_shap(forest, X)
     monkeypatch.setattr(tree_shap_module, "PAIRS_PER_BATCH", 20)
     monkeypatch.setattr(tree_shap_module, "LEAF_ROWS_PER_BATCH", 20)
-    assert torch.allclose(average_over_pairs(x_meets, b_meets), whole, atol=1e-15)
-    for most in (0, 10):
-        monkeypatch.setattr(tree_shap_module, "MAX_PATTERN_SLOTS", most)
+    assert torch.allclose(average_over_pairs(x_meets, b_meets), averaged, atol=1e-15)
+    for limit in (0, 10):
+        monkeypatch.setattr(tree_shap_module, "MAX_PATTERN_SLOTS", limit)
         assert torch.allclose(tree_shap(forest, X, BACKGROUND).values, expected.values, atol=1e-13)
-    assert torch.allclose(path_dependent_tree_shap(forest, X).values, covered.values, atol=1e-13)
+    assert torch.allclose(path_dependent_tree_shap(forest, X).values, path_dependent.values, atol=1e-13)
 
 
-def test_a_row_on_a_threshold_goes_where_the_model_sends_it() -> None:
-    """4 and 4 + 2⁻²¹ are neighbours in float32, the threshold between them is none: a row is rounded, it is not."""
+def test_rows_at_a_threshold_follow_the_model() -> None:
+    """4 and 4 + 2⁻²¹ are adjacent in float32; rows are rounded to float32, the threshold between them is not."""
     step = 2.0**-21
     tree = DecisionTreeRegressor().fit(np.array([[4.0], [4 + step]]), np.array([0.0, 1.0]))
     near = 4 + step * torch.tensor([0, 0.4, 0.5, 0.6, 1], dtype=torch.float64)[:, None]
-    found = tree_shap(tree, near, near)
-    assert found.prediction[:, 0].tolist() == tree.predict(near.numpy()).tolist() == [0, 0, 0, 1, 1]
+    result = tree_shap(tree, near, near)
+    assert result.prediction[:, 0].tolist() == tree.predict(near.numpy()).tolist() == [0, 0, 0, 1, 1]
 
 
-def test_missing_values_go_the_way_they_went_in_training() -> None:
+def test_missing_values_follow_their_direction_in_training() -> None:
     training, x = TRAINING.clone(), X.clone()
     training[::3, 0] = x[::2, 0] = torch.nan
     tree = DecisionTreeRegressor(**SEED).fit(training, TARGET)
-    found = tree_shap(tree, x, training[:9])
-    asked = explain_exactly(Interventional(as_model(tree), training[:9]), x)
-    assert torch.allclose(found.values, asked.values, atol=1e-12)
+    result = tree_shap(tree, x, training[:9])
+    enumerated = explain_exactly(Interventional(as_model(tree), training[:9]), x)
+    assert torch.allclose(result.values, enumerated.values, atol=1e-12)
 
 
-def test_one_feature_gets_all_and_a_constant_one_nothing() -> None:
+def test_single_feature_and_constant_feature() -> None:
     tree = DecisionTreeRegressor(**SEED).fit(TRAINING[:, :1], TARGET)
-    one = tree_shap(tree, X[:, :1], BACKGROUND[:, :1])
-    assert torch.allclose(one.values[..., 0], one.prediction - one.base_values)
+    single = tree_shap(tree, X[:, :1], BACKGROUND[:, :1])
+    assert torch.allclose(single.values[..., 0], single.prediction - single.base_values)
     constant = TRAINING.clone()
     constant[:, 2] = 7.0
     forest = RandomForestRegressor(3, **SEED).fit(constant, TARGET)
     assert float(tree_shap(forest, X, BACKGROUND).values[..., 2].abs().max()) == 0.0
 
 
-def test_models_that_are_not_sums_of_trees_are_rejected() -> None:
+def test_invalid_models_raise_errors() -> None:
     with pytest.raises(TypeError, match=r"must be a fitted tree .*got LinearRegression"):
         tree_shap(LinearRegression().fit(TRAINING, TARGET), X, BACKGROUND)
     with pytest.raises(TypeError, match="must be a fitted tree"):
@@ -160,9 +162,9 @@ def test_models_that_are_not_sums_of_trees_are_rejected() -> None:
         tree_shap(BaggingRegressor(KNeighborsRegressor(), 2).fit(TRAINING, TARGET), X, BACKGROUND)
     with pytest.raises(RuntimeError, match="neither the sum nor the mean of its trees"):
         tree_shap(AdaBoostRegressor(n_estimators=5, **SEED).fit(TRAINING, TARGET), X, BACKGROUND)
-    two = DecisionTreeClassifier(max_depth=2).fit(TRAINING, torch.stack([CLASS, CLASS], 1))
+    two_targets = DecisionTreeClassifier(max_depth=2).fit(TRAINING, torch.stack([CLASS, CLASS], 1))
     with pytest.raises(RuntimeError, match="classifier of 2 targets"):
-        tree_shap(two, X, BACKGROUND)
+        tree_shap(two_targets, X, BACKGROUND)
     tree = DecisionTreeRegressor(**SEED).fit(TRAINING, TARGET)
     assert isinstance(tree, HasTree)
     with pytest.raises(ValueError, match=r"rows of features are needed; got shape \(0, 5\)"):

@@ -28,7 +28,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Tensor) -> Path:
     return path
 
 
-def test_columns_are_found_by_name_and_others_ignored(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_columns_are_matched_by_name(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
     run, columns = trained_run("shap_breast_cancer"), open_data("breast_cancer").columns
     shuffled = torch.randperm(len(columns), generator=torch.Generator().manual_seed(0)).tolist()
     table = torch.cat([torch.zeros(3, 1), PATIENTS[:, shuffled]], 1)
@@ -42,7 +42,7 @@ def test_columns_are_found_by_name_and_others_ignored(trained_run: Callable[...,
     assert [row["probability"] for row in rows] == pytest.approx(expected.values.tolist(), rel=1e-5)
 
 
-def test_a_quantity_is_predicted_and_standard_input_read(
+def test_regression_reads_files_and_standard_input(
     trained_run: Callable[..., Trained], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, flats = trained_run("shap_rent"), sample_flats(4, seed=5)[0]
@@ -51,12 +51,12 @@ def test_a_quantity_is_predicted_and_standard_input_read(
     with torch.no_grad():
         expected = run.model(flats)[:, 0].tolist()
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
-    for each in (Input(path), Input(tmp_path / "flats.csv.gz"), Input()):
-        rows = list(PredictRows()(run, [each]))
+    for source in (Input(path), Input(tmp_path / "flats.csv.gz"), Input()):
+        rows = list(PredictRows()(run, [source]))
         assert [row["prediction"] for row in rows] == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_missing_column_raises(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_missing_column_raises_data_error(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
     path = write_table(tmp_path / "flats.csv", NAMES[1:], sample_flats(2, seed=5)[0][:, 1:])
     with pytest.raises(DataError, match=r"flats\.csv has no column 'area', with which .* was trained"):
         list(PredictRows()(trained_run("shap_rent"), [Input(path)]))

@@ -14,7 +14,7 @@ def bars(ax: Axes) -> list[Rectangle]:
     return [patch for patch in ax.patches if isinstance(patch, Rectangle)]
 
 
-def test_a_waterfall_ends_at_the_sum() -> None:
+def test_waterfall_ends_at_the_sum() -> None:
     parts = torch.tensor([3.0, -1.0, 0.5])
     (ax,) = plot_waterfall(10.0, parts, ["a", "b", "c"]).axes
     ends = sorted(bar.get_x() + bar.get_width() for bar in bars(ax))
@@ -31,15 +31,15 @@ def test_small_attributions_become_one_bar() -> None:
     assert sum(bar.get_width() for bar in bars(ax)) == pytest.approx(210.0)
 
 
-def test_numbers_are_outside_error_bars_and_unknown_errors_are_written() -> None:
+def test_labels_are_outside_error_bars_and_infinite_errors_are_shown() -> None:
     (ax,) = plot_waterfall(0.0, [1.0, -2.0, 4.0], ["a", "b", "c"], errors=[0.5, np.inf, 3.0]).axes
-    places = {text.get_text(): text.xy[0] for text in ax.texts if isinstance(text, Annotation)}
-    assert (places["+1"], places["+4"]) == (1.5, 6.0)
-    assert places["-2 ± ∞"] == -1.0
+    positions = {text.get_text(): text.xy[0] for text in ax.texts if isinstance(text, Annotation)}
+    assert (positions["+1"], positions["+4"]) == (1.5, 6.0)
+    assert positions["-2 ± ∞"] == -1.0
 
 
-def test_rounding_errors_are_zero_and_large_numbers_are_written_out() -> None:
-    assert [format_signed(part, 5.0) for part in (0.1, -2.0, 5e-13, 0.0)] == ["+0.1", "-2", "0", "0"]
+def test_format_signed_rounds_to_zero_and_separates_thousands() -> None:
+    assert [format_signed(value, 5.0) for value in (0.1, -2.0, 5e-13, 0.0)] == ["+0.1", "-2", "0", "0"]
     assert format_signed(-12_345.6, 1e5) == "-12,346"
 
 

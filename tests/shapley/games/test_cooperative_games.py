@@ -1,4 +1,4 @@
-"""Tables of worths: coalitions, dividends, sums by player."""
+"""Game tables: coalitions, dividends, sums by player."""
 
 import pytest
 import torch
@@ -16,50 +16,58 @@ from parnassus.shapley.games.cooperative_games import (
 )
 
 
-def test_members_and_sizes_tell_the_same() -> None:
+def test_coalition_sizes_count_the_members() -> None:
     assert all_coalitions(3)[5].tolist() == [True, False, True]
     assert torch.equal(all_coalitions(5).sum(1), coalition_sizes(5))
     assert all_coalitions(0).shape == (1, 0)
 
 
 def test_all_coalitions_are_recognised() -> None:
-    every = all_coalitions(4)
-    assert is_all_coalitions(every)
+    coalitions = all_coalitions(4)
+    assert is_all_coalitions(coalitions)
     assert is_all_coalitions(all_coalitions(0))
-    for other in (every.flip(0), ~every, every[:-1], every[:, :3], torch.cat([every[:8], every[:8]])):
+    for other in (
+        coalitions.flip(0),
+        ~coalitions,
+        coalitions[:-1],
+        coalitions[:, :3],
+        torch.cat([coalitions[:8], coalitions[:8]]),
+    ):
         assert not is_all_coalitions(other)
     assert not is_all_coalitions(torch.zeros(4, 300, dtype=torch.bool))
 
 
-def test_a_function_and_a_mapping_give_one_table() -> None:
+def test_functions_and_mappings_give_the_same_table() -> None:
     table = {(0,): 1.0, (1,): 2.0, (0, 1): 5.0}
     assert torch.equal(game_from_worths(table, 2), torch.tensor([0.0, 1.0, 2.0, 5.0], dtype=torch.float64))
-    assert torch.equal(game_table(2, lambda who: table[tuple(sorted(who))] if who else 0.0), game_from_worths(table, 2))
+    assert torch.equal(
+        game_table(2, lambda members: table[tuple(sorted(members))] if members else 0.0), game_from_worths(table, 2)
+    )
 
 
 def test_dividends_of_a_unanimity_game_are_one_at_its_coalition() -> None:
-    found = harsanyi_dividends(unanimity_game(4, (1, 3)))
-    assert torch.equal(found, torch.eye(16, dtype=torch.float64)[0b1010])
+    dividends = harsanyi_dividends(unanimity_game(4, (1, 3)))
+    assert torch.equal(dividends, torch.eye(16, dtype=torch.float64)[0b1010])
 
 
-def test_dividends_of_many_games_leave_them_alone() -> None:
+def test_batched_dividends_do_not_modify_the_input() -> None:
     worth = torch.randn(2, 3, 8, dtype=torch.float64)
-    kept = worth.clone()
-    found = harsanyi_dividends(worth)
-    assert torch.equal(worth, kept)
-    assert torch.allclose(found[1, 2], harsanyi_dividends(worth[1, 2]))
+    original = worth.clone()
+    dividends = harsanyi_dividends(worth)
+    assert torch.equal(worth, original)
+    assert torch.allclose(dividends[1, 2], harsanyi_dividends(worth[1, 2]))
 
 
-def test_with_each_is_a_sum_over_coalitions_with_a_player() -> None:
+def test_sum_over_members_matches_matrix_product() -> None:
     worth = torch.randn(2, 32, dtype=torch.float64)
     assert torch.allclose(sum_over_members(worth), worth @ all_coalitions(5).double())
 
 
-def test_wrong_tables_are_rejected() -> None:
+def test_invalid_tables_raise_value_error() -> None:
     with pytest.raises(ValueError, match="2\\^M worths"):
         num_players(torch.zeros(6))
     with pytest.raises(ValueError, match="empty coalition"):
-        game_table(2, lambda who: 1.0)
+        game_table(2, lambda members: 1.0)
     with pytest.raises(ValueError, match="players must be 0 to 1"):
         game_from_worths({(2,): 1.0}, 2)
     with pytest.raises(ValueError, match="0 to 24 players"):
