@@ -1,15 +1,16 @@
 # make demo    train a guided diffusion model on handwritten digits and write its report
-# make test    linters, types and the whole test suite
-# make coverage  the same tests, and which lines they reach (half as long again)
-# make slow    the tests that take more than two seconds each
-# make parity  our parts against independent libraries, in an environment of its own
-# make bench   races against those libraries
-# make pictures  the screenshots of the lab in docs/, taken by its browser tests
+# make test    run the linters, the type checker and the tests
+# make coverage  run the same tests and report line coverage (1.5 times as long)
+# make slow    run the tests that take more than two seconds each
+# make parity  compare the parts with independent libraries, in a separate environment
+# make bench   benchmark the parts against those libraries
+# make readme  update the numbers in README.md from the atlas
+# make pictures  draw the pictures of the rooms and take the screenshots of the lab in docs/
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test slow coverage lint parity bench pictures clean
+.PHONY: demo test slow coverage lint parity bench readme pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
@@ -59,11 +60,14 @@ bench: .venv-bench/ready .venv-tangents/ready
 	.venv-bench/bin/python benchmarks/watching.py
 	.venv-bench/bin/python benchmarks/fast_backward.py
 
+readme: .venv/ready
+	.venv/bin/python docs/readme_numbers.py
+
 pictures: .venv/ready
 	.venv/bin/python docs/pictures.py
 	PARNASSUS_SCREENSHOTS=$(CURDIR)/docs .venv/bin/pytest tests/lab/test_browser.py
 
-# setuptools' and hatchling's build environments take whatever is newest; ours is given the pinned one.
+# Build environments of setuptools and hatchling install the latest versions; install the pinned ones first.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install -q -c constraints.txt hatchling editables
@@ -76,7 +80,7 @@ pictures: .venv/ready
 	.venv-bench/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,bench]'
 	touch $@
 
-.venv-tangents/ready:  # neural-tangents imports with these only
+.venv-tangents/ready:  # neural-tangents can be imported only with these versions
 	$(PYTHON) -m venv .venv-tangents
 	.venv-tangents/bin/pip install -q jax==0.4.30 jaxlib==0.4.30 'numpy<2' neural-tangents==0.6.5
 	touch $@

@@ -30,7 +30,7 @@ RL_ZOO = ppo.Experiment(
     fast_backward=True,
     use_gymnasium=True,
     num_learners=1,
-    eval_episodes=1,
+    n_eval_episodes=1,
     n_steps=32,
     batch_size=256,
     n_epochs=20,
@@ -78,7 +78,12 @@ def main() -> None:
     torch.set_num_threads(1)
     steps = args.steps
     a2c_experiment = a2c.Experiment(
-        fast_backward=True, use_gymnasium=True, num_learners=1, eval_episodes=1, total_timesteps=steps, normalize=False
+        fast_backward=True,
+        use_gymnasium=True,
+        num_learners=1,
+        n_eval_episodes=1,
+        total_timesteps=steps,
+        normalize=False,
     )
     comparisons: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
         "PPO": (lambda: run_sb3_ppo(steps), lambda: run_parnassus(replace(RL_ZOO, total_timesteps=steps))),

@@ -23,7 +23,7 @@ import torch
 
 from parnassus.kernels import (
     Activation,
-    Compiled,
+    CompiledLayer,
     Convolution,
     Dense,
     Flatten,
@@ -69,7 +69,7 @@ BLOCK = Network((Convolution(3, WEIGHT_VARIANCE, BIAS_VARIANCE), Activation(ReLU
 
 def network(depth: int, head: Layer, *, compiled: bool = False) -> Network:
     """Build `depth` 3 × 3 convolutions with ReLU, followed by `head`, which outputs vectors, and a dense layer."""
-    block = (Compiled(BLOCK),) if compiled else BLOCK.layers
+    block = (CompiledLayer(BLOCK),) if compiled else BLOCK.layers
     return Network((*block * depth, head, Dense()))
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LIMIT = 2.0
 RL_ZOO = Experiment(
-    fast_backward=True, use_gymnasium=True, num_learners=1, n_envs=1, eval_episodes=1, double=False, n_steps=1,
+    fast_backward=True, use_gymnasium=True, num_learners=1, n_envs=1, n_eval_episodes=1, double_q=False, n_steps=1,
     width=256, learning_rate=2.3e-3, decay_learning_rate=False,
     gradient_steps=128, huber_delta=1.0, averaging_tau=1.0,
 )  # fmt: skip

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
 from torch import Tensor, nn
 
-from parnassus.shapley import Interventional, as_model, explain_exactly, tree_shap
+from parnassus.shapley import InterventionalValue, as_model, explain_exactly, tree_shap
 from parnassus.shapley.attributions.linear_first_layer import interventional_value_function
 
 Method: TypeAlias = Callable[[], Tensor]
@@ -81,7 +81,7 @@ def network(x: Tensor, background: Tensor) -> dict[str, Method]:
     return {
         "shap": shap_method(lambda inputs: model(torch.from_numpy(inputs).float())[:, 0].numpy(), x, background),
         "parnassus": lambda: explain_exactly(interventional_value_function(model, background), x).values[:, 0],
-        "generic": lambda: explain_exactly(Interventional(as_model(model), background), x).values[:, 0],
+        "generic": lambda: explain_exactly(InterventionalValue(as_model(model), background), x).values[:, 0],
     }
 
 
@@ -91,7 +91,7 @@ def forest(x: Tensor, background: Tensor) -> dict[str, Method]:
     return {
         "shap": shap_method(model.predict, x, background),
         "parnassus": lambda: tree_shap(model, x, background).values[:, 0],
-        "generic": lambda: explain_exactly(Interventional(as_model(model), background), x).values[:, 0],
+        "generic": lambda: explain_exactly(InterventionalValue(as_model(model), background), x).values[:, 0],
     }
 
 

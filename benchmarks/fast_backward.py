@@ -1,9 +1,10 @@
-"""The hand-written gradients of PPO, A2C and DQN against autograd's, in whole training runs on CartPole-v1.
+"""Benchmark of the hand-written gradients of PPO, A2C and DQN against autograd, in training runs on CartPole-v1.
 
-Each side is the experiment with its defaults, environments and logging included, with `fast_backward` on and off. Both
-take turns in one process, on one thread. The hand-written gradient must not be slower. It becomes the default of an
-experiment only where training is at least 1.3 times as fast with it.
-Run it with: python benchmarks/fast_backward.py
+The complete experiment with its default settings, including environments and logging, runs with and without
+`fast_backward`, alternately in one process on one thread.
+Limits: with the hand-written gradient, training is not slower than with autograd; in experiments that use it by
+default, training is at least 1.3 times as fast.
+Run: python benchmarks/fast_backward.py
 """
 
 import argparse
@@ -20,23 +21,23 @@ from parnassus.train.execute import Recipe, execute, start
 
 LIMIT, DEFAULT_FROM = 1.0, 1.3
 EXPERIMENTS: dict[str, ppo.Experiment | a2c.Experiment | dqn.Experiment] = {
-    "PPO": ppo.Experiment(eval_episodes=1),
-    "A2C": a2c.Experiment(eval_episodes=1),
-    "DQN": dqn.Experiment(eval_episodes=1),
+    "PPO": ppo.Experiment(n_eval_episodes=1),
+    "A2C": a2c.Experiment(n_eval_episodes=1),
+    "DQN": dqn.Experiment(n_eval_episodes=1),
 }
 
 
 def train(experiment: ppo.Experiment | a2c.Experiment | dqn.Experiment, folder: Path) -> float:
-    """Environment steps per second of a run, from its first to its last update."""
+    """Return the environment steps per second of a run, from its first to its last update."""
     recipe = Recipe("agent", "An agent", experiment, {})
     options = Options(quiet=True, device="cpu", threads=1)
     return execute(recipe, options, start(recipe, options, folder))["steps_per_second"]
 
 
 def main() -> int:
-    """Print the steps per second of both sides and the median ratio; 1 if a ratio is below its limit."""
+    """Print the steps per second of both variants and the median ratio; exit with 1 if a ratio is below its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each side that are timed")
+    parser.add_argument("--rounds", type=int, default=5, help="number of timed runs per variant")
     parser.add_argument("--seconds", type=float, default=3.0, help="approximate length of a run with autograd")
     arguments = parser.parse_args()
     is_too_slow = False
@@ -55,7 +56,7 @@ def main() -> int:
         autograd, fast = map(statistics.median, rates)
         print(
             f"{name}: {autograd:,.0f} steps per second with autograd, {fast:,.0f} with the hand-written gradient: "
-            f"{ratio:.2f} times as fast (the default from {DEFAULT_FROM})"
+            f"{ratio:.2f} times as fast (limit for use by default: {DEFAULT_FROM})"
         )
     return int(is_too_slow)
 

@@ -29,7 +29,7 @@ with warnings.catch_warnings():
     import shap
 
 from parnassus.shapley import (
-    Interventional,
+    InterventionalValue,
     ValueFunction,
     as_model,
     explain,
@@ -38,7 +38,7 @@ from parnassus.shapley import (
     weighted_regression,
 )
 from parnassus.shapley.attributions.value_functions import SingleGame
-from parnassus.shapley.estimators.kernel_shap import Solver
+from parnassus.shapley.estimators.kernel_shap import KernelShapSolver
 
 Method: TypeAlias = Callable[[int], Tensor]
 LIMIT, GOAL = 3.0, 10.0
@@ -78,7 +78,9 @@ def shap_method(network: nn.Module, background: Tensor, x: Tensor, **options: ob
     return estimate
 
 
-def parnassus_method(value: ValueFunction, x: Tensor, budget: int, solve: Solver = regression_adjustment) -> Method:
+def parnassus_method(
+    value: ValueFunction, x: Tensor, budget: int, solve: KernelShapSolver = regression_adjustment
+) -> Method:
     def estimate(seed: int) -> Tensor:
         return explain(value, x, budget, solver=solve, generator=torch.Generator().manual_seed(seed)).values[:, 0]
 
@@ -96,7 +98,7 @@ def compare(activation: type[nn.Module], turns: int) -> float:
     """Print the results for one activation; return the speedup, or 0 if the errors are not comparable."""
     network, background, x = trained_network(activation)
     value = interventional_value_function(network, background)
-    generic_value = Interventional(as_model(network), background)
+    generic_value = InterventionalValue(as_model(network), background)
     explanation = explain(value, x, 4_096, generator=torch.Generator().manual_seed(99))
     reference, standard_error = explanation.values[:, 0], float(explanation.errors.square().mean().sqrt())
     magnitude = float(reference.square().mean().sqrt())

@@ -29,7 +29,7 @@ with warnings.catch_warnings():
 
 from parnassus.report.style import INK, PALETTE, save_figure, subplots
 from parnassus.shapley import (
-    Interventional,
+    InterventionalValue,
     as_model,
     balanced_permutation_sampling,
     explain,
@@ -76,12 +76,12 @@ def as_numpy_function(model: Model) -> Callable[[np.ndarray], np.ndarray]:
 def parnassus_explain(model: Model, x: Tensor, background: Tensor, calls: int) -> Tensor:
     allowed = calls // len(background) - RESERVED
     budget = next(b for b in range(allowed, 1, -1) if len(sample_coalitions(FEATURES, b).coalitions) <= allowed)
-    return explain(Interventional(as_model(model), background), x, budget).values[:, 0]
+    return explain(InterventionalValue(as_model(model), background), x, budget).values[:, 0]
 
 
 def parnassus_permutations(model: Model, x: Tensor, background: Tensor, calls: int) -> Tensor:
     estimator = partial(balanced_permutation_sampling, antithetic=True)
-    value = Interventional(as_model(model), background)
+    value = InterventionalValue(as_model(model), background)
     return explain_with_estimator(estimator, value, x, calls // len(background) - RESERVED).values[:, 0]
 
 
@@ -144,7 +144,7 @@ class Case:
 
     @cached_property
     def exact(self) -> Tensor:
-        return explain_exactly(Interventional(as_model(self.model), self.background), self.x).values[:, 0]
+        return explain_exactly(InterventionalValue(as_model(self.model), self.background), self.x).values[:, 0]
 
     def measure(self, estimator: Estimator, calls: int) -> Point:
         """Return the error over all seeds and the number of calls per row."""

@@ -3,7 +3,7 @@
 After every update, both implementations check the same criterion: the last 100 training episodes have a mean return of
 at least 475, and then 100 evaluation episodes with the most likely actions do as well. stable-baselines3 uses the
 hyperparameters of rl-zoo (8 environments, 32 steps, 20 epochs of one batch, learning rate and clip range decaying over
-100,000 steps). Parnassus uses hyperparameters of its own, printed below, which were tuned for this time with seeds from
+100,000 steps). Parnassus uses different hyperparameters, printed below, which were tuned for this time with seeds from
 10 on. The benchmark uses seeds 0 to 4, alternating between the implementations. The time covers everything from the
 creation of the environments to the solved policy, on one thread, including evaluation, run folder, log and checkpoints,
 but neither imports nor the figures drawn afterwards. A seed that does not solve the task counts as infinite time.
@@ -43,7 +43,7 @@ BASE_EXPERIMENT = Experiment(
     ENV,
     fast_backward=True,
     num_learners=1,
-    stop_when_solved=True,
+    stop_on_reward_threshold=True,
     n_steps=32,
     n_epochs=1,
     gamma=0.99,

@@ -71,7 +71,7 @@ def started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 def compare(
     experiment: str, root: Path, page: Any, address: str, *, watchers: tuple[subprocess.Popen[str], ...], turns: int
 ) -> float:
-    """Return the mean ratio of the step rates without and with watchers, measured in pairs a few seconds apart."""
+    """Return the mean ratio of the step rates without and with watchers, measured in pairs within a few seconds."""
     command = [sys.executable, "-m", "parnassus", "run", experiment, *RUNS[experiment], "--quiet"]
     command += ["--threads", "1", "--device", "cpu", "--folder", str(root), "--name", experiment]
     folder, ratios, loads = RunFolder(root / experiment), [], []

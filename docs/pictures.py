@@ -1,8 +1,8 @@
-"""Draw the small picture of every room: `python docs/pictures.py` writes src/parnassus/SUBJECT/room.svg.
+"""Draw the image of every room: `python docs/pictures.py` writes src/parnassus/SUBJECT/room.svg.
 
-Each function computes what it shows and returns the SVG's content on a canvas of 160 × 100 with margins of 8.
-One language throughout: ink for what is given, faint for scaffolding, blue for what is modelled, orange for what acts
-on it, green for a third thing; strokes of 1, 1.5 and 2. Ink and faint are CSS variables: the page sets them.
+Each function computes its data and returns the content of an SVG on a canvas of 160 × 100 with margins of 8. All images
+use the same colours: ink for given data, faint for auxiliary lines, blue for the model, orange for operations on it,
+green for additional elements; strokes have widths 1, 1.5 and 2. Ink and faint are CSS variables, set by the page.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,11 +26,11 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 Cell = tuple[int, int]  # row, column
 
 
-# ---------------------------------------------------------------------------------------------------------- the pen
+# ------------------------------------------------------------------------------------------------ drawing functions
 
 
 def number(value: float, digits: int = 1) -> str:
-    """A short decimal; rounded to six digits first, so that the last bit of a sum never decides how it is written."""
+    """A short decimal; rounded to six digits first, so that rounding errors do not change the output."""
     return f"{round(round(float(value), 6), digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
 
 
@@ -49,7 +49,7 @@ def fill(colour: str, opacity: float = 1.0) -> str:
 
 
 def outlined(colour: str, opacity: float = 0.18, width: float = MEDIUM) -> str:
-    """A tint inside, the colour around."""
+    """Style of a shape with a transparent fill and an outline of the same colour."""
     return f"{fill(colour, opacity)};{stroke(colour, width)}"
 
 
@@ -58,7 +58,7 @@ def path(data: str, style: str) -> str:
 
 
 def through(points: ArrayLike, *, closed: bool = False) -> str:
-    """Path data: straight pieces from point to point."""
+    """Path data of straight lines from point to point."""
     return "M" + numbers(np.asarray(points, dtype=float).ravel()) + "z" * closed
 
 
@@ -75,7 +75,7 @@ def polygon(points: ArrayLike, style: str) -> str:
 
 
 def under(points: Array, floor: float, colour: str, opacity: float = 0.18) -> str:
-    """What lies between a curve and the floor."""
+    """The area between a curve and the horizontal line at `floor`."""
     return polygon([(points[0, 0], floor), *points, (points[-1, 0], floor)], fill(colour, opacity))
 
 
@@ -103,7 +103,7 @@ def box(corners: Box, style: str, *, rounded: float = 0.0) -> str:
 
 
 def cells(values: Array, origin: tuple[float, float], size: tuple[float, float], colour: str) -> str:
-    """A heat map of numbers in [0, 1] in ten opacities, nothing for none; equal neighbours in a row are one piece."""
+    """A heat map of values in [0, 1] in ten opacities; 0 is not drawn, and equal neighbours in a row are merged."""
     levels = np.round(np.clip(values, 0, 1).round(6) * 10).astype(int)
     (left, top), (width, height) = origin, size
     pieces: dict[int, str] = {}
@@ -127,7 +127,7 @@ def grid(origin: tuple[float, float], columns: int, rows: int, cell: float) -> s
 
 
 def head(tip: ArrayLike, direction: ArrayLike, size: float = 3.5) -> str:
-    """Path data of an arrow's head: two strokes that meet at the tip."""
+    """Path data of an arrow head: two strokes that meet at the tip."""
     tip, direction = np.asarray(tip, dtype=float), np.asarray(direction, dtype=float)
     back = -size * direction / np.linalg.norm(direction)
     side = 0.6 * np.array([-back[1], back[0]])
@@ -140,14 +140,14 @@ def arrow(start: ArrayLike, end: ArrayLike, colour: str, width: float = MEDIUM, 
 
 
 def between(start: ArrayLike, end: ArrayLike, trim: float) -> tuple[Array, Array]:
-    """The piece from start to end that leaves `trim` free at both ends."""
+    """The segment from start to end, shortened by `trim` at both ends."""
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     step = trim * (end - start) / np.linalg.norm(end - start)
     return start + step, end - step
 
 
 def place(x: ArrayLike, y: ArrayLike, x_range: tuple[float, float], y_range: tuple[float, float], on: Box) -> Array:
-    """Data to canvas: points (n, 2) of the box, y upwards."""
+    """Map data coordinates to canvas points (n, 2) in the box, with y upwards."""
     left, top, right, bottom = on
     across = left + (np.asarray(x, dtype=float) - x_range[0]) / (x_range[1] - x_range[0]) * (right - left)
     up = bottom - (np.asarray(y, dtype=float) - y_range[0]) / (y_range[1] - y_range[0]) * (bottom - top)
@@ -159,7 +159,7 @@ def normal(x: Array, mean: float, std: float) -> Array:
 
 
 def rotation(degrees: float) -> Array:
-    """For rows on its left: turns the plane as drawn, clockwise on the canvas."""
+    """Rotation matrix for row vectors on its left; the rotation is clockwise on the canvas."""
     cosine, sine = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
     return np.array([[cosine, sine], [-sine, cosine]])
 
@@ -173,7 +173,7 @@ def circle(radius: float = 1.0, pieces: int = 48) -> Array:
 
 
 def layers() -> str:
-    """A network at work: an edge is a weight (blue above zero, orange below), a node is as full as its activation."""
+    """A dense network: edges are weights (blue: positive, orange: negative), the fill of a node is its activation."""
     rng = np.random.default_rng(3)
     sizes, radius = (3, 5, 5, 2), 6.0
     columns = np.linspace(LEFT + radius, RIGHT - radius, len(sizes))
@@ -193,7 +193,7 @@ def layers() -> str:
 
 
 def losses() -> str:
-    """Least squares: the line whose squares on the residuals have the least area."""
+    """Least squares: the line that minimises the total area of the squares of the residuals."""
     x = np.array([20.0, 42, 57, 88, 104, 131])
     y = np.array([89.0, 58, 86, 30, 61, 11])
     slope, intercept = np.polyfit(x, y, 1)
@@ -209,7 +209,7 @@ def losses() -> str:
 
 
 def autodiff() -> str:
-    """The graph of σ(x·w + b): values run forward in ink, gradients back in orange, thicker where larger."""
+    """The graph of σ(x·w + b): forward pass in ink, backward pass in orange with line widths by gradient size."""
     x, w, b = 1.5, 0.8, -0.4
     y = 1 / (1 + np.exp(-(x * w + b)))
     slope = y * (1 - y)
@@ -232,7 +232,7 @@ def autodiff() -> str:
 
 
 def optim() -> str:
-    """Down a long valley: gradient descent zigzags, momentum rolls."""
+    """Gradient descent and momentum on an ill-conditioned quadratic."""
     curvature, start = np.array([1.0, 7.0]), np.array([-58.0, 18.0])
 
     def descend(rate: float, momentum: float, steps: int) -> Array:
@@ -252,7 +252,7 @@ def optim() -> str:
 
 
 def expressivity() -> str:
-    """A ReLU network is a polyline: with a few kinks, as close to a curve as one likes."""
+    """A ReLU network as a piecewise linear approximation of a curve."""
 
     def curve(x: Array) -> Array:
         return place(x, np.sin(11 * x**1.6) * (0.55 + 0.45 * x), (0, 1), (-1, 1), (LEFT, 12, RIGHT, 80))
@@ -264,7 +264,7 @@ def expressivity() -> str:
 
 
 def probability() -> str:
-    """A mixture of two Gaussians, its parts and a sample."""
+    """A mixture of two Gaussians, its components and a sample."""
     rng = np.random.default_rng(5)
     x = np.linspace(-4, 4.6, 90)
     parts = [(BLUE, 0.55, -1.3, 0.85), (ORANGE, 0.45, 1.7, 1.0)]
@@ -283,7 +283,7 @@ def probability() -> str:
 
 
 def information() -> str:
-    """The entropy of a coin, h(p): nothing where it is certain, one bit where it is fair."""
+    """The binary entropy h(p): 0 for certain outcomes, one bit for a fair coin."""
 
     def entropy(p: Array) -> Array:
         return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
@@ -300,7 +300,7 @@ def information() -> str:
 
 
 def latent() -> str:
-    """A cloud and its principal axis: each point is nearly what its shadow on the axis is."""
+    """PCA: points, the first principal axis, and the projections of the points onto it."""
     rng = np.random.default_rng(9)
     cloud = rng.normal(size=(34, 2)) * [40, 12] @ rotation(-26)
     cloud = cloud[(np.abs(cloud) < [68, 38]).all(axis=1)]
@@ -314,7 +314,7 @@ def latent() -> str:
 
 
 def convolution() -> str:
-    """A kernel slides over an image; here it finds the edges of a disc."""
+    """Convolution of an image of a disc with an edge-detection kernel."""
     row, column = np.mgrid[:7, :7]
     image = (np.hypot(row - 3, column - 3) < 2.6).astype(float)
     kernel = np.outer([1, 2, 1], [1, 0, -1]) / 4
@@ -332,7 +332,7 @@ def convolution() -> str:
 
 
 def vision() -> str:
-    """Detection: boxes proposed around each thing (dashed), and the one that fits."""
+    """Object detection: proposed bounding boxes (dashed) and final ones."""
     rng = np.random.default_rng(2)
     hull, sail = [(30, 66), (84, 66), (74, 78), (40, 78)], [(56, 61), (56, 18), (82, 58), (34, 58), (56, 18)]
     ship, sun = np.array([*hull, *sail], dtype=float), circle(9, 40) + np.array([121, 25])
@@ -350,7 +350,7 @@ def vision() -> str:
 
 
 def audio() -> str:
-    """A sound and its spectrogram: three syllables with their overtones, seen by a windowed Fourier transform."""
+    """A waveform and its spectrogram: three harmonic sounds under a windowed Fourier transform."""
     time, size, frames = np.arange(4096) / 4096, 256, 36
     sound = np.zeros_like(time)
     syllables = ((0.8, 0.0, 0.3, 110, 150), (1.0, 0.34, 0.66, 180, 140), (0.6, 0.7, 1.0, 120, 120))
@@ -368,7 +368,7 @@ def audio() -> str:
 
 
 def recurrent() -> str:
-    """One cell with a loop is a chain in time; a pulse at the first step fades from the state."""
+    """A recurrent cell, unrolled in time; the state after a pulse at the first step decays."""
     pulse, states = np.array([1.0, 0, 0, 0]), [0.0]
     for value in pulse:
         states.append(float(np.tanh(0.6 * states[-1] + 1.8 * value)))
@@ -387,7 +387,7 @@ def recurrent() -> str:
 
 
 def text() -> str:
-    """What comes next? The words so far, and how often each word followed the last one (orange)."""
+    """Next-word prediction: the preceding words, and frequencies of the words that followed the last one (orange)."""
     song = "we sing and we dance and we sing and we laugh and we sing then we dance and we rest and we"
     words = song.split()
     drawn, x, y = "", LEFT, 11.0
@@ -409,7 +409,7 @@ def text() -> str:
 
 
 def music() -> str:
-    """A piano roll: the first bars of the Ode to Joy over its bass."""
+    """A piano roll: the first bars of the Ode to Joy with a bass."""
     lowest, pitch, key = 55, 5.6, 16.0
     melody = [(64, 1.0), (64, 1), (65, 1), (67, 1), (67, 1), (65, 1), (64, 1), (62, 1)]
     melody += [(60, 1.0), (60, 1), (62, 1), (64, 1), (64, 1.5), (62, 0.5), (62, 2)]
@@ -431,7 +431,7 @@ def music() -> str:
 
 
 def attention() -> str:
-    """Causal attention: softmax of scores over the past; one query's row, and where it looks."""
+    """Causal attention: the weight matrix, and the weights of one query."""
     rng = np.random.default_rng(4)
     count, cell, chosen = 8, 10.5, 5
     queries, keys = rng.normal(size=(2, count, 6))
@@ -455,7 +455,7 @@ def attention() -> str:
 
 
 def adversarial() -> str:
-    """A generator carries noise to data: its density (orange) is on the way to the real one (blue)."""
+    """A GAN in training: data density (blue), generated density (orange), discriminator (dotted), map of the noise."""
     real, fake = (0.9, 0.75), (-0.9, 0.65)
     x, on = np.linspace(-3, 3, 80), (LEFT, TOP, RIGHT, 64.0)
     peak = normal(x, *fake).max() * 1.1
@@ -474,7 +474,7 @@ def adversarial() -> str:
 
 
 def transport() -> str:
-    """The shortest of all 8! matchings of two clouds (its lines never cross), and the cloud half-way."""
+    """Optimal assignment of two point clouds (the best of all 8! matchings) and their displacement interpolation."""
     source = np.array([(13, 52), (22, 35), (24, 66), (33, 49), (38, 28), (41, 74), (49, 42), (51, 59)])
     target = circle(1, 8)[:8] @ rotation(12) * [26, 38] + [122, 50]
     cost = np.linalg.norm(source[:, None] - target, axis=-1)
@@ -485,7 +485,7 @@ def transport() -> str:
 
 
 def flows() -> str:
-    """An invertible map bends the grid of a simple density into that of a rich one."""
+    """An invertible map, shown by the images of a grid and of two contours of the base density."""
 
     def warp(z: Array) -> Array:
         x, y = z[..., 0], z[..., 1]
@@ -514,7 +514,7 @@ def flows() -> str:
 
 
 def diffusion() -> str:
-    """Two moons drown in noise: x_t = √ᾱ x₀ + √(1 − ᾱ) ε with one ε a point."""
+    """Forward diffusion of the two moons: x_t = √ᾱ x₀ + √(1 − ᾱ) ε with one ε per point."""
     rng = np.random.default_rng(305)
     angle = np.linspace(0, np.pi, 18)
     upper = np.stack([np.cos(angle) - 0.5, np.sin(angle) - 0.25], axis=-1)
@@ -541,7 +541,7 @@ def metrics() -> str:
 
 
 def kernels() -> str:
-    """A Gaussian process: certain at the points it saw, a band of two deviations between them."""
+    """Gaussian process regression: data, posterior mean and a band of two standard deviations."""
     seen, values = np.array([0.1, 0.26, 0.38, 0.66, 0.86]), np.array([-0.3, 0.55, 0.75, -0.65, 0.15])
     x = np.linspace(0, 1, 80)
 
@@ -561,7 +561,7 @@ def kernels() -> str:
 
 
 def transfer() -> str:
-    """A boundary learned in one domain serves in another, carried there from principal axes to principal axes."""
+    """A decision boundary learned in one domain, transferred to another by aligning the principal axes."""
     rng = np.random.default_rng(10)
     labels = np.repeat([False, True], 11)
 
@@ -569,7 +569,7 @@ def transfer() -> str:
         return rng.normal(size=(22, 2)) * [5.5, 12] + np.where(labels[:, None], [17, 0], [-17, 0])
 
     def frame(points: Array) -> tuple[Array, Array]:
-        """The mean, and the principal axes as rows, each as long as its standard deviation."""
+        """The mean, and the principal axes as rows, scaled by their standard deviations."""
         variances, axes = np.linalg.eigh(np.cov(points.T))
         return points.mean(axis=0), (axes * np.sign(axes[0]) * np.sqrt(variances)).T
 
@@ -587,7 +587,7 @@ def transfer() -> str:
 
 
 def shapley() -> str:
-    """From the mean to the prediction: what each player adds on average over all orders of arrival."""
+    """Shapley values of a five-player game as a waterfall plot."""
     worth = np.array([4.0, -2.0, 2.0, 1.5, -1.0])
     bonus = {(0, 1): -1.0, (1, 2): 1.0, (2, 3): 1.5, (0, 4): -0.6}
 
@@ -610,7 +610,7 @@ def shapley() -> str:
 
 
 def values_and_moves(world: list[str], discount: float) -> tuple[dict[Cell, float], dict[Cell, Cell]]:
-    """Value iteration: v(s) = max over moves of γ v(s′), the ends fixed at ±1; and where to go greedily."""
+    """Value iteration, v(s) = max over moves of γ v(s′) with terminal values ±1; returns values and greedy moves."""
     free = [(r, c) for r, row in enumerate(world) for c, mark in enumerate(row) if mark != "#"]
     ends = {(r, c): 1.0 if world[r][c] == "+" else -1.0 for r, c in free if world[r][c] in "+-"}
     value = dict.fromkeys(free, 0.0) | ends
@@ -625,7 +625,7 @@ def values_and_moves(world: list[str], discount: float) -> tuple[dict[Cell, floa
 
 
 def reinforcement() -> str:
-    """Value iteration in a grid world: deeper cells are worth more, arrows are greedy, one walk follows them."""
+    """Value iteration in a grid world: values as colours, greedy actions as arrows, and one greedy trajectory."""
     world = ["....#....", ".##.#.#.+", "....#.#..", ".#....#-.", "...#....."]
     value, move = values_and_moves(world, discount=0.85)
     cell, origin, size = 16.0, (LEFT, 10.0), (16.0, 16.0)
@@ -652,7 +652,7 @@ def reinforcement() -> str:
 
 
 def outcome(board: str) -> int | None:
-    """Noughts and crosses: 1 where X has won, −1 where O has, 0 for a draw, None while it lasts."""
+    """Result of a tic-tac-toe position: 1 if X has won, −1 if O has won, 0 for a draw, None if it is not terminal."""
     for a, b, c in ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)):
         if board[a] != "." and board[a] == board[b] == board[c]:
             return 1 if board[a] == "X" else -1
@@ -666,7 +666,7 @@ def followers(board: str) -> list[str]:
 
 
 def solve(board: str) -> int:
-    """Minimax: what the position is worth to X when both play well."""
+    """Minimax value of a position for X."""
     ended = outcome(board)
     if ended is not None:
         return ended
@@ -674,7 +674,7 @@ def solve(board: str) -> int:
 
 
 def tree(board: str, x: float, low: float, high: float) -> str:
-    """A position and all that can follow, rightwards; blue is won for X, orange lost, grey drawn."""
+    """The game tree of a position, drawn to the right; blue: won for X, orange: lost, grey: drawn."""
     colours, after = {1: BLUE, 0: FAINT, -1: ORANGE}, followers(board)
     centre, share = (x, (low + high) / 2), (high - low) / max(len(after), 1)
     drawn = ring(centre, 3.5, fill(colours[solve(board)]))
@@ -686,7 +686,7 @@ def tree(board: str, x: float, low: float, high: float) -> str:
 
 
 def games() -> str:
-    """A position, its tree solved to the end, and the square that wins."""
+    """A tic-tac-toe position, its solved game tree, and the winning move."""
     board, cell = "X.O.X.XOO", 20.0
     drawn = lines([[(LEFT + k * cell, 20), (LEFT + k * cell, 80)] for k in (1, 2)], FAINT, MEDIUM)
     drawn += lines([[(LEFT, 20 + k * cell), (LEFT + 60, 20 + k * cell)] for k in (1, 2)], FAINT, MEDIUM)
@@ -737,7 +737,7 @@ def svg(content: str) -> str:
 
 
 def pictures() -> dict[str, str]:
-    """Every room's name and its SVG, in the order of the house."""
+    """The names of all rooms with their SVGs, in the order of `ROOMS`."""
     return {room.__name__: svg(room()) for room in ROOMS}
 
 

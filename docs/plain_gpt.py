@@ -1,4 +1,4 @@
-"""Twenty lines of plain torch that load a GPT exported with `parnassus sample RUN --export FOLDER`.
+"""Load a GPT exported with `parnassus sample RUN --export FOLDER` and generate text, in plain torch.
 
 python docs/plain_gpt.py FOLDER "Call me" 300
 """
@@ -36,11 +36,11 @@ def load(folder):
     return json.loads((folder / "config.json").read_text("utf-8")), load_file(folder / "weights.safetensors")
 
 
-# That was all; the rest is greedy decoding.
+# Greedy decoding.
 config, weights = load(Path(sys.argv[1]))
 shape, alphabet = config["settings"], config["model"]["tokens"]["alphabet"]
 text = sys.argv[2]
 for _ in range(int(sys.argv[3])):
-    tokens = torch.tensor([alphabet.index(letter) for letter in text[-shape["window"] :]])
+    tokens = torch.tensor([alphabet.index(letter) for letter in text[-shape["block_size"] :]])
     text += alphabet[int(logits(weights, tokens, shape["num_heads"], shape["num_layers"])[-1].argmax())]
 print(text)  # noqa: T201

@@ -5,12 +5,12 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from parnassus.train.trained import Trained
+    from parnassus.train.trained import TrainedRun
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the processes that tests start
 os.environ.pop("PARNASSUS_RUNS", None)  # ignore the user's runs
@@ -37,28 +37,53 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Trained]":
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., TrainedRun]":
     """A finished run of an experiment: the smoke profile with the given settings, executed once per session."""
     from parnassus.atlas.index import Atlas
-    from parnassus.cli.run import recipe_of, with_profile
+    from parnassus.cli.run import find_recipe, with_profile
     from parnassus.train import Options
     from parnassus.train.execute import execute, start
-    from parnassus.train.trained import Trained
+    from parnassus.train.trained import TrainedRun
 
-    atlas, opened = Atlas(), dict[str, Trained]()
+    atlas, opened = Atlas(), dict[str, TrainedRun]()
 
-    def run(name: str, **settings: object) -> Trained:
+    def run(name: str, **settings: object) -> TrainedRun:
         key = f"{name} {settings}"
         if key not in opened:
             entry = atlas.experiment(name)
             module = importlib.import_module(entry.module)
             experiment = with_profile(entry, "smoke", settings)
-            recipe = recipe_of(atlas, entry, module, experiment, "smoke", as_is=not settings)
+            recipe = find_recipe(atlas, entry, module, experiment, "smoke", as_is=not settings)
             options = Options(device="cpu", quiet=True)
             folder = start(recipe, options, tmp_path_factory.mktemp("runs"))
             execute(recipe, options, folder)
-            opened[key] = Trained.open(folder)
+            opened[key] = TrainedRun.open(folder)
         return opened[key]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def untrained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., TrainedRun]":
+    """A run with the initial weights of the smoke profile, for tests of `Predict` that do not depend on training.
+
+    `facts` are the arguments of the experiment's `model`; `test_experiments.py` rebuilds the models of real runs.
+    """
+    import torch
+
+    from parnassus.atlas.index import Atlas
+    from parnassus.cli.run import with_profile
+    from parnassus.runs.folder import RunFolder
+    from parnassus.train.checkpoint import save_weights
+    from parnassus.train.trained import TrainedRun
+
+    def run(name: str, facts: dict[str, object], **settings: object) -> TrainedRun:
+        experiment: Any = with_profile(Atlas().experiment(name), "smoke", settings)
+        folder = RunFolder.create(tmp_path_factory.mktemp("untrained"), name, {"experiment": name})
+        folder.write_json("model.json", facts)
+        torch.manual_seed(0)
+        save_weights(folder.path / "weights.safetensors", experiment.model(**facts).state_dict())
+        return TrainedRun(folder, experiment)
 
     return run
 

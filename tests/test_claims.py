@@ -2,7 +2,7 @@
 
 import pytest
 
-from parnassus.atlas.index import Atlas, examine
+from parnassus.atlas.index import Atlas, run_mark
 from parnassus.atlas.reading import Mark
 
 MARKS = [pytest.param(mark, id=mark.name, marks=[pytest.mark.slow] * mark.slow) for mark in Atlas().marks]
@@ -10,5 +10,5 @@ MARKS = [pytest.param(mark, id=mark.name, marks=[pytest.mark.slow] * mark.slow) 
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_claim_holds(mark: Mark) -> None:
-    outcome = examine(mark)
+    outcome = run_mark(mark)
     assert outcome.holds, outcome

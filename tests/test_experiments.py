@@ -13,17 +13,17 @@ import pytest
 
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
+from parnassus.atlas.settings import check_limits
 from parnassus.cli.evaluate import EvaluateOptions
 from parnassus.cli.predict import PredictOptions
-from parnassus.cli.run import Launch, check_settings, recipe_of, with_profile
-from parnassus.cli.sample import SampleOptions, draw_samples
-from parnassus.cli.trained_run_command import run_settings
+from parnassus.cli.run import Launch, find_recipe, with_profile
+from parnassus.cli.sample import AnimationOptions, CompileOptions, SampleOptions, draw_samples
 from parnassus.report.page import split_title
 from parnassus.runs import RunFolder
 from parnassus.train import Options
 from parnassus.train.execute import execute, start
 from parnassus.train.sample_predict_evaluate import TextSample
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 ATLAS = Atlas()
 ENTRIES = list(ATLAS.experiments.values())
@@ -74,28 +74,28 @@ def test_profiles_are_presets_of_settings() -> None:
         assert "smoke" in each.profiles, each.name
         assert set(each.profiles) <= {"smoke", "gpu"}, each.name
         for profile in ("laptop", *each.profiles):
-            check_settings(each, with_profile(each, profile))
+            check_limits(each.settings, with_profile(each, profile))
 
 
 def test_flags_have_help_and_default_and_unique_names() -> None:
     reserved = {field.name for kind in (Options, Launch) for field in fields(kind)}
+    options = {
+        "sample": (CompileOptions, AnimationOptions),
+        "predict": (PredictOptions,),
+        "evaluate": (EvaluateOptions,),
+    }
     for each in ENTRIES:
         assert all(setting.help and setting.default for setting in each.settings), each.name
         assert not reserved & {setting.name for setting in each.settings}, each.name
-        for kind, verb, options in (
-            ("Sample", "sample", SampleOptions),
-            ("Predict", "predict", PredictOptions),
-            ("Evaluate", "evaluate", EvaluateOptions),
-        ):
-            if verb in each.verbs:
-                declared = run_settings(each, kind)
-                assert not {field.name for field in fields(options)} & {setting.name for setting in declared}, each.name
-                assert all(setting.help and setting.default for setting in declared), each.name
+        for verb, declared in each.verb_settings.items():
+            of_verb = {field.name for kind in options[verb] for field in fields(kind)}
+            assert not of_verb & {setting.name for setting in declared}, each.name
+            assert all(setting.help and setting.default for setting in declared), each.name
 
 
 def test_smoke_profile_writes_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
     experiment = with_profile(entry, "smoke")
-    recipe = recipe_of(ATLAS, entry, module, experiment, "smoke", as_is=True)
+    recipe = find_recipe(ATLAS, entry, module, experiment, "smoke", as_is=True)
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path)
     results = execute(recipe, options, folder)
@@ -103,6 +103,8 @@ def test_smoke_profile_writes_a_report(entry: Entry, module: ModuleType, tmp_pat
     assert all(isfinite(value) for value in results.values()), results
     assert folder.status == "finished"
     check_report((folder.path / "report.html").read_text(encoding="utf-8"), entry.title)
+    if entry.verbs and hasattr(experiment, "model"):
+        assert not TrainedRun.open(folder).model.training
     if "sample" in entry.verbs:
         check_samples(folder, module)
 
@@ -119,7 +121,7 @@ def check_report(html: str, title: str) -> None:
 def check_samples(folder: RunFolder, module: ModuleType) -> None:
     """Check that samples, also of text, depend on the seed only."""
     first, repeated, other = (
-        draw_samples(Trained.open(folder), module.Sample(), SampleOptions(seed, "cpu", folder.path / name))
+        draw_samples(TrainedRun.open(folder), module.Sample(), SampleOptions(seed, "cpu", folder.path / name))
         for seed, name in ((0, "first"), (0, "again"), (1, "other"))
     )
     if isinstance(module.Sample(), TextSample):

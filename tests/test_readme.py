@@ -1,5 +1,6 @@
 """The examples and names of the README and the architecture document."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -27,6 +28,20 @@ def test_readme_lists_every_verb_and_has_screenshots() -> None:
     assert len(pictures) == 2
     for picture in pictures:
         assert (ROOT / picture).stat().st_size > 10_000
+
+
+def test_numbers_of_the_readme_are_those_of_the_atlas() -> None:
+    """On failure, run `make readme`."""
+    spec = importlib.util.spec_from_file_location("readme_numbers", ROOT / "docs" / "readme_numbers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    atlas = Atlas()
+    assert program.count_of_items(atlas) in README.splitlines()
+    assert program.update(README, atlas).splitlines() == README.splitlines()
+    for room, examples in re.findall(r"^\| \[`(\w+)`\].*?\| \d+: (.*?) \|", README, re.MULTILINE):
+        assert {atlas.experiments[name].room for name in re.findall(r"`(\w+)`", examples)} == {room}
 
 
 def test_files_and_functions_of_the_architecture_document_exist() -> None:

@@ -17,7 +17,7 @@ OTHER_ABBREVIATIONS = "thms|lems|algs|defs|exs|pp?"
 FULL_WORDS = "(?:equation|theorem|lemma|algorithm|definition|figure|exercise|section|chapter|page)s?"
 
 GRAMMAR = re.compile(rf"\b(book|Diehl|Zhao) ({ABBREVIATIONS})\. (\d+)")
-ATTEMPT = re.compile(  # an abbreviation, whatever follows; or a whole word and a number
+ATTEMPT = re.compile(  # an abbreviation, with any continuation; or a whole word and a number
     rf"\b(?:book|Diehl|Zhao)(?:'s)?,? (?:(?:{ABBREVIATIONS}|{OTHER_ABBREVIATIONS})\b\.? ?\S*|{FULL_WORDS} \(?\d\S*)",
     re.IGNORECASE,
 )

@@ -5,7 +5,8 @@ import shlex
 from pathlib import Path
 
 from parnassus.atlas.index import Atlas
-from parnassus.cli.run import check_settings, parse
+from parnassus.atlas.settings import check_limits
+from parnassus.cli.run import parse
 
 ATLAS = Atlas()
 RESULTS = sorted((Path(__file__).parents[1] / "results").glob("*.json"))
@@ -19,6 +20,6 @@ def test_stored_commands_are_parsed_and_match_their_options() -> None:
         name, *flags = words[words.index("run") + 1 :]
         entry = ATLAS.experiments[name]
         experiment, options, launch = parse(entry, flags)
-        check_settings(entry, experiment)
+        check_limits(entry.settings, experiment)
         assert launch.profile == result["profile"], path.name
         assert options.seed == result["options"]["seed"], path.name

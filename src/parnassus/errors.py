@@ -1,9 +1,42 @@
-"""The errors that are meant for the person at the keyboard: one sentence, no traceback."""
+"""Errors that are shown to the user as one sentence, without a traceback, and checks of arguments."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
-    """Something that the user can put right; the message says what is wrong and what to do."""
+    """An error that the user can correct; the message states what is wrong and what to do."""
 
 
 class MissingExtraError(UserError, ImportError):
-    """An optional dependency is not installed; the message names the command that installs it."""
+    """An optional dependency is not installed; the message contains the command to install it."""
+
+
+def check_positive(**values: float) -> None:
+    """Raise a ValueError unless every value is positive."""
+    for name, value in values.items():
+        if not value > 0:
+            raise ValueError(f"{name} must be positive; got {name}={value}")
+
+
+def check_non_negative(**values: float) -> None:
+    """Raise a ValueError unless every value is at least 0."""
+    for name, value in values.items():
+        if not value >= 0:
+            raise ValueError(f"{name} must not be negative; got {name}={value}")
+
+
+def check_at_least_one(**values: float) -> None:
+    """Raise a ValueError unless every value is at least 1."""
+    for name, value in values.items():
+        if not value >= 1:
+            raise ValueError(f"{name} must be at least 1; got {name}={value}")
+
+
+@contextmanager
+def convert_value_errors() -> Iterator[None]:
+    """Raise a ValueError as a UserError, for calls of parts that check the settings of the user."""
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(str(error)) from error

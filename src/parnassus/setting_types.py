@@ -1,8 +1,8 @@
-"""Types of settings: limits, choices, and the names of data and environments that are built in.
+"""Types of settings: limits, choices, and the names of built-in data sets and environments.
 
     steps: Positive[int] = 4_000  # gradient steps
     dropout: UnitInterval = 0.1  # fraction of activations set to zero
-    data: Annotated[str, BuiltIn("digits", "mnist")] = "digits"  # images by class, or a folder of your own
+    data: Annotated[str, BuiltIn("digits", "mnist")] = "digits"  # images by class, or your own folder
 
 `atlas.settings` reads them: the command line checks values against these limits and the lab builds its forms from them.
 """
@@ -35,21 +35,31 @@ class Between:
     high: float
 
 
+@dataclass(frozen=True)
+class StrictlyBetween:
+    """low < value < high."""
+
+    low: float
+    high: float
+
+
 class BuiltIn:
-    """Names that are offered; other values, such as the path of a file, are accepted too."""
+    """Suggested names; other values, such as the path of a file, are accepted too."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
 
 
 class FreeText:
-    """Text that a person writes: a sentence or a map, never the name of a file."""
+    """Free text, such as a sentence or a map; never the name of a file."""
 
 
 Positive: TypeAlias = Annotated[Number, GreaterThan(0)]
 NonNegative: TypeAlias = Annotated[Number, AtLeast(0)]
 UnitInterval: TypeAlias = Annotated[float, Between(0, 1)]
+Correlation: TypeAlias = Annotated[float, StrictlyBetween(-1, 1)]
 Text: TypeAlias = Annotated[str, FreeText()]
+DeviceName: TypeAlias = Annotated[str, BuiltIn("auto", "cpu", "cuda", "mps")]
 
 ImageData: TypeAlias = Annotated[str, BuiltIn("digits", "mnist_mini", "mnist", "fashion_mnist", "cifar10")]
 GreyImageData: TypeAlias = Annotated[str, BuiltIn("digits", "mnist_mini", "mnist", "fashion_mnist")]
@@ -62,6 +72,7 @@ AnyData: TypeAlias = Annotated[
         "diabetes", "linnerud", "moons", "rings", "spirals", "eight_gaussians", "checkerboard", "swiss_roll", "sines",
     ),
 ]  # fmt: skip
+SoundData: TypeAlias = Annotated[str, BuiltIn("vowels", "spoken_digits")]
 TextData: TypeAlias = Annotated[str, BuiltIn("pydoc", "tiny_shakespeare", "moby_dick", "names")]
 EnvironmentId: TypeAlias = Annotated[
     str, BuiltIn("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Pendulum-v1", "LunarLander-v3")

@@ -1,10 +1,22 @@
 """The atlas joins rows, claims and experiments, and finds them by prefix."""
 
+from pathlib import Path
+
 import pytest
 
+from parnassus.atlas import reading, store
 from parnassus.atlas.catalogue import part_of
-from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, examine, nearest, resolve
-from parnassus.atlas.reading import Entry, Mark
+from parnassus.atlas.index import (
+    AmbiguousError,
+    Atlas,
+    UnknownError,
+    index_by_name,
+    load_atlas,
+    nearest_names,
+    resolve,
+    run_mark,
+)
+from parnassus.atlas.reading import Command, Entry, Mark
 
 
 def make_entry(name: str, *covers: str) -> Entry:
@@ -33,12 +45,12 @@ def test_experiments_are_found_by_unambiguous_prefix(atlas: Atlas) -> None:
 
 
 def test_ambiguous_prefix_raises_with_candidates(atlas: Atlas) -> None:
-    with pytest.raises(AmbiguousError, match="'va' could be any of vae, vae_on_digits"):
+    with pytest.raises(AmbiguousError, match="'va' is ambiguous; it matches vae, vae_on_digits"):
         atlas.experiment("va")
 
 
 def test_unknown_experiment_raises_with_suggestion(atlas: Atlas) -> None:
-    with pytest.raises(UnknownError, match=r"no experiment 'wawe' \(did you mean wave.*\?\); see: parnassus list"):
+    with pytest.raises(UnknownError, match=r"unknown experiment: 'wawe' \(did you mean wave.*; see: parnassus list"):
         atlas.experiment("wawe")
 
 
@@ -91,10 +103,45 @@ def test_resolve_finds_modules_classes_and_methods() -> None:
 
 def test_claim_without_evidence_raises_type_error() -> None:
     with pytest.raises(TypeError, match="must return Evidence or Correction; got list"):
-        examine(Mark("claim", "row_files", "parnassus.atlas.catalogue", ("B1.1-1",), "Files are no evidence."))
+        run_mark(Mark("claim", "row_files", "parnassus.atlas.catalogue", ("B1.1-1",), "Files are no evidence."))
 
 
 def test_nearest_names_are_distinct() -> None:
-    assert nearest("latnt", ["latent", "latent", "games"]) == " (did you mean latent?)"
-    assert nearest("on_digits", ["vae_on_digits_again_and_again", "other"]).startswith(" (did you mean vae_on")
-    assert nearest("qqqq", ["latent"]) == ""
+    assert nearest_names("latnt", ["latent", "latent", "games"]) == " (did you mean latent?)"
+    assert nearest_names("on_digits", ["vae_on_digits_again_and_again", "other"]).startswith(" (did you mean vae_on")
+    assert nearest_names("qqqq", ["latent"]) == ""
+
+
+def test_names_that_are_declared_twice_raise_value_error() -> None:
+    first, second = (Command("play", f"parnassus.{room}.commands", "Play a game.") for room in ("games", "music"))
+    assert index_by_name("verb", [("play", first), ("watch", second)]) == {"play": first, "watch": second}
+    message = "the verb 'play' is declared in parnassus.games.commands and in parnassus.music.commands"
+    with pytest.raises(ValueError, match=message):
+        index_by_name("verb", [("play", first), ("play", second)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "content"),
+    [
+        ("experiments", "experiments/same.py", '"""A title."""\n'),
+        ("probes", "probes/views.py", "@probe()\ndef same():\n    ...\n"),
+        ("commands", "commands/__init__.py", 'COMMANDS = {"same": "One line."}\n'),
+    ],
+)
+def test_rooms_may_not_share_names(
+    kind: str, files: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in ("one", "two"):
+        (tmp_path / room / files).parent.mkdir(parents=True)
+        (tmp_path / room / files).write_text(content, encoding="utf-8")
+    find = {"experiments": "experiment_files", "probes": "probe_files", "commands": "command_files"}[kind]
+    paths = getattr(reading, find)(tmp_path)
+    assert len(paths) == 2
+    monkeypatch.setattr(reading, find, lambda: paths)
+    monkeypatch.setattr(store, "cache_folder", lambda: tmp_path / "cache")
+    with pytest.raises(ValueError, match=r"'same' is declared in parnassus\.one\..* and in parnassus\.two\."):
+        getattr(Atlas(), kind)
+
+
+def test_process_has_one_atlas() -> None:
+    assert load_atlas() is load_atlas()

@@ -11,7 +11,7 @@ from types import FunctionType
 import pytest
 
 import parnassus.atlas
-from parnassus.atlas import Correction, Evidence
+from parnassus.atlas import Correction, Evidence, reading
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import (
     RUN_VERBS,
@@ -98,6 +98,10 @@ def test_experiments_match_their_modules() -> None:
         assert {each.name: each.default_value for each in entry.settings} == declared, entry.name
         assert [each.name for each in entry.settings] == list(declared), entry.name
         assert entry.tuned == getattr(module, "tuned", {}), entry.name
+        for kind, verb in RUN_VERBS.items():
+            options = {each.name: each.default for each in fields(getattr(module, kind))} if verb in entry.verbs else {}
+            read = {each.name: each.default_value for each in entry.verb_settings.get(verb, ())}
+            assert read == options, (entry.name, verb)
 
 
 def test_entries_survive_a_json_round_trip() -> None:
@@ -173,7 +177,7 @@ def test_unreadable_declarations_raise_with_the_file_name(tmp_path: Path, line: 
     path = tmp_path / "room" / "experiments" / "odd_one.py"
     path.parent.mkdir(parents=True)
     path.write_text(line)
-    with pytest.raises(ValueError, match=r"odd_one\.py must declare its rows, bands and profiles in plain values"):
+    with pytest.raises(ValueError, match=r"odd_one\.py must declare its rows, bands and profiles as literals"):
         read_experiment(path)
 
 
@@ -181,3 +185,49 @@ def test_class_variables_are_not_settings(tmp_path: Path) -> None:
     path = tmp_path / "file.py"
     path.write_text("class Predict:\n    suffixes: ClassVar[tuple[str, ...]] = ()\n    top_k: int = 3  # classes\n")
     assert [setting.name for setting in read_settings(path, "Predict")] == ["top_k"]
+
+
+FILES = {
+    "agents/first.py": "class First:\n    gamma: float = 0.9  # discount\n",
+    "agents/second.py": "from parnassus.room.agents.first import First\nclass Second(First):\n    steps: int = 3\n",
+    "agents/__init__.py": "from parnassus.room.agents.second import Second\n",
+    "tables.py": "TUNED = {'a': {'steps': 5}}\n",
+    "commands/sampling.py": "class Draw:\n    count: int = 4  # number of samples\n",
+    "experiments/method.py": (
+        "from parnassus.room.agents import Second as Base\n"
+        "from parnassus.room.commands.sampling import Draw as Sample\n"
+        "from parnassus.room.tables import TUNED\n\n"
+        "Name = Literal['a', 'b']\n"
+        "tuned = {'env': TUNED}\n\n"
+        "class Local(Base):\n    env: Name | None = 'a'  # environment\n\n"
+        "class Experiment(Local): ...\n"
+    ),
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A room whose experiment inherits settings through several modules."""
+    root = tmp_path / "parnassus"
+    for name, content in FILES.items():
+        (root / "room" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "room" / name).write_text(content, encoding="utf-8")
+    monkeypatch.setattr(reading, "PACKAGE", root)
+    return root
+
+
+def test_settings_are_inherited_through_modules_and_aliases_are_resolved(package: Path) -> None:
+    entry = read_experiment(package / "room" / "experiments" / "method.py")
+    assert [(each.name, each.annotation) for each in entry.settings] == [
+        ("gamma", "float"),
+        ("steps", "int"),
+        ("env", "Literal['a', 'b'] | None"),
+    ]
+    assert entry.settings[2].type.choices == ("a", "b")
+    assert [each.name for each in entry.verb_settings["sample"]] == ["count"]
+
+
+def test_sources_are_all_modules_that_declare_settings(package: Path) -> None:
+    entry = read_experiment(package / "room" / "experiments" / "method.py")
+    modules = ("agents", "agents.second", "agents.first", "commands.sampling", "tables")
+    assert entry.sources == tuple(f"parnassus.room.{module}" for module in modules)

@@ -1,11 +1,14 @@
 """Rooms are declared in room.toml; all other lists of rooms agree."""
 
+import importlib
 import re
 import tomllib
 from pathlib import Path
 
 from parnassus.atlas.index import Atlas
+from parnassus.atlas.reading import command_files, experiment_files, probe_files, read_commands, read_probes
 from parnassus.atlas.settings import PACKAGE
+from parnassus.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -54,3 +57,20 @@ def test_readme_lists_all_rooms() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \[`(\w+)`\]", readme, re.MULTILINE)
     assert listed == list(EXISTING)
+
+
+def test_verbs_of_rooms_are_unique_and_not_built_in() -> None:
+    commands = [command for path in command_files() for command in read_commands(path)]
+    verbs = [command.verb for command in commands]
+    assert len(set(verbs)) == len(verbs), verbs
+    assert not set(verbs) & set(VERBS), verbs
+    for command in commands:
+        assert callable(getattr(importlib.import_module(command.module), command.verb)), command
+
+
+def test_probes_and_experiments_of_all_rooms_have_unique_names() -> None:
+    for names in (
+        [probe.name for path in probe_files() for probe in read_probes(path)],
+        [path.stem for path in experiment_files()],
+    ):
+        assert len(set(names)) == len(names), sorted({name for name in names if names.count(name) > 1})

@@ -1,7 +1,7 @@
 """Types of settings: parsing of annotations, and messages for values outside the limits."""
 
 from dataclasses import fields
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from typing import get_type_hints
 
@@ -9,7 +9,7 @@ import pytest
 
 from parnassus import setting_types
 from parnassus.atlas.reading import read_settings
-from parnassus.atlas.settings import Limits, Setting, SettingType, parse_annotation
+from parnassus.atlas.settings import Limits, Setting, SettingError, SettingType, check_limits, parse_annotation
 from parnassus.train import options
 
 
@@ -23,6 +23,8 @@ from parnassus.train import options
         ("UnitInterval", SettingType("float", limits=Limits(0, 1))),
         ("Annotated[int, AtLeast(-3)]", SettingType("int", limits=Limits(-3))),
         ("Annotated[float, Between(-1, 1)]", SettingType("float", limits=Limits(-1, 1))),
+        ("Correlation", SettingType("float", limits=Limits(-1, 1, is_open=True))),
+        ("DeviceName", SettingType("name", choices=("auto", "cpu", "cuda", "mps"))),
         ("tuple[Positive[int], ...]", SettingType("int", is_sequence=True, limits=Limits(1))),
         ("tuple[float, ...]", SettingType("float", is_sequence=True)),
         ("Positive[int] | None", SettingType("int", is_optional=True, limits=Limits(1))),
@@ -69,6 +71,11 @@ def test_settings_read_from_source_match_the_class() -> None:
         ("UnitInterval", 1.5, "must be between 0 and 1; got 1.5"),
         ("UnitInterval", 1.0, None),
         ("Annotated[int, AtLeast(2)]", 1, "must be at least 2; got 1"),
+        ("Positive[float]", inf, None),
+        ("Positive[float]", nan, "must be greater than 0; got nan"),
+        ("Correlation", 0.99, None),
+        ("Correlation", 1.0, "must be between -1 and 1 (exclusive); got 1.0"),
+        ("Correlation", -1.0, "must be between -1 and 1 (exclusive); got -1.0"),
         ("tuple[Positive[int], ...]", (3, 0), "must be at least 1; got 0"),
         ("tuple[Positive[int], ...]", (), None),
         ("float", -inf, None),
@@ -80,3 +87,13 @@ def test_values_outside_the_limits_have_a_message(annotation: str, value: object
     setting = Setting("num_steps", annotation, "1", "gradient steps")
     assert setting.violation(value) == violation
     assert setting.flag == "--num-steps"
+
+
+def test_limits_are_checked_for_all_settings() -> None:
+    class Values:
+        size, rate = 1, 2.0
+
+    settings = [Setting("size", "Positive[int]", "1", "width"), Setting("rate", "UnitInterval", "0.1", "dropout")]
+    with pytest.raises(SettingError, match=r"^--rate must be between 0 and 1; got 2\.0 \(dropout\)$"):
+        check_limits(settings, Values())
+    check_limits(settings[:1], Values())

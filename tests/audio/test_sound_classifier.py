@@ -23,8 +23,8 @@ from parnassus.audio import (
 )
 from parnassus.audio.experiments import sound_classifier
 from parnassus.data import DataError, read_wav
-from parnassus.train.sample_predict_evaluate import Input, Row
-from parnassus.train.trained import Trained
+from parnassus.train.sample_predict_evaluate import Input, ResultRow
+from parnassus.train.trained import TrainedRun
 
 RATE, SAMPLES = 8_000, 1_600
 NAME = "sound_classifier"
@@ -109,12 +109,12 @@ def write_wav(path: Path, samples: Iterable[float], rate: int = RATE) -> None:
         file.writeframes(b"".join(round(32_767 * sample).to_bytes(2, "little", signed=True) for sample in samples))
 
 
-def classify(trained: Trained, *paths: Path) -> list[Row]:
+def classify(trained: TrainedRun, *paths: Path) -> list[ResultRow]:
     return list(sound_classifier.Predict()(trained, [Input(path) for path in paths]))
 
 
 def test_trained_run_classifies_wav_files(
-    trained_run: "Callable[..., Trained]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained_run: "Callable[..., TrainedRun]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = trained_run(NAME)
     write_wav(tmp_path / "a.wav", noise(3_000).tolist())
@@ -123,7 +123,7 @@ def test_trained_run_classifies_wav_files(
     assert [Path(str(row["sound"])).name for row in rows] == 3 * ["a.wav"] + 3 * ["b.wav"]
     classifiers = cast("sound_classifier.SoundClassifiers", trained.model)
     samples, _ = read_wav(tmp_path / "a.wav")
-    for row, (_, classifier) in zip(rows[:3], classifiers.every(), strict=True):
+    for row, (_, classifier) in zip(rows[:3], classifiers.named_models(), strict=True):
         with torch.no_grad():
             probabilities = classifier(crop_and_normalise([samples[0]], classifier.samples)).softmax(1)[0]
         assert row["class"] == classifiers.classes[int(probabilities.argmax())]
@@ -134,7 +134,35 @@ def test_trained_run_classifies_wav_files(
     assert [row["probability"] for row in from_stdin] == [row["probability"] for row in rows[:3]]
 
 
-def test_invalid_wav_files_raise_data_error(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_evaluation_reproduces_the_accuracies_of_the_run(trained_run: "Callable[..., TrainedRun]") -> None:
+    trained = trained_run(NAME)
+    (row,) = sound_classifier.Evaluate()([trained])
+    result = cast("dict[str, float]", trained.folder.read_json("result.json")["result"])
+    assert (row["run"], row["data"]) == (trained.folder.path.name, "vowels")
+    for name in sound_classifier.INPUTS:
+        assert row[f"{name}_accuracy"] == pytest.approx(result[f"accuracy/{name}"])
+
+
+def test_accuracy_on_a_folder_with_some_of_the_classes(
+    trained_run: "Callable[..., TrainedRun]", tmp_path: Path
+) -> None:
+    trained = trained_run(NAME)
+    classes = cast("sound_classifier.SoundClassifiers", trained.model).classes
+    paths = [tmp_path / name / f"{number}.wav" for name in sorted(classes[-2:]) for number in range(4)]
+    for path, samples in zip(paths, noise(len(paths), 2_000), strict=True):
+        write_wav(path, samples.tolist())
+    rows = classify(trained, *paths)
+    (row,) = sound_classifier.Evaluate(str(tmp_path), split="all")([trained])
+    assert row["sounds"] == len(paths)
+    for name, tokens in sound_classifier.INPUTS.items():
+        found = [Path(str(each["sound"])).parent.name == each["class"] for each in rows if each["tokens"] == tokens]
+        assert row[f"{name}_accuracy"] == pytest.approx(sum(found) / len(paths))
+    write_wav(tmp_path / "bell" / "0.wav", [0.5] * 100)
+    with pytest.raises(DataError, match=r"must have 8000 samples per second and classes among .*; got 8000 .* bell, "):
+        sound_classifier.Evaluate(str(tmp_path))([trained])
+
+
+def test_invalid_wav_files_raise_data_error(trained_run: "Callable[..., TrainedRun]", tmp_path: Path) -> None:
     trained = trained_run(NAME)
     write_wav(tmp_path / "fast.wav", [0.5] * 10, rate=44_100)
     write_wav(tmp_path / "silent.wav", [0.0] * 10)
@@ -147,7 +175,7 @@ def test_invalid_wav_files_raise_data_error(trained_run: "Callable[..., Trained]
         classify(trained, tmp_path / "text.wav")
 
 
-def test_training_on_a_folder_of_wav_files(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_training_on_a_folder_of_wav_files(trained_run: "Callable[..., TrainedRun]", tmp_path: Path) -> None:
     for name, pitch in (("low", 300), ("high", 900)):
         for number in range(8):
             time = torch.arange(3_000 + 10 * number) / RATE
@@ -161,7 +189,7 @@ def test_training_on_a_folder_of_wav_files(trained_run: "Callable[..., Trained]"
     assert [row["class"] for row in rows].count("high") >= 2
 
 
-def test_folder_without_test_sounds_raises_data_error(trained_run: "Callable[..., Trained]", tmp_path: Path) -> None:
+def test_folder_without_test_sounds_raises_data_error(trained_run: "Callable[..., TrainedRun]", tmp_path: Path) -> None:
     for name in ("low", "high"):
         write_wav(tmp_path / "tones" / name / "0.wav", [0.5] * 3_000)
     with pytest.raises(DataError, match="needs more sounds: none of its 2 are left for testing"):

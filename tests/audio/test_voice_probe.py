@@ -40,7 +40,7 @@ def test_envelope_depends_more_on_the_vowel_than_on_the_pitch() -> None:
     assert by_pitch < 0.5 * by_vowel
     values = evaluate()[2].values
     spectrum, envelope_change = (
-        values[f"RMS change of the {name} for 10 % higher pitch, nats"] for name in ("spectrum", "envelope")
+        values[f"RMS change of the {name} for 10 % higher pitch (nats)"] for name in ("spectrum", "envelope")
     )
     assert cast("float", envelope_change) < 0.25 * cast("float", spectrum)
 

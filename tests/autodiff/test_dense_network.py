@@ -6,12 +6,12 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
-from parnassus.autodiff import Network, cross_entropy, relu, squared_error, tanh, to_torch
+from parnassus.autodiff import DenseNetwork, cross_entropy, relu, squared_error, tanh, to_torch
 
 
 def test_gradient_steps_match_torch() -> None:
     rng = np.random.default_rng(0)
-    network = Network((5, 7, 6, 3), relu, rng)
+    network = DenseNetwork((5, 7, 6, 3), relu, rng)
     torch_network = to_torch(network, nn.ReLU())
     optimizer = torch.optim.SGD(torch_network.parameters(), lr=0.2)
     for _ in range(25):
@@ -26,7 +26,7 @@ def test_gradient_steps_match_torch() -> None:
 
 
 def test_initial_weights_are_uniform_within_inverse_root_of_fan_in() -> None:
-    weights = Network((100, 50, 1), tanh, np.random.default_rng(0), dtype=np.float32).weights
+    weights = DenseNetwork((100, 50, 1), tanh, np.random.default_rng(0), dtype=np.float32).weights
     assert [weight.shape for weight in weights] == [(100, 50), (50,), (50, 1), (1,)]
     assert {weight.dtype for weight in weights} == {np.dtype(np.float32)}
     assert 0.09 < np.abs(weights[0]).max() <= 0.1
@@ -34,7 +34,7 @@ def test_initial_weights_are_uniform_within_inverse_root_of_fan_in() -> None:
 
 
 def test_state_dict_round_trip() -> None:
-    first, second = (Network((2, 4, 1), tanh, np.random.default_rng(seed)) for seed in (0, 1))
+    first, second = (DenseNetwork((2, 4, 1), tanh, np.random.default_rng(seed)) for seed in (0, 1))
     x = np.random.default_rng(2).normal(size=(6, 2))
     second.load_state_dict(first.state_dict())
     np.testing.assert_array_equal(first(x), second(x))
@@ -45,13 +45,13 @@ def test_state_dict_round_trip() -> None:
 def test_invalid_input_raises_value_error() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"two or more positive integers; got sizes=\(3,\)"):
-        Network((3,), tanh, rng)
+        DenseNetwork((3,), tanh, rng)
     with pytest.raises(ValueError, match=r"two or more positive integers; got sizes=\(3, 0\)"):
-        Network((3, 0), tanh, rng)
-    network = Network((2, 1), tanh, rng)
+        DenseNetwork((3, 0), tanh, rng)
+    network = DenseNetwork((2, 1), tanh, rng)
     with pytest.raises(ValueError, match="learning_rate must be positive; got learning_rate=0"):
         network.gradient_step(
             np.ones((1, 2)), lambda outputs: squared_error(outputs, np.ones((1, 1))), learning_rate=0.0
         )
     with pytest.raises(ValueError, match="weights must have the shapes"):
-        network.load_state_dict(Network((3, 1), tanh, rng).state_dict())
+        network.load_state_dict(DenseNetwork((3, 1), tanh, rng).state_dict())

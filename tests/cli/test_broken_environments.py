@@ -69,7 +69,7 @@ def test_failed_run_reports_the_error_and_can_be_resumed(
     fault: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """300 = 8 · 37 + 4 steps, in the tenth of sixteen updates; the checkpoint is from the eighth."""
-    settings = ["--num-learners", "1", "--eval-episodes", "2", "--total-timesteps", "1024"]
+    settings = ["--num-learners", "1", "--n-eval-episodes", "2", "--total-timesteps", "1024"]
     settings += ["--n-envs", "2", "--n-steps", "32"]
     settings += ["--batch-size", "32", "--n-epochs", "2"]
     machine = ["--device", "cpu", "--quiet", "--save-steps", "4", "--folder", str(tmp_path)]
@@ -90,5 +90,5 @@ def test_failed_run_reports_the_error_and_can_be_resumed(
     assert dispatch([*command, "well"]) == 0
     resumed, uninterrupted = (load_weights(tmp_path / name / "weights.safetensors") for name in ("ill", "well"))
     assert all(resumed[name].equal(uninterrupted[name]) for name in uninterrupted)
-    assert dispatch(["evaluate", "ill", "well", "--episodes", "2", "--folder", str(tmp_path)]) == 0
+    assert dispatch(["evaluate", "ill", "well", "--n-eval-episodes", "2", "--folder", str(tmp_path)]) == 0
     assert "cannot be rendered" in error_output(capsys, monkeypatch, "watch", "ill", "--folder", str(tmp_path))

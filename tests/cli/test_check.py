@@ -4,7 +4,7 @@ import pytest
 
 from parnassus.atlas import Correction, Evidence, all_of, close, less_equal
 from parnassus.atlas.catalogue import part_of
-from parnassus.atlas.index import Atlas
+from parnassus.atlas.index import Atlas, load_atlas
 from parnassus.atlas.reading import Mark
 from parnassus.cli.main import dispatch
 
@@ -20,7 +20,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> list[Mark]:
         marks.append(mark)
         return close(1.0, 1.0)
 
-    monkeypatch.setattr("parnassus.cli.check.examine", examine)
+    monkeypatch.setattr("parnassus.cli.check.run_mark", examine)
     return marks
 
 
@@ -59,7 +59,7 @@ def test_all_claims_are_checked_by_default(examined: list[Mark], capsys: pytest.
 
 def test_rows_without_claims_are_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     row_id = next(row.id for row in ATLAS.rows.values() if not ATLAS.claims_of(row.id))
-    assert check_output([row_id], capsys) == f"nothing to check under {row_id} yet"
+    assert check_output([row_id], capsys) == f"no claims for {row_id} yet"
 
 
 def test_claims_are_evaluated_and_numbers_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,8 +83,8 @@ def outcome(mark: Mark) -> Evidence | Correction:
 @pytest.fixture
 def three_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     crash = Mark("claim", "three", "parnassus.latent.claims.three", ("B1.2-1",), "Crashes.")
-    monkeypatch.setattr(Atlas, "marks", [CLAIM, ERRATUM, crash])
-    monkeypatch.setattr("parnassus.cli.check.examine", outcome)
+    monkeypatch.setattr(load_atlas(), "marks", [CLAIM, ERRATUM, crash])
+    monkeypatch.setattr("parnassus.cli.check.run_mark", outcome)
 
 
 @pytest.mark.usefixtures("three_marks")
@@ -111,7 +111,7 @@ def test_brackets_of_formulas_are_not_markup(capsys: pytest.CaptureFixture[str])
 def test_erratum_prints_both_formulas(capsys: pytest.CaptureFixture[str]) -> None:
     text = check_output(["B1.1-2"], capsys)
     assert "printed: 1 = 2" in text
-    assert "right: 1 = 1" in text
+    assert "corrected: 1 = 1" in text
     assert "1 of 1 hold" in text
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import pytest
 
 from cli.conftest import EXPERIMENT, Command
 from parnassus.atlas.index import Atlas
-from parnassus.cli.main import dispatch
-from parnassus.cli.run import execute_and_print, nothing_done, parse, recipe_of, with_profile
-from parnassus.data import DataError
-from parnassus.runs import Interrupted, RunError, RunFolder
+from parnassus.cli.main import dispatch, main
+from parnassus.cli.run import execute_and_print, find_recipe, nothing_done, parse, with_profile
+from parnassus.errors import UserError
+from parnassus.runs import RunError, RunFolder, RunInterrupted
 from parnassus.train import Options, Run
 from parnassus.train.execute import start
 from parnassus.train.trained import experiment_from
@@ -46,16 +47,16 @@ def test_run_prints_results_and_report_path(parnassus: Command, tmp_path: Path) 
     [
         (["--device", "abacus"], "device must be auto, cpu, cuda, cuda:N or mps; got 'abacus'"),
         (["--threads", "0"], "--threads must be at least 1; got 0"),
-        (["--hidden-size", "0"], "--hidden-size must be at least 1; got 0 ("),
+        (["--width", "0"], "--width must be at least 1; got 0 ("),
         (["--name", "a/b"], "--name must be a plain folder name; got 'a/b'"),
         (["--name", ".."], "--name must be a plain folder name; got '..'"),
-        (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
-        (["--profile=huge"], f"{EXPERIMENT} has no profile 'huge', only laptop, "),
+        (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge'; available: laptop, "),
+        (["--profile=huge"], f"{EXPERIMENT} has no profile 'huge'; available: laptop, "),
         (["--data", "no/such/folder", "--device", "cpu"], "no/such/folder"),
     ],
 )
 def test_invalid_values_raise_and_leave_no_folder(flags: list[str], message: str, tmp_path: Path) -> None:
-    with pytest.raises((RunError, DataError), match=r"^[^\n]*$") as caught:
+    with pytest.raises(UserError, match=r"^[^\n]*$") as caught:
         dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--quiet", *flags])
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -130,13 +131,13 @@ def test_settings_of_another_version_raise_run_error() -> None:
 
 def test_existing_name_raises_run_error(runs: Path) -> None:
     before = sorted(path.name for path in runs.iterdir())
-    with pytest.raises(RunError, match="exists already: choose another --name, or resume it"):
+    with pytest.raises(RunError, match="already exists: choose another --name, or resume it"):
         dispatch(["run", EXPERIMENT, "--folder", str(runs), "--name", "seed-0", "--device", "cpu", "--quiet"])
     assert sorted(path.name for path in runs.iterdir()) == before
 
 
 def test_resuming_a_finished_run_raises_run_error(runs: Path) -> None:
-    with pytest.raises(RunError, match="seed-0 is finished already"):
+    with pytest.raises(RunError, match="seed-0 is already finished"):
         dispatch(["resume", "seed-0", "--folder", str(runs)])
 
 
@@ -149,10 +150,10 @@ def test_interrupted_run_prints_how_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stop(self: object, run: Run) -> dict[str, float]:
-        raise Interrupted
+        raise RunInterrupted
 
     monkeypatch.setattr(MODULE.Experiment, "__call__", stop)
-    recipe = recipe_of(ATLAS, ENTRY, MODULE, MODULE.Experiment(), "laptop", as_is=True)
+    recipe = find_recipe(ATLAS, ENTRY, MODULE, MODULE.Experiment(), "laptop", as_is=True)
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path, name="mine")
     assert execute_and_print(recipe, options, folder) == 130
@@ -178,7 +179,7 @@ def test_resumed_run_has_identical_results(runs: Path, tmp_path: Path, monkeypat
     finish = Run.finish
 
     def stop(self: Run, result: dict[str, float]) -> dict[str, float]:
-        raise Interrupted
+        raise RunInterrupted
 
     monkeypatch.setattr(Run, "finish", stop)
     assert dispatch(["run", EXPERIMENT, *flags]) == 130
@@ -188,3 +189,29 @@ def test_resumed_run_has_identical_results(runs: Path, tmp_path: Path, monkeypat
         json.loads((path / "result.json").read_text())["result"] for path in (tmp_path / "again", runs / "seed-0")
     )
     assert resumed == uninterrupted
+
+
+def test_value_errors_of_an_experiment_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The parts of an experiment check their arguments, which come from flags."""
+    flags = ["--width", "30", "--num-heads", "4", "--profile", "smoke", "--device", "cpu", "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["parnassus", "run", "gpt", *flags, "--folder", str(tmp_path)])
+    with pytest.raises(SystemExit) as exit_info:
+        main()
+    assert exit_info.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("parnassus: ")
+    assert "width must be" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_value_errors_of_the_library_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr("parnassus.cli.run.print_results", fail)
+    flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["parnassus", "run", "activation_functions", *flags])
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        main()

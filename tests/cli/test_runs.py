@@ -54,7 +54,7 @@ def test_unknown_metric_raises_with_available_metrics(runs: Path) -> None:
 
 
 def test_ambiguous_prefix_raises_with_matching_runs(runs: Path) -> None:
-    with pytest.raises(RunError, match=r"'seed' fits several runs in .*; the latest are: seed-0, seed-1"):
+    with pytest.raises(RunError, match=r"'seed' matches several runs in .*; the latest are: seed-0, seed-1"):
         dispatch(["runs", "compare", "seed", "seed-1", "--folder", str(runs)])
 
 

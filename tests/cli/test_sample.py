@@ -17,9 +17,9 @@ from PIL import Image
 from torch import Tensor, nn
 
 from parnassus.cli.main import dispatch, main
-from parnassus.cli.sample import SampleOptions, draw_samples
+from parnassus.cli.sample import CompileOptions, SampleOptions, draw_samples, options_for
 from parnassus.runs import RunFolder
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 RUN = "digits"
 
@@ -58,7 +58,7 @@ def test_every_sampler_is_reproducible_for_a_label(trained: Path, tmp_path: Path
         "7",
         "--guidance-scale",
         "3",
-        "--steps",
+        "--num-inference-steps",
         "5",
         "--seed",
         "7",
@@ -80,7 +80,7 @@ def test_every_sampler_is_reproducible_for_a_label(trained: Path, tmp_path: Path
 def test_animation_has_every_step_and_ends_in_the_samples(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ("--steps", "6", "--num-samples", "4")
+    flags = ("--num-inference-steps", "6", "--num-samples", "4")
     without_animation, with_animation = (
         draw_array(trained, tmp_path / "still", *flags),
         draw_array(trained, tmp_path / "moving", *flags, "--animation"),
@@ -103,12 +103,15 @@ def test_animation_has_every_step_and_ends_in_the_samples(
         (("--guidance-scale", "-1"), "--guidance-scale must be at least 0; got -1.0"),
         (("--guidance-scale", "nan"), "--guidance-scale must be at least 0; got nan"),
         (("--guidance-scale", "inf"), "guidance_scale must be finite and ≥ 0; got guidance_scale=inf"),
-        (("--steps", "0"), "--steps must be at least 1; got 0"),
-        (("--steps", "21"), "steps must lie between 1 and the 20 steps of the chain; got steps=21"),
+        (("--num-inference-steps", "0"), "--num-inference-steps must be at least 1; got 0"),
+        (
+            ("--num-inference-steps", "21"),
+            "num_inference_steps must be between 1 and 20, the length of the chain; got 21",
+        ),
         (("--label", "10"), "label must lie between 0 and 9; got label=10"),
         (("--label", "-1"), "--label must be at least 0; got -1"),
         (("--num-samples", "0"), "--num-samples must be at least 1; got 0"),
-        (("--seed", "-1"), "--seed must be between 0 and 2⁶³ − 1; got -1"),
+        (("--seed", "-1"), "--seed must be at least 0; got -1"),
         (("--seed", "99999999999999999999"), "--seed must be between 0 and 2⁶³ − 1; got"),
     ],
 )
@@ -124,7 +127,7 @@ def test_invalid_image_flags_exit_with_one_line(
 
 
 @pytest.mark.parametrize(
-    "flags", [("--sampler", "euler"), ("--steps", "many"), ("--guidance-scale", "much"), ("--nope",)]
+    "flags", [("--sampler", "euler"), ("--num-inference-steps", "many"), ("--guidance-scale", "much"), ("--nope",)]
 )
 def test_unparsable_flags_exit_with_code_2(
     trained: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]
@@ -135,13 +138,64 @@ def test_unparsable_flags_exit_with_code_2(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_inapplicable_flags_are_rejected(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "inapplicable", "flags"),
+    [
+        (RUN, "--compile", ("--animation", "--label", "--guidance-scale", "--seed", "--device", "--out", "--export")),
+        ("vae", "--animation", ("--show", "--num-samples", "--seed", "--device", "--out", "--export")),
+        ("vae", "--compile", ()),
+    ],
+)
+def test_help_and_parser_have_the_flags_of_the_run_only(
+    trained: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    inapplicable: str,
+    flags: tuple[str, ...],
 ) -> None:
-    assert error_message(monkeypatch, capsys, str(trained.parent / "vae"), "--animation").startswith(
-        "--animation does not apply"
-    )
-    assert error_message(monkeypatch, capsys, str(trained), "--compile").startswith("--compile does not apply")
+    run = str(trained.parent / name)
+    page = help_page(capsys, run)
+    assert page.count("usage:") == 1
+    assert page.startswith(f"usage: parnassus sample {name} ")
+    assert inapplicable not in page
+    assert all(flag in page for flag in flags)
+    with pytest.raises(SystemExit) as exit_info:
+        dispatch(["sample", run, inapplicable])
+    assert exit_info.value.code == 2
+    assert f"Unrecognized options: {inapplicable}" in capsys.readouterr().err
+
+
+def help_page(capsys: pytest.CaptureFixture[str], run: str) -> str:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as exit_info:
+        dispatch(["sample", run, "--help"])
+    assert exit_info.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_text_models_have_no_animation(text_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = help_page(capsys, str(text_run))
+    assert "--compile" in page
+    assert "--animation" not in page
+
+
+def test_options_follow_from_the_methods_of_a_sampler() -> None:
+    class Text:
+        def write(self, _: nn.Module) -> Iterator[str]:
+            yield ""
+
+    class CompilableText(Text):
+        def compile_layers(self, _: nn.Module) -> None: ...
+
+    assert type(options_for(Text)) is SampleOptions
+    assert type(options_for(CompilableText)) is CompileOptions
+
+
+def test_flags_may_precede_the_run(trained: Path, tmp_path: Path) -> None:
+    out = tmp_path / "samples"
+    flags = ["--folder", str(trained.parent), "--device", "cpu", "--seed", "3"]
+    assert dispatch(["sample", *flags, RUN, "--num-samples", "2", "--num-inference-steps", "2", "--out", str(out)]) == 0
+    assert np.load(f"{out}.npy").shape == (2, 1, 8, 8)
 
 
 def test_damaged_weights_are_detected(
@@ -230,7 +284,7 @@ def test_text_before_an_interruption_is_saved(
 
     with pytest.raises(KeyboardInterrupt):
         draw_samples(
-            Trained.open(RunFolder(text_run)),
+            TrainedRun.open(RunFolder(text_run)),
             InterruptedSample(),
             SampleOptions(device="cpu", out=tmp_path / "part.txt"),
         )
@@ -268,7 +322,6 @@ def test_prompts_longer_than_the_window_are_truncated_on_the_left(
         (("--temperature", "-1"), "--temperature must be at least 0; got -1.0"),
         (("--top-k", "0"), "--top-k must be at least 1; got 0"),
         (("--top-p", "1.5"), "--top-p must be between 0 and 1; got 1.5"),
-        (("--animation",), "--animation does not apply: this model generates text"),
         (("--compile",), "torch.compile failed: no compiler; omit --compile"),
     ],
 )
@@ -295,7 +348,7 @@ def test_exported_model_is_read_by_plain_torch(
     assert f"exported: {folder}" in capsys.readouterr().out
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "weights.safetensors"]
     code = (Path(__file__).parents[2] / "docs" / "plain_gpt.py").read_text(encoding="utf-8")
-    reader = code.partition("\ndef ")[2].partition("# That was all")[0]
+    reader = code.partition("\ndef ")[2].partition("# Greedy decoding")[0]
     assert len([line for line in reader.splitlines() if line.strip()]) <= 20
     assert "import parnassus" not in code
     assert "from parnassus" not in code

@@ -1,9 +1,12 @@
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from parnassus import setting_types
 from parnassus.data import DataError, data_status, open_data, open_images, open_text, text_file
-from parnassus.data.loading import DATASETS, TEXTS, TOYS
+from parnassus.data.loading import DATASETS, SOUNDS, TEXTS, TOYS
+from parnassus.setting_types import BuiltIn
 
 
 @pytest.mark.parametrize(
@@ -30,9 +33,9 @@ def test_toy_sets_have_separate_test_rows() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mnsit", "there is no data set mnsit: did you mean mnist"),
+        ("mnsit", "unknown data set mnsit: did you mean mnist"),
         ("fashion-minst", "did you mean fashion_mnist"),
-        ("zzz", "the names are digits, mnist_mini"),
+        ("zzz", "available: digits, mnist_mini"),
         ("some/where", "some/where does not exist: give the path of an image folder"),
         ("table.csv", r"table\.csv does not exist"),
     ],
@@ -86,5 +89,20 @@ def test_data_status_has_paths_and_instructions(data_dir: Path) -> None:
 
 def test_open_images_rejects_tables() -> None:
     assert open_images("digits").shape == (1, 8, 8)
-    with pytest.raises(DataError, match=r"iris has no images: one of its examples has shape \(4,\)"):
+    with pytest.raises(DataError, match=r"iris must contain images; its examples have shape \(4,\)"):
         open_images("iris")
+
+
+def suggested_names(annotation: object) -> set[str]:
+    """The names that the type of a setting suggests."""
+    (suggestions,) = (each for each in get_args(annotation) if isinstance(each, BuiltIn))
+    return set(suggestions.names)
+
+
+def test_settings_suggest_the_data_sets_that_can_be_opened() -> None:
+    assert suggested_names(setting_types.AnyData) == set(DATASETS)
+    assert suggested_names(setting_types.SoundData) == set(SOUNDS)
+    assert suggested_names(setting_types.TextData) == set(TEXTS)
+    for part in (setting_types.ImageData, setting_types.GreyImageData, setting_types.TableData):
+        assert suggested_names(part) < set(DATASETS) - set(TOYS)
+    assert suggested_names(setting_types.PlaneData) < set(TOYS)

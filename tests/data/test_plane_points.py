@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from parnassus.data import DataError, SampledPoints, open_points
-from parnassus.data.toy import moons
+from parnassus.data.built_in.densities import moons_log_prob
+from parnassus.data.built_in.toy import moons
+from parnassus.data.plane_points import points_and_log_density
 
 
 def test_open_points_reads_two_columns(tmp_path: Path) -> None:
@@ -39,3 +41,15 @@ def test_sampled_points_depend_only_on_seed_step_and_rank() -> None:
         assert not torch.equal(first, other)
     assert not torch.equal(batches.at(3, 0, 0, 2), batches.at(3, 0, 1, 2))
     assert len(batches.at(3, 0, 1, 2)) == 32
+
+
+def test_moons_have_their_own_units_and_a_known_density() -> None:
+    data, log_density = points_and_log_density("moons")
+    assert len(data.train) == 50_000
+    assert log_density is moons_log_prob
+
+
+def test_points_without_a_known_density_are_standardised() -> None:
+    data, log_density = points_and_log_density("rings")
+    torch.testing.assert_close(data.train.x.std(0, correction=0), torch.ones(2))
+    assert log_density is None

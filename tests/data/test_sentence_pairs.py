@@ -27,13 +27,13 @@ def test_grammar_is_opened_by_name() -> None:
 
 def test_invalid_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
-    with pytest.raises(DataError, match="there is no set of pairs nowhere"):
+    with pytest.raises(DataError, match="unknown sentence pairs nowhere"):
         open_pairs("nowhere")
     path.write_text("a\tb\nno tab here\n", encoding="utf-8")
-    with pytest.raises(DataError, match="line 2: a source, a tab and a target are needed; got 'no tab here'"):
+    with pytest.raises(DataError, match="line 2: a source, a tab and a target are required; got 'no tab here'"):
         open_pairs(path)
     path.write_text("a\tb\n", encoding="utf-8")
-    with pytest.raises(DataError, match="has 1 different pairs; at least 10 are needed"):
+    with pytest.raises(DataError, match="has 1 different pairs; at least 10 are required"):
         open_pairs(path)
     path.write_text("", encoding="utf-8")
     with pytest.raises(DataError, match="is empty"):

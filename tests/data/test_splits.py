@@ -99,6 +99,14 @@ def test_splits_and_data_sets_have_sizes_and_shapes() -> None:
     assert data.to("cpu").test.x.shape == (2, 1, 8, 8)
 
 
+def test_mapped_data_sets_keep_their_labels() -> None:
+    labels = torch.tensor([1, 0])
+    data = Dataset("two", Split(torch.ones(2, 3), labels), Split(torch.zeros(2, 3), labels)).map(lambda x: x[:, :2] + 1)
+    assert data.shape == (2,)
+    assert data.train.y is labels
+    torch.testing.assert_close(data.test.x, torch.ones(2, 2))
+
+
 def test_mapped_batches_keep_rows_sizes_parts_and_epochs() -> None:
     split = numbered_split(103)
     for plain in (split.batches(12, 30), split.batches(12, 30, partial=True), split.batches(400, 3, shuffle=False)):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from matplotlib.text import Annotation
 
-from parnassus.diffusion.figures import plot_image_chain, plot_nearest, plot_samples
+from parnassus.diffusion.figures import plot_columns, plot_image_chain, plot_nearest, plot_samples
 
 
 def test_chain_shows_names_and_two_arrows_between_neighbours() -> None:
@@ -38,3 +38,11 @@ def test_nearest_images_are_below_the_samples() -> None:
     figure = plot_nearest(training[[2, 0]] * 0.9, training)
     shown = np.asarray(figure.axes[0].images[0].get_array())[..., 0]
     assert [shown[row, column] for row in (0, 3) for column in (0, 3)] == pytest.approx([0.95, 0.05, 1.0, 0.0])
+
+
+def test_columns_start_at_zero_with_labelled_ticks() -> None:
+    rows = [{"steps": 2, "share": 0.5, "far": 3.0}, {"steps": 20, "share": 0.75, "far": 1.0}]
+    figure = plot_columns(rows, {"shares": ("share",), "distance": ("far",)}, over="steps")
+    assert [[float(y) for y in np.asarray(ax.lines[0].get_ydata())] for ax in figure.axes] == [[0.5, 0.75], [3.0, 1.0]]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["2", "20"]
+    assert [ax.get_ylim()[0] for ax in figure.axes] == [0.0, 0.0]

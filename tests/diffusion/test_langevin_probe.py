@@ -44,7 +44,7 @@ def test_large_steps_diverge_without_metropolis_adjustment() -> None:
 def test_annealing_reproduces_the_weights_of_distant_modes() -> None:
     """The chains start next to the mode of smaller weight."""
     fractions = [
-        run_probe(algorithm=index, start=[-1.0, -1.0], step=0.05, steps=200)[1].lines["chains"][1][-1]
+        run_probe(algorithm=index, start=[-1.0, -1.0], step=0.05, steps=200)[1].lines["fraction of chains"][1][-1]
         for index in (0, 2)
     ]
     assert fractions[0] < 0.1

@@ -9,7 +9,7 @@ from parnassus.data import open_data, standardise_features
 from parnassus.diffusion import DDPM, ddim, even_grid
 from parnassus.diffusion.probes.denoising import denoising_animation, sampling_trajectory
 from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Animation,
     Control,
@@ -23,23 +23,23 @@ from parnassus.widgets import (
 
 
 @pytest.fixture(scope="module")
-def trained(trained_run: Callable[..., Trained]) -> Trained:
+def trained(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("diffusion_on_digits")
 
 
 @pytest.fixture(scope="module")
-def model(trained: Trained) -> DDPM:
+def model(trained: TrainedRun) -> DDPM:
     model = trained.model
     assert isinstance(model, DDPM)
     return model
 
 
 @pytest.fixture(scope="module")
-def controls(trained: Trained) -> dict[str, Control]:
+def controls(trained: TrainedRun) -> dict[str, Control]:
     return read_controls(denoising_animation, trained)
 
 
-def run_animation(trained: Trained, controls: dict[str, Control], **values: object) -> tuple[Animation, Animation]:
+def run_animation(trained: TrainedRun, controls: dict[str, Control], **values: object) -> tuple[Animation, Animation]:
     states, predictions = evaluate_probe(denoising_animation, trained, controls, values)
     assert isinstance(states, Animation)
     assert isinstance(predictions, Animation)
@@ -56,7 +56,7 @@ def test_classes_and_steps_match_the_run(controls: dict[str, Control]) -> None:
 
 @pytest.mark.parametrize("guidance", [0.0, 1.0, 3.0])
 def test_last_frame_matches_ddim_samples(
-    guidance: float, trained: Trained, model: DDPM, controls: dict[str, Control]
+    guidance: float, trained: TrainedRun, model: DDPM, controls: dict[str, Control]
 ) -> None:
     states, predictions = run_animation(trained, controls, label=7, guidance=guidance, steps=10, seed=5)
     torch.manual_seed(5)
@@ -66,7 +66,7 @@ def test_last_frame_matches_ddim_samples(
     torch.testing.assert_close(predictions.frames[-2], images, atol=1e-5, rtol=0)  # the last prediction
 
 
-def test_first_frame_is_the_initial_noise(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
+def test_first_frame_is_the_initial_noise(trained: TrainedRun, model: DDPM, controls: dict[str, Control]) -> None:
     first, repeated, other = (run_animation(trained, controls, seed=seed)[0].frames for seed in (3, 3, 4))
     torch.manual_seed(3)
     torch.testing.assert_close(first[0], to_pixels(torch.randn(8, *model.shape)))
@@ -74,7 +74,7 @@ def test_first_frame_is_the_initial_noise(trained: Trained, model: DDPM, control
     assert not torch.equal(first, other)
 
 
-def test_guidance_scale_0_ignores_the_class(trained: Trained, controls: dict[str, Control]) -> None:
+def test_guidance_scale_0_ignores_the_class(trained: TrainedRun, controls: dict[str, Control]) -> None:
     unguided, guided = (
         [run_animation(trained, controls, guidance=guidance, label=label)[1].frames for label in (1, 8)]
         for guidance in (0, 8)
@@ -83,7 +83,7 @@ def test_guidance_scale_0_ignores_the_class(trained: Trained, controls: dict[str
     assert float((guided[0] - guided[1]).abs().max()) > 1e-3
 
 
-def test_captions_show_step_and_noise_level(trained: Trained, model: DDPM, controls: dict[str, Control]) -> None:
+def test_captions_show_step_and_noise_level(trained: TrainedRun, model: DDPM, controls: dict[str, Control]) -> None:
     states, predictions = run_animation(trained, controls, steps=4)
     level = (1 - model.schedule.alpha_bar).sqrt().tolist()
     steps = (20, 15, 10, 5)
@@ -92,7 +92,7 @@ def test_captions_show_step_and_noise_level(trained: Trained, model: DDPM, contr
     assert states.frames.shape == predictions.frames.shape == (5, 8, 1, 8, 8)
 
 
-def test_animation_keeps_the_global_random_state(trained: Trained, controls: dict[str, Control]) -> None:
+def test_animation_keeps_the_global_random_state(trained: TrainedRun, controls: dict[str, Control]) -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
@@ -110,25 +110,25 @@ def test_animation_keeps_the_global_random_state(trained: Trained, controls: dic
     ],
 )
 def test_invalid_values_raise_value_error(
-    values: dict[str, object], message: str, trained: Trained, controls: dict[str, Control]
+    values: dict[str, object], message: str, trained: TrainedRun, controls: dict[str, Control]
 ) -> None:
     with pytest.raises(ValueError, match=message):
         run_animation(trained, controls, **values)
 
 
 @pytest.fixture(scope="module")
-def moons(trained_run: Callable[..., Trained]) -> Trained:
+def moons(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("diffusion_on_moons")
 
 
-def run_trajectory(moons: Trained, **values: object) -> tuple[Trajectories, Numbers]:
+def run_trajectory(moons: TrainedRun, **values: object) -> tuple[Trajectories, Numbers]:
     path, numbers = evaluate_probe(sampling_trajectory, moons, read_controls(sampling_trajectory, moons), values)
     assert isinstance(path, Trajectories)
     assert isinstance(numbers, Numbers)
     return path, numbers
 
 
-def test_trajectory_without_noise_matches_ddim(moons: Trained) -> None:
+def test_trajectory_without_noise_matches_ddim(moons: TrainedRun) -> None:
     path, numbers = run_trajectory(moons, start=[-1.0, 0.5], steps=25)
     model = moons.model
     assert isinstance(model, DDPM)
@@ -145,7 +145,7 @@ def test_trajectory_without_noise_matches_ddim(moons: Trained) -> None:
     assert sample_distance == 0
 
 
-def test_noise_gives_different_samples_for_the_same_start(moons: Trained) -> None:
+def test_noise_gives_different_samples_for_the_same_start(moons: TrainedRun) -> None:
     path, numbers = run_trajectory(moons, eta=1)
     assert len(path.paths) == 6
     assert len({tuple(states[0].tolist()) for states in path.paths.values()}) == 1
@@ -157,7 +157,7 @@ def test_noise_gives_different_samples_for_the_same_start(moons: Trained) -> Non
     assert all(torch.equal(states, repeated.paths[name]) for name, states in path.paths.items())
 
 
-def test_level_lines_show_the_data_density(moons: Trained) -> None:
+def test_level_lines_show_the_data_density(moons: TrainedRun) -> None:
     """The density integrates to 1, is high at the data and low in the corners."""
     path, _ = run_trajectory(moons)
     cell = float(path.x[1] - path.x[0]) * float(path.y[1] - path.y[0])
@@ -169,7 +169,7 @@ def test_level_lines_show_the_data_density(moons: Trained) -> None:
     assert float(path.levels[row, column].min()) > 10 * float(path.levels[column, row].min())  # rows correspond to x₂
 
 
-def test_trajectory_keeps_the_global_random_state(moons: Trained) -> None:
+def test_trajectory_keeps_the_global_random_state(moons: TrainedRun) -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)

@@ -89,6 +89,10 @@ def test_flow_distribution_implements_the_interface_of_torch() -> None:
     assert distribution.sample().shape == (3,)
     with pytest.raises(ValueError, match="within the support"):
         distribution.log_prob(torch.full((3,), float("nan")))
+    with pytest.raises(ValueError, match=r"the event's shape \(3,\); got \(5, 1\)"):
+        distribution.log_prob(torch.zeros(5, 1))
+    unchecked = FlowDistribution(make_flow(), (3,), validate_args=False)
+    assert unchecked.log_prob(torch.full((3,), float("nan"))).isnan()
 
 
 def test_invalid_flow_raises_value_error() -> None:

@@ -7,17 +7,17 @@ import torch
 
 from parnassus.flows import Chain, Flow
 from parnassus.flows.probes.coupling_layers import deform_plane
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Bars, Control, IntSlider, Numbers, Trajectories, evaluate_probe, read_controls
 
 
 @pytest.fixture(scope="module")
-def trained(trained_run: Callable[..., Trained]) -> Trained:
+def trained(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("real_nvp_on_moons")
 
 
 @pytest.fixture(scope="module")
-def controls(trained: Trained) -> dict[str, Control]:
+def controls(trained: TrainedRun) -> dict[str, Control]:
     return read_controls(deform_plane, trained)
 
 
@@ -28,7 +28,7 @@ def test_slider_range_is_the_number_of_couplings(controls: dict[str, Control]) -
     assert couplings.initial_value(99) == 2
 
 
-def test_trajectory_and_density_match_the_flow(trained: Trained, controls: dict[str, Control]) -> None:
+def test_trajectory_and_density_match_the_flow(trained: TrainedRun, controls: dict[str, Control]) -> None:
     flow = trained.model
     assert isinstance(flow, Flow)
     assert isinstance(flow.transform, Chain)
@@ -46,7 +46,7 @@ def test_trajectory_and_density_match_the_flow(trained: Trained, controls: dict[
 
 
 def test_grid_is_regular_and_density_is_normal_without_couplings(
-    trained: Trained, controls: dict[str, Control]
+    trained: TrainedRun, controls: dict[str, Control]
 ) -> None:
     plot, numbers = evaluate_probe(deform_plane, trained, controls, {"couplings": 0})
     assert isinstance(plot, Trajectories)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from parnassus.information import expected_length, huffman_lengths, kraft_sum, prefix_codewords, shannon_lengths
-from parnassus.probability import entropy
+from parnassus.probability import entropy, standard_normal
 
 DYADIC = torch.tensor([0.125, 0.5, 0.125, 0.25], dtype=torch.float64)
 
@@ -29,7 +29,7 @@ def test_shannon_lengths_are_rounded_information_content() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_huffman_codes_are_optimal(seed: int) -> None:
     """Compared with all lengths from 1 to 4 that satisfy Kraft's inequality."""
-    q = torch.randn(5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).mul(2).softmax(-1)
+    q = standard_normal(5, seed=seed).mul(2).softmax(-1)
     candidates = (torch.tensor(lengths) for lengths in product(range(1, 5), repeat=5))
     best = min(float(expected_length(q, lengths)) for lengths in candidates if float(kraft_sum(lengths)) <= 1)
     assert float(expected_length(q, huffman_lengths(q))) == pytest.approx(best)

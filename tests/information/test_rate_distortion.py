@@ -65,5 +65,5 @@ def test_invalid_shapes_raise_value_error() -> None:
     thirds = torch.full((3,), 1 / 3, dtype=torch.float64)
     with pytest.raises(ValueError, match="one row per observation; got 4 rows, 3 observations"):
         encoder_joint(thirds, PAIRS)
-    with pytest.raises(ValueError, match="one row per observation and one column per cause, 4"):
+    with pytest.raises(ValueError, match="one row per observation and one column per latent state, 4"):
         rate_distortion_terms(thirds, PAIRS[:3], DiscreteLatentModel(FAIR[:2] * 2, bayes_decoder(FAIR, PAIRS)))

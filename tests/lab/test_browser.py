@@ -131,9 +131,9 @@ def test_invalid_value_shows_a_message_and_starts_no_run(page: Any, lab: Lab) ->
 
 def test_form_shows_command_and_snippet(page: Any, lab: Lab) -> None:
     visit(page, lab, "/experiments/classifier_on_digits")
-    page.get_by_label("hidden size", exact=True).fill("64")
-    page.locator("#command", has_text="parnassus run classifier_on_digits --hidden-size 64").wait_for()
-    assert "Experiment(hidden_size=64)" in page.locator("#snippet").inner_text()
+    page.get_by_label("width", exact=True).fill("64")
+    page.locator("#command", has_text="parnassus run classifier_on_digits --width 64").wait_for()
+    assert "Experiment(width=64)" in page.locator("#snippet").inner_text()
     page.get_by_role("button", name="smoke").click()
     page.locator("#command", has_text="--profile smoke").wait_for()
     assert page.get_by_label("epochs", exact=True).input_value() == "2"
@@ -464,7 +464,7 @@ def test_home_page_with_500_runs_can_be_searched(
 
 def create_runs(root: Path, count: int) -> None:
     """Create folders of finished runs."""
-    settings = {"data": "digits", "hidden_size": 128, "epochs": 60, "batch_size": 32, "learning_rate": 1.0}
+    settings = {"data": "digits", "width": 128, "epochs": 60, "batch_size": 32, "learning_rate": 1.0}
     for index in range(count):
         about: dict[str, object] = {
             "experiment": "classifier_on_digits",

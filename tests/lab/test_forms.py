@@ -15,7 +15,7 @@ from parnassus.atlas.reading import Entry
 from parnassus.atlas.settings import Limits, Setting
 from parnassus.cli.main import dispatch
 from parnassus.cli.run import parse, with_profile
-from parnassus.lab.forms import MAX_LENGTH, Field, Kind, Value, command, form_fields, profile_values, snippet
+from parnassus.lab.forms import MAX_LENGTH, FieldKind, FormField, Value, command, form_fields, profile_values, snippet
 from parnassus.lab.library import Library
 from parnassus.train.options import Options
 
@@ -42,12 +42,12 @@ def test_option_fields_match_the_options() -> None:
     }
 
 
-def random_value(field: Field, source: random.Random) -> Value:
+def random_value(field: FormField, source: random.Random) -> Value:
     """A random valid value other than the default of the field."""
     small = source.choice((-1, 1)) * 10.0 ** source.randint(-12, 3) * source.random()
     low = 0 if isinf(field.limits.low) else int(field.limits.low)
     numbers = [x for x in (small, abs(small), -1e-05, 0.1 + 0.2, 3.0, 1e22) if field.limits.violation(x) is None]
-    generators: dict[Kind, Callable[[], Value]] = {
+    generators: dict[FieldKind, Callable[[], Value]] = {
         "int": lambda: source.randint(low, 99999 if isinf(field.limits.high) else int(field.limits.high)),
         "float": lambda: source.choice(numbers),
         "ints": lambda: tuple(source.randint(low, 10**6) for _ in range(source.randint(1, 6))),
@@ -109,9 +109,9 @@ def test_switch_flags_work_in_both_directions() -> None:
 
 # user input
 
-INT_FIELD = Field("steps", "int", 2_000, "gradient steps")
-FLOAT_FIELD = Field("rate", "float", 0.1, "learning rate")
-OPTIONAL_FIELD = Field("threads", "int", None, "threads", optional=True)
+INT_FIELD = FormField("steps", "int", 2_000, "gradient steps")
+FLOAT_FIELD = FormField("rate", "float", 0.1, "learning rate")
+OPTIONAL_FIELD = FormField("threads", "int", None, "threads", optional=True)
 
 
 @pytest.mark.parametrize(
@@ -138,15 +138,15 @@ OPTIONAL_FIELD = Field("threads", "int", None, "threads", optional=True)
         ("floats", "1e-3  -1", (0.001, -1.0)),
     ],
 )
-def test_input_is_parsed(kind: Kind, text: object, value: Value) -> None:
-    assert Field("x", kind, 1, "", choices=("a", "b")).read(text) == value
+def test_input_is_parsed(kind: FieldKind, text: object, value: Value) -> None:
+    assert FormField("x", kind, 1, "", choices=("a", "b")).read(text) == value
 
 
 @pytest.mark.parametrize(("kind", "text"), [("int", "0"), ("ints", "3 0")])
-def test_values_below_the_limit_raise_value_error(kind: Kind, text: str) -> None:
-    assert Field("x", kind, 1, "", limits=Limits(0)).read(text) in (0, (3, 0))
+def test_values_below_the_limit_raise_value_error(kind: FieldKind, text: str) -> None:
+    assert FormField("x", kind, 1, "", limits=Limits(0)).read(text) in (0, (3, 0))
     with pytest.raises(ValueError, match="x must be at least 1; got 0"):
-        Field("x", kind, 1, "", limits=Limits(1)).read(text)
+        FormField("x", kind, 1, "", limits=Limits(1)).read(text)
 
 
 @pytest.mark.parametrize(
@@ -166,21 +166,21 @@ def test_values_below_the_limit_raise_value_error(kind: Kind, text: str) -> None
         (FLOAT_FIELD, "1,5", "rate must be a number, such as 0.1; got “1,5”"),
         (FLOAT_FIELD, "0.1; rm -r x", "rate must be a number, such as 0.1; got “0.1; rm -r x”"),
         (FLOAT_FIELD, ["0.1"], "rate must be a number, such as 0.1; got “['0.1']”"),
-        (Field("compile", "switch", False, ""), "yes", "compile must be on or off"),
-        (Field("compile", "switch", False, ""), 1, "compile must be on or off"),
-        (Field("data", "choice", "a", "", ("a", "b")), "/etc/passwd", "data must be one of a, b"),
-        (Field("data", "choice", "a", "", ("a", "b")), "A", "data must be one of a, b"),
-        (Field("data", "choice", "a", "", ("a", "b")), None, "data must be one of a, b"),
-        (Field("map", "text", "S.G", ""), "", "map must be text that does not begin with a dash"),
-        (Field("map", "text", "S.G", ""), "--seed", "map must be text that does not begin with a dash"),
-        (Field("scaled", "optional switch", None, "", optional=True), "perhaps", "scaled must be one of yes, no"),
-        (Field("counts", "ints", (20, 60), ""), " , ", "counts must be one or more numbers, such as 20 60"),
-        (Field("counts", "ints", (20, 60), ""), "1 x", "counts must be an integer, such as 20; got “x”"),
-        (Field("rates", "floats", (0.1,), ""), "1 nan", "rates must be finite; got nan"),
+        (FormField("compile", "switch", False, ""), "yes", "compile must be on or off"),
+        (FormField("compile", "switch", False, ""), 1, "compile must be on or off"),
+        (FormField("data", "choice", "a", "", ("a", "b")), "/etc/passwd", "data must be one of a, b"),
+        (FormField("data", "choice", "a", "", ("a", "b")), "A", "data must be one of a, b"),
+        (FormField("data", "choice", "a", "", ("a", "b")), None, "data must be one of a, b"),
+        (FormField("map", "text", "S.G", ""), "", "map must be text that does not begin with a dash"),
+        (FormField("map", "text", "S.G", ""), "--seed", "map must be text that does not begin with a dash"),
+        (FormField("scaled", "optional switch", None, "", optional=True), "perhaps", "scaled must be one of yes, no"),
+        (FormField("counts", "ints", (20, 60), ""), " , ", "counts must be one or more numbers, such as 20 60"),
+        (FormField("counts", "ints", (20, 60), ""), "1 x", "counts must be an integer, such as 20; got “x”"),
+        (FormField("rates", "floats", (0.1,), ""), "1 nan", "rates must be finite; got nan"),
         (OPTIONAL_FIELD, "two", "threads must be an integer, such as 1; got “two”"),
     ],
 )
-def test_invalid_input_raises_value_error(field: Field, text: object, message: str) -> None:
+def test_invalid_input_raises_value_error(field: FormField, text: object, message: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
         field.read(text)
     assert str(error.value) == message
@@ -230,14 +230,16 @@ def test_snippet_and_command_have_the_same_results(
 ) -> None:
     entry = LIBRARY.atlas.experiments["noise_schedules"]
     settings = profile_values(entry, "smoke", LIBRARY.fields(entry), {})
-    changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {"timesteps": 7}
+    changed = {name: value for name, value in settings.items() if value != _default(entry, name)} | {
+        "num_train_timesteps": 7
+    }
     monkeypatch.chdir(tmp_path)
     exec(snippet(entry, changed, {"seed": 7, "device": "cpu"}), {})
     printed = capsys.readouterr().out
     words = [
         "--profile",
         "smoke",
-        "--timesteps",
+        "--num-train-timesteps",
         "7",
         "--seed",
         "7",

@@ -72,7 +72,7 @@ def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
     folder = started.folder(job)
     wait_for((folder.path / "checkpoint.safetensors").exists, "the first steps")
     assert status_of(folder) == "running"
-    with pytest.raises(RunError, match="last is running: there is nothing to resume"):
+    with pytest.raises(RunError, match="last is running: it cannot be resumed"):
         started.jobs.resume(folder)
 
     stop(folder)
@@ -81,7 +81,7 @@ def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
     assert status_of(folder) == "interrupted"
     assert folder.process is None
     assert (folder.path / "checkpoint.safetensors").exists()
-    with pytest.raises(RunError, match="last is interrupted: there is nothing to stop"):
+    with pytest.raises(RunError, match="last is interrupted: it cannot be stopped"):
         stop(folder)
 
     RunFolder.create(started.jobs.root, "newer", {"experiment": "pca_on_digits"}, stamp=False)
@@ -96,8 +96,8 @@ def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
     assert [line.split()[1] for line in (folder.path / "log.txt").read_text().splitlines()][-1] == "finished"
     assert "resumed by process" in (folder.path / "log.txt").read_text()
     assert not (started.jobs.root / "newer" / "log.txt").exists()
-    for action, verb in ((stop, "stop"), (started.jobs.resume, "resume")):
-        with pytest.raises(RunError, match=f"last is finished: there is nothing to {verb}"):
+    for action, participle in ((stop, "stopped"), (started.jobs.resume, "resumed")):
+        with pytest.raises(RunError, match=f"last is finished: it cannot be {participle}"):
             action(folder)
 
 
@@ -148,8 +148,7 @@ def steps_done(root: Path) -> int:
 def test_failed_start_stores_its_error_message(started: StartedJobs, tmp_path: Path) -> None:
     missing = tmp_path / "none.csv"
     messages = {
-        ("run", "no_such_thing"): "there is no experiment 'no_such_thing'",
-        ("runs", "dance"): "runs takes list, compare, open or keep; got 'dance'",
+        ("run", "no_such_thing"): "unknown experiment: 'no_such_thing'",
         ("run", "pca_on_digits", "--data", str(missing), *FLAGS): f"{missing} does not exist: give the path of ",
     }
     jobs = [started.start(*words) for words in messages]

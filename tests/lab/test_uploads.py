@@ -1,4 +1,4 @@
-"""Uploads are identified by their content, stored under names of the lab, and refused with a message."""
+"""Uploads are identified by their content, stored under names of the lab, and rejected with a message."""
 
 import io
 import pickle
@@ -114,7 +114,7 @@ def test_only_listed_names_refer_to_files(uploads: Uploads) -> None:
 
 
 def test_object_arrays_are_not_unpickled(tmp_path: Path, uploads: Uploads) -> None:
-    """A pickle in a .npy file could run code; it is refused when the data is opened."""
+    """A pickle in a .npy file could run code; it is rejected when the data is opened."""
 
     class MaliciousObject:
         def __reduce__(self) -> tuple[object, tuple[str]]:

@@ -13,7 +13,7 @@ from parnassus.latent.linear.pca import PCA
 from parnassus.latent.probes.autoencoder_map import explore_latent_plane
 from parnassus.latent.probes.components import reconstruct_from_components
 from parnassus.latent.probes.posterior import FITTED, POINTS, ppca_posterior
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Bars,
     Control,
@@ -31,11 +31,11 @@ DIGITS = load_digits()
 
 
 @pytest.fixture(scope="module")
-def pca_run(trained_run: Callable[..., Trained]) -> Trained:
+def pca_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("pca_on_digits")
 
 
-def evaluate_reconstruction(run: Trained, **values: object) -> tuple[Images, Numbers, Curves, Curves]:
+def evaluate_reconstruction(run: TrainedRun, **values: object) -> tuple[Images, Numbers, Curves, Curves]:
     images, numbers, errors, spectrum = evaluate_probe(
         reconstruct_from_components,
         run,
@@ -49,7 +49,7 @@ def evaluate_reconstruction(run: Trained, **values: object) -> tuple[Images, Num
     return images, numbers, errors, spectrum
 
 
-def test_sliders_cover_all_components_and_test_examples(pca_run: Trained) -> None:
+def test_sliders_cover_all_components_and_test_examples(pca_run: TrainedRun) -> None:
     components, example = read_controls(reconstruct_from_components, pca_run).values()
     assert isinstance(components, IntSlider)
     assert isinstance(example, IntSlider)
@@ -57,7 +57,7 @@ def test_sliders_cover_all_components_and_test_examples(pca_run: Trained) -> Non
     assert (example.low, example.high) == (1, 360)
 
 
-def test_error_decreases_to_zero_with_all_components(pca_run: Trained) -> None:
+def test_error_decreases_to_zero_with_all_components(pca_run: TrainedRun) -> None:
     errors = []
     for size in (1, 2, 5, 16, 40, 64):
         _, numbers, _, _ = evaluate_reconstruction(pca_run, components=size, example=7)
@@ -69,7 +69,7 @@ def test_error_decreases_to_zero_with_all_components(pca_run: Trained) -> None:
     assert evaluate_reconstruction(pca_run, components=64)[1].values["explained variance"] == "100.0 %"
 
 
-def test_reconstruction_matches_a_fit_with_the_selected_components(pca_run: Trained) -> None:
+def test_reconstruction_matches_a_fit_with_the_selected_components(pca_run: TrainedRun) -> None:
     images, numbers, errors, spectrum = evaluate_reconstruction(pca_run, components=5, example=7)
     pca, x = PCA.fit(DIGITS.train.x.flatten(1), 5), DIGITS.test.x[6].flatten()[None]
     reconstruction = pca.reconstruct(x)
@@ -84,7 +84,7 @@ def test_reconstruction_matches_a_fit_with_the_selected_components(pca_run: Trai
     assert (errors.marked, spectrum.marked) == (5, 5)
 
 
-def test_spectrum_is_decreasing_and_omits_constant_pixels(pca_run: Trained) -> None:
+def test_spectrum_is_decreasing_and_omits_constant_pixels(pca_run: TrainedRun) -> None:
     _, _, _, spectrum = evaluate_reconstruction(pca_run)
     index, eigenvalues = spectrum.lines["λ"]
     assert list(eigenvalues) == sorted(eigenvalues, reverse=True)
@@ -92,8 +92,8 @@ def test_spectrum_is_decreasing_and_omits_constant_pixels(pca_run: Trained) -> N
     assert len(index) == int((DIGITS.train.x.flatten(1).std(0) > 0).sum()) < 64
 
 
-def test_data_without_images_give_curves_only(pca_run: Trained) -> None:
-    run = Trained(pca_run.folder, pca_on_digits.Experiment(data="iris"))
+def test_data_without_images_give_curves_only(pca_run: TrainedRun) -> None:
+    run = TrainedRun(pca_run.folder, pca_on_digits.Experiment(data="iris"))
     numbers, errors, spectrum = evaluate_probe(
         reconstruct_from_components, run, read_controls(reconstruct_from_components, run), {}
     )
@@ -110,24 +110,24 @@ def test_data_without_images_give_curves_only(pca_run: Trained) -> None:
         ({"example": 0}, "test example must be between 1 and 360; got 0"),
     ],
 )
-def test_invalid_values_raise(values: dict[str, object], message: str, pca_run: Trained) -> None:
+def test_invalid_values_raise(values: dict[str, object], message: str, pca_run: TrainedRun) -> None:
     with pytest.raises(ValueError, match=message):
         evaluate_reconstruction(pca_run, **values)
 
 
 @pytest.fixture(scope="module")
-def autoencoder_run(trained_run: Callable[..., Trained]) -> Trained:
+def autoencoder_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("autoencoder_on_fashion")
 
 
 @pytest.fixture(scope="module")
-def controls(autoencoder_run: Trained) -> dict[str, Control]:
+def controls(autoencoder_run: TrainedRun) -> dict[str, Control]:
     return read_controls(explore_latent_plane, autoencoder_run)
 
 
 @torch.no_grad()
 def test_code_of_a_training_image_decodes_to_its_reconstruction(
-    autoencoder_run: Trained, controls: dict[str, Control]
+    autoencoder_run: TrainedRun, controls: dict[str, Control]
 ) -> None:
     place, training_set, model = controls["place"], mnist_mini().train.take(640), autoencoder_run.model
     assert isinstance(place, PointPicker)
@@ -152,7 +152,7 @@ def test_code_of_a_training_image_decodes_to_its_reconstruction(
         assert f"error {float((reconstruction - training_set.x[row]).square().mean()):.3f}" in images.captions[2]
 
 
-def test_distance_is_large_far_from_all_codes(autoencoder_run: Trained, controls: dict[str, Control]) -> None:
+def test_distance_is_large_far_from_all_codes(autoencoder_run: TrainedRun, controls: dict[str, Control]) -> None:
     place = controls["place"]
     assert isinstance(place, PointPicker)
     assert not callable(place.plane)
@@ -166,7 +166,7 @@ def test_distance_is_large_far_from_all_codes(autoencoder_run: Trained, controls
     assert distance > 3 * typical > 0
 
 
-def test_point_outside_the_plane_raises_value_error(autoencoder_run: Trained, controls: dict[str, Control]) -> None:
+def test_point_outside_the_plane_raises_value_error(autoencoder_run: TrainedRun, controls: dict[str, Control]) -> None:
     with pytest.raises(ValueError, match=r"a point in the plane must be between .* got 1e"):
         evaluate_probe(explore_latent_plane, autoencoder_run, controls, {"place": [1e9, 0]})
 
@@ -206,7 +206,7 @@ def test_noise_shrinks_the_reconstruction_and_widens_the_posterior() -> None:
 def test_mean_log_density_is_maximal_at_the_ml_noise() -> None:
     ml_variance = float(FITTED.residual_variance)
     means = [
-        evaluate_posterior(variance=ml_variance * factor)[2].values["mean ln p of all points"]
+        evaluate_posterior(variance=ml_variance * factor)[2].values["mean ln p(x) of all points"]
         for factor in (0.8, 1.0, 1.25)
     ]
     assert max(means) == means[1]

@@ -11,8 +11,8 @@ from parnassus.latent.probes.rate_distortion import rate_and_distortion_of_an_im
 from parnassus.latent.probes.traversal import traverse_code
 from parnassus.latent.probes.vae_map import explore_vae_plane
 from parnassus.latent.variational.vae import VAE
-from parnassus.train import SideBySide
-from parnassus.train.trained import Trained
+from parnassus.train import ModelCollection
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Answer,
     Bars,
@@ -28,23 +28,23 @@ from parnassus.widgets import (
 from parnassus.widgets.evaluation import ProbeFunction
 
 
-def evaluate(probe: ProbeFunction, trained: Trained, **values: object) -> list[Answer]:
+def evaluate(probe: ProbeFunction, trained: TrainedRun, **values: object) -> list[Answer]:
     return list(evaluate_probe(probe, trained, read_controls(probe, trained), values))
 
 
 @pytest.fixture(scope="module")
-def latent_map_run(trained_run: Callable[..., Trained]) -> Trained:
+def latent_map_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("vae_latent_map")
 
 
 @torch.no_grad()
-def test_plane_shows_the_decoded_image_and_densities(latent_map_run: Trained) -> None:
+def test_plane_shows_the_decoded_image_and_densities(latent_map_run: TrainedRun) -> None:
     images, classes, numbers = evaluate(explore_vae_plane, latent_map_run, place=[0.5, -1.0])
     assert isinstance(images, Images)
     assert isinstance(classes, Bars)
     assert isinstance(numbers, Numbers)
-    assert isinstance(latent_map_run.model, SideBySide)
-    vae = latent_map_run.model.one("vae")
+    assert isinstance(latent_map_run.model, ModelCollection)
+    vae = latent_map_run.model.model("vae")
     torch.testing.assert_close(images.images[:1], vae.decode(torch.tensor([[0.5, -1.0]])))
     assert float(classes.values.sum()) == pytest.approx(1)
     prior, codes, gap = (value for value in numbers.values.values() if isinstance(value, float))
@@ -56,7 +56,7 @@ def test_plane_shows_the_decoded_image_and_densities(latent_map_run: Trained) ->
     assert codes == pytest.approx(float(density.logsumexp(0)) - log(len(mean)), abs=1e-3)
 
 
-def test_nearest_image_of_a_code_is_its_own(latent_map_run: Trained) -> None:
+def test_nearest_image_of_a_code_is_its_own(latent_map_run: TrainedRun) -> None:
     place = read_controls(explore_vae_plane, latent_map_run)["place"]
     assert isinstance(place, PointPicker)
     assert not callable(place.plane)
@@ -67,12 +67,12 @@ def test_nearest_image_of_a_code_is_its_own(latent_map_run: Trained) -> None:
 
 
 @pytest.fixture(scope="module")
-def vae_run(trained_run: Callable[..., Trained]) -> Trained:
+def vae_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("vae")
 
 
 @torch.no_grad()
-def test_traversal_varies_one_coordinate(vae_run: Trained) -> None:
+def test_traversal_varies_one_coordinate(vae_run: TrainedRun) -> None:
     images, traversal, bars, numbers = evaluate(traverse_code, vae_run, example=3, rank=2, value=-3.0)
     assert isinstance(images, Images)
     assert isinstance(traversal, Images)
@@ -90,18 +90,18 @@ def test_traversal_varies_one_coordinate(vae_run: Trained) -> None:
 
 
 @pytest.fixture(scope="module")
-def rate_distortion_run(trained_run: Callable[..., Trained]) -> Trained:
+def rate_distortion_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("vae_rate_distortion")
 
 
 @torch.no_grad()
-def test_rate_and_distortion_match_the_selected_network(rate_distortion_run: Trained) -> None:
+def test_rate_and_distortion_match_the_selected_network(rate_distortion_run: TrainedRun) -> None:
     images, bars, curves = evaluate(rate_and_distortion_of_an_image, rate_distortion_run, beta=0, example=2)
     assert isinstance(images, Images)
     assert isinstance(bars, Bars)
     assert isinstance(curves, Curves)
-    assert isinstance(rate_distortion_run.model, SideBySide)
-    vae = rate_distortion_run.model.one("0")
+    assert isinstance(rate_distortion_run.model, ModelCollection)
+    vae = rate_distortion_run.model.model("0")
     torch.testing.assert_close(images.images[0], load_digits().test.x[1])
     assert set(images.images[1].unique().tolist()) <= {0.0, 1.0}
     terms = vae.terms(images.images[1:2].expand(2_000, -1, -1, -1))
@@ -113,7 +113,7 @@ def test_rate_and_distortion_match_the_selected_network(rate_distortion_run: Tra
     torch.testing.assert_close(images.images[2:3], vae.reconstruct(images.images[1:2]))
 
 
-def test_answers_are_deterministic(rate_distortion_run: Trained) -> None:
+def test_answers_are_deterministic(rate_distortion_run: TrainedRun) -> None:
     first, second = (
         evaluate(rate_and_distortion_of_an_image, rate_distortion_run, beta=1, example=5)[0] for _ in range(2)
     )
@@ -122,7 +122,7 @@ def test_answers_are_deterministic(rate_distortion_run: Trained) -> None:
     assert first.images.equal(second.images)
 
 
-def test_controls_have_the_ranges_of_the_run(rate_distortion_run: Trained, vae_run: Trained) -> None:
+def test_controls_have_the_ranges_of_the_run(rate_distortion_run: TrainedRun, vae_run: TrainedRun) -> None:
     beta, example = read_controls(rate_and_distortion_of_an_image, rate_distortion_run).values()
     assert isinstance(beta, Select)
     assert isinstance(example, IntSlider)

@@ -10,6 +10,7 @@ from torch.nn import functional
 from parnassus.layers import (
     Classifier,
     batch_norm_classifier,
+    check_labels,
     count_parameters,
     dead_logits,
     dense_classifier,
@@ -17,7 +18,6 @@ from parnassus.layers import (
     evaluate,
     identity,
     relu,
-    require_labels,
 )
 
 X, Y = torch.randn(30, 1, 4, 4, generator=torch.Generator().manual_seed(0)), torch.arange(30) % 3
@@ -84,11 +84,11 @@ def test_evaluating_an_empty_dataset_raises_value_error() -> None:
 
 
 def test_data_without_labels_raises_value_error() -> None:
-    assert require_labels(Y, 3) is Y
+    assert check_labels(Y, 3) is Y
     with pytest.raises(ValueError, match="got 0 classes"):
-        require_labels(None, 0)
+        check_labels(None, 0)
     with pytest.raises(ValueError, match="got 1 classes"):
-        require_labels(Y, 1)
+        check_labels(Y, 1)
 
 
 def test_batch_norm_and_dropout_classifiers_match_torch() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from parnassus.data.toy import moons
+from parnassus.data.built_in.toy import moons
 from parnassus.layers import activations as act
 from parnassus.layers import layer_outputs, mlp
 from parnassus.layers.mlp_training import MLPSnapshots, train_adam

@@ -12,7 +12,7 @@ from parnassus.layers.experiments import classifier_on_digits
 from parnassus.layers.probes.activation_functions import plot_activation
 from parnassus.layers.probes.classifier_training import CHECKPOINTS, DATASETS, train_classifier
 from parnassus.layers.probes.digit_drawing import draw_a_digit
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Animation,
     Answer,
@@ -31,12 +31,12 @@ DIGITS = load_digits()
 
 
 @pytest.fixture(scope="module")
-def trained(trained_run: Callable[..., Trained]) -> Trained:
+def trained(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("classifier_on_digits")
 
 
 @pytest.fixture(scope="module")
-def controls(trained: Trained) -> dict[str, Control]:
+def controls(trained: TrainedRun) -> dict[str, Control]:
     return read_controls(draw_a_digit, trained)
 
 
@@ -63,7 +63,7 @@ def test_examples_contain_one_test_image_per_class(controls: dict[str, Control])
 
 
 def test_most_test_digits_are_classified_correctly_at_any_position(
-    trained: Trained, controls: dict[str, Control]
+    trained: TrainedRun, controls: dict[str, Control]
 ) -> None:
     """Also when shifted by one pixel, where the network without alignment misclassifies about half of them."""
     assert DIGITS.test.y is not None
@@ -84,7 +84,9 @@ def test_most_test_digits_are_classified_correctly_at_any_position(
     assert unaligned <= correct[1] - 10
 
 
-def test_units_show_the_training_images_of_largest_activation(trained: Trained, controls: dict[str, Control]) -> None:
+def test_units_show_the_training_images_of_largest_activation(
+    trained: TrainedRun, controls: dict[str, Control]
+) -> None:
     model = trained.model
     assert isinstance(model, Classifier)
     assert isinstance(model.network, nn.Sequential)
@@ -104,13 +106,13 @@ def test_units_show_the_training_images_of_largest_activation(trained: Trained, 
         assert float((selected.images[1] - 0.5).abs().max()) == pytest.approx(0.5)
 
 
-def test_unit_0_selects_the_most_active_unit(trained: Trained, controls: dict[str, Control]) -> None:
+def test_unit_0_selects_the_most_active_unit(trained: TrainedRun, controls: dict[str, Control]) -> None:
     _, hidden, selected = unpack_answers(evaluate_probe(draw_a_digit, trained, controls, {}))
     assert hidden.images.shape == (1, 1, 8, 16)
     assert f"Unit {int(hidden.images.argmax()) + 1} of 128" in selected.about
 
 
-def test_empty_drawing_has_class_probabilities(trained: Trained, controls: dict[str, Control]) -> None:
+def test_empty_drawing_has_class_probabilities(trained: TrainedRun, controls: dict[str, Control]) -> None:
     probabilities, _, selected = unpack_answers(
         evaluate_probe(draw_a_digit, trained, controls, {"drawing": [0.0] * 64})
     )
@@ -118,9 +120,9 @@ def test_empty_drawing_has_class_probabilities(trained: Trained, controls: dict[
     assert float(selected.images[0].abs().max()) == 0
 
 
-def test_deeper_network_has_one_image_per_hidden_layer(trained: Trained) -> None:
+def test_deeper_network_has_one_image_per_hidden_layer(trained: TrainedRun) -> None:
     torch.manual_seed(0)
-    deep_run = Trained(trained.folder, trained.experiment)
+    deep_run = TrainedRun(trained.folder, trained.experiment)
     deep_run.__dict__["model"] = dense_classifier(64, 10, hidden=(30, 20))
     controls = read_controls(draw_a_digit, deep_run)
     assert isinstance(controls["unit"], IntSlider)
@@ -139,8 +141,8 @@ def test_deeper_network_has_one_image_per_hidden_layer(trained: Trained) -> None
     assert "output weight" not in first_layer_unit.about
 
 
-def test_run_on_unsupported_data_raises_value_error(trained: Trained) -> None:
-    other = Trained(trained.folder, classifier_on_digits.Experiment(data="iris"))
+def test_run_on_unsupported_data_raises_value_error(trained: TrainedRun) -> None:
+    other = TrainedRun(trained.folder, classifier_on_digits.Experiment(data="iris"))
     with pytest.raises(ValueError, match=r"the run must use greyscale images; got examples of shape \(4,\) in iris"):
         read_controls(draw_a_digit, other)
 
@@ -155,7 +157,7 @@ def test_run_on_unsupported_data_raises_value_error(trained: Trained) -> None:
     ],
 )
 def test_invalid_values_raise_value_error(
-    values: dict[str, object], message: str, trained: Trained, controls: dict[str, Control]
+    values: dict[str, object], message: str, trained: TrainedRun, controls: dict[str, Control]
 ) -> None:
     with pytest.raises(ValueError, match=message):
         evaluate_probe(draw_a_digit, trained, controls, values)

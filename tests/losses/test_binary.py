@@ -7,9 +7,10 @@ import torch
 from torch.nn import functional
 
 from parnassus.losses import binary_cross_entropy, binary_cross_entropy_gradient
+from parnassus.probability import standard_normal, uniform_samples
 
-A = 4 * torch.randn(3, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-T = torch.rand(3, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+A = 4 * standard_normal(3, 20)
+T = uniform_samples(3, 20, seed=1)
 
 
 def test_matches_torch_for_soft_targets() -> None:

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from parnassus.losses import find_norm_violation, l1_norm, l2_norm, p_norm
+from parnassus.probability import standard_normal
 
-X = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+X = standard_normal(5, 7)
 
 
 @pytest.mark.parametrize("order", [1.0, 1.7, 2.0, 6.0, torch.inf])
@@ -54,7 +55,7 @@ def test_violated_axiom_is_reported_with_a_counterexample(candidate: Callable[[T
 
 
 def test_norms_have_no_violation() -> None:
-    root = torch.randn(4, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    root = standard_normal(4, 4, seed=1)
     for norm in (l1_norm, l2_norm, lambda x: l2_norm(x @ root), lambda x: l1_norm(x) + 3 * p_norm(x, order=torch.inf)):
         assert find_norm_violation(norm, 4, generator=torch.Generator().manual_seed(0)) is None
 

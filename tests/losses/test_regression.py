@@ -13,10 +13,11 @@ from parnassus.losses import (
     mean_squared_error,
     squared_error,
 )
-from parnassus.losses.regression import require_same_shape
+from parnassus.losses.regression import check_same_shape
+from parnassus.probability import standard_normal
 
-V = torch.randn(30, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-W = 2 * torch.randn(30, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+V = standard_normal(30, 4)
+W = 2 * standard_normal(30, 4, seed=1)
 
 
 def test_power_errors_have_known_values() -> None:
@@ -76,7 +77,7 @@ def test_gradient_of_half_squared_error_is_the_residual() -> None:
 
 
 def test_equal_shapes_are_accepted() -> None:
-    require_same_shape(torch.zeros(3, 2), torch.ones(3, 2))
+    check_same_shape(torch.zeros(3, 2), torch.ones(3, 2))
 
 
 @pytest.mark.parametrize(
@@ -91,4 +92,4 @@ def test_unequal_or_empty_shapes_raise_value_error(
     prediction: tuple[int, ...], target: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        require_same_shape(torch.zeros(prediction), torch.zeros(target))
+        check_same_shape(torch.zeros(prediction), torch.zeros(target))

@@ -4,10 +4,11 @@ from scipy.linalg import sqrtm
 from torch import Tensor
 
 from parnassus.metrics.frechet import frechet_distance, gaussian_frechet_distance
+from parnassus.probability import standard_normal
 
 
 def covariance(seed: int, d: int = 4, rank: int = 4) -> Tensor:
-    factor = torch.randn(d, rank, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    factor = standard_normal(d, rank, seed=seed)
     return factor @ factor.mT
 
 

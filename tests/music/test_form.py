@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.music import Key, form_entropy, generate_modulating_pieces, sections
-from parnassus.music.form import HIGHEST, LOWEST
+from parnassus.music.form import HIGHEST, LOWEST, train_and_test_pieces
 
 
 def test_sections_and_pieces_end_on_their_tonics() -> None:
@@ -25,6 +25,13 @@ def test_all_home_keys_and_the_whole_range_occur() -> None:
 def test_equal_seeds_give_equal_pieces() -> None:
     torch.testing.assert_close(generate_modulating_pieces(5, seed=1), generate_modulating_pieces(5, seed=1))
     assert not torch.equal(generate_modulating_pieces(5, seed=1)[0], generate_modulating_pieces(5, seed=2)[0])
+
+
+def test_training_and_test_pieces_are_different() -> None:
+    train, test, home = train_and_test_pieces(20, 20, seed=3)
+    assert train.shape == test.shape
+    assert not torch.equal(train, test)
+    torch.testing.assert_close(home, generate_modulating_pieces(20, seed=7)[1])
 
 
 def test_sections_of_c_major() -> None:

@@ -103,7 +103,7 @@ def test_start_at_the_minimum_does_not_move() -> None:
         ({"momentum": 1}, "momentum μ must be between 0 and 0.99; got 1"),
         ({"start": [9, 0]}, "start must be between -3 and 3; got 9"),
         ({"condition_number": float("nan")}, "condition number must be a number"),
-        ({"friction": 1}, "there is no control friction; there are start, learning_rate, momentum, condition_number"),
+        ({"friction": 1}, "unknown controls: friction; available: start, learning_rate, momentum, condition_number"),
     ],
 )
 def test_invalid_values_raise_value_error(values: dict[str, object], message: str) -> None:

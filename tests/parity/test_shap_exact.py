@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from torch import nn
 
-from parnassus.shapley import Interventional, as_model, explain_exactly
+from parnassus.shapley import InterventionalValue, as_model, explain_exactly
 
 FEATURES, BACKGROUND_ROWS, ROWS = 6, 12, 3
 Array: TypeAlias = NDArray[np.float64]
@@ -83,7 +83,7 @@ PREDICTORS: dict[str, Callable[[], object]] = {
 def test_exact_values_match_enumeration_and_shap(name: str) -> None:
     shap = pytest.importorskip("shap")
     model = as_model(PREDICTORS[name]())
-    actual = explain_exactly(Interventional(model, torch.tensor(BACKGROUND)), torch.tensor(X))
+    actual = explain_exactly(InterventionalValue(model, torch.tensor(BACKGROUND)), torch.tensor(X))
 
     def function(x: Array) -> Array:
         output: Array = model(torch.tensor(x)).numpy()

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 from torch import Tensor
 
 from parnassus.shapley import (
-    Interventional,
+    InterventionalValue,
     as_model,
     explain_exactly,
     extract_leaves,
@@ -42,7 +42,7 @@ def forest(features: Tensor) -> RandomForestRegressor:
 @pytest.fixture(scope="module")
 def expected(forest: RandomForestRegressor, features: Tensor) -> Tensor:
     """Shapley values by enumeration of all 1,024 coalitions."""
-    value = Interventional(as_model(forest), features[:BACKGROUND_ROWS])
+    value = InterventionalValue(as_model(forest), features[:BACKGROUND_ROWS])
     return explain_exactly(value, features[300 : 300 + ROWS]).values[:, 0]
 
 

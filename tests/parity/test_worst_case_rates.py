@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from parnassus.optim import (
-    Problem,
+    OptimisationProblem,
     accelerated_bound,
     accelerated_worst_case,
     convex_bound,
@@ -137,7 +137,7 @@ def test_momentum_is_better_than_its_worst_case_on_a_strongly_convex_problem(mom
 
 
 @pytest.mark.parametrize("problem", [p for p in smooth_problems().values() if p.alpha >= 0])
-def test_problems_are_better_than_the_worst_case(problem: Problem) -> None:
+def test_problems_are_better_than_the_worst_case(problem: OptimisationProblem) -> None:
     steps, rate, scale = 8, 1 / problem.beta, problem.beta * problem.radius**2
     plain = gradient_descent(problem.loss, problem.start, learning_rate=rate, steps=steps)
     accelerated_path = nesterov_descent(problem.loss, problem.start, learning_rate=rate, steps=steps).phi

@@ -2,7 +2,9 @@
 
 import torch
 
+from parnassus.probability import standard_normal
+
 
 def random_logits(seed: int = 0) -> torch.Tensor:
     """Random θ(s, a) of six states and three actions."""
-    return torch.randn(6, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return standard_normal(6, 3, seed=seed)

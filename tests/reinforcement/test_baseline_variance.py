@@ -74,7 +74,7 @@ def test_run_continues_when_no_ratio_is_defined(
     num_actions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(TENSOR_ENVIRONMENTS, "OnlyOneWay", IndexedRewards(num_actions))
-    experiment = Experiment(env="OnlyOneWay", num_learners=2, eval_episodes=2, num_updates=7, critic_steps=1)
+    experiment = Experiment(env="OnlyOneWay", num_learners=2, n_eval_episodes=2, num_updates=7, critic_steps=1)
     recipe = Recipe("reinforce", "An agent", experiment, expected)
     folder = start(recipe, Options(), tmp_path)
     results = execute(recipe, Options(quiet=True, device="cpu"), folder)

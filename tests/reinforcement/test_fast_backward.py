@@ -13,10 +13,10 @@ from parnassus.train.execute import Recipe, execute, start
 
 OPTIONS = Options(quiet=True, device="cpu")
 EXPERIMENTS: dict[str, a2c.Experiment | dqn.Experiment | ppo.Experiment] = {
-    "ppo": ppo.Experiment(num_learners=2, eval_episodes=2, total_timesteps=1_024),
-    "a2c": a2c.Experiment(num_learners=2, eval_episodes=2, total_timesteps=400),
+    "ppo": ppo.Experiment(num_learners=2, n_eval_episodes=2, total_timesteps=1_024),
+    "a2c": a2c.Experiment(num_learners=2, n_eval_episodes=2, total_timesteps=400),
     "dqn": dqn.Experiment(
-        num_learners=2, eval_episodes=2, total_timesteps=512, learning_starts=0, gradient_steps=8, dueling=True
+        num_learners=2, n_eval_episodes=2, total_timesteps=512, learning_starts=0, gradient_steps=8, dueling=True
     ),
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from parnassus.reinforcement.experiments import a2c, ppo, reinforce, trpo
-from parnassus.runs import Interrupted, RunFolder
+from parnassus.runs import RunFolder, RunInterrupted
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options, Run
 from parnassus.train.checkpoint import load_weights
@@ -27,7 +27,7 @@ def run_to_end(recipe: Recipe, folder: RunFolder, monkeypatch: pytest.MonkeyPatc
 
         with monkeypatch.context() as patch:
             patch.setattr(Run, "record", stopping_record)
-            with pytest.raises(Interrupted):
+            with pytest.raises(RunInterrupted):
                 execute(recipe, OPTIONS, folder)
     execute(recipe, OPTIONS, folder)
     return folder
@@ -59,18 +59,18 @@ def test_ppo_resume_is_bit_identical(
 ) -> None:
     if overrides.get("use_gymnasium"):
         pytest.importorskip("gymnasium")
-    experiment = ppo.Experiment(num_learners=2, eval_episodes=2, **{"total_timesteps": 1_024, **overrides})  # type: ignore[arg-type]  # values of several types
+    experiment = ppo.Experiment(num_learners=2, n_eval_episodes=2, **{"total_timesteps": 1_024, **overrides})  # type: ignore[arg-type]  # values of several types
     check_resume(Recipe("ppo", "PPO", experiment, {}), tmp_path, monkeypatch)
 
 
 EXPERIMENTS: dict[str, a2c.Experiment | trpo.Experiment | reinforce.Experiment] = {
-    "a2c": a2c.Experiment(num_learners=2, eval_episodes=2, total_timesteps=400),
-    "a2c, scaled": a2c.Experiment("Pendulum-v1", num_learners=2, eval_episodes=2, total_timesteps=640),
-    "trpo": trpo.Experiment(num_learners=2, eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2),
+    "a2c": a2c.Experiment(num_learners=2, n_eval_episodes=2, total_timesteps=400),
+    "a2c, scaled": a2c.Experiment("Pendulum-v1", num_learners=2, n_eval_episodes=2, total_timesteps=640),
+    "trpo": trpo.Experiment(num_learners=2, n_eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2),
     "trpo, vectors": trpo.Experiment(
-        "Pendulum-v1", num_learners=2, eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2
+        "Pendulum-v1", num_learners=2, n_eval_episodes=2, total_timesteps=512, n_envs=4, n_steps=32, n_epochs=2
     ),
-    "reinforce": reinforce.Experiment(num_learners=2, eval_episodes=2, num_updates=4, n_envs=2),
+    "reinforce": reinforce.Experiment(num_learners=2, n_eval_episodes=2, num_updates=4, n_envs=2),
 }
 
 

@@ -29,7 +29,9 @@ def test_all_agents_are_found() -> None:
 def test_several_processes_raise_value_error(name: str, tmp_path: Path) -> None:
     run = Run(RunFolder.create(tmp_path, name, {}), Options(device="cpu", quiet=True))
     run.world_size = 4
-    with pytest.raises(ValueError, match=r"one process, not in 4: .* torchrun, .*--num-workers, .*--n-envs, .*cuda"):
+    with pytest.raises(
+        ValueError, match=r"one process; got 4 processes: .* torchrun .*--num-workers, .*--n-envs .*cuda"
+    ):
         with_profile(ENTRIES[name], "smoke")(run)
     run.close()
 
@@ -47,6 +49,6 @@ def test_torchrun_fails_with_a_message_and_creates_no_run(mode: str, tmp_path: P
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert result.returncode != 0
-    assert "parnassus: agents learn in one process, not in 2: instead of torchrun" in result.stderr
+    assert "parnassus: agents must be trained in one process; got 2 processes: instead of torchrun" in result.stderr
     assert "Traceback" not in result.stderr.split("parnassus: agents")[0]
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ from parnassus.reinforcement.environments import TENSOR_ENVIRONMENTS, CartPole, 
 from parnassus.reinforcement.experiments import dqn, trpo
 from parnassus.reinforcement.figures.classic_control import HEIGHT, WIDTH
 from parnassus.reinforcement.probes.policy_rollout import MAX_STEPS, policy_rollout
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, Curves, Images, IntSlider, Numbers, evaluate_probe, read_controls
 
 DQN_SETTINGS: dict[str, dict[str, object]] = {
@@ -24,18 +24,18 @@ PENDULUM_SETTINGS = {"env": "Pendulum-v1", "n_steps": 64, "batch_size": 64, "num
 
 
 @pytest.fixture(scope="module")
-def cartpole_run(trained_run: Callable[..., Trained]) -> Trained:
+def cartpole_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("ppo")
 
 
-def evaluate(trained: Trained, **values: object) -> tuple[Images, Answer, Curves, Numbers]:
+def evaluate(trained: TrainedRun, **values: object) -> tuple[Images, Answer, Curves, Numbers]:
     image, policy, curves, numbers = evaluate_probe(
         policy_rollout, trained, read_controls(policy_rollout, trained), values
     )
     return cast("Images", image), policy, cast("Curves", curves), cast("Numbers", numbers)
 
 
-def evaluate_dqn(trained: Trained, **values: object) -> tuple[Bars, Bars, Curves, Numbers]:
+def evaluate_dqn(trained: TrainedRun, **values: object) -> tuple[Bars, Bars, Curves, Numbers]:
     """Answers of the probe for a run of DQN, without the image."""
     _, policy, q_values, curves, numbers = evaluate_probe(
         policy_rollout, trained, read_controls(policy_rollout, trained), values
@@ -43,7 +43,7 @@ def evaluate_dqn(trained: Trained, **values: object) -> tuple[Bars, Bars, Curves
     return cast("Bars", policy), cast("Bars", q_values), cast("Curves", curves), cast("Numbers", numbers)
 
 
-def test_rollout_matches_the_trained_policy_and_environment(cartpole_run: Trained) -> None:
+def test_rollout_matches_the_trained_policy_and_environment(cartpole_run: TrainedRun) -> None:
     _, _, curves, numbers = evaluate(cartpole_run, step=MAX_STEPS, perturbation=0.0, learner=2, seed=3)
     model, envs = cast("ActorCritic", cartpole_run.model), TensorEnvironments(CartPole(), 1)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -59,7 +59,7 @@ def test_rollout_matches_the_trained_policy_and_environment(cartpole_run: Traine
     assert curves.lines["value"][1][:-1] == pytest.approx(values, abs=1e-5)
 
 
-def test_answers_belong_to_the_selected_step(cartpole_run: Trained) -> None:
+def test_answers_belong_to_the_selected_step(cartpole_run: TrainedRun) -> None:
     image, policy, curves, numbers = evaluate(cartpole_run, step=4)
     assert image.images.shape == (1, 3, HEIGHT, WIDTH)
     assert 0 <= float(image.images.min()) < float(image.images.max()) <= 1
@@ -74,7 +74,7 @@ def test_answers_belong_to_the_selected_step(cartpole_run: Trained) -> None:
     assert learner.high == 2
 
 
-def test_perturbation_acts_from_its_step(cartpole_run: Trained) -> None:
+def test_perturbation_acts_from_its_step(cartpole_run: TrainedRun) -> None:
     unperturbed, perturbed = (
         evaluate(cartpole_run, perturbation=perturbation, perturbation_step=3)[2].lines["value"][1]
         for perturbation in (0.0, 1.0)
@@ -88,7 +88,7 @@ def test_perturbation_acts_from_its_step(cartpole_run: Trained) -> None:
 
 
 @pytest.mark.parametrize("name", ["trpo", "dqn"])  # agents without reward normalisation
-def test_discounted_return_matches_closed_form(name: str, trained_run: Callable[[str], Trained]) -> None:
+def test_discounted_return_matches_closed_form(name: str, trained_run: Callable[[str], TrainedRun]) -> None:
     """With reward 1 per step the return is (1 − γⁿ) / (1 − γ) for n remaining steps."""
     run = trained_run(name)
     *_, curves, numbers = evaluate_probe(
@@ -101,13 +101,13 @@ def test_discounted_return_matches_closed_form(name: str, trained_run: Callable[
     assert returns == pytest.approx([(1 - gamma ** (steps - t)) / (1 - gamma) for t in range(steps)], rel=1e-5)
 
 
-def test_return_is_omitted_for_normalised_rewards(trained_run: Callable[..., Trained]) -> None:
+def test_return_is_omitted_for_normalised_rewards(trained_run: Callable[..., TrainedRun]) -> None:
     curves = evaluate(trained_run("ppo", normalize=True))[2]
     assert list(curves.lines) == ["value"]
     assert "normalised rewards" in curves.about
 
 
-def test_continuous_actions_show_a_density(trained_run: Callable[..., Trained]) -> None:
+def test_continuous_actions_show_a_density(trained_run: Callable[..., TrainedRun]) -> None:
     _, policy, _, numbers = evaluate(trained_run("ppo", **PENDULUM_SETTINGS), step=50, perturbation=-0.5)
     assert isinstance(policy, Curves)
     torques, density = (torch.tensor(line) for line in policy.lines["density of the torque"])
@@ -117,7 +117,7 @@ def test_continuous_actions_show_a_density(trained_run: Callable[..., Trained]) 
 
 
 @pytest.mark.parametrize("name", DQN_SETTINGS)
-def test_dqn_rollout_shows_q_values_and_action_probabilities(name: str, trained_run: Callable[..., Trained]) -> None:
+def test_dqn_rollout_shows_q_values_and_action_probabilities(name: str, trained_run: Callable[..., TrainedRun]) -> None:
     """Every step takes the action with the largest Q-value of the selected learner."""
     run = trained_run("dqn", **DQN_SETTINGS[name])
     experiment = cast("dqn.Experiment", run.experiment)
@@ -149,7 +149,7 @@ def test_dqn_rollout_shows_q_values_and_action_probabilities(name: str, trained_
     assert control.high == num_learners
 
 
-def test_dqn_learners_differ_and_perturbation_acts_from_its_step(trained_run: Callable[..., Trained]) -> None:
+def test_dqn_learners_differ_and_perturbation_acts_from_its_step(trained_run: Callable[..., TrainedRun]) -> None:
     run = trained_run("dqn", dueling=True, num_learners=3)
     q_values = [evaluate_dqn(run, step=2, learner=learner)[1].values for learner in (1, 2, 3)]
     assert all(float((q_values[i] - q_values[j]).abs().max()) > 1e-4 for i, j in ((0, 1), (0, 2), (1, 2)))

@@ -35,7 +35,7 @@ def evaluate_cat(**values: object) -> tuple[Graph, Bars, Numbers]:
 
 
 def test_cell_positions_and_colours() -> None:
-    images, numbers, _ = evaluate_grid(layout="..G/.#X", sweep=SWEEPS, slip=0.0)
+    images, numbers, _ = evaluate_grid(layout="..G/.#X", sweep=SWEEPS, slip_probability=0.0)
     assert images.images.shape == (2, 3, 2 * CELL, 3 * CELL)
     corner = torch.stack([images.images[0, :, 3, column * CELL + CELL // 2] for column in range(3)])
     below = torch.stack([images.images[0, :, CELL + 3, column * CELL + CELL // 2] for column in range(3)])
@@ -46,7 +46,7 @@ def test_cell_positions_and_colours() -> None:
 
 
 def test_arrows_point_in_the_direction_of_the_action() -> None:
-    images, *_ = evaluate_grid(layout=".G", sweep=1, slip=0.0)
+    images, *_ = evaluate_grid(layout=".G", sweep=1, slip_probability=0.0)
     is_ink = (images.images[0, :, :, :CELL] - INK[:, None, None]).abs().amax(0) < 0.01
     head, shaft = is_ink[:, CELL // 2 + 6].sum(), is_ink[:, CELL // 2 - 10].sum()
     assert int(head) > 2 * int(shaft) > 0  # the head is on the right
@@ -85,7 +85,7 @@ def test_cat_graph_shows_the_values_of_the_book() -> None:
     assert [node.value for node in graph.nodes] == ["-24.43", "-10.23", "6.14", "2.12", "0.69", "0.00"]
     assert {(STATES[edge.start], STATES[edge.end]): edge.label for edge in graph.edges}["relaxed", "confused"] == "0.2"
     assert numbers.values["optimal action in relaxed"] == "talk"
-    assert evaluate_cat(discount=1.0)[2].values["optimal action in relaxed"] == "stroke"
+    assert evaluate_cat(gamma=1.0)[2].values["optimal action in relaxed"] == "stroke"
 
 
 def test_cat_graph_depends_on_policy_and_rewards() -> None:

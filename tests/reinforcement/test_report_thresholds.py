@@ -10,9 +10,9 @@ import pytest
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch
 from parnassus.lab.library import Library
-from parnassus.lab.pages.result_cards import has_defaults
+from parnassus.lab.pages.run_details import has_defaults
 from parnassus.reinforcement.experiments import ppo
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 RESULTS = {"return_mean": 500.0, "return_iqm": 500.0, "return_worst": 500.0, "solved": 1.0, "steps_per_second": 1.0}
 SHORT_RUN = {"n_envs": 1, "n_steps": 512, "batch_size": 64, "num_learners": 1}  # 1,024 steps: at least one episode ends
@@ -20,16 +20,16 @@ THRESHOLDS = {"CartPole-v1": ["475"], "Acrobot-v1": ["-100"], "Pendulum-v1": []}
 
 
 @pytest.mark.parametrize("env", THRESHOLDS)
-def test_report_shows_the_threshold_of_its_environment(env: str, trained_run: Callable[..., Trained]) -> None:
+def test_report_shows_the_threshold_of_its_environment(env: str, trained_run: Callable[..., TrainedRun]) -> None:
     folder, thresholds = trained_run("ppo", env=env, **SHORT_RUN).folder.path, THRESHOLDS[env]
-    threshold_caption = "".join(f" Dashed: gymnasium's reward threshold, {threshold}." for threshold in thresholds)
+    threshold_caption = "".join(f" Dashed: Gymnasium's reward threshold, {threshold}." for threshold in thresholds)
     caption = json.loads((folder / "story.json").read_text())["figure return"]["caption"]
     assert caption == f"Training returns of 1 learner on {env}.{threshold_caption}"
     svg = (folder / "figures" / "return.svg").read_text()
     assert re.findall(r">(475|-[0-9.]+)</text>", svg) == thresholds  # tick labels use U+2212
 
 
-def test_no_return_figure_without_finished_episodes(trained_run: Callable[..., Trained]) -> None:
+def test_no_return_figure_without_finished_episodes(trained_run: Callable[..., TrainedRun]) -> None:
     folder = trained_run("ppo", env="Acrobot-v1", n_envs=16, n_steps=64, batch_size=64, num_learners=1).folder.path
     assert "figure return" not in json.loads((folder / "story.json").read_text())
 
@@ -51,7 +51,7 @@ def test_bands_apply_only_to_the_default_environment(
     assert dispatch(["run", "ppo", "--env", env, *flags]) == 0
     has_bands, report = env == "CartPole-v1", (tmp_path / "mine" / "report.html").read_text()
     assert ("✓" in capsys.readouterr().out) == has_bands
-    assert ("so none is shown for this run" in report) != has_bands
+    assert ("No expected ranges are shown" in report) != has_bands
     library = Library(tmp_path)
     assert has_defaults(library.atlas.experiment("ppo"), library.runs()[0]) == has_bands
     library.close()

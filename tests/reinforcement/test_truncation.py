@@ -45,7 +45,7 @@ class ConstantReward:
 COMMON_SETTINGS: dict[str, Any] = {
     "env": "Forever",
     "num_learners": 2,
-    "eval_episodes": 2,
+    "n_eval_episodes": 2,
     "total_timesteps": 4_000,
     "n_envs": 4,
     "learning_rate": 0.01,

@@ -23,7 +23,7 @@ from parnassus.atlas import (
     rejects,
     runs,
 )
-from parnassus.atlas.index import Atlas, examine
+from parnassus.atlas.index import Atlas, run_mark
 from parnassus.report import evidence_figure
 from parnassus.report.style import render_svg
 
@@ -277,7 +277,7 @@ def test_any_numbers_can_be_drawn(evidence: Evidence) -> None:
 
 @pytest.mark.parametrize("row", IDS)
 def test_claims_and_errata_have_figures(row: str) -> None:
-    outcomes = [examine(mark) for mark in Atlas().marks_of(row)]
+    outcomes = [run_mark(mark) for mark in Atlas().marks_of(row)]
     figures = [(outcome, figure) for outcome in outcomes if (figure := evidence_figure(outcome)) is not None]
     assert figures
     for outcome, figure in figures:

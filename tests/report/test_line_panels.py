@@ -1,10 +1,9 @@
 """Panels contain the given lines on logarithmic axes."""
 
-import numpy as np
 import pytest
 import torch
 
-from parnassus.report.line_panels import panels, panels_of_columns
+from parnassus.report.line_panels import panels
 
 
 def test_every_panel_has_its_title_and_lines() -> None:
@@ -16,14 +15,6 @@ def test_every_panel_has_its_title_and_lines() -> None:
     assert axes[0, 1].lines[0].get_xdata().tolist() == sizes
     assert {(ax.get_xscale(), ax.get_yscale()) for ax in figure.axes} == {("log", "log")}
     assert [text.get_text() for text in axes[0, 0].get_legend().get_texts()] == ["slow", "quick"]
-
-
-def test_panels_of_columns_start_at_zero_with_labelled_ticks() -> None:
-    rows = [{"steps": 2, "share": 0.5, "far": 3.0}, {"steps": 20, "share": 0.75, "far": 1.0}]
-    figure = panels_of_columns(rows, {"shares": ("share",), "distance": ("far",)}, over="steps")
-    assert [[float(y) for y in np.asarray(ax.lines[0].get_ydata())] for ax in figure.axes] == [[0.5, 0.75], [3.0, 1.0]]
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["2", "20"]
-    assert [ax.get_ylim()[0] for ax in figure.axes] == [0.0, 0.0]
 
 
 def test_empty_panels_raise_value_error() -> None:

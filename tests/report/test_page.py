@@ -9,9 +9,9 @@ from matplotlib.figure import Figure as MplFigure
 
 from parnassus.atlas.bands import MeasuredValue
 from parnassus.report import curves, save_figure
-from parnassus.report.formatting import display_name
+from parnassus.report.formatting import column_names, display_name
 from parnassus.report.formulas import Formula
-from parnassus.report.page import Page, column_names, inline_svg, render, render_metric_charts
+from parnassus.report.page import Page, inline_svg, render, render_metric_charts
 
 HTML_TEXT = "<script>alert('x')</script> & <b>bold</b>"
 
@@ -20,7 +20,7 @@ HTML_TEXT = "<script>alert('x')</script> & <b>bold</b>"
 def page(tmp_path: Path) -> str:
     save_figure(curves({"a": ([1, 2], [2, 1])}, x_label="x", y_label="y"), tmp_path / "first 0.5")
     save_figure(curves({"a": ([1, 2], [1, 2])}, x_label="x", y_label="y"), tmp_path / "second")
-    story: list[dict[str, object]] = [
+    content: list[dict[str, object]] = [
         {"kind": "figure", "name": "first 0.5", "caption": "A caption with x < y."},
         {"kind": "note", "name": "a_remark", "text": f"One paragraph.\n\n{HTML_TEXT}"},
         {
@@ -41,7 +41,7 @@ def page(tmp_path: Path) -> str:
             MeasuredValue("free", 12_345.0),
             MeasuredValue("unjudged", 0.25, "≤ 1"),
         ],
-        story=story,
+        content=content,
         metrics={"train_loss": ([0, 1], [2.0, 1.0]), "test_loss": ([1], [1.5]), "accuracy": ([0, 1], [0.1, 0.9])},
         settings={"steps": 4_000, "data": HTML_TEXT},
         facts={"seconds": 1.5},

@@ -22,7 +22,6 @@ from parnassus.report import (
     show_image,
     subplots,
     surface,
-    vector_field,
 )
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -137,7 +136,6 @@ def test_histograms_share_their_bins_and_have_area_one() -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda: vector_field(POINTS, 0.1 * POINTS, background=POINTS),
         lambda: surface(torch.rand(5, 6, generator=GENERATOR), extent=(0, 1, 0, 2), points=torch.rand(3, 3)),
         lambda: heatmap(torch.rand(3, 3, generator=GENERATOR), extent=(0, 1, 0, 1)),
         lambda: image_grid(torch.rand(5, 3, 9, 7, generator=GENERATOR), titles=list("abcde"), scale=0.5),

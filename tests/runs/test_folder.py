@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from parnassus.runs.errors import Interrupted, RunError
+from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder, find_run, run_folders
 from parnassus.runs.progress import Progress
 from parnassus.train import Options, Run
@@ -33,7 +33,7 @@ def test_folders_created_in_the_same_second_are_distinct(tmp_path: Path) -> None
 
 def test_existing_name_raises_run_error(tmp_path: Path) -> None:
     RunFolder.create(tmp_path, "mine", {}, stamp=False)
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         RunFolder.create(tmp_path, "mine", {}, stamp=False)
     assert not list(tmp_path.glob(".new-*"))
 
@@ -248,11 +248,11 @@ def test_failed_run_stores_its_error_and_can_be_resumed(tmp_path: Path) -> None:
 
 def test_stopped_run_is_interrupted_without_error(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "tiny", {"command": "x"})
-    with pytest.raises(Interrupted):
+    with pytest.raises(RunInterrupted):
         count(folder, CountingExperiment(stops_at=2))
     assert status_of(folder) == "interrupted"
     assert not (folder.path / "error.json").exists()
-    assert (folder.path / "log.txt").read_text().endswith("stopped; everything so far is saved\n")
+    assert (folder.path / "log.txt").read_text().endswith("stopped; the state is saved\n")
 
 
 def test_progress_can_be_read_during_training(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_tensorboard_has_the_same_steps_and_tags(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["loss, mean", "loss\nmean"])
 def test_invalid_metric_names_raise_value_error(tmp_path: Path, name: str) -> None:
     metrics = Metrics(tmp_path)
-    with pytest.raises(ValueError, match="no comma and no line break"):
+    with pytest.raises(ValueError, match="must not contain a comma or a line break"):
         metrics.append(0, {name: 1.0})
     metrics.close()
     assert read_metrics(metrics.path) == {}

@@ -31,7 +31,7 @@ def test_error_bars_cover_the_exact_values(name: int) -> None:
         assert bars.errors is not None
         assert bars.truth is not None
         is_covered.append((bars.values - bars.truth).abs() <= bars.errors)
-        assert numbers.values["gap of efficiency"] == pytest.approx(0.0, abs=1e-9)
+        assert numbers.values["efficiency gap"] == pytest.approx(0.0, abs=1e-9)
     assert 0.88 <= float(torch.stack(is_covered).double().mean()) <= 1.0
 
 

@@ -6,7 +6,16 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from parnassus.text import apply_temperature, greedy, keep_top_k, keep_top_p, sample_tokens, token_sampler
+from parnassus.probability import standard_normal
+from parnassus.text import (
+    apply_temperature,
+    greedy,
+    keep_top_k,
+    keep_top_p,
+    sample_tokens,
+    skip_special_tokens,
+    token_sampler,
+)
 
 LOGITS = torch.tensor([[0.5, 0.1, 0.1, 0.3], [0.25, 0.25, 0.25, 0.25]], dtype=torch.float64).log()
 
@@ -40,7 +49,7 @@ def test_top_p_keeps_the_smallest_set_with_probability_p(top_p: float, num_kept:
 
 
 def test_nucleus_size_matches_exhaustive_search() -> None:
-    logits = torch.randn(50, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    logits = standard_normal(50, 9)
     for row in logits:
         sorted_probabilities = row.softmax(0).sort(descending=True).values
         smallest = next(size for size in range(1, 10) if float(sorted_probabilities[:size].sum()) >= 0.7)
@@ -74,3 +83,9 @@ def test_invalid_arguments_raise_value_error() -> None:
         token_sampler(temperature=0.0, top_k=0)  # validated for greedy decoding as well
     with pytest.raises(ValueError, match=r"top_p must lie in \(0, 1\]; got top_p=1\.5"):
         token_sampler(top_p=1.5)
+
+
+def test_special_tokens_are_never_selected() -> None:
+    logits = torch.tensor([[9.0, 8.0, 1.0, 2.0], [9.0, 8.0, 2.0, 1.0]])
+    assert skip_special_tokens(greedy, 2)(logits).tolist() == [3, 2]
+    assert skip_special_tokens(greedy, 0)(logits).tolist() == [0, 0]

@@ -1,4 +1,4 @@
-"""All tokenisers: saving as JSON and streaming."""
+"""All tokenisers: saving as JSON, streaming, and the display of tokens."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from parnassus.text import (
     WordTokeniser,
     load_tokeniser,
     save_tokeniser,
+    show_whitespace,
     stream_text,
 )
 
@@ -75,3 +76,9 @@ def test_invalid_files_raise_value_error(content: str, message: str, tmp_path: P
     path.write_text(content)
     with pytest.raises(ValueError, match=message):
         load_tokeniser(path)
+
+
+def test_spaces_newlines_and_empty_texts_are_visible() -> None:
+    assert show_whitespace("a b\n") == "a␣b⏎"
+    assert show_whitespace("") == "·"
+    assert show_whitespace("word") == "word"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from parnassus.text.vocabulary import Vocabulary, describe_characters, special_id, validate_ids
+from parnassus.text.vocabulary import Vocabulary, check_ids, describe_characters, special_id
 
 
 def test_special_tokens_come_first_and_have_no_text() -> None:
@@ -25,6 +25,6 @@ def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="tokens must be distinct; got 'a' twice"):
         Vocabulary((), ("a", "b", "a"))
     with pytest.raises(ValueError, match="tokens must lie between 0 and 2; got -1 to 3"):
-        validate_ids(torch.tensor([0, 3, -1]), 3)
+        check_ids(torch.tensor([0, 3, -1]), 3)
     with pytest.raises(ValueError, match="must be one of none; got <end>"):
         special_id((), "<end>")

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from parnassus.runs.errors import NotFiniteError, RunError
-from parnassus.train.checkpoint import load_tree, require_finite, save_tree
+from parnassus.train.checkpoint import check_finite, load_tree, save_tree
 
 
 def test_save_load_round_trip(tmp_path: Path) -> None:
@@ -52,4 +52,4 @@ def test_unsupported_value_raises_run_error_with_its_path(tmp_path: Path) -> Non
 
 def test_non_finite_values_raise_not_finite_error() -> None:
     with pytest.raises(NotFiniteError, match=r"2 of 3 values in layer.weight"):
-        require_finite({"fine": torch.ones(2), "layer.weight": torch.tensor([1.0, torch.nan, torch.inf])})
+        check_finite({"fine": torch.ones(2), "layer.weight": torch.tensor([1.0, torch.nan, torch.inf])})

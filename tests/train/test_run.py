@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
 from parnassus.data import Split
-from parnassus.data.seeds import mix
-from parnassus.runs import Interrupted, NotFiniteError, RunError, RunFolder
+from parnassus.data.seeds import derive_seed
+from parnassus.runs import NotFiniteError, RunError, RunFolder, RunInterrupted
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options, Run, at_least, between, descend
 from parnassus.train.devices import Precision
@@ -93,7 +93,7 @@ def test_different_seeds_give_different_results(tmp_path: Path) -> None:
 
 
 def test_mixed_seeds_are_distinct_and_unbiased() -> None:
-    seeds = [mix(seed, step) for seed in range(100) for step in range(100)]
+    seeds = [derive_seed(seed, step) for seed in range(100) for step in range(100)]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
     low_bits = torch.tensor([seed & 1 for seed in seeds], dtype=torch.float64)
@@ -124,11 +124,11 @@ def test_interrupted_run_can_be_resumed(tmp_path: Path) -> None:
     uninterrupted, _ = run_to_end(Stopped(), tmp_path)
     recipe = Recipe("toy", "A toy", Stopped(fail_at=(0, 5)), {})
     folder = start(recipe, OPTIONS, tmp_path)
-    with pytest.raises(Interrupted):
+    with pytest.raises(RunInterrupted):
         execute(recipe, OPTIONS, folder)
     assert folder.status == "interrupted"
     assert execute(replace(recipe, experiment=Stopped()), OPTIONS, folder) == uninterrupted
-    with pytest.raises(RunError, match="finished already"):
+    with pytest.raises(RunError, match="is already finished"):
         execute(recipe, OPTIONS, folder)
 
 
@@ -166,7 +166,7 @@ def test_checkpoint_of_another_model_raises_run_error(tmp_path: Path) -> None:
     run.prepare(LinearModel(), partial(SGD, lr=0.1))
     run.checkpoint()
     other = Run(folder, OPTIONS)
-    with pytest.raises(RunError, match=r"does not fit this model.*slope"):
+    with pytest.raises(RunError, match=r"does not match this model.*slope"):
         other.prepare(Wide(), partial(SGD, lr=0.1))
     run.close()
     other.close()

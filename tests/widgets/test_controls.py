@@ -10,7 +10,7 @@ import torch
 from parnassus.runs import RunFolder
 from parnassus.train.execute import Experiment
 from parnassus.train.run import Run
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Control,
     DrawingPad,
@@ -32,20 +32,20 @@ class Settings:
         raise NotImplementedError
 
 
-def num_features(trained: Trained) -> int:
+def num_features(trained: TrainedRun) -> int:
     return cast("Settings", trained.experiment).features
 
 
-def run_plane(trained: Trained) -> Plane:
+def run_plane(trained: TrainedRun) -> Plane:
     reach = float(num_features(trained))
     return Plane((-reach, reach), (0.0, 1.0), torch.zeros(1, 2))
 
 
 @pytest.fixture
-def trained(tmp_path: Path) -> Trained:
+def trained(tmp_path: Path) -> TrainedRun:
     settings = Settings()
     assert isinstance(settings, Experiment)
-    return Trained(RunFolder(tmp_path), settings)
+    return TrainedRun(RunFolder(tmp_path), settings)
 
 
 INT = IntSlider("components", 1, 5)
@@ -164,7 +164,7 @@ def test_initial_drawing_is_the_default_the_first_example_or_empty() -> None:
     assert torch.equal(DRAWING.initial_value(example), example)
 
 
-def test_run_dependent_limits_are_resolved(trained: Trained) -> None:
+def test_run_dependent_limits_are_resolved(trained: TrainedRun) -> None:
     assert IntSlider("components", 1, num_features).resolve(trained) == IntSlider("components", 1, 5)
     assert FloatSlider("rate", 0.0, lambda run: num_features(run) / 2).resolve(trained) == FloatSlider("rate", 0.0, 2.5)
     names = Select("class", lambda run: [str(kind) for kind in range(num_features(run))]).resolve(trained)
@@ -182,14 +182,14 @@ def test_constant_limits_resolve_without_a_run() -> None:
 
 
 def test_run_dependent_limit_without_a_run_raises_type_error() -> None:
-    with pytest.raises(TypeError, match="needs a probe of a run"):
+    with pytest.raises(TypeError, match="requires a probe with a run"):
         IntSlider("components", 1, num_features).resolve(None)
 
 
-def test_limit_is_computed_once_per_run(trained: Trained) -> None:
+def test_limit_is_computed_once_per_run(trained: TrainedRun) -> None:
     calls = []
 
-    def limit(run: Trained) -> int:
+    def limit(run: TrainedRun) -> int:
         calls.append(run)
         return 3
 
@@ -198,7 +198,7 @@ def test_limit_is_computed_once_per_run(trained: Trained) -> None:
     assert calls == [trained]
 
 
-def test_text_is_read_unchanged(trained: Trained) -> None:
+def test_text_is_read_unchanged(trained: TrainedRun) -> None:
     control = TextInput("the text", num_features).resolve(trained)
     assert control.max_length == 5
     assert control.initial_value("Call") == "Call"

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Probe
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Animation,
     Answer,
@@ -68,7 +68,7 @@ def test_missing_values_default_to_initial_values() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"width": 1}, "there is no control width; there are length, force"),
+        ({"width": 1}, "unknown controls: width; available: length, force"),
         ({"length": 11}, "length must be between 1 and 10; got 11"),
         ({"length": 3, "force": "much"}, "force must be a number"),
     ],
@@ -99,7 +99,7 @@ def test_probe_arguments_are_an_optional_run_and_controls() -> None:
         function = load_probe(probe)
         names = list(inspect.signature(function).parameters)
         hints = get_type_hints(function, include_extras=True)
-        assert not probe.experiments or hints[names[0]] is Trained, probe.name
+        assert not probe.experiments or hints[names[0]] is TrainedRun, probe.name
         controls = names[bool(probe.experiments) :]
         assert controls, probe.name
         for name in controls:
@@ -108,9 +108,9 @@ def test_probe_arguments_are_an_optional_run_and_controls() -> None:
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
-def test_answers_are_valid_for_initial_values_and_limits(probe: Probe, trained_run: Callable[..., Trained]) -> None:
+def test_answers_are_valid_for_initial_values_and_limits(probe: Probe, trained_run: Callable[..., TrainedRun]) -> None:
     function = load_probe(probe)
-    runs: list[Trained | None] = [trained_run(name) for name in probe.experiments]
+    runs: list[TrainedRun | None] = [trained_run(name) for name in probe.experiments]
     for trained in runs or [None]:
         controls = read_controls(function, trained)
         limits = [{name: value} for name, control in controls.items() for value in limit_values(control)]

@@ -14,6 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from parnassus.errors import check_at_least_one
+
 GeneratorLoss: TypeAlias = Callable[[Tensor], Tensor]
 """From the discriminator's logits of generated samples to the generator's loss."""
 
@@ -59,8 +61,7 @@ class GAN(nn.Module):
         generator_loss: GeneratorLoss = non_saturating_loss,
     ) -> None:
         super().__init__()
-        if latent_dim < 1:
-            raise ValueError(f"latent_dim must be at least 1; got latent_dim={latent_dim}")
+        check_at_least_one(latent_dim=latent_dim)
         self.generator = generator
         self.discriminator = discriminator
         self.latent_dim = latent_dim

@@ -1,7 +1,7 @@
-"""The index of methods, claims and experiments, and the decorators and evidence that claims are written with.
+"""The index of methods, claims and experiments, and the decorators and evidence functions for writing claims.
 
-The evidence needs NumPy and is loaded when it is first used: the index alone, as `parnassus list` needs it, is not to
-wait for it.
+The evidence functions need NumPy and are imported on first use, so that commands that only read the index, such as
+`parnassus list`, start faster.
 """
 
 from typing import TYPE_CHECKING

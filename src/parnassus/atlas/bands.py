@@ -1,4 +1,4 @@
-"""Bands: the ranges in which the results of an experiment are expected, and the verdict on a run."""
+"""Bands (expected ranges of the results of an experiment), and the comparison of a run with its bands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import inf
 
 @dataclass(frozen=True)
 class Band:
-    """An interval in which a result is expected, and what the result is."""
+    """The expected range of a result, with a description of the result."""
 
     low: float
     high: float
@@ -41,18 +41,18 @@ def between(low: float, high: float, about: str = "") -> Band:
 
 
 def no_band(about: str) -> Band:
-    """A result of which nothing is expected."""
+    """A result without an expected range."""
     return Band(-inf, inf, about)
 
 
 @dataclass(frozen=True)
 class MeasuredValue:
-    """A result of a run beside its band."""
+    """A result of a run with its band."""
 
     name: str
     value: float
-    band: str = ""  # the range, as text; empty where nothing is expected
-    holds: bool | None = None  # None where nothing is expected
+    band: str = ""  # the range as text; empty without an expected range
+    holds: bool | None = None  # None without an expected range
     about: str = ""
 
     @property
@@ -62,23 +62,21 @@ class MeasuredValue:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The results of a run, each judged by its band where the bands apply."""
+    """The results of a run, compared with their bands if the bands apply to it."""
 
     values: tuple[MeasuredValue, ...]
     applies: bool
 
     @property
     def remark(self) -> str:
-        """How to read results without bands."""
+        """An explanation for results without bands; empty if the bands apply."""
         if self.applies:
             return ""
-        return (
-            "The expected ranges apply to the laptop profile with its default settings, so none is shown for this run."
-        )
+        return "No expected ranges are shown: they apply only to the laptop profile with its default settings."
 
 
 def judge(expected: Mapping[str, Band], results: Mapping[str, float], *, applies: bool) -> Verdict:
-    """The verdict on a run; its bands apply to the laptop profile with its default settings."""
+    """Compare results with their bands; bands apply only to the laptop profile with its default settings."""
     values = []
     for name, value in results.items():
         band = expected.get(name, no_band(""))

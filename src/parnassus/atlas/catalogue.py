@@ -1,4 +1,4 @@
-"""The rows: every item of the sources, in our words, with the symbols that implement it."""
+"""The rows of the atlas: one per item of the sources, with a description and the symbols that implement it."""
 
 import tomllib
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ SOURCES = {"B": "book", "D": "Diehl", "C": "Diehl", "Z": "Zhao"}
 
 @dataclass(frozen=True)
 class AtlasRow:
-    """One item: what it is, where it stands, what implements it."""
+    """One item of the sources: its description, its place and the symbols that implement it."""
 
     id: str
     title: str
@@ -22,7 +22,7 @@ class AtlasRow:
     formula: str = ""
     symbols: tuple[str, ...] = ()
     note: str = ""
-    no_code: str = ""  # why there is nothing to implement
+    no_code: str = ""  # why the item needs no implementation
 
     @property
     def chapter(self) -> str:
@@ -31,7 +31,7 @@ class AtlasRow:
 
 
 class RowError(ValueError):
-    """A row that breaks the schema; the message names file and row."""
+    """A row does not conform to the schema; the message contains the file and the row."""
 
 
 ROWS = Path(__file__).with_name("rows")
@@ -47,12 +47,12 @@ def sort_rows(rows: Iterable[AtlasRow]) -> list[AtlasRow]:
 
 
 def part_of(part: str, whole_id: str) -> bool:
-    """Whether `whole_id` is `part` or lies under it: B1 holds B1.2-8, never B13.2-1."""
+    """Whether `whole_id` equals `part` or belongs to it: B1 contains B1.2-8 but not B13.2-1."""
     return whole_id == part or whole_id.startswith((f"{part}.", f"{part}-"))
 
 
 def read_rows(path: Path) -> list[AtlasRow]:
-    """The rows of a file, as they stand there."""
+    """The rows of a file, in the order of the file."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("row", [])
     found = []
     for entry in entries:
@@ -69,7 +69,7 @@ def read_rows(path: Path) -> list[AtlasRow]:
 
 
 def _numbers(row_id: str) -> tuple[list[int], int]:
-    """B13.2.5-3 as ([13, 2, 5], 3): a section's own items come before those of its subsections."""
+    """A sort key: B13.2.5-3 becomes ([13, 2, 5], 3), so items of a section precede those of its subsections."""
     section, _, item = row_id[1:].partition("-")
     return [_number(piece) for piece in section.split(".")], _number(item)
 

@@ -1,4 +1,4 @@
-"""The decorators `@claim`, `@erratum` and `@probe`: read by the index from the source, without effect at run time."""
+"""The decorators `@claim`, `@erratum` and `@probe`: the index reads them from the source; they return the function."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -12,9 +12,9 @@ ProbeFunction = TypeVar("ProbeFunction", bound=Callable[..., object])
 
 
 def claim(*ids: str, slow: bool = False) -> Callable[[ClaimFunction], ClaimFunction]:
-    """Mark a function as the check of a statement about `ids`; its docstring is the statement.
+    """Mark a function that checks a statement about the items `ids`; its docstring is the statement.
 
-    A claim that takes more than 2 s is `slow`: `parnassus check` runs it, `make test` does not.
+    A claim that takes more than 2 s must be marked `slow`: `parnassus check` runs it, `make test` does not.
     """
 
     def mark(function: ClaimFunction) -> ClaimFunction:
@@ -24,7 +24,7 @@ def claim(*ids: str, slow: bool = False) -> Callable[[ClaimFunction], ClaimFunct
 
 
 def erratum(*ids: str, printed: str, right: str) -> Callable[[ErratumFunction], ErratumFunction]:
-    """Mark a function as the proof that `printed` is wrong and `right` is not; its docstring says where."""
+    """Mark a function that shows that `printed` is wrong and `right` is correct; its docstring states the place."""
 
     def mark(function: ErratumFunction) -> ErratumFunction:
         return function
@@ -35,7 +35,7 @@ def erratum(*ids: str, printed: str, right: str) -> Callable[[ErratumFunction], 
 def probe(*experiments: str) -> Callable[[ProbeFunction], ProbeFunction]:
     """Mark an interactive view: its arguments are controls, its results are figures, animations and values.
 
-    It shows trained runs of these `experiments` and takes one as its first argument; without any it needs no run.
+    With `experiments`, the view shows trained runs of these experiments and takes a run as its first argument.
     """
 
     def mark(function: ProbeFunction) -> ProbeFunction:

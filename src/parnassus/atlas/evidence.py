@@ -1,4 +1,4 @@
-"""Evidence: what was measured, what was predicted, and whether the two stand in the claimed relation."""
+"""Evidence: a measured value, a predicted value, and whether the claimed relation between them holds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = Union[float, "NDArray[np.generic]", "Tensor"]
 Vector: TypeAlias = Union[Sequence[float], "NDArray[np.generic]", "Tensor"]
-KEPT = 200  # numbers of a larger array that stay for a figure, evenly spread, and the one that decides
+KEPT = 200  # number of evenly spaced elements of a larger array that are kept for figures, besides the decisive one
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Numbers beside their predictions; each may be off by its tolerance."""
+    """Measured and predicted values with an absolute tolerance for each pair."""
 
     measured: tuple[float, ...]
     predicted: tuple[float, ...]
     tolerance: tuple[float, ...]
-    places: tuple[int, ...]  # where they stood in the flattened arrays
-    worst: int  # which of them decides
-    count: int  # how many there were
+    places: tuple[int, ...]  # indices of the values in the flattened arrays
+    worst: int  # position of the decisive value
+    count: int  # number of elements of the full arrays
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Numbers beside their bounds, which are `upper` or lower ones."""
+    """Measured values with their upper (`upper=True`) or lower bounds."""
 
     measured: tuple[float, ...]
     bound: tuple[float, ...]
@@ -41,19 +41,19 @@ class Bound:
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """Points (x, y) with the exponent they have and the one they should have."""
+    """Points (x, y) with their fitted exponent and the predicted one."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
     exponent: float
     predicted: float
     tolerance: float
-    centre: tuple[float, float]  # geometric means of all x and y: every fitted line goes through it
+    centre: tuple[float, float]  # geometric means of x and y; the fitted line passes through this point
 
 
 @dataclass(frozen=True)
 class PValue:
-    """A p-value that should be `below` its level, or should not."""
+    """A p-value that is expected to be below its level (`below=True`) or not below it."""
 
     value: float
     level: float
@@ -65,14 +65,14 @@ Compared: TypeAlias = Agreement | Bound | PowerLaw | PValue
 
 @dataclass(frozen=True)
 class Evidence:
-    """One comparison, or several that must all hold (`parts`)."""
+    """The result of one comparison, or of several that must all hold (`parts`)."""
 
     measured: str
     relation: str
     predicted: str
     holds: bool
     parts: tuple[tuple[str, "Evidence"], ...] = ()
-    compared: Compared | None = field(default=None, repr=False, compare=False)  # what a figure of it draws
+    compared: Compared | None = field(default=None, repr=False, compare=False)  # the data of its figure
 
     def __str__(self) -> str:
         return f"{self.measured} {self.relation} {self.predicted}"
@@ -80,7 +80,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Correction:
-    """Both sides of an erratum: what the source prints must fail, what is right must hold."""
+    """The evidence of an erratum: the printed formula must fail and the corrected one must hold."""
 
     printed: Evidence
     corrected: Evidence
@@ -91,9 +91,9 @@ class Correction:
 
 
 def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: float = 0.0) -> Evidence:
-    """Elementwise |measured − predicted| ≤ atol + rtol |predicted|; exact equality when both are 0.
+    """Elementwise |measured − predicted| ≤ atol + rtol |predicted|; exact equality if both tolerances are 0.
 
-    Of arrays, the evidence shows the element that is worst off.
+    For arrays, the evidence shows the element with the largest deviation relative to its tolerance.
     """
     left, right = np.broadcast_arrays(_array(measured), _array(predicted))
     if left.size == 0:
@@ -102,7 +102,7 @@ def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: flo
         distance, slack = np.abs(left - right), atol + rtol * np.abs(right)
         excess = np.where(left == right, -np.inf, distance - slack)  # ∞ equals ∞
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
-    complex_numbers = np.iscomplexobj(left) or np.iscomplexobj(right)  # they have a distance, but no order
+    complex_numbers = np.iscomplexobj(left) or np.iscomplexobj(right)  # complex numbers have a distance but no order
     tolerance = " ± ".join([""] + [f"{atol:g}"] * (atol > 0) + [f"{100 * rtol:g} %"] * (rtol > 0))
     return Evidence(
         measured=_text(left.flat[worst]),
@@ -116,19 +116,19 @@ def close(measured: Numbers, predicted: Numbers, *, rtol: float = 0.0, atol: flo
 
 
 def less_equal(measured: Numbers, bound: Numbers) -> Evidence:
-    """Elementwise measured ≤ bound; shows the element that comes nearest to breaking it."""
+    """Elementwise measured ≤ bound; shows the element with the smallest margin."""
     return _compare_bound(_array(measured), "≤", _array(bound), sign=1.0)
 
 
 def greater_equal(measured: Numbers, bound: Numbers) -> Evidence:
-    """Elementwise measured ≥ bound; shows the element that comes nearest to breaking it."""
+    """Elementwise measured ≥ bound; shows the element with the smallest margin."""
     return _compare_bound(_array(measured), "≥", _array(bound), sign=-1.0)
 
 
 def exponent(x: Vector, y: Vector) -> float:
-    """The r of y ∝ xʳ, as the least-squares slope of log y against log x; through two points, exactly.
+    """The exponent r of y ∝ xʳ: the least-squares slope of log y against log x, exact for two points.
 
-    Where a number is not positive, or there are no two places x, there is no such r: the result is not finite.
+    The result is not finite if a value is not positive or if there are fewer than two distinct x.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         log_x, log_y = np.log(_array(x)), np.log(_array(y))
@@ -137,12 +137,12 @@ def exponent(x: Vector, y: Vector) -> float:
 
 
 def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
-    """The exponent r of y ∝ xʳ, as the least-squares slope of log y against log x."""
+    """The exponent r of y ∝ xʳ (the least-squares slope of log y against log x) is `predicted` up to `atol`."""
     base, power = _array(x), _array(y)
     if base.ndim != 1 or base.shape != power.shape or np.unique(base).size < 2:
-        raise ValueError(f"rate needs two or more places x, with a y for each; got {base.shape} and {power.shape}")
+        raise ValueError(f"rate needs two or more distinct x, with one y each; got {base.shape} and {power.shape}")
     if not (np.all(base > 0) and np.all(power > 0)):
-        raise ValueError(f"rate needs positive numbers; the least are x = {base.min():g}, y = {power.min():g}")
+        raise ValueError(f"rate needs positive numbers; the smallest are x = {base.min():g}, y = {power.min():g}")
     slope = exponent(base, power)
     centre = float(np.exp(np.log(base).mean())), float(np.exp(np.log(power).mean()))
     evidence = close(slope, predicted, atol=atol)
@@ -154,19 +154,19 @@ def rate(x: Numbers, y: Numbers, predicted: float, *, atol: float) -> Evidence:
 
 
 def rejects(p_value: float, *, level: float = 1e-3) -> Evidence:
-    """A statistical test rejects its hypothesis: p below `level`."""
+    """A statistical test rejects its null hypothesis: p < level."""
     compared = PValue(float(p_value), level, below=True)
     return Evidence(f"p = {p_value:.3g}", "<", f"{level:g}", bool(p_value < level), compared=compared)
 
 
 def accepts(p_value: float, *, level: float = 1e-3) -> Evidence:
-    """A statistical test finds nothing against its hypothesis: p not below `level`."""
+    """A statistical test does not reject its null hypothesis: p ≥ level."""
     compared = PValue(float(p_value), level, below=False)
     return Evidence(f"p = {p_value:.3g}", "≥", f"{level:g}", bool(p_value >= level), compared=compared)
 
 
 def raises(expected: type[Exception], action: Callable[[], object]) -> Evidence:
-    """`action()` fails with an exception of the `expected` type."""
+    """`action()` raises an exception of the `expected` type."""
     try:
         action()
     except expected as error:
@@ -175,15 +175,15 @@ def raises(expected: type[Exception], action: Callable[[], object]) -> Evidence:
 
 
 def runs(action: Callable[[], object], *, unless: type[Exception]) -> Evidence:
-    """`action()` ends without the error `unless` that it might meet; any other error is ours and passes through."""
+    """`action()` does not raise an exception of the type `unless`; other exceptions are not caught."""
     met = raises(unless, action)
     return Evidence(met.measured, "is", "no error", not met.holds)
 
 
 def all_of(**parts: Evidence) -> Evidence:
-    """Several pieces of evidence, each under its name (underscores read as spaces); all must hold."""
+    """Combine pieces of evidence that must all hold; underscores in their names are shown as spaces."""
     if not parts:
-        raise ValueError("all_of needs at least one piece of evidence: of nothing, everything holds")
+        raise ValueError("all_of needs at least one piece of evidence; got none")
     named = tuple((name.replace("_", " "), part) for name, part in parts.items())
     failed = [name for name, part in named if not part.holds]
     shown = f"{len(parts) - len(failed)} of {len(parts)} hold" + (f", not: {', '.join(failed)}" if failed else "")
@@ -218,7 +218,7 @@ def _bound(measured: "NDArray[np.float64]", bound: "NDArray[np.float64]", worst:
 
 
 def _kept_indices(count: int, *also: int) -> "NDArray[np.intp]":
-    """At most `KEPT` places of `count`, evenly spread, the ends among them; `also` these."""
+    """At most `KEPT` evenly spaced indices below `count`, including both ends, and those in `also`."""
     spread = np.linspace(0, count - 1, min(count, KEPT)).round().astype(np.intp)
     return np.union1d(spread, np.array(also, dtype=np.intp))
 

@@ -1,11 +1,11 @@
-"""The atlas: ids, symbols, claims, errata and experiments joined, and how to find one by part of its name."""
+"""The atlas: rows, claims, errata, experiments, probes and commands, and lookup by id, name or prefix."""
 
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from parnassus.atlas import reading, store
 from parnassus.atlas.catalogue import AtlasRow, part_of, read_rows, row_files, sort_rows
@@ -16,18 +16,20 @@ from parnassus.errors import UserError
 if TYPE_CHECKING:
     from parnassus.atlas.evidence import Correction, Evidence
 
+Declared = TypeVar("Declared", Entry, Probe, Command)
+
 
 class UnknownError(UserError):
-    """No such name or id; the message offers the nearest ones."""
+    """Unknown name or id; the message suggests similar ones."""
 
 
 class AmbiguousError(UnknownError):
-    """The beginning of several names; the message lists them."""
+    """A prefix that matches several names; the message lists them."""
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """How much of a chapter is implemented."""
+    """Coverage of a chapter."""
 
     name: str
     rows: int
@@ -36,11 +38,11 @@ class Chapter:
     errata: int
     experiments: int
     empty: tuple[str, ...]
-    no_code: int  # rows with nothing to implement
+    no_code: int  # number of rows that need no implementation
 
 
 class Atlas:
-    """What the project declares about itself; each kind is loaded when it is first needed."""
+    """All declarations of the package; each kind is loaded on first access. `load_atlas` returns a shared instance."""
 
     @cached_property
     def rows(self) -> dict[str, AtlasRow]:
@@ -56,44 +58,45 @@ class Atlas:
     @cached_property
     def experiments(self) -> dict[str, Entry]:
         plain = store.load("experiments", reading.experiment_files, _plain_experiments, _sources)
-        return {each["name"]: reading.entry_from_plain(each) for each in plain}
+        return index_by_name("experiment", ((each["name"], reading.entry_from_plain(each)) for each in plain))
 
     @cached_property
     def probes(self) -> dict[str, Probe]:
         plain = store.load("probes", reading.probe_files, _plain_probes)
-        return {each["name"]: Probe(**{**each, "experiments": tuple(each["experiments"])}) for each in plain}
+        probes = (Probe(**{**each, "experiments": tuple(each["experiments"])}) for each in plain)
+        return index_by_name("probe", ((probe.name, probe) for probe in probes))
 
     @cached_property
     def commands(self) -> dict[str, Command]:
         plain = store.load("commands", reading.command_files, _plain_commands)
-        return {each["verb"]: Command(**each) for each in plain}
+        return index_by_name("verb", ((each["verb"], Command(**each)) for each in plain))
 
     @cached_property
     def subjects(self) -> dict[str, Room]:
-        """The rooms as they declare themselves, in the order of the sources."""
+        """The rooms with the content of their room.toml, in the order of the sources."""
         plain = store.load("rooms", room_files, _plain_rooms)
         rooms = sorted((Room(**each) for each in plain), key=lambda room: room.order)
         return {room.name: room for room in rooms}
 
     @cached_property
     def rooms(self) -> list[str]:
-        """The rooms that rows, claims or experiments belong to."""
+        """The names of rooms with rows, claims or experiments."""
         found = {row.subject for row in self.rows.values()} | {mark.room for mark in self.marks}
         return sorted(found | {entry.room for entry in self.experiments.values()})
 
     def experiment(self, name: str) -> Entry:
-        """The experiment called `name`, or the one whose name begins with it."""
+        """The experiment called `name`, or the only one whose name begins with it."""
         found = [entry for key, entry in self.experiments.items() if key.startswith(name)]
         if name in self.experiments:
             return self.experiments[name]
         if len(found) == 1:
             return found[0]
         if found:
-            raise AmbiguousError(f"{name!r} could be any of {', '.join(entry.name for entry in found)}")
-        raise UnknownError(f"there is no experiment {name!r}{nearest(name, self.experiments)}; see: parnassus list")
+            raise AmbiguousError(f"{name!r} is ambiguous; it matches {', '.join(entry.name for entry in found)}")
+        raise UnknownError(f"unknown experiment: {name!r}{nearest_names(name, self.experiments)}; see: parnassus list")
 
     def marks_of(self, part: str) -> list[Mark]:
-        """Claims and errata under an id or a part of one, in a room, or by name."""
+        """The claims and errata of an id or a part of one, of a room, or with a name."""
         found = [
             mark
             for mark in self.marks
@@ -101,7 +104,9 @@ class Atlas:
         ]
         if not found and part not in self.rooms and not any(part_of(part, whole_id) for whole_id in self.rows):
             names = [*self.rooms, *self.rows, *(mark.name for mark in self.marks)]
-            raise UnknownError(f"{part!r} is not an id, a part of one, a subject or a claim{nearest(part, names)}")
+            raise UnknownError(
+                f"{part!r} is not an id, a part of one, a subject or a claim{nearest_names(part, names)}"
+            )
         return found
 
     def experiments_of(self, row_id: str) -> list[Entry]:
@@ -111,7 +116,7 @@ class Atlas:
         return [mark for mark in self.marks if row_id in mark.ids]
 
     def chapters(self) -> list[Chapter]:
-        """Coverage, chapter by chapter."""
+        """Coverage by chapter."""
         groups: dict[str, list[AtlasRow]] = {}
         for row in self.rows.values():
             groups.setdefault(row.chapter, []).append(row)
@@ -132,12 +137,28 @@ class Atlas:
         )
 
 
+@cache
+def load_atlas() -> Atlas:
+    """The atlas of this process: every file is read at most once."""
+    return Atlas()
+
+
+def index_by_name(kind: str, named: Iterable[tuple[str, Declared]]) -> dict[str, Declared]:
+    """The declarations by name; raises ValueError if two have the same name."""
+    found: dict[str, Declared] = {}
+    for name, declared in named:
+        if name in found:
+            raise ValueError(f"the {kind} {name!r} is declared in {found[name].module} and in {declared.module}")
+        found[name] = declared
+    return found
+
+
 def _plain_rows(path: Path) -> list[store.Plain]:
-    return [reading.vars_of(row) for row in read_rows(path)]
+    return [reading.declared_fields(row) for row in read_rows(path)]
 
 
 def _plain_marks(path: Path) -> list[store.Plain]:
-    return [reading.vars_of(mark) for mark in reading.read_marks(path)]
+    return [reading.declared_fields(mark) for mark in reading.read_marks(path)]
 
 
 def _plain_experiments(path: Path) -> list[store.Plain]:
@@ -149,15 +170,15 @@ def _sources(experiment: store.Plain) -> list[Path]:
 
 
 def _plain_probes(path: Path) -> list[store.Plain]:
-    return [reading.vars_of(probe) for probe in reading.read_probes(path)]
+    return [reading.declared_fields(probe) for probe in reading.read_probes(path)]
 
 
 def _plain_commands(path: Path) -> list[store.Plain]:
-    return [reading.vars_of(command) for command in reading.read_commands(path)]
+    return [reading.declared_fields(command) for command in reading.read_commands(path)]
 
 
 def _plain_rooms(path: Path) -> list[store.Plain]:
-    return [reading.vars_of(read_room(path))]
+    return [reading.declared_fields(read_room(path))]
 
 
 INDEXED = (
@@ -168,10 +189,10 @@ INDEXED = (
     ("commands", reading.command_files, _plain_commands),
     ("rooms", room_files, _plain_rooms),
 )
-"""All that the index of a wheel holds."""
+"""The content of the index in a wheel."""
 
 
-def examine(mark: Mark) -> "Evidence | Correction":
+def run_mark(mark: Mark) -> "Evidence | Correction":
     """Import a claim or an erratum and run it."""
     from parnassus.atlas.evidence import Correction, Evidence
 
@@ -182,7 +203,7 @@ def examine(mark: Mark) -> "Evidence | Correction":
 
 
 def resolve(symbol: str) -> object:
-    """The object that a dotted name stands for."""
+    """The object with the dotted name `symbol`."""
     parts = symbol.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -195,8 +216,8 @@ def resolve(symbol: str) -> object:
     raise ModuleNotFoundError(symbol)
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """(did you mean …?) with up to three names like `name`; nothing when none is."""
+def nearest_names(name: str, names: Iterable[str]) -> str:
+    """A suggestion "(did you mean …?)" with up to three names similar to `name`; empty if there are none."""
     import difflib
 
     known = list(dict.fromkeys(names))

@@ -1,23 +1,35 @@
-"""Read claims, errata, experiments, probes and commands from their files; nothing is imported."""
+"""Read claims, errata, experiments, probes and commands from their source files, without importing them."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from parnassus.atlas.bands import Band, at_least, at_most, between, no_band
 from parnassus.atlas.settings import PACKAGE, Setting
 
 RUN_VERBS = {"Sample": "sample", "Predict": "predict", "Evaluate": "evaluate"}
-"""The dataclasses beside `Experiment` that an experiment may declare, and the verb for its runs that each serves."""
+"""Optional dataclasses of an experiment, with the verbs that they implement."""
+
+
+class Declaration:
+    """A part that a module of a room declares."""
+
+    module: str
+
+    @property
+    def room(self) -> str:
+        return self.module.split(".")[1]
 
 
 @dataclass(frozen=True)
-class Mark:
+class Mark(Declaration):
     """A function marked `@claim` or `@erratum`."""
 
     kind: Literal["claim", "erratum"]
@@ -29,29 +41,21 @@ class Mark:
     right: str = ""
     slow: bool = False
 
-    @property
-    def room(self) -> str:
-        return self.module.split(".")[1]
-
 
 @dataclass(frozen=True)
-class Probe:
+class Probe(Declaration):
     """A function marked `@probe`: an interactive view."""
 
     name: str
     module: str
     title: str
     text: str
-    experiments: tuple[str, ...]  # whose runs it shows; () when it needs none
-
-    @property
-    def room(self) -> str:
-        return self.module.split(".")[1]
+    experiments: tuple[str, ...]  # experiments whose runs it shows; () if it needs no run
 
 
 @dataclass(frozen=True)
-class Entry:
-    """An experiment as its file describes it."""
+class Entry(Declaration):
+    """The declarations of an experiment's file."""
 
     name: str
     module: str
@@ -59,20 +63,22 @@ class Entry:
     text: str
     covers: tuple[str, ...]
     expected: Mapping[str, Band]
-    presets: Mapping[str, Mapping[str, Any]]  # what each profile changes
+    presets: Mapping[str, Mapping[str, Any]]  # settings changed by each profile
     settings: tuple[Setting, ...]  # those of base classes first, as in the dataclass
-    verbs: tuple[str, ...] = ()  # what can be done with a trained run: sample, predict, evaluate
-    sources: tuple[str, ...] = ()  # the modules that settings are inherited from
+    verb_settings: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
+    """The flags of the verbs supported for trained runs: sample, predict, evaluate."""
+    sources: tuple[str, ...] = ()  # other modules that declare some of the settings
     tuned: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Defaults that depend on another setting: {"env": {"Acrobot-v1": {"n_envs": 16}}}."""
 
     @property
-    def room(self) -> str:
-        return self.module.split(".")[1]
+    def verbs(self) -> tuple[str, ...]:
+        """The verbs supported for trained runs."""
+        return tuple(self.verb_settings)
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The profiles beside `laptop`, which changes nothing."""
+        """The profiles other than `laptop`, which uses the defaults."""
         return tuple(self.presets)
 
     @cached_property
@@ -81,7 +87,7 @@ class Entry:
         return {setting.name: setting.default_value for setting in self.settings}
 
     def preset(self, profile: str, values: Mapping[str, object]) -> dict[str, Any]:
-        """What differs from the defaults in a profile, and what is tuned for the given `values` of other settings."""
+        """The settings that a profile changes, and those tuned for the given `values` of other settings."""
         profile_values = self.presets.get(profile, {})
         chosen = {**self.defaults, **profile_values, **values}
         tuned = [table.get(str(chosen[name]), {}) for name, table in self.tuned.items()]
@@ -89,16 +95,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Declaration):
     """A verb of the command line that belongs to a room."""
 
     verb: str
     module: str
     help: str
-
-    @property
-    def room(self) -> str:
-        return self.module.split(".")[1]
 
 
 def mark_files(package: Path = PACKAGE) -> list[Path]:
@@ -118,7 +120,7 @@ def command_files(package: Path = PACKAGE) -> list[Path]:
 
 
 def read_marks(path: Path) -> list[Mark]:
-    """The claims and errata of a file, in the order they are written."""
+    """The claims and errata of a file, in order of definition."""
     found = []
     for node, decorator in _decorated_functions(path, "claim", "erratum"):
         words = {keyword.arg: ast.literal_eval(keyword.value) for keyword in decorator.keywords}
@@ -150,10 +152,11 @@ def read_probes(path: Path) -> list[Probe]:
 def read_experiment(path: Path) -> Entry:
     """The experiment of a file."""
     with _parse_file(path) as (tree, source):
-        values = _assignments(tree)
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        imports = _imports(tree)
-        bases = classes["Experiment"].bases if "Experiment" in classes else []
+        values, imports = _assignments(tree), _imports(tree)
+        tuned, tables = _read_tuned(values.get("tuned"), imports)
+        experiment = _class_fields(tree, source, "Experiment")
+        verbs = {verb: _class_fields(tree, source, name) for name, verb in RUN_VERBS.items() if _has_class(tree, name)}
+        modules = [module for each in (experiment, *verbs.values()) for module in each.modules]
         title, _, text = (ast.get_docstring(tree) or "").partition("\n")
         return Entry(
             name=path.stem,
@@ -163,15 +166,15 @@ def read_experiment(path: Path) -> Entry:
             covers=tuple(ast.literal_eval(values["covers"])) if "covers" in values else (),
             expected=_bands(values.get("expected")),
             presets=ast.literal_eval(values["profiles"]) if "profiles" in values else {},
-            settings=_class_fields(tree, source, "Experiment"),
-            verbs=tuple(verb for name, verb in RUN_VERBS.items() if name in {*classes, *imports}),
-            sources=tuple(imports[base.id][0] for base in bases if isinstance(base, ast.Name) and base.id in imports),
-            tuned=_read_tuned(values.get("tuned"), imports),
+            settings=experiment.settings,
+            verb_settings={verb: each.settings for verb, each in verbs.items()},
+            sources=tuple(dict.fromkeys([*modules, *tables])),
+            tuned=tuned,
         )
 
 
 def read_commands(path: Path) -> list[Command]:
-    """The verbs that a room's `commands` file declares as `COMMANDS = {"verb": "one line of help"}`."""
+    """The verbs that a room's `commands` file declares as `COMMANDS = {"verb": "One line of help."}`."""
     with _parse_file(path) as (tree, _):
         values = _assignments(tree)
         declared = ast.literal_eval(values["COMMANDS"]) if "COMMANDS" in values else {}
@@ -179,23 +182,28 @@ def read_commands(path: Path) -> list[Command]:
 
 
 def read_settings(path: Path, name: str) -> tuple[Setting, ...]:
-    """The fields of the dataclass `name` in a file, with their trailing comments as help."""
+    """The fields of the dataclass `name` in a file, with their trailing comments as help texts."""
     with _parse_file(path) as (tree, source):
-        return _class_fields(tree, source, name)
+        return _class_fields(tree, source, name).settings
+
+
+def settings_of(declared: type) -> tuple[Setting, ...]:
+    """The fields of a dataclass, read from its source file."""
+    return read_settings(Path(inspect.getfile(declared)), declared.__name__)
 
 
 @contextmanager
 def _parse_file(path: Path) -> Iterator[tuple[ast.Module, str]]:
-    """The syntax tree and the source of a file; an error about either names the file."""
+    """The syntax tree and the source of a file; errors in the context are raised with the path of the file."""
     source = path.read_text(encoding="utf-8")
     try:
         yield ast.parse(source), source
     except (ValueError, SyntaxError) as error:
-        raise ValueError(f"{path} must declare its rows, bands and profiles in plain values: {error}") from None
+        raise ValueError(f"{path} must declare its rows, bands and profiles as literals: {error}") from None
 
 
 def _decorated_functions(path: Path, *names: str) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
-    """The functions of a file that are decorated with `@name(…)`, and that decoration."""
+    """The functions of a file that are decorated with `@name(…)`, each with that decorator."""
     with _parse_file(path) as (tree, _):
         for node in tree.body:
             for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else []:
@@ -208,7 +216,7 @@ def _name(call: ast.Call) -> str:
 
 
 def _assignments(tree: ast.Module) -> dict[str, ast.expr]:
-    """What a file assigns to its names, with or without an annotation."""
+    """The assignments at module level by name, with or without annotation."""
     found: dict[str, ast.expr] = {}
     for node in tree.body:
         match node:
@@ -219,38 +227,65 @@ def _assignments(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-def _class_fields(tree: ast.Module, source: str, name: str) -> tuple[Setting, ...]:
-    """The fields of the dataclass `name` in the order of the dataclass: those of its base classes come first."""
+@dataclass(frozen=True)
+class ClassFields:
+    """The fields of a dataclass, those of its base classes first, and the other modules that declare some of them."""
+
+    settings: tuple[Setting, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+def _has_class(tree: ast.Module, name: str) -> bool:
+    """Whether a file defines or imports the class `name`."""
+    return name in _imports(tree) or any(isinstance(node, ast.ClassDef) and node.name == name for node in tree.body)
+
+
+def _class_fields(tree: ast.Module, source: str, name: str) -> ClassFields:
+    """The fields of the dataclass `name`, which the file defines or imports; no fields for other names."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    imports = _imports(tree)
-    found: dict[str, Setting] = {}
-    for base in reversed(classes[name].bases) if name in classes else ():
-        if isinstance(base, ast.Name) and base.id in classes:
-            inherited = _class_fields(tree, source, base.id)
-        elif isinstance(base, ast.Name) and base.id in imports:
-            module, original = imports[base.id]
-            inherited = read_settings(module_file(module), original)
-        else:
-            continue
-        found |= {each.name: each for each in inherited}
-    return tuple((found | {each.name: each for each in _own_fields(classes.get(name), source)}).values())
+    if name not in classes:
+        return _imported_fields(*_imports(tree)[name]) if name in _imports(tree) else ClassFields()
+    bases = [base.id for base in reversed(classes[name].bases) if isinstance(base, ast.Name)]
+    inherited = [_class_fields(tree, source, base) for base in bases]
+    own = _own_fields(classes[name], source, _assignments(tree))
+    found = {each.name: each for each in chain(*(fields.settings for fields in inherited), own)}
+    return ClassFields(tuple(found.values()), tuple(module for fields in inherited for module in fields.modules))
 
 
-def _own_fields(node: ast.ClassDef | None, source: str) -> Iterator[Setting]:
-    """The annotated fields of a class but its class variables; the comment behind a field is its help."""
+def _imported_fields(module: str, name: str) -> ClassFields:
+    """The fields of the dataclass `name` of another module of this package."""
+    with _parse_file(module_file(module)) as (tree, source):
+        found = _class_fields(tree, source, name)
+    return ClassFields(found.settings, (module, *found.modules))
+
+
+def _own_fields(node: ast.ClassDef, source: str, assignments: Mapping[str, ast.expr]) -> Iterator[Setting]:
+    """The annotated fields of a class except class variables; the comment after a field is its help text."""
     lines = source.splitlines()
-    for item in node.body if node is not None else []:
+    for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            if ast.unparse(item.annotation).startswith("ClassVar"):
+            annotation = ast.unparse(AliasResolver(assignments).visit(item.annotation))
+            if annotation.startswith("ClassVar"):
                 continue
             rest = lines[(item.end_lineno or item.lineno) - 1].encode()[item.end_col_offset or 0 :].decode()
             _, _, comment = rest.partition("#")
             default = "" if item.value is None else ast.unparse(item.value)
-            yield Setting(item.target.id, ast.unparse(item.annotation), default, comment.strip())
+            yield Setting(item.target.id, annotation, default, comment.strip())
+
+
+@dataclass
+class AliasResolver(ast.NodeTransformer):
+    """Replaces the type aliases that a file defines, such as `Name = Literal["a", "b"]`, by their definitions."""
+
+    assignments: Mapping[str, ast.expr]
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        definition = self.assignments.get(node.id)
+        return node if definition is None else cast("ast.expr", self.visit(definition))
 
 
 def _imports(tree: ast.Module) -> dict[str, tuple[str, str]]:
-    """What a file imports from this package: its name there, as the module and the name in it."""
+    """The imports of a file from this package: local name → (module, original name)."""
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in tree.body
@@ -259,16 +294,20 @@ def _imports(tree: ast.Module) -> dict[str, tuple[str, str]]:
     }
 
 
-def _read_tuned(node: ast.expr | None, imports: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """`tuned = {"env": TUNED}` with the tables that it names, read from the files they are imported from."""
+def _read_tuned(
+    node: ast.expr | None, imports: Mapping[str, tuple[str, str]]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The content of `tuned = {"env": TUNED}`, and the modules from which its tables are imported."""
     found: dict[str, Any] = {}
+    modules: list[str] = []
     for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
         if key is None or not isinstance(value, ast.Name):
-            raise ValueError("`tuned` maps names of settings to imported tables")
+            raise ValueError("`tuned` must map names of settings to imported tables")
         module, original = imports[value.id]
         with _parse_file(module_file(module)) as (tree, _):
             found[ast.literal_eval(key)] = ast.literal_eval(_assignments(tree)[original])
-    return found
+        modules.append(module)
+    return found, tuple(modules)
 
 
 def module_file(module: str) -> Path:
@@ -278,7 +317,7 @@ def module_file(module: str) -> Path:
 
 
 def _bands(node: ast.expr | None) -> dict[str, Band]:
-    """`{"nll": at_most(24.0, "in nats")}` as the bands it stands for, without importing the file."""
+    """The bands in an expression such as `{"nll": at_most(24.0, "in nats")}`, without importing the file."""
     makers: dict[str, Callable[..., Band]] = {
         "at_most": at_most,
         "at_least": at_least,
@@ -293,7 +332,7 @@ def _bands(node: ast.expr | None) -> dict[str, Band]:
 
 
 def _module(path: Path) -> str:
-    """The dotted name of a file: its folders from the room on, which is the one that holds claims, experiments, …"""
+    """The dotted name of a file, from the room (the parent folder of claims, experiments, probes or commands) on."""
     parts = [part for part in path.with_suffix("").parts if part != "__init__"]
     kinds = ("claims", "experiments", "probes", "commands")
     start = max(index for index, part in enumerate(parts) if part in kinds) - 1
@@ -301,13 +340,14 @@ def _module(path: Path) -> str:
 
 
 def entry_as_plain(entry: Entry) -> dict[str, Any]:
-    """An experiment as JSON can hold it; settings and bands stay short lists."""
+    """An experiment in a form that JSON can represent; settings and bands become short lists."""
     return {
-        **vars_of(entry),
+        **declared_fields(entry),
         "expected": {
             name: [_finite(band.low), _finite(band.high), band.about] for name, band in entry.expected.items()
         },
-        "settings": [[each.name, each.annotation, each.default, each.help] for each in entry.settings],
+        "settings": _plain_settings(entry.settings),
+        "verb_settings": {verb: _plain_settings(settings) for verb, settings in entry.verb_settings.items()},
     }
 
 
@@ -316,10 +356,10 @@ def entry_from_plain(plain: Mapping[str, Any]) -> Entry:
         **{
             **plain,
             "covers": tuple(plain["covers"]),
-            "verbs": tuple(plain["verbs"]),
             "presets": {profile: _tuples(values) for profile, values in plain["presets"].items()},
             "sources": tuple(plain["sources"]),
-            "settings": tuple(Setting(*each) for each in plain["settings"]),
+            "settings": _settings_from_plain(plain["settings"]),
+            "verb_settings": {verb: _settings_from_plain(each) for verb, each in plain["verb_settings"].items()},
             "expected": {
                 name: Band(-inf if low is None else low, inf if high is None else high, about)
                 for name, (low, high, about) in plain["expected"].items()
@@ -328,8 +368,16 @@ def entry_from_plain(plain: Mapping[str, Any]) -> Entry:
     )
 
 
-def vars_of(declared: object) -> dict[str, Any]:
-    """The fields of a dataclass; what was worked out since is left out."""
+def _plain_settings(settings: Iterable[Setting]) -> list[list[str]]:
+    return [[each.name, each.annotation, each.default, each.help] for each in settings]
+
+
+def _settings_from_plain(plain: Iterable[Sequence[str]]) -> tuple[Setting, ...]:
+    return tuple(Setting(*each) for each in plain)
+
+
+def declared_fields(declared: object) -> dict[str, Any]:
+    """The fields of a dataclass by name, without cached properties."""
     fields: Mapping[str, object] = type(declared).__dataclass_fields__  # type: ignore[attr-defined]
     return {name: getattr(declared, name) for name in fields}
 

@@ -1,4 +1,4 @@
-"""Rooms: the packages of the subjects, each declared by its own `room.toml`.
+"""Rooms: the packages of the subjects, each declared by its `room.toml`.
 
 A new room is a folder of the package with `__init__.py`, `room.svg` and
 
@@ -7,7 +7,7 @@ A new room is a folder of the package with `__init__.py`, `room.svg` and
     order = 120
     layer = 4  # rooms import rooms of lower layers only
 
-`tests/atlas/test_rooms.py` names the lists in pyproject.toml and README.md that it extends.
+`tests/atlas/test_rooms.py` reports the lists in pyproject.toml and README.md that must include it.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ from parnassus.atlas.settings import PACKAGE
 
 @dataclass(frozen=True)
 class Room:
-    """A subject, as its `room.toml` declares it; `layer` is its place in the import contract, 0 at the bottom."""
+    """A subject, as declared in its `room.toml`; `layer` is its layer in the import contract, 0 being the lowest."""
 
     name: str
     title: str

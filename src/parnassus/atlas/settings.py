@@ -1,33 +1,35 @@
-"""The one reader of settings: annotations as kinds, limits and choices, without importing the file that has them."""
+"""Settings of experiments: kind, limits and choices, parsed from annotations without importing the file."""
 
 import ast
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import inf, isfinite
 from pathlib import Path
 from typing import Literal
 
-from parnassus.setting_types import AtLeast, Between, BuiltIn, GreaterThan
+from parnassus.errors import UserError
+from parnassus.setting_types import AtLeast, Between, BuiltIn, GreaterThan, StrictlyBetween
 
 PACKAGE = Path(__file__).parent.parent
-Kind = Literal["int", "float", "bool", "choice", "name", "text", "other"]
+SettingKind = Literal["int", "float", "bool", "choice", "name", "text", "other"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The interval that numbers must lie in; `is_open` excludes its lower end."""
+    """The interval of valid numbers; `is_open` excludes its finite ends."""
 
     low: float = -inf
     high: float = inf
     is_open: bool = False
 
     def violation(self, value: float) -> str | None:
-        """The rule that `value` breaks, as the end of a sentence; None if it breaks none."""
-        too_low = value <= self.low if self.is_open else value < self.low
-        if not too_low and value <= self.high:
+        """The rule that `value` violates, as the end of a sentence; None if it is valid."""
+        if self.low <= value <= self.high and not (self.is_open and isfinite(value) and value in (self.low, self.high)):
             return None
         if isfinite(self.high):
-            return f"must be between {self.low:g} and {self.high:g}; got {value}"
+            exclusive = " (exclusive)" if self.is_open else ""
+            return f"must be between {self.low:g} and {self.high:g}{exclusive}; got {value}"
         return f"must be {'greater than' if self.is_open else 'at least'} {self.low:g}; got {value}"
 
 
@@ -36,18 +38,18 @@ UNLIMITED = Limits()
 
 @dataclass(frozen=True)
 class SettingType:
-    """What an annotation accepts."""
+    """The values that an annotation accepts."""
 
-    kind: Kind
+    kind: SettingKind
     is_sequence: bool = False
     is_optional: bool = False
     limits: Limits = UNLIMITED
-    choices: tuple[str, ...] = ()  # all that a choice accepts; what is offered for a name
+    choices: tuple[str, ...] = ()  # all valid values of a choice; suggested values of a name
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A field of a dataclass: a flag of the command line, a field of a form. Annotation and default are source text."""
+    """A field of a dataclass: a command-line flag and a form field. Annotation and default are source text."""
 
     name: str
     annotation: str
@@ -56,7 +58,7 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        return flag_of(self.name)
+        return flag_name(self.name)
 
     @cached_property
     def type(self) -> SettingType:
@@ -67,15 +69,27 @@ class Setting:
         return ast.literal_eval(self.default)
 
     def violation(self, value: object) -> str | None:
-        """The rule that a value breaks, as the end of a sentence; None if it breaks none."""
+        """The rule that `value` violates, as the end of a sentence; None if it is valid."""
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, int | float) and (broken := self.type.limits.violation(each)):
                 return broken
         return None
 
 
-def flag_of(name: str) -> str:
-    """The flag of the command line that sets `name`."""
+class SettingError(UserError):
+    """A setting is outside the limits of its type; the message names the flag, the limits and the value."""
+
+
+def check_limits(settings: Iterable[Setting], values: object) -> None:
+    """Raise SettingError for the first attribute of `values` that is outside the limits of its setting."""
+    for setting in settings:
+        violation = setting.violation(getattr(values, setting.name))
+        if violation is not None:
+            raise SettingError(f"{setting.flag} {violation} ({setting.help})")
+
+
+def flag_name(name: str) -> str:
+    """The command-line flag of the setting `name`."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -90,7 +104,7 @@ LIMITED = {"Positive": GreaterThan(0), "NonNegative": AtLeast(0)}
 
 
 def parse_annotation(annotation: str) -> SettingType:
-    """The type that an annotation stands for, read from its source text."""
+    """The type described by the source text of an annotation."""
     return _parse(ast.parse(annotation, mode="eval").body)
 
 
@@ -121,7 +135,7 @@ def _parse(node: ast.expr) -> SettingType:
 
 @cache
 def _data_types() -> dict[str, ast.expr]:
-    """The types that `setting_types.py` defines for names of data, by name."""
+    """The annotated type aliases defined in `setting_types.py`, by name."""
     tree = ast.parse((PACKAGE / "setting_types.py").read_text(encoding="utf-8"))
     return {
         node.target.id: node.value
@@ -131,24 +145,25 @@ def _data_types() -> dict[str, ast.expr]:
 
 
 def _marker(node: ast.expr) -> object:
-    """`AtLeast(2)`, read and not executed."""
-    makers = {"AtLeast": AtLeast, "GreaterThan": GreaterThan, "Between": Between, "BuiltIn": BuiltIn}
+    """The constraint in an expression such as `AtLeast(2)`, parsed without executing it."""
+    makers = (AtLeast, Between, BuiltIn, GreaterThan, StrictlyBetween)
+    by_name: dict[str, Callable[..., object]] = {maker.__name__: maker for maker in makers}
     match node:
-        case ast.Call(func=ast.Name(id=name), args=arguments) if name in makers:
-            return makers[name](*map(ast.literal_eval, arguments))
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in by_name:
+            return by_name[name](*map(ast.literal_eval, arguments))
     return None
 
 
 def _add_constraint(found: SettingType, marker: object) -> SettingType:
     match marker:
         case GreaterThan(low) if found.kind == "int":
-            return replace(found, limits=Limits(low + 1))  # so that the sentence is "at least 1"
+            return replace(found, limits=Limits(low + 1))  # the message is then "at least 1"
         case GreaterThan(low):
             return replace(found, limits=Limits(low, is_open=True))
         case AtLeast(low):
             return replace(found, limits=Limits(low))
-        case Between(low, high):
-            return replace(found, limits=Limits(low, high))
+        case Between(low, high) | StrictlyBetween(low, high):
+            return replace(found, limits=Limits(low, high, is_open=isinstance(marker, StrictlyBetween)))
         case BuiltIn():
             return replace(found, kind="name", choices=marker.names)
     return found

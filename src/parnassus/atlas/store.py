@@ -1,7 +1,8 @@
-"""The index on disk: what the files of the package declare, read once for each version of a file.
+"""The index on disk: the declarations of all files of the package; a file is parsed again only after a change.
 
-A wheel carries the index, written when it was built. In a checkout it lies in the user's cache folder; only files
-that changed are read again, and one that cannot be read or written is made anew in memory.
+A wheel contains the index, written when the wheel is built. In a checkout, the index is stored in the user's cache
+folder; if it cannot be read or written, it is rebuilt in memory. Every file begins with a digest of its content: a file
+that is damaged or was not written by this module counts as missing.
 """
 
 import json
@@ -15,24 +16,24 @@ from typing import Any, TypeAlias
 
 from parnassus.atlas.settings import PACKAGE
 
-Plain: TypeAlias = Any  # what JSON holds: lists, dictionaries, text and numbers
+Plain: TypeAlias = Any  # JSON values: lists, dictionaries, strings and numbers
 Parse: TypeAlias = Callable[[Path], list[Plain]]
 Sources: TypeAlias = Callable[[Plain], list[Path]]
-"""The files that an item was read from, beside the one that declares it."""
+"""The files that an item depends on, in addition to the one that declares it."""
 SHIPPED = Path(__file__).with_name("index")
-"""Where a wheel carries the index; a checkout has no such folder."""
+"""Folder of the index in a wheel; it does not exist in a checkout."""
 
 
 def load(kind: str, files: Callable[[], Iterable[Path]], parse: Parse, sources: Sources = lambda _: []) -> list[Plain]:
-    """What the `files` declare of one `kind`, in their order: from the wheel, from the cache, or by reading them."""
+    """The declarations of one `kind` in `files`, in order: from the wheel, from the cache, or parsed from the files."""
     shipped = _read(SHIPPED / f"{kind}.json")
-    if isinstance(shipped, list):
-        return shipped
+    if shipped is not None:
+        return list(shipped["items"])
     return _refresh(cache_folder() / f"{kind}.json", list(files()), parse, sources)
 
 
 def cache_folder(package: Path = PACKAGE) -> Path:
-    """The folder of this checkout's index in the user's cache."""
+    """The folder of the index of this checkout in the user's cache."""
     if sys.platform == "darwin":
         home = Path.home() / "Library" / "Caches"
     elif os.name == "nt":
@@ -43,17 +44,17 @@ def cache_folder(package: Path = PACKAGE) -> Path:
 
 
 def write_index(folder: Path, kinds: Iterable[tuple[str, Callable[[], Iterable[Path]], Parse]]) -> None:
-    """The index that a wheel carries: one file for each kind."""
+    """Write the index for a wheel: one file per kind."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind, files, parse in kinds:
         found = [item for path in files() for item in parse(path)]
-        (folder / f"{kind}.json").write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+        (folder / f"{kind}.json").write_bytes(_encode({"items": found}))
 
 
 def _refresh(path: Path, files: list[Path], parse: Parse, sources: Sources) -> list[Plain]:
     cached = _read(path)
     version = _version()
-    known = cached.get("files", {}) if isinstance(cached, dict) and cached.get("version") == version else {}
+    known = cached["files"] if cached is not None and cached["version"] == version else {}
     current: dict[str, Plain] = {}
     for file in files:
         stored, items = known.get(str(file), ([], []))
@@ -68,7 +69,7 @@ def _refresh(path: Path, files: list[Path], parse: Parse, sources: Sources) -> l
 
 
 def _version() -> list[Plain]:
-    """What the stored form depends on: the code that makes it."""
+    """Modification times and sizes of the modules that determine the format of the index."""
     here = Path(__file__).parent
     return [_stamp(here / name) for name in ("store.py", "reading.py", "rooms.py", "settings.py", "catalogue.py")]
 
@@ -84,19 +85,35 @@ def _stamp(path: Path) -> list[int]:
     return [status.st_mtime_ns, status.st_size]
 
 
-def _read(path: Path) -> Plain:
+def _encode(content: dict[str, Plain]) -> bytes:
+    """A non-empty dictionary as JSON whose first entry is the digest of the bytes that follow it."""
+    rest = json.dumps(content, ensure_ascii=False)[1:].encode()
+    return _head(rest) + rest
+
+
+def _head(rest: bytes) -> bytes:
+    return f'{{"digest": "{blake2b(rest, digest_size=16).hexdigest()}", '.encode()
+
+
+HEAD_LENGTH = len(_head(b""))
+
+
+def _read(path: Path) -> dict[str, Plain] | None:
+    """The content of a file written by `_encode`; None if the file is missing or anything else."""
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):  # absent, damaged or half written
+        written = path.read_bytes()
+    except OSError:
         return None
+    head, rest = written[:HEAD_LENGTH], written[HEAD_LENGTH:]
+    return json.loads(b"{" + rest) if head == _head(rest) else None
 
 
-def _write(path: Path, content: Plain) -> None:
-    """Replace the stored index as a whole; a folder that cannot be written to costs time, nothing else."""
+def _write(path: Path, content: dict[str, Plain]) -> None:
+    """Replace the stored index atomically; a folder without write permission is ignored."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        temporary.write_bytes(_encode(content))
         temporary.replace(path)
     except OSError:
         with suppress(OSError):

@@ -21,9 +21,9 @@ from parnassus.attention.core.masks import causal_mask, length_mask
 from parnassus.attention.core.multi_head import AttentionWidths, KeyValueHeads, MultiHeadAttention, cross_attention
 from parnassus.attention.core.scores import (
     AdditiveScore,
+    AttentionScore,
     BilinearScore,
     MahalanobisScore,
-    Score,
     cosine_score,
     dot_score,
     gaussian_score,
@@ -64,7 +64,7 @@ from parnassus.attention.efficient.linear import (
 from parnassus.attention.efficient.linear_self_attention import LinearSelfAttention, RunningSumsCache, key_mask
 from parnassus.attention.efficient.linformer import LinformerSelfAttention, linformer_attention
 from parnassus.attention.efficient.neighbour_mixing import MetaFormerBlock, NeighbourMixing
-from parnassus.attention.efficient.nystrom import landmarks, nystrom_attention, pseudo_inverse
+from parnassus.attention.efficient.nystrom import iterative_pseudo_inverse, landmarks, nystrom_attention
 from parnassus.attention.efficient.performer import PerformerAttention, causal_performer_attention, performer_attention
 from parnassus.attention.efficient.random_features import (
     antithetic_pairs,
@@ -92,7 +92,7 @@ from parnassus.attention.efficient.sparse import (
     strided_mask,
 )
 from parnassus.attention.fast.peak_memory import peak_memory
-from parnassus.attention.fast.row_product import Affine, affine
+from parnassus.attention.fast.row_product import RowLinear, row_linear
 from parnassus.attention.models.bahdanau import BahdanauDecoder
 from parnassus.attention.models.bert import MaskedLanguageModel, MaskedTokens, bert, mask_tokens
 from parnassus.attention.models.block import Block, DecoderBlock, feed_forward, post_norm, pre_norm
@@ -106,9 +106,9 @@ from parnassus.attention.models.translator import Translator
 from parnassus.attention.models.vit import (
     PatchEmbedding,
     VisionTransformer,
-    class_token,
+    class_token_pool,
     dilated_receptive_field,
-    mean_of_patches,
+    mean_pool,
     patch_centres,
     receptive_field,
     vit,
@@ -130,9 +130,9 @@ from parnassus.attention.regression.learned_kernel import LearnedKernel
 
 __all__ = [
     "AdditiveScore",
-    "Affine",
     "Alibi",
     "AttentionOutput",
+    "AttentionScore",
     "AttentionWidths",
     "BahdanauDecoder",
     "BigOWitness",
@@ -168,8 +168,8 @@ __all__ = [
     "PositionalEmbedding",
     "RelativePositions",
     "Rotary",
+    "RowLinear",
     "RunningSumsCache",
-    "Score",
     "SelfAttention",
     "SentenceClassifier",
     "SinusoidalEmbedding",
@@ -178,7 +178,6 @@ __all__ = [
     "Translator",
     "VisionTransformer",
     "additive_projection",
-    "affine",
     "alibi_bias",
     "alibi_slopes",
     "antithetic_pairs",
@@ -202,7 +201,7 @@ __all__ = [
     "causal_linear_attention",
     "causal_mask",
     "causal_performer_attention",
-    "class_token",
+    "class_token_pool",
     "cosformer_attention",
     "cosh_features",
     "cosh_variance",
@@ -232,6 +231,7 @@ __all__ = [
     "growth_exponent",
     "hard_lookup",
     "hardmax",
+    "iterative_pseudo_inverse",
     "key_mask",
     "landmarks",
     "layers_until_connected",
@@ -249,7 +249,7 @@ __all__ = [
     "mask_tokens",
     "masked_mean",
     "masked_softmax",
-    "mean_of_patches",
+    "mean_pool",
     "mean_shift",
     "merge_sort",
     "music_transformer",
@@ -263,12 +263,12 @@ __all__ = [
     "positive_variance",
     "post_norm",
     "pre_norm",
-    "pseudo_inverse",
     "random_mask",
     "receptive_field",
     "relative_scores",
     "rotary_gpt",
     "rotation_matrix",
+    "row_linear",
     "satisfies_bound",
     "scaled_score",
     "seq2seq",

@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy, pad
 from parnassus.attention.models.vit import vit
 from parnassus.audio.mu_law import companded_levels, mu_law_encode
 from parnassus.audio.spectra import cepstra, log_mel_spectrogram, mel_filters
+from parnassus.errors import check_at_least_one
 
 
 class LogMelSpectrogram(nn.Module):
@@ -52,8 +53,7 @@ class WavePatches(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        if size < 1:
-            raise ValueError(f"size must be at least 1; got size={size}")
+        check_at_least_one(size=size)
         self.size = size
 
     def forward(self, wave: Float[Tensor, "batch time"]) -> Float[Tensor, "batch size patches"]:
@@ -112,8 +112,7 @@ def crop_and_normalise(waves: Sequence[Float[Tensor, "_"]], samples: int) -> Flo
 
     Ties go to the first segment.
     """
-    if samples < 1:
-        raise ValueError(f"samples must be at least 1; got samples={samples}")
+    check_at_least_one(samples=samples)
     rows = []
     for wave in waves:
         energy = pad(wave.double().square().cumsum(0), (1, 0))

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
+
 Pitch = TypeVar("Pitch", float, Tensor)
 
 BREAK, SCALE = 700.0, 1000 / log(1 + 1000 / 700)
@@ -23,7 +25,7 @@ def stft(wave: Float[Tensor, "*batch time"], *, window: int, hop: int) -> Comple
     Bins k = 0 … N/2 have the frequencies k rate/N; frame m is centred at sample mH, and the wave is padded with zeros.
     `window` is N, even; `hop` is H, at most N/2, so that every sample is covered.
     """
-    _require_frames(window, hop)
+    _check_frames(window, hop)
     if wave.shape[-1] < window:
         raise ValueError(f"wave must be at least as long as the window; got {wave.shape[-1]} samples, window={window}")
     rows = wave.reshape(-1, wave.shape[-1])
@@ -41,7 +43,7 @@ def istft(
     y_m is the inverse transform of frame m. The inverse is exact if the spectrum is the `stft` of a wave.
     """
     window = 2 * (spectrum.shape[-2] - 1)
-    _require_frames(window, hop)
+    _check_frames(window, hop)
     if not window <= length < hop * spectrum.shape[-1]:
         raise ValueError(
             "length must be at least the window and smaller than hop times the number of frames; "
@@ -78,7 +80,7 @@ def mel_filters(
         raise ValueError(
             f"bands must be at least 1 and 0 ≤ lowest < highest ≤ rate/2; got {bands=}, {lowest=}, {highest=}, {rate=}"
         )
-    _require_frames(window, window // 2)
+    _check_frames(window, window // 2)
     corners = mel_to_hertz(torch.linspace(hertz_to_mel(lowest), hertz_to_mel(highest), bands + 2, dtype=torch.float64))
     left, peak, right = corners[:-2, None], corners[1:-1, None], corners[2:, None]
     bins = torch.arange(window // 2 + 1, dtype=torch.float64) * rate / window
@@ -102,8 +104,7 @@ def log_mel_spectrogram(
 
 def dct_matrix(size: int) -> Float[Tensor, "{size} {size}"]:
     """C_jn = √(2/N) cos(π j (n + ½)/N), first row divided by √2: the orthonormal DCT-II."""
-    if size < 1:
-        raise ValueError(f"size must be at least 1; got size={size}")
+    check_at_least_one(size=size)
     n = torch.arange(size, dtype=torch.float64)
     matrix = sqrt(2 / size) * (pi * n[:, None] * (n + 0.5) / size).cos()
     matrix[0] /= sqrt(2)
@@ -139,6 +140,6 @@ def _hann(like: Tensor, window: int) -> Tensor:
     return torch.hann_window(window, dtype=like.dtype, device=like.device)
 
 
-def _require_frames(window: int, hop: int) -> None:
+def _check_frames(window: int, hop: int) -> None:
     if window < 2 or window % 2 or not 1 <= hop <= window // 2:
         raise ValueError(f"window must be even and hop from 1 to half of it; got {window=}, {hop=}")

@@ -10,7 +10,7 @@ from parnassus.autodiff.activations_and_losses import (
     softmax,
     squared_error,
 )
-from parnassus.autodiff.dense_network import Activation, Network, dense_network, to_torch
+from parnassus.autodiff.dense_network import Activation, DenseNetwork, dense_network, to_torch
 from parnassus.autodiff.derivative_rules import Operation, broadcast_to, elementwise, multilinear, sum_to_shape
 from parnassus.autodiff.finite_differences import numerical_gradient, numerical_jacobian
 from parnassus.autodiff.forward_mode import Dual, forward_mode_jacobian, jvp
@@ -57,13 +57,13 @@ from parnassus.autodiff.two_neuron_network import TwoNeuronNetwork, two_neuron_n
 
 __all__ = [
     "Activation",
+    "DenseNetwork",
     "Dual",
     "Edge",
     "ForwardValues",
     "GraphLayout",
     "LayoutEdge",
     "LayoutNode",
-    "Network",
     "Operation",
     "Program",
     "Symbol",

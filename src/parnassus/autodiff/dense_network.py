@@ -12,6 +12,7 @@ from torch import nn
 from parnassus.autodiff.derivative_rules import Array, Term, Value
 from parnassus.autodiff.operations import add, matmul
 from parnassus.autodiff.tape import Variable, gradients
+from parnassus.errors import check_positive
 
 
 @runtime_checkable
@@ -21,7 +22,7 @@ class Activation(Protocol):
     def __call__(self, x: Term, /) -> Term: ...
 
 
-class Network:
+class DenseNetwork:
     """h_l = φ(h_{l−1} W_l + b_l), without φ on the last layer (book sec. 1.2). Rows are examples.
 
     `weights` are W₁, b₁, W₂, b₂, …, initialised uniformly in ±1/√inputs as in torch.
@@ -53,8 +54,7 @@ class Network:
         self, x: Float[np.ndarray, "batch inputs"], loss: Callable[[Variable], Variable], *, learning_rate: float
     ) -> float:
         """One step θ ← θ − η ∇ℓ on the loss of the outputs; returns the loss before the step (book eq. 1.13)."""
-        if not learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive; got learning_rate={learning_rate}")
+        check_positive(learning_rate=learning_rate)
         variables = [Variable(weight) for weight in self.weights]
         value = loss(dense_network(Variable(x), variables, self.activation))
         steps = [learning_rate * gradient for gradient in gradients(value, variables)]
@@ -84,8 +84,8 @@ def dense_network(x: Term, weights: Sequence[Value], activation: Activation) -> 
     return h
 
 
-def to_torch(network: Network, activation: nn.Module) -> nn.Sequential:
-    """The same network in torch, with a copy of the weights."""
+def to_torch(network: DenseNetwork, activation: nn.Module) -> nn.Sequential:
+    """The network in torch, with a copy of the weights."""
     layers: list[nn.Module] = []
     for weight, bias in zip(network.weights[::2], network.weights[1::2], strict=True):
         inputs, outputs = weight.shape

@@ -23,7 +23,7 @@ Shape: TypeAlias = tuple[int, ...]
 ArrayLike: TypeAlias = float | int | np.floating | Array
 
 
-class Traced(ABC):
+class Tracer(ABC):
     """A value on which operations are recorded; an operation is traced by its argument of the highest level."""
 
     __slots__ = ()
@@ -38,11 +38,11 @@ class Traced(ABC):
     def shape(self) -> Shape: ...
 
     @abstractmethod
-    def trace(self, operation: "Operation", arguments: "tuple[Value, ...]") -> "Traced":
+    def trace(self, operation: "Operation", arguments: "tuple[Value, ...]") -> "Tracer":
         """The result of the operation on these arguments, of which this object is one."""
 
 
-Value: TypeAlias = ArrayLike | Traced
+Value: TypeAlias = ArrayLike | Tracer
 Term = TypeVar("Term", bound=Value)
 Rule: TypeAlias = Callable[..., Value]
 """`rule(direction, y, x₁, …, x_k)`; for a partial derivative, without the direction."""
@@ -60,9 +60,9 @@ class Operation:
     def __call__(self, first: Term, *rest: Value) -> Term:
         """The value on arrays; otherwise the result traced by the argument of the highest level."""
         arguments = (first, *rest)
-        tracer: Traced | None = None
+        tracer: Tracer | None = None
         for argument in arguments:
-            if isinstance(argument, Traced) and (tracer is None or argument.level > tracer.level):
+            if isinstance(argument, Tracer) and (tracer is None or argument.level > tracer.level):
                 tracer = argument
         result: Value = np.asarray(self.value(*arguments)) if tracer is None else tracer.trace(self, arguments)
         return cast("Term", result)

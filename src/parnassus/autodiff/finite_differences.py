@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from parnassus.errors import check_positive
+
 
 def numerical_gradient(
     function: Callable[[Float[np.ndarray, "*shape"]], float | np.floating | Float[np.ndarray, ""]],
@@ -24,8 +26,7 @@ def numerical_jacobian(
     step_size: float = 1e-6,
 ) -> Float[np.ndarray, "m n"]:
     """J_ij = ∂f_i/∂x_j of flattened outputs by flattened inputs, with two evaluations for each input."""
-    if not step_size > 0:
-        raise ValueError(f"step_size must be positive; got step_size={step_size}")
+    check_positive(step_size=step_size)
     columns = []
     for index in np.ndindex(*x.shape):
         change = np.zeros_like(x)

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from parnassus.autodiff.derivative_rules import Array, ArrayLike, Operation, Shape, Traced, Value
+from parnassus.autodiff.derivative_rules import Array, ArrayLike, Operation, Shape, Tracer, Value
 from parnassus.autodiff.operations import Arithmetic
 from parnassus.autodiff.reverse_mode import accumulate_gradients, topological_order
 
@@ -137,7 +137,7 @@ def _placeholder(x: Value) -> ArrayLike:
     """An array of the right shape, from which the shape of a result is inferred."""
     if isinstance(x, Symbol):
         return np.ones(x.shape)
-    if isinstance(x, Traced):
+    if isinstance(x, Tracer):
         raise ValueError(f"a graph needs symbols or arrays; got a {type(x).__name__}")
     return x
 

@@ -17,7 +17,7 @@ from parnassus.autodiff.derivative_rules import (
     Operation,
     Shape,
     Term,
-    Traced,
+    Tracer,
     Value,
     broadcast_to,
     elementwise,
@@ -66,7 +66,7 @@ maximum = elementwise("max", np.maximum, lambda _y, a, b: (1 + sign(a - b)) / 2,
 
 def power(base: Term, exponent: Value) -> Term:
     """base^exponent; a traced or array-valued exponent needs a positive base."""
-    if isinstance(exponent, Traced | np.ndarray):
+    if isinstance(exponent, Tracer | np.ndarray):
         return exp(multiply(log(base), exponent))
     return _power(float(exponent))(base)
 
@@ -157,7 +157,7 @@ def _axes(axis: int | Sequence[int] | None, dimensions: int) -> Sequence[int]:
 Self = TypeVar("Self", bound="Arithmetic")
 
 
-class Arithmetic(Traced):
+class Arithmetic(Tracer):
     """Python's arithmetic operators for traced values."""
 
     __slots__ = ()

@@ -59,7 +59,7 @@ def derivative_by_paths(start: Variable, output: Variable) -> float:
 
 
 def derivative_by_accumulation(start: Variable, output: Variable) -> float:
-    """The same sum by reverse accumulation, visiting each edge once (book sec. 2.1)."""
+    """The sum over paths by reverse accumulation, visiting each edge once (book sec. 2.1)."""
     gradient = {output: 1.0}
     for node in reversed(topological_order(output)):
         for edge in edges_into(node):

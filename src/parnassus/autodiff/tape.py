@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from jaxtyping import Float
 
-from parnassus.autodiff.derivative_rules import Array, ArrayLike, Operation, Shape, Traced, Value
+from parnassus.autodiff.derivative_rules import Array, ArrayLike, Operation, Shape, Tracer, Value
 from parnassus.autodiff.operations import Arithmetic, total
 from parnassus.autodiff.reverse_mode import accumulate_gradients, topological_order
 
@@ -58,7 +58,7 @@ def gradients(output: Variable, inputs: Sequence[Variable], seed: Array | None =
 
 
 def differentiable_gradients(output: Variable, inputs: Sequence[Variable], seed: Array | None = None) -> list[Variable]:
-    """The same, recorded on the tape, so that the gradients can be differentiated again."""
+    """`gradients`, recorded on the tape, so that they can be differentiated again."""
     found = accumulate_gradients(output, inputs, Variable(_seed(output, seed)), lambda node: cast("Value", node))
     return [
         Variable(np.zeros_like(x.value)) if g is None else cast("Variable", g)
@@ -102,7 +102,7 @@ def tape_bytes(*outputs: Variable) -> int:
 def _value_of(x: object) -> ArrayLike:
     if type(x) is Variable:
         return x.value
-    if isinstance(x, Traced):
+    if isinstance(x, Tracer):
         raise ValueError(f"the tape needs arrays or variables; got a {type(x).__name__}")
     return cast("ArrayLike", x)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from parnassus.errors import check_non_negative
+
 
 @dataclass(frozen=True)
 class ForwardValues:
@@ -54,7 +56,6 @@ def propagate_backward(
     ∂J/∂z  = (W₂ᵀ ∂l/∂o) ⊙ φ′(z)
     ∂J/∂W₁ = (∂J/∂z) xᵀ + λW₁
     """
-    if not penalty >= 0:
-        raise ValueError(f"penalty must not be negative; got penalty={penalty}")
+    check_non_negative(penalty=penalty)
     z_gradient = output_gradient @ w2 * phi_derivative(values.z)
     return z_gradient.T @ values.x + penalty * w1, output_gradient.T @ values.h + penalty * w2

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, and what a verb needs beside it. Nothing imports it."""
+"""The command line: one module per verb, and the modules that the verbs share. No other package imports it."""

@@ -1,4 +1,4 @@
-"""`parnassus check`: run claims and errata and show measured beside predicted values."""
+"""`parnassus check`: run claims and errata and show measured next to predicted values."""
 
 import time
 
@@ -7,20 +7,20 @@ from rich.markup import escape
 from rich.table import Table
 
 from parnassus.atlas.evidence import Correction, Evidence
-from parnassus.atlas.index import Atlas, examine
+from parnassus.atlas.index import load_atlas, run_mark
 from parnassus.atlas.reading import Mark
 
 
 def check_claims(parts: list[str], *, only_failed: bool) -> int:
-    """Run the claims under `parts` (all without parts); exit code 1 when one does not hold."""
-    atlas = Atlas()
+    """Run the claims that match `parts` (all claims if `parts` is empty); exit code 1 if one does not hold."""
+    atlas = load_atlas()
     chosen = atlas.marks if not parts else [mark for part in parts for mark in atlas.marks_of(part)]
     chosen = list(dict.fromkeys(chosen))
     console = Console(highlight=False)
     if not chosen:
-        console.print(f"nothing to check under {', '.join(parts)} yet")
+        console.print(f"no claims for {', '.join(parts)} yet")
         return 0
-    import torch  # imported after unknown ids were refused
+    import torch  # imported only after unknown ids have been rejected
 
     torch.set_num_threads(1)  # claims are small
     failures, began = 0, time.perf_counter()
@@ -44,11 +44,11 @@ def check_claims(parts: list[str], *, only_failed: bool) -> int:
 def run_claim(mark: Mark) -> tuple[bool, str]:
     """Whether a claim or erratum holds, and the numbers that show it."""
     try:
-        outcome = examine(mark)
+        outcome = run_mark(mark)
     except Exception as error:  # a claim that raises does not hold; the others still run
         return False, f"{type(error).__name__}: {error}"
     if isinstance(outcome, Correction):
-        shown = f"printed: {_lines(outcome.printed)}\nright: {_lines(outcome.corrected)}"
+        shown = f"printed: {_lines(outcome.printed)}\ncorrected: {_lines(outcome.corrected)}"
         return outcome.holds, shown
     return outcome.holds, _lines(outcome)
 

@@ -1,4 +1,4 @@
-"""`parnassus doctor`: what is here, what is missing, how to get it."""
+"""`parnassus doctor`: report installed packages, devices and data sets, and how to get missing ones."""
 
 import importlib.metadata
 import os
@@ -6,15 +6,15 @@ import platform
 import re
 
 from rich.console import Console
-from rich.table import Table
 
 from parnassus import __version__
+from parnassus.cli.plain_table import plain_table
 
 console = Console(highlight=False)
 
 
 def examine_machine() -> int:
-    """Versions, devices, extras and data; exit code 1 when something that the core needs is missing."""
+    """Report versions, devices, extras and data sets; exit code 1 if a required package is missing."""
     missing = _packages()
     _devices()
     _data()
@@ -26,9 +26,9 @@ def _packages() -> list[str]:
     try:
         requirements = importlib.metadata.requires("parnassus") or []
     except importlib.metadata.PackageNotFoundError:
-        console.print("run from its source folder, not installed: what it needs is listed in pyproject.toml")
+        console.print("run from its source folder, not installed: requirements are listed in pyproject.toml")
         return []
-    table = _table("package", "installed", "needed")
+    table = plain_table("package", "installed", "required")
     missing = []
     for requirement in requirements:
         if "extra ==" in requirement and "dev" not in requirement and "bench" not in requirement:
@@ -70,16 +70,9 @@ def _data() -> None:
     from parnassus.data import data_folder, data_status
 
     console.print(f"\n[bold]data[/] in {data_folder()} (set PARNASSUS_DATA to move it)", soft_wrap=True)
-    table = _table("set", "here", "where, or how to get it")
+    table = plain_table("data set", "available", "location, or how to obtain it")
     for status in data_status():
         table.add_row(
             status.name, "[green]yes[/]" if status.present else "no", status.where if status.present else status.how
         )
     console.print(table)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

@@ -1,4 +1,4 @@
-"""`parnassus list`, `show` and `atlas`: answers from the index, without torch."""
+"""`parnassus list`, `show` and `atlas`: print entries of the index, without importing torch."""
 
 import json
 from dataclasses import asdict
@@ -11,16 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from parnassus.atlas.catalogue import AtlasRow, part_of
-from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, nearest
+from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, load_atlas, nearest_names
 from parnassus.atlas.reading import Entry, Mark
-from parnassus.atlas.settings import flag_of
+from parnassus.atlas.settings import flag_name
+from parnassus.cli.plain_table import plain_table
 
 console = Console(highlight=False)
 
 
 def list_experiments(room: str | None) -> int:
-    """The experiments by room, with their titles."""
-    atlas = Atlas()
+    """Print the experiments by room, with their titles."""
+    atlas = load_atlas()
     entries = [entry for entry in atlas.experiments.values() if room in (None, entry.room)]
     if not entries:
         rooms = ", ".join(sorted({entry.room for entry in atlas.experiments.values()}))
@@ -32,13 +33,13 @@ def list_experiments(room: str | None) -> int:
         for entry in group:
             table.add_row(entry.name, escape(entry.title))
         console.print(Padding(table, (0, 0, 0, 2)))
-    console.print("\nrun one: parnassus run NAME (a prefix that fits one name is enough)", style="dim")
+    console.print("\nrun one: parnassus run NAME (an unambiguous prefix of the name is enough)", style="dim")
     return 0
 
 
 def show_anything(name: str) -> int:
-    """An id or part of one, an experiment, a room, or a symbol."""
-    atlas = Atlas()
+    """Print an id or a part of one, an experiment, a room or a symbol."""
+    atlas = load_atlas()
     if name in atlas.rows:
         _show_row(atlas, atlas.rows[name])
         return 0
@@ -55,22 +56,22 @@ def show_anything(name: str) -> int:
             raise
         except UnknownError:
             symbols = [symbol.split(".")[-1] for row in atlas.rows.values() for symbol in row.symbols]
-            near = nearest(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
+            near = nearest_names(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
             raise UnknownError(f"{name!r} is not an id, an experiment, a subject or a symbol{near}") from None
     return 0
 
 
 def _is_called(symbol: str, name: str) -> bool:
-    """parnassus.latent.linear.pca.PCA is called PCA, pca.PCA, and so on."""
+    """Whether `name` is a suffix of the dotted name `symbol`, such as PCA or pca.PCA of latent.linear.pca.PCA."""
     return f".{symbol}".endswith(f".{name}")
 
 
 def show_atlas(part: str | None, *, as_json: bool) -> int:
-    """Coverage per chapter, or the rows under `part`."""
-    atlas = Atlas()
+    """Print the coverage per chapter, or the rows of `part`."""
+    atlas = load_atlas()
     chosen = [row for row in atlas.rows.values() if part is None or part_of(part, row.id)]
     if not chosen:
-        raise UnknownError(f"no row lies under {part!r}{nearest(part or '', atlas.rows)}")
+        raise UnknownError(f"no row matches {part!r}{nearest_names(part or '', atlas.rows)}")
     if as_json:
         print(json.dumps([_as_json(atlas, row) for row in chosen], ensure_ascii=False, indent=1))
     elif part is None:
@@ -91,7 +92,7 @@ def _as_json(atlas: Atlas, row: AtlasRow) -> dict[str, object]:
 
 
 def _print_chapters(atlas: Atlas) -> None:
-    table = _table("chapter", *["rows", "implemented", "claims", "errata", "experiments"], "not implemented yet")
+    table = plain_table("chapter", *["rows", "implemented", "claims", "errata", "experiments"], "not implemented yet")
     for column in table.columns[1:6]:
         column.justify = "right"
     chapters = atlas.chapters()
@@ -105,17 +106,17 @@ def _print_chapters(atlas: Atlas) -> None:
     total, built = sum(chapter.rows for chapter in chapters), sum(chapter.implemented for chapter in chapters)
     no_code = sum(chapter.no_code for chapter in chapters)
     console.print(
-        f"\n{built} of {total} rows implemented, {no_code} have nothing to implement; "
+        f"\n{built} of {total} rows implemented, {no_code} need no implementation; "
         "the rows of a chapter: parnassus atlas B4",
         style="dim",
     )
 
 
 def _print_rows(atlas: Atlas, rows: list[AtlasRow]) -> None:
-    table = _table("id", "what it is", "implementation")
+    table = plain_table("id", "title", "implementation")
     for row in rows:
         built = [_symbol(symbol, console.width // 2 - 7) for symbol in row.symbols] or [
-            f"[dim]{row.no_code or 'nothing yet'}[/]"
+            f"[dim]{row.no_code or 'not implemented yet'}[/]"
         ]
         built += _counts(atlas.claims_of(row.id))
         built += [f"[dim]run[/] {entry.name}" for entry in atlas.experiments_of(row.id)]
@@ -125,11 +126,11 @@ def _print_rows(atlas: Atlas, rows: list[AtlasRow]) -> None:
 
 def _reason(row: AtlasRow) -> str:
     """Why a row has no symbols."""
-    return f"nothing to implement: {row.no_code}" if row.no_code else "not implemented yet"
+    return f"needs no implementation: {row.no_code}" if row.no_code else "not implemented yet"
 
 
 def _symbol(symbol: str, width: int) -> str:
-    """A dotted name, broken before its last part where it does not fit."""
+    """A dotted name, with a line break before its last part if it is longer than `width`."""
     short = symbol.removeprefix("parnassus.")
     module, _, name = short.rpartition(".")
     return short if len(short) <= width else f"{module}.\n  {name}"
@@ -150,9 +151,10 @@ def _show_row(atlas: Atlas, row: AtlasRow) -> None:
         _print_indented(escape(row.formula), 4)
     if row.note:
         console.print(f"\n[dim]note:[/] {escape(row.note)}")
-    console.print(
-        "\n[dim]implemented by[/]", "".join(f"\n  {symbol}" for symbol in row.symbols) or row.no_code or "nothing yet"
-    )
+    if row.symbols:
+        console.print("\n[dim]implemented by[/]", "".join(f"\n  {symbol}" for symbol in row.symbols))
+    else:
+        console.print(f"\n{_reason(row)}", style="dim")
     _print_marks(atlas.claims_of(row.id), f"parnassus check {row.id}")
     for entry in atlas.experiments_of(row.id):
         console.print(f"\n[dim]run it:[/] parnassus run {entry.name}   [dim]{escape(entry.title)}[/]")
@@ -166,8 +168,8 @@ def _print_marks(marked: list[Mark], command: str) -> None:
         for mark in chosen:
             _print_indented(f"· {escape(mark.statement.splitlines()[0])}", 4, first=2)
             if kind == "erratum":
-                _print_indented(f"[dim]printed:[/] {escape(mark.printed)}", 13, first=4)
-                _print_indented(f"[dim]right:[/]   {escape(mark.right)}", 13, first=4)
+                _print_indented(f"[dim]printed:[/]   {escape(mark.printed)}", 15, first=4)
+                _print_indented(f"[dim]corrected:[/] {escape(mark.right)}", 15, first=4)
 
 
 def _print_indented(text: str, indent: int, *, first: int | None = None) -> None:
@@ -198,17 +200,17 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
         _print_indented(f"[dim]{row.id}, {row.source}:[/] {escape(row.title)}", 2, first=0)
         if row.formula:
             _print_indented(escape(row.formula), 4)
-    table = _table("flag", "default", "what it is")
+    table = plain_table("flag", "default", "description")
     for setting in entry.settings:
         table.add_row(setting.flag, escape(setting.default.strip("'")), escape(setting.help))
     console.print("")
     console.print(table)
     for name, presets in entry.tuned.items():
         for value, preset in presets.items():
-            changed = ", ".join(f"{flag_of(key)} {number}" for key, number in preset.items())
-            _print_indented(f"[dim]defaults with {flag_of(name)} {value}:[/] {changed}", 4, first=0)
+            changed = ", ".join(f"{flag_name(key)} {number}" for key, number in preset.items())
+            _print_indented(f"[dim]defaults with {flag_name(name)} {value}:[/] {changed}", 4, first=0)
     if entry.expected:
-        table = _table("result", "expected", "what it is")
+        table = plain_table("result", "expected", "description")
         for name, band in entry.expected.items():
             table.add_row(name.replace("_", " "), str(band), escape(band.about))
         console.print("")
@@ -216,10 +218,3 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
     console.print(f"\n[dim]run it:[/] parnassus run {entry.name} --profile {'|'.join(('laptop', *entry.profiles))}")
     for verb in entry.verbs:
         console.print(f"[dim]then use it:[/] parnassus {verb} last")
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

@@ -1,4 +1,4 @@
-"""The command `parnassus`: find the verb, import only what it needs, print errors as sentences."""
+"""The command `parnassus`: find the verb, import only what it needs, and print errors as one sentence."""
 
 import importlib
 import os
@@ -8,28 +8,28 @@ from errno import ENOSPC
 
 DESCRIPTION = """Deep learning from one neuron to AlphaZero.
 
-Run a method, use its parts, check what the texts claim.
+Run experiments, use trained models, and check the claims of the sources.
 
 Start with: parnassus list, then parnassus run NAME"""
 
 OWN_PARSERS = {verb: f"parnassus.cli.{verb}" for verb in ("run", "sample", "predict", "evaluate")}
-"""Verbs whose flags depend on the experiment, and the module with the function of the same name."""
+"""Verbs whose flags depend on the experiment, with the modules that define the functions of the same names."""
 
 
 def main() -> None:
     """Run the verb on the command line; exit code 2 and one sentence on bad input, 130 when interrupted."""
     arguments = sys.argv[1:]
-    limit_spinning()
+    limit_thread_spinning()
     try:
         code = dispatch(arguments)
-        sys.stdout.flush()  # here, where a closed pipe is no surprise
-    except BrokenPipeError:  # the reader closed our output: parnassus list | head
+        sys.stdout.flush()  # inside the try block, which handles a closed pipe
+    except BrokenPipeError:  # the reader closed the pipe: parnassus list | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except KeyboardInterrupt:
         code = 130
     except Exception as error:
-        message = sentence(error)
+        message = user_error_message(error)
         if message is None or "PARNASSUS_DEBUG" in os.environ:
             raise
         print(f"parnassus: {message}", file=sys.stderr)
@@ -37,18 +37,18 @@ def main() -> None:
     sys.exit(code)
 
 
-def limit_spinning() -> None:
-    """Limit how long waiting threads of torch spin; this must be set before torch is imported.
+def limit_thread_spinning() -> None:
+    """Limit how long waiting threads of torch spin; must be called before torch is imported.
 
-    By default one other busy process slows a run on two cores by a factor of 100 (measured on the denoiser for digits:
-    50 steps per second alone, 0.5 beside it); with this limit the rates are 48 and 20.
+    Without the limit, one other busy process slows a run on two cores by a factor of 100 (measured on the denoiser for
+    digits: 50 steps per second alone, 0.5 with the other process); with the limit, the rates are 48 and 20.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Call the verb: one with flags of its own kind parses them itself, all others are parsed by `verbs`."""
+    """Call the verb; a verb with its own parser parses its flags itself, all others are parsed by `verbs`."""
     verb, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
     if verb == "--version":
         from parnassus import __version__
@@ -56,8 +56,8 @@ def dispatch(arguments: list[str]) -> int:
         print(__version__)
         return 0
     if verb in ("list", "show", "atlas") and is_plain(verb, rest):
-        return answer_from_index(verb, *rest)  # without the time that it takes to import the parser
-    own = own_parser(verb, rest)
+        return answer_from_index(verb, *rest)  # avoids the import time of the parser
+    own = find_verb_parser(verb, rest)
     if own is not None:
         return own(rest)
 
@@ -67,7 +67,7 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def is_plain(verb: str, rest: list[str]) -> bool:
-    """Whether there is at most one name behind the verb and no flag."""
+    """Whether the verb is followed by at most one name and by no flag."""
     return (len(rest) == 1 or (not rest and verb != "show")) and not any(each.startswith("-") for each in rest)
 
 
@@ -80,15 +80,15 @@ def answer_from_index(verb: str, name: str | None = None) -> int:
     return listing.show_atlas(name, as_json=False) if name is None or verb == "atlas" else listing.show_anything(name)
 
 
-def own_parser(verb: str, rest: list[str]) -> Callable[[list[str]], int] | None:
-    """The function of a verb that parses its own flags: one of the command line's, or one that a room declares."""
+def find_verb_parser(verb: str, rest: list[str]) -> Callable[[list[str]], int] | None:
+    """The function of a verb that parses its own flags (built in or declared by a room); None for other verbs."""
     if not verb or verb.startswith("-"):
         return None
-    from parnassus.atlas.index import Atlas, UnknownError, nearest
+    from parnassus.atlas.index import UnknownError, load_atlas, nearest_names
 
-    atlas = Atlas()
+    atlas = load_atlas()
     if verb == "run" and rest and not rest[0].startswith("-"):
-        atlas.experiment(rest[0])  # an unknown name is refused before torch is imported
+        atlas.experiment(rest[0])  # rejects an unknown name before torch is imported
     if verb in OWN_PARSERS:
         module = OWN_PARSERS[verb]
     elif verb in atlas.commands:
@@ -97,18 +97,18 @@ def own_parser(verb: str, rest: list[str]) -> Callable[[list[str]], int] | None:
         from parnassus.cli.verbs import VERBS
 
         if verb not in VERBS:
-            near = nearest(verb, [*VERBS, *atlas.commands])
-            raise UnknownError(f"there is no verb {verb!r}{near}; see: parnassus --help")
+            near = nearest_names(verb, [*VERBS, *atlas.commands])
+            raise UnknownError(f"unknown verb: {verb!r}{near}; see: parnassus --help")
         return None
     found: Callable[[list[str]], int] = getattr(importlib.import_module(module), verb)
     return found
 
 
-def sentence(error: Exception) -> str | None:
-    """What to print for an error that the user can put right; None for a mistake of ours."""
+def user_error_message(error: Exception) -> str | None:
+    """The message for an error that the user can correct; None for an internal error."""
     from parnassus.errors import UserError
 
-    if isinstance(error, UserError | ValueError):
+    if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError):
         if error.errno == ENOSPC:
@@ -120,6 +120,6 @@ def sentence(error: Exception) -> str | None:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether a device has no memory left; torch is not imported to ask, for without it there is no such error."""
+    """Whether a device is out of memory; does not import torch, without which the error cannot occur."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(error, torch.OutOfMemoryError)

@@ -1,4 +1,4 @@
-"""`parnassus run` and `parnassus resume`."""
+"""`parnassus run` and `parnassus resume`: execute an experiment and print its results."""
 
 import importlib
 import shutil
@@ -12,46 +12,48 @@ from typing import Any, Literal, cast
 import tyro
 
 from parnassus.atlas.bands import judge
-from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Entry, read_settings
-from parnassus.atlas.settings import PACKAGE
+from parnassus.atlas.index import Atlas, load_atlas
+from parnassus.atlas.reading import Entry, settings_of
+from parnassus.atlas.settings import check_limits
+from parnassus.errors import convert_value_errors
 from parnassus.report.formatting import format_number
 from parnassus.report.formulas import Formula
-from parnassus.runs.errors import Interrupted, RunError
+from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RUNS, RunFolder, find_run
 from parnassus.runs.metrics import read_metrics
 from parnassus.train.devices import choose_device
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
 from parnassus.train.options import Options
-from parnassus.train.trained import entry_of, experiment_from
+from parnassus.train.trained import experiment_from, find_entry
 
 Profile = Literal["smoke", "laptop", "gpu"]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """Which preset to use, and where to store the run."""
+    """Profile of the run, and its location."""
 
     profile: Profile = "laptop"  # preset of the settings: smoke takes seconds, gpu needs a GPU
     name: str | None = None  # name of the run's folder; by default the experiment's name and the time
-    folder: Path = RUNS  # where the runs are
+    folder: Path = RUNS  # folder that contains the runs
 
 
 def run(arguments: list[str]) -> int:
-    """Run the experiment named first, with the flags that follow."""
+    """Run the experiment given by the first argument with the flags that follow."""
     if not arguments or arguments[0].startswith("-"):
         asked = bool({"-h", "--help"} & set(arguments))
         usage = "usage: parnassus run NAME [flags]    (flags: parnassus run NAME --help; names: parnassus list)"
         print(usage, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
-    atlas = Atlas()
+    atlas = load_atlas()
     entry = atlas.experiment(arguments[0])
     module = importlib.import_module(entry.module)
-    experiment, options, launch = parse(entry, arguments[1:])
+    with convert_value_errors():
+        experiment, options, launch = parse(entry, arguments[1:])
     preset = with_profile(entry, launch.profile)
-    recipe = recipe_of(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
+    recipe = find_recipe(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
     check_options(options, launch)
-    check_settings(entry, experiment)
+    check_limits(entry.settings, experiment)
     folder = start(recipe, options, launch.folder, name=launch.name)
     try:
         return execute_and_print(recipe, options, folder)
@@ -65,13 +67,13 @@ def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
     """Resume the run in a folder."""
     folder = find_run(root, name)
     about = folder.read_json("run.json")
-    atlas = Atlas()
-    entry = entry_of(about)
+    atlas = load_atlas()
+    entry = find_entry(about)
     module = importlib.import_module(entry.module)
     experiment = experiment_from(module, about)
     profile = cast("Profile", about.get("profile", "laptop"))
     as_is = experiment == with_profile(entry, profile)
-    recipe = recipe_of(atlas, entry, module, experiment, profile, as_is=as_is)
+    recipe = find_recipe(atlas, entry, module, experiment, profile, as_is=as_is)
     options = options_from(about)
     return execute_and_print(recipe, replace(options, device=device) if device else options, folder)
 
@@ -79,10 +81,11 @@ def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
 def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> int:
     """Execute the experiment, then print its results."""
     try:
-        numbers = execute(recipe, options, folder)
-    except Interrupted:
+        with convert_value_errors():
+            numbers = execute(recipe, options, folder)
+    except RunInterrupted:
         print(
-            f"\nstopped; everything so far is saved. Resume with: parnassus resume {folder.path.name}",
+            f"\nstopped; the state is saved. Resume with: parnassus resume {folder.path.name}",
             file=sys.stderr,
         )
         return 130
@@ -94,31 +97,20 @@ def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> in
 
 
 def check_options(options: Options, launch: Launch) -> None:
-    """Refuse invalid options before the folder is created."""
+    """Reject invalid options before the folder is created."""
     choose_device(options.device)
-    for setting in read_settings(PACKAGE / "train" / "options.py", "Options"):
-        violation = setting.violation(getattr(options, setting.name))
-        if violation is not None:
-            raise RunError(f"{setting.flag} {violation} ({setting.help})")
+    check_limits(settings_of(Options), options)
     if launch.name is not None and (launch.name != Path(launch.name).name or launch.name.startswith(".")):
         raise RunError(f"--name must be a plain folder name; got {launch.name!r}: choose the location with --folder")
 
 
-def check_settings(entry: Entry, experiment: Experiment) -> None:
-    """Refuse values outside the limits of their types before the folder is created."""
-    for setting in entry.settings:
-        violation = setting.violation(getattr(experiment, setting.name))
-        if violation is not None:
-            raise RunError(f"{setting.flag} {violation} ({setting.help})")
-
-
 def nothing_done(folder: RunFolder) -> bool:
-    """Whether a run stopped before it had saved or logged anything."""
+    """Whether a run stopped before it saved a checkpoint or logged a metric."""
     return not (folder.path / "checkpoint.safetensors").exists() and not read_metrics(folder.path / "metrics.csv")
 
 
 def print_results(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) -> None:
-    """Print the results beside their bands, and where the report is."""
+    """Print the results with their bands, and the path of the report."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -141,7 +133,7 @@ def print_results(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) 
 
 
 def parse(entry: Entry, arguments: list[str]) -> tuple[Experiment, Options, Launch]:
-    """Settings, options and launch from flags; tyro makes the flags from the three dataclasses."""
+    """Parse the flags into settings, launch options and run options; tyro derives the flags from the dataclasses."""
     profile = cast("Profile", _flag_value("--profile", arguments) or "laptop")
     choices = {name: value for name in entry.tuned if (value := _flag_value(f"--{name}", arguments)) is not None}
     preset = with_profile(entry, profile, choices)
@@ -164,14 +156,14 @@ def parse(entry: Entry, arguments: list[str]) -> tuple[Experiment, Options, Laun
 
 
 def with_profile(entry: Entry, profile: str, choices: Mapping[str, object] | None = None) -> Experiment:
-    """The experiment with the presets of a profile, and those tuned for the `choices` of other settings."""
+    """The experiment with the presets of a profile and those tuned for the settings in `choices`."""
     if profile not in ("laptop", *entry.profiles):
-        raise RunError(f"{entry.name} has no profile {profile!r}, only {', '.join(('laptop', *entry.profiles))}")
+        raise RunError(f"{entry.name} has no profile {profile!r}; available: {', '.join(('laptop', *entry.profiles))}")
     values = {**entry.preset(profile, choices or {}), **(choices or {})}
     return cast("Experiment", importlib.import_module(entry.module).Experiment(**values))
 
 
-def recipe_of(
+def find_recipe(
     atlas: Atlas, entry: Entry, module: ModuleType, experiment: Experiment, profile: str, *, as_is: bool
 ) -> Recipe:
     """The experiment with its title, formulas and bands."""
@@ -189,7 +181,7 @@ def recipe_of(
 
 
 def _flag_value(flag: str, arguments: list[str]) -> str | None:
-    """The value of a flag that is needed before the others are parsed: it sets their defaults."""
+    """The value of a flag that must be read before all others, because it sets their defaults."""
     for position, argument in enumerate(arguments):
         if argument == flag and position + 1 < len(arguments):
             return arguments[position + 1]

@@ -1,34 +1,38 @@
-"""`parnassus runs`: list them, compare several in a table and a plot, open a report, keep a result."""
+"""`parnassus runs`: list runs, compare runs in a table and a plot, open a report, or keep a result."""
 
 import json
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from parnassus.cli.plain_table import plain_table
 from parnassus.report.formatting import format_number
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run, run_folders
 from parnassus.runs.metrics import read_metrics
 
+if TYPE_CHECKING:
+    from parnassus.cli.verbs import RunsAction
+
 console = Console(highlight=False)
 
 
-def show_runs(action: str, names: list[str], *, metric: str, note: str, root: Path) -> int:
-    """One of list, compare, open, keep."""
-    if action == "list":
-        return list_runs(root)
-    if action == "compare":
-        return compare([find_run(root, name) for name in names], metric, root)
-    if action == "open":
-        return open_report(find_run(root, names[0] if names else "last"))
-    if action == "keep":
-        return keep(find_run(root, names[0] if names else "last"), note)
-    raise RunError(f"runs takes list, compare, open or keep; got {action!r}")
+def show_runs(action: "RunsAction", names: list[str], *, metric: str, note: str, root: Path) -> int:
+    """Perform the action: list, compare, open or keep."""
+    match action:
+        case "list":
+            return list_runs(root)
+        case "compare":
+            return compare([find_run(root, name) for name in names], metric, root)
+        case "open":
+            return open_report(find_run(root, names[0] if names else "last"))
+        case "keep":
+            return keep(find_run(root, names[0] if names else "last"), note)
 
 
 def list_runs(root: Path) -> int:
@@ -51,13 +55,10 @@ def list_runs(root: Path) -> int:
 
 
 def compare(folders: list[RunFolder], metric: str, root: Path) -> int:
-    """What differs in the settings, what came out, and one plot of a metric."""
+    """Print the settings that differ and the results, and plot one metric."""
     if len(folders) < 2:
         raise RunError(f"compare needs at least two runs; got {len(folders)}: parnassus runs compare RUN OTHER …")
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("")
-    for folder in folders:
-        table.add_column(folder.path.name, overflow="fold")
+    table = plain_table("", *(folder.path.name for folder in folders))
     settings = [_flat(folder.read_json("run.json")) for folder in folders]
     for key in dict.fromkeys(key for each in settings for key in each):
         values = [str(each.get(key, "—")) for each in settings]
@@ -83,7 +84,7 @@ def open_report(folder: RunFolder) -> int:
 
 
 def keep(folder: RunFolder, note: str = "", results: Path = Path("results")) -> int:
-    """Write what a finished run measured to results/RUN.json: its numbers, command, seed, machine and versions."""
+    """Write the results of a finished run, with command, seed, machine and versions, to results/RUN.json."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
     if not result:
         raise RunError(f"{folder.path.name} has no result to keep: it is {folder.status}")
@@ -111,7 +112,7 @@ def _plot(folders: list[RunFolder], metric: str, root: Path) -> int:
 
 
 def _flat(about: dict[str, object]) -> dict[str, object]:
-    """Experiment, settings and options on one level."""
+    """Experiment, profile, settings and options in one flat dictionary."""
     flat: dict[str, object] = {"experiment": about.get("experiment"), "profile": about.get("profile")}
     for part in (about.get("settings"), about.get("options")):
         flat |= part if isinstance(part, dict) else {}

@@ -3,66 +3,74 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from parnassus.cli.trained_run_command import parse_run_command, print_usage
+from parnassus.errors import convert_value_errors
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RUNS
-from parnassus.train.sample_predict_evaluate import Sample, TextSample
+from parnassus.setting_types import DeviceName, NonNegative
+from parnassus.train.sample_predict_evaluate import CompilableTextSample, IterativeSample, Sample, TextSample
 from parnassus.train.seeding import check_seed
-from parnassus.train.trained import Trained
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torch import Tensor, nn
-
-    Stepwise = Callable[[nn.Module], Iterable[Tensor]]
-
-
-@runtime_checkable
-class Compilable(Protocol):
-    """A model that can compile its layers with torch.compile, so that generation takes less time."""
-
-    def compile_hidden(self) -> None: ...
+from parnassus.train.trained import TrainedRun
 
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """How to draw, whatever the model."""
+    """Options common to all generative models."""
 
-    seed: int = 0  # seed of the samples
-    device: str = "auto"  # where to compute
+    seed: NonNegative[int] = 0  # seed of the samples
+    device: DeviceName = "auto"  # device to use
     out: Path | None = None  # file for the samples, without suffix; by default RUN/samples/seed-N
-    animation: bool = False  # also write a .gif of the sampling steps, where there are steps
-    compile: bool = False  # compile a language model with torch.compile: slower to start, then faster
-    export: Path | None = None  # draw nothing: write weights and config.json for other programs to this folder
-    folder: Path = RUNS  # where the runs are
+    export: Path | None = None  # instead of sampling, write weights and config.json to this folder
+    folder: Path = RUNS  # folder that contains the runs
+
+
+@dataclass(frozen=True)
+class CompileOptions(SampleOptions):
+    """Options of models that can be compiled."""
+
+    compile: bool = False  # compile the model with torch.compile: slower to start, then faster
+
+
+@dataclass(frozen=True)
+class AnimationOptions(SampleOptions):
+    """Options of iterative samplers."""
+
+    animation: bool = False  # also write a .gif of the sampling steps
+
+
+def options_for(declared: type) -> SampleOptions:
+    """The options that apply to a class of samplers."""
+    if issubclass(declared, CompilableTextSample):
+        return CompileOptions()
+    return AnimationOptions() if issubclass(declared, IterativeSample) else SampleOptions()
 
 
 def sample(arguments: list[str]) -> int:
     """Rebuild the model of a run, load its weights, and write samples as an array and a figure, or as text."""
-    code = print_usage("sample", arguments)
+    code = print_usage("sample", arguments, SampleOptions())
     if code is not None:
         return code
-    command = parse_run_command("sample", arguments, SampleOptions())
+    command = parse_run_command("sample", arguments, SampleOptions(), options_for=options_for)
     if command.inputs:
-        raise RunError(f"sample takes one run; got {', '.join(command.inputs)} as well")
-    trained, options = Trained.open(command.folders[0]), command.options
+        raise RunError(f"sample takes exactly one run; unexpected arguments: {', '.join(command.inputs)}")
+    trained, options = TrainedRun.open(command.folders[0]), command.options
     if options.export is not None:
         print(f"exported: {export(trained, options.export)}")
         return 0
-    path = draw_samples(trained, command.how, options)
+    with convert_value_errors():
+        path = draw_samples(trained, command.how, options)
     if not isinstance(command.how, TextSample):
-        print(f"samples: {path}.npy\nfigure: {path}.png" + (f"\nanimation: {path}.gif" if options.animation else ""))
+        print(f"samples: {path}.npy\nfigure: {path}.png")
+        if isinstance(options, AnimationOptions) and options.animation:
+            print(f"animation: {path}.gif")
     return 0
 
 
-def draw_samples(trained: Trained, how: Sample | TextSample, options: SampleOptions) -> Path:
-    """Draw samples and write them beside the run; returns their path without suffix."""
+def draw_samples(trained: TrainedRun, how: Sample | TextSample, options: SampleOptions) -> Path:
+    """Draw samples and write them to the run's folder or to --out; returns their path without suffix."""
     check_seed(options.seed)
     path = options.out or trained.folder.path / "samples" / f"seed-{options.seed}"
     if path.suffix in (".npy", ".png", ".svg", ".gif", ".txt"):
@@ -74,17 +82,16 @@ def draw_samples(trained: Trained, how: Sample | TextSample, options: SampleOpti
     )
 
 
-def generate_text(trained: Trained, how: TextSample, options: SampleOptions, path: Path) -> Path:
-    """Generate text to standard output, piece by piece as it comes, and write all of it to PATH.txt."""
+def generate_text(trained: TrainedRun, how: TextSample, options: SampleOptions, path: Path) -> Path:
+    """Stream generated text to standard output, and write all of it to PATH.txt."""
     import torch
 
     from parnassus.train.devices import choose_device
 
-    if options.animation:
-        raise RunError("--animation does not apply: this model generates text")
+    is_compiled = isinstance(options, CompileOptions) and options.compile
     model = trained.model.to(choose_device(options.device))
-    if options.compile:
-        compile_hidden(model)
+    if is_compiled and isinstance(how, CompilableTextSample):
+        how.compile_layers(model)
     torch.manual_seed(options.seed)
     pieces: list[str] = []
     try:
@@ -93,7 +100,7 @@ def generate_text(trained: Trained, how: TextSample, options: SampleOptions, pat
                 pieces.append(piece)
                 print(piece, end="", flush=True)
     except RuntimeError as error:
-        if not options.compile:
+        if not is_compiled:
             raise
         reason = str(error).strip().splitlines()[0]
         raise RunError(f"torch.compile failed: {reason}; omit --compile") from None
@@ -105,20 +112,11 @@ def generate_text(trained: Trained, how: TextSample, options: SampleOptions, pat
         if text:
             path.parent.mkdir(parents=True, exist_ok=True)
             Path(f"{path}.txt").write_text(text, encoding="utf-8")
-            print(f"text: {path}.txt", file=sys.stderr)  # the text itself is all that goes to standard output
+            print(f"text: {path}.txt", file=sys.stderr)  # standard output receives only the text itself
     return path
 
 
-def compile_hidden(model: "nn.Module") -> None:
-    """Compile the parts of the model that can be compiled."""
-    compilable = [part for part in model.modules() if isinstance(part, Compilable)]
-    if not compilable:
-        raise RunError("--compile does not apply: this model has no layers to compile")
-    for part in compilable:
-        part.compile_hidden()
-
-
-def draw_arrays(trained: Trained, how: Sample, options: SampleOptions, path: Path) -> Path:
+def draw_arrays(trained: TrainedRun, how: Sample, options: SampleOptions, path: Path) -> Path:
     """Draw samples; write them as an array and a figure, and as an animation if requested."""
     import numpy as np
     import torch
@@ -126,28 +124,25 @@ def draw_arrays(trained: Trained, how: Sample, options: SampleOptions, path: Pat
     from parnassus.report import image_grid, save_animation, save_figure, scatter
     from parnassus.train.devices import choose_device
 
-    if options.compile:
-        raise RunError("--compile does not apply: this model generates no text")
-    stepwise: Stepwise | None = getattr(how, "path", None)
-    if options.animation and stepwise is None:
-        raise RunError("--animation does not apply: this model draws its samples in one step")
+    is_animated = isinstance(options, AnimationOptions) and options.animation
     model = trained.model.to(choose_device(options.device))
     torch.manual_seed(options.seed)
     with torch.no_grad():
-        states = [state.cpu() for state in stepwise(model)] if options.animation and stepwise else [how(model).cpu()]
+        path_or_samples = how.path(model) if is_animated and isinstance(how, IterativeSample) else [how(model)]
+        states = [state.cpu() for state in path_or_samples]
     path.parent.mkdir(parents=True, exist_ok=True)
     array = states[-1].numpy()
     columns = getattr(how, "columns", None)
     np.save(f"{path}.npy", array)
     save_figure(image_grid(array, columns=columns) if array.ndim == 4 else scatter(array[:, :2]), path)
-    if options.animation:
+    if is_animated:
         save_animation(torch.stack(states), path, columns=columns)
     return path
 
 
-def export(trained: Trained, folder: Path) -> Path:
-    """Write weights.safetensors and config.json: the experiment, its settings, and what its model was built from."""
-    _ = trained.model  # damaged or missing weights raise here
+def export(trained: TrainedRun, folder: Path) -> Path:
+    """Write weights.safetensors and config.json: the experiment, its settings, and the arguments of its model."""
+    _ = trained.model  # raises if the weights are damaged or missing
     about = trained.folder.read_json("run.json")
     config = {key: about[key] for key in ("experiment", "title", "settings")}
     config["model"] = trained.folder.read_json("model.json")

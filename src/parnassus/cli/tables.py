@@ -1,4 +1,4 @@
-"""Rows as a table on the screen, as JSON or as CSV."""
+"""Output of rows as a table in the terminal, as JSON or as CSV."""
 
 import csv
 import json
@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from parnassus.report.formatting import format_number
+from parnassus.cli.plain_table import plain_table
+from parnassus.report.formatting import column_names, format_number
 from parnassus.runs.errors import RunError
 
 
 def print_rows(rows: Iterable[Mapping[str, object]], *, as_json: bool, out: Path | None = None) -> None:
-    """Print a table, or JSON and nothing else; also write it to `out`, as its ending says."""
+    """Print a table, or JSON only; if `out` is given, also write the rows to it in the format of its suffix."""
     found = [dict(row) for row in rows]
     if out is not None:
         write_rows(found, out)
@@ -34,7 +35,7 @@ def write_rows(rows: Sequence[Mapping[str, object]], out: Path) -> None:
         text = _json(rows) + "\n"
     elif out.suffix == ".csv":
         page = StringIO()
-        writer = csv.DictWriter(page, columns_of(rows), lineterminator="\n")
+        writer = csv.DictWriter(page, column_names(rows), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         text = page.getvalue()
@@ -44,14 +45,9 @@ def write_rows(rows: Sequence[Mapping[str, object]], out: Path) -> None:
     out.write_text(text, encoding="utf-8")
 
 
-def columns_of(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """All columns, in the order in which they first occur."""
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
 def _table(rows: Sequence[Mapping[str, object]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    columns = [name for name in columns_of(rows) if not any(isinstance(row.get(name), list) for row in rows)]
+    table = plain_table()
+    columns = [name for name in column_names(rows) if not any(isinstance(row.get(name), list) for row in rows)]
     for name in columns:
         is_number = all(isinstance(row.get(name), int | float | None) for row in rows)
         table.add_column(name.replace("_", " "), justify="right" if is_number else "left", overflow="fold")
@@ -67,7 +63,7 @@ def _cell(value: object) -> str:
 
 
 def _json(rows: Sequence[Mapping[str, object]]) -> str:
-    """JSON knows no infinities: a number that is not finite becomes null."""
+    """The rows as JSON; numbers that are not finite become null."""
     plain = [
         {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in row.items()}
         for row in rows

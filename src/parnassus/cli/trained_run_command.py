@@ -1,27 +1,43 @@
-"""The flags of `sample`, `predict` and `evaluate`: those of the verb, and those that the run's experiment declares."""
+"""The arguments of `sample`, `predict` and `evaluate`: runs, inputs, and flags of the verb and of the experiment."""
 
 import importlib
-import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, make_dataclass
+from functools import partial
+from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import tyro
+from tyro.conf import Positional
 
-from parnassus.atlas.reading import RUN_VERBS, Entry, read_settings
-from parnassus.atlas.settings import Setting
+from parnassus.atlas.reading import RUN_VERBS, Entry, settings_of
+from parnassus.atlas.settings import check_limits
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import RUNS, RunFolder, find_run
-from parnassus.train.trained import entry_of
+from parnassus.runs.folder import RunFolder, find_run
+from parnassus.train.trained import find_entry
 
-Options = TypeVar("Options")
+
+class RunOptions(Protocol):
+    """The options of a verb: a dataclass with the folder of the runs."""
+
+    @property
+    def folder(self) -> Path: ...
+
+
+Options = TypeVar("Options", bound=RunOptions)
+FOLLOWERS = {
+    "": "",
+    "INPUT": "files, folders of files, or - for standard input",
+    "RUN": "further runs with the same kind of evaluation",
+}
+"""Placeholders of the arguments that follow the run, with their help texts."""
 
 
 @dataclass(frozen=True)
 class RunCommand(Generic[Options]):
-    """A verb applied to runs: the experiment's own flags (`how`), the verb's `options`, and what follows the run."""
+    """A parsed command line: the experiment's flags (`how`), the verb's `options`, the runs, and further inputs."""
 
     how: Any  # the experiment's Sample, Predict or Evaluate
     options: Options
@@ -29,90 +45,124 @@ class RunCommand(Generic[Options]):
     inputs: tuple[str, ...]
 
 
-def print_usage(verb: str, arguments: Sequence[str], follows: str = "") -> int | None:
-    """The usage line where no run is named; returns the exit code, or None where one is."""
-    if _positional(arguments):
+def print_usage(verb: str, arguments: Sequence[str], options: RunOptions, follows: str = "") -> int | None:
+    """Print the usage line and return the exit code if no run is given; otherwise return None."""
+    if read_options(verb, arguments, options)[1]:
         return None
     asked = bool({"-h", "--help"} & set(arguments))
+    usage = f"usage: parnassus {verb} RUN {follows and f'[{follows} ...] '}[flags]"
     hint = f"(RUN may be `last`; flags: parnassus {verb} RUN --help)"
-    print(f"{_usage(verb, follows)}    {hint}", file=sys.stdout if asked else sys.stderr)
+    print(f"{usage}    {hint}", file=sys.stdout if asked else sys.stderr)
     return 0 if asked else 2
 
 
 def parse_run_command(
-    verb: str, arguments: Sequence[str], options: Options, *, follows: str = ""
+    verb: str,
+    arguments: Sequence[str],
+    options: Options,
+    *,
+    follows: str = "",
+    options_for: Callable[[type], Options] | None = None,
 ) -> RunCommand[Options]:
-    """The run that is named first, what is named after it, and the flags.
+    """Parse a run, the arguments that follow it, and the flags, in any order as long as the run precedes its flags.
 
-    `follows` names what may follow the run in the usage line; "RUN" stands for more runs.
+    `follows` is a key of FOLLOWERS; "RUN" means that the further arguments are runs too. `options_for` returns the
+    options for a Sample, Predict or Evaluate, if not all runs have the same `options`.
     """
-    names = _positional(arguments)
-    root = _runs_folder(arguments)
-    folder = find_run(root, names[0])
-    entry = experiment_of(folder, verb)
-    followers = names[1:]
-    module = importlib.import_module(entry.module)
-    kind = next(kind for kind, each in RUN_VERBS.items() if each == verb)
-    declared = getattr(module, kind)
-    command = make_dataclass(
-        "Command",
-        [(verb, declared, field(default=declared())), ("command", type(options), field(default=options))],
-    )
-    given: Any = tyro.cli(
+    common, rest = read_options(verb, arguments, options)
+    folder = find_run(common.folder, run_argument(verb, rest))
+    entry, declared = find_declared(folder, verb)
+    if options_for is not None:
+        options = options_for(declared)
+    command = command_type(verb, declared, options, follows)
+    parser = partial(
+        tyro.cli,
         command,
         prog=f"parnassus {verb} {folder.path.name}",
-        description=f"{_usage(verb, follows)}\n\n{entry.title}",
-        args=list(arguments[len(names) :]),
+        description=entry.title,
         config=(tyro.conf.OmitArgPrefixes,),
     )
+    if {"-h", "--help"} & set(arguments):
+        parser(args=["--help"])  # alone, since tyro omits the positional arguments that it has parsed from the page
+    given: Any
+    given, rest = parser(args=list(arguments), return_unknown_args=True)
+    if any(map(is_flag, rest)):
+        parser(args=list(dropwhile(is_positional, rest)))  # prints an error that names them, and exits
+    positional: list[str] = [*getattr(given, "followers", ()), *rest]
+    names = positional[1:]  # without the run
     how = getattr(given, verb)
-    check_limits(entry, kind, how)
-    folders = [folder, *(find_run(root, name) for name in followers)] if follows == "RUN" else [folder]
-    for other in folders[1:]:
-        experiment_of(other, verb)
-    return RunCommand(how, given.command, tuple(folders), () if follows == "RUN" else tuple(followers))
+    check_limits(entry.verb_settings[verb], how)
+    check_limits(settings_of(type(options)), given.general)
+    if follows != "RUN":
+        return RunCommand(how, given.general, (folder,), tuple(names))
+    others = [find_run(common.folder, name) for name in names]
+    for other in others:
+        check_same_implementation(verb, folder, other)
+    return RunCommand(how, given.general, (folder, *others), ())
 
 
-def experiment_of(folder: RunFolder, verb: str) -> Entry:
-    """The experiment of a run, which must support the verb."""
-    entry = entry_of(folder.read_json("run.json"))
+def read_options(verb: str, arguments: Sequence[str], options: Options) -> tuple[Options, list[str]]:
+    """The options of the verb, and all other arguments: runs, inputs, and flags of the experiment."""
+    given = [each for each in arguments if each not in ("-h", "--help")]
+    parsed: tuple[Options, list[str]] = tyro.cli(
+        type(options), prog=f"parnassus {verb} RUN", default=options, args=given, return_unknown_args=True
+    )
+    return parsed
+
+
+def run_argument(verb: str, rest: Sequence[str]) -> str:
+    """The first of the arguments that remain, which must not be a flag: the run determines which flags exist."""
+    flags = list(takewhile(is_flag, rest))
+    if flags:
+        raise RunError(f"write the run before the flags of its experiment: parnassus {verb} RUN {flags[0]} …")
+    return rest[0]
+
+
+def is_flag(argument: str) -> bool:
+    return argument.startswith("-") and argument != "-"
+
+
+def is_positional(argument: str) -> bool:
+    return not is_flag(argument)
+
+
+def command_type(verb: str, declared: type, options: RunOptions, follows: str) -> type:
+    """The dataclass of all arguments of a command for a run; the run itself is the first of the `followers`."""
+    named = tyro.conf.arg(metavar=f"[{follows} ...]", help=FOLLOWERS[follows], help_behavior_hint="")
+    followers = Annotated[Positional[tuple[str, ...]], named]
+    return make_dataclass(
+        "Command",
+        [
+            *([("followers", followers, field(default=()))] if follows else []),
+            (verb, declared, field(default=declared())),
+            ("general", type(options), field(default=options)),
+        ],
+    )
+
+
+def find_declared(folder: RunFolder, verb: str) -> tuple[Entry, type]:
+    """The experiment of a run, which must support the verb, and its Sample, Predict or Evaluate."""
+    entry = find_entry(folder.read_json("run.json"))
     if verb not in entry.verbs:
         supported = " and ".join(f"`{each}`" for each in entry.verbs) or "neither `sample`, `predict` nor `evaluate`"
         raise RunError(
             f"{folder.path.name} is a run of {entry.name}, which does not support `{verb}`; it supports {supported}"
         )
-    return entry
+    name = next(name for name, each in RUN_VERBS.items() if each == verb)
+    declared: type = getattr(importlib.import_module(entry.module), name)
+    return entry, declared
 
 
-def check_limits(entry: Entry, kind: str, how: object) -> None:
-    """Refuse values outside the limits of their types."""
-    for setting in run_settings(entry, kind):
-        violation = setting.violation(getattr(how, setting.name))
-        if violation is not None:
-            raise RunError(f"{setting.flag} {violation} ({setting.help})")
+def check_same_implementation(verb: str, first: RunFolder, other: RunFolder) -> None:
+    """Reject two runs whose experiments implement the verb differently, since one call serves both."""
+    (entry, declared), (other_entry, other_declared) = find_declared(first, verb), find_declared(other, verb)
+    if implementation(declared) is not implementation(other_declared):
+        raise RunError(
+            f"{first.path.name} is a run of {entry.name} and {other.path.name} of {other_entry.name}, which have "
+            f"different kinds of evaluation: {verb} them separately"
+        )
 
 
-def run_settings(entry: Entry, kind: str) -> tuple[Setting, ...]:
-    """The fields of an experiment's Sample, Predict or Evaluate, inherited ones included."""
-    declared = getattr(importlib.import_module(entry.module), kind)
-    return read_settings(Path(inspect.getfile(declared)), declared.__name__)
-
-
-def _usage(verb: str, follows: str) -> str:
-    return f"usage: parnassus {verb} RUN {follows and f'[{follows} ...] '}[flags]"
-
-
-def _runs_folder(arguments: Sequence[str]) -> Path:
-    """The folder of the runs is needed before the flags are parsed: the run decides which flags there are."""
-    for position, argument in enumerate(arguments):
-        if argument == "--folder" and position + 1 < len(arguments):
-            return Path(arguments[position + 1])
-        if argument.startswith("--folder="):
-            return Path(argument.removeprefix("--folder="))
-    return RUNS
-
-
-def _positional(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments before the first flag; `-` is no flag."""
-    count = next((i for i, each in enumerate(arguments) if each.startswith("-") and each != "-"), len(arguments))
-    return arguments[:count]
+def implementation(declared: type) -> type:
+    """The class that defines how a Sample, Predict or Evaluate is called: itself or a base class."""
+    return next(each for each in declared.__mro__ if "__call__" in vars(each))

@@ -1,18 +1,20 @@
-"""The verbs with fixed flags: list, show, check, atlas, runs, resume, lab, doctor; the others parse their own."""
+"""The verbs with fixed flags: list, show, check, atlas, runs, resume, lab and doctor; others have their own parsers."""
 
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import Literal, TypeAlias
 
 import tyro
 from tyro.conf import Positional
 
-from parnassus.atlas.index import Atlas
+from parnassus.atlas.index import load_atlas
 from parnassus.atlas.reading import Command
 from parnassus.runs.folder import RUNS
+
+RunsAction: TypeAlias = Literal["list", "compare", "open", "keep"]
 
 
 def list_(room: Positional[str | None] = None, /) -> int:
@@ -27,7 +29,7 @@ def list_(room: Positional[str | None] = None, /) -> int:
 
 
 def show(name: Positional[str], /) -> int:
-    """Describe an id of the sources, an experiment, a subject or a symbol.
+    """Show an item of the sources (by id), an experiment, a subject or a symbol.
 
     Args:
         name: for example B4.3-4, B4.3, vae, latent or PCA
@@ -53,7 +55,7 @@ def predict() -> int:
 
 
 def evaluate() -> int:
-    """Measure trained runs on other data, or over episodes: parnassus evaluate RUN [RUN ...] [flags]."""
+    """Evaluate trained runs on other data, or over episodes: parnassus evaluate RUN [RUN ...] [flags]."""
     raise AssertionError("handled by dispatch")
 
 
@@ -70,11 +72,11 @@ def check(ids: Positional[tuple[str, ...]] = (), /, *, failed: bool = False) -> 
 
 
 def atlas(part: Positional[str | None] = None, /, *, json: bool = False) -> int:
-    """Show how much of the sources is implemented: by chapter, or the rows of one part.
+    """Show the coverage of the sources by chapter, or the rows of one part.
 
     Args:
         part: a chapter or section, such as B13 or B13.2
-        json: print every row as JSON
+        json: print the rows as JSON
     """
     from parnassus.cli.listing import show_atlas
 
@@ -82,7 +84,7 @@ def atlas(part: Positional[str | None] = None, /, *, json: bool = False) -> int:
 
 
 def runs(
-    action: Positional[Annotated[str, tyro.conf.arg(metavar="{list,compare,open,keep}")]] = "list",
+    action: Positional[RunsAction] = "list",
     names: Positional[tuple[str, ...]] = (),
     /,
     *,
@@ -94,10 +96,10 @@ def runs(
 
     Args:
         action: list, compare, open (the report in a browser) or keep (the result in results/)
-        names: runs to compare, open or keep: a prefix that fits one run, or `last`
+        names: runs to compare, open or keep: an unambiguous prefix of the name, or `last`
         metric: the metric that compare plots
         note: remark to store with a kept result
-        folder: where the runs are
+        folder: folder that contains the runs
     """
     from parnassus.cli.runs import show_runs
 
@@ -105,12 +107,12 @@ def runs(
 
 
 def resume(name: Positional[str], /, *, folder: Path = RUNS, device: str | None = None) -> int:
-    """Resume an interrupted run; the weights are bit for bit those of an uninterrupted one.
+    """Resume an interrupted run; the final weights are bitwise identical to those of an uninterrupted run.
 
     Args:
-        name: the run: a prefix that fits one run, or `last`
-        folder: where the runs are
-        device: compute here instead of on the device it started on
+        name: the run: an unambiguous prefix of the name, or `last`
+        folder: folder that contains the runs
+        device: device to use instead of the one on which the run was started
     """
     from parnassus.cli.run import resume_run
 
@@ -121,9 +123,9 @@ def lab(*, host: str | None = None, port: int | None = None, folder: Path = RUNS
     """Open the lab: a web page on this machine with runs, claims and interactive probes.
 
     Args:
-        host: listen on this address instead of loopback; other machines need the token that is printed
-        port: port to listen on; by default the first free one from 8700
-        folder: where the runs are
+        host: address to listen on instead of loopback; other machines need the printed token
+        port: port to listen on; by default the first free port from 8700
+        folder: folder that contains the runs
         browser: open a browser
     """
     from parnassus.cli.lab import open_lab
@@ -132,7 +134,7 @@ def lab(*, host: str | None = None, port: int | None = None, folder: Path = RUNS
 
 
 def doctor() -> int:
-    """Report installed versions, devices and data, and how to get what is missing."""
+    """Report installed packages, devices and data sets, and how to get missing ones."""
     from parnassus.cli.doctor import examine_machine
 
     return examine_machine()
@@ -155,27 +157,27 @@ VERBS: dict[str, Callable[..., int]] = {
 
 
 def parse(arguments: list[str], description: str) -> int:
-    """Let tyro find the verb and its flags."""
+    """Parse the verb and its flags with tyro, and call the verb."""
     if arguments not in ([], ["-h"], ["--help"]):
         return _call(VERBS, arguments, description)
-    verbs = {**VERBS, **{verb: _help_stub(command) for verb, command in Atlas().commands.items()}}
+    verbs = {**VERBS, **{verb: _help_stub(command) for verb, command in load_atlas().commands.items()}}
     page = _Page()
     try:
         with redirect_stdout(page):
             return _call(verbs, ["--help"], description)
-    finally:  # the list of all verbs in one line is wider than a screen; they stand below it, one by one
+    finally:  # shorten the usage line: the verbs are listed one by one below it
         print(page.getvalue().replace("{" + ",".join(verbs) + "}", "VERB [flags]"), end="")
 
 
 class _Page(StringIO):
-    """Printed text, kept; it may have colours if standard output may."""
+    """A buffer for printed text, which reports the terminal status of standard output so that colours are kept."""
 
     def isatty(self) -> bool:
         return sys.__stdout__ is not None and sys.__stdout__.isatty()
 
 
 def _help_stub(command: Command) -> Callable[[], int]:
-    """A verb of a room for the help page; `dispatch` calls the room itself."""
+    """A stand-in for a room's verb on the help page; `dispatch` calls the room's own function."""
 
     def verb() -> int:
         raise AssertionError("handled by dispatch")

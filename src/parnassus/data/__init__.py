@@ -1,24 +1,24 @@
 """Data sets: embedded ones, toy generators, verified downloads, and user files."""
 
-from parnassus.data.chorales_and_captions import Chorales, Translations, jsb_chorales, multi30k
-from parnassus.data.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, sample_images, wine
+from parnassus.data.built_in.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, sample_images, wine
+from parnassus.data.built_in.mnist_mini import mnist_mini
+from parnassus.data.built_in.phrases import german_phrases
+from parnassus.data.built_in.vowels import vowels
+from parnassus.data.downloads.chorales_and_captions import Chorales, Translations, jsb_chorales, multi30k
+from parnassus.data.downloads.folder import data_folder
+from parnassus.data.downloads.images import cifar10, fashion_mnist, membrane, mnist
+from parnassus.data.downloads.status import DataStatus, data_status
+from parnassus.data.downloads.texts import TextDataset, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
 from parnassus.data.errors import DataError
-from parnassus.data.folder import data_folder
-from parnassus.data.image_folder import image_folder
-from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
+from parnassus.data.files.image_folder import image_folder
+from parnassus.data.files.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
+from parnassus.data.files.tables import array_file, csv_file
 from parnassus.data.loading import open_data, open_images, open_sounds, open_text
-from parnassus.data.mnist_mini import mnist_mini
-from parnassus.data.partition import standardise_features
-from parnassus.data.phrases import german_phrases
 from parnassus.data.plane_points import SampledPoints, open_points
-from parnassus.data.regression_task import RegressionTask
+from parnassus.data.preparation.partition import standardise_features
+from parnassus.data.preparation.regression_task import RegressionTask
 from parnassus.data.sentence_pairs import open_pairs
-from parnassus.data.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
 from parnassus.data.splits import Batches, Dataset, Split
-from parnassus.data.status import DataStatus, data_status
-from parnassus.data.tables import array_file, csv_file
-from parnassus.data.texts import Text, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
-from parnassus.data.vowels import vowels
 
 __all__ = [
     "Batches",
@@ -31,7 +31,7 @@ __all__ = [
     "SampledPoints",
     "SoundDataset",
     "Split",
-    "Text",
+    "TextDataset",
     "Translations",
     "array_file",
     "breast_cancer",

@@ -4,4 +4,4 @@ from parnassus.errors import UserError
 
 
 class DataError(UserError):
-    """Data cannot be read; the message says what is wrong and what to do."""
+    """Data cannot be read; the message states what is wrong and what to do."""

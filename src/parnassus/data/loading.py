@@ -6,30 +6,30 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from parnassus.data import toy
-from parnassus.data.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, wine
+from parnassus.data.built_in import toy
+from parnassus.data.built_in.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, wine
+from parnassus.data.built_in.mnist_mini import mnist_mini
+from parnassus.data.built_in.vowels import vowels
+from parnassus.data.downloads.images import cifar10, fashion_mnist, membrane, mnist
+from parnassus.data.downloads.texts import TextDataset, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
 from parnassus.data.errors import DataError
-from parnassus.data.image_folder import image_folder
-from parnassus.data.images import cifar10, fashion_mnist, membrane, mnist
-from parnassus.data.mnist_mini import mnist_mini
-from parnassus.data.sound import SoundDataset, spoken_digits, wav_folder
+from parnassus.data.files.image_folder import image_folder
+from parnassus.data.files.sound import SoundDataset, spoken_digits, wav_folder
+from parnassus.data.files.tables import array_file, csv_file
 from parnassus.data.splits import Dataset, Split
-from parnassus.data.tables import array_file, csv_file
-from parnassus.data.texts import Text, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
-from parnassus.data.vowels import vowels
 
 Loaded = TypeVar("Loaded")
 
 
 def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Dataset:
-    """A data set by name (`digits`, `mnist`, `moons`, …), or a folder of images by class, a .npz, .npy or .csv file.
+    """A data set by name (`digits`, `mnist`, `moons`, …), an image folder by class, or a .npz, .npy or .csv file.
 
     `size` = (height, width) resizes the images of a folder.
     """
     loader = _find_loader(spec, DATASETS)
     if loader is not None:
         return loader()
-    path = _require_path(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
+    path = _check_path(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
     if path.is_dir():
         return image_folder(path, size=size)
     suffix = path.name.removesuffix(".gz").rpartition(".")[2].lower()
@@ -43,24 +43,24 @@ def open_images(spec: str | Path, size: int | None = None) -> Dataset:
     """A data set of images; `size` resizes the images of a folder to squares."""
     data = open_data(spec, size=None if size is None else (size, size))
     if len(data.shape) != 3:
-        raise DataError(f"{spec} has no images: one of its examples has shape {data.shape}.")
+        raise DataError(f"{spec} must contain images; its examples have shape {data.shape}.")
     return data
 
 
-def open_text(spec: str | Path) -> Text:
+def open_text(spec: str | Path) -> TextDataset:
     """A text by name (`pydoc`, `tiny_shakespeare`, `moby_dick`, `names`), or your own UTF-8 file."""
     loader = _find_loader(spec, TEXTS)
-    return text_file(_require_path(spec, TEXTS, "a text file")) if loader is None else loader()
+    return text_file(_check_path(spec, TEXTS, "a text file")) if loader is None else loader()
 
 
 def open_sounds(spec: str | Path) -> SoundDataset:
-    """Recordings by name (`vowels`, `spoken_digits`), or your own folder with a folder of WAV files for each class."""
+    """Recordings by name (`vowels`, `spoken_digits`), or a folder with one subfolder of WAV files per class."""
     loader = _find_loader(spec, SOUNDS)
-    return wav_folder(_require_path(spec, SOUNDS, "a folder of WAV files")) if loader is None else loader()
+    return wav_folder(_check_path(spec, SOUNDS, "a folder of WAV files")) if loader is None else loader()
 
 
 def toy_dataset(name: str, generator: Callable[..., Split], *, train: int = 2_000, test: int = 500) -> Dataset:
-    """A toy data set, whose test rows are generated with another seed."""
+    """A toy data set; its test rows are generated with a different seed."""
     splits = generator(train, seed=0), generator(test, seed=1)
     labels = splits[0].y
     has_classes = labels is not None and not labels.is_floating_point()
@@ -72,15 +72,15 @@ def _find_loader(spec: str | Path, known: Mapping[str, Callable[[], Loaded]]) ->
     return known.get(str(spec).lower().replace("-", "_"))
 
 
-def _require_path(spec: str | Path, known: Mapping[str, object], kinds: str) -> Path:
+def _check_path(spec: str | Path, known: Mapping[str, object], kinds: str) -> Path:
     path = Path(spec).expanduser()
     if path.exists():
         return path
     if len(path.parts) > 1 or path.suffix:
         raise DataError(f"{path} does not exist: give the path of {kinds}, or one of {', '.join(known)}.")
     matches = get_close_matches(str(spec).lower().replace("-", "_"), known, n=3)
-    hint = f"did you mean {' or '.join(matches)}?" if matches else f"the names are {', '.join(known)};"
-    raise DataError(f"there is no data set {spec!s}: {hint} a path must be that of {kinds}.")
+    hint = f"did you mean {' or '.join(matches)}?" if matches else f"available: {', '.join(known)};"
+    raise DataError(f"unknown data set {spec!s}: {hint} a path must be that of {kinds}.")
 
 
 TOYS: Mapping[str, Callable[..., Split]] = {
@@ -107,7 +107,7 @@ DATASETS: Mapping[str, Callable[[], Dataset]] = {
     **{name: partial(toy_dataset, name, generator) for name, generator in TOYS.items()},
 }
 SOUNDS: Mapping[str, Callable[[], SoundDataset]] = {"vowels": vowels, "spoken_digits": spoken_digits}
-TEXTS: Mapping[str, Callable[[], Text]] = {
+TEXTS: Mapping[str, Callable[[], TextDataset]] = {
     "pydoc": pydoc_text,
     "tiny_shakespeare": tiny_shakespeare,
     "moby_dick": moby_dick,

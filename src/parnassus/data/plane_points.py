@@ -2,14 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
+from parnassus.data.built_in.densities import moons_log_prob
+from parnassus.data.built_in.toy import moons
 from parnassus.data.errors import DataError
-from parnassus.data.loading import open_data
-from parnassus.data.seeds import mix
+from parnassus.data.loading import open_data, toy_dataset
+from parnassus.data.preparation.partition import standardise_features
+from parnassus.data.seeds import derive_seed
 from parnassus.data.splits import Dataset, Split
+
+LogDensity: TypeAlias = Callable[[Tensor], Tensor]
+"""Maps points, one per row, to the logarithm of their density."""
 
 
 def open_points(name: str) -> Dataset:
@@ -24,9 +31,19 @@ def open_points(name: str) -> Dataset:
     return data
 
 
+def points_and_log_density(name: str) -> tuple[Dataset, LogDensity | None]:
+    """Points in the plane, and the logarithm of their density where it is known.
+
+    The moons are 60,000 points in their own units, to which the density applies; other points are standardised.
+    """
+    if name == "moons":
+        return toy_dataset("moons", moons, train=50_000, test=10_000), moons_log_prob
+    return standardise_features(open_points(name)), None
+
+
 @dataclass(frozen=True)
 class SampledPoints:
-    """Batches of newly sampled points at every step, a pure function of (seed, step); there is no overfitting."""
+    """Batches of newly sampled points at every step, a pure function of (seed, step), which excludes overfitting."""
 
     generator: Callable[..., Split]
     size: int
@@ -37,7 +54,7 @@ class SampledPoints:
         return self.steps
 
     def at(self, step: int, seed: int, rank: int, world_size: int) -> Tensor:
-        return self.generator(max(1, self.size // world_size), seed=mix(seed, step, rank)).x.to(self.device)
+        return self.generator(max(1, self.size // world_size), seed=derive_seed(seed, step, rank)).x.to(self.device)
 
 
 def _both_columns(split: Split) -> Split:

@@ -1,9 +1,9 @@
-"""Seeds from several integers, so that neighbouring seeds, epochs and steps give independent streams."""
+"""Seeds derived from several integers, so that adjacent seeds, epochs and steps have independent streams."""
 
 _MASK = (1 << 64) - 1
 
 
-def mix(*parts: int) -> int:
+def derive_seed(*parts: int) -> int:
     """Fold integers into one 63-bit seed (splitmix64, Steele et al. 2014)."""
     state = 0
     for part in parts:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from parnassus.data.chorales_and_captions import Translations, multi30k
+from parnassus.data.built_in.phrases import german_phrases
+from parnassus.data.downloads.chorales_and_captions import Translations, multi30k
+from parnassus.data.downloads.texts import read_text
 from parnassus.data.errors import DataError
-from parnassus.data.phrases import german_phrases
-from parnassus.data.texts import read_text
 
-MIN_PAIRS = 10  # fewest pairs that can be split into three parts
+MIN_PAIRS = 10  # minimum number of pairs for a split into three parts
 PAIRS: Mapping[str, Callable[[], Translations]] = {"phrases": german_phrases, "multi30k": multi30k}
 
 
@@ -18,7 +18,7 @@ def open_pairs(spec: str | Path) -> Translations:
         return PAIRS[str(spec)]()
     path = Path(spec).expanduser()
     if not path.is_file():
-        raise DataError(f"there is no set of pairs {spec}: give {', '.join(PAIRS)}, or a file with a tab in each line.")
+        raise DataError(f"unknown sentence pairs {spec}: give {', '.join(PAIRS)}, or a file with a tab in each line.")
     return pair_file(path)
 
 
@@ -34,10 +34,10 @@ def pair_file(path: Path | str) -> Translations:
             continue
         parts = [part.strip() for part in line.split("\t")]
         if len(parts) != 2 or not all(parts):
-            raise DataError(f"{path}, line {number}: a source, a tab and a target are needed; got {line[:60]!r}.")
+            raise DataError(f"{path}, line {number}: a source, a tab and a target are required; got {line[:60]!r}.")
         pairs[parts[0], parts[1]] = None
     if len(pairs) < MIN_PAIRS:
-        raise DataError(f"{path} has {len(pairs)} different pairs; at least {MIN_PAIRS} are needed.")
+        raise DataError(f"{path} has {len(pairs)} different pairs; at least {MIN_PAIRS} are required.")
     rows = list(pairs)
     train = [pair for number, pair in enumerate(rows) if number % 10 < 8]
     return Translations("source", "target", train, rows[8::10], rows[9::10])

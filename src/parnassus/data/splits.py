@@ -1,7 +1,7 @@
 """Tensors in memory, and batches of them that are pure functions of (seed, step).
 
 The data are tensors on the device, so a batch costs one slice of a permutation and one indexing operation. The
-permutation of an epoch depends on (seed, epoch) only, so a resumed run gets the same batches as an uninterrupted one.
+permutation of an epoch depends on (seed, epoch) only, so a resumed run uses the same batches as an uninterrupted one.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,8 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from parnassus.data.errors import DataError
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
+from parnassus.errors import check_non_negative
 
 Batch = TypeVar("Batch")
 Mapped = TypeVar("Mapped")
@@ -56,8 +57,7 @@ class Batches(Generic[Batch]):
 
     def at(self, step: int, seed: int = 0, rank: int = 0, world_size: int = 1) -> Batch:
         """The batch of a step; each of `world_size` processes gets a contiguous part, in order of rank."""
-        if step < 0:
-            raise ValueError(f"step must not be negative; got step={step}")
+        check_non_negative(step=step)
         epoch, index = divmod(step, self.steps_per_epoch)
         start = index * self.size
         stop = min(start + self.size, self.rows)
@@ -88,7 +88,7 @@ class Batches(Generic[Batch]):
             )
         if stop - start < world_size:
             raise ValueError(
-                f"a batch must have a row for each process; got rows={stop - start}, world_size={world_size}"
+                f"a batch must have at least one row per process; got rows={stop - start}, world_size={world_size}"
             )
         if not 0 <= rank < world_size:
             raise ValueError(f"rank must be from 0 to world_size - 1; got rank={rank}, world_size={world_size}")
@@ -125,7 +125,7 @@ class Split:
         return Split(self.x[:count], None if self.y is None else self.y[:count])
 
     def batches(self, size: int, steps: int, *, shuffle: bool = True, partial: bool = False) -> Batches[Tensor]:
-        """Batches of x alone."""
+        """Batches of x without targets."""
         x = self.x
         return Batches(
             lambda rows: x.index_select(0, rows),
@@ -176,10 +176,15 @@ class Dataset:
     def to(self, device: torch.device | str) -> "Dataset":
         return replace(self, train=self.train.to(device), test=self.test.to(device))
 
+    def map(self, transform: Callable[[Tensor], Tensor]) -> "Dataset":
+        """The data set with all examples transformed; labels are kept."""
+        train, test = (replace(split, x=transform(split.x)) for split in (self.train, self.test))
+        return replace(self, train=train, test=test)
+
 
 def permutation(rows: int, seed: int, epoch: int) -> Int[Tensor, " rows"]:
     """The order of the rows in an epoch: a pure function of (seed, epoch), sampled on the CPU on every device."""
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(mix(mix(seed) + epoch)))
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(derive_seed(derive_seed(seed) + epoch)))
 
 
 def first_of_each_class(labels: Int[Tensor, " rows"], count: int) -> Int[Tensor, " chosen"]:

@@ -1,10 +1,10 @@
 """Diffusion models: noise schedules, objectives, scores, networks, samplers, guidance."""
 
-from parnassus.diffusion.chain.elbo import ElboTerms, elbo_terms
+from parnassus.diffusion.chain.elbo import DiffusionElboTerms, elbo_terms
 from parnassus.diffusion.chain.forward_process import diffuse
 from parnassus.diffusion.chain.gaussian_posterior import posterior_mean, posterior_variance
 from parnassus.diffusion.chain.learned_variance import hybrid_objective, learned_variance_ddpm, optimal_variance
-from parnassus.diffusion.chain.predictions import DATA, NOISE, SCORE, VELOCITY, NoisePredictor, Prediction
+from parnassus.diffusion.chain.predictions import DATA, NOISE, SCORE, VELOCITY, NoisePredictor, PredictionType
 from parnassus.diffusion.chain.schedules import (
     LearnableSchedule,
     Schedule,
@@ -60,7 +60,7 @@ from parnassus.diffusion.networks.conditioning import (
     CrossAttention,
     FiLM,
     Multiplication,
-    SelfAttention,
+    SpatialSelfAttention,
 )
 from parnassus.diffusion.networks.diffusion_transformer import DiffusionTransformer
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP, TimeMLP
@@ -72,7 +72,7 @@ from parnassus.diffusion.samplers.ddim import ddim, ddim_path
 from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_inversion_path, ddim_reconstruction
 from parnassus.diffusion.samplers.ddpm import ddpm, ddpm_path
 from parnassus.diffusion.samplers.dpm_solver import dpm_solver, dpm_solver_path
-from parnassus.diffusion.samplers.heun import heun, heun_path
+from parnassus.diffusion.samplers.heun import heun_path, heun_sampler
 from parnassus.diffusion.samplers.langevin import adjusted_langevin, langevin, langevin_path
 from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
@@ -96,8 +96,8 @@ __all__ = [
     "Concatenation",
     "ConditionedMLP",
     "CrossAttention",
+    "DiffusionElboTerms",
     "DiffusionTransformer",
-    "ElboTerms",
     "EnergyBasedScore",
     "FiLM",
     "LearnableSchedule",
@@ -107,12 +107,12 @@ __all__ = [
     "NoisingSDE",
     "NoisyClassifier",
     "OrnsteinUhlenbeck",
-    "Prediction",
+    "PredictionType",
     "ResidualMLP",
     "Schedule",
     "ScoreModel",
     "ScoreSDE",
-    "SelfAttention",
+    "SpatialSelfAttention",
     "TimeMLP",
     "UNet",
     "VariationalDiffusion",
@@ -147,8 +147,8 @@ __all__ = [
     "fokker_planck_path",
     "geometric_levels",
     "heat_kernel",
-    "heun",
     "heun_path",
+    "heun_sampler",
     "hybrid_objective",
     "implicit_score_matching",
     "ito_sum",

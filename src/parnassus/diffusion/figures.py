@@ -1,23 +1,18 @@
-"""Figures and image samples of diffusion models: chains, score fields, samples and their nearest images."""
+"""Figures of diffusion models: chains, score fields, samples, their nearest images and their quality."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import inf
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from parnassus.diffusion.guidance import clip_x0
-from parnassus.diffusion.models.ddpm import DDPM
-from parnassus.diffusion.samplers.image_sampling import SAMPLER_PATHS, to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid, last_state
+from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
-from parnassus.diffusion.scores.score_matching import Score
+from parnassus.diffusion.scores.score_matching import ScoreFunction
 from parnassus.report import FAINT, INK, PALETTE, image_grid, show_image, subplots
 from parnassus.report.formulas import to_mathtext
+from parnassus.report.line_panels import panels
 from parnassus.report.style import as_array, remove_frame
-from parnassus.train import NonNegative, Positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,28 +32,28 @@ def plot_nearest(samples: Tensor, training: Tensor) -> "Figure":
     """Samples in [−1, 1] above the training images nearest to them."""
     nearest = training[torch.cdist(samples.flatten(1), training.flatten(1)).argmin(1)]
     pairs = to_pixels(torch.cat([samples, nearest]))
-    return image_grid(pairs, columns=len(samples), row_labels=("sample", "nearest real"))
+    return image_grid(pairs, columns=len(samples), row_labels=("sample", "training image"))
 
 
 def plot_image_chain(images: object, *, names: Sequence[str], forward: str, backward: str) -> "Figure":
     """Images (n, channels, height, width) in a row, with arrows in both directions (book fig. 13.4)."""
-    panels = as_array(images)
-    if panels.ndim != 4 or len(panels) < 2 or len(names) != len(panels):
+    pictures = as_array(images)
+    if pictures.ndim != 4 or len(pictures) < 2 or len(names) != len(pictures):
         raise ValueError(
-            f"images must have shape (n ≥ 2, channels, height, width), with one name each; got {panels.shape} "
+            f"images must have shape (n ≥ 2, channels, height, width), with one name each; got {pictures.shape} "
             f"and {len(names)} names"
         )
-    height = panels.shape[2] / panels.shape[3]
-    width = SPACING * (len(panels) - 1) + 1
+    height = pictures.shape[2] / pictures.shape[3]
+    width = SPACING * (len(pictures) - 1) + 1
     figure, axes = subplots(size=(9.0, 9.0 / (width + 0.2) * (height + 1.9)))
     ax = axes[0, 0]
     remove_frame(ax)
-    for index, (panel, name) in enumerate(zip(panels, names, strict=True)):
+    for index, (picture, name) in enumerate(zip(pictures, names, strict=True)):
         inset = ax.inset_axes((SPACING * index, 0, 1, height), transform=ax.transData)
-        show_image(inset, panel)
+        show_image(inset, picture)
         remove_frame(inset)
         ax.text(SPACING * index + 0.5, -0.08, to_mathtext(name), ha="center", va="top")
-    for index in range(len(panels) - 1):
+    for index in range(len(pictures) - 1):
         left, right = SPACING * index + 0.5, SPACING * (index + 1) + 0.5
         _draw_arrow(ax, (left, height + 0.06), (right, height + 0.06), PALETTE[0])
         _draw_arrow(ax, (right, -0.42), (left, -0.42), PALETTE[1])
@@ -77,7 +72,7 @@ def _draw_arrow(ax: "Axes", start: tuple[float, float], end: tuple[float, float]
 
 
 def plot_score_field(
-    ax: "Axes", truth: IsotropicMixture, field: Score, *, reach: float = 3.2, noise: float = 0.0
+    ax: "Axes", truth: IsotropicMixture, field: ScoreFunction, *, reach: float = 3.2, noise: float = 0.0
 ) -> None:
     """A score field as arrows over the true one, scaled by square roots, on level lines of the density."""
     axis = torch.linspace(-reach, reach, 17)
@@ -108,40 +103,15 @@ def plot_score_field(
     ax.grid(visible=False)
 
 
-@dataclass(frozen=True)
-class ImageSample:
-    """Settings of `parnassus sample` for a DDPM of images; calling it with the model gives the images."""
-
-    label: NonNegative[int] | None = None  # index of the class; by default all classes in turn
-    guidance_scale: NonNegative[float] = 2.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
-    sampler: Literal["ddim", "ddpm", "heun", "dpm"] = "ddim"  # heun evaluates the network twice per step, others once
-    steps: Positive[int] | None = None  # sampling steps; by default 50, or the whole chain if it is shorter
-    num_samples: Positive[int] = 100  # number of images
-
-    def __call__(self, model: DDPM) -> Tensor:
-        return last_state(self.path(model))
-
-    def path(self, model: DDPM) -> Iterator[Tensor]:
-        """Every state from noise to the images, pixels in [0, 1]."""
-        timesteps = len(model.schedule)
-        steps = min(50, timesteps) if self.steps is None else self.steps
-        self.validate(timesteps, model.classes)
-        cycle = torch.arange(self.num_samples, device=next(model.parameters()).device) % max(1, model.classes)
-        label = cycle if self.label is None else torch.full_like(cycle, self.label)
-        denoiser = clip_x0(model.condition_on(label if model.classes else None, self.guidance_scale), model.schedule)
-        start = torch.randn(self.num_samples, *model.shape, device=label.device)
-        for state in SAMPLER_PATHS[self.sampler](denoiser, model.schedule, start, grid=even_grid(timesteps, steps)):
-            yield to_pixels(state)
-
-    def validate(self, timesteps: int, classes: int) -> None:
-        """Raise a ValueError for settings that do not fit the model."""
-        if self.label is not None and not classes:
-            raise ValueError(f"label must be omitted for a model without classes; got label={self.label}")
-        if self.label is not None and not 0 <= self.label < classes:
-            raise ValueError(f"label must lie between 0 and {classes - 1}; got label={self.label}")
-        if not 0 <= self.guidance_scale < inf:
-            raise ValueError(f"guidance_scale must be finite and ≥ 0; got guidance_scale={self.guidance_scale}")
-        if self.steps is not None and not 1 <= self.steps <= timesteps:
-            raise ValueError(f"steps must lie between 1 and the {timesteps} steps of the chain; got steps={self.steps}")
-        if self.num_samples < 1:
-            raise ValueError(f"num_samples must be at least 1; got num_samples={self.num_samples}")
+def plot_columns(
+    rows: Sequence[Mapping[str, float | int]], groups: Mapping[str, Sequence[str]], *, over: str
+) -> "Figure":
+    """Columns of a table, grouped into charts, over its column `over`; the vertical axes include 0."""
+    sizes = [row[over] for row in rows]
+    charts = {title: {name: [row[name] for row in rows] for name in names} for title, names in groups.items()}
+    figure, axes = panels(charts, sizes, x_label=over)
+    for ax, lines in zip(axes[0], charts.values(), strict=True):
+        ax.set_xticks(sizes, [f"{size:g}" for size in sizes], minor=False)
+        heights = [value for line in lines.values() for value in line]
+        ax.set_ylim(min(0.0, *heights), 1.08 * max(1e-6, *heights))
+    return figure

@@ -49,7 +49,7 @@ def classifier_free_guidance(denoiser: ConditionalDenoiser, label: Int[Tensor, "
 def batched_classifier_free_guidance(
     denoiser: ConditionalDenoiser, label: Int[Tensor, " batch"], scale: float, *, null: int
 ) -> Denoiser:
-    """The same by one call on a doubled batch, faster for small batches (book eq. 13.97)."""
+    """Classifier-free guidance by one call on a doubled batch, faster for small batches (book eq. 13.97)."""
     both = torch.cat([label, torch.full_like(label, null)])
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def batched_classifier_free_guidance(
 def two_network_guidance(
     conditional: ConditionalDenoiser, unconditional: Denoiser, label: Int[Tensor, " batch"], scale: float
 ) -> Denoiser:
-    """The same for two separately trained networks, as in the book (book sec. 13.3)."""
+    """Classifier-free guidance with two separately trained networks, as in the book (book sec. 13.3)."""
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
         return guided_noise(conditional(x, t, label), unconditional(x, t), scale)
@@ -109,7 +109,7 @@ def drop_labels(label: Int[Tensor, " batch"], null: int, rate: float) -> Int[Ten
 
 
 def record_x0(denoiser: Denoiser, schedule: Schedule) -> tuple[Denoiser, list[Tensor]]:
-    """The same denoiser, and a list to which each call appends the prediction x̂_0."""
+    """The denoiser, and a list to which each call appends the prediction x̂_0."""
     predictions: list[Tensor] = []
 
     def noise(x: Tensor, t: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def record_x0(denoiser: Denoiser, schedule: Schedule) -> tuple[Denoiser, list[Te
 
 
 def clip_x0(denoiser: Denoiser, schedule: Schedule, low: float = -1.0, high: float = 1.0) -> Denoiser:
-    """The same denoiser with x̂_0 clipped to [low, high], for bounded data."""
+    """The denoiser with x̂_0 clipped to [low, high], for bounded data."""
     signal, level = schedule.alpha_bar.sqrt(), (1 - schedule.alpha_bar).sqrt()
 
     def noise(x: Tensor, t: Tensor) -> Tensor:

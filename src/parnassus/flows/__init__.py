@@ -44,12 +44,12 @@ from parnassus.flows.linear.invertible_matrices import (
 )
 from parnassus.flows.linear.linear_flow import LinearFlow, Permutation
 from parnassus.flows.pixels.gated_pixelcnn import GatedStack, gated_pixelcnn
-from parnassus.flows.pixels.pixel_model import CausalNetwork, PixelModel, binarise, bits_per_pixel, mean_nll
+from parnassus.flows.pixels.pixel_model import CausalNetwork, PixelModel, bits_per_pixel, mean_nll, threshold_pixels
 from parnassus.flows.pixels.pixel_rnn import PixelLSTM, pixel_rnn
-from parnassus.flows.pixels.pixelcnn import MaskedConv2d, MaskedStack, causal_mask, pixelcnn
+from parnassus.flows.pixels.pixelcnn import MaskedConv2d, MaskedStack, causal_filter_mask, pixelcnn
 from parnassus.flows.residual.continuous_flow import (
     ContinuousTransform,
-    Solver,
+    FlowSolver,
     TimeDependentField,
     dopri5,
     dopri5_adjoint,
@@ -97,6 +97,7 @@ __all__ = [
     "Directions",
     "Flow",
     "FlowDistribution",
+    "FlowSolver",
     "GatedStack",
     "GaussianBase",
     "HouseholderMatrix",
@@ -122,7 +123,6 @@ __all__ = [
     "RecurrentConditioner",
     "RussianRouletteLogDet",
     "SeparateConditioners",
-    "Solver",
     "SpectralBound",
     "SplineSynthesizer",
     "Squeeze",
@@ -131,10 +131,9 @@ __all__ = [
     "TimeDependentField",
     "TriangularMatrix",
     "autoregressive_masks",
-    "binarise",
     "bits_per_dimension",
     "bits_per_pixel",
-    "causal_mask",
+    "causal_filter_mask",
     "checkerboard_channels",
     "constrain_lipschitz",
     "contractive_mlp",
@@ -171,6 +170,7 @@ __all__ = [
     "reverse_kl",
     "round_trip_error",
     "spectral_norm",
+    "threshold_pixels",
     "unit_degrees",
     "unit_directions",
     "value_and_vjp",

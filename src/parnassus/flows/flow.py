@@ -95,7 +95,7 @@ class GaussianBase(nn.Module):
             self.register_buffer("log_std", torch.zeros(shape))
 
     def forward(self) -> Distribution:
-        """The base as a torch distribution on the device of the module, differentiable in ψ."""
+        """The base as a torch distribution on the device of the module, differentiable with respect to ψ."""
         return Independent(Normal(self.mean, self.log_std.exp(), validate_args=False), self.mean.dim())
 
 

@@ -19,8 +19,9 @@ class FlowDistribution(Distribution):
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
     has_rsample = True
 
-    def __init__(self, flow: Flow, event_shape: tuple[int, ...], *, validate_args: bool | None = None) -> None:
+    def __init__(self, flow: Flow, event_shape: tuple[int, ...], *, validate_args: bool = True) -> None:
         self.flow = flow
+        self.validate_args = validate_args
         super().__init__(event_shape=torch.Size(event_shape), validate_args=validate_args)
 
     @property
@@ -29,13 +30,16 @@ class FlowDistribution(Distribution):
         return constraints.independent(constraints.real, len(self.event_shape))
 
     def rsample(self, sample_shape: torch.Size | list[int] | tuple[int, ...] = ()) -> Tensor:
-        """Samples T(z) with z ~ p_z, differentiable in the parameters of the flow."""
+        """Samples T(z) with z ~ p_z, differentiable with respect to the parameters of the flow."""
         x, _ = self.flow.sample_with_log_prob(prod(sample_shape))
         return x.reshape(*sample_shape, *self.event_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The exact log-density of every example of `value`."""
-        if self._validate_args:
-            self._validate_sample(value)
-        batch = value.shape[: value.dim() - len(self.event_shape)]
+        split = value.dim() - len(self.event_shape)
+        batch, event = value.shape[:split], value.shape[split:]
+        if self.validate_args and event != self.event_shape:
+            raise ValueError(f"value must end in the event's shape {tuple(self.event_shape)}; got {tuple(value.shape)}")
+        if self.validate_args and not bool(self.support.check(value).all()):
+            raise ValueError(f"value must lie within the support, {self.support}; got NaN")
         return self.flow.log_prob(value.reshape(-1, *self.event_shape)).reshape(batch)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.flows.flow import Flow
 from parnassus.probability.inference.importance_sampling import EvidenceEstimate, LogDensity, evidence_from_weights
 
@@ -16,14 +17,14 @@ def reverse_kl(flow: Flow, log_target: LogDensity, count: int) -> Float[Tensor, 
         E_{p_z}[log p_z(z; ψ) − log |det J_T(z; φ)| − log q̃(T(z; φ))]
 
     Only the base is sampled, and Z may be unknown. As KL ≥ 0, the negative loss is a lower bound of log Z in
-    expectation, tight for p_x = q. A base with parameters ψ is sampled by `rsample`, so z is differentiable in ψ.
+    expectation, tight for p_x = q. A base with parameters ψ is sampled by `rsample`, so that gradients reach ψ.
     """
     x, log_prob = _sample(flow, count)
     return (log_prob - log_target(x)).mean()
 
 
 def path_gradient_reverse_kl(flow: Flow, log_target: LogDensity, count: int) -> Float[Tensor, ""]:
-    """The same value with the path gradient, which is zero for every sample if p_x = q (Roeder et al. 2017).
+    """`reverse_kl` with the path gradient, which is zero for every sample if p_x = q (Roeder et al. 2017).
 
         ∇_θ log p_x(x; θ) at fixed x has mean zero and is omitted; the gradient through x = T(z; θ) remains
 
@@ -48,6 +49,5 @@ def estimate_evidence(flow: Flow, log_target: LogDensity, count: int) -> Evidenc
 
 
 def _sample(flow: Flow, count: int) -> tuple[Tensor, Tensor]:
-    if count < 1:
-        raise ValueError(f"count must be at least 1; got count={count}")
+    check_at_least_one(count=count)
     return flow.sample_with_log_prob(count)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 
 
 def shannon_lengths(q: Float[Tensor, " outcomes"]) -> Int[Tensor, " outcomes"]:
@@ -14,7 +14,7 @@ def shannon_lengths(q: Float[Tensor, " outcomes"]) -> Int[Tensor, " outcomes"]:
 
     A prefix code with these lengths exists, since Σ_i 2^(−length_i) ≤ 1 (Kraft's inequality).
     """
-    _require_positive_probabilities(q)
+    _check_positive_probabilities(q)
     return (-q.log2()).ceil().long()
 
 
@@ -23,7 +23,7 @@ def huffman_lengths(q: Float[Tensor, " outcomes"]) -> Int[Tensor, " outcomes"]:
 
     The two least probable groups are merged until one remains; each merge makes their codewords one bit longer.
     """
-    _require_positive_probabilities(q)
+    _check_positive_probabilities(q)
     lengths = torch.zeros(len(q), dtype=torch.long, device=q.device)
     groups = [(float(probability), index, [index]) for index, probability in enumerate(q)]
     heapify(groups)
@@ -56,14 +56,14 @@ def prefix_codewords(lengths: Int[Tensor, " outcomes"]) -> list[str]:
 
 def expected_length(p: Float[Tensor, " outcomes"], lengths: Int[Tensor, " words"]) -> Float[Tensor, ""]:
     """Σ_i p_i length_i: expected codeword length in bits under P."""
-    require_distribution(p)
+    check_distribution(p)
     if p.shape != lengths.shape:
         raise ValueError(f"lengths must have one entry per outcome; got {len(p)} outcomes, {len(lengths)} lengths")
     return p @ lengths.to(p.dtype)
 
 
-def _require_positive_probabilities(q: Tensor) -> None:
-    require_distribution(q, "q")
+def _check_positive_probabilities(q: Tensor) -> None:
+    check_distribution(q, "q")
     if not float(q.min()) > 0:
         raise ValueError(
             f"q must be positive: an outcome of probability 0 has no codeword; got a minimum of {float(q.min()):g}"

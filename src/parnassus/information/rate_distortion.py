@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.divergences.entropy import entropy
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 from parnassus.probability.divergences.mutual_information import mutual_information
-from parnassus.probability.inference.discrete_latent_model import DiscreteLatentModel, require_posterior_table
+from parnassus.probability.inference.discrete_latent_model import DiscreteLatentModel, check_posterior_table
 
 
 class RateDistortionTerms(NamedTuple):
@@ -35,8 +35,8 @@ def encoder_joint(
     data: Float[Tensor, " observations"], encoder: Float[Tensor, "rows causes"]
 ) -> Float[Tensor, "rows causes"]:
     """p_e(x, z) = p(x) q(z|x) (book sec. 6.4)."""
-    require_distribution(data, "the data p(x)")
-    require_distribution(encoder, "the encoder q(z|x)")
+    check_distribution(data, "the data p(x)")
+    check_distribution(encoder, "the encoder q(z|x)")
     if len(data) != len(encoder):
         raise ValueError(
             f"the encoder must have one row per observation; got {len(encoder)} rows, {len(data)} observations"
@@ -62,7 +62,7 @@ def rate_distortion_terms(
 
     The last equality holds because log q(z|x)/p(z) = log q(z|x)/q(z) + log q(z)/p(z), where q(z) = Σ_x p(x) q(z|x).
     """
-    require_posterior_table(encoder, model)
+    check_posterior_table(encoder, model)
     joint = encoder_joint(data, encoder)
     return RateDistortionTerms(
         information=mutual_information(joint),

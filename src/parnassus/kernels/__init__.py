@@ -28,25 +28,24 @@ from parnassus.kernels.gaussian_processes.calibration import (
     CalibrationCurve,
     Reliability,
     class_probabilities,
-    coverage,
+    interval_coverage,
     negative_log_density,
     reliability,
     root_mean_squared_error,
     wilson_interval,
 )
 from parnassus.kernels.gaussian_processes.covariance import (
-    RBF,
-    Brownian,
+    BrownianKernel,
     FeatureKernel,
     Kernel,
-    Linear,
-    OrnsteinUhlenbeck,
-    Product,
-    Scaled,
-    Sum,
-    squared_distances,
+    LinearKernel,
+    OrnsteinUhlenbeckKernel,
+    ProductKernel,
+    RBFKernel,
+    ScaledKernel,
+    SumKernel,
 )
-from parnassus.kernels.gaussian_processes.gp_regression import GPRegression, Prediction
+from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction, GPRegression
 from parnassus.kernels.gaussian_processes.gpytorch_kernel import as_gpytorch
 from parnassus.kernels.gaussian_processes.hyperparameters import (
     HyperparameterFit,
@@ -61,7 +60,7 @@ from parnassus.kernels.gaussian_processes.model_selection import (
 )
 from parnassus.kernels.gaussian_processes.process import GaussianProcess, SamplePaths, brownian_paths, zero_mean
 from parnassus.kernels.infinite_width.attention import Attention, TiedAttention, identity_scores
-from parnassus.kernels.infinite_width.compiled import Compiled
+from parnassus.kernels.infinite_width.compiled import CompiledLayer
 from parnassus.kernels.infinite_width.convolution import Convolution, ScaledConvolution, moving_mean
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.layer import Activation, Dense, Layer, ScaledLinear, Shape
@@ -89,14 +88,14 @@ from parnassus.kernels.solvers.kernel_matrix import KernelMatrix, evaluate_in_bl
 from parnassus.kernels.solvers.linear_solvers import (
     CholeskySolver,
     ConjugateGradients,
+    LinearSolver,
     Preconditioner,
     Solution,
-    Solver,
     choose_solver,
     pivoted_cholesky,
     relative_residual,
 )
-from parnassus.kernels.training_dynamics.gradient_flow import GradientFlow, Progress
+from parnassus.kernels.training_dynamics.gradient_flow import GradientFlow, ModeConvergence
 from parnassus.kernels.training_dynamics.infinite_ensemble import (
     InfiniteEnsemble,
     input_mutual_information,
@@ -108,17 +107,16 @@ __all__ = [
     "GELU",
     "NNGP",
     "NTK",
-    "RBF",
     "Activation",
     "AmplitudeFit",
     "Attention",
     "AveragePooling",
     "BlockedRegression",
     "Branches",
-    "Brownian",
+    "BrownianKernel",
     "CalibrationCurve",
     "CholeskySolver",
-    "Compiled",
+    "CompiledLayer",
     "ConjugateGradients",
     "Convolution",
     "Cosine",
@@ -128,6 +126,7 @@ __all__ = [
     "FactoredGradients",
     "FeatureKernel",
     "Flatten",
+    "GPPrediction",
     "GPRegression",
     "GaussianProcess",
     "GlobalAveragePooling",
@@ -145,22 +144,23 @@ __all__ = [
     "Layer",
     "LayerKernels",
     "LeakyReLU",
-    "Linear",
+    "LinearKernel",
+    "LinearSolver",
+    "ModeConvergence",
     "Network",
     "Nonlinearity",
-    "OrnsteinUhlenbeck",
+    "OrnsteinUhlenbeckKernel",
     "Parallel",
     "Preconditioner",
-    "Prediction",
-    "Product",
-    "Progress",
+    "ProductKernel",
     "Quadrature",
+    "RBFKernel",
     "ReLU",
     "Reliability",
     "Residual",
     "SamplePaths",
-    "Scaled",
     "ScaledConvolution",
+    "ScaledKernel",
     "ScaledLinear",
     "SelectedRatio",
     "SelectionCriterion",
@@ -168,8 +168,7 @@ __all__ = [
     "Signals",
     "Sine",
     "Solution",
-    "Solver",
-    "Sum",
+    "SumKernel",
     "TiedAttention",
     "TrainableDense",
     "TrainableKernel",
@@ -178,7 +177,6 @@ __all__ = [
     "brownian_paths",
     "choose_solver",
     "class_probabilities",
-    "coverage",
     "empirical_ntk",
     "evaluate_in_blocks",
     "free_bytes",
@@ -187,6 +185,7 @@ __all__ = [
     "gauss_hermite",
     "identity_scores",
     "input_mutual_information",
+    "interval_coverage",
     "jacobian_ntk",
     "jittered_cholesky",
     "kernel_statistics",
@@ -208,7 +207,6 @@ __all__ = [
     "root_mean_squared_error",
     "select_by_evidence",
     "select_by_validation",
-    "squared_distances",
     "train_and_measure",
     "train_networks",
     "width_exponent",

@@ -53,7 +53,7 @@ def plot_most_and_least_confident(
         as_array(images)[rows],
         columns=len(order[:num_each]),
         titles=titles,
-        row_labels=["most", "least"],
+        row_labels=["most confident", "least confident"],
         scale=1.0 if is_short else 1.6,
     )
 

@@ -1,1 +1,1 @@
-"""The lab: web pages over the same runs, with interactive probes."""
+"""The lab: web pages for runs and claims, with interactive probes."""

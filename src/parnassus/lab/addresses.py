@@ -1,4 +1,4 @@
-"""Addresses of the pages and files."""
+"""Addresses of the pages and files of the lab."""
 
 from urllib.parse import quote, urlencode
 

@@ -1,7 +1,8 @@
 """Views of the answers of probes: one class per type of answer, with a registry at the end of this file."""
 
+from abc import ABC, abstractmethod
 from html import escape
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from nicegui import ui
 
@@ -14,27 +15,43 @@ from parnassus.report.formulas import formula_html
 from parnassus.report.style import PALETTE
 
 MAX_ROWS = 24
-"""Largest number of bars that are shown as rows with their values; more are shown as a column chart."""
+"""Maximum number of bars shown as rows with their values; more are shown as a column chart."""
 
 
 FRAME_SECONDS = 0.08
 
 
-class AnswerView(Protocol):
-    """A view is built from an answer and updated with later ones, as long as they fit."""
+class AnswerView(ABC):
+    """A view of one `kind` of answers, built from an answer and updated with later answers if they fit.
 
-    def __init__(self, answer: dict[str, Any]) -> None: ...
+    `plane` is the canvas of the controls, if they have one: a view may draw on it.
+    """
 
+    kind: ClassVar[str]
+
+    def __init__(self, answer: dict[str, Any], plane: PlaneCanvas | None) -> None:
+        self.plane = plane
+        self.build(answer)
+
+    @abstractmethod
+    def build(self, answer: dict[str, Any]) -> None:
+        """Add the elements to the page."""
+
+    @abstractmethod
     def fits(self, answer: dict[str, Any], /) -> bool:
-        """Whether the view can show this answer without being built again."""
+        """Whether the view can show this answer without being rebuilt."""
 
-    def update(self, answer: dict[str, Any]) -> None: ...
+    @abstractmethod
+    def update(self, answer: dict[str, Any]) -> None:
+        """Show this answer."""
 
 
-class ImagesView:
+class ImagesView(AnswerView):
     """Images side by side, each with its caption."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "images"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.count = len(answer["images"])
         with tag("div", classes="images many" if self.count > 5 else "images"):
             self.items = [self._add_item() for _ in range(self.count)]
@@ -53,10 +70,12 @@ class ImagesView:
             caption.text = text
 
 
-class AnimationView:
+class AnimationView(AnswerView):
     """Frames with a slider and a button that plays them."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "animation"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.answer = answer
         with tag("div", classes="animation"):
             self.image = tag("img", classes="pixels", src="", alt="")
@@ -101,10 +120,12 @@ class AnimationView:
         self.play_button.text = "Pause" if active else "Play"
 
 
-class BarsView:
-    """A value for each name: rows with horizontal bars, or a column chart where there are many."""
+class BarsView(AnswerView):
+    """A value per name: rows with horizontal bars, or a column chart if there are many."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "bars"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.is_chart = len(answer["names"]) > MAX_ROWS
         if self.is_chart:
             self.chart = add_chart(column_chart(answer), answer["title"])
@@ -122,10 +143,12 @@ class BarsView:
             self.html.content = bar_rows(answer)
 
 
-class CurvesView:
+class CurvesView(AnswerView):
     """Lines over a common x axis."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "curves"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.names = list(answer["lines"])
         self.chart = add_chart(self._options(answer), f"{answer['title']}: {', '.join(self.names)}")
 
@@ -144,10 +167,12 @@ class CurvesView:
         return line_chart(lines, log_y=answer["log_y"], marked=answer["marked"], **labels)
 
 
-class NumbersView:
+class NumbersView(AnswerView):
     """Values by name."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "numbers"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.html = ui.html(self._list(answer), sanitize=False)
 
     def fits(self, _answer: dict[str, Any]) -> bool:
@@ -165,17 +190,15 @@ class NumbersView:
         return f'<dl class="facts">{"".join(pairs)}</dl>'
 
 
-class TrajectoriesView:
-    """A legend of the paths, and their plane, unless a control of the probe shows them (`on_control`)."""
+class TrajectoriesView(AnswerView):
+    """A legend of the paths, which are drawn on the plane of the controls, or on their own plane."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "trajectories"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.names = list(answer["paths"])
-        self.plane: PlaneCanvas | None = None
-        if not answer["on_control"]:
-            ranges = {"x_range": answer["x_range"], "y_range": answer["y_range"]}
-            plane = {**ranges, "points": [], "classes": [], "x_label": "", "y_label": ""}
-            self.plane = PlaneCanvas(plane, None, answer["title"])
-            self.plane.show(answer)
+        self.canvas = self.plane or _empty_plane(answer)
+        self.canvas.show(answer)
         with tag("ul", classes="row"):
             for index, name in enumerate(answer["paths"]):
                 with tag("li", classes="row"):
@@ -186,14 +209,22 @@ class TrajectoriesView:
         return list(answer["paths"]) == self.names
 
     def update(self, answer: dict[str, Any]) -> None:
-        if self.plane is not None:
-            self.plane.show(answer)
+        self.canvas.show(answer)
 
 
-class GraphView:
+def _empty_plane(answer: dict[str, Any]) -> PlaneCanvas:
+    """A plane with the axes of trajectories, without points."""
+    ranges = {"x_range": answer["x_range"], "y_range": answer["y_range"]}
+    plane = {**ranges, "points": [], "classes": [], "x_label": "", "y_label": ""}
+    return PlaneCanvas(plane, None, answer["title"])
+
+
+class GraphView(AnswerView):
     """A graph from left to right as an SVG, with a description for screen readers."""
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    kind = "graph"
+
+    def build(self, answer: dict[str, Any]) -> None:
         self.labels = [node["label"] for node in answer["nodes"]]
         self.html = ui.html(graph_svg(answer), sanitize=False).classes("graph")
 
@@ -205,39 +236,40 @@ class GraphView:
 
 
 ANSWER_VIEWS: dict[str, type[AnswerView]] = {
-    "Images": ImagesView,
-    "Animation": AnimationView,
-    "Bars": BarsView,
-    "Curves": CurvesView,
-    "Numbers": NumbersView,
-    "Trajectories": TrajectoriesView,
-    "Graph": GraphView,
+    view.kind: view
+    for view in (ImagesView, AnimationView, BarsView, CurvesView, NumbersView, TrajectoriesView, GraphView)
 }
 
 
 class Answers:
-    """All answers of a probe; views are updated in place, or built again where they no longer fit."""
+    """All answers of a probe; views are updated in place, or rebuilt if they no longer fit."""
 
     def __init__(self) -> None:
         self.box = tag("div", role="region", aria_label="Answer", aria_live="polite")
-        self.views: list[tuple[str, AnswerView, ui.label]] = []
+        self.views: list[tuple[AnswerView, ui.label]] = []
 
-    def show(self, answers: list[dict[str, Any]]) -> None:
-        same = [kind for kind, _, _ in self.views] == [answer["kind"] for answer in answers]
-        if not same or not all(view.fits(answer) for (_, view, _), answer in zip(self.views, answers, strict=True)):
-            self._build(answers)
+    def show(self, answers: list[dict[str, Any]], plane: PlaneCanvas | None) -> None:
+        """Show the answers; `plane` is the canvas of the controls, if they have one."""
+        if not self._fit(answers):
+            self._build(answers, plane)
             return
-        for (_, view, title), answer in zip(self.views, answers, strict=True):
+        for (view, title), answer in zip(self.views, answers, strict=True):
             title.text = answer["title"]
             view.update(answer)
 
-    def _build(self, answers: list[dict[str, Any]]) -> None:
+    def _fit(self, answers: list[dict[str, Any]]) -> bool:
+        """Whether the views can show these answers without being rebuilt."""
+        if [type(view) for view, _ in self.views] != [ANSWER_VIEWS[answer["kind"]] for answer in answers]:
+            return False
+        return all(view.fits(answer) for (view, _), answer in zip(self.views, answers, strict=True))
+
+    def _build(self, answers: list[dict[str, Any]], plane: PlaneCanvas | None) -> None:
         self.box.clear()
         self.views = []
         with self.box:
             for answer in answers:
                 with tag("section", classes="answer"):
                     title = text_element("h3", answer["title"])
-                    self.views.append((answer["kind"], ANSWER_VIEWS[answer["kind"]](answer), title))
+                    self.views.append((ANSWER_VIEWS[answer["kind"]](answer, plane), title))
                     if answer["about"]:
                         formula_text(answer["about"], "div", "about")

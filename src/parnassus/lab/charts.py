@@ -1,4 +1,4 @@
-"""Line and bar charts; the SVG of ECharts takes its colours from the style sheet of the page."""
+"""Line and bar charts; the style sheet of the page sets the colours of the SVGs of ECharts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ TICK_FORMAT = (
 """JavaScript that formats a tick label: 0.01 and 1,000, but 1e-10."""
 GREY = "rgba(128,136,146,.35)"
 MARK = "rgba(128,136,146,1)"  # not the colour of a line
-MAX_LABELLED = 20  # integer positions on an axis up to which the first and the last are labelled
+MAX_LABELLED = 20  # maximum number of integer positions on an axis for labelling the first and the last
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
@@ -33,7 +33,7 @@ def add_chart(options: dict[str, Any], label: str) -> ui.echart:
 def line_chart(
     lines: Series, *, x_label: str, y_label: str, log_y: bool = False, smooth: float = 0.0, marked: float | None = None
 ) -> dict[str, Any]:
-    """Lines over a common x axis: the wheel and two fingers zoom, the legend hides and shows lines."""
+    """Lines over a common x axis, with zoom by wheel or pinch, and a legend that hides and shows lines."""
     series = [
         line
         for index, (name, (x, y)) in enumerate(lines.items())
@@ -112,7 +112,7 @@ def _line(
 
 
 def _decades(series: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The powers of ten around all points; by default, ECharts may add ten decades on either side."""
+    """The powers of ten that enclose all points; by default, ECharts may add ten decades on either side."""
     values = [point[1] for line in series for point in line["data"]]
     if not values:
         return {}

@@ -10,7 +10,7 @@ from parnassus.report.style import PALETTE
 
 
 class Slider(ui.element):
-    """The browser's own slider, with its keyboard and screen-reader support; `on_change` receives the value."""
+    """The native slider of the browser, with keyboard and screen-reader support; `on_change` receives the value."""
 
     def __init__(
         self, low: float, high: float, value: float, on_change: Callable[[float], None], *, step: float = 1
@@ -26,7 +26,7 @@ class Slider(ui.element):
             self.set(min(self.high, max(self.low, event.args)))
 
     def set(self, value: float) -> None:
-        """Change the value, in the browser too."""
+        """Change the value, also in the browser."""
         self.value = value
         self.props["value"] = value  # a page that is rendered again shows the current value
         self._on_change(value)
@@ -67,7 +67,7 @@ class PlaneCanvas(ui.element, component="plane_canvas.js"):
             self.on("move", lambda event: on_move(event.args))
 
     def show(self, answer: Mapping[str, Any]) -> None:
-        """Draw trajectories over level lines; the axes of the answer are scaled to those of the plane."""
+        """Draw trajectories over contour lines; the axes of the answer are scaled to those of the plane."""
         plane = self.props["plane"]
         x_offset, x_scale = _axis_map(answer["x_range"], plane["x_range"])
         y_offset, y_scale = _axis_map(answer["y_range"], plane["y_range"])

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import log10
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from nicegui import ui
 
@@ -13,14 +13,15 @@ from parnassus.report.formatting import format_number
 from parnassus.report.style import PALETTE
 
 Spec: TypeAlias = dict[str, Any]
-"""The plain values of a control, as its method `to_plain` returns them, and its name."""
+"""The plain values of a control, as returned by its method `to_plain`, and its name."""
 OnChange: TypeAlias = Callable[[Any], None]
 SLIDER_STEPS = 200
 
 
 class ControlView(ABC):
-    """The view of a control; `plane` is the canvas that can show trajectories, where the control has one."""
+    """The view of one `kind` of controls; `plane` is its canvas for trajectories, if it has one."""
 
+    kind: ClassVar[str]
     plane: PlaneCanvas | None = None
 
     def __init__(self, spec: Spec, on_change: OnChange) -> None:
@@ -36,6 +37,8 @@ class ControlView(ABC):
 class IntSliderView(ControlView):
     """A slider over integers, with the current value."""
 
+    kind = "int_slider"
+
     def build(self) -> None:
         low, high, initial = self.spec["low"], self.spec["high"], self.spec["initial"]
         self.output = _slider_label(self.spec)
@@ -49,6 +52,8 @@ class IntSliderView(ControlView):
 
 class FloatSliderView(ControlView):
     """A slider over real numbers, on a linear or a logarithmic scale, with the current value."""
+
+    kind = "float_slider"
 
     def build(self) -> None:
         low, high, initial = (self._position(self.spec[key]) for key in ("low", "high", "initial"))
@@ -69,6 +74,8 @@ class FloatSliderView(ControlView):
 class SelectView(ControlView):
     """A list of choices."""
 
+    kind = "select"
+
     def build(self) -> None:
         choices = dict(enumerate(self.spec["choices"]))
         initial, label = self.spec["initial"], self.spec["label"]
@@ -79,14 +86,28 @@ class SelectView(ControlView):
 class TextInputView(ControlView):
     """A text field, evaluated while the user types."""
 
+    kind = "text_input"
+
     def build(self) -> None:
         initial, label = self.spec["initial"], self.spec["label"]
         field = ui.input(label, value=initial, on_change=lambda event: self.on_change(event.value or ""))
         field.props(f"outlined dense autogrow maxlength={self.spec['max_length']} spellcheck=false")
 
 
-class DrawingPadView(ControlView):
+class CanvasView(ControlView):
+    """A view with a canvas, whose content can be replaced."""
+
+    canvas: DrawingCanvas | PointsCanvas
+
+    def _load(self, content: list[Any]) -> None:
+        self.canvas.load(content)
+        self.on_change(content)
+
+
+class DrawingPadView(CanvasView):
     """A canvas to draw on, with buttons that clear it or load an example."""
+
+    kind = "drawing_pad"
 
     def build(self) -> None:
         tag("div", self.spec["label"], "name")
@@ -94,17 +115,15 @@ class DrawingPadView(ControlView):
         self.canvas = DrawingCanvas(self.spec["shape"], self.spec["initial"], label, self.on_change)
         with tag("div", classes="row").style("margin-top: .5rem; gap: .3rem"):
             button("Clear", lambda: self._load([0.0] * len(self.spec["initial"])), small=True)
-            tag("span", "or load", "kicker")
+            tag("span", "Load an example:", "kicker")
             for name, values in self.spec["examples"]:
                 button(name, lambda values=values: self._load(values), small=True)
-
-    def _load(self, values: list[float]) -> None:
-        self.canvas.load(values)
-        self.on_change(values)
 
 
 class PointPickerView(ControlView):
     """A plane with a point that follows the pointer, and a legend of the classes of its data."""
+
+    kind = "point_picker"
 
     def build(self) -> None:
         tag("div", self.spec["label"], "name")
@@ -116,8 +135,10 @@ class PointPickerView(ControlView):
         tag("div", "Move the pointer to change the point; click to fix or release it.", "kicker")
 
 
-class PointsPickerView(ControlView):
+class PointsPickerView(CanvasView):
     """A plane to which points can be added, with buttons that remove them or restore the initial ones."""
+
+    kind = "points_picker"
 
     def build(self) -> None:
         tag("div", self.spec["label"], "name")
@@ -131,10 +152,6 @@ class PointsPickerView(ControlView):
         with tag("div", classes="row").style("margin-top: .3rem; gap: .3rem"):
             button("Clear", lambda: self._load([]), small=True)
             button("Reset", lambda: self._load(initial), small=True)
-
-    def _load(self, points: list[list[float]]) -> None:
-        self.canvas.load(points)
-        self.on_change(points)
 
 
 def _slider_label(spec: Spec) -> ui.label:
@@ -154,11 +171,14 @@ def _add_class_legend(classes: list[str]) -> None:
 
 
 CONTROL_VIEWS: dict[str, type[ControlView]] = {
-    "IntSlider": IntSliderView,
-    "FloatSlider": FloatSliderView,
-    "Select": SelectView,
-    "TextInput": TextInputView,
-    "DrawingPad": DrawingPadView,
-    "PointPicker": PointPickerView,
-    "PointsPicker": PointsPickerView,
+    view.kind: view
+    for view in (
+        IntSliderView,
+        FloatSliderView,
+        SelectView,
+        TextInputView,
+        DrawingPadView,
+        PointPickerView,
+        PointsPickerView,
+    )
 }

@@ -1,4 +1,4 @@
-"""Routes to files of runs and to figures of claims; nothing else is served."""
+"""Routes to files of runs and to figures of claims; no other files are served."""
 
 import mimetypes
 from pathlib import Path
@@ -11,7 +11,7 @@ from parnassus.lab.library import Library
 DOWNLOADS = ("report.html", "metrics.csv", "weights.safetensors", "run.json", "result.json", "log.txt")
 """Files of a run that can be downloaded."""
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""Content security policy for files of runs, which may come from other users: scripts are disabled."""
+"""Content security policy for files of runs, which may come from other users; it disables scripts."""
 
 
 def file_routes(library: Library) -> APIRouter:
@@ -42,7 +42,7 @@ def file_routes(library: Library) -> APIRouter:
 def _find_run(library: Library, run: str) -> Path:
     folder = library.run(run)
     if folder is None:
-        raise HTTPException(404, f"there is no run called {run[:80]!r}")
+        raise HTTPException(404, f"run not found: {run[:80]!r}")
     return folder.path
 
 
@@ -53,7 +53,7 @@ def _find_file(folder: Path, *parts: str) -> Path:
         is_match = path.name == name and not name.startswith(".") and path.is_file()
         if is_match and path.resolve() == folder.resolve().joinpath(*parts):
             return path
-    raise HTTPException(404, f"there is no file called {name[:80]!r} here")
+    raise HTTPException(404, f"file not found: {name[:80]!r}")
 
 
 def _respond(path: Path, run: str) -> FileResponse:

@@ -1,4 +1,4 @@
-"""Forms: an experiment's settings as fields, typed text as values, and values as flags of a command."""
+"""Forms: conversion of settings to fields, of input text to values, and of values to command-line flags."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from math import isfinite
 from typing import Literal, TypeAlias, cast
 
 from parnassus.atlas.reading import Entry
-from parnassus.atlas.settings import UNLIMITED, Limits, Setting, flag_of
+from parnassus.atlas.settings import UNLIMITED, Limits, Setting, flag_name
 
-Kind = Literal["int", "float", "switch", "optional switch", "choice", "text", "ints", "floats"]
+FieldKind = Literal["int", "float", "switch", "optional switch", "choice", "text", "ints", "floats"]
 Value: TypeAlias = int | float | bool | str | tuple[float, ...] | None
 MAX_LENGTH = 200
-"""Characters that a field accepts."""
+"""Maximum number of characters of a field."""
 ANSWERS = {"yes": True, "no": False}
-"""What an optional switch shows; left empty, the experiment chooses."""
+"""Options of an optional switch; an empty field selects the default of the experiment."""
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """One setting: its kind, default, help text and limits."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     default: Value
     help: str
     choices: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Field:
         return self.name.replace("_", " ")
 
     def read(self, given: object) -> Value:
-        """The value of what was typed; the error says what is wrong with it."""
+        """Convert the input of the field to a value; raises ValueError if it is not valid."""
         if self.kind == "switch":
             if not isinstance(given, bool):
                 raise ValueError(f"{self.label} must be on or off")
@@ -93,25 +93,25 @@ class Field:
         return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
     def flags(self, value: Value) -> list[str]:
-        """The arguments of the command line that set this value."""
-        flag = flag_of(self.name)
+        """The command-line arguments that set this value."""
+        flag = flag_name(self.name)
         if self.kind == "optional switch":
             return [flag, str(value)]
         if isinstance(value, bool):
-            return [flag if value else flag_of(f"no_{self.name}")]
+            return [flag if value else flag_name(f"no_{self.name}")]
         if isinstance(value, tuple):
             return [flag, *(self.format(each) for each in value)]
         return [flag, "None" if value is None else self.format(value)]
 
 
-def form_fields(settings: Sequence[Setting]) -> list[Field]:
-    """A field for each setting that a page may change. Free text has one only where it is no path (`Text`)."""
+def form_fields(settings: Sequence[Setting]) -> list[FormField]:
+    """The fields of all settings that a page may change; strings are included only if they are not paths (`Text`)."""
     return [field for setting in settings if (field := _field(setting)) is not None]
 
 
-def _field(setting: Setting) -> Field | None:
+def _field(setting: Setting) -> FormField | None:
     accepted, default = setting.type, cast("Value", setting.default_value)
-    kinds: dict[tuple[str, bool], Kind] = {
+    kinds: dict[tuple[str, bool], FieldKind] = {
         ("int", False): "int",
         ("int", True): "ints",
         ("float", False): "float",
@@ -125,7 +125,7 @@ def _field(setting: Setting) -> Field | None:
     if kind is None:
         return None
     choices = accepted.choices if default is None else tuple(dict.fromkeys([str(default), *accepted.choices]))
-    return Field(
+    return FormField(
         name=setting.name,
         kind=kind,
         default=default,
@@ -137,7 +137,7 @@ def _field(setting: Setting) -> Field | None:
 
 
 def profile_values(
-    entry: Entry, profile: str, fields: Sequence[Field], choices: Mapping[str, Value]
+    entry: Entry, profile: str, fields: Sequence[FormField], choices: Mapping[str, Value]
 ) -> dict[str, Value]:
     """The values of the fields in a profile, with those tuned for the `choices` of other settings."""
     preset = entry.preset(profile, choices)
@@ -145,9 +145,9 @@ def profile_values(
 
 
 def command(
-    entry: Entry, profile: str, fields: Sequence[Field], values: Mapping[str, Value], presets: Mapping[str, Value]
+    entry: Entry, profile: str, fields: Sequence[FormField], values: Mapping[str, Value], presets: Mapping[str, Value]
 ) -> list[str]:
-    """The arguments after `parnassus`: the values that differ from the profile."""
+    """The arguments after `parnassus`, with flags for the values that differ from the profile."""
     words = ["run", entry.name]
     words += ["--profile", profile] if profile != "laptop" else []
     for field in fields:
@@ -157,7 +157,7 @@ def command(
 
 
 def snippet(entry: Entry, settings: Mapping[str, Value], options: Mapping[str, Value]) -> str:
-    """The same run as a Python program."""
+    """A Python program that executes the same run."""
     experiment = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     machine = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return f"""from pathlib import Path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nicegui import ui
 
-from parnassus.lab.tags import inline_svg, link, tag, text_element
+from parnassus.lab.tags import link, svg_element, tag, text_element
 
 PAGES = {"Subjects": "/", "Runs": "/runs", "Probes": "/probes", "Claims": "/claims", "Errata": "/errata"}
 MOUNTAIN = (
@@ -49,13 +49,13 @@ def add_shared_head() -> None:
 
 @contextmanager
 def frame(title: str, section: str = "") -> Iterator[ui.element]:
-    """A page with this title, under the entry `section` of the navigation."""
+    """A page with this title; `section` is its entry in the navigation."""
     ui.page_title(f"{title} · Parnassus" if title != "Parnassus" else "Parnassus")
     ui.colors(primary="#0072b2", negative="#a83f05", info="#3c4550")
     link("Skip to the content", "#main", "skip")
     with tag("header", classes="bar"), tag("div"):
         with tag("a", classes="brand", href="/", aria_label="Parnassus, home"):
-            inline_svg(MOUNTAIN)
+            svg_element(MOUNTAIN)
             tag("span", "Parnassus")
         with tag("nav", aria_label="Pages"):
             for name, address in PAGES.items():
@@ -72,7 +72,7 @@ def frame(title: str, section: str = "") -> Iterator[ui.element]:
 
 
 def notify(sentence: str, *, is_error: bool = False) -> None:
-    """A short message at the edge of the page; errors stay until they are closed."""
+    """Show a short message at the edge of the page; errors stay until they are closed."""
     ui.notify(
         sentence,
         type="negative" if is_error else "info",
@@ -84,7 +84,7 @@ def notify(sentence: str, *, is_error: bool = False) -> None:
 
 
 def error_box(message: str, advice: str = "") -> None:
-    """An error message, and what to do about it."""
+    """Show an error message with advice on how to resolve it."""
     with tag("div", classes="error-box", role="alert"):
         tag("strong", message)
         if advice:
@@ -92,7 +92,7 @@ def error_box(message: str, advice: str = "") -> None:
 
 
 def copyable_text(text: str, name: str, label: str) -> ui.label:
-    """Text with a button that copies it; returns the element of the text."""
+    """Add a text with a button that copies it; returns the element of the text."""
     with tag("div", classes="row between"):
         tag("span", label, "kicker")
         button = tag("button", "Copy", "plain-button", type="button", aria_label=f"Copy: {label}")

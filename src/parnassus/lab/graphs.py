@@ -51,7 +51,7 @@ def _node(x: float, y: float, node: dict[str, Any]) -> str:
 
 
 def _forward_edge(points: Sequence[tuple[float, float]], label: str) -> str:
-    """A smooth line through the points with an arrow head, and a label beside its last bend."""
+    """A smooth line through the points with an arrow head, and a label next to its last bend."""
     bends = " ".join(
         f"C {(a + c) / 2:.1f} {b:.1f} {(a + c) / 2:.1f} {d:.1f} {c:.1f} {d:.1f}" for (a, b), (c, d) in pairwise(points)
     )
@@ -69,7 +69,7 @@ def _is_back_edge(nodes: Sequence[dict[str, Any]], edge: dict[str, Any]) -> bool
 
 
 def _back_edge(start: tuple[float, float], end: tuple[float, float], label: str) -> str:
-    """A loop above its node, a straight line within a column, or else a curve below both nodes."""
+    """A loop above its node, a straight line within a column, or otherwise a curve below both nodes."""
     (x0, y0), (x1, y1) = start, end
     if start == end:
         x0, x1, y, sag = x0 + 22, x1 - 22, y0 - HALF_HEIGHT, -SAG

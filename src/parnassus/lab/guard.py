@@ -11,12 +11,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BYTES = 64 * 2**20
-"""Largest body of a request, in bytes."""
+"""Maximum size of the body of a request, in bytes."""
 MAX_NAME_BYTES = 255
-"""Longest segment of an address, in bytes; no file system has longer names."""
+"""Maximum length of a segment of an address, in bytes; file systems do not allow longer names."""
 COOKIE = "parnassus_lab"
 SOCKETS = "/_nicegui_ws/"
-"""The address of the websockets of the pages; plain requests to it are refused."""
+"""The address of the websockets of the pages; plain HTTP requests to it are rejected."""
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -31,20 +31,20 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Pages load nothing from other hosts: the lab works without a network and sends nothing to one."""
+"""Pages load resources only from the lab itself, so that the lab works offline and sends no data to other hosts."""
 CONTROL = re.compile("[\x00-\x1f\x7f]")
 TOO_LARGE = f"The request is too large: the limit is {MAX_BYTES // 2**20} MiB."
 
 
 class Guard:
-    """Accepts requests that are sent to an allowed host, by a page of the lab and, where required, with the token.
+    """Accept only requests sent to an allowed host, by a page of the lab and, if required, with the token.
 
-    A page of another site can make a browser send requests to the lab, or let its own name resolve to this machine
-    (DNS rebinding); the first kind has a foreign Origin, the second a foreign Host.
+    A page of another site can make a browser send requests to the lab (cross-site requests, which have a foreign
+    Origin), or let its domain name resolve to this machine (DNS rebinding, with a foreign Host).
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str] | None, token: str | None = None) -> None:
-        """`hosts` are the accepted values of Host, None for any; with a `token`, every request must carry it."""
+        """`hosts` are the accepted values of Host, None for any; with a `token`, every request must include it."""
         if hosts is None and token is None:
             raise ValueError("a lab without allowed hosts needs a token")
         self.app, self._hosts, self._token = app, None if hosts is None else frozenset(hosts), token
@@ -89,7 +89,7 @@ class Guard:
         is_link = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") in ("GET", "HEAD")
         is_cross_site = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if (origin is not None and origin != f"http://{host}") or (is_cross_site and not is_link):
-            return 403, "Requests from other sites are refused."  # links are accepted, forms are not
+            return 403, "Requests from other sites are rejected."  # links are accepted, forms are not
         return None
 
     def _has_token(self, headers: Headers) -> bool:
@@ -134,7 +134,7 @@ def _refuse_invalid(scope: Scope, headers: Headers) -> tuple[int, str] | None:
 
 
 class LimitedBody:
-    """The body of a request; reading stops where it exceeds the limit."""
+    """The body of a request; reading stops when it exceeds the limit."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive, self._size = receive, 0

@@ -26,11 +26,11 @@ class Job:
     stderr: IO[bytes]
     root: Path
     started_at: float = field(default_factory=time.time)
-    name: str | None = None  # of its folder, once it exists
+    name: str | None = None  # name of its folder, once it exists
 
     @property
     def folder(self) -> RunFolder | None:
-        """The folder of the run that the process holds or held last."""
+        """The folder of the run that the process writes or wrote last."""
         for folder in reversed(run_folders(self.root)):
             if folder.owner == self.process.pid and (folder.path / ".pid").stat().st_mtime >= self.started_at - 1:
                 self.name = folder.path.name
@@ -75,12 +75,12 @@ class Jobs:
         return job
 
     def find(self, name: str) -> Job | None:
-        """The last job in the folder with this name, None if it was not started by this lab."""
+        """The last job in the folder with this name; None if it was not started by this lab."""
         return next((job for job in reversed(self._started) if job.name == name), None)
 
     def resume(self, folder: RunFolder) -> Job:
         if folder.status not in ("interrupted", "failed"):
-            raise RunError(f"{folder.path.name} is {folder.status}: there is nothing to resume")
+            raise RunError(f"{folder.path.name} is {folder.status}: it cannot be resumed")
         return self.start(["resume", str(folder.path.absolute())])  # a name could be read as a flag or as another run
 
 
@@ -88,10 +88,10 @@ def stop(folder: RunFolder) -> None:
     """Send the signal to save and stop to the process of a run, as Ctrl-C does."""
     number = folder.process
     if number is None:
-        raise RunError(f"{folder.path.name} is {folder.status}: there is nothing to stop")
+        raise RunError(f"{folder.path.name} is {folder.status}: it cannot be stopped")
     try:
         os.kill(number, signal.SIGTERM)
     except ProcessLookupError:
-        return  # it has ended meanwhile
+        return  # the process has ended in the meantime
     except PermissionError:
         raise RunError(f"{folder.path.name} belongs to another user: stop it where it was started") from None

@@ -1,14 +1,14 @@
-"""The state that all pages share: the atlas, runs on disk, jobs, worker processes, results of claims."""
+"""The state shared by all pages: the atlas, runs on disk, jobs, worker processes, and results of claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from parnassus.atlas.index import Atlas
+from parnassus.atlas.index import Atlas, load_atlas
 from parnassus.atlas.reading import Entry, Mark, Probe, read_settings
 from parnassus.atlas.settings import PACKAGE
-from parnassus.lab.forms import Field, form_fields
+from parnassus.lab.forms import FormField, form_fields
 from parnassus.lab.jobs import Jobs
 from parnassus.lab.search import SearchIndex
 from parnassus.lab.uploads import Uploads
@@ -17,12 +17,12 @@ from parnassus.lab.worker_process import WorkerProcess
 from parnassus.runs import RunError, RunFolder, Status, run_folders
 
 OPTIONS = ("seed", "device", "precision", "threads", "compile", "save_seconds")
-"""The options of a run that a page offers."""
+"""The options of a run that can be set on a page."""
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The facts about a run that lists and pages show."""
+    """The properties of a run that are shown in lists and on pages."""
 
     name: str
     experiment: str
@@ -41,7 +41,7 @@ class Library:
     """The data of all pages; `root` is the folder of the runs."""
 
     root: Path
-    atlas: Atlas = field(default_factory=Atlas)
+    atlas: Atlas = field(default_factory=load_atlas)
     claims: WorkerProcess = field(default_factory=WorkerProcess)
     probes: WorkerProcess = field(default_factory=WorkerProcess)
     claim_results: dict[Mark, ClaimResult] = field(default_factory=dict)
@@ -60,21 +60,21 @@ class Library:
         return Uploads(self.root / ".uploads")
 
     def runs(self) -> list[RunSummary]:
-        """All runs, newest first; those that cannot be read are left out."""
+        """All runs, newest first, except those that cannot be read."""
         runs = []
         for folder in reversed(self.folders()):
             try:
                 runs.append(self.summary(folder))
-            except (RunError, OSError):  # damaged, or deleted meanwhile
+            except (RunError, OSError):  # damaged, or deleted in the meantime
                 continue
         return runs
 
     def folders(self) -> list[RunFolder]:
-        """The folders of runs, oldest first; folders whose names are not valid text are left out."""
+        """The folders of runs, oldest first, except those whose names are not valid UTF-8."""
         return [folder for folder in run_folders(self.root) if _is_text(folder.path.name)]
 
     def summary(self, folder: RunFolder) -> RunSummary:
-        """The summary of a run; a finished run is read again only after a change."""
+        """The summary of a run; the summary of a finished run is cached until its files change."""
         stamp = _modification_time(folder.path / "run.json"), _modification_time(folder.path / "result.json")
         known = self._cache.get(folder.path.name)
         if known is not None and known[0] == stamp and known[1].status == "finished":
@@ -84,7 +84,7 @@ class Library:
         return summary
 
     def run(self, name: str) -> RunFolder | None:
-        """The run with this name, looked up in the listing: a name never becomes a path."""
+        """The run with this name, looked up in the listing, so that names are never used as paths."""
         return next((folder for folder in self.folders() if folder.path.name == name), None)
 
     def runs_for(self, probe: Probe) -> list[RunSummary]:
@@ -94,12 +94,12 @@ class Library:
     def probes_for(self, experiment: str) -> list[Probe]:
         return [probe for probe in self.atlas.probes.values() if experiment in probe.experiments]
 
-    def fields(self, entry: Entry) -> list[Field]:
+    def fields(self, entry: Entry) -> list[FormField]:
         return form_fields(entry.settings)
 
     @cached_property
-    def option_fields(self) -> list[Field]:
-        """The fields of the options that a page offers."""
+    def option_fields(self) -> list[FormField]:
+        """The fields of the options that can be set on a page."""
         options = form_fields(read_settings(PACKAGE / "train" / "options.py", "Options"))
         return [option for option in options if option.name in OPTIONS]
 

@@ -1,4 +1,4 @@
-// A plane with points by class, paths, and level lines in the background. `point` follows the pointer and the arrow keys.
+// A plane with points by class, paths, and contour lines in the background. `point` follows the pointer and the arrow keys.
 // With `points`: a click adds a point or removes the one under the pointer, a drag moves it.
 export default {
   template: `<canvas class="plane" :tabindex="point || points ? 0 : -1" :role="point || points ? 'application' : 'img'" :aria-label="label"

@@ -1,4 +1,4 @@
-"""The addresses of all pages. Names in addresses are looked up; unknown names give status 404."""
+"""The addresses of all pages. Names in addresses are looked up; unknown names result in status 404."""
 
 from typing import Annotated
 

@@ -11,7 +11,7 @@ from parnassus.lab.addresses import claim_address, experiment_address, probe_add
 
 @dataclass(frozen=True)
 class SearchHit:
-    """A search result: its kind, its name, a summary, the address of its page."""
+    """A search result: its kind, its name, a summary, and the address of its page."""
 
     kind: str
     name: str
@@ -45,7 +45,7 @@ class SearchIndex:
 
 
 def normalise_text(text: str) -> str:
-    """Text without case, accents and the marks of indices, so that a search for αt finds ᾱ_t."""
+    """Text without case, accents and index markup, so that a search for αt finds ᾱ_t."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return re.sub(r"\s+", " ", re.sub(r"[_^{}]", "", plain)).strip()

@@ -25,13 +25,13 @@ from parnassus.runs import RunError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORTS = range(8700, 8720)
-"""By default the lab listens on the first free port of these."""
+"""Ports to try; by default, the lab listens on the first free one."""
 HANDLERS = {"_websocket_handler", "_handle_eio_message", "_handle_event_internal", "handle_event", "_handle_navigate"}
 """The functions of engine.io, socket.io and NiceGUI that receive the messages of a page."""
 
 
 def serve(root: Path, atlas: Atlas, *, host: str | None, port: int | None, browser: bool) -> int:
-    """Serve the lab over the runs in `root` until Ctrl-C."""
+    """Serve the lab for the runs in `root` until Ctrl-C."""
     token = None if host is None or host in LOOPBACK else secrets.token_urlsafe(24)
     listener = open_socket(host or LOOPBACK[0], port)
     name, number = host or LOOPBACK[0], listener.getsockname()[1]
@@ -39,7 +39,7 @@ def serve(root: Path, atlas: Atlas, *, host: str | None, port: int | None, brows
     address = f"http://{displayed}:{number}/" + (f"?token={token}" if token else "")
     library = Library(root.resolve(), atlas)
     guard = Guard(build_application(library), hosts=allowed_hosts(name, number), token=token)
-    print(f"lab: {address}\nruns in {library.root}; stop with Ctrl-C; runs continue", flush=True)
+    print(f"lab: {address}\nruns in {library.root}; stop with Ctrl-C (runs continue)", flush=True)
     if browser:
         webbrowser.open(address)
     filter_client_errors()
@@ -56,7 +56,7 @@ def build_application(library: Library) -> FastAPI:
     pages.on_shutdown(library.close)
     pages.add_exception_handler(404, not_found)
     pages.add_exception_handler(AttributeError, reject_non_upload)
-    pages.config.socket_io_js_transports = ["websocket"]  # the access control accepts nothing else
+    pages.config.socket_io_js_transports = ["websocket"]  # the access control accepts only websockets
     outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     ui.run_with(
         outer,
@@ -93,14 +93,14 @@ def open_socket(host: str, port: int | None) -> socket.socket:
 
 
 def allowed_hosts(host: str, port: int) -> list[str] | None:
-    """The accepted values of Host; None where the lab listens on every address and requires the token."""
+    """The accepted values of Host; None if the lab listens on all addresses and requires the token."""
     if host in LOOPBACK:
         return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     return None if host in ("0.0.0.0", "::") else [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]  # noqa: S104 - compared, not bound
 
 
 async def not_found(request: Request, error: Exception) -> Response:
-    """The page for unknown addresses; for files and resources a line of JSON."""
+    """The response to unknown addresses: a page, or JSON for files and resources."""
     if request.url.path.startswith(("/files/", "/_nicegui")):
         return JSONResponse({"detail": str(getattr(error, "detail", "not found"))}, status_code=404)
     sentence = "There is no page at this address. It may have been deleted, or the address is mistyped."
@@ -115,14 +115,14 @@ async def not_found(request: Request, error: Exception) -> Response:
 
 
 async def reject_non_upload(request: Request, error: Exception) -> Response:
-    """A request to an upload address without a file, which NiceGUI fails to parse; other errors are raised again."""
+    """The response to an upload request without a file, which NiceGUI cannot parse; other errors are re-raised."""
     if request.method == "POST" and request.url.path.startswith("/_nicegui/client/"):
         return PlainTextResponse("The request must contain a file.\n", status_code=400)
     raise error
 
 
 class ClientErrorFilter(logging.Filter):
-    """Drops the traceback of messages that fail before they reach the lab's code; its own pages send none of these."""
+    """Drop tracebacks of invalid messages that fail before they reach the code of the lab."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -135,7 +135,7 @@ class ClientErrorFilter(logging.Filter):
 
 
 def filter_client_errors() -> None:
-    """Log no errors that only a faulty or hostile client causes; PARNASSUS_DEBUG disables the filter."""
+    """Do not log errors that only a faulty or malicious client can cause; PARNASSUS_DEBUG disables the filter."""
     logging.getLogger("nicegui").setLevel(logging.ERROR)
     if "PARNASSUS_DEBUG" not in os.environ:
         for name in ("nicegui", "asyncio", "engineio.server", "socketio.server", "uvicorn.error"):

@@ -1,14 +1,11 @@
-"""The subjects in order, each with its title, its summary and its image."""
+"""The subjects with their titles and summaries, in the order of the sources."""
 
-from functools import cache
-
-from parnassus.atlas.index import Atlas
+from parnassus.atlas.index import load_atlas
 from parnassus.atlas.rooms import Room
 
 
-@cache
 def subjects() -> dict[str, Room]:
-    return Atlas().subjects
+    return load_atlas().subjects
 
 
 def subject_of(room: str) -> Room | None:

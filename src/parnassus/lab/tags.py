@@ -19,11 +19,11 @@ def link(text: str, address: str, classes: str = "", **attributes: str) -> ui.el
 
 
 def formula_text(text: str, name: str = "span", classes: str = "") -> ui.element:
-    """Text with typeset subscripts and superscripts; everything else is escaped."""
+    """Text with typeset subscripts and superscripts; all other markup is escaped."""
     return ui.html(formula_html(text), sanitize=False, tag=name).classes(classes)
 
 
-def inline_svg(svg: str, classes: str = "") -> ui.element:
+def svg_element(svg: str, classes: str = "") -> ui.element:
     """A decorative SVG of the package, hidden from screen readers."""
     element = ui.html(svg, sanitize=False).classes(classes)
     element.props["aria-hidden"] = "true"
@@ -31,7 +31,7 @@ def inline_svg(svg: str, classes: str = "") -> ui.element:
 
 
 def button(text: str, on_click: Callable[..., object], look: str = "quiet", *, small: bool = False) -> ui.button:
-    """A button: `primary` for the main action of the page, `danger` for what cannot be undone, or `quiet`."""
+    """A button: `primary` for the main action of the page, `danger` for irreversible actions, or `quiet`."""
     element = ui.button(text, on_click=on_click, color=None).classes(look).props("flat no-caps")
     return element.props("dense padding='2px 12px'" if small else "padding='7px 18px'")
 
@@ -49,3 +49,11 @@ def text_element(name: str, text: str = "", classes: str = "") -> ui.label:
     label = ui.label(text).classes(classes)
     label.tag = name
     return label
+
+
+def title_and_text(title: str, reference: str, text: str) -> None:
+    """The heading of a page, the reference to its source, and the paragraphs of its text."""
+    tag("h1", title)
+    tag("p", reference, "where")
+    for paragraph in text.split("\n\n") if text else ():
+        formula_text(paragraph, "p")

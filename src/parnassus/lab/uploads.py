@@ -1,4 +1,4 @@
-"""Uploaded tables and arrays, stored beside the runs under names derived from their content."""
+"""Uploaded tables and arrays, stored in the folder of the runs under names derived from their content."""
 
 import hashlib
 from pathlib import Path
@@ -11,7 +11,7 @@ MAX_BYTES = 32 * 2**20
 
 
 class Uploads:
-    """Files stored by their content: equal files are stored once, and no uploaded name becomes a path."""
+    """Files stored by their content: equal files are stored once, and uploaded names are never used as paths."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class Uploads:
         return list(self._names)
 
     def path(self, name: str) -> Path | None:
-        """The file for a name in the list, None for other names."""
+        """The file for a name in the list; None for other names."""
         return self._names.get(name)
 
 

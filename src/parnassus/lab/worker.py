@@ -1,6 +1,6 @@
-"""The functions that the lab's worker processes compute: checks of claims, and probes, with plain values as results.
+"""Functions that run in the worker processes of the lab: checks of claims, and evaluation of probes.
 
-The process of the pages never imports torch; a worker imports it once. Arguments and results are pickled.
+Only the workers import torch, not the process of the pages. Arguments and results are pickled.
 """
 
 import importlib
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from parnassus.atlas.evidence import Correction, Evidence
-from parnassus.atlas.index import examine
+from parnassus.atlas.index import run_mark
 from parnassus.atlas.reading import Mark, Probe
 from parnassus.runs import RunFolder
 
 if TYPE_CHECKING:
-    from parnassus.train.trained import Trained
+    from parnassus.train.trained import TrainedRun
     from parnassus.widgets import Control
     from parnassus.widgets.evaluation import ProbeFunction
 
@@ -36,7 +36,7 @@ class ClaimResult:
 
     outcome: Evidence | Correction | None  # None after an exception
     error: str
-    figure: str  # an SVG; empty where there are no values to plot
+    figure: str  # an SVG; empty if there are no values to plot
     seconds: float
     at: float = field(default_factory=time.time)
 
@@ -59,11 +59,11 @@ def _exit_with_parent(sentinel: int) -> None:
 
 
 def warm_up() -> None:
-    """Import torch and its derivatives ahead of the first request."""
+    """Import torch and initialise automatic differentiation before the first request."""
     import torch
 
     torch.set_num_threads(1)  # the models are small, and a run may use the other cores
-    torch.func.grad(torch.square)(torch.tensor(1.0))  # the first derivative in a process takes a second
+    torch.func.grad(torch.square)(torch.tensor(1.0))  # the first gradient in a process takes one second
 
 
 def check_claim(mark: Mark) -> ClaimResult:
@@ -71,7 +71,7 @@ def check_claim(mark: Mark) -> ClaimResult:
     warm_up()
     started = time.perf_counter()
     try:
-        outcome = examine(mark)
+        outcome = run_mark(mark)
     except Exception as error:  # a claim that raises does not hold; the page shows the exception
         return ClaimResult(None, f"{type(error).__name__}: {error}", "", time.perf_counter() - started)
     seconds = time.perf_counter() - started
@@ -109,14 +109,14 @@ def evaluate(probe: Probe, run: str | None, values: Mapping[str, object]) -> lis
 @lru_cache(maxsize=4)
 def _load_probe(
     probe: Probe, run: str | None, _mtime: int
-) -> "tuple[ProbeFunction, Trained | None, dict[str, Control]]":
-    """A probe with its run; a run that was trained again has another modification time."""
+) -> "tuple[ProbeFunction, TrainedRun | None, dict[str, Control]]":
+    """A probe with its run; the modification time changes if the run is trained again."""
     warm_up()
-    from parnassus.train.trained import Trained
+    from parnassus.train.trained import TrainedRun
     from parnassus.widgets import read_controls
 
     function = getattr(importlib.import_module(probe.module), probe.name)
-    trained = None if run is None else Trained.open(RunFolder.open(Path(run)))
+    trained = None if run is None else TrainedRun.open(RunFolder.open(Path(run)))
     return function, trained, read_controls(function, trained)
 
 

@@ -14,13 +14,13 @@ Result = TypeVar("Result")
 
 
 class WorkerProcess:
-    """A process that is started at its first task and started again after a crash."""
+    """A process that is started with its first task and restarted after a crash."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
 
     async def run(self, task: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """`task(*args, **kwargs)` in the worker, after all earlier tasks."""
+        """Run `task(*args, **kwargs)` in the worker after all earlier tasks."""
         try:
             return await asyncio.wrap_future(self._workers().submit(task, *args, **kwargs))
         except BrokenProcessPool:

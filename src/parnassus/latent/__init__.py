@@ -1,21 +1,29 @@
 """Latent-variable models: PCA, autoencoders, variational autoencoders and energy-based models."""
 
-from parnassus.latent.autoencoders.autoencoder import Autoencoder, shallow_autoencoder
-from parnassus.latent.autoencoders.convolutional_networks import conv_decoder, conv_encoder, residual_block
+from parnassus.latent.autoencoders.autoencoder import (
+    Autoencoder,
+    mean_reconstruction_error,
+    shallow_autoencoder,
+)
+from parnassus.latent.autoencoders.convolutional_networks import (
+    conv_decoder,
+    conv_encoder,
+    image_networks,
+    residual_block,
+)
 from parnassus.latent.autoencoders.denoising_autoencoder import (
     DenoisingAutoencoder,
     exact_denoiser,
-    gaussian_denoiser,
+    linear_denoiser_matrix,
     psnr,
 )
 from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder, mlp_decoder, mlp_encoder
-from parnassus.latent.autoencoders.image_networks import image_networks
 from parnassus.latent.autoencoders.penalties import (
+    code_l2_penalty,
     code_penalty,
     contractive_penalty,
     kl_sparsity_penalty,
     l1_penalty,
-    l2_penalty,
 )
 from parnassus.latent.energy_based.boltzmann_distribution import (
     boltzmann_distribution,
@@ -45,7 +53,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
     geometric_path,
     reverse_ais_log_evidence,
     reverse_anneal,
-    sigmoid_schedule,
+    sigmoid_temperatures,
 )
 from parnassus.latent.likelihood_estimation.importance_sampling import LatentVariableModel, importance_likelihood
 from parnassus.latent.linear.covariance_spectrum import (
@@ -68,8 +76,8 @@ from parnassus.latent.variational.aggregated_posterior import (
     active_units,
     code_information,
     log_aggregated_posterior,
+    model_rate_per_unit,
     rate_per_unit,
-    rate_per_unit_of,
     second_moments,
 )
 from parnassus.latent.variational.conditional_vae import ConditionalVAE
@@ -177,6 +185,7 @@ __all__ = [
     "code_grid_decoder",
     "code_grid_encoder",
     "code_information",
+    "code_l2_penalty",
     "code_penalty",
     "codebook_perplexity",
     "contractive_penalty",
@@ -193,7 +202,6 @@ __all__ = [
     "fit_by_lbfgs",
     "fixed_sample_gradient",
     "free_energy",
-    "gaussian_denoiser",
     "gaussian_from_parameters",
     "geometric_path",
     "gibbs_sampling",
@@ -204,19 +212,21 @@ __all__ = [
     "independent_normal",
     "kl_sparsity_penalty",
     "l1_penalty",
-    "l2_penalty",
     "latent_traversal",
     "leapfrog",
+    "linear_denoiser_matrix",
     "linear_interpolation",
     "linear_kl_annealing",
     "log_aggregated_posterior",
     "log_likelihood_by_size",
     "log_partition",
     "mean_rate_and_distortion",
+    "mean_reconstruction_error",
     "metropolis_sampling",
     "min_free_energy",
     "mlp_decoder",
     "mlp_encoder",
+    "model_rate_per_unit",
     "nearest_code_indices",
     "num_free_parameters",
     "num_gaussian_parameters",
@@ -228,7 +238,6 @@ __all__ = [
     "pseudo_inverse",
     "psnr",
     "rate_per_unit",
-    "rate_per_unit_of",
     "read_npy_batches",
     "reparametrisation_gradient",
     "reparametrise",
@@ -240,7 +249,7 @@ __all__ = [
     "score_function_gradient_with_baseline",
     "second_moments",
     "shallow_autoencoder",
-    "sigmoid_schedule",
+    "sigmoid_temperatures",
     "spectrum_by_eigh",
     "spectrum_by_randomised_svd",
     "spectrum_by_svd",

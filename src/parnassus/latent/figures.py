@@ -1,18 +1,11 @@
-"""Figures of rate and distortion, and images from trained variational autoencoders (book secs. 6.3, 6.4)."""
+"""Figures of rate and distortion (book sec. 6.4), and of vector fields in the plane (book sec. 4.4)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from parnassus.data import DataError, open_images
-from parnassus.latent.latent_space.interpolation import latent_traversal, spherical_interpolation
-from parnassus.latent.variational.vae import VAE
-from parnassus.report.style import FAINT, INK, PALETTE, subplots
-from parnassus.train import Positive
+from parnassus.report.style import FAINT, INK, PALETTE, as_array, subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,41 +55,16 @@ def plot_rate_distortion_trajectory(rates: Sequence[float], distortions: Sequenc
     return figure
 
 
-@dataclass(frozen=True)
-class VAESample:
-    """Images from a trained VAE: samples, interpolations, traversals or reconstructions."""
-
-    show: Literal["means", "draws", "interpolations", "traversals", "reconstructions"] = "means"  # kind of images
-    num_samples: Positive[int] = 64  # images, or rows of interpolations and traversals
-    images: str = "mnist_mini"  # images to reconstruct or interpolate: a data set, or a folder of your own
-    image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
-
-    def __call__(self, model: VAE) -> Tensor:
-        device = next(model.parameters()).device
-        if self.show == "draws":
-            return model.sample(self.num_samples)
-        if self.show == "means":
-            return model.decode(model.prior().sample((self.num_samples,)))
-        if self.show == "traversals":
-            code = torch.zeros(model.latent_dim, device=device)
-            units = range(min(self.num_samples, model.latent_dim))
-            return model.decode(torch.cat([latent_traversal(code, unit) for unit in units]))
-        x = self.load_images(model).to(device)
-        if self.show == "reconstructions":
-            return torch.stack([x, model.reconstruct(x)], 1).flatten(0, 1)
-        codes = model.encode(x)
-        pairs = zip(codes, codes.roll(-1, 0), strict=True)
-        return model.decode(torch.cat([spherical_interpolation(start, end) for start, end in pairs]))
-
-    @property
-    def columns(self) -> int | None:
-        """Images per row: an interpolation, a traversal, five pairs of image and reconstruction."""
-        return {"interpolations": 8, "traversals": 9, "reconstructions": 10}.get(self.show)
-
-    def load_images(self, model: VAE) -> Tensor:
-        """The requested images, which must have the shape of the model's."""
-        x = open_images(self.images, self.image_size).test.x[: self.num_samples]
-        expected = tuple(model.decode(model.prior().sample((1,))).shape[1:])
-        if x.shape[1:] != expected:
-            raise DataError(f"images must have the model's shape {expected}; {self.images} has {(*x.shape[1:],)}")
-        return x
+def plot_vector_field(points: object, vectors: object, *, background: object | None = None) -> "Figure":
+    """A vector field: an arrow at each point (n, 2), over `background` points."""
+    start, arrow = as_array(points), as_array(vectors)
+    figure, axes = subplots(size=(5.2, 5.0))
+    ax = axes[0, 0]
+    if background is not None:
+        cloud = as_array(background)
+        ax.scatter(cloud[:, 0], cloud[:, 1], s=6, color=PALETTE[1], linewidths=0, alpha=0.8, rasterized=True)
+    ax.quiver(
+        start[:, 0], start[:, 1], arrow[:, 0], arrow[:, 1], color=PALETTE[0], angles="xy", scale_units="xy", scale=1
+    )
+    ax.set_aspect("equal")
+    return figure

@@ -19,11 +19,11 @@ from parnassus.layers.classifier import (
     Classifier,
     Evaluation,
     batch_norm_classifier,
+    check_labels,
     dead_logits,
     dense_classifier,
     dropout_classifier,
     evaluate,
-    require_labels,
 )
 from parnassus.layers.dense import (
     Dense,
@@ -145,6 +145,7 @@ __all__ = [
     "batch_norm_classifier",
     "betti_numbers",
     "binary_sign",
+    "check_labels",
     "count_parameters",
     "cp_decomposition",
     "cross_entropy_gradient",
@@ -196,7 +197,6 @@ __all__ = [
     "pure_tensor",
     "rank_bounds",
     "relu",
-    "require_labels",
     "residual_mlp",
     "ridge_path",
     "ridge_regression",

@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.probability import normal_density
+
 Activation: TypeAlias = Callable[[Tensor], Tensor]
 
 
@@ -99,8 +101,7 @@ def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 def gelu_derivative(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """GELU′ = Φ(x) + x φ(x), with φ the standard normal density."""
-    density = torch.exp(-x.square() / 2) / sqrt(2 * pi)
-    return _normal_cdf(x) + x * density
+    return _normal_cdf(x) + x * normal_density(x, mean=0.0, variance=1.0)
 
 
 def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

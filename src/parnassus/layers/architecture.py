@@ -33,7 +33,7 @@ class Architecture:
 
     @property
     def width(self) -> int:
-        """The largest output size of a layer; the input does not count."""
+        """The largest output size of a layer, without the input."""
         return max(self.sizes[1:])
 
 

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_positive
+
 
 class BettiNumbers(NamedTuple):
     components: int  # b₀, connected components
@@ -34,8 +36,7 @@ def betti_numbers(points: Float[Tensor, "count dim"], scale: float) -> BettiNumb
 
     Points closer than `scale` are joined by an edge; three points that are pairwise joined form a filled triangle.
     """
-    if not scale > 0:
-        raise ValueError(f"scale must be positive; got scale={scale}")
+    check_positive(scale=scale)
     joined = torch.cdist(points, points) < scale
     edges = torch.triu(joined, 1).nonzero().tolist()
     neighbours = [sum(1 << other for other in row.nonzero()[:, 0].tolist()) for row in joined]

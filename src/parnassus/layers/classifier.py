@@ -99,8 +99,8 @@ def dropout_classifier(
     return Classifier(nn.Sequential(nn.Flatten(), *layers, Dense(sizes[-1], classes, activation=output)))
 
 
-def require_labels(y: Tensor | None, classes: int) -> Tensor:
-    """The labels; raises an error if the data have none."""
+def check_labels(y: Tensor | None, classes: int) -> Tensor:
+    """The labels of the data. Raise a ValueError if there are none."""
     if y is None or classes < 2:
         raise ValueError(f"data must have labels of at least two classes; got {classes} classes")
     return y

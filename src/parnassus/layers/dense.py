@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from parnassus.layers.activations import Activation, identity, relu
 
 Initialiser: TypeAlias = Callable[[Tensor, Tensor], None]
-"""Fills a weight (inputs × outputs) and a bias (outputs) in place."""
+"""An initialiser that fills a weight (inputs × outputs) and a bias (outputs) in place."""
 
 
 def affine(

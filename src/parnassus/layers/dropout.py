@@ -25,41 +25,37 @@ def drop_units(x: Float[Tensor, "*shape"], rate: float) -> Float[Tensor, "*shape
 
     As in torch and Keras (Diehl sec. 1.6, Zhao sec. 5).
     """
-    _require_rate(rate)
+    _check_rate(rate)
     return sample_keep_mask(x, rate) * x / (1 - rate)
 
 
-class Dropout(nn.Module):
-    """Inverted dropout: `drop_units` in training mode, the identity in evaluation mode (book sec. 2.2)."""
+class _DropoutLayer(nn.Module):
+    """A layer with the probability p of dropping a unit."""
 
     def __init__(self, rate: float = 0.5) -> None:
         super().__init__()
-        _require_rate(rate)
+        _check_rate(rate)
         self.rate = rate
-
-    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        return drop_units(x, self.rate) if self.training else x
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"
 
 
-class ClassicalDropout(nn.Module):
+class Dropout(_DropoutLayer):
+    """Inverted dropout: `drop_units` in training mode, the identity in evaluation mode (book sec. 2.2)."""
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return drop_units(x, self.rate) if self.training else x
+
+
+class ClassicalDropout(_DropoutLayer):
     """Dropout as first published: m ⊙ x in training mode, (1 − p) x in evaluation mode (book sec. 2.2).
 
     Scaling the input of the next layer by 1 − p is scaling its weights. In both modes this is 1 − p times `Dropout`.
     """
 
-    def __init__(self, rate: float = 0.5) -> None:
-        super().__init__()
-        _require_rate(rate)
-        self.rate = rate
-
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return sample_keep_mask(x, self.rate) * x if self.training else (1 - self.rate) * x
-
-    def extra_repr(self) -> str:
-        return f"rate={self.rate}"
 
 
 def all_masks(units: int) -> Float[Tensor, "masks units"]:
@@ -71,7 +67,7 @@ def all_masks(units: int) -> Float[Tensor, "masks units"]:
 
 def mask_probabilities(masks: Float[Tensor, "masks units"], rate: float) -> Float[Tensor, " masks"]:
     """(1 − p)ᵏ pⁿ⁻ᵏ for a mask that keeps k of n units."""
-    _require_rate(rate)
+    _check_rate(rate)
     kept = masks.sum(-1)
     return (1 - rate) ** kept * rate ** (masks.shape[-1] - kept)
 
@@ -95,6 +91,6 @@ def geometric_average_over_masks(
     return softmax(average_over_masks(lambda masked: log_softmax(logits(masked)), x, rate))
 
 
-def _require_rate(rate: float) -> None:
+def _check_rate(rate: float) -> None:
     if not 0 <= rate < 1:
         raise ValueError(f"rate must satisfy 0 ≤ rate < 1; got rate={rate}")

@@ -1,4 +1,4 @@
-"""Align images with the training images of a classifier: same size and position of the figure (book sec. 1.4).
+"""Align images with the training images of a classifier: same size and position of the foreground (book sec. 1.4).
 
 A dense network is not translation or scale invariant. MNIST digits are centred at their centre of mass, the smaller UCI
 digits fill their frame; `ImageAlignment.fit` estimates size and position from a set of images.
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
 FOREGROUND_THRESHOLD = 0.3
-"""A pixel belongs to the figure if it exceeds this fraction of the image's maximum."""
+"""A pixel belongs to the foreground if it exceeds this fraction of the image's maximum."""
 
 Anchor: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -27,20 +27,20 @@ def centre_of_mass(images: Float[Tensor, "batch 1 height width"]) -> Float[Tenso
 
 
 def bounding_box_centre(images: Float[Tensor, "batch 1 height width"]) -> Float[Tensor, "batch 2"]:
-    """The centre (x, y) of the figure's bounding box, in pixels."""
+    """The centre (x, y) of the foreground's bounding box, in pixels."""
     first, last = _bounding_box(images)
     return (first + last) / 2
 
 
 def longest_side(images: Float[Tensor, "batch 1 height width"]) -> Float[Tensor, " batch"]:
-    """The larger of the bounding box's width and height, in pixels; for an empty image, of the image's."""
+    """The longer side of the foreground's bounding box in pixels; for an empty image, of the image."""
     first, last = _bounding_box(images)
     return (last - first + 1).amax(1)
 
 
 @dataclass(frozen=True)
 class ImageAlignment:
-    """Common position of an anchor point of the figures, and the longest side of their bounding boxes."""
+    """Common position of an anchor point of the foregrounds, and the longest side of their bounding boxes."""
 
     anchor: Anchor
     position: Float[Tensor, "2"]
@@ -54,7 +54,7 @@ class ImageAlignment:
         return cls(anchor, anchor(images).mean(0), float(longest_side(images).median()))
 
     def transform(self, images: Float[Tensor, "batch 1 height width"]) -> Float[Tensor, "batch 1 height width"]:
-        """The figures scaled to `length` and moved to `position`, with bilinear interpolation."""
+        """The images with foregrounds scaled to `length` and shifted to `position`, by bilinear interpolation."""
         size = images.new_tensor(images.shape[:1:-1])
         factor = (longest_side(images) / self.length)[:, None]
         source, target = ((2 * point + 1) / size - 1 for point in (self.anchor(images), self.position))
@@ -63,9 +63,9 @@ class ImageAlignment:
 
 
 def _bounding_box(images: Tensor) -> tuple[Tensor, Tensor]:
-    """The first and the last column and row (x, y) of the figure."""
-    figure = (images > FOREGROUND_THRESHOLD * images.amax((1, 2, 3), keepdim=True))[:, 0]
-    ends = [_first_and_last(figure.any(axis)) for axis in (1, 2)]
+    """The first and the last column and row (x, y) of the foreground."""
+    foreground = (images > FOREGROUND_THRESHOLD * images.amax((1, 2, 3), keepdim=True))[:, 0]
+    ends = [_first_and_last(foreground.any(axis)) for axis in (1, 2)]
     first, last = (torch.stack(side, 1).to(images.dtype) for side in zip(*ends, strict=True))
     return first, last
 

@@ -3,14 +3,16 @@
 Each initialiser fills a weight (inputs × outputs) and sets the bias to 0: pass it as `Dense(…, initialise=…)`.
 """
 
-from math import pi, sqrt
+from math import sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_positive
 from parnassus.layers.activations import Activation, identity, leaky_relu, relu, sigmoid, tanh
 from parnassus.layers.dense import Initialiser
+from parnassus.probability import normal_density
 
 
 def leaky_relu_gain(alpha: float = 0.01) -> float:
@@ -39,7 +41,7 @@ def variance_preserving_gain(activation: Activation) -> float:
     1.85 for the sigmoid (torch: 1) and 1 for SELU (torch: ¾).
     """
     z = torch.linspace(-12, 12, 24_001, dtype=torch.float64)
-    density = torch.exp(-z.square() / 2) / sqrt(2 * pi)
+    density = normal_density(z, mean=0.0, variance=1.0)
     return 1 / sqrt(float(torch.trapezoid(activation(z).square() * density, z)))
 
 
@@ -48,42 +50,50 @@ def xavier_variance(inputs: int, outputs: int, gain: float = 1.0) -> float:
 
     (book sec. 3.4, Zhao sec. 5; the book omits the square.)
     """
-    return _require_positive(gain=gain) ** 2 * 2 / (inputs + outputs)
+    check_positive(gain=gain)
+    return gain**2 * 2 / (inputs + outputs)
 
 
 def he_variance(inputs: int, gain: float = sqrt(2)) -> float:
     """gain² / inputs, which preserves the second moment of the values; √2 is ReLU's gain (book sec. 3.4)."""
-    return _require_positive(gain=gain) ** 2 / inputs
+    check_positive(gain=gain)
+    return gain**2 / inputs
 
 
 def normal_initialiser(std: float) -> Initialiser:
     """Weights from N(0, std²), independent of the layer size (Zhao sec. 5)."""
-    variance = _require_positive(std=std) ** 2
-    return lambda weight, bias: _fill_normal(weight, bias, variance)
+    check_positive(std=std)
+    return lambda weight, bias: _fill_normal(weight, bias, std**2)
 
 
 def xavier_normal(gain: float = 1.0) -> Initialiser:
     """Weights from N(0, gain² · 2 / (inputs + outputs)) (book sec. 3.4)."""
-    _require_positive(gain=gain)
+    check_positive(gain=gain)
     return lambda weight, bias: _fill_normal(weight, bias, xavier_variance(len(weight), len(bias), gain))
 
 
 def xavier_uniform(gain: float = 1.0) -> Initialiser:
     """Uniform weights with the variance of `xavier_normal`: on ± gain √(6 / (inputs + outputs)) (Zhao sec. 5)."""
-    _require_positive(gain=gain)
+    check_positive(gain=gain)
     return lambda weight, bias: _fill_uniform(weight, bias, xavier_variance(len(weight), len(bias), gain))
 
 
 def he_normal(gain: float = sqrt(2)) -> Initialiser:
     """Weights from N(0, gain² / inputs); with inputs = outputs the same as `xavier_normal` (book sec. 3.4)."""
-    _require_positive(gain=gain)
+    check_positive(gain=gain)
     return lambda weight, bias: _fill_normal(weight, bias, he_variance(len(weight), gain))
 
 
 def he_uniform(gain: float = sqrt(2)) -> Initialiser:
     """Uniform weights with the variance of `he_normal`: on ± gain √(3 / inputs) (book sec. 3.4)."""
-    _require_positive(gain=gain)
+    check_positive(gain=gain)
     return lambda weight, bias: _fill_uniform(weight, bias, he_variance(len(weight), gain))
+
+
+def zero_initialiser(weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, " outputs"]) -> None:
+    """Weights and biases 0, as for a layer that is set by hand or a branch that starts as the zero function."""
+    nn.init.zeros_(weight)
+    nn.init.zeros_(bias)
 
 
 def initialise_linear_layers(network: nn.Module, initialise: Initialiser) -> None:
@@ -103,10 +113,3 @@ def _fill_uniform(weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, "
     bound = sqrt(3 * variance)
     nn.init.uniform_(weight, -bound, bound)
     nn.init.zeros_(bias)
-
-
-def _require_positive(**parameter: float) -> float:
-    ((name, value),) = parameter.items()
-    if not value > 0:
-        raise ValueError(f"{name} must be positive; got {name}={value}")
-    return value

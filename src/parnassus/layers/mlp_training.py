@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.layers.activations import Activation
 from parnassus.layers.dense import mlp
 from parnassus.layers.parameter_vector import flatten_parameters
@@ -69,8 +70,7 @@ def train_adam(
 
     (Zhao sec. 5.) Biases are not penalised.
     """
-    if learning_rate <= 0:
-        raise ValueError(f"learning_rate must be positive; got learning_rate={learning_rate}")
+    check_positive(learning_rate=learning_rate)
     if not checkpoints or list(checkpoints) != sorted(set(checkpoints)) or checkpoints[0] < 0:
         raise ValueError(f"checkpoints must be increasing step numbers; got checkpoints={tuple(checkpoints)}")
     theta, targets = start.theta[-1].clone(), one_hot(y, start.sizes[-1]).to(x)

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_non_negative
 from parnassus.layers.activations import Activation, relu
 from parnassus.layers.dense import Dense
 
@@ -35,8 +36,7 @@ def normalise(x: Float[Tensor, "*shape"], statistics: Moments, *, epsilon: float
 
     ε is inside the root, so that the gradient is finite at σ² = 0; (Diehl sec. 1.6) prints √σ² + ε.
     """
-    if epsilon < 0:
-        raise ValueError(f"epsilon must not be negative; got epsilon={epsilon}")
+    check_non_negative(epsilon=epsilon)
     return (x - statistics.mean) / (statistics.variance + epsilon).sqrt()
 
 
@@ -72,7 +72,7 @@ class BatchNorm(nn.Module):
 
     def __init__(self, *shape: int, epsilon: float = 1e-5, momentum: float = 0.1) -> None:
         super().__init__()
-        _require_shape(shape)
+        _check_shape(shape)
         if not 0 < momentum <= 1:
             raise ValueError(f"momentum must satisfy 0 < momentum ≤ 1; got momentum={momentum}")
         self.axes = (0, *(axis for axis, size in enumerate(shape, 1) if size == 1))
@@ -115,7 +115,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, *shape: int, epsilon: float = 1e-5) -> None:
         super().__init__()
-        _require_shape(shape)
+        _check_shape(shape)
         self.axes = tuple(range(-len(shape), 0))
         self.epsilon = epsilon
         self.scale, self.shift = nn.Parameter(torch.ones(shape)), nn.Parameter(torch.zeros(shape))
@@ -173,6 +173,6 @@ def _shape_error(scale: Tensor, x: Tensor) -> ValueError:
     return ValueError(f"x must have examples of shape {(*scale.shape,)}; got x of shape {(*x.shape,)}")
 
 
-def _require_shape(shape: tuple[int, ...]) -> None:
+def _check_shape(shape: tuple[int, ...]) -> None:
     if not shape or min(shape) < 1:
         raise ValueError(f"shape must have at least one axis, with sizes of at least 1; got shape={shape}")

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
-Network: TypeAlias = Callable[[Tensor], Tensor]
+NetworkFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def flatten_parameters(module: nn.Module) -> Float[Tensor, " count"]:
@@ -32,10 +32,10 @@ def unflatten_parameters(module: nn.Module, vector: Float[Tensor, " count"]) -> 
     return {name: part.view_as(parameter) for (name, parameter), part in parts}
 
 
-def with_parameters(module: nn.Module, vector: Float[Tensor, " count"]) -> Network:
+def with_parameters(module: nn.Module, vector: Float[Tensor, " count"]) -> NetworkFunction:
     """The function f_θ of the module with θ = `vector` in place of its own parameters (Diehl sec. 1).
 
-    The module is not modified, and the result is differentiable in `vector`.
+    The module is not modified, and the result is differentiable with respect to `vector`.
     """
     parameters = unflatten_parameters(module, vector)
 

@@ -3,6 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_non_negative
 from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.dense import Dense, Initialiser, fan_in_uniform
 
@@ -44,8 +45,7 @@ def residual_mlp(
     initialise: Initialiser = fan_in_uniform,
 ) -> nn.Sequential:
     """Dense layer, `blocks` residual blocks h + W₂ᵀ σ(W₁ᵀ h + b₁) + b₂, dense layer (Diehl sec. 1.6)."""
-    if blocks < 0:
-        raise ValueError(f"blocks must not be negative; got blocks={blocks}")
+    check_non_negative(blocks=blocks)
 
     def body() -> nn.Sequential:
         return nn.Sequential(

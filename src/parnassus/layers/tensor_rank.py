@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
+
 
 def unfolding(tensor: Float[Tensor, "..."], axis: int) -> Float[Tensor, "rows columns"]:
     """The matrix with `axis` as rows and all other axes, in order, as columns."""
@@ -23,7 +25,7 @@ def unfolding(tensor: Float[Tensor, "..."], axis: int) -> Float[Tensor, "rows co
 
 def unfolding_ranks(tensor: Float[Tensor, "..."]) -> tuple[int, ...]:
     """The matrix rank of every unfolding, each a lower bound of the tensor rank (equal to it for order 2)."""
-    _require_order(tensor)
+    _check_order(tensor)
     return tuple(int(torch.linalg.matrix_rank(unfolding(tensor, axis))) for axis in range(tensor.ndim))
 
 
@@ -38,8 +40,7 @@ def matrix_multiplication_tensor(size: int) -> Float[Tensor, "left right out"]:
 
     Its rank is the minimal number of scalar multiplications for the product of two such matrices.
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1; got size={size}")
+    check_at_least_one(size=size)
     identity = torch.eye(size, dtype=torch.float64)
     return torch.einsum("jm,il,kn->ijmkln", identity, identity, identity).reshape([size**2] * 3)
 
@@ -80,9 +81,9 @@ def cp_decomposition(
 
     The factor of each axis in turn solves a linear least-squares problem. λ = `damping` times the error limits steps
     where columns of K are nearly collinear, and vanishes at an exact fit. All starts run in parallel until one has an
-    error of at most `tolerance`, for at most `max_sweeps`; the start of least error is returned.
+    error of at most `tolerance`, for at most `max_sweeps`; the result with the smallest error is returned.
     """
-    _require_order(tensor)
+    _check_order(tensor)
     if terms < 1 or num_starts < 1 or max_sweeps < 1:
         raise ValueError(
             "terms, num_starts and max_sweeps must be at least 1; "
@@ -159,6 +160,6 @@ def _relative_errors(unfolded: Tensor, factors: Sequence[Tensor]) -> Tensor:
     return distance
 
 
-def _require_order(tensor: Tensor) -> None:
+def _check_order(tensor: Tensor) -> None:
     if tensor.ndim < 2:
         raise ValueError(f"tensor must have order 2 or more; got shape {tuple(tensor.shape)}")

@@ -13,7 +13,7 @@ def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor,
 
     Targets t lie in [0, 1]. The book sums over the examples: `binary_cross_entropy(a, t).sum()`.
     """
-    _require_targets(targets)
+    _check_targets(targets)
     return torch.logaddexp(logits, torch.zeros_like(logits)) - logits * targets
 
 
@@ -21,11 +21,11 @@ def binary_cross_entropy_gradient(
     logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]
 ) -> Float[Tensor, "*batch"]:
     """∂ℰ/∂a = sigmoid(a) − t, prediction minus target (book eq. 2.6)."""
-    _require_targets(targets)
+    _check_targets(targets)
     return torch.sigmoid(logits) - targets
 
 
-def _require_targets(targets: Tensor) -> None:
+def _check_targets(targets: Tensor) -> None:
     if targets.numel() and not (float(targets.min()) >= 0 and float(targets.max()) <= 1):
         raise ValueError(
             f"targets must lie in [0, 1]; got {float(targets.min()):g} … {float(targets.max()):g} "

@@ -1,4 +1,4 @@
-"""Softmax, one-hot labels and cross-entropy from logits (book sec. 1.4). Classes count from 0; the book's from 1."""
+"""Softmax, one-hot labels and cross-entropy from logits (book sec. 1.4). Classes are numbered from 0, not from 1."""
 
 import torch
 from jaxtyping import Float, Int
@@ -27,7 +27,7 @@ def log_softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch cla
 
 def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batch classes"]:
     """y_i = 1 where i is the label, else 0 (book sec. 1.4)."""
-    _require_labels(labels, classes)
+    _check_labels(labels, classes)
     return (labels[..., None] == torch.arange(classes, device=labels.device)).to(torch.get_default_dtype())
 
 
@@ -36,7 +36,7 @@ def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "
     try:
         return logits.logsumexp(-1) - logits.gather(-1, labels[..., None])[..., 0]
     except RuntimeError:  # checked only on failure: reading the labels would synchronise with the device at every step
-        _require_labels(labels, logits.shape[-1])
+        _check_labels(labels, logits.shape[-1])
         if labels.shape != logits.shape[:-1]:
             raise ValueError(
                 "labels must have the shape of logits without the last axis; "
@@ -66,7 +66,7 @@ def accuracy_per_class(
     return (correct @ members) / members.sum(0)
 
 
-def _require_labels(labels: Tensor, classes: int) -> None:
+def _check_labels(labels: Tensor, classes: int) -> None:
     if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise ValueError(
             f"labels must lie in 0 … classes − 1; got {int(labels.min())} … {int(labels.max())}, classes={classes}"

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.losses.regression import absolute_error, mean_squared_error, require_same_shape
+from parnassus.errors import check_positive
+from parnassus.losses.regression import absolute_error, check_same_shape, mean_squared_error
 from parnassus.probability.distributions.normal import normal_log_density
 
 
@@ -23,8 +24,8 @@ def normal_nll(
 
     L is the half mean squared error, so at fixed σ both have the same minimiser.
     """
-    _require_positive(sigma=sigma)
-    require_same_shape(prediction, target)
+    check_positive(sigma=sigma)
+    check_same_shape(prediction, target)
     return -normal_log_density(target, mean=prediction, variance=sigma**2)
 
 
@@ -32,7 +33,7 @@ def laplace_nll(
     prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"], *, scale: float
 ) -> Float[Tensor, " batch"]:
     """−log p(y|x) = log(2s) + |y − ŷ| / s for Laplace noise of scale s."""
-    _require_positive(scale=scale)
+    check_positive(scale=scale)
     return log(2 * scale) + absolute_error(prediction, target) / scale
 
 
@@ -49,15 +50,9 @@ def laplace_scale_mle(prediction: Float[Tensor, " batch"], target: Float[Tensor,
 def bernoulli_nll(logit: Float[Tensor, ""], *, heads: int, tails: int) -> Float[Tensor, ""]:
     """−log of θ^heads (1 − θ)^tails with θ = sigmoid(logit), minimal at θ = heads / (heads + tails).
 
-    In the logit the problem is unconstrained, and its logarithm stays finite for counts whose likelihood underflows.
+    As a function of the logit the problem is unconstrained, and the value stays finite where the likelihood underflows.
     """
     if heads < 0 or tails < 0:
         raise ValueError(f"counts must not be negative; got heads={heads}, tails={tails}")
     softplus = torch.nn.functional.softplus
     return heads * softplus(-logit) + tails * softplus(logit)
-
-
-def _require_positive(**scales: float) -> None:
-    for name, value in scales.items():
-        if not value > 0:
-            raise ValueError(f"{name} must be positive; got {name}={value}")

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Norm: TypeAlias = Callable[[Tensor], Tensor]
-"""Maps vectors along the last axis to one value each."""
+"""A function that maps vectors along the last axis to one value each."""
 
 
 def l1_norm(x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:

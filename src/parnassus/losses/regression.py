@@ -4,12 +4,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
+
 
 def squared_error(
     prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
 ) -> Float[Tensor, " batch"]:
     """‖y − f(x)‖² of each example, summed over its outputs (book sec. 1.3)."""
-    require_same_shape(prediction, target)
+    check_same_shape(prediction, target)
     return (target - prediction).square().reshape(len(target), -1).sum(1)
 
 
@@ -26,7 +28,7 @@ def mean_squared_error(
 def half_squared_error(
     prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
 ) -> Float[Tensor, " batch"]:
-    """½ ‖ŷ − y‖² of each example, whose gradient in ŷ is the residual ŷ − y (Zhao eq. 6)."""
+    """½ ‖ŷ − y‖² of each example, whose gradient with respect to ŷ is the residual ŷ − y (Zhao eq. 6)."""
     return squared_error(prediction, target) / 2
 
 
@@ -44,15 +46,14 @@ def mean_power_error(
 
     The constant that minimises it is the median of the targets for power 1 and their mean for power 2.
     """
-    if not power > 0:
-        raise ValueError(f"power must be positive; got power={power}")
-    require_same_shape(prediction, target)
+    check_positive(power=power)
+    check_same_shape(prediction, target)
     return (prediction - target).abs().pow(power).mean(-1)
 
 
 def absolute_error(prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """|v − w| elementwise; its gradient is ±1, so the influence of an outlier is bounded (Diehl sec. 1.3)."""
-    require_same_shape(prediction, target)
+    check_same_shape(prediction, target)
     return (prediction - target).abs()
 
 
@@ -63,14 +64,13 @@ def huber_loss(
 
     The loss and its derivative are continuous at |r| = δ.
     """
-    if not delta > 0:
-        raise ValueError(f"delta must be positive; got delta={delta}")
+    check_positive(delta=delta)
     residual = absolute_error(prediction, target)
     return torch.where(residual <= delta, residual.square() / 2, delta * (residual - delta / 2))
 
 
-def require_same_shape(prediction: Tensor, target: Tensor) -> None:
-    """Raise unless both have one shape: (n, 1) against (n,) would broadcast to n × n differences."""
+def check_same_shape(prediction: Tensor, target: Tensor) -> None:
+    """Raise a ValueError unless the shapes are equal: (n, 1) and (n,) would broadcast to n × n differences."""
     if prediction.shape != target.shape:
         raise ValueError(
             f"prediction and target must have the same shape; got {(*prediction.shape,)} and {(*target.shape,)}"

@@ -11,13 +11,13 @@ from torch import Tensor
 ExampleLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """loss(prediction, target), one value per example."""
 
-Predictor: TypeAlias = Callable[[Tensor], Tensor]
+PredictionFunction: TypeAlias = Callable[[Tensor], Tensor]
 """f(x), one row of predictions for each row of x."""
 
 
 class RiskEstimate(NamedTuple):
     value: float  # mean loss over the examples
-    standard_error: float  # standard deviation of that mean as an estimate of the expected loss
+    standard_error: float  # standard error of that mean as an estimate of the expected loss
 
 
 def zero_one_loss(prediction: Int[Tensor, " batch"], label: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
@@ -26,7 +26,7 @@ def zero_one_loss(prediction: Int[Tensor, " batch"], label: Int[Tensor, " batch"
 
 
 def empirical_risk(
-    loss: ExampleLoss, predictor: Predictor, x: Float[Tensor, "count *example"], y: Tensor
+    loss: ExampleLoss, predictor: PredictionFunction, x: Float[Tensor, "count *example"], y: Tensor
 ) -> Float[Tensor, ""]:
     """R_emp = 1/n Σ_i l(f(x_i), y_i): the training loss or, on held-out data, the test loss (Zhao sec. 3)."""
     if len(x) == 0:
@@ -35,7 +35,7 @@ def empirical_risk(
 
 
 def held_out_risk(
-    loss: ExampleLoss, predictor: Predictor, x: Float[Tensor, "count *example"], y: Tensor
+    loss: ExampleLoss, predictor: PredictionFunction, x: Float[Tensor, "count *example"], y: Tensor
 ) -> RiskEstimate:
     """R estimated on held-out examples, with its standard error s/√n (Zhao sec. 3).
 
@@ -49,7 +49,7 @@ def held_out_risk(
 
 def expected_risk(
     loss: ExampleLoss,
-    predictor: Predictor,
+    predictor: PredictionFunction,
     density: Callable[[Tensor, Tensor], Tensor],
     *,
     x_range: tuple[float, float],

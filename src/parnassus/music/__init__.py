@@ -3,6 +3,7 @@
 from parnassus.music.form import form_entropy, generate_modulating_pieces, sections
 from parnassus.music.inpainting import inpaint, resample_notes
 from parnassus.music.keys import KEYS, Key, estimate_key, fraction_in_key, key_scores
+from parnassus.music.note_names import format_bars, parse_chord, parse_pitch, pitch_name
 from parnassus.music.rhythm import (
     Melodies,
     generate_melodies,
@@ -26,6 +27,7 @@ __all__ = [
     "chord_tones",
     "estimate_key",
     "form_entropy",
+    "format_bars",
     "fraction_in_key",
     "generate_melodies",
     "generate_melody",
@@ -35,6 +37,9 @@ __all__ = [
     "interleave_tokens",
     "key_scores",
     "melody_nll",
+    "parse_chord",
+    "parse_pitch",
+    "pitch_name",
     "resample_notes",
     "rhythm_tokens",
     "sections",

@@ -14,7 +14,7 @@ from torch import Tensor
 from parnassus.music.keys import MAJOR, MINOR, Key
 
 FIGURES = ((0, 2, 4, 2), (0, 1, 2, 0), (0, 4, 2, 0), (0, 3, 2, 0), (0, -1, 0, 2), (0, 2, 0, 4))
-"""Figures of four notes, as scale degrees above the first; each piece uses two of them."""
+"""Motifs of four notes, as scale degrees above the first; each piece uses two of them."""
 STARTS = (0, 7)
 """Scale degrees on which a bar may begin: the tonic in two octaves."""
 CADENCE = (7, 4, 2, 0)
@@ -35,7 +35,7 @@ def generate_modulating_pieces(
 ) -> tuple[Int[Tensor, "{count} time"], Int[Tensor, " {count}"]]:
     """MIDI pitches of pieces with four sections of `bars` bars, and the tonic of each home key.
 
-    Home key, two figures, and for each bar its figure and octave are drawn uniformly; the last bar of a section is its
+    Home key, two motifs, and for each bar its motif and octave are sampled uniformly; the last bar of a section is its
     cadence.
     """
     if count < 1 or bars < 2:
@@ -57,12 +57,20 @@ def generate_modulating_pieces(
     return (middle[..., None, None] + steps + 12 * octave).flatten(1), home
 
 
+def train_and_test_pieces(
+    train: int, test: int, *, bars: int = 4, seed: int = 0
+) -> tuple[Int[Tensor, "{train} time"], Int[Tensor, "{test} time"], Int[Tensor, " {test}"]]:
+    """Pieces for training, other pieces for tests, and the tonic of the home key of each test piece."""
+    pieces, _ = generate_modulating_pieces(train, bars=bars, seed=2 * seed)
+    return pieces, *generate_modulating_pieces(test, bars=bars, seed=2 * seed + 1)
+
+
 def form_entropy(bars: int = 4) -> float:
     """The entropy of a piece, in nats.
 
         H = log 12 + log 15 + n log 4 − 2^(1−n) log 5,   n bars that are not cadences
 
-    The last term: if all bars use the same figure, the second figure of the piece is not observed.
+    The last term: if all bars use the same motif, the second motif of the piece is not observed.
     """
     free = len(PLAN) * (bars - 1)
     pairs, others = comb(len(FIGURES), 2), len(FIGURES) - 1

@@ -14,7 +14,7 @@ def inpaint(
 ) -> Int[Tensor, "batch time"]:
     """Fill masked notes one by one, in each row the position with the most certain prediction first (book sec. 10.1.2).
 
-    Notes filled simultaneously, as by `MaskedLanguageModel.fill_mask`, are independent and may mix two figures; filled
+    Notes filled simultaneously, as by `MaskedLanguageModel.fill_mask`, are independent and may mix two motifs; filled
     one after the other they are consistent. It takes one forward pass for each masked note of a row.
     """
     tokens = tokens.clone()

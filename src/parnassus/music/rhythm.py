@@ -14,7 +14,7 @@ from parnassus.text.autoregressive_model import AutoregressiveModel, State
 from parnassus.text.sampling import TokenSampler
 
 RHYTHMS = ((4, 4), (2, 2, 4), (3, 1, 4), (4, 3, 1), (1, 1, 2, 4), (2, 1, 1, 4), (3, 1, 3, 1), (4, 2, 1, 1))
-"""Rhythms of a bar, in eighths; drawn uniformly."""
+"""Rhythms of a bar, in eighths; sampled uniformly."""
 EIGHTHS, STRONG = 8, 4
 """Eighths per bar, and eighths between strong beats."""
 BEGIN, FIRST_RHYTHM = 0, 1
@@ -43,7 +43,7 @@ def is_strong_beat(durations: Int[Tensor, "count notes"]) -> Bool[Tensor, "count
 
 
 def sample_rhythms(count: int, notes: int, generator: torch.Generator) -> Int[Tensor, "{count} {notes}"]:
-    """Durations of the first `notes` notes of bars drawn from `RHYTHMS`."""
+    """Durations of the first `notes` notes of bars sampled from `RHYTHMS`."""
     indices = torch.randint(len(RHYTHMS), (count, notes), generator=generator)  # at least enough bars
     rows = [[eighths for bar in row for eighths in RHYTHMS[bar]][:notes] for row in indices.tolist()]
     return torch.tensor(rows)

@@ -14,7 +14,7 @@ from parnassus.music.keys import MAJOR, NAMES
 DEGREES = ((0, False), (2, True), (4, True), (5, False), (7, False), (9, True))
 """The chords of a major key, I ii iii IV V vi: semitones above the tonic, and whether minor."""
 FOLLOWS = ((1, 2, 3, 4, 5), (4,), (3, 5), (0, 1, 4), (0, 5), (1, 3))
-"""Indices of the degrees that may follow each; drawn uniformly."""
+"""Indices of the degrees that may follow each; sampled uniformly."""
 CADENCE = (4, 0)
 """Indices of the last two chords: V and I."""
 CHORDS = 24

@@ -32,7 +32,7 @@ from parnassus.optim.convexity.convex_functions import (
 )
 from parnassus.optim.convexity.convex_sets import Segment, find_nonconvex_segment, intersection, sublevel_set, union
 from parnassus.optim.landscapes.problems import (
-    Problem,
+    OptimisationProblem,
     egg_box,
     ellipse,
     huber_worst_case,
@@ -95,7 +95,7 @@ from parnassus.optim.optimisers.weight_decay import (
 )
 from parnassus.optim.training.cross_validation import CrossValidationResult, cross_validate, k_folds
 from parnassus.optim.training.early_stopping import EarlyStopping
-from parnassus.optim.training.holdout_validation import SearchResult, hold_out, validation_search
+from parnassus.optim.training.holdout_validation import SearchResult, holdout_indices, validation_search
 from parnassus.optim.training.learning_rate_finder import LearningRateCurve, find_learning_rate
 from parnassus.optim.training.learning_rate_schedules import one_cycle_momentum, one_cycle_rate, step_decay
 from parnassus.optim.training.minibatches import (
@@ -121,8 +121,8 @@ __all__ = [
     "Nesterov",
     "NesterovIterates",
     "NesterovMomentum",
+    "OptimisationProblem",
     "ParameterGroup",
-    "Problem",
     "RMSProp",
     "SearchResult",
     "Segment",
@@ -162,7 +162,7 @@ __all__ = [
     "gradient_step",
     "heavy_ball",
     "himmelblau",
-    "hold_out",
+    "holdout_indices",
     "huber_worst_case",
     "infinity_norm",
     "intersection",

@@ -21,7 +21,7 @@ from parnassus.widgets import Answer, Curves, FloatSlider, Numbers, Plane, Point
 STEPS = 80
 X_RANGE, Y_RANGE = (-3.0, 3.0), (-2.0, 2.0)
 DIVERGED = 50.0  # a trajectory is cut where its loss exceeds this multiple of the initial loss
-MIN_LOSS = 1e-12  # losses below this count as 0
+MIN_LOSS = 1e-12  # losses below this are treated as 0
 QUADRATIC_PLANE = Plane(X_RANGE, Y_RANGE, torch.zeros(1, 2), x_label="θ₁, low curvature", y_label="θ₂, high curvature")
 
 SURFACES = {
@@ -154,7 +154,7 @@ def _visible_length(losses: Tensor) -> int:
 def _convergence_rates(
     beta: Tensor, learning_rate: float, momentum: float, paths: dict[str, Tensor]
 ) -> dict[str, float | str]:
-    """The largest stable learning rates, and the factor per step of each path, predicted and measured."""
+    """The largest stable learning rates, and the predicted and measured factors per step of each method."""
     largest = float(beta.max())
     numbers: dict[str, float | str] = {"largest stable rate, 2/β": max_stable_rate(largest)}
     if momentum > 0:
@@ -170,7 +170,7 @@ def _convergence_rates(
 
 
 def _measure_factor(path: Tensor) -> float:
-    """The factor per step by which the distance changed from the second third of the path to the last."""
+    """The factor per step by which the distance changed from the second third of the iterates to the last."""
     distance = torch.linalg.vector_norm(path, dim=1)
     third = len(path) // 3
     before, after = distance[-2 * third : -third].max(), distance[-third:].max()  # maxima: oscillations pass near 0

@@ -20,11 +20,11 @@ from parnassus.probability.distributions.gaussian import (
     cholesky_root,
     eigen_root,
     gaussian_log_density,
-    independent_pair,
     independent_sum,
+    joint_of_independent,
 )
 from parnassus.probability.distributions.gaussian_conditioning import (
-    Solver,
+    CovarianceSolver,
     condition,
     solve_by_cholesky,
     solve_by_pseudo_inverse,
@@ -36,8 +36,16 @@ from parnassus.probability.distributions.independence import (
     product_table,
 )
 from parnassus.probability.distributions.joint_density import GridDensity, box_density
-from parnassus.probability.distributions.normal import normal_density, normal_log_density, standard_normal
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.normal import normal_density, normal_log_density
+from parnassus.probability.distributions.seeded_samples import (
+    float64_tensor,
+    points_on_sphere,
+    random_distributions,
+    seeded_generator,
+    standard_normal,
+    uniform_samples,
+)
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.divergences.energy_distance import energy_distance
 from parnassus.probability.divergences.entropy import (
     conditional_entropy,
@@ -61,12 +69,12 @@ from parnassus.probability.divergences.mmd import (
     CubicKernel,
     InverseMultiquadricKernel,
     PairwiseKernel,
-    RBFKernel,
     gaussian_squared_mmd,
     squared_mmd,
     unbiased_squared_mmd,
 )
 from parnassus.probability.divergences.mutual_information import gaussian_mutual_information, mutual_information
+from parnassus.probability.divergences.rbf_kernel import rbf_kernel, rbf_of_squared_distances, squared_distances
 from parnassus.probability.divergences.total_variation import lp_distance, total_variation, total_variation_event
 from parnassus.probability.expectations.convergence_examples import (
     alternating_sign_sequence,
@@ -82,7 +90,7 @@ from parnassus.probability.expectations.convergence_modes import (
     tail_deviation_probability,
 )
 from parnassus.probability.expectations.expectation import (
-    Estimate,
+    MonteCarloEstimate,
     covariance,
     expectation,
     expectation_by_quadrature,
@@ -117,7 +125,12 @@ from parnassus.probability.expectations.limit_theorems import (
     scaled_sums,
 )
 from parnassus.probability.inference.bayes import Posterior, bayes_theorem, posterior_table
-from parnassus.probability.inference.discrete_latent_model import DiscreteLatentModel, ElboTerms, kl_to_joint
+from parnassus.probability.inference.discrete_latent_model import (
+    DiscreteLatentModel,
+    ElboTerms,
+    kl_to_joint,
+    random_latent_model,
+)
 from parnassus.probability.inference.gaussian_mixture import (
     GaussianMixture,
     em_iterates,
@@ -169,11 +182,11 @@ from parnassus.probability.processes.random_walk import lift_to_histories, rando
 __all__ = [
     "LUMPED_CHAIN",
     "LUMPING",
+    "CovarianceSolver",
     "CubicKernel",
     "DiscreteDistribution",
     "DiscreteLatentModel",
     "ElboTerms",
-    "Estimate",
     "EvidenceBound",
     "EvidenceEstimate",
     "FitClassConditionals",
@@ -191,17 +204,17 @@ __all__ = [
     "MarkovChain",
     "MarkovKernel",
     "MarkovViolation",
+    "MonteCarloEstimate",
     "PairwiseKernel",
     "PathDistribution",
     "Posterior",
-    "RBFKernel",
     "ResidualDecomposition",
-    "Solver",
     "UnconstrainedMixture",
     "alternating_sign_sequence",
     "bayes_theorem",
     "box_density",
     "chain_distribution",
+    "check_distribution",
     "cholesky_root",
     "coin_sum_normal_distance",
     "collision_probability",
@@ -236,6 +249,7 @@ __all__ = [
     "fit_gaussian_naive_bayes",
     "fit_linear_discriminant",
     "fit_quadratic_discriminant",
+    "float64_tensor",
     "function_covariance",
     "gaussian_expectation",
     "gaussian_integration_by_parts",
@@ -244,7 +258,6 @@ __all__ = [
     "gaussian_mutual_information",
     "gaussian_squared_mmd",
     "history_distribution",
-    "independent_pair",
     "independent_sum",
     "is_absolutely_continuous",
     "is_markov",
@@ -255,6 +268,7 @@ __all__ = [
     "joint_distribution",
     "joint_entropy",
     "joint_from_conditional",
+    "joint_of_independent",
     "kernel_mass",
     "kl_by_quadrature",
     "kl_by_sampling",
@@ -283,23 +297,29 @@ __all__ = [
     "observed_distribution",
     "pairings",
     "plug_in_entropy",
+    "points_on_sphere",
     "posterior_table",
     "prior_evidence_bound",
     "product_table",
     "propagate_distribution",
     "push_forward",
+    "random_distributions",
+    "random_latent_model",
     "random_walk",
     "random_walk_distribution",
-    "require_distribution",
+    "rbf_kernel",
+    "rbf_of_squared_distances",
     "residual_decomposition",
     "residuals",
     "running_means",
     "sample_chain",
     "sample_paths",
     "scaled_sums",
+    "seeded_generator",
     "solve_by_cholesky",
     "solve_by_pseudo_inverse",
     "spike_sequence",
+    "squared_distances",
     "squared_mmd",
     "standard_normal",
     "stationary_distribution",
@@ -309,6 +329,7 @@ __all__ = [
     "typewriter_block",
     "typewriter_sequence",
     "unbiased_squared_mmd",
+    "uniform_samples",
     "vanishing_sequence",
     "variance",
 ]

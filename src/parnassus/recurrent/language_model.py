@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from parnassus.text.autoregressive_model import State
+from parnassus.text.autoregressive_model import State, next_token_nll
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class RecurrentLanguageModel(nn.Module):
 
     def nll(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, "batch time"]:
         """−log p(x_{t+1} | x_1 … x_t) of each token except the first."""
-        return cross_entropy(self(tokens[:, :-1]).mT, tokens[:, 1:], reduction="none")
+        return next_token_nll(self(tokens[:, :-1]), tokens)
 
     def loss(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, ""]:
         """Mean −log p per token, in nats."""

@@ -8,8 +8,8 @@ from parnassus.reinforcement.agents.dqn import dqn_loss, epsilon_greedy, epsilon
 from parnassus.reinforcement.agents.ppo import ppo_loss
 from parnassus.reinforcement.agents.q_learning_targets import (
     double_q_targets,
-    half_squared_error,
     q_targets,
+    squared_td_loss,
     values_of_actions,
 )
 from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork, dueling_q_values
@@ -24,8 +24,7 @@ from parnassus.reinforcement.agents.stacked_networks import StackedLinear, Stack
 from parnassus.reinforcement.agents.surrogate import clipped_surrogate, policy_ratio
 from parnassus.reinforcement.agents.trpo import trust_region_update
 from parnassus.reinforcement.environments import BrokenEnvironmentError, Environments, make_environments
-from parnassus.reinforcement.evaluation.bootstrap import bootstrap_interval
-from parnassus.reinforcement.evaluation.episode_returns import episode_returns, interquartile_mean
+from parnassus.reinforcement.evaluation.episode_returns import bootstrap_interval, episode_returns, interquartile_mean
 from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold
 from parnassus.reinforcement.experience.collector import Collector, Experience
 from parnassus.reinforcement.experience.generalised_advantage import generalised_advantages, td_errors
@@ -56,7 +55,7 @@ from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisi
 from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, solve_bellman
 from parnassus.reinforcement.tabular.n_step_control import n_step_td_control
 from parnassus.reinforcement.tabular.planning import (
-    Plan,
+    PlanningResult,
     finite_horizon,
     modified_policy_iteration,
     optimal_backup,
@@ -77,11 +76,11 @@ from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_la
 from parnassus.reinforcement.tabular.rollout import Rollout, rollout
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
-from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
+from parnassus.reinforcement.tabular.trajectories import TrajectoryDistribution, enumerate_trajectories
 from parnassus.reinforcement.tabular.trust_region import (
     fisher_product,
     improvement_lower_bound,
-    mean_kl,
+    occupancy_weighted_kl,
     surrogate_return,
     trust_region_step,
 )
@@ -105,7 +104,7 @@ __all__ = [
     "MarkovRewardProcess",
     "NStepTransitions",
     "NextStep",
-    "Plan",
+    "PlanningResult",
     "PrioritisedReplayBuffer",
     "QNetwork",
     "ReLUMLP",
@@ -119,7 +118,7 @@ __all__ = [
     "StackedMLP",
     "StopOnRewardThreshold",
     "TabularLearners",
-    "Trajectories",
+    "TrajectoryDistribution",
     "Transitions",
     "a2c_loss",
     "add_exploration",
@@ -149,15 +148,14 @@ __all__ = [
     "fisher_product",
     "generalised_advantages",
     "gradient_variance",
-    "half_squared_error",
     "improvement_lower_bound",
     "interquartile_mean",
     "make_environments",
     "mean_and_variance",
-    "mean_kl",
     "modified_policy_iteration",
     "monte_carlo_values",
     "n_step_td_control",
+    "occupancy_weighted_kl",
     "optimal_backup",
     "optimal_baseline",
     "policy_gradient",
@@ -178,6 +176,7 @@ __all__ = [
     "sarsa_value",
     "softmax_policy",
     "solve_bellman",
+    "squared_td_loss",
     "surrogate_return",
     "synchronous_q_learning",
     "td_control",

@@ -14,7 +14,6 @@ from parnassus.report.plots import (
     scatter,
     show_image,
     surface,
-    vector_field,
 )
 from parnassus.report.style import FAINT, INK, PALETTE, save_figure, subplots
 
@@ -38,5 +37,4 @@ __all__ = [
     "show_image",
     "subplots",
     "surface",
-    "vector_field",
 ]

@@ -13,7 +13,7 @@ Arrow = tuple[str, str]
 
 HEIGHT = 0.46  # of a block, in the units of the positions
 LETTER_WIDTH = 0.105
-OFFSET = 0.15  # between an arrow and the gradient beside it
+OFFSET = 0.15  # between an arrow and the parallel gradient arrow
 
 
 def draw_blocks(
@@ -27,8 +27,8 @@ def draw_blocks(
 ) -> None:
     """Draw named blocks at their positions, about two units apart, and arrows between them.
 
-    `random` blocks have round corners. `gradients` are dashed arrows beside the others; those that are `blocked` have
-    a cross. Names that differ only in trailing spaces are different blocks with the same text.
+    `random` blocks have round corners. `gradients` are dashed arrows parallel to the others; `blocked` gradients are
+    marked with a cross. Names that differ only in trailing spaces are different blocks with the same text.
     """
     unknown = {name for arrow in (*arrows, *gradients, *blocked) for name in arrow} - set(blocks)
     unknown |= set(random) - set(blocks)

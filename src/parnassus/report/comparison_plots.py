@@ -31,7 +31,7 @@ MAX_SEPARATE = 24  # number of elements up to which each has its own line
 
 
 def draw_one_agreement(ax: "Axes", comparison: Agreement, sentence: str, *, holds: bool) -> None:
-    """A number line of values, or of deviations in units of the tolerance where these are relatively small."""
+    """A number line of values, or of deviations in units of the tolerance if these are relatively small."""
     (measured,), (predicted,), (tolerance,) = comparison.measured, comparison.predicted, comparison.tolerance
     if 0 < max(abs(measured - predicted), tolerance) < 1e-3 * abs(predicted) < inf:
         unit = tolerance or 1.0
@@ -42,7 +42,7 @@ def draw_one_agreement(ax: "Axes", comparison: Agreement, sentence: str, *, hold
 
 
 def draw_one_bound(ax: "Axes", comparison: Bound, sentence: str, *, holds: bool) -> None:
-    """A number line, logarithmic where value and bound differ by orders of magnitude."""
+    """A number line, logarithmic if value and bound differ by orders of magnitude."""
     (measured,), (bound,) = comparison.measured, comparison.bound
     accepted = (-inf, bound) if comparison.upper else (bound, inf)
     draw_number_line(ax, measured, bound, accepted, holds=holds, log=_needs_log_scale(np.array([measured, bound])))
@@ -59,7 +59,7 @@ def draw_p_value(ax: "Axes", comparison: PValue, sentence: str, *, holds: bool) 
 
 @dataclass(frozen=True)
 class _Elements:
-    """Elements of a comparison, plotted over their indices, or over their targets where these are not monotone."""
+    """Elements of a comparison, plotted over their indices, or over their targets if these are not monotone."""
 
     measured: Array
     target: Array
@@ -87,7 +87,7 @@ class _Elements:
 
 
 def draw_agreement(ax: "Axes", comparison: Agreement, sentence: str) -> None:
-    """Values with their tolerance band, and deviations in units of the tolerance where the band is too narrow."""
+    """Values with their tolerance band, and deviations in units of the tolerance if the band is too narrow."""
     kept, measured, predicted = _drawable_pairs(comparison.measured, comparison.predicted)
     if not kept.size:
         write_note(ax, sentence)
@@ -158,7 +158,7 @@ def _plot_values(ax: "Axes", elements: _Elements, label: str, limits: tuple[floa
 
 
 def _plot_deviations(ax: "Axes", elements: _Elements, deviation: Array, tolerance: Array) -> None:
-    """Deviations from the predictions, in units of the tolerances where there are any."""
+    """Deviations from the predictions, in units of the tolerances if there are any."""
     relative = deviation / np.where(tolerance > 0, tolerance, 1.0)
     if tolerance.any():
         ax.axhspan(-1, 1, color=PREDICTED, alpha=0.2, linewidth=0, label="accepted")

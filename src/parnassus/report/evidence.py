@@ -13,7 +13,7 @@ from parnassus.report.comparison_plots import (
     draw_p_value,
     draw_power_law,
 )
-from parnassus.report.style import house_style, subplots
+from parnassus.report.style import figure_style, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def evidence_figure(evidence: Evidence | Correction) -> "Figure | None":
 
 
 def _erratum(erratum: Correction) -> "Figure | None":
-    """The printed side beside the corrected one where both have the same number of panels, or else above it."""
+    """The printed side next to the corrected one if both have the same number of panels, otherwise above it."""
     printed, right = _comparisons(erratum.printed, "printed"), _comparisons(erratum.corrected, "corrected")
     if not printed and not right:
         return None
@@ -73,7 +73,7 @@ def _is_number_line(panel: Named) -> bool:
 
 
 def _figure(rows: list[list[Named]], count: int) -> "Figure":
-    """Rows of panels with one legend, whose title gives `count` where not all comparisons are shown."""
+    """Rows of panels with one legend, whose title includes `count` if not all comparisons are shown."""
     from matplotlib import rc_context
 
     panels = sum(map(len, rows))
@@ -81,7 +81,7 @@ def _figure(rows: list[list[Named]], count: int) -> "Figure":
     characters = [90 if panels > 1 else 66, 54, 35]  # per line, by the number of columns
     figure, axes = subplots(len(rows), size=(6.4 if panels == 1 else 9.6, sum(heights) + 0.35))
     axes[0, 0].get_gridspec().set_height_ratios(heights)
-    with house_style(), rc_context({"font.size": 9.0}):
+    with figure_style(), rc_context({"font.size": 9.0}):
         for line, row in zip(axes[:, 0], rows, strict=True):
             cells = line.get_subplotspec().subgridspec(1, len(row), wspace=0.05)
             line.remove()

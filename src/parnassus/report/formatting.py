@@ -1,11 +1,13 @@
 """Numbers and names as text, in reports, in the lab and on the command line."""
 
+from collections.abc import Iterable, Mapping
+
 LARGE, HUGE = 9_999.5, 1e15
-"""From the first value on numbers are rounded to integers; from the second on they are written as powers of ten."""
+"""Numbers from LARGE on are rounded to integers; numbers from HUGE on are written as powers of ten."""
 
 
 def format_number(value: object, digits: int = 4) -> str:
-    """A number with this many significant digits and separated thousands; other values as text, None as a dash."""
+    """A number with `digits` significant digits and thousands separators; other values as text, None as a dash."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "—" if value is None else str(value)
     is_integer = isinstance(value, int) or (abs(value) < HUGE and value == int(value))
@@ -17,3 +19,8 @@ def format_number(value: object, digits: int = 4) -> str:
 def display_name(name: str) -> str:
     """The name of a setting or a metric as it is displayed."""
     return name.replace("_", " ")
+
+
+def column_names(rows: Iterable[Mapping[str, object]]) -> list[str]:
+    """The keys of all rows, in the order of their first appearance."""
+    return list(dict.fromkeys(name for row in rows for name in row))

@@ -1,6 +1,6 @@
 """Line charts side by side, over a common axis of sizes in powers of two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parnassus.report.style import as_array, colours, subplots
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def panels(
     charts: Mapping[str, Mapping[str, object]], sizes: object, *, x_label: str, log_y: bool = False
 ) -> tuple["Figure", "NDArray[Any]"]:
-    """A chart for each title with a line for each name, over a logarithmic axis of base 2; the first has the legend.
+    """A chart per title with a line per name, over a logarithmic axis of base 2; the first chart has the legend.
 
     Returns the figure and its axes (1, charts).
     """
@@ -28,17 +28,3 @@ def panels(
         ax.set(xlabel=x_label, title=title, yscale="log" if log_y else "linear")
     axes[0, 0].legend()
     return figure, axes
-
-
-def panels_of_columns(
-    rows: Sequence[Mapping[str, float]], groups: Mapping[str, Sequence[str]], *, over: str
-) -> "Figure":
-    """Columns of a table, grouped into charts, over its column `over`; the vertical axes include 0."""
-    sizes = [row[over] for row in rows]
-    charts = {title: {name: [row[name] for row in rows] for name in names} for title, names in groups.items()}
-    figure, axes = panels(charts, sizes, x_label=over)
-    for ax, lines in zip(axes[0], charts.values(), strict=True):
-        ax.set_xticks(sizes, [f"{size:g}" for size in sizes], minor=False)
-        heights = [value for line in lines.values() for value in line]
-        ax.set_ylim(min(0.0, *heights), 1.08 * max(1e-6, *heights))
-    return figure

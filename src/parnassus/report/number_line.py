@@ -47,7 +47,7 @@ def draw_number_line(
 
 
 def plot_points(ax: "Axes", x: object, y: object, outside: object, *, size: float, marker: str = "o") -> None:
-    """Plot measured values: dots, and crosses where they are outside the accepted interval."""
+    """Plot measured values as dots, and as crosses outside the accepted interval."""
     x, y, is_outside = np.asarray(x), np.asarray(y), np.asarray(outside)
     for selected, shape, label in ((~is_outside, marker, "measured"), (is_outside, "x", "measured, outside")):
         if selected.any():
@@ -67,7 +67,7 @@ def write_note(ax: "Axes", text: str) -> None:
 
 
 def set_ticks(axis: "Axis", *, log: bool, integer: bool = False) -> None:
-    """A few ticks with labels in plain text, which is rendered much faster than mathtext."""
+    """Set a few ticks with labels in plain text, which is rendered much faster than mathtext."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -82,7 +82,7 @@ def set_ticks(axis: "Axis", *, log: bool, integer: bool = False) -> None:
 
 
 def _format_plain(number: float, low: float, high: float) -> str:
-    """The number, rounded to 0 where it is negligible on an axis from `low` to `high`."""
+    """The number, rounded to 0 if it is negligible on an axis from `low` to `high`."""
     return f"{number if abs(number) > 1e-6 * (high - low) else 0.0:.6g}".replace("-", "−")
 
 

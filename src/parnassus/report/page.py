@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parnassus.atlas.bands import MeasuredValue
-from parnassus.report.formatting import display_name, format_number
+from parnassus.report.formatting import column_names, display_name, format_number
 from parnassus.report.formulas import Formula, formula_html
 from parnassus.report.plots import curves
 from parnassus.report.style import save_figure
@@ -21,7 +21,7 @@ class Page:
     formulas: Sequence[Formula] = ()
     values: Sequence[MeasuredValue] = ()
     remark: str = ""  # on the expected ranges
-    story: Sequence[Mapping[str, object]] = ()  # figures, notes and tables in the order in which they were added
+    content: Sequence[Mapping[str, object]] = ()  # figures, notes and tables in the order in which they were added
     metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Page:
 
 
 def render(page: Page, figures: Path) -> str:
-    """The report as HTML; `figures` is the folder of the SVG files that the story names."""
+    """The report as HTML; `figures` is the folder of the SVG files of the content."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
     environment = Environment(
@@ -47,12 +47,12 @@ def render(page: Page, figures: Path) -> str:
         {**item, "svg": inline_svg((figures / f"{item['name']}.svg").read_text(encoding="utf-8"), f"f{index}")}
         if item["kind"] == "figure"
         else item
-        for index, item in enumerate(page.story)
+        for index, item in enumerate(page.content)
     ]
-    figure_names = [str(item["name"]) for item in page.story if item["kind"] == "figure"]
+    figure_names = [str(item["name"]) for item in page.content if item["kind"] == "figure"]
     charts = render_metric_charts(page.metrics, figures, figure_names)
     charts = [inline_svg(svg, f"m{index}") for index, svg in enumerate(charts)]
-    return environment.get_template("run.html").render(page=page, story=items, charts=charts)
+    return environment.get_template("run.html").render(page=page, content=items, charts=charts)
 
 
 def group_metrics(
@@ -69,7 +69,7 @@ def group_metrics(
 def render_metric_charts(
     metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path, figure_names: Collection[str] = ()
 ) -> list[str]:
-    """One chart per group of metrics as an SVG, saved in `folder`; none for groups that have a figure of their own."""
+    """One chart per group of metrics as an SVG, saved in `folder`; groups with a figure of that name are skipped."""
     charts = []
     for group, lines in group_metrics(metrics).items():
         if group in figure_names:
@@ -96,8 +96,3 @@ def split_title(title: str) -> tuple[str, str]:
     """The first line of a docstring as a title and a reference: `A title (book sec. 1.4).`"""
     match = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", title)
     return (match[1], match[2]) if match else (title.rstrip("."), "")
-
-
-def column_names(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """The keys of all rows, in the order of their first appearance."""
-    return list(dict.fromkeys(key for row in rows for key in row))

@@ -1,4 +1,4 @@
-"""Plots of images, curves, points, vector fields and matrices.
+"""Plots of images, curves, points, matrices and surfaces.
 
 Every function takes tensors or arrays and returns a matplotlib Figure.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-MIN_SMOOTHED = 60  # points from which a noisy line is smoothed
+MIN_SMOOTHED = 60  # minimum number of points for smoothing a noisy line
 
 
 def image_grid(
@@ -124,7 +124,7 @@ def curves(
 
 
 def set_integer_ticks(axis: "Axis") -> None:
-    """Ticks at integers only, with separated thousands."""
+    """Set ticks at integers only, with thousands separators."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
@@ -146,7 +146,7 @@ def is_noisy(values: "NDArray[np.float64]") -> bool:
 
 
 def moving_average(values: "NDArray[np.float64]", reach: int) -> "NDArray[np.float64]":
-    """The mean of each value and its neighbours at distances up to `reach`, in windows that shrink at the ends."""
+    """The mean over windows of half-width `reach`, which shrink at both ends."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     index = np.arange(len(values))
     reaches = np.minimum(reach, index)
@@ -163,7 +163,7 @@ def scatter(
     y_label: str = "",
     lines: Mapping[str, tuple[object, object]] | None = None,
 ) -> "Figure":
-    """Points (n, 2), coloured by class where `labels` (n) are given; `lines` are drawn over them."""
+    """Points (n, 2), coloured by class if `labels` (n) are given; `lines` are drawn over them."""
     cloud = as_array(points)
     figure, axes = subplots(size=(5.6, 4.6))
     ax = axes[0, 0]
@@ -275,21 +275,6 @@ def histograms(values: Mapping[str, object], *, x_label: str, bins: int = 60) ->
     ax.set(xlabel=x_label, ylabel="density")
     if len(samples) > 1:
         ax.legend()
-    return figure
-
-
-def vector_field(points: object, vectors: object, *, background: object | None = None) -> "Figure":
-    """A vector field: an arrow at each point (n, 2), over `background` points."""
-    start, arrow = as_array(points), as_array(vectors)
-    figure, axes = subplots(size=(5.2, 5.0))
-    ax = axes[0, 0]
-    if background is not None:
-        cloud = as_array(background)
-        ax.scatter(cloud[:, 0], cloud[:, 1], s=6, color=PALETTE[1], linewidths=0, alpha=0.8, rasterized=True)
-    ax.quiver(
-        start[:, 0], start[:, 1], arrow[:, 0], arrow[:, 1], color=PALETTE[0], angles="xy", scale_units="xy", scale=1
-    )
-    ax.set_aspect("equal")
     return figure
 
 

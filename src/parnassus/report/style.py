@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INK = "#2b2e33"
 FAINT = "#9aa1ab"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7f5fc4", "#8c8c8c", "#a65628", "#00868b")
-"""Ten colours for readers with and without colour blindness (after Okabe and Ito 2008), on white and on black."""
+"""Ten colours that readers with colour blindness can distinguish (after Okabe and Ito 2008), on white and on black."""
 
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
@@ -62,7 +62,7 @@ _THEME = (
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
     """A context with the style of all figures; global settings are not changed."""
     import matplotlib as mpl
     from cycler import cycler
@@ -77,7 +77,7 @@ def subplots(
     """A figure of `size` inches and its axes as an array (rows, columns)."""
     from matplotlib.figure import Figure
 
-    with house_style():
+    with figure_style():
         figure = Figure(figsize=size, layout="constrained")
         options = {"projection": "3d"} if three_d else {}
         axes = figure.subplots(rows, columns, squeeze=False, subplot_kw=options)
@@ -93,7 +93,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     A dot in the name of PATH (`noise 0.5`) is part of the name.
     """
     write_atomically(path.with_name(f"{path.name}.svg"), render_svg(figure).encode())
-    with house_style():
+    with figure_style():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=160, facecolor="white")
         write_atomically(path.with_name(f"{path.name}.png"), buffer.getvalue())
@@ -102,7 +102,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
 def render_svg(figure: "Figure") -> str:
     """The figure as an SVG with the text colour of the page."""
     _apply_style(figure)
-    with house_style():
+    with figure_style():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     return use_theme_colours(buffer.getvalue().decode())
@@ -138,7 +138,7 @@ def colours(count: int) -> Sequence[str]:
 
 
 def _apply_style(figure: "Figure") -> None:
-    """Typeset the indices in all text, and apply the style to text and legends that were created outside of it."""
+    """Typeset the indices in all text, and apply the style to text and legends created outside `figure_style`."""
     from matplotlib.colors import to_hex
     from matplotlib.legend import Legend
     from matplotlib.text import Text
@@ -154,7 +154,7 @@ def _apply_style(figure: "Figure") -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a temporary file and rename it, so that readers never find an incomplete file."""
+    """Write a temporary file and rename it, so that readers never see an incomplete file."""
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
     new.replace(path)

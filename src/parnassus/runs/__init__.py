@@ -1,17 +1,17 @@
-"""What a run leaves on disk, read and written without torch: its folder, its curves, its progress."""
+"""Files of a run, read and written without torch: its folder, its metrics and its progress."""
 
-from parnassus.runs.errors import Interrupted, NotFiniteError, RunError
+from parnassus.runs.errors import NotFiniteError, RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder, Status, find_run, run_folders
-from parnassus.runs.metrics import Curves, read_metrics
+from parnassus.runs.metrics import MetricHistory, read_metrics
 from parnassus.runs.progress import Progress
 
 __all__ = [
-    "Curves",
-    "Interrupted",
+    "MetricHistory",
     "NotFiniteError",
     "Progress",
     "RunError",
     "RunFolder",
+    "RunInterrupted",
     "Status",
     "find_run",
     "read_metrics",

@@ -4,12 +4,12 @@ from parnassus.errors import UserError
 
 
 class RunError(UserError):
-    """The run cannot go on; the message says why and what to do."""
+    """The run cannot continue; the message states the reason and what to do."""
 
 
 class NotFiniteError(RunError):
-    """A number that should be finite is not; the message names it."""
+    """A value is NaN or infinite; the message contains its name."""
 
 
-class Interrupted(Exception):  # noqa: N818 - a request, not an error
-    """The person asked to stop; everything up to here is saved."""
+class RunInterrupted(Exception):  # noqa: N818 - a request, not an error
+    """The user requested a stop; the state up to this point is saved."""

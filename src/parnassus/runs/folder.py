@@ -1,17 +1,18 @@
-"""A run's folder: complete or absent, written by one run at a time.
+"""The folder of a run; it is created atomically and written by one process at a time.
 
-run.json                 what was run: experiment, settings, seed, device, versions, command
-metrics.csv              step, metric, value: a line each
-events.out.tfevents.*    the same for TensorBoard
+run.json                 experiment, settings, seed, device, versions, command
+metrics.csv              one line per value: step, metric, value
+events.out.tfevents.*    the same values for TensorBoard
 checkpoint.safetensors   state to resume from
-weights.safetensors      the trained model, when the run is done; model.json rebuilds it
+weights.safetensors      the trained model of a finished run
+model.json               the arguments from which the model is rebuilt
 figures/                 NAME.svg and NAME.png
 story.json               figures, notes and tables in the order of the report
-progress.json            progress, twice per second while it trains
-log.txt                  what happened, with times
-error.json               why it failed
-result.json              the results; present only when the run is finished
-report.html              everything above on one page
+progress.json            progress, updated twice per second during training
+log.txt                  events with their times
+error.json               the error of a failed run
+result.json              the results; present only if the run is finished
+report.html              results, figures, metrics and settings on one page
 """
 
 import json
@@ -30,19 +31,19 @@ from parnassus.runs.errors import RunError
 from parnassus.runs.progress import Progress
 
 RUNS = Path(os.environ.get("PARNASSUS_RUNS", "runs"))
-"""Where runs are kept: the folder `runs` of the current directory, or $PARNASSUS_RUNS."""
+"""Default folder of runs: $PARNASSUS_RUNS, or the folder `runs` of the current directory."""
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
 class RunFolder:
-    """Reads and writes the files of one run; every file is replaced as a whole."""
+    """Read and write the files of one run; JSON and text files are replaced atomically."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def create(cls, root: Path, name: str, about: dict[str, object], *, stamp: bool = True) -> "RunFolder":
-        """A new folder under `root`, which appears at once with its run.json or not at all."""
+        """Create a folder in `root` atomically, with its run.json; `stamp` appends the time to its name."""
         root.mkdir(parents=True, exist_ok=True)
         _sweep(root)
         new = root / f".new-{os.getpid()}-{os.urandom(4).hex()}"
@@ -51,19 +52,19 @@ class RunFolder:
         (new / "figures").mkdir()
         for candidate in _names(name, stamp=stamp):
             try:
-                new.rename(root / candidate)  # fails when the target holds a run already
+                new.rename(root / candidate)  # fails if the target already contains a run
             except OSError:
                 if stamp:
                     continue
                 shutil.rmtree(new)
-                raise RunError(f"{root / candidate} exists already: choose another --name, or resume it") from None
+                raise RunError(f"{root / candidate} already exists: choose another --name, or resume it") from None
             return cls(root / candidate)
         raise AssertionError("unreachable: names never end")
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         if not (path / "run.json").is_file():
-            raise RunError(f"{path} is not a run: it has no run.json")
+            raise RunError(f"{path} is not a run: run.json is missing")
         return cls(path)
 
     @property
@@ -76,7 +77,7 @@ class RunFolder:
 
     @property
     def owner(self) -> int | None:
-        """The process that wrote here last; it may have ended."""
+        """The id of the process that last held the write lock; it may have ended."""
         try:
             return int((self.path / ".pid").read_text())
         except (OSError, ValueError):
@@ -84,14 +85,14 @@ class RunFolder:
 
     @property
     def process(self) -> int | None:
-        """The process that runs here now; None when none does."""
+        """The id of the process that holds the write lock; None if there is none."""
         return self.owner if self._is_held() else None
 
     @contextmanager
     def lock(self, patience: float = 1.0) -> Iterator[None]:
-        """Hold the folder for one writer; the system lets go of it when the process ends, however it ends.
+        """Acquire the write lock; the operating system releases it when the process ends, also after a crash.
 
-        `patience` seconds bridge the moment in which another process reads the status.
+        Waits up to `patience` seconds, because reading the status holds a shared lock for a moment.
         """
         with (self.path / ".lock").open("a") as file:
             deadline = time.monotonic() + patience
@@ -103,7 +104,7 @@ class RunFolder:
             yield
 
     def _is_held(self) -> bool:
-        """Whether a writer holds the folder; concurrent readers do not block each other."""
+        """Whether a process holds the write lock; concurrent readers do not block each other."""
         path = self.path / ".lock"
         if not path.exists():
             return False
@@ -111,7 +112,7 @@ class RunFolder:
             return not _try_lock(file.fileno(), shared=True)
 
     def delete(self) -> None:
-        """Remove the folder in one step; refused while it runs."""
+        """Remove the folder atomically; raises a RunError while the run is in progress."""
         if self._is_held():
             raise RunError(f"{self.path.name} is running: stop it first")
         gone = self.path.with_name(f".gone-{os.getpid()}-{os.urandom(4).hex()}")
@@ -119,19 +120,19 @@ class RunFolder:
         shutil.rmtree(gone, ignore_errors=True)
 
     def log(self, text: str) -> None:
-        """A line of log.txt, with the time of the day."""
+        """Append a line to log.txt, with the time of day."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{datetime.now():%H:%M:%S}  {text}\n")
 
     def show_progress(self, progress: Progress) -> None:
-        """Replace progress.json, whole but in no hurry to reach the disk."""
+        """Replace progress.json atomically, without waiting for the disk."""
         new = self.path / ".progress.json.new"
         new.write_text(json.dumps(asdict(progress)), encoding="utf-8")
         new.replace(self.path / "progress.json")
 
     @property
     def progress(self) -> Progress | None:
-        """The progress of the run; None before its first loop."""
+        """The progress of the run; None before the first loop."""
         try:
             return Progress.read(self.read_json("progress.json"))
         except RunError:
@@ -146,20 +147,20 @@ class RunFolder:
         self.write_text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
     def read_json(self, name: str) -> dict[str, object]:
-        """The content of a JSON file; {} when it is not there."""
+        """The content of a JSON file; {} if it does not exist."""
         path = self.file(name)
         if not path.exists():
             return {}
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:  # no JSON, no text, a number of 5,000 digits, a thousand brackets
+        except (ValueError, RecursionError) as error:  # invalid JSON or UTF-8, too many digits or nested brackets
             raise RunError(f"{path} is damaged: {error}") from None
         if not isinstance(value, dict):
-            raise RunError(f"{path} is damaged: expected an object, got {type(value).__name__}")
+            raise RunError(f"{path} is damaged: expected a JSON object, got {type(value).__name__}")
         return value
 
     def file(self, name: str) -> Path:
-        """A file of this folder, there or not; a link that leads out of the folder is none of its files."""
+        """The path of a file of this folder, which need not exist; links that point outside the folder are rejected."""
         path = self.path / name
         if path.is_symlink() and path.resolve().parent != self.path.resolve():
             raise RunError(f"{path} points outside the run's folder")
@@ -167,17 +168,17 @@ class RunFolder:
 
 
 def run_folders(root: Path) -> list[RunFolder]:
-    """The runs under `root`, oldest first."""
+    """The runs in `root`, oldest first."""
     found = []
     for about in root.glob("*/run.json"):
-        with suppress(FileNotFoundError):  # deleted while we looked
+        with suppress(FileNotFoundError):  # deleted by another process in the meantime
             if not about.parent.name.startswith("."):
                 found.append((about.stat().st_mtime_ns, about.parent))
     return [RunFolder(path) for _, path in sorted(found)]
 
 
 def find_run(root: Path, name: str) -> RunFolder:
-    """The run called `name`: a path, a folder under `root`, an unambiguous beginning, or "last"."""
+    """The run called `name`: a path, a folder in `root`, an unambiguous prefix, or "last"."""
     if (Path(name) / "run.json").is_file():
         return RunFolder(Path(name))
     folders = run_folders(root)
@@ -189,7 +190,7 @@ def find_run(root: Path, name: str) -> RunFolder:
     if len(found) == 1:
         return found[0]
     known = ", ".join(folder.path.name for folder in (found or folders)[-5:]) or "none"
-    problem = "fits several runs" if found else "is not a run"
+    problem = "matches several runs" if found else "is not a run"
     raise RunError(f"{name!r} {problem} in {root}; the latest are: {known}")
 
 
@@ -206,7 +207,7 @@ def _names(name: str, *, stamp: bool) -> Iterator[str]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove what was left behind by a process that was killed while it made or deleted a folder."""
+    """Remove temporary folders of processes that were killed while creating or deleting a run."""
     for leftover in (*root.glob(".new-*"), *root.glob(".gone-*")):
         pid = leftover.name.split("-")[1]
         if pid.isdigit() and not _alive(int(pid)):
@@ -224,7 +225,7 @@ def _alive(pid: int) -> bool:
 
 
 def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Take the lock if it is free; a `shared` one keeps out writers only (Windows has none)."""
+    """Acquire the lock if it is free; a `shared` lock blocks only writers (not available on Windows)."""
     try:
         if os.name == "nt":
             import msvcrt

@@ -1,4 +1,4 @@
-"""Metrics: a CSV file that can be truncated to a checkpoint, and the same values for TensorBoard."""
+"""Metrics: a CSV file that can be truncated to the length at a checkpoint, and the same values for TensorBoard."""
 
 import time
 from pathlib import Path
@@ -6,15 +6,15 @@ from typing import IO, TypeAlias
 
 from parnassus.runs.errors import RunError
 
-Curves: TypeAlias = dict[str, tuple[list[int], list[float]]]
+MetricHistory: TypeAlias = dict[str, tuple[list[int], list[float]]]
 HEADER = "step,metric,value\n"
 
 
 class Metrics:
-    """Appends `step,metric,value` lines; floats are written so that they read back bit for bit."""
+    """Append lines `step,metric,value`; floats are written so that they are read back bit-exactly."""
 
     def __init__(self, folder: Path, size: int | None = None) -> None:
-        """Open for writing; `size` cuts the file back to the length it had at a checkpoint."""
+        """Open for writing; `size` truncates the file to its length at a checkpoint."""
         self.path = folder / "metrics.csv"
         if not self.path.exists():
             self.path.write_text(HEADER)
@@ -27,17 +27,17 @@ class Metrics:
     def append(self, step: int, values: dict[str, float]) -> None:
         for name, value in values.items():
             if "," in name or "\n" in name:
-                raise ValueError(f"a metric's name must have no comma and no line break; got {name!r}")
+                raise ValueError(f"the name of a metric must not contain a comma or a line break; got {name!r}")
             self._file.write(f"{step},{name},{value!r}\n")
         self._events.pending.append((time.time(), step, values))
         self.latest.update(values)
 
     def show(self) -> None:
-        """Flush the CSV, so that readers see what was appended."""
+        """Flush the CSV file, so that readers see the appended values."""
         self._file.flush()
 
     def flush(self) -> int:
-        """Flush everything to disk; returns the length of the CSV."""
+        """Flush everything to disk; returns the length of the CSV file."""
         self._file.flush()
         self._events.write()
         return self._file.tell()
@@ -48,9 +48,9 @@ class Metrics:
 
 
 class Events:
-    """The same numbers for TensorBoard, in one event file that starts anew with each session of a run."""
+    """The same values for TensorBoard, in one event file that is rewritten in each session of a run."""
 
-    def __init__(self, folder: Path, earlier: Curves) -> None:
+    def __init__(self, folder: Path, earlier: MetricHistory) -> None:
         self.path = folder / f"events.out.tfevents.{time.time_ns()}"
         for old in folder.glob("events.out.tfevents.*"):
             old.unlink()
@@ -75,15 +75,15 @@ class Events:
         self.pending.clear()
 
 
-def read_metrics(path: Path) -> Curves:
-    """Each metric's steps and values; an unfinished last line is left out."""
-    curves: Curves = {}
+def read_metrics(path: Path) -> MetricHistory:
+    """Steps and values of each metric; an incomplete last line is ignored."""
+    curves: MetricHistory = {}
     if not path.exists():
         return curves
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise RunError(f"{path} is damaged: it is no text") from None
+        raise RunError(f"{path} is damaged: it is not UTF-8 text") from None
     for number, line in enumerate(text.split("\n")[1:-1], start=2):
         try:
             step, name, value = line.split(",")

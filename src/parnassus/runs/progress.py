@@ -7,21 +7,21 @@ from math import inf
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` steps of the loop called `title`, the last of them in `seconds` since `first`.
+    """`done` of `total` steps of the loop called `title`; this session began at step `first`, `seconds` ago.
 
-    `metrics` are those of the last step; the curves on disk keep fewer points.
+    `metrics` are those of the last step; metrics.csv contains fewer steps.
     """
 
     title: str
     done: int
     total: int
-    first: int = 0  # where this session began
-    seconds: float = 0.0  # since then
+    first: int = 0  # first step of this session
+    seconds: float = 0.0  # since the beginning of this session
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, content: Mapping[str, object]) -> "Progress | None":
-        """Read the content of progress.json; None if it is something else."""
+        """Parse the content of progress.json; None if it is not valid."""
         match content:
             case {"title": str(title), "done": int(done), "total": int(total), "first": int(first)}:
                 seconds, metrics = content.get("seconds"), content.get("metrics")
@@ -42,12 +42,12 @@ class Progress:
 
     @property
     def left(self) -> float:
-        """Seconds until the end at this rate."""
+        """Estimated seconds until the end."""
         return (self.total - self.done) / self.rate if self.rate > 0 else inf
 
     @property
     def pace(self) -> str:
-        """Steps per second, and the time left, or the time taken at the end."""
+        """Steps per second, and the time left or, at the end, the total time."""
         shown = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.2f}"
         left = f"{clock(self.left)} left" if self.done < self.total else f"took {clock(self.seconds)}"
         return f"{shown} steps/s, {left}"
@@ -57,7 +57,7 @@ class Progress:
 
 
 def clock(seconds: float) -> str:
-    """0:07, 12:30, 1:02:03; a question mark for never."""
+    """A duration as 0:07, 12:30 or 1:02:03; "?" if it is infinite."""
     if seconds == inf:
         return "?"
     minutes, rest = divmod(int(seconds + 0.5), 60)

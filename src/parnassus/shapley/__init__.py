@@ -3,19 +3,19 @@
 from parnassus.shapley.attributions.adaptive_kernel_shap import explain_to_tolerance
 from parnassus.shapley.attributions.attribution import Attribution, average_repeats, explain, explain_exactly
 from parnassus.shapley.attributions.batching import limit_batch_size
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
 from parnassus.shapley.attributions.deletion_curve import deletion_curve
 from parnassus.shapley.attributions.estimator_explanations import (
     explain_with_estimator,
     explain_with_estimator_to_tolerance,
 )
-from parnassus.shapley.attributions.interventional import Interventional, mean_imputation
+from parnassus.shapley.attributions.interventional import InterventionalValue, mean_imputation
 from parnassus.shapley.attributions.linear_first_layer import LinearFirstLayer, interventional_value_function
 from parnassus.shapley.attributions.masked_images import (
+    expand_group_values,
     flat_image_model,
     gaussian_blur,
     masked_images,
-    paint_groups,
     pixel_groups,
 )
 from parnassus.shapley.attributions.masked_text import MaskedText, masked_ids, masked_words
@@ -30,7 +30,7 @@ from parnassus.shapley.estimators.coalition_sampling import (
     sample_coalition_sets,
     sample_coalitions,
 )
-from parnassus.shapley.estimators.estimate import Estimate, Estimator
+from parnassus.shapley.estimators.estimate import Estimator, ShapleyEstimate
 from parnassus.shapley.estimators.kernel_shap import (
     kernel_shap,
     kernel_shap_weights,
@@ -70,14 +70,14 @@ from parnassus.shapley.gradients.integrated_gradients import gradient_times_inpu
 __all__ = [
     "Attribution",
     "BackgroundAverage",
-    "ConditionalGaussian",
-    "Estimate",
+    "ConditionalGaussianValue",
     "Estimator",
-    "Interventional",
+    "InterventionalValue",
     "Leaves",
     "LinearFirstLayer",
     "MaskedText",
     "ModelError",
+    "ShapleyEstimate",
     "ValueFunction",
     "additive_output",
     "all_coalitions",
@@ -92,6 +92,7 @@ __all__ = [
     "deletion_curve",
     "estimate_to_tolerance",
     "exhaustive_sample",
+    "expand_group_values",
     "expected_gradients",
     "explain",
     "explain_exactly",
@@ -119,7 +120,6 @@ __all__ = [
     "masked_words",
     "mean_imputation",
     "optimistic_bankruptcy_game",
-    "paint_groups",
     "path_dependent_tree_shap",
     "permutation_sampling",
     "permutation_table",

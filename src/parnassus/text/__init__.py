@@ -24,6 +24,7 @@ from parnassus.text.sampling import (
     keep_top_p,
     logits_processor,
     sample_tokens,
+    skip_special_tokens,
     token_sampler,
 )
 from parnassus.text.stochastic_beam_search import BeamSamples, stochastic_beam_search
@@ -31,11 +32,11 @@ from parnassus.text.tokeniser import (
     Tokeniser,
     load_tokeniser,
     save_tokeniser,
+    show_whitespace,
     stream_text,
     tokeniser_from_dict,
     tokeniser_to_dict,
 )
-from parnassus.text.visible_whitespace import show_whitespace
 from parnassus.text.vocabulary import Vocabulary, special_id
 from parnassus.text.word_tokeniser import WordTokeniser
 
@@ -73,6 +74,7 @@ __all__ = [
     "sample_tokens",
     "save_tokeniser",
     "show_whitespace",
+    "skip_special_tokens",
     "special_id",
     "stochastic_beam_search",
     "stream_text",

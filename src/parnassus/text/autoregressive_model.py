@@ -4,6 +4,7 @@ from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 
 @runtime_checkable
@@ -30,3 +31,11 @@ class AutoregressiveModel(Protocol):
     ) -> tuple[Float[Tensor, "batch vocabulary"], State]:
         """Logits of the token after these, and the new state; the given state must not be used again."""
         ...
+
+
+def next_token_nll(
+    logits: Float[Tensor, "batch time vocabulary"], tokens: Int[Tensor, "batch time_and_one"]
+) -> Float[Tensor, "batch time"]:
+    """−log p(x_{t+1} | x_1 … x_t) of each token but the first, from the logits at all positions but the last."""
+    nll = cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    return nll.view(len(tokens), -1)

@@ -101,7 +101,7 @@ def beam_search(
     A prefix that ends in `stop` leaves the beam. Width 1 is greedy decoding; width V^{length−1} is exhaustive search.
     The search ends when no open prefix can beat the `width` best ended ones.
     """
-    require_window(model, prompt, width=width, length=length)
+    check_window(model, prompt, width=width, length=length)
     if not 0 <= penalty <= 10:  # a larger one lets L^α overflow
         raise ValueError(f"penalty must lie in [0, 10]; got penalty={penalty}")
     logits, state = model.read(prompt)
@@ -153,7 +153,7 @@ def state_rows(parent: Int[Tensor, "batch width"], beams: int) -> Int[Tensor, " 
     return (torch.arange(len(parent), device=parent.device)[:, None] * beams + parent).flatten()
 
 
-def require_window(model: AutoregressiveModel, prompt: Int[Tensor, "batch time"], *, width: int, length: int) -> None:
+def check_window(model: AutoregressiveModel, prompt: Int[Tensor, "batch time"], *, width: int, length: int) -> None:
     """Raise unless prompt, width and length are positive and fit into the model's window."""
     if prompt.shape[1] == 0:
         raise ValueError("a prompt must have at least one token; got none")

@@ -19,7 +19,7 @@ CHARACTER_TO_BYTE = {character: byte for byte, character in BYTE_TO_CHARACTER.it
 
 def learn_merges_by_library(text: str, size: int) -> list[Pair]:
     """The pairs to merge, in order, until there are `size` tokens; ties are broken as in `learn_merges`."""
-    _require_library()
+    _check_library()
     from tokenizers import pre_tokenizers, trainers
 
     tokenizer = _build_tokenizer({}, [])
@@ -32,7 +32,7 @@ def learn_merges_by_library(text: str, size: int) -> list[Pair]:
 
 def library_tokenizer(tokens: Sequence[bytes], merges: Sequence[Pair], special: Sequence[str]) -> "Tokenizer":
     """A `tokenizers.Tokenizer` with these special tokens, tokens and merges, for large texts."""
-    _require_library()
+    _check_library()
     names = [*special, *map(_to_characters, tokens)]
     return _build_tokenizer(
         {name: position for position, name in enumerate(names)},
@@ -60,7 +60,7 @@ def _to_bytes(name: str) -> bytes:
     return b"".join(CHARACTER_TO_BYTE[character] for character in name)
 
 
-def _require_library() -> None:
+def _check_library() -> None:
     try:
         import_module("tokenizers")
     except ImportError:

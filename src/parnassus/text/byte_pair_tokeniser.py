@@ -12,7 +12,7 @@ from torch import Tensor
 
 from parnassus.text.byte_pair_library import learn_merges_by_library, library_tokenizer
 from parnassus.text.byte_pair_merges import BYTES, PIECES, Pair, merge_pair
-from parnassus.text.vocabulary import Vocabulary, validate_ids
+from parnassus.text.vocabulary import Vocabulary, check_ids, number_tokens
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -93,16 +93,16 @@ class BytePairTokeniser:
     def decode(self, tokens: Int[Tensor, " time"]) -> str:
         """The text of these tokens, without special ones; invalid UTF-8 becomes �."""
         offset = len(self.special)
-        ids = validate_ids(tokens, self.vocabulary)
+        ids = check_ids(tokens, self.vocabulary)
         return b"".join(self.tokens[token - offset] for token in ids if token >= offset).decode(errors="replace")
 
     def to_library(self) -> "Tokenizer":
-        """The same tokeniser as a `tokenizers.Tokenizer`, for large texts."""
+        """This tokeniser as a `tokenizers.Tokenizer`, for large texts."""
         return library_tokenizer(self.tokens, self.merges, self.special)
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:
-        return {token: index for index, token in enumerate(self.tokens, len(self.special))}
+        return number_tokens(self.tokens, first=len(self.special))
 
     @cached_property
     def _ranks(self) -> dict[Pair, int]:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.text.autoregressive_model import AutoregressiveModel
 
 MAX_CONTINUATIONS = 200_000
@@ -44,8 +45,7 @@ def enumerate_continuations(
     model: AutoregressiveModel, prompt: Int[Tensor, " time"], *, length: int, stop: int | None = None
 ) -> Continuations:
     """All V^length continuations of `length` tokens; those that contain `stop` end there."""
-    if length < 1:
-        raise ValueError(f"length must be at least 1; got length={length}")
+    check_at_least_one(length=length)
     logits, state = model.read(prompt[None])
     vocabulary = logits.shape[1]
     if length * log(vocabulary) > log(MAX_CONTINUATIONS):

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 from parnassus.text.autoregressive_model import AutoregressiveModel, State
 from parnassus.text.sampling import TokenSampler
 
@@ -24,8 +25,7 @@ def stream_tokens(
     """
     if prompt.shape[1] == 0:
         raise ValueError("a prompt must have at least one token; got none")
-    if length < 0:
-        raise ValueError(f"length must not be negative; got length={length}")
+    check_non_negative(length=length)
     return _tokens(model, prompt, sampler, length, stop)
 
 
@@ -61,8 +61,7 @@ def generate_completions(
     shortest = min(map(len, prompts))
     if shortest == 0:
         raise ValueError("every prompt must have at least one token; got an empty one")
-    if length < 0:
-        raise ValueError(f"length must not be negative; got length={length}")
+    check_non_negative(length=length)
     rows = [prompt.tolist() for prompt in prompts]
     ends = [len(prompt) + length for prompt in prompts]
     stopped: set[int] = set()

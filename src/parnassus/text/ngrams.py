@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 from parnassus.text.autoregressive_model import State
 
 
@@ -55,8 +56,7 @@ class NGramModel:
         """Count all n-grams of this order; `smoothing` is ε."""
         if order < 1 or len(tokens) < order:
             raise ValueError(f"order must lie between 1 and the number of tokens, {len(tokens)}; got order={order}")
-        if not smoothing >= 0:
-            raise ValueError(f"smoothing must not be negative; got smoothing={smoothing}")
+        check_non_negative(smoothing=smoothing)
         if int(tokens.min()) < 0 or int(tokens.max()) >= vocabulary:
             raise ValueError(f"tokens must lie between 0 and {vocabulary - 1}; got {tokens.min()} to {tokens.max()}")
         if order * log(vocabulary) > 63 * log(2):

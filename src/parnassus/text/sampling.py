@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
+
 TokenSampler: TypeAlias = Callable[[Tensor], Tensor]
 """From the logits (batch, vocabulary) of the next token to one token for each row."""
 
@@ -31,8 +33,7 @@ def apply_temperature(
 
 def keep_top_k(logits: Float[Tensor, "*batch vocabulary"], top_k: int) -> Float[Tensor, "*batch vocabulary"]:
     """Top-k filtering: keep the k most likely tokens; ties go to the smallest index (Fan et al. 2018)."""
-    if top_k < 1:
-        raise ValueError(f"top_k must be at least 1; got top_k={top_k}")
+    check_at_least_one(top_k=top_k)
     ranked = logits.argsort(dim=-1, descending=True, stable=True)
     return logits.scatter(-1, ranked[..., top_k:], -inf)
 
@@ -71,6 +72,11 @@ def token_sampler(
     if temperature == 0:
         return greedy
     return lambda logits: sample_tokens(process(logits), generator)
+
+
+def skip_special_tokens(sampler: TokenSampler, count: int) -> TokenSampler:
+    """A sampler that never selects the first `count` tokens, such as padding, start and mask."""
+    return lambda logits: count + sampler(logits[..., count:])
 
 
 def logits_processor(

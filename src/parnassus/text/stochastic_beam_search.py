@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.text.autoregressive_model import AutoregressiveModel
-from parnassus.text.beam_search import BeamNode, BeamStep, require_window, search_tree, state_rows, top_extensions
+from parnassus.text.beam_search import BeamNode, BeamStep, check_window, search_tree, state_rows, top_extensions
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def stochastic_beam_search(
 
     If fewer exist, the remaining slots have log P = −∞.
     """
-    require_window(model, prompt, width=width, length=length)
+    check_window(model, prompt, width=width, length=length)
     logits, state = model.read(prompt)
     batch, vocabulary = logits.shape
     log_prob = logits.new_zeros(batch, 1)

@@ -1,8 +1,8 @@
-"""The tokeniser interface, saving and loading, and streaming decoding."""
+"""The tokeniser interface, saving and loading, streaming decoding, and the display of tokens."""
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -74,11 +74,20 @@ def load_tokeniser(path: Path) -> AnyTokeniser:
     return tokeniser_from_dict(data)
 
 
+def show_whitespace(text: str) -> str:
+    """The text with ␣ for each space and ⏎ for each newline; · if it is empty."""
+    return text.replace("\n", "⏎").replace(" ", "␣") or "·"
+
+
 def warn_unknown_words(tokeniser: Tokeniser, text: str) -> None:
     """Write to standard error which words of the text are unknown to a word tokeniser."""
-    unknown = tokeniser.unknown_words(text) if isinstance(tokeniser, WordTokeniser) else []
-    if unknown:
-        sys.stderr.write(f"unknown words: {', '.join(unknown)}\n")
+    report_unknown_words(tokeniser.unknown_words(text) if isinstance(tokeniser, WordTokeniser) else [])
+
+
+def report_unknown_words(words: Sequence[str]) -> None:
+    """Write these words, if any, to standard error."""
+    if words:
+        sys.stderr.write(f"unknown words: {', '.join(words)}\n")
 
 
 def stream_text(tokeniser: Tokeniser, tokens: Iterable[int], previous: int | None = None) -> Iterator[str]:

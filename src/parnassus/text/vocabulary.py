@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import TypeVar
 
 from jaxtyping import Int
 from torch import Tensor
 
+Token = TypeVar("Token", str, bytes)
 MAX_LISTED = 5  # unknown characters that an error message lists
 
 
@@ -34,15 +36,20 @@ class Vocabulary:
     @cached_property
     def ids(self) -> dict[str, int]:
         """The id of each ordinary token."""
-        return {token: index for index, token in enumerate(self.tokens, len(self.special))}
+        return number_tokens(self.tokens, first=len(self.special))
 
     def token_strings(self, tokens: Int[Tensor, " time"]) -> list[str]:
         """The ordinary tokens with these ids; special ones are dropped."""
         offset = len(self.special)
-        return [self.tokens[token - offset] for token in validate_ids(tokens, len(self)) if token >= offset]
+        return [self.tokens[token - offset] for token in check_ids(tokens, len(self)) if token >= offset]
 
 
-def validate_ids(tokens: Int[Tensor, " time"], size: int) -> list[int]:
+def number_tokens(tokens: Sequence[Token], *, first: int) -> dict[Token, int]:
+    """The ids of tokens that are numbered from `first`."""
+    return {token: index for index, token in enumerate(tokens, first)}
+
+
+def check_ids(tokens: Int[Tensor, " time"], size: int) -> list[int]:
     """The ids as a list; raises unless each is from 0 to size − 1."""
     ids: list[int] = tokens.tolist()
     if ids and not (min(ids) >= 0 and max(ids) < size):

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from parnassus.text.vocabulary import Vocabulary, validate_ids
+from parnassus.text.vocabulary import Vocabulary, check_ids
 
 UNKNOWN = "<unknown>"
 PIECES = re.compile(r"\w+|[^\w\s]")
@@ -83,7 +83,7 @@ class WordTokeniser:
     def decode(self, tokens: Int[Tensor, " time"]) -> str:
         """The text of these tokens; of the special ones only `<unknown>` is kept."""
         offset, unknown = len(self.special), self.special.index(UNKNOWN)
-        kept = [token for token in validate_ids(tokens, self.vocabulary) if token >= offset or token == unknown]
+        kept = [token for token in check_ids(tokens, self.vocabulary) if token >= offset or token == unknown]
         return join_words([UNKNOWN if token == unknown else self.words[token - offset] for token in kept])
 
     def unknown_words(self, text: str) -> list[str]:

@@ -1,23 +1,38 @@
-"""Run and descend: everything around a training loop, and nothing about any method."""
+"""Run and descend: the infrastructure of a training loop, independent of the method."""
 
 from parnassus.atlas.bands import Band, at_least, at_most, between, no_band
-from parnassus.setting_types import AtLeast, Between, BuiltIn, GreaterThan, NonNegative, Positive, Text, UnitInterval
+from parnassus.setting_types import (
+    AtLeast,
+    Between,
+    BuiltIn,
+    Correlation,
+    DeviceName,
+    GreaterThan,
+    NonNegative,
+    Positive,
+    StrictlyBetween,
+    Text,
+    UnitInterval,
+)
 from parnassus.train.descend import descend
+from parnassus.train.model_collection import ModelCollection
 from parnassus.train.options import Options
 from parnassus.train.run import Run
-from parnassus.train.side_by_side import SideBySide
 
 __all__ = [
     "AtLeast",
     "Band",
     "Between",
     "BuiltIn",
+    "Correlation",
+    "DeviceName",
     "GreaterThan",
+    "ModelCollection",
     "NonNegative",
     "Options",
     "Positive",
     "Run",
-    "SideBySide",
+    "StrictlyBetween",
     "Text",
     "UnitInterval",
     "at_least",

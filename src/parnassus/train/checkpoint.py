@@ -1,4 +1,4 @@
-"""Checkpoints: one safetensors file, written to a temporary name and renamed; loading it cannot run code."""
+"""Checkpoints: a safetensors file, written atomically; loading it does not execute code."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from parnassus.runs.errors import NotFiniteError, RunError
 
 
 def save_tree(path: Path, tree: object) -> None:
-    """Write nested dicts and lists of tensors and plain values; afterwards `path` is the old file or the new one."""
+    """Write nested dicts and lists of tensors and plain values; replaces `path` atomically."""
     tensors: dict[str, Tensor] = {}
     plain = _split(tree, "", tensors)
     with_name = path.with_name(f".{path.name}.new")
@@ -23,7 +23,7 @@ def save_tree(path: Path, tree: object) -> None:
 
 
 def load_tree(path: Path) -> object:
-    """Read what `save_tree` wrote, to the CPU."""
+    """Read a file written by `save_tree`; tensors are on the CPU."""
     try:
         with safe_open(path, framework="pt") as file:
             plain = json.loads(file.metadata()["tree"])
@@ -33,7 +33,7 @@ def load_tree(path: Path) -> object:
 
 
 def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write a model's tensors under their own names, for any reader of safetensors, with a checksum of their bytes."""
+    """Write the tensors of a model under their names, with a checksum; any safetensors reader can read the file."""
     new = path.with_name(f".{path.name}.new")
     copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     save_file(copies, new, metadata={"crc32": str(_checksum(copies))})
@@ -41,7 +41,7 @@ def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Read what `save_weights` wrote, to the CPU; a file that changed since is refused."""
+    """Read a file written by `save_weights` to the CPU; raises a RunError if its checksum does not match."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
@@ -61,8 +61,8 @@ def _checksum(tensors: dict[str, Tensor]) -> int:
     return total
 
 
-def require_finite(tensors: dict[str, Tensor]) -> None:
-    """Raise a NotFiniteError that names the first tensor with a NaN or an infinity."""
+def check_finite(tensors: dict[str, Tensor]) -> None:
+    """Raise a NotFiniteError with the name of the first tensor that has NaN or infinite values."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             bad = int((~torch.isfinite(tensor)).sum())
@@ -70,11 +70,11 @@ def require_finite(tensors: dict[str, Tensor]) -> None:
 
 
 def _split(tree: object, path: str, tensors: dict[str, Tensor]) -> object:
-    """The tree as JSON, its tensors moved to `tensors` under their path."""
+    """The tree as JSON; its tensors are moved to `tensors` under their paths."""
     if isinstance(tree, Tensor):
         tensors[path] = tree.detach().cpu().clone(memory_format=torch.contiguous_format)
         return {"tensor": path}
-    if isinstance(tree, dict):  # as pairs, so that a number stays a number as a key
+    if isinstance(tree, dict):  # as pairs, so that keys that are numbers remain numbers
         return {"dict": [[key, _split(value, f"{path}/{key}", tensors)] for key, value in tree.items()]}
     if isinstance(tree, list | tuple):
         kind = "tuple" if isinstance(tree, tuple) else "list"

@@ -1,4 +1,4 @@
-"""The loop of every method that has one loss."""
+"""The training loop of methods with a single loss."""
 
 from collections.abc import Callable, Generator
 from typing import Protocol, runtime_checkable
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from parnassus.train.run import Batches, Run
+from parnassus.train.run import BatchSource, Run
 
 
 @runtime_checkable
@@ -19,7 +19,7 @@ class HasLoss(Protocol):
 
 
 def descend(
-    run: Run, model: HasLoss, optimizer: Optimizer, batches: Batches[Tensor | tuple[Tensor, ...]]
+    run: Run, model: HasLoss, optimizer: Optimizer, batches: BatchSource[Tensor | tuple[Tensor, ...]]
 ) -> Generator[tuple[int, Tensor]]:
     """Take a gradient step for every batch; yields (step, loss), the loss detached and still on the device."""
     loss_of = torch.compile(model.loss) if run.options.compile else model.loss

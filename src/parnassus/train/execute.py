@@ -1,4 +1,4 @@
-"""Execute an experiment: from its settings to a finished folder with its report."""
+"""Execute an experiment: create its folder, run it, and write its results and its report."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ from parnassus import __version__
 from parnassus.atlas.bands import Band, judge
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, render
-from parnassus.runs.errors import Interrupted, RunError
+from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
@@ -31,7 +31,7 @@ from parnassus.train.run import Run
 
 @runtime_checkable
 class Experiment(Protocol):
-    """A frozen dataclass of settings that can be run."""
+    """A frozen dataclass of settings whose call runs the experiment."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -40,7 +40,7 @@ class Experiment(Protocol):
 
 @dataclass(frozen=True)
 class Recipe:
-    """An experiment with what its file says about it."""
+    """An experiment with its title, bands, formulas and profile."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Recipe:
     expected: Mapping[str, Band]
     formulas: tuple[Formula, ...] = ()
     profile: str = "laptop"
-    as_is: bool = True  # no flag differs from the profile
+    as_is: bool = True  # all settings have the values of the profile
 
     @property
     def bands_apply(self) -> bool:
@@ -96,14 +96,14 @@ def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, fl
 
 @contextmanager
 def _log_outcome(folder: RunFolder) -> Iterator[None]:
-    """Log when the run begins and how it ends in log.txt, and why it failed in error.json."""
+    """Log the start and the outcome of the run in log.txt, and an error in error.json."""
     resumed = (folder.path / "checkpoint.safetensors").exists()
     (folder.path / "error.json").unlink(missing_ok=True)
     folder.log(f"{'resumed' if resumed else 'started'} by process {os.getpid()}")
     try:
         yield
-    except Interrupted:
-        folder.log("stopped; everything so far is saved")
+    except RunInterrupted:
+        folder.log("stopped; the state is saved")
         raise
     except Exception as error:
         folder.log("".join(traceback.format_exception(error)).rstrip())
@@ -115,7 +115,7 @@ def _log_outcome(folder: RunFolder) -> Iterator[None]:
 def _complete_finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
     """The results of a finished run; its report is written if the run was killed before that."""
     if (folder.path / "report.html").exists():
-        raise RunError(f"{folder.path} is finished already: {folder.path / 'report.html'}")
+        raise RunError(f"{folder.path} is already finished: {folder.path / 'report.html'}")
     write_report(recipe, folder)
     return cast("dict[str, float]", folder.read_json("result.json")["result"])
 
@@ -128,10 +128,10 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
             numbers = recipe.experiment(run)
         missing = set(recipe.expected) - set(numbers)
         if missing:
-            raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, which it expects")
+            raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, as declared in `expected`")
         return run.finish(numbers)
     except KeyboardInterrupt:
-        raise Interrupted from None
+        raise RunInterrupted from None
     finally:
         run.close()
         torch.set_num_threads(threads)
@@ -139,7 +139,7 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
 
 
 def write_report(recipe: Recipe, folder: RunFolder) -> Path:
-    """(Re)write report.html from what the folder holds."""
+    """Write report.html from the files of the folder, replacing an existing one."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
     numbers = result.get("result", {})
     verdict = judge(recipe.expected, numbers if isinstance(numbers, dict) else {}, applies=recipe.bands_apply)
@@ -149,7 +149,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         formulas=recipe.formulas,
         values=verdict.values,
         remark=verdict.remark,
-        story=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
+        content=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.settings,
         facts=_facts(about, result),
@@ -163,20 +163,20 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
 
 
 def options_from(about: Mapping[str, object]) -> Options:
-    """The options a folder was started with."""
+    """The options with which a run was started."""
     known = {field.name for field in fields(Options)}
     saved = about.get("options")
     return Options(**{key: value for key, value in (saved if isinstance(saved, dict) else {}).items() if key in known})
 
 
 def command_line() -> str:
-    """The command as a person would type it."""
+    """The command line of this process, in the form in which it would be typed."""
     program = Path(sys.argv[0]).name
     return " ".join([program if program != "__main__.py" else "python -m parnassus", *sys.argv[1:]])
 
 
 def machine(options: Options) -> str:
-    """System, processor and, where it is used, accelerator."""
+    """Operating system, processor, number of cores and, if used, the GPU."""
     words = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores"]
     if choose_device(options.device).type == "cuda":
         words.append(torch.cuda.get_device_name())
@@ -205,7 +205,7 @@ def _facts(about: Mapping[str, object], result: Mapping[str, object]) -> dict[st
 
 @contextmanager
 def _stop_at_signals(run: Run) -> Iterator[None]:
-    """Finish the current step and save on Ctrl-C or SIGTERM; stop at once on a second one."""
+    """On Ctrl-C or SIGTERM, finish the current step and save; on a second signal, stop immediately."""
     asked = False
 
     def handle(_number: int, _frame: FrameType | None) -> None:
@@ -216,7 +216,7 @@ def _stop_at_signals(run: Run) -> Iterator[None]:
 
     try:
         before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: whoever started us handles signals
+    except ValueError:  # not in the main thread: the caller handles signals
         yield
         return
     try:

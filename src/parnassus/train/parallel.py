@@ -26,7 +26,7 @@ class World(NamedTuple):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """Anything that can be saved and restored."""
+    """An object whose state can be saved and restored."""
 
     def state_dict(self) -> dict[str, object]: ...
 
@@ -34,7 +34,7 @@ class Stateful(Protocol):
 
 
 def world_from_environment() -> World:
-    """The rank, world size and local rank set by torchrun; a single process without it."""
+    """The rank, world size and local rank set by torchrun; without torchrun, those of a single process."""
     rank, size, local_rank = (int(os.environ.get(name, d)) for name, d in _ANNOUNCED)
     return World(rank, size, local_rank)
 
@@ -53,8 +53,8 @@ def join(device: torch.device) -> None:
 def barrier() -> None:
     """Wait for all processes.
 
-    The last call before leaving must carry no tensor: gloo's threads let go of their tensors a moment after the call
-    returns, and one that does so while Python shuts down aborts the process.
+    The last collective call must not involve a tensor: gloo's threads release their tensors shortly after the call
+    returns, and a release during the shutdown of Python aborts the process.
     """
     dist.barrier()
 
@@ -64,8 +64,8 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
-class RoutesForward(nn.Module):
-    """Calls any method of a module through `forward`, the only one that DDP intercepts."""
+class ForwardDispatcher(nn.Module):
+    """Call any method of a module through `forward`, the only method that DDP intercepts."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -76,12 +76,12 @@ class RoutesForward(nn.Module):
 
 
 class Replica(nn.Module):
-    """A module under DDP that keeps its own methods; the inner module is what gets saved."""
+    """A module under DDP that keeps its methods; checkpoints contain the inner module."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         self.inner = inner
-        self.ddp = [nn.parallel.DistributedDataParallel(RoutesForward(inner))]  # in a list: no second registration
+        self.ddp = [nn.parallel.DistributedDataParallel(ForwardDispatcher(inner))]  # no submodule
 
     def forward(self, *arguments: object) -> object:
         return self.ddp[0]("forward", *arguments)
@@ -97,13 +97,13 @@ class Replica(nn.Module):
 
 
 def distribute(model: nn.Module, mode: Mode) -> nn.Module:
-    """Wrap a placed model for the processes of this run."""
+    """Wrap a model that is on its device for distributed training."""
     if mode == "ddp":
         return Replica(model)
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method  # 0.5 s of imports
 
-    device = next(model.parameters()).device  # passed explicitly: FSDP would take a GPU wherever there is one
+    device = next(model.parameters()).device  # passed explicitly: FSDP defaults to a GPU
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for child in model.children():
         if sum(parameter.numel() for parameter in child.parameters()) > 0 and not isinstance(child, nn.ModuleList):
@@ -165,7 +165,7 @@ def mean_over_ranks(values: Tensor) -> Tensor:
 
 
 def any_rank(flag: bool, device: torch.device) -> bool:  # noqa: FBT001 - the flag is the datum
-    """Whether `flag` is set on any process: they must save together or not at all."""
+    """Whether `flag` is set on any process; all processes must save at the same step."""
     vote = torch.tensor(float(flag), device=device)
     dist.all_reduce(vote, op=dist.ReduceOp.MAX)
     return bool(vote.item())

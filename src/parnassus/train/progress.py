@@ -1,4 +1,4 @@
-"""Progress of a loop: reported by the clock and not by the step, so that it costs nothing."""
+"""Progress of a loop, reported at fixed time intervals instead of every step to keep the overhead low."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ Live: TypeAlias = Callable[[], Mapping[str, float]]
 
 
 class ProgressListener(Protocol):
-    """Receives the progress of a loop every `period` seconds and at its end (`last`)."""
+    """A receiver of the progress of a loop every `period` seconds and at its end (`last`)."""
 
     period: float
 
@@ -25,7 +25,7 @@ class ProgressListener(Protocol):
 
 
 class Ticker:
-    """Passes the progress of a loop to its listeners; `tick` is called every step and returns unless one is due."""
+    """Pass the progress of a loop to its listeners; `tick` is called every step and notifies listeners that are due."""
 
     def __init__(self, listeners: Sequence[ProgressListener]) -> None:
         self._listeners = list(listeners)
@@ -39,7 +39,7 @@ class Ticker:
         self._due = min(self._times, default=float("inf"))
 
     def tick(self, done: int, metrics: Live) -> None:
-        """Called after `done` steps; `metrics()` is evaluated only when a listener is due."""
+        """Notify due listeners after `done` steps; `metrics()` is evaluated only if a listener is due."""
         now = time.perf_counter()
         if now < self._due:
             return
@@ -60,7 +60,7 @@ class Ticker:
 
 
 class ConsoleProgress:
-    """One line that is updated in a terminal; elsewhere a line every few seconds."""
+    """In a terminal, one line that is updated; otherwise, a new line every few seconds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -79,12 +79,12 @@ class ConsoleProgress:
             f" {progress.done:,}/{progress.total:,}  {progress.pace}  ",
             (shown, "dim"),
         )
-        line.truncate(self._console.width - 1, overflow="ellipsis", pad=True)  # pads over what stood there before
+        line.truncate(self._console.width - 1, overflow="ellipsis", pad=True)  # pads to overwrite the previous line
         self._console.print(line, end="\n" if last else "\r", no_wrap=True, highlight=False)
 
 
 class FolderProgress:
-    """progress.json and the curves so far, written twice per second."""
+    """Write progress.json and flush metrics.csv twice per second."""
 
     period = 0.5
 
@@ -97,7 +97,7 @@ class FolderProgress:
 
 
 class LogProgress:
-    """A line of log.txt every few seconds."""
+    """Append a line to log.txt every few seconds."""
 
     period = 10.0
 

@@ -1,4 +1,4 @@
-"""Run: device, seed, progress, log, checkpoints and figures of an experiment, which owns its loop."""
+"""Run: device, seed, progress, log, checkpoints and figures of an experiment; the experiment defines the loop."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,17 +10,17 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from parnassus.data.seeds import mix
-from parnassus.runs.errors import Interrupted, NotFiniteError, RunError
+from parnassus.data.seeds import derive_seed
+from parnassus.runs.errors import NotFiniteError, RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import Metrics, read_metrics
 from parnassus.train import parallel
-from parnassus.train.checkpoint import load_tree, require_finite, save_tree, save_weights
+from parnassus.train.checkpoint import check_finite, load_tree, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
 from parnassus.train.options import Options
 from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
+from parnassus.train.report_content import ReportContent
 from parnassus.train.seeding import reseed
-from parnassus.train.story import Story
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 Batch = TypeVar("Batch", covariant=True)
 Model = TypeVar("Model", bound=nn.Module)
 POINTS = 200
-"""Points of a curve that are recorded per loop: every step of a short one, every hundredth of 20,000."""
+"""Approximate number of recorded points of a curve per loop: with 20,000 steps, every hundredth step is recorded."""
 SYNC_STEPS = 16
-"""Under torchrun, steps between which processes agree on saving."""
+"""Under torchrun, number of steps after which the processes check whether to save."""
 
 
 @runtime_checkable
-class Batches(Protocol[Batch]):
+class BatchSource(Protocol[Batch]):
     """Batches that are a pure function of (seed, step)."""
 
     def __len__(self) -> int: ...
@@ -55,15 +55,15 @@ class Run:
         self._files = folder
         self._mode = options.parallel if self.world_size > 1 else None
         self._cores = torch.get_num_threads()
-        torch.set_num_threads(options.threads or 1)  # until a large model asks for more
+        torch.set_num_threads(options.threads or 1)  # increased by `prepare` for a large model
         self._prepared: list[tuple[nn.Module, Optimizer]] = []
         self._kept: dict[str, parallel.Stateful] = {}
-        self._loop = 0  # loops begun
-        self._position = (0, 0)  # (loop, step) that comes next
+        self._loop = 0  # number of loops started
+        self._position = (0, 0)  # next (loop, step)
         self._log_every = 1
-        self._latest: dict[str, float] = {}  # as recorded in this loop
-        self._seen: dict[str, Tensor | float] = {}  # of the last step, not yet read from the device
-        self._story = Story(folder, silent=self.rank > 0)
+        self._latest: dict[str, float] = {}  # last recorded metrics of this loop
+        self._seen: dict[str, Tensor | float] = {}  # metrics of the last step, not yet copied from the device
+        self._content = ReportContent(folder, silent=self.rank > 0)
         set_precision(options.precision)
         if self._mode is not None:
             parallel.join(self.device)
@@ -74,21 +74,21 @@ class Run:
         self._began = self._saved_at = time.monotonic()
         self.metrics = Metrics(self.folder, cast("int | None", self._saved.get("metrics"))) if self.rank == 0 else None
         self._ticker = Ticker(self._listeners())
-        reseed(self.device, self.seed)  # ranks alike while building
+        reseed(self.device, self.seed)  # same seed on all ranks during model construction
 
     @property
     def seconds(self) -> float:
-        """Time spent so far, over all sessions of this run."""
+        """Total time of all sessions of this run so far."""
         return self._seconds + time.monotonic() - self._began
 
     def build(self, factory: Callable[..., Model], **facts: object) -> Model:
-        """Build a model by `factory(**facts)` and store the facts, so that it can be rebuilt from the folder."""
+        """Build a model by `factory(**facts)` and store `facts`, so that it can be rebuilt from the folder."""
         if self.rank == 0:
             self._files.write_json("model.json", facts)
         return factory(**facts)
 
     def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
-        """Place the model, wrap it under torchrun, then build its optimiser; both are restored when resuming."""
+        """Move the model to the device, wrap it under torchrun, and build its optimiser; restore both when resuming."""
         set_threads(model, self.device, self.options.threads, self._cores)
         placed: nn.Module = model.to(self.device)
         if self._mode is not None:
@@ -104,7 +104,7 @@ class Run:
         return cast("Model", placed), optimizer
 
     def use_all_cores(self) -> None:
-        """Use all cores, for large computations outside a model; --threads takes precedence."""
+        """Use all cores for large computations outside a model; --threads takes precedence."""
         torch.set_num_threads(self.options.threads or self._cores)
 
     def keep(self, name: str, thing: parallel.Stateful) -> None:
@@ -116,8 +116,8 @@ class Run:
         if name in states:
             self._restore(lambda: thing.load_state_dict(states[name]))
 
-    def steps(self, batches: Batches[Batch] | int) -> Iterator[tuple[int, Batch]]:
-        """Yield (step, batch) for each remaining step; seeds before a step, saves and reports after it if due."""
+    def steps(self, batches: BatchSource[Batch] | int) -> Iterator[tuple[int, Batch]]:
+        """Yield (step, batch) for each remaining step; seed before each step, save and report after it if due."""
         loop, self._loop = self._loop, self._loop + 1
         count = batches if isinstance(batches, int) else len(batches)
         start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
@@ -126,7 +126,7 @@ class Run:
         self._latest, self._seen = {}, {}
         self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
         self._looping = True
-        here = mix(self.seed, self.rank, loop)
+        here = derive_seed(self.seed, self.rank, loop)
         try:
             for step in range(start, count):
                 reseed(self.device, here, step)
@@ -138,27 +138,27 @@ class Run:
                 if self._save_due(step):
                     self.checkpoint()
                     if self._interrupt:
-                        raise Interrupted
+                        raise RunInterrupted
         finally:
             self._ticker.stop(self._position[1], self._live)
-            reseed(self.device, self.seed, loop, count)  # what follows does not depend on where we resumed
+            reseed(self.device, self.seed, loop, count)  # independent of the step of resumption
             self._looping = False
         self._position = (loop + 1, 0)
         if start < count:
             self.checkpoint()
 
     def update(self, optimizer: Optimizer, loss: Tensor) -> None:
-        """One step of `optimizer` down the gradient of `loss`."""
+        """Perform one optimisation step on `loss`."""
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
 
     def autocast(self) -> AbstractContextManager[object]:
-        """The context in which a loss is computed at the requested precision."""
+        """The context for computing the loss in the requested precision."""
         return autocast(self.device, self.options.precision)
 
     def log(self, step: int, **metrics: Tensor | float) -> None:
-        """Record the metrics of this step if it is one of the recorded steps; costs nothing otherwise."""
+        """Record the metrics of this step if it is one of the recorded steps."""
         self._seen = metrics
         if step % self._log_every == 0:
             self.record(step, **metrics)
@@ -166,18 +166,18 @@ class Run:
     def record(self, step: int, **metrics: Tensor | float) -> None:
         """Write metrics to metrics.csv and TensorBoard; under torchrun, their mean over the processes."""
         if self._position < self._resume:
-            return  # written before the interruption
+            return  # already written before the interruption
         values = torch.tensor([_number(value) for value in metrics.values()], dtype=torch.float64)
         if self._mode is not None:
             values = parallel.mean_over_ranks(values.to(self.device)).cpu()
         named = dict(zip(metrics, values.tolist(), strict=True))
-        self._require_finite(step, named)
+        self._check_finite(step, named)
         self._latest.update(named)
         if self.metrics is not None:
             self.metrics.append(step, named)
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """Steps and values of a metric recorded so far, also before an interruption; the same on all processes."""
+        """Recorded steps and values of a metric, including earlier sessions; identical on all processes."""
         found: tuple[list[int], list[float]] = [], []
         if self.metrics is not None:
             self.metrics.flush()
@@ -186,30 +186,30 @@ class Run:
 
     def figure(self, name: str, figure: "Figure", caption: str = "") -> None:
         """Save a figure as figures/NAME.svg and .png and show it in the report."""
-        self._story.figure(name, figure, caption)
+        self._content.figure(name, figure, caption)
 
     def note(self, name: str, text: str) -> None:
         """Add paragraphs to the report, separated by blank lines."""
-        self._story.add("note", name, text=text)
+        self._content.add("note", name, text=text)
 
     def text(self, name: str, text: str, caption: str = "") -> None:
-        """Add preformatted text to the report, such as text that a model generated."""
-        self._story.add("text", name, text=text, caption=caption)
+        """Add preformatted text to the report, such as text generated by a model."""
+        self._content.add("text", name, text=text, caption=caption)
 
     def table(self, name: str, rows: Sequence[Mapping[str, str | float]], caption: str = "") -> None:
         """Add a table to the report: one mapping per row, with the columns as keys."""
-        self._story.add("table", name, rows=[dict(row) for row in rows], caption=caption)
+        self._content.add("table", name, rows=[dict(row) for row in rows], caption=caption)
 
     def publish(self, model: nn.Module) -> None:
         """Save `model` as weights.safetensors, which `parnassus sample` and other programs load."""
         state = parallel.model_state(model, self._mode)
         if self.rank == 0:
             tensors = {name: cast("Tensor", value) for name, value in state.items()}
-            require_finite(tensors)
+            check_finite(tensors)
             save_weights(self.folder / "weights.safetensors", tensors)
 
     def checkpoint(self) -> None:
-        """Save everything needed to resume from here; a collective call under torchrun."""
+        """Save the state needed to resume from this step; a collective call under torchrun."""
         prepared = [
             {
                 "model": parallel.model_state(model, self._mode),
@@ -222,7 +222,7 @@ class Run:
             return
         for index, state in enumerate(prepared):
             name = "model" if index == 0 else f"model {index + 1}"
-            require_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
+            check_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
         tree = {
             "position": self._position,
             "seconds": self.seconds,
@@ -233,12 +233,12 @@ class Run:
         save_tree(self.folder / "checkpoint.safetensors", tree)
 
     def finish(self, result: Mapping[str, float]) -> dict[str, float]:
-        """Write the result; the run is finished from then on."""
+        """Write the result, which marks the run as finished."""
         numbers = {name: _number(value) for name, value in result.items()}
         if not (self.folder / "weights.safetensors").exists() and self._prepared:
             self.publish(self._prepared[0][0])
         if self.metrics is not None:
-            self.metrics.flush()  # before the result: what counts as finished must be whole
+            self.metrics.flush()  # before the result: a finished run must be complete
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
         if self._mode is not None:
             parallel.barrier()
@@ -250,19 +250,19 @@ class Run:
             self.metrics.close()
 
     def stop_soon(self) -> bool:
-        """Ask the loop to save and stop after the step in hand; False when no loop is running."""
+        """Request that the loop saves and stops after the current step; False if no loop is running."""
         self._interrupt = self._looping
         return self._looping
 
     def _listeners(self) -> list[ProgressListener]:
-        """The listeners for progress; only the first process has any."""
+        """The progress listeners; only the first process has any."""
         if self.metrics is None:
             return []
         listeners: list[ProgressListener] = [FolderProgress(self._files, self.metrics), LogProgress(self._files)]
         return listeners if self.options.quiet else [*listeners, ConsoleProgress(terminal())]
 
     def _live(self) -> dict[str, float]:
-        """The metrics of the last step; metrics not logged in it keep their last recorded value."""
+        """The metrics of the last step; metrics not logged in this step keep their last recorded value."""
         return self._latest | {name: _number(value) for name, value in self._seen.items()}
 
     def _save_due(self, step: int) -> bool:
@@ -281,15 +281,15 @@ class Run:
             load()
         except (RuntimeError, KeyError, ValueError) as error:
             reason = " ".join(line.strip() for line in str(error).split("\n")[:3])
-            raise RunError(f"the checkpoint in {self.folder} does not fit this model: {reason}") from None
+            raise RunError(f"the checkpoint in {self.folder} does not match this model: {reason}") from None
 
-    def _require_finite(self, step: int, metrics: dict[str, float]) -> None:
+    def _check_finite(self, step: int, metrics: dict[str, float]) -> None:
         bad = [name for name, value in metrics.items() if not isfinite(value)]
         if not bad:
             return
         for model, _ in self._prepared:
             for name, parameter in parallel.inner(model).named_parameters():
-                require_finite({f"the weights {name} (step {step})": parameter.detach()})
+                check_finite({f"the weights {name} (step {step})": parameter.detach()})
         raise NotFiniteError(
             f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights are finite"
         )

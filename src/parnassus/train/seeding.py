@@ -1,17 +1,17 @@
-"""Seeds: the randomness of a step is a pure function of (seed, rank, loop, step), so a resumed run repeats it."""
+"""Seeds: random numbers of a step depend only on (seed, rank, loop, step), so a resumed run reproduces them."""
 
 import torch
 
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
 from parnassus.runs.errors import RunError
 
 
 def reseed(device: torch.device, *parts: int) -> None:
     """Seed torch's generators of the CPU and of `device` from `parts`.
 
-    `torch.manual_seed` would do, but takes 90 µs: it visits every backend.
+    `torch.manual_seed` would take 90 µs, because it seeds every backend.
     """
-    seed = mix(*parts)
+    seed = derive_seed(*parts)
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.default_generators[device.index or 0].manual_seed(seed)

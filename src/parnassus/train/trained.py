@@ -1,4 +1,4 @@
-"""A finished run: its settings, its trained model, and values computed from them once."""
+"""A finished run: its settings, its trained model, and cached values computed from them."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from parnassus import __version__
-from parnassus.atlas.index import Atlas
+from parnassus.atlas.index import load_atlas
 from parnassus.atlas.reading import Entry
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder
@@ -28,17 +28,17 @@ class Builder(Protocol):
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A finished run: the folder, and the experiment with the settings it was started with."""
+class TrainedRun:
+    """A finished run: its folder, and its experiment with the settings of the run."""
 
     folder: RunFolder
     experiment: Experiment
     _cache: dict[Callable[..., object], object] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def open(cls, folder: RunFolder) -> "Trained":
+    def open(cls, folder: RunFolder) -> "TrainedRun":
         about = folder.read_json("run.json")
-        return cls(folder, experiment_from(importlib.import_module(entry_of(about).module), about))
+        return cls(folder, experiment_from(importlib.import_module(find_entry(about).module), about))
 
     @cached_property
     def model(self) -> nn.Module:
@@ -47,31 +47,37 @@ class Trained:
         name = self.folder.path.name
         if not weights.exists():
             raise RunError(f"{name} has no weights yet: its status is {self.folder.status}; parnassus resume {name}")
-        with torch.random.fork_rng(devices=[]):  # building draws initial weights
-            model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
+        made = _version(self.folder.read_json("run.json"))
+        try:
+            with torch.random.fork_rng(devices=[]):  # building draws initial weights
+                model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
+        except TypeError as error:  # arguments of an earlier version
+            raise RunError(
+                f"the model of {name} cannot be rebuilt from model.json: {str(error).splitlines()[0]}; "
+                f"the run was made by parnassus {made}, this is {__version__}: run it again"
+            ) from error
         try:
             model.load_state_dict(load_weights(weights))
         except RuntimeError as error:
-            made = _version(self.folder.read_json("run.json"))
             reason = f"made by parnassus {made}, this is {__version__}" if made != __version__ else str(error)
-            raise RunError(f"{weights} does not fit the model: {reason.splitlines()[0]}") from None
+            raise RunError(f"{weights} does not match the model: {reason.splitlines()[0]}") from None
         return model.eval()
 
-    def compute_once(self, work: "Callable[[Trained], Thing]") -> Thing:
-        """`work(self)`, computed on first use."""
+    def compute_once(self, work: "Callable[[TrainedRun], Thing]") -> Thing:
+        """`work(self)`, computed on first use and cached."""
         if work not in self._cache:
             self._cache[work] = work(self)
         return cast("Thing", self._cache[work])
 
 
-def entry_of(about: Mapping[str, object]) -> Entry:
-    """The experiment that a folder was made with, by its exact name."""
+def find_entry(about: Mapping[str, object]) -> Entry:
+    """The experiment of a run, by its exact name."""
     name = str(about["experiment"])
-    found = Atlas().experiments.get(name)
+    found = load_atlas().experiments.get(name)
     if found is None:
         raise RunError(
             f"the run was made by parnassus {_version(about)} with the experiment {name!r}; "
-            f"version {__version__} has none of that name"
+            f"version {__version__} has no experiment of that name"
         )
     return found
 
@@ -82,7 +88,7 @@ def _version(about: Mapping[str, object]) -> str:
 
 
 def experiment_from(module: ModuleType, about: Mapping[str, object]) -> Experiment:
-    """The experiment with the settings a folder was started with."""
+    """The experiment with the settings of a run."""
     saved = about.get("settings")
     settings = {key: _lists_to_tuples(value) for key, value in (saved if isinstance(saved, dict) else {}).items()}
     known = {each.name for each in fields(module.Experiment)}

@@ -1,11 +1,12 @@
 """Answers of probes: images, charts, values and graphs, independent of how they are displayed.
 
-A new type of answer is a class here, with its plain values, and a view in `lab/answers.py`.
+A new type of answer needs a class in this file, with its plain values, and a view in `lab/answers.py`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -15,14 +16,15 @@ from parnassus.widgets.encoding import PlainValues, encode_image, encode_level_l
 
 @dataclass(frozen=True)
 class Answer(ABC):
-    """A part of the output of a probe, with a title and an explanation."""
+    """A part of the output of a probe, with a title and an explanation; `kind` identifies its view in the lab."""
 
+    kind: ClassVar[str]
     title: str
     about: str = field(default="", kw_only=True)
 
     def to_plain(self) -> PlainValues:
-        """The answer as plain values, with the name of its type as `kind`."""
-        return {"kind": type(self).__name__, "title": self.title, "about": self.about, **self._plain_content()}
+        """The answer as plain values."""
+        return {"kind": self.kind, "title": self.title, "about": self.about, **self._plain_content()}
 
     @abstractmethod
     def _plain_content(self) -> PlainValues: ...
@@ -32,6 +34,7 @@ class Answer(ABC):
 class Images(Answer):
     """Images with values in [0, 1] side by side, each with its caption."""
 
+    kind: ClassVar[str] = "images"
     images: Float[Tensor, "count channels height width"]
     captions: Sequence[str] = ()
 
@@ -44,6 +47,7 @@ class Images(Answer):
 class Animation(Answer):
     """Frames of one or more images each, with a caption per frame and a slider to choose the frame."""
 
+    kind: ClassVar[str] = "animation"
     frames: Float[Tensor, "frame count channels height width"]
     captions: Sequence[str]
 
@@ -59,6 +63,7 @@ class Bars(Answer):
     Estimates may have `errors`, drawn as error bars, and a `truth` to compare with, drawn as a line.
     """
 
+    kind: ClassVar[str] = "bars"
     names: Sequence[str]
     values: Float[Tensor, " count"]
     marked: int | None = None
@@ -74,6 +79,7 @@ class Bars(Answer):
 class Curves(Answer):
     """Lines over a common x axis; `marked` is the position of a vertical line."""
 
+    kind: ClassVar[str] = "curves"
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     x_label: str
     y_label: str
@@ -88,11 +94,12 @@ class Curves(Answer):
 
 @dataclass(frozen=True)
 class Trajectories(Answer):
-    """Paths in the plane over level lines of a function, whose values on the grid `x` × `y` are `levels`.
+    """Paths in the plane over contour lines of a function, whose values on the grid `x` × `y` are `levels`.
 
     Thin lines without names, arrows from a first to a second point, and points are drawn below the paths.
     """
 
+    kind: ClassVar[str] = "trajectories"
     paths: Mapping[str, Float[Tensor, "step 2"]]
     x: Float[Tensor, " columns"]
     y: Float[Tensor, " rows"]
@@ -117,6 +124,7 @@ class Trajectories(Answer):
 class Numbers(Answer):
     """Values by name."""
 
+    kind: ClassVar[str] = "numbers"
     values: Mapping[str, float | str] = field(default_factory=dict)
 
     def _plain_content(self) -> PlainValues:
@@ -148,6 +156,7 @@ class GraphEdge:
 class Graph(Answer):
     """A directed graph, laid out from left to right."""
 
+    kind: ClassVar[str] = "graph"
     nodes: Sequence[GraphNode]
     edges: Sequence[GraphEdge]
 

@@ -2,36 +2,37 @@
 
     def rebuild(trained: Trained, components: Annotated[int, IntSlider("components", 1, num_features)] = 16) -> ...
 
-A limit that depends on the trained run is a function of it. `read` converts a value received from outside to the
-control's type and checks its limits. A new type of control is a class here, and a view in `lab/controls.py`.
+A limit that depends on the trained run is a function of it. `read` converts an external value to the type of the
+control and checks its limits. A new type of control needs a class in this file and a view in `lab/controls.py`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from sys import float_info
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import torch
 from torch import Tensor
 
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets.encoding import PlainValues, round_values
 
 Value = TypeVar("Value")
 ControlType = TypeVar("ControlType", bound="Control")
-PerRun: TypeAlias = Value | Callable[[Trained], Value]
+PerRun: TypeAlias = Value | Callable[[TrainedRun], Value]
 """A value, or a function that computes it from a trained run."""
 Point: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Control(ABC):
-    """A typed argument of a probe that the user may change."""
+    """A typed argument of a probe that the user may change; `kind` identifies its view in the lab."""
 
+    kind: ClassVar[str]
     label: str
 
-    def resolve(self: ControlType, trained: Trained | None) -> ControlType:
+    def resolve(self: ControlType, trained: TrainedRun | None) -> ControlType:
         """This control with the limits of a run: functions of the run are replaced by their values."""
         limits = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(self, **{name: _resolve(limit, trained) for name, limit in limits.items() if callable(limit)})
@@ -42,11 +43,11 @@ class Control(ABC):
 
     @abstractmethod
     def read(self, value: object) -> object:
-        """A value received from outside as the control's type; raises ValueError where it is not acceptable."""
+        """Convert an external value to the type of the control; raises ValueError if it is not valid."""
 
     def to_plain(self, initial: Any) -> PlainValues:
-        """The resolved control as plain values, with the name of its type as `kind` and its initial value."""
-        return {"kind": type(self).__name__, "label": self.label, **self._plain_content(initial)}
+        """The resolved control as plain values, with its initial value."""
+        return {"kind": self.kind, "label": self.label, **self._plain_content(initial)}
 
     @abstractmethod
     def _plain_content(self, initial: Any) -> PlainValues: ...
@@ -56,6 +57,7 @@ class Control(ABC):
 class IntSlider(Control):
     """An integer between two limits."""
 
+    kind: ClassVar[str] = "int_slider"
     low: PerRun[int]
     high: PerRun[int]
 
@@ -74,8 +76,9 @@ class IntSlider(Control):
 
 @dataclass(frozen=True)
 class FloatSlider(Control):
-    """A real number between two limits, on a logarithmic scale where `log`."""
+    """A real number between two limits, on a logarithmic scale if `log`."""
 
+    kind: ClassVar[str] = "float_slider"
     low: PerRun[float]
     high: PerRun[float]
     log: bool = False
@@ -94,6 +97,7 @@ class FloatSlider(Control):
 class Select(Control):
     """One of several choices, given by its index."""
 
+    kind: ClassVar[str] = "select"
     choices: PerRun[Sequence[str]]
 
     def initial_value(self, default: object) -> int:
@@ -120,6 +124,7 @@ class DrawingPad(Control):
     `examples` are named images from which a drawing can start.
     """
 
+    kind: ClassVar[str] = "drawing_pad"
     shape: PerRun[tuple[int, int]]
     examples: PerRun[Sequence[tuple[str, Tensor]]] = ()
 
@@ -178,6 +183,7 @@ class Plane:
 class PointPicker(Control):
     """A point of a plane, which follows the pointer."""
 
+    kind: ClassVar[str] = "point_picker"
     plane: PerRun[Plane]
 
     def initial_value(self, default: object) -> Point:
@@ -197,6 +203,7 @@ class PointPicker(Control):
 class PointsPicker(Control):
     """Up to `max_points` points of a plane, each added by a click; the point that changed last comes last."""
 
+    kind: ClassVar[str] = "points_picker"
     plane: PerRun[Plane]
     max_points: PerRun[int] = 50
 
@@ -219,6 +226,7 @@ class PointsPicker(Control):
 class TextInput(Control):
     """Text of at most `max_length` characters, evaluated while the user types."""
 
+    kind: ClassVar[str] = "text_input"
     max_length: PerRun[int] = 200
 
     def initial_value(self, default: object) -> str:
@@ -235,9 +243,9 @@ class TextInput(Control):
         return {"max_length": self.max_length, "initial": initial}
 
 
-def _resolve(limit: Callable[[Trained], Value], trained: Trained | None) -> Value:
+def _resolve(limit: Callable[[TrainedRun], Value], trained: TrainedRun | None) -> Value:
     if trained is None:
-        raise TypeError("a limit that depends on a run needs a probe of a run")
+        raise TypeError("a limit that depends on a run requires a probe with a run; got no run")
     return trained.compute_once(limit)
 
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PlainValues: TypeAlias = dict[str, Any]
-"""Text, numbers, lists and images as data URLs: everything in it can be written as JSON."""
+"""Values that JSON can represent: text, numbers, lists, and images as data URLs."""
 LEVEL_STEPS = 12
 LEVELS_SIZE = 480  # pixels per side
 
 
 def round_values(values: Tensor, digits: int) -> list[float]:
-    """The values of a tensor in one list."""
+    """The rounded values of a tensor as a flat list."""
     return [round(value, digits) for value in values.flatten().tolist()]
 
 
@@ -46,9 +46,9 @@ def join_images(images: Float[Tensor, "count channels height width"]) -> Float[T
 
 
 def encode_level_lines(levels: Float[Tensor, "rows columns"]) -> str:
-    """Level lines of a function on a grid as a PNG in a data URL.
+    """Contour lines of a function on a grid as a PNG in a data URL.
 
-    The levels are equidistant in the square root of the function, so that those of a quadratic are evenly spaced.
+    The levels are equidistant in the square root of the function, so that contours of a quadratic are evenly spaced.
     """
     size = (LEVELS_SIZE, LEVELS_SIZE)
     fine = interpolate(levels[None, None].double(), size, mode="bicubic", align_corners=True)[0, 0].numpy()

@@ -1,17 +1,17 @@
-"""Evaluation of a probe: its controls, read from the signature, and its answers to values received from outside."""
+"""Evaluation of a probe: its controls, read from the signature, and its answers to external values."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_type_hints
 
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets.answers import Answer
 from parnassus.widgets.controls import Control
 
 ProbeFunction: TypeAlias = Callable[..., Sequence[Answer]]
 
 
-def read_controls(probe: ProbeFunction, trained: Trained | None) -> dict[str, Control]:
+def read_controls(probe: ProbeFunction, trained: TrainedRun | None) -> dict[str, Control]:
     """The controls of a probe by the names of their arguments, with the limits of this run."""
     hints = get_type_hints(probe, include_extras=True)
     extras = [(name, extra) for name, hint in hints.items() for extra in getattr(hint, "__metadata__", ())]
@@ -25,12 +25,12 @@ def initial_values(probe: ProbeFunction, controls: Mapping[str, Control]) -> dic
 
 
 def evaluate_probe(
-    probe: ProbeFunction, trained: Trained | None, controls: Mapping[str, Control], values: Mapping[str, object]
+    probe: ProbeFunction, trained: TrainedRun | None, controls: Mapping[str, Control], values: Mapping[str, object]
 ) -> Sequence[Answer]:
-    """The answers to `values` received from outside; controls without a value keep their initial one."""
+    """The answers of a probe to external `values`; controls without a value keep their initial value."""
     unknown = set(values) - set(controls)
     if unknown:
-        raise ValueError(f"there is no control {', '.join(sorted(unknown))}; there are {', '.join(controls)}")
+        raise ValueError(f"unknown controls: {', '.join(sorted(unknown))}; available: {', '.join(controls)}")
     given = initial_values(probe, controls) | {name: controls[name].read(value) for name, value in values.items()}
     answers = probe(**given) if trained is None else probe(trained, **given)
     for answer in answers:

@@ -15,9 +15,10 @@ from parnassus.attention import (
     linear_lookup,
     soft_lookup,
 )
+from parnassus.probability import standard_normal
 
 BASIS = torch.eye(8, dtype=torch.float64)
-VALUES = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+VALUES = standard_normal(8, 3)
 
 
 def test_linear_lookup_with_basis_vectors() -> None:
@@ -33,7 +34,7 @@ def test_soft_lookup_weight_matches_closed_form() -> None:
 
 
 def test_temperature_limits_are_hard_and_average_lookup() -> None:
-    query = torch.randn(5, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    query = standard_normal(5, 8, seed=1)
     for score in (dot_score, gaussian_score):
         hard = hard_lookup(query, BASIS, VALUES, score=score)
         torch.testing.assert_close(soft_lookup(query, BASIS, VALUES, score=score, temperature=1e-4).output, hard.output)

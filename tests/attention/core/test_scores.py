@@ -6,9 +6,9 @@ from torch import nn
 
 from parnassus.attention import (
     AdditiveScore,
+    AttentionScore,
     BilinearScore,
     MahalanobisScore,
-    Score,
     cosine_score,
     dot_score,
     gaussian_score,
@@ -28,7 +28,7 @@ QUERY, KEY = torch.randn(2, 3, 5, dtype=torch.float64), torch.randn(2, 4, 5, dty
         (gaussian_score, lambda q, k: -(q - k).square().sum() / 2),
     ],
 )
-def test_scores_match_pairwise_scores(score: Score, pairwise_score: Score) -> None:
+def test_scores_match_pairwise_scores(score: AttentionScore, pairwise_score: AttentionScore) -> None:
     scores = score(QUERY, KEY)
     for b in range(2):
         for i in range(3):

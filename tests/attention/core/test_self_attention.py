@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from parnassus.attention import Rotary, SelfAttention, length_mask
 from parnassus.attention.core.self_attention import join_heads, split_heads
+from parnassus.probability import standard_normal
 
 
 def make_layer(*, causal: bool = False, dropout: float = 0.0) -> SelfAttention:
@@ -14,7 +15,7 @@ def make_layer(*, causal: bool = False, dropout: float = 0.0) -> SelfAttention:
 
 
 def random_sequence(batch: int = 2, time: int = 5) -> Tensor:
-    return torch.randn(batch, time, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return standard_normal(batch, time, 12, seed=1)
 
 
 def reference_layer(layer: SelfAttention) -> nn.MultiheadAttention:

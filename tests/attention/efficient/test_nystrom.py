@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.attention import attention
-from parnassus.attention.efficient.nystrom import landmarks, nystrom_attention, pseudo_inverse
+from parnassus.attention.efficient.nystrom import iterative_pseudo_inverse, landmarks, nystrom_attention
 
 
 def test_landmarks_are_means_of_segments() -> None:
@@ -17,9 +17,9 @@ def test_landmarks_are_means_of_segments() -> None:
 def test_pseudo_inverse_matches_torch_pinv() -> None:
     torch.manual_seed(0)
     weights = torch.randn(3, 8, 8, dtype=torch.float64).softmax(-1)
-    assert torch.allclose(pseudo_inverse(weights, steps=40), torch.linalg.pinv(weights), rtol=1e-6)
+    assert torch.allclose(iterative_pseudo_inverse(weights, steps=40), torch.linalg.pinv(weights), rtol=1e-6)
     matrix = torch.eye(5, dtype=torch.float64) + 0.1 * torch.rand(5, 5, dtype=torch.float64)
-    assert torch.allclose(pseudo_inverse(matrix), torch.linalg.inv(matrix), atol=1e-8)  # six steps suffice
+    assert torch.allclose(iterative_pseudo_inverse(matrix), torch.linalg.inv(matrix), atol=1e-8)  # six steps suffice
 
 
 def test_attention_is_exact_with_a_landmark_per_position() -> None:
@@ -41,4 +41,4 @@ def test_invalid_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="between 1 and the length 4; got count=5"):
         landmarks(torch.zeros(4, 2), 5)
     with pytest.raises(ValueError, match="steps must not be negative; got steps=-1"):
-        pseudo_inverse(torch.eye(2), steps=-1)
+        iterative_pseudo_inverse(torch.eye(2), steps=-1)

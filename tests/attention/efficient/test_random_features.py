@@ -14,10 +14,7 @@ from parnassus.attention import (
     positive_features,
     positive_rbf_features,
 )
-
-
-def seeded_generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from parnassus.probability import seeded_generator, standard_normal
 
 
 def test_positive_features_match_their_formula() -> None:
@@ -28,7 +25,7 @@ def test_positive_features_match_their_formula() -> None:
 
 
 def test_product_of_cosh_features_matches_closed_form() -> None:
-    x, y = torch.randn(2, 5, generator=seeded_generator(), dtype=torch.float64)
+    x, y = standard_normal(2, 5)
     directions = gaussian_directions(7, 5, generator=seeded_generator(1)).double()
     product = cosh_features(x, directions) @ cosh_features(y, directions)
     expected = (-(x.square().sum() + y.square().sum()) / 2).exp() * (directions @ (x + y)).cosh().mean()
@@ -48,7 +45,7 @@ def test_orthogonal_directions_have_chi_distributed_norms() -> None:
 
 
 def test_rbf_features_approximate_the_kernel() -> None:
-    x = 0.5 * torch.randn(6, 3, generator=seeded_generator(), dtype=torch.float64)
+    x = 0.5 * standard_normal(6, 3)
     kernel = (-0.8 * torch.cdist(x, x).square()).exp()
     directions = gaussian_directions(200_000, 3, generator=seeded_generator(1)).double()
     phases = draw_phases(200_000, generator=seeded_generator(2)).double()

@@ -10,11 +10,11 @@ import torch
 from parnassus.attention.experiments import gpt
 from parnassus.attention.models.text_generator import TextGenerator
 from parnassus.data import open_text
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 
-def test_unknown_words_are_reported(trained_run: Callable[..., Trained], capsys: pytest.CaptureFixture[str]) -> None:
-    model = trained_run("gpt", tokens="words").model
+def test_unknown_words_are_reported(trained_run: Callable[..., TrainedRun], capsys: pytest.CaptureFixture[str]) -> None:
+    model = trained_run("gpt", tokenizer="words").model
     assert isinstance(model, TextGenerator)
     torch.manual_seed(0)
     text = "".join(gpt.Sample("The zebra", max_new_tokens=4).write(model))
@@ -22,14 +22,14 @@ def test_unknown_words_are_reported(trained_run: Callable[..., Trained], capsys:
     assert capsys.readouterr().err == "unknown words: zebra\n"
 
 
-def test_window_of_one_token_is_supported(trained_run: Callable[..., Trained]) -> None:
-    model = trained_run("gpt", window=1).model
+def test_window_of_one_token_is_supported(trained_run: Callable[..., TrainedRun]) -> None:
+    model = trained_run("gpt", block_size=1).model
     assert isinstance(model, TextGenerator)
     assert len("".join(gpt.Sample("The", max_new_tokens=5).write(model))) == 8
 
 
 def test_perplexity_matches_the_mean_negative_log_likelihood(
-    trained_run: Callable[..., Trained], tmp_path: Path
+    trained_run: Callable[..., TrainedRun], tmp_path: Path
 ) -> None:
     trained = trained_run("gpt")
     model = trained.model
@@ -48,7 +48,7 @@ def test_perplexity_matches_the_mean_negative_log_likelihood(
     assert row["bits_per_character"] == pytest.approx(expected * 32 / 33 / log(2), rel=1e-5)
 
 
-def test_held_out_part_is_evaluated_by_default(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_held_out_part_is_evaluated_by_default(trained_run: Callable[..., TrainedRun], tmp_path: Path) -> None:
     trained = trained_run("gpt")
     text = open_text("pydoc").test[:200]
     for name, content in (("full", text), ("end", text[180:])):
@@ -58,7 +58,7 @@ def test_held_out_part_is_evaluated_by_default(trained_run: Callable[..., Traine
     assert row["nats_per_token"] == end["nats_per_token"]
 
 
-def test_unknown_characters_are_removed(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_unknown_characters_are_removed(trained_run: Callable[..., TrainedRun], tmp_path: Path) -> None:
     rows = []
     for name, content in (("known", "def next(self):"), ("unknown", "def nextŵŵŵ(self):")):
         (tmp_path / name).write_text(content, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Sentence classifiers with transformer, recurrent and bag_of_words-of-words encoders."""
+"""Sentence classifiers with transformer, recurrent and bag-of-words encoders."""
 
 import pytest
 import torch

@@ -5,9 +5,9 @@ import torch
 
 from parnassus.attention import (
     PatchEmbedding,
-    class_token,
+    class_token_pool,
     dilated_receptive_field,
-    mean_of_patches,
+    mean_pool,
     patch_centres,
     receptive_field,
     vit,
@@ -28,11 +28,11 @@ def test_token_depends_on_its_own_patch_only() -> None:
 
 def test_pooling_selects_the_class_token_or_averages_patches() -> None:
     tokens = torch.tensor([[[9.0], [1.0], [3.0]]])
-    torch.testing.assert_close(class_token(tokens), torch.tensor([[9.0]]))
-    torch.testing.assert_close(mean_of_patches(tokens), torch.tensor([[2.0]]))
+    torch.testing.assert_close(class_token_pool(tokens), torch.tensor([[9.0]]))
+    torch.testing.assert_close(mean_pool(tokens), torch.tensor([[2.0]]))
 
 
-@pytest.mark.parametrize("pool", [class_token, mean_of_patches])
+@pytest.mark.parametrize("pool", [class_token_pool, mean_pool])
 def test_vit_learns_to_classify_the_bright_half(pool: Pool) -> None:
     torch.manual_seed(0)
     model = vit((1, 8, 8), 2, patch=4, width=16, depth=1, heads=2, pool=pool)

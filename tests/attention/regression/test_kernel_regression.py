@@ -4,8 +4,16 @@ import pytest
 import torch
 
 from parnassus.attention import NadarayaWatson, mean_shift
-from parnassus.attention.regression.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
-from parnassus.data.toy import curve
+from parnassus.attention.regression.kernels import (
+    RadialKernel,
+    boxcar_kernel,
+    constant_kernel,
+    epanechnikov_kernel,
+    gaussian_kernel,
+    triangular_kernel,
+)
+from parnassus.data.built_in.toy import curve
+from parnassus.probability import standard_normal
 
 
 def make_examples(count: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
@@ -14,8 +22,8 @@ def make_examples(count: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
     return split.x.double(), split.y.double()
 
 
-@pytest.mark.parametrize("kernel", [gaussian, boxcar, triangular, epanechnikov])
-def test_prediction_is_the_kernel_weighted_mean(kernel: Kernel) -> None:
+@pytest.mark.parametrize("kernel", [gaussian_kernel, boxcar_kernel, triangular_kernel, epanechnikov_kernel])
+def test_prediction_is_the_kernel_weighted_mean(kernel: RadialKernel) -> None:
     x, y = make_examples()
     model = NadarayaWatson.fit(x, y, kernel=kernel, width=2.5)
     for query in (-1.0, 0.3, 2.2):
@@ -28,7 +36,7 @@ def test_nearest_example_is_used_outside_the_support() -> None:
     x, y = make_examples()
     far = torch.tensor([[100.0], [-50.0]], dtype=torch.float64)
     nearest = torch.stack([y[x.argmax()], y[x.argmin()]])
-    for kernel in (boxcar, triangular, epanechnikov, gaussian):
+    for kernel in (boxcar_kernel, triangular_kernel, epanechnikov_kernel, gaussian_kernel):
         model = NadarayaWatson.fit(x, y, kernel=kernel, width=0.5)
         torch.testing.assert_close(model.predict(far), nearest)
         torch.testing.assert_close(model.weights(far).sum(1), torch.ones(2, dtype=torch.float64))
@@ -36,11 +44,11 @@ def test_nearest_example_is_used_outside_the_support() -> None:
 
 def test_constant_kernel_predicts_the_mean() -> None:
     x, y = make_examples()
-    torch.testing.assert_close(NadarayaWatson.fit(x, y, kernel=constant).predict(x), y.mean().expand(30, 1))
+    torch.testing.assert_close(NadarayaWatson.fit(x, y, kernel=constant_kernel).predict(x), y.mean().expand(30, 1))
 
 
-@pytest.mark.parametrize("kernel", [gaussian, boxcar, constant])
-def test_leave_one_out_matches_refit_without_the_example(kernel: Kernel) -> None:
+@pytest.mark.parametrize("kernel", [gaussian_kernel, boxcar_kernel, constant_kernel])
+def test_leave_one_out_matches_refit_without_the_example(kernel: RadialKernel) -> None:
     x, y = make_examples(12)
     others = [index for index in range(12) if index != 5]
     refitted_model = NadarayaWatson.fit(x[others], y[others], kernel=kernel, width=0.4)
@@ -57,12 +65,12 @@ def test_best_width_has_the_smallest_leave_one_out_error() -> None:
 
 def test_fit_classes_predicts_class_probabilities() -> None:
     x = torch.tensor([[0.0], [1.0], [2.0]])
-    model = NadarayaWatson.fit_classes(x, torch.tensor([0, 2, 2]), 4, kernel=boxcar, width=1.2)
+    model = NadarayaWatson.fit_classes(x, torch.tensor([0, 2, 2]), 4, kernel=boxcar_kernel, width=1.2)
     torch.testing.assert_close(model.predict(torch.tensor([[0.4]])), torch.tensor([[0.5, 0.0, 0.5, 0.0]]))
 
 
 def test_mean_shift_increases_the_density() -> None:
-    points = torch.randn(200, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    points = standard_normal(200, 2)
     start = torch.tensor([[2.0, 2.0], [-3.0, 0.5]], dtype=torch.float64)
     path = mean_shift(start, points, steps=50, width=0.8)
     assert torch.equal(path[0], start)

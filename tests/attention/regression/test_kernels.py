@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from parnassus.attention.regression.kernels import (
-    Kernel,
-    boxcar,
-    constant,
+    RadialKernel,
+    boxcar_kernel,
+    constant_kernel,
     distances,
-    epanechnikov,
-    gaussian,
+    epanechnikov_kernel,
+    gaussian_kernel,
     similarity,
-    triangular,
+    triangular_kernel,
 )
 
 U = torch.tensor([0.0, 0.5, 1.0, 2.0], dtype=torch.float64)
@@ -20,14 +20,14 @@ U = torch.tensor([0.0, 0.5, 1.0, 2.0], dtype=torch.float64)
 @pytest.mark.parametrize(
     ("kernel", "expected"),
     [
-        (gaussian, [1.0, 0.8824969025845955, 0.6065306597126334, 0.1353352832366127]),
-        (boxcar, [1.0, 1.0, 1.0, 0.0]),
-        (triangular, [1.0, 0.5, 0.0, 0.0]),
-        (epanechnikov, [0.75, 0.5625, 0.0, 0.0]),
-        (constant, [1.0, 1.0, 1.0, 1.0]),
+        (gaussian_kernel, [1.0, 0.8824969025845955, 0.6065306597126334, 0.1353352832366127]),
+        (boxcar_kernel, [1.0, 1.0, 1.0, 0.0]),
+        (triangular_kernel, [1.0, 0.5, 0.0, 0.0]),
+        (epanechnikov_kernel, [0.75, 0.5625, 0.0, 0.0]),
+        (constant_kernel, [1.0, 1.0, 1.0, 1.0]),
     ],
 )
-def test_kernels_match_known_values(kernel: Kernel, expected: list[float]) -> None:
+def test_kernels_match_known_values(kernel: RadialKernel, expected: list[float]) -> None:
     torch.testing.assert_close(kernel(U), torch.tensor(expected, dtype=torch.float64))
 
 
@@ -35,7 +35,9 @@ def test_coordinates_are_scaled_by_their_widths() -> None:
     q, k = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 8.0]])
     assert float(distances(q, k)) == pytest.approx(73**0.5)
     assert float(distances(q, k, torch.tensor([1.0, 2.0]))) == pytest.approx(5.0)
-    assert float(similarity(q, k, kernel=triangular, width=torch.tensor([3.0, 1e9]))) == pytest.approx(0.0, abs=1e-6)
+    assert float(similarity(q, k, kernel=triangular_kernel, width=torch.tensor([3.0, 1e9]))) == pytest.approx(
+        0.0, abs=1e-6
+    )
 
 
 def test_distances_of_close_points_are_accurate() -> None:

@@ -1,4 +1,4 @@
-"""Learned kernels compared with fixed_kernel kernels."""
+"""Learned kernels compared with fixed kernels."""
 
 import pytest
 import torch

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from parnassus.diffusion import elbo_terms, linear_schedule
-from parnassus.diffusion.chain.elbo import ElboTerms, gaussian_decoder, pixel_decoder
+from parnassus.diffusion.chain.elbo import DiffusionElboTerms, gaussian_decoder, pixel_decoder
 from parnassus.diffusion.chain.exact_denoisers import gaussian_denoiser
 from parnassus.diffusion.chain.forward_process import forward_variance
 
@@ -27,7 +27,7 @@ def test_probability_of_narrow_bins_is_density_times_width() -> None:
 
 def test_bits_per_dimension_are_negative_nats_over_d_log_2() -> None:
     zeros = torch.zeros(1)
-    terms = ElboTerms(torch.tensor([-3 * log(2)]), zeros, torch.zeros(1, 4), dimensions=3)
+    terms = DiffusionElboTerms(torch.tensor([-3 * log(2)]), zeros, torch.zeros(1, 4), dimensions=3)
     torch.testing.assert_close(terms.bits_per_dimension, torch.ones(1))
 
 

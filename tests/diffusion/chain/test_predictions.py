@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from parnassus.diffusion import DATA, DDPM, NOISE, SCORE, VELOCITY, NoisePredictor, Prediction, ResidualMLP, ddim
+from parnassus.diffusion import DATA, DDPM, NOISE, SCORE, VELOCITY, NoisePredictor, PredictionType, ResidualMLP, ddim
 from parnassus.diffusion.chain.exact_denoisers import gaussian_denoiser
 from parnassus.diffusion.chain.forward_process import diffuse
 from parnassus.diffusion.chain.objectives import weighted_objective
@@ -18,7 +18,7 @@ MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
 class ExactNetwork(nn.Module):
     """A network with the exact output for a prediction type."""
 
-    def __init__(self, prediction: Prediction) -> None:
+    def __init__(self, prediction: PredictionType) -> None:
         super().__init__()
         self.prediction = prediction
         self.oracle = gaussian_denoiser(SCHEDULE, MEAN, 0.5)
@@ -34,7 +34,7 @@ def x() -> Tensor:
 
 
 @pytest.mark.parametrize("prediction", [NOISE, DATA, VELOCITY, SCORE])
-def test_all_prediction_types_give_the_same_denoiser(prediction: Prediction, x: Tensor) -> None:
+def test_all_prediction_types_give_the_same_denoiser(prediction: PredictionType, x: Tensor) -> None:
     torch.set_default_dtype(torch.float64)
     try:
         denoiser = NoisePredictor(ExactNetwork(prediction), prediction, SCHEDULE)

@@ -10,24 +10,21 @@ from parnassus.diffusion.continuous.brownian_motion import (
     stratonovich_sum,
     wiener_process,
 )
+from parnassus.probability import seeded_generator
 
 TIMES = torch.tensor([0.0, 0.3, 0.5, 1.5, 2.0], dtype=torch.float64)
 
 
-def make_generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def test_covariance_is_the_minimum_of_the_times() -> None:
-    path = wiener_process(TIMES, (50_000,), generator=make_generator())
+    path = wiener_process(TIMES, (50_000,), generator=seeded_generator())
     expected = torch.minimum(TIMES[:, None], TIMES)
     torch.testing.assert_close(path @ path.mT / path.shape[1], expected, atol=0.04, rtol=0)
     assert bool((path[0] == 0).all())
 
 
 def test_refined_path_keeps_its_values_and_is_brownian() -> None:
-    path = wiener_process(TIMES, (50_000,), generator=make_generator(1))
-    times, finer = refine_path(TIMES, path, generator=make_generator(2))
+    path = wiener_process(TIMES, (50_000,), generator=seeded_generator(1))
+    times, finer = refine_path(TIMES, path, generator=seeded_generator(2))
     torch.testing.assert_close(times[::2], TIMES, atol=0, rtol=0)
     torch.testing.assert_close(finer[::2], path, atol=0, rtol=0)
     expected = torch.minimum(times[:, None], times)
@@ -35,18 +32,18 @@ def test_refined_path_keeps_its_values_and_is_brownian() -> None:
 
 
 def test_ito_integral_of_the_path_matches_closed_form() -> None:
-    path = wiener_process(TIMES, (7, 3), generator=make_generator())
+    path = wiener_process(TIMES, (7, 3), generator=seeded_generator())
     expected = (path.square() - quadratic_variation(path)) / 2
     torch.testing.assert_close(ito_sum(path, path), expected)
 
 
 def test_stratonovich_sum_satisfies_the_chain_rule() -> None:
-    path = wiener_process(TIMES, (7,), generator=make_generator())
+    path = wiener_process(TIMES, (7,), generator=seeded_generator())
     torch.testing.assert_close(stratonovich_sum(path, path), path.square() / 2)
 
 
 def test_integral_of_a_constant_is_a_multiple_of_the_path() -> None:
-    path = wiener_process(TIMES, (5,), generator=make_generator())
+    path = wiener_process(TIMES, (5,), generator=seeded_generator())
     torch.testing.assert_close(ito_sum(torch.full_like(path, 3.0), path), 3 * path)
 
 

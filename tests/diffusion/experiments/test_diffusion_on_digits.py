@@ -8,21 +8,22 @@ import pytest
 import torch
 
 from parnassus.data import open_data
-from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion import DDPM
-from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, nearest_distance
 from parnassus.diffusion.experiments.diffusion_on_digits import Evaluate, evaluate_samples
 from parnassus.diffusion.samplers.image_sampling import ddim_images
-from parnassus.train.trained import Trained
+from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
+from parnassus.metrics.pixel_measures import nearest_distance
+from parnassus.train.trained import TrainedRun
 
 
 @pytest.fixture(scope="module")
-def trained(trained_run: Callable[..., Trained]) -> Trained:
+def trained(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("diffusion_on_digits")
 
 
-def test_metrics_match_the_samples(trained: Trained) -> None:
-    evaluate = Evaluate(num_samples=40, sampling_steps=4, classifier_steps=4, seed=5)
+def test_metrics_match_the_samples(trained: TrainedRun) -> None:
+    evaluate = Evaluate(num_samples=40, num_inference_steps=4, classifier_steps=4, seed=5)
     (row,) = evaluate([trained])
     model, data = trained.model, signed_labelled_images(open_data("digits"))
     assert isinstance(model, DDPM)

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from parnassus.diffusion.continuous.sde import (
     NoisingSDE,
+    mixture_score,
     sub_variance_preserving,
     variance_exploding,
     variance_preserving,
@@ -40,8 +41,7 @@ def test_exact_network_gives_the_exact_score(sde: NoisingSDE) -> None:
     torch.manual_seed(0)
     model = ScoreSDE(Oracle(), (2,), variance_preserving()).with_sde(sde)
     x, t = 2 * torch.randn(20, 2, dtype=torch.float64), torch.linspace(0.1, 1, 20, dtype=torch.float64)
-    expected = MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
-    torch.testing.assert_close(model.score(x, t), expected)
+    torch.testing.assert_close(model.score(x, t), mixture_score(MIXTURE, sde)(x, t))
 
 
 @pytest.mark.parametrize("sde", SDES)
@@ -63,10 +63,7 @@ def test_score_error_increases_the_loss() -> None:
     x0, _ = MIXTURE.sample(50_000)
     t = torch.full((50_000,), 0.3, dtype=torch.float64)
     noise = torch.randn_like(x0)
-
-    def exact_score(x: Tensor, t: Tensor) -> Tensor:
-        return MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
-
+    exact_score = mixture_score(MIXTURE, sde)
     for weight in (noise_variance_weight, likelihood_weight):
         loss = continuous_score_matching(exact_score, sde, x0, t, noise, weight=weight)
         perturbed_loss = continuous_score_matching(

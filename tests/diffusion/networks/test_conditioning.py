@@ -11,8 +11,8 @@ from parnassus.diffusion.networks.conditioning import (
     FiLM,
     Mechanism,
     Multiplication,
-    SelfAttention,
-    attend_in_heads,
+    SpatialSelfAttention,
+    multi_head_attention,
     zero_initialise,
 )
 from parnassus.diffusion.networks.mlp_denoisers import TimeMLP
@@ -84,7 +84,7 @@ def test_attention_is_invariant_to_token_order_and_constant_for_a_single_token()
 
 def test_self_attention_is_permutation_equivariant() -> None:
     h, _ = features_and_tokens((12,))
-    attention = SelfAttention(6, heads=2)
+    attention = SpatialSelfAttention(6, heads=2)
     torch.testing.assert_close(attention(h), h)
     nn.init.normal_(attention.out.weight)
     torch.testing.assert_close(attention(h.flip(2)), attention(h).flip(2))
@@ -94,7 +94,7 @@ def test_self_attention_is_permutation_equivariant() -> None:
 def test_attention_weights_are_the_softmax_of_scaled_products() -> None:
     query, key, value = (torch.randn(2, count, 6, dtype=torch.float64) for count in (4, 3, 3))
     weights = (query @ key.mT / 6**0.5).softmax(-1)
-    torch.testing.assert_close(attend_in_heads(query, key, value, 1), weights @ value)
+    torch.testing.assert_close(multi_head_attention(query, key, value, 1), weights @ value)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -129,6 +129,6 @@ def test_invalid_sizes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="divisible by heads; got channels=6, heads=4"):
         CrossAttention(6, 5, heads=4)
     with pytest.raises(ValueError, match="divisible by heads; got channels=6, heads=4"):
-        SelfAttention(6, heads=4)
+        SpatialSelfAttention(6, heads=4)
     with pytest.raises(ValueError, match="must be positive; got classes=0, tokens=4"):
         ConditionedMLP(TimeMLP(2, 16), 0, FiLM)

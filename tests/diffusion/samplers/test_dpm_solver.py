@@ -14,8 +14,8 @@ from parnassus.diffusion import (
     dpm_solver,
     dpm_solver_path,
     even_grid,
-    heun,
     heun_path,
+    heun_sampler,
 )
 from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser, gaussian_denoiser
 from parnassus.diffusion.chain.forward_process import diffuse
@@ -24,7 +24,7 @@ from parnassus.diffusion.chain.schedules import linear_schedule
 
 MEAN = torch.tensor([2.0, -1.0], dtype=torch.float64)
 PATHS = [heun_path, dpm_solver_path]
-SOLVERS = [heun, dpm_solver]
+SOLVERS = [heun_sampler, dpm_solver]
 
 
 def sample_noise(count: int) -> Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.diffusion import DDPM, UNet, cosine_schedule
-from parnassus.diffusion.figures import ImageSample as Sample
+from parnassus.diffusion.commands import ImageSample as Sample
 
 SHAPE = (1, 8, 8)
 
@@ -18,7 +18,7 @@ def make_model(classes: int) -> DDPM:
 @pytest.mark.parametrize("classes", [0, 3])
 @torch.no_grad()
 def test_path_ends_at_the_sampled_images(classes: int) -> None:
-    settings, ddpm = Sample(num_samples=5, steps=4), make_model(classes)
+    settings, ddpm = Sample(num_samples=5, num_inference_steps=4), make_model(classes)
     torch.manual_seed(1)
     states = list(settings.path(ddpm))
     torch.manual_seed(1)
@@ -37,8 +37,8 @@ def test_path_ends_at_the_sampled_images(classes: int) -> None:
         (Sample(label=0), 0, "omitted for a model without classes; got label=0"),
         (Sample(guidance_scale=-1.0), 3, "guidance_scale must be finite and ≥ 0; got guidance_scale=-1.0"),
         (Sample(guidance_scale=float("nan")), 3, "guidance_scale must be finite"),
-        (Sample(steps=0), 3, "steps must lie between 1 and the 10 steps"),
-        (Sample(steps=11), 3, "steps must lie between 1 and the 10 steps"),
+        (Sample(num_inference_steps=0), 3, "num_inference_steps must be between 1 and 10"),
+        (Sample(num_inference_steps=11), 3, "num_inference_steps must be between 1 and 10"),
         (Sample(num_samples=0), 3, "num_samples must be at least 1"),
     ],
 )

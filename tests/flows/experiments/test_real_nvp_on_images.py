@@ -12,11 +12,11 @@ from PIL import Image
 from parnassus.data import DataError, open_data
 from parnassus.flows import DequantisedFlow, independent_bits, quantise
 from parnassus.flows.experiments.real_nvp_on_images import Evaluate
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 
 @pytest.fixture(scope="module")
-def run(trained_run: Callable[..., Trained]) -> Trained:
+def run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
     return trained_run("real_nvp_on_images")
 
 
@@ -31,7 +31,7 @@ def noise_images(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_evaluation_uses_the_test_images_of_the_run_by_default(run: Trained) -> None:
+def test_evaluation_uses_the_test_images_of_the_run_by_default(run: TrainedRun) -> None:
     (row,) = Evaluate()([run])
     test = open_data("digits").test.x
     assert (row["data"], row["images"]) == ("digits", len(test))
@@ -44,15 +44,15 @@ def test_evaluation_uses_the_test_images_of_the_run_by_default(run: Trained) -> 
     assert row["independent_bits"] == pytest.approx(result["independent_bits"])
 
 
-def test_evaluation_is_reproducible_and_keeps_the_global_random_state(run: Trained) -> None:
+def test_evaluation_is_reproducible_and_keeps_the_global_random_state(run: TrainedRun) -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    not_built = Trained.open(run.folder)
+    not_built = TrainedRun.open(run.folder)
     assert Evaluate()([not_built, run]) == [*Evaluate()([run])] * 2
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_other_images_are_resized_and_quantised_as_in_the_run(run: Trained, noise_images: Path) -> None:
+def test_other_images_are_resized_and_quantised_as_in_the_run(run: TrainedRun, noise_images: Path) -> None:
     (row,) = Evaluate(data=str(noise_images))([run])
     data = open_data(noise_images, size=(8, 8))
     levels = cast("DequantisedFlow", run.model).levels
@@ -61,6 +61,6 @@ def test_other_images_are_resized_and_quantised_as_in_the_run(run: Trained, nois
     assert float(str(row["bits_per_dimension"])) > float(str(Evaluate()([run])[0]["bits_per_dimension"]))
 
 
-def test_images_of_another_shape_raise_data_error(run: Trained) -> None:
+def test_images_of_another_shape_raise_data_error(run: TrainedRun) -> None:
     with pytest.raises(DataError, match=r"mnist_mini must have images of the shape of the run"):
         Evaluate(data="mnist_mini")([run])

@@ -12,10 +12,11 @@ from parnassus.flows import (
     TriangularMatrix,
     random_rotation,
 )
+from parnassus.probability import standard_normal
 
 
 def random_matrix(features: int, seed: int = 0) -> Tensor:
-    return torch.randn(features, features, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return standard_normal(features, features, seed=seed)
 
 
 def make_matrices() -> list[nn.Module]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from parnassus.flows import PixelModel, binarise, bits_per_pixel, gated_pixelcnn, mean_nll, pixel_rnn, pixelcnn
+from parnassus.flows import PixelModel, bits_per_pixel, gated_pixelcnn, mean_nll, pixel_rnn, pixelcnn, threshold_pixels
 
 MODELS = pytest.mark.parametrize("make_model", [pixelcnn, gated_pixelcnn, pixel_rnn])
 Builder = Callable[..., PixelModel]
@@ -71,9 +71,9 @@ def test_mean_nll_is_evaluated_without_dropout_and_keeps_the_mode() -> None:
 
 
 def test_binarise() -> None:
-    assert binarise(torch.tensor([[[[0.0, 0.5], [0.51, 1.0]]]])).tolist() == [[[0, 0], [1, 1]]]
+    assert threshold_pixels(torch.tensor([[[[0.0, 0.5], [0.51, 1.0]]]])).tolist() == [[[0, 0], [1, 1]]]
     with pytest.raises(ValueError, match="one channel; got channels=3"):
-        binarise(torch.zeros(1, 3, 2, 2))
+        threshold_pixels(torch.zeros(1, 3, 2, 2))
 
 
 def test_uniform_binary_pixel_has_one_bit() -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from parnassus.flows import MaskedConv2d, PixelModel, causal_mask, pixelcnn
+from parnassus.flows import MaskedConv2d, PixelModel, causal_filter_mask, pixelcnn
 
 
 def small_model(levels: int = 2) -> PixelModel:
@@ -13,9 +13,9 @@ def small_model(levels: int = 2) -> PixelModel:
 
 def test_causal_masks_differ_only_in_the_centre() -> None:
     mask = [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-    assert causal_mask(3, include_centre=False).tolist() == mask
+    assert causal_filter_mask(3, include_centre=False).tolist() == mask
     mask[1][1] = 1.0
-    assert causal_mask(3, include_centre=True).tolist() == mask
+    assert causal_filter_mask(3, include_centre=True).tolist() == mask
 
 
 def test_masked_convolution_equals_convolution_with_masked_filter() -> None:
@@ -42,6 +42,6 @@ def test_pixel_affects_only_later_conditionals(pixel: int) -> None:
 
 def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="must be odd; got kernel_size=4"):
-        causal_mask(4, include_centre=True)
+        causal_filter_mask(4, include_centre=True)
     with pytest.raises(ValueError, match="at least 2 and shape positive; got levels=1"):
         pixelcnn((3, 3), levels=1)

@@ -15,12 +15,13 @@ from parnassus.kernels import (
     random_weights,
     train_networks,
 )
+from parnassus.probability import standard_normal
 
 DOUBLE = torch.float64
 
 
 def points(count: int = 5, dim: int = 3) -> Tensor:
-    return torch.randn(count, dim, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    return standard_normal(count, dim, seed=1)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
@@ -62,7 +63,7 @@ def test_batched_training_matches_torch_sgd() -> None:
 
 
 def test_draws_can_have_separate_labels() -> None:
-    x, labels = points(), torch.randn(2, 5, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
+    x, labels = points(), standard_normal(2, 5, seed=3)
     start = random_weights((3, 4, 1), draws=(2,), generator=torch.Generator().manual_seed(0))
     batched = train_networks(start, x, labels, Erf(), learning_rate=0.05, steps=5)
     for draw in range(2):

@@ -9,7 +9,7 @@ from torch.distributions import Normal
 from parnassus.kernels import (
     CalibrationCurve,
     class_probabilities,
-    coverage,
+    interval_coverage,
     negative_log_density,
     reliability,
     root_mean_squared_error,
@@ -23,8 +23,8 @@ def test_intervals_of_the_true_distribution_have_nominal_coverage() -> None:
     torch.manual_seed(0)
     mean, variance = torch.randn(20_000, 2).double(), torch.rand(20_000).double() + 0.1
     t = mean + variance.sqrt()[:, None] * torch.randn(20_000, 2).double()
-    torch.testing.assert_close(coverage(mean, variance, t, LEVELS), LEVELS, rtol=0, atol=0.01)
-    assert bool((coverage(mean, variance / 4, t, LEVELS) < LEVELS - 0.03).all())
+    torch.testing.assert_close(interval_coverage(mean, variance, t, LEVELS), LEVELS, rtol=0, atol=0.01)
+    assert bool((interval_coverage(mean, variance / 4, t, LEVELS) < LEVELS - 0.03).all())
 
 
 def test_negative_log_density_matches_torch() -> None:
@@ -107,7 +107,7 @@ def test_invalid_input_raises() -> None:
     with pytest.raises(ValueError, match="minimum of 0"):
         negative_log_density(mean, variance, mean)
     with pytest.raises(ValueError, match="levels must lie between"):
-        coverage(mean, variance + 1, mean, torch.tensor([1.0]))
+        interval_coverage(mean, variance + 1, mean, torch.tensor([1.0]))
     with pytest.raises(ValueError, match="bins=0"):
         reliability(mean, torch.zeros(3).long(), bins=0)
     with pytest.raises(ValueError, match="minimum of 0"):

@@ -7,7 +7,7 @@ from sklearn.gaussian_process import kernels as reference
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from parnassus.kernels import RBF, GPRegression, Linear, OrnsteinUhlenbeck, Scaled
+from parnassus.kernels import GPRegression, LinearKernel, OrnsteinUhlenbeckKernel, RBFKernel, ScaledKernel
 from parnassus.probability import Gaussian, condition
 
 NOISE = 0.2
@@ -24,7 +24,7 @@ def test_prediction_matches_scikit_learn() -> None:
     x, t, new = regression_data()
     sklearn_gp = GaussianProcessRegressor(reference.RBF(0.9), alpha=NOISE, optimizer=None).fit(x.numpy(), t.numpy())
     mean, deviation = sklearn_gp.predict(new.numpy(), return_std=True)
-    fit = GPRegression.fit(RBF(0.9), x, t, noise=NOISE)
+    fit = GPRegression.fit(RBFKernel(0.9), x, t, noise=NOISE)
     prediction = fit.predict(new)
     torch.testing.assert_close(prediction.mean.detach(), torch.from_numpy(mean))
     torch.testing.assert_close(prediction.variance.detach().sqrt(), torch.from_numpy(deviation))
@@ -33,7 +33,7 @@ def test_prediction_matches_scikit_learn() -> None:
 
 def test_joint_posterior_is_the_conditioned_prior() -> None:
     x, t, new = regression_data()
-    kernel = Scaled(OrnsteinUhlenbeck(0.8), 3.0)
+    kernel = ScaledKernel(OrnsteinUhlenbeckKernel(0.8), 3.0)
     points = torch.cat([x, new])
     noise = torch.cat([torch.full((12,), NOISE), torch.zeros(5)]).double().diag()
     joint = Gaussian(torch.zeros(17, dtype=torch.float64), kernel(points).detach() + noise)
@@ -46,7 +46,7 @@ def test_joint_posterior_is_the_conditioned_prior() -> None:
 def test_prediction_from_one_point_matches_closed_form() -> None:
     """μ = k t / (1 + σ²), Var y = 1 − k² / (1 + σ²) with k = e^−½."""
     fit = GPRegression.fit(
-        RBF(), torch.zeros(1, 1, dtype=torch.float64), torch.tensor([2.0], dtype=torch.float64), noise=0.25
+        RBFKernel(), torch.zeros(1, 1, dtype=torch.float64), torch.tensor([2.0], dtype=torch.float64), noise=0.25
     )
     mean, variance, target_variance = fit.predict(torch.ones(1, 1, dtype=torch.float64))
     k = torch.tensor([-0.5], dtype=torch.float64).exp()
@@ -58,8 +58,8 @@ def test_prediction_from_one_point_matches_closed_form() -> None:
 def test_several_outputs_match_separate_regressions() -> None:
     x, t, new = regression_data()
     targets = torch.stack([t, t.square(), -2 * t], 1)
-    joint = GPRegression.fit(RBF(), x, targets, noise=NOISE)
-    separate = [GPRegression.fit(RBF(), x, column, noise=NOISE) for column in targets.mT]
+    joint = GPRegression.fit(RBFKernel(), x, targets, noise=NOISE)
+    separate = [GPRegression.fit(RBFKernel(), x, column, noise=NOISE) for column in targets.mT]
     prediction = joint.predict(new)
     assert prediction.mean.shape == (5, 3)
     torch.testing.assert_close(prediction.mean, torch.stack([column.predict(new).mean for column in separate], 1))
@@ -75,10 +75,10 @@ def test_several_outputs_match_separate_regressions() -> None:
 @pytest.mark.parametrize("noise", [0.05, 1.0])
 def test_leave_one_out_matches_refits(noise: float) -> None:
     x, t, _ = regression_data()
-    mean, variance, target_variance = GPRegression.fit(RBF(), x, t, noise=noise).leave_one_out()
+    mean, variance, target_variance = GPRegression.fit(RBFKernel(), x, t, noise=noise).leave_one_out()
     for left_out in range(len(x)):
         is_kept = torch.arange(len(x)) != left_out
-        refit = GPRegression.fit(RBF(), x[is_kept], t[is_kept], noise=noise).predict(x[left_out : left_out + 1])
+        refit = GPRegression.fit(RBFKernel(), x[is_kept], t[is_kept], noise=noise).predict(x[left_out : left_out + 1])
         torch.testing.assert_close(mean[left_out : left_out + 1], refit.mean)
         torch.testing.assert_close(variance[left_out : left_out + 1], refit.variance)
         torch.testing.assert_close(target_variance[left_out : left_out + 1], refit.target_variance)
@@ -86,7 +86,7 @@ def test_leave_one_out_matches_refits(noise: float) -> None:
 
 def test_marginal_likelihood_and_its_gradient_match_closed_form() -> None:
     x, t, _ = regression_data()
-    kernel, noise = RBF(0.7), torch.tensor(NOISE, dtype=torch.float64, requires_grad=True)
+    kernel, noise = RBFKernel(0.7), torch.tensor(NOISE, dtype=torch.float64, requires_grad=True)
     likelihood = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
     covariance = kernel(x).detach() + NOISE * torch.eye(12, dtype=torch.float64)
     density = MultivariateNormal(torch.zeros(12, dtype=torch.float64), covariance).log_prob(t)
@@ -101,35 +101,35 @@ def test_marginal_likelihood_and_its_gradient_match_closed_form() -> None:
 def test_duplicate_points_without_noise_report_jitter() -> None:
     x, t, new = regression_data()
     duplicated, targets = torch.cat([x, x[:2]]), torch.cat([t, t[:2]])
-    fit, reference = GPRegression.fit(RBF(), duplicated, targets), GPRegression.fit(RBF(), x, t)
+    fit, reference = GPRegression.fit(RBFKernel(), duplicated, targets), GPRegression.fit(RBFKernel(), x, t)
     assert reference.jitter == 0
     assert 0 < fit.jitter < 1e-10
     torch.testing.assert_close(fit.predict(new).mean, reference.predict(new).mean, atol=1e-5, rtol=0)
-    assert GPRegression.fit(RBF(), duplicated, targets, noise=0.01).jitter == 0
+    assert GPRegression.fit(RBFKernel(), duplicated, targets, noise=0.01).jitter == 0
 
 
 def test_variance_at_training_points_is_nonnegative() -> None:
     x, t, _ = regression_data()
-    assert GPRegression.fit(RBF(), x, t).predict(x).variance.min().item() >= 0
+    assert GPRegression.fit(RBFKernel(), x, t).predict(x).variance.min().item() >= 0
 
 
 def test_linear_kernel_is_ridge_regression() -> None:
     x, t, new = regression_data()
     ridge = torch.linalg.solve(x.mT @ x + NOISE * torch.eye(2, dtype=torch.float64), x.mT @ t)
-    torch.testing.assert_close(GPRegression.fit(Linear(), x, t, noise=NOISE).predict(new).mean, new @ ridge)
+    torch.testing.assert_close(GPRegression.fit(LinearKernel(), x, t, noise=NOISE).predict(new).mean, new @ ridge)
 
 
 def test_invalid_input_raises() -> None:
     x, t, new = regression_data()
     with pytest.raises(ValueError, match="12 points, 11 targets"):
-        GPRegression.fit(RBF(), x, t[:-1])
+        GPRegression.fit(RBFKernel(), x, t[:-1])
     with pytest.raises(ValueError, match="got 0 points"):
-        GPRegression.fit(RBF(), x[:0], t[:0])
+        GPRegression.fit(RBFKernel(), x[:0], t[:0])
     with pytest.raises(ValueError, match=r"noise=-0\.1"):
-        GPRegression.fit(RBF(), x, t, noise=-0.1)
+        GPRegression.fit(RBFKernel(), x, t, noise=-0.1)
     with pytest.raises(ValueError, match="noise=nan"):
-        GPRegression.fit(RBF(), x, t, noise=float("nan"))
+        GPRegression.fit(RBFKernel(), x, t, noise=float("nan"))
     with pytest.raises(ValueError, match="must be finite"):
-        GPRegression.fit(RBF(), x, t / 0)
+        GPRegression.fit(RBFKernel(), x, t / 0)
     with pytest.raises(ValueError, match="number of features; got 2 and 1"):
-        GPRegression.fit(RBF(), x, t).predict(new[:, :1])
+        GPRegression.fit(RBFKernel(), x, t).predict(new[:, :1])

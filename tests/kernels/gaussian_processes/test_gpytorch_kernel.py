@@ -6,7 +6,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from parnassus.kernels import RBF, GPRegression, Linear, OrnsteinUhlenbeck, Scaled, Sum, as_gpytorch
+from parnassus.kernels import (
+    GPRegression,
+    LinearKernel,
+    OrnsteinUhlenbeckKernel,
+    RBFKernel,
+    ScaledKernel,
+    SumKernel,
+    as_gpytorch,
+)
 from parnassus.kernels.gaussian_processes.gpytorch_kernel import gpytorch_module
 
 gpytorch = gpytorch_module()
@@ -36,7 +44,7 @@ def exact_gp(kernel: nn.Module, x: Tensor, t: Tensor, noise: float) -> tuple[nn.
 
 def test_wrapped_kernel_matches_the_original() -> None:
     x, _, new = regression_data()
-    kernel = Sum(RBF(0.7), Scaled(Linear(), 0.2))
+    kernel = SumKernel(RBFKernel(0.7), ScaledKernel(LinearKernel(), 0.2))
     wrapped = as_gpytorch(kernel)
     assert isinstance(wrapped, gpytorch.kernels.Kernel)
     torch.testing.assert_close(wrapped(x, new).to_dense(), kernel(x, new))
@@ -47,19 +55,19 @@ def test_wrapped_kernel_matches_the_original() -> None:
 def test_leading_axes_are_batches() -> None:
     x, _, new = regression_data()
     batch = torch.stack([x, 2 * x])
-    matrices = as_gpytorch(OrnsteinUhlenbeck())(batch, new).to_dense()
+    matrices = as_gpytorch(OrnsteinUhlenbeckKernel())(batch, new).to_dense()
     assert matrices.shape == (2, 15, 6)
-    torch.testing.assert_close(matrices[1], OrnsteinUhlenbeck()(2 * x, new))
+    torch.testing.assert_close(matrices[1], OrnsteinUhlenbeckKernel()(2 * x, new))
 
 
 def test_posterior_of_gpytorch_matches_gp_regression() -> None:
     x, t, new = regression_data()
-    model, likelihood = exact_gp(as_gpytorch(Scaled(RBF(0.9), 1.5)), x, t, 0.1)
+    model, likelihood = exact_gp(as_gpytorch(ScaledKernel(RBFKernel(0.9), 1.5)), x, t, 0.1)
     model.eval()
     likelihood.eval()
     with torch.no_grad():
         values, targets = model(new), likelihood(model(new))
-    expected = GPRegression.fit(Scaled(RBF(0.9), 1.5), x, t, noise=0.1).predict(new)
+    expected = GPRegression.fit(ScaledKernel(RBFKernel(0.9), 1.5), x, t, noise=0.1).predict(new)
     torch.testing.assert_close(values.mean, expected.mean.detach(), atol=1e-6, rtol=0)
     torch.testing.assert_close(values.variance, expected.variance.detach(), atol=1e-6, rtol=0)
     torch.testing.assert_close(targets.variance, expected.target_variance.detach(), atol=1e-6, rtol=0)
@@ -67,7 +75,7 @@ def test_posterior_of_gpytorch_matches_gp_regression() -> None:
 
 def test_likelihood_gradients_of_gpytorch_match_gp_regression() -> None:
     x, t, _ = regression_data()
-    wrapped, reference = Scaled(RBF(0.9), 1.5), Scaled(RBF(0.9), 1.5)
+    wrapped, reference = ScaledKernel(RBFKernel(0.9), 1.5), ScaledKernel(RBFKernel(0.9), 1.5)
     model, likelihood = exact_gp(as_gpytorch(wrapped), x, t, 0.1)
     objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
     (len(x) * objective(model(x), t)).backward()  # gpytorch divides by the number of points
@@ -82,7 +90,7 @@ def test_likelihood_gradients_of_gpytorch_match_gp_regression() -> None:
 def test_last_dim_is_batch_raises_value_error() -> None:
     x, _, new = regression_data()
     with pytest.raises(ValueError, match="all coordinates of a point"):
-        as_gpytorch(RBF()).forward(x, new, last_dim_is_batch=True)
+        as_gpytorch(RBFKernel()).forward(x, new, last_dim_is_batch=True)
 
 
 def test_missing_gpytorch_raises_import_error(monkeypatch: pytest.MonkeyPatch) -> None:

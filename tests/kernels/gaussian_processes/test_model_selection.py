@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from parnassus.kernels import RBF, SelectionCriterion, select_by_evidence, select_by_validation
+from parnassus.kernels import RBFKernel, SelectionCriterion, select_by_evidence, select_by_validation
 
 RATIOS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 EYE = torch.eye(200, dtype=torch.float64)
@@ -12,7 +12,7 @@ EYE = torch.eye(200, dtype=torch.float64)
 def sample_targets(ratio: float) -> tuple[torch.Tensor, torch.Tensor]:
     """A kernel on 200 points, and 20 draws with amplitude 3 and this ratio of noise."""
     torch.manual_seed(0)
-    matrix = RBF(0.3)(torch.rand(200, 2, dtype=torch.float64)).detach()
+    matrix = RBFKernel(0.3)(torch.rand(200, 2, dtype=torch.float64)).detach()
     root = torch.linalg.cholesky(3 * (matrix + ratio * EYE))
     return matrix, root @ torch.randn(200, 20, dtype=torch.float64)
 
@@ -30,7 +30,7 @@ def test_the_true_kernel_scores_best(criterion: SelectionCriterion) -> None:
     x = torch.rand(200, 2, dtype=torch.float64)
     lengths = [0.1, 0.3, 1.0]
     _, t = sample_targets(1e-2)  # of the same points, with length 0.3
-    scores = [criterion(RBF(length)(x).detach(), t, RATIOS).score for length in lengths]
+    scores = [criterion(RBFKernel(length)(x).detach(), t, RATIOS).score for length in lengths]
     assert max(scores) == scores[1]
 
 

@@ -1,11 +1,11 @@
-"""Compiled layers keep their values; tested in a child process, because shape checks cannot be compiled."""
+"""CompiledLayer layers keep their values; tested in a child process, because shape checks cannot be compiled."""
 
 import subprocess
 import sys
 
 import torch
 
-from parnassus.kernels import Activation, Compiled, Convolution, Dense, GlobalAveragePooling, Network, ReLU
+from parnassus.kernels import Activation, CompiledLayer, Convolution, Dense, GlobalAveragePooling, Network, ReLU
 
 from .images import images
 
@@ -13,11 +13,11 @@ UNIT = Network((Convolution(3, 2.0, 0.1), Activation(ReLU())))
 END = (GlobalAveragePooling(), Dense(2.0, 0.05))
 PROGRAM = """
 import torch
-from parnassus.kernels import Activation, Convolution, Dense, Compiled, GlobalAveragePooling, Network, ReLU
+from parnassus.kernels import Activation, Convolution, Dense, CompiledLayer, GlobalAveragePooling, Network, ReLU
 
 x = torch.sin(torch.arange(96, dtype=torch.float64).pow(1.3)).view(2, 3, 4, 4)
 body, end = Network((Convolution(3, 2.0, 0.1), Activation(ReLU()))), (GlobalAveragePooling(), Dense())
-unit = Compiled(body, backend="eager")
+unit = CompiledLayer(body, backend="eager")
 compiled, plain = Network((unit, unit, *end)), Network((*body.layers, *body.layers, *end))
 torch.testing.assert_close(tuple(compiled.kernels(x)), tuple(plain.kernels(x)), rtol=1e-12, atol=0)
 print("equal")
@@ -32,7 +32,7 @@ def test_compilation_preserves_values() -> None:
 
 
 def test_module_matches_the_uncompiled_body() -> None:
-    unit = Compiled(UNIT)
+    unit = CompiledLayer(UNIT)
     outputs = []
     for network in (Network((unit, unit, *END)), Network((*UNIT.layers, *UNIT.layers, *END))):
         torch.manual_seed(0)

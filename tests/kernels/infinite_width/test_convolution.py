@@ -14,6 +14,7 @@ from parnassus.kernels import (
     ReLU,
     moving_mean,
 )
+from parnassus.probability import standard_normal
 
 from .images import assert_kernels_match, errors_of_wide_modules, images
 
@@ -34,7 +35,7 @@ CIRCULAR = Network(
 @pytest.mark.parametrize("circular", [False, True])
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_moving_mean_matches_explicit_sum(size: int, circular: bool) -> None:
-    x = torch.randn(2, 5, 6, 5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x = standard_normal(2, 5, 6, 5, 6)
     expected, sides = torch.zeros_like(x), torch.tensor((5, 6, 5, 6))
     offsets = torch.arange(size) - size // 2
     for position in torch.cartesian_prod(*(torch.arange(side) for side in sides.tolist())):
@@ -101,7 +102,7 @@ def test_equal_positions_are_sufficient_without_pooling() -> None:
 
 
 def test_blocks_do_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = torch.randn(5, 3, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    x = standard_normal(5, 3, 4, 4, seed=2)
     expected = {network: (network.kernels(x), network.kernels(x[:2], x)) for network in (FLAT, CIRCULAR)}
     # two images if all positions are compared
     monkeypatch.setattr("parnassus.kernels.infinite_width.network.BLOCK", 32)

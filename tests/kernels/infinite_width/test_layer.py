@@ -2,19 +2,15 @@
 
 import pytest
 import torch
-from torch import Tensor
 
 from parnassus.kernels import Activation, Dense, KernelState, Layer, ReLU, ScaledLinear
-
-
-def points(count: int, dim: int = 5, seed: int = 0) -> Tensor:
-    return torch.randn(count, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+from parnassus.probability import standard_normal
 
 
 @pytest.mark.parametrize("layer", [Dense(), Dense(1.7, 0.3), Dense(0.6, divide=False)])
 def test_dense_units_have_the_covariance_of_the_kernel(layer: Dense) -> None:
     torch.manual_seed(0)
-    x = points(4)
+    x = standard_normal(4, 5)
     module, shape = layer.module((5,), 400_000)
     with torch.no_grad():
         units = module.double()(x)
@@ -26,7 +22,7 @@ def test_dense_units_have_the_covariance_of_the_kernel(layer: Dense) -> None:
 
 def test_dense_kernel_matches_the_recursion() -> None:
     """Θ = ⟨∂f/∂W, ∂f'/∂W⟩ + ⟨∂f/∂β, ∂f'/∂β⟩ + weight · Θ of the previous layer."""
-    x = points(4)
+    x = standard_normal(4, 5)
     first = Dense(1.7, 0.3).kernel(KernelState.from_inputs(x, x))
     torch.testing.assert_close(first.ntk, first.nngp)
     second = Dense(0.5, 0.2).kernel(first)
@@ -36,7 +32,7 @@ def test_dense_kernel_matches_the_recursion() -> None:
 
 
 def test_activation_multiplies_the_ntk_by_the_derivative_covariance() -> None:
-    x = points(4)
+    x = standard_normal(4, 5)
     before = Dense().kernel(KernelState.from_inputs(x, x))
     value, derivative = ReLU().expect(before.nngp, before.left[:, None], before.right[None])
     after = Activation(ReLU()).kernel(before)
@@ -67,7 +63,7 @@ def test_invalid_variances_raise_value_error(weight: float, bias: float) -> None
 
 
 def test_incompatible_layers_raise() -> None:
-    x = points(2)
+    x = standard_normal(2, 5)
     with pytest.raises(ValueError, match="divide=False is allowed in the first layer only"):
         Dense(divide=False).kernel(Dense().kernel(KernelState.from_inputs(x, x)))
     with pytest.raises(ValueError, match=r"a dense layer takes vectors; got shape=\(3, 8, 8\)"):

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from parnassus.kernels import Erf, ReLU, fully_connected, layer_kernels, propagate_signals, random_weights
+from parnassus.probability import standard_normal
 
 DOUBLE = torch.float64
-X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
-Y = torch.randn(2, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+X = standard_normal(4, 3)
+Y = standard_normal(2, 3, seed=1)
 
 
 @pytest.mark.parametrize("nonlinearity", [ReLU(), Erf()])

@@ -7,10 +7,7 @@ from torch import Tensor
 import parnassus.kernels.infinite_width.network as blocks
 from parnassus.attention import peak_memory
 from parnassus.kernels import GELU, Activation, Dense, Erf, KernelState, Network, Nonlinearity, ReLU, fully_connected
-
-
-def points(count: int, dim: int = 5, seed: int = 0) -> Tensor:
-    return torch.randn(count, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+from parnassus.probability import standard_normal
 
 
 @pytest.mark.parametrize(("depth", "tangent"), [(1, 1.10045), (2, 1.54442), (3, 1.95229)])
@@ -25,7 +22,7 @@ def test_ntk_at_known_angle(depth: int, tangent: float) -> None:
 @pytest.mark.parametrize("sigma", [ReLU(), Erf(), GELU()])
 def test_wide_module_approximates_both_kernels(sigma: Nonlinearity) -> None:
     torch.manual_seed(0)
-    network, x = fully_connected(2, sigma, bias=0.1), points(3) / 2
+    network, x = fully_connected(2, sigma, bias=0.1), standard_normal(3, 5) / 2
     nngp, ntk = network.kernels(x)
     module = network.module((5,), 2048).double()
     features = module[:-1](x).detach()
@@ -46,7 +43,7 @@ def flat_gradient(module: torch.nn.Module, row: Tensor) -> Tensor:
 
 
 def test_blocks_do_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, x, y = fully_connected(3, ReLU(), bias=0.2), points(23), points(11, seed=1)
+    network, x, y = fully_connected(3, ReLU(), bias=0.2), standard_normal(23, 5), standard_normal(11, 5, seed=1)
     symmetric, rectangular = network.kernels(x), network.kernels(x, y)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     for unblocked, blocked in ((symmetric, network.kernels(x)), (rectangular, network.kernels(x, y))):
@@ -58,7 +55,7 @@ def test_blocks_do_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_do_not_change_values() -> None:
-    network, x = fully_connected(2, ReLU(), bias=0.2), points(600)
+    network, x = fully_connected(2, ReLU(), bias=0.2), standard_normal(600, 5)
     num_threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -67,7 +64,7 @@ def test_threads_do_not_change_values() -> None:
         multi_threaded = network.kernels(x)
         assert torch.get_num_threads() == 3
         with torch.inference_mode():
-            network.nngp(points(600))
+            network.nngp(standard_normal(600, 5))
         with pytest.raises(ValueError, match="in the first layer only"):
             Network((Dense(), Dense(divide=False))).kernels(x)
     finally:
@@ -78,7 +75,7 @@ def test_threads_do_not_change_values() -> None:
 
 def test_peak_memory_is_close_to_the_size_of_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # memory of other threads is not measured
-    x = points(2_000)
+    x = standard_normal(2_000, 5)
     network = fully_connected(5, ReLU())
     assert peak_memory(lambda: network.kernels(x)) <= 1.2 * 2 * 2_000**2 * 8
     assert peak_memory(lambda: network.nngp(x)) <= 1.2 * 2_000**2 * 8
@@ -87,7 +84,7 @@ def test_peak_memory_is_close_to_the_size_of_the_kernels(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("sigma", [ReLU(), Erf(), GELU()])
 def test_input_gradients_match_finite_differences(sigma: Nonlinearity) -> None:
     network = fully_connected(2, sigma)
-    x = points(3).requires_grad_()
+    x = standard_normal(3, 5).requires_grad_()
 
     def diagonals(x: Tensor) -> Tensor:
         nngp, ntk = network.kernels(x)
@@ -96,14 +93,14 @@ def test_input_gradients_match_finite_differences(sigma: Nonlinearity) -> None:
     assert torch.autograd.gradcheck(diagonals, (x,), atol=1e-6)
 
     def sums(x: Tensor) -> Tensor:
-        nngp, ntk = network.kernels(x, points(2, seed=1))
+        nngp, ntk = network.kernels(x, standard_normal(2, 5, seed=1))
         return torch.stack([nngp.sum(), ntk.sum()])
 
     assert torch.autograd.gradcheck(sums, (x,), atol=1e-6)
 
 
 def test_zero_and_duplicate_inputs_are_finite() -> None:
-    x = points(4)
+    x = standard_normal(4, 5)
     x[1], x[2] = 0.0, x[0]
     nngp, ntk = fully_connected(3, ReLU()).kernels(x.requires_grad_())
     torch.testing.assert_close(torch.stack([nngp[1], ntk[1]]), torch.zeros(2, 4).double(), atol=1e-150, rtol=0)
@@ -127,7 +124,7 @@ def test_module_has_the_requested_widths() -> None:
 
 
 def test_networks_compose() -> None:
-    x = points(4)
+    x = standard_normal(4, 5)
     flat = Network((Dense(), Activation(Erf()), Dense()))
     inner = Network(flat.layers[:2]).kernel(KernelState.from_inputs(x, x))
     torch.testing.assert_close(flat.kernels(x).ntk, Dense().kernel(inner).ntk)
@@ -141,4 +138,4 @@ def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match="width and outputs must be positive; got width=0, outputs=1"):
         fully_connected(1, ReLU()).module((3,), 0)
     with pytest.raises(ValueError, match="x and y must have the same features; got 5 and 6"):
-        fully_connected(1, ReLU()).kernels(points(3), points(3, 6))
+        fully_connected(1, ReLU()).kernels(standard_normal(3, 5), standard_normal(3, 6))

@@ -18,6 +18,7 @@ from parnassus.kernels import (
     Sine,
     normaliser,
 )
+from parnassus.probability import float64_tensor, standard_normal
 
 NONLINEARITIES: dict[str, Nonlinearity] = {
     "relu": ReLU(),
@@ -32,13 +33,9 @@ NONLINEARITIES: dict[str, Nonlinearity] = {
 SMOOTH = ("erf", "gelu", "sine", "cosine", "identity")
 
 
-def float64(*values: float) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
-
-
 def covariances() -> tuple[Tensor, Tensor, Tensor]:
     """Σ (3, 3), Σ_x (3, 1) and Σ_x' (1, 3) of six correlated variables."""
-    x = torch.randn(6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x = standard_normal(6, 8)
     matrix = x @ x.mT / 8
     return matrix[:3, 3:], matrix.diagonal()[:3, None], matrix.diagonal()[None, 3:]
 
@@ -57,8 +54,8 @@ def test_closed_forms_match_quadrature(name: str) -> None:
 @pytest.mark.parametrize("name", NONLINEARITIES)
 def test_expectations_match_sample_means(name: str) -> None:
     sigma = NONLINEARITIES[name]
-    cross, left, right = float64(-0.4), float64(0.9), float64(1.2)
-    z = torch.randn(400_000, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    cross, left, right = float64_tensor(-0.4), float64_tensor(0.9), float64_tensor(1.2)
+    z = standard_normal(400_000, 2, seed=1)
     u = left.sqrt() * z[:, 0]
     v = cross / left.sqrt() * z[:, 0] + (right - cross**2 / left).sqrt() * z[:, 1]
     value, derivative = sigma.expect(cross, left, right)
@@ -83,7 +80,7 @@ def test_equal_inputs_give_the_second_moment_and_finite_gradients(name: str) -> 
     """Includes inputs of norm zero, where a naive angle has an infinite derivative."""
     sigma = NONLINEARITIES[name]
     scale = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
-    variances = scale * float64(1e-3, 1.0, 7.0, 0.0)
+    variances = scale * float64_tensor(1e-3, 1.0, 7.0, 0.0)
     value, derivative = sigma.expect(variances, variances, variances)
     torch.testing.assert_close(value, sigma.second_moment(variances), atol=1e-14, rtol=1e-14)
     (value_gradient,) = torch.autograd.grad(value.sum(), scale, retain_graph=True)
@@ -105,25 +102,26 @@ def test_autograd_matches_finite_differences(name: str) -> None:
 
 
 def test_relu_at_known_angles() -> None:
-    one = float64(1.0, 1.0, 1.0, 1.0)
-    value, derivative = ReLU().expect(float64(1.0, 0.5, 0.0, -1.0), one, one)
-    torch.testing.assert_close(derivative, float64(1 / 2, 1 / 3, 1 / 4, 0.0), atol=1e-15, rtol=0)
+    one = float64_tensor(1.0, 1.0, 1.0, 1.0)
+    value, derivative = ReLU().expect(float64_tensor(1.0, 0.5, 0.0, -1.0), one, one)
+    torch.testing.assert_close(derivative, float64_tensor(1 / 2, 1 / 3, 1 / 4, 0.0), atol=1e-15, rtol=0)
     between = (3**0.5 / 2 + 2 * pi / 3 * 0.5) / (2 * pi)
-    torch.testing.assert_close(value, float64(0.5, between, 1 / (2 * pi), 0.0), atol=1e-15, rtol=0)
+    torch.testing.assert_close(value, float64_tensor(0.5, between, 1 / (2 * pi), 0.0), atol=1e-15, rtol=0)
 
 
 def test_an_input_of_norm_zero_has_derivative_one_half() -> None:
-    value, derivative = ReLU().expect(float64(0.0, 0.0), float64(0.0, 2.0), float64(0.0, 0.0))
-    torch.testing.assert_close(value, float64(0.0, 0.0), atol=1e-150, rtol=0)
-    torch.testing.assert_close(derivative, float64(0.25, 0.25))
+    value, derivative = ReLU().expect(float64_tensor(0.0, 0.0), float64_tensor(0.0, 2.0), float64_tensor(0.0, 0.0))
+    torch.testing.assert_close(value, float64_tensor(0.0, 0.0), atol=1e-150, rtol=0)
+    torch.testing.assert_close(derivative, float64_tensor(0.25, 0.25))
     torch.testing.assert_close(
-        LeakyReLU(0.4).expect(float64(0.0), float64(0.0), float64(3.0)).derivative, float64(0.7**2)
+        LeakyReLU(0.4).expect(float64_tensor(0.0), float64_tensor(0.0), float64_tensor(3.0)).derivative,
+        float64_tensor(0.7**2),
     )
 
 
 @pytest.mark.parametrize("name", ["erf", "sine", "gelu", "relu"])
 def test_large_inputs_give_finite_values(name: str) -> None:
-    large = float64(1e8)
+    large = float64_tensor(1e8)
     for cross in (large, -large, 0.3 * large):
         value, derivative = NONLINEARITIES[name].expect(cross, large, large)
         assert bool(value.isfinite().all() and derivative.isfinite().all())

@@ -22,12 +22,13 @@ from parnassus.kernels import (
     TrainableDense,
     learn_hyperparameters,
 )
+from parnassus.probability import standard_normal
 
 DOUBLE = torch.float64
 
 
 def points(count: int, dim: int = 2, seed: int = 0) -> Tensor:
-    return torch.randn(count, dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
+    return standard_normal(count, dim, seed=seed)
 
 
 def trainable_and_fixed(sigma: Nonlinearity, *, divide: bool = True) -> tuple[Network, Network]:

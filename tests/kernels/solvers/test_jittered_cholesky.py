@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.kernels import RBF, jittered_cholesky
+from parnassus.kernels import RBFKernel, jittered_cholesky
 
 
 def grid(count: int) -> Tensor:
@@ -12,7 +12,7 @@ def grid(count: int) -> Tensor:
 
 
 def test_positive_definite_matrix_needs_no_jitter() -> None:
-    matrix = RBF(0.1)(grid(5)).detach()
+    matrix = RBFKernel(0.1)(grid(5)).detach()
     root, jitter = jittered_cholesky(matrix)
     assert jitter == 0
     torch.testing.assert_close(root, torch.linalg.cholesky(matrix))
@@ -20,7 +20,7 @@ def test_positive_definite_matrix_needs_no_jitter() -> None:
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_reported_jitter_is_added(scale: float) -> None:
-    matrix = scale * RBF()(grid(50)).detach()  # numerical rank about 8
+    matrix = scale * RBFKernel()(grid(50)).detach()  # numerical rank about 8
     root, jitter = jittered_cholesky(matrix)
     assert 0 < jitter <= 1e-10 * scale
     torch.testing.assert_close(root @ root.mT, matrix + jitter * torch.eye(50), rtol=0, atol=1e-14 * scale)
@@ -28,7 +28,7 @@ def test_reported_jitter_is_added(scale: float) -> None:
 
 def test_duplicate_points_need_jitter() -> None:
     x = torch.cat([grid(6), grid(6)[3:4]])
-    root, jitter = jittered_cholesky(RBF(0.1)(x).detach())
+    root, jitter = jittered_cholesky(RBFKernel(0.1)(x).detach())
     assert jitter > 0
     assert float(root.diagonal().min() ** 2) > 0.5 * jitter
 
@@ -42,7 +42,7 @@ def test_pivot_of_rounding_size_needs_jitter() -> None:
 
 
 def test_gradients_flow_through_the_root() -> None:
-    kernel = RBF(0.1)
+    kernel = RBFKernel(0.1)
     jittered_cholesky(kernel(grid(5))).root.diagonal().log().sum().backward()
     assert kernel.log_length.grad is not None
     assert float(kernel.log_length.grad) < 0  # longer lengths, smaller determinants

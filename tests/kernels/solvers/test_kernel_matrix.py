@@ -3,15 +3,16 @@
 import pytest
 import torch
 
-from parnassus.kernels import RBF, KernelMatrix, OrnsteinUhlenbeck, evaluate_in_blocks, free_bytes
+from parnassus.kernels import KernelMatrix, OrnsteinUhlenbeckKernel, RBFKernel, evaluate_in_blocks, free_bytes
 from parnassus.kernels.infinite_width.network import fully_connected
 from parnassus.kernels.infinite_width.nonlinearity import ReLU
 from parnassus.kernels.solvers.kernel_matrix import KernelFunction
+from parnassus.probability import standard_normal
 
 CPU = torch.device("cpu")
-X = torch.randn(37, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-Y = torch.randn(23, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-KERNELS: list[KernelFunction] = [OrnsteinUhlenbeck(1.3), fully_connected(2, ReLU(), bias=0.1).nngp]
+X = standard_normal(37, 5)
+Y = standard_normal(23, 5, seed=1)
+KERNELS: list[KernelFunction] = [OrnsteinUhlenbeckKernel(1.3), fully_connected(2, ReLU(), bias=0.1).nngp]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -57,7 +58,7 @@ def test_symmetric_kernel_is_evaluated_for_one_half_only() -> None:
 
 
 def test_results_do_not_require_grad() -> None:
-    kernel = RBF(0.7)
+    kernel = RBFKernel(0.7)
     for devices in ((), (CPU, CPU)):
         matrix = KernelMatrix(kernel, X, block=10, devices=devices)
         assert not matrix.to_dense().requires_grad
@@ -66,21 +67,21 @@ def test_results_do_not_require_grad() -> None:
 
 
 def test_double_keeps_the_points_in_full_precision() -> None:
-    single = KernelMatrix(RBF(), X.float(), Y.float())
-    torch.testing.assert_close(single.double().to_dense(), RBF()(X.float().double(), Y.float().double()).detach())
+    single = KernelMatrix(RBFKernel(), X.float(), Y.float())
+    torch.testing.assert_close(single.double().to_dense(), RBFKernel()(X.float().double(), Y.float().double()).detach())
 
 
 def test_kernel_larger_than_memory_raises_value_error() -> None:
     assert free_bytes(CPU) > 0
     x = torch.zeros(1, 1, dtype=torch.float64).expand(10_000_000, 1)
     with pytest.raises(ValueError, match=r"takes 800000000000000 bytes .* ConjugateGradients, use float32"):
-        evaluate_in_blocks(RBF(), x)
+        evaluate_in_blocks(RBFKernel(), x)
 
 
 def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"same features; got shapes \(5,\) and \(4,\)"):
-        KernelMatrix(RBF(), X, Y[:, :4])
+        KernelMatrix(RBFKernel(), X, Y[:, :4])
     with pytest.raises(ValueError, match="block=0"):
-        evaluate_in_blocks(RBF(), X, block=0)
+        evaluate_in_blocks(RBFKernel(), X, block=0)
     with pytest.raises(ValueError, match="needs a kernel of x with itself"):
-        KernelMatrix(RBF(), X, Y).diagonal()
+        KernelMatrix(RBFKernel(), X, Y).diagonal()

@@ -4,20 +4,21 @@ import pytest
 import torch
 
 from parnassus.kernels import (
-    RBF,
     CholeskySolver,
     ConjugateGradients,
     KernelMatrix,
+    LinearSolver,
     Preconditioner,
-    Solver,
+    RBFKernel,
     choose_solver,
     pivoted_cholesky,
     relative_residual,
 )
+from parnassus.probability import standard_normal, uniform_samples
 
-X = torch.rand(120, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-T = torch.randn(120, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-KERNEL = RBF(0.5)
+X = uniform_samples(120, 3)
+T = standard_normal(120, 4, seed=1)
+KERNEL = RBFKernel(0.5)
 MATRIX = KERNEL(X).detach()
 EYE = torch.eye(120, dtype=torch.float64)
 
@@ -26,7 +27,7 @@ EYE = torch.eye(120, dtype=torch.float64)
 def test_solvers_match_torch(noise: float) -> None:
     exact = torch.linalg.solve(MATRIX + noise * EYE, T)
     lazy = KernelMatrix(KERNEL, X, block=50)
-    solvers: list[Solver] = [
+    solvers: list[LinearSolver] = [
         CholeskySolver.from_matrix(MATRIX.clone(), noise=noise),
         ConjugateGradients(MATRIX, noise),
         ConjugateGradients(lazy, noise, Preconditioner.from_matrix(lazy, rank=30, noise=noise)),

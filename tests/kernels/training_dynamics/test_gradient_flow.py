@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from parnassus.kernels import GradientFlow
+from parnassus.probability import standard_normal
 
 DOUBLE = torch.float64
-ROOT = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+ROOT = standard_normal(5, 7)
 KERNEL = ROOT @ ROOT.mT
-START = torch.randn(5, 2, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-TARGET = torch.randn(5, 2, generator=torch.Generator().manual_seed(2), dtype=DOUBLE)
+START = standard_normal(5, 2, seed=1)
+TARGET = standard_normal(5, 2, seed=2)
 
 
 @pytest.mark.parametrize("time", [0.0, 0.03, 1.0])
@@ -24,7 +25,7 @@ def test_outputs_match_the_matrix_exponential(time: float) -> None:
 
 def test_after_matches_gradient_descent() -> None:
     flow, u, f = GradientFlow.from_kernel(KERNEL), START, torch.zeros(3, 2, dtype=DOUBLE)
-    cross = torch.randn(3, 7, generator=torch.Generator().manual_seed(3), dtype=DOUBLE) @ ROOT.mT
+    cross = standard_normal(3, 7, seed=3) @ ROOT.mT
     for _ in range(6):
         f, u = f - 0.03 * cross @ (u - TARGET), u - 0.03 * KERNEL @ (u - TARGET)
     progress = flow.after(6, learning_rate=0.03)
@@ -34,7 +35,7 @@ def test_after_matches_gradient_descent() -> None:
 
 def test_infinite_time_solves_the_linear_system() -> None:
     flow = GradientFlow.from_kernel(KERNEL)
-    cross = torch.randn(3, 5, dtype=DOUBLE, generator=torch.Generator().manual_seed(3))
+    cross = standard_normal(3, 5, seed=3)
     exact = cross @ torch.linalg.solve(KERNEL, TARGET - START)
     torch.testing.assert_close(flow.predict(cross, START, TARGET, flow.at(inf)), exact)
     torch.testing.assert_close(flow.outputs(START, TARGET, flow.at(inf)), TARGET)

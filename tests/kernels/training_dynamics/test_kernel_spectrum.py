@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from parnassus.kernels import RBF, GPRegression, KernelSpectrum, Scaled
+from parnassus.kernels import GPRegression, KernelSpectrum, RBFKernel, ScaledKernel
+from parnassus.probability import standard_normal, uniform_samples
 
-X = torch.rand(40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-T = torch.randn(40, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-MATRIX = RBF(0.4)(X).detach()
+X = uniform_samples(40, 2)
+T = standard_normal(40, 3, seed=1)
+MATRIX = RBFKernel(0.4)(X).detach()
 EYE = torch.eye(40, dtype=torch.float64)
 SPECTRUM = KernelSpectrum.from_matrix(MATRIX)
 
@@ -43,7 +44,7 @@ def test_evidence_is_the_likelihood_at_the_best_amplitude(ratio: float) -> None:
     best = SPECTRUM.evidence(T, ratio)
 
     def likelihood(amplitude: float) -> float:
-        fit = GPRegression.fit(Scaled(RBF(0.4), amplitude), X, T, noise=ratio * amplitude)
+        fit = GPRegression.fit(ScaledKernel(RBFKernel(0.4), amplitude), X, T, noise=ratio * amplitude)
         return float(fit.log_marginal_likelihood().detach()) / T.numel()
 
     assert best.log_likelihood == pytest.approx(likelihood(best.amplitude), rel=1e-9)

@@ -10,18 +10,18 @@ from parnassus.latent.autoencoders.autoencoder import Autoencoder, shallow_autoe
 from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder
 from parnassus.latent.autoencoders.penalties import (
     Penalty,
+    code_l2_penalty,
     code_penalty,
     contractive_penalty,
     kl_sparsity_penalty,
     l1_penalty,
-    l2_penalty,
     squared_jacobian_norm,
 )
 from parnassus.layers import Dense, relu, sigmoid
 
 PENALTIES: dict[str, Penalty] = {
     "l1": code_penalty(l1_penalty),
-    "l2": code_penalty(l2_penalty),
+    "l2": code_penalty(code_l2_penalty),
     "kl": code_penalty(partial(kl_sparsity_penalty, target=0.1)),
     "contractive": contractive_penalty,
 }
@@ -82,7 +82,7 @@ def test_shallow_autoencoder_uses_the_given_activations() -> None:
 def test_code_penalties_match_hand_computation() -> None:
     z = torch.tensor([[1.0, -2.0], [0.0, 3.0]])
     assert l1_penalty(z) == 3.0
-    assert l2_penalty(z) == 7.0
+    assert code_l2_penalty(z) == 7.0
     torch.testing.assert_close(kl_sparsity_penalty(torch.full((2, 3), 0.5), target=0.5), torch.tensor(0.0))
 
 

@@ -13,7 +13,7 @@ from parnassus.latent.autoencoders.denoising_autoencoder import (
     add_gaussian_noise,
     add_salt_and_pepper_noise,
     exact_denoiser,
-    gaussian_denoiser,
+    linear_denoiser_matrix,
     mask_at_random,
     psnr,
     score_from_denoiser,
@@ -71,14 +71,14 @@ def test_exact_denoiser_of_two_points_is_tanh() -> None:
 
 def test_gaussian_denoiser_of_a_diagonal_covariance() -> None:
     sigma = torch.diag(torch.tensor([4.0, 1.0]))
-    torch.testing.assert_close(gaussian_denoiser(sigma, std=1.0), torch.diag(torch.tensor([0.8, 0.5])))
+    torch.testing.assert_close(linear_denoiser_matrix(sigma, std=1.0), torch.diag(torch.tensor([0.8, 0.5])))
 
 
 def test_gaussian_denoiser_matches_closed_form() -> None:
     """The cross moment of (x, x̂) times the inverse second moment of x̂, for a non-diagonal Σ."""
     sigma = torch.tensor([[2.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
     noisy = sigma + 0.25 * torch.eye(2, dtype=torch.float64)
-    torch.testing.assert_close(gaussian_denoiser(sigma, std=0.5), sigma @ torch.linalg.inv(noisy))
+    torch.testing.assert_close(linear_denoiser_matrix(sigma, std=0.5), sigma @ torch.linalg.inv(noisy))
 
 
 def test_smoothed_density_of_one_point_is_normal() -> None:

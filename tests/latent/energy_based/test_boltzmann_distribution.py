@@ -11,6 +11,7 @@ from parnassus.latent.energy_based.boltzmann_distribution import (
     log_partition,
     min_free_energy,
 )
+from parnassus.probability import standard_normal
 
 TWO_LEVELS = torch.tensor([0.0, 1.0], dtype=torch.float64)
 
@@ -29,7 +30,7 @@ def test_infinite_energy_has_probability_zero() -> None:
 
 
 def test_rows_of_a_batch_are_independent() -> None:
-    energy = torch.randn(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    energy = standard_normal(3, 4)
     torch.testing.assert_close(boltzmann_distribution(energy)[1], boltzmann_distribution(energy[1]))
     torch.testing.assert_close(min_free_energy(energy, beta=0.5)[2], min_free_energy(energy[2], beta=0.5))
 

@@ -8,11 +8,11 @@ import torch
 from parnassus.data import DataError, open_images
 from parnassus.latent.experiments import iwae, vae
 from parnassus.latent.variational.vae import VAE
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 EVALUATIONS = {
-    "vae": vae.Evaluate(num_examples=20, num_draws=1_000, device="cpu"),
-    "iwae": iwae.Evaluate(num_examples=20, num_draws=1_000, device="cpu"),
+    "vae": vae.Evaluate(num_examples=20, num_importance_samples=1_000, device="cpu"),
+    "iwae": iwae.Evaluate(num_examples=20, num_importance_samples=1_000, device="cpu"),
 }
 
 
@@ -21,7 +21,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_metrics_are_computed_on_binarised_test_images(trained_run: Callable[..., Trained], name: str) -> None:
+def test_metrics_are_computed_on_binarised_test_images(trained_run: Callable[..., TrainedRun], name: str) -> None:
     trained = trained_run(name)
     model = trained.model
     assert isinstance(model, VAE)
@@ -42,7 +42,7 @@ def test_metrics_are_computed_on_binarised_test_images(trained_run: Callable[...
     assert nll == pytest.approx(-float(model.log_prob(x, samples=1_000).mean()), abs=0.5)
 
 
-def test_evaluation_is_reproducible_with_one_row_per_run(trained_run: Callable[..., Trained], name: str) -> None:
+def test_evaluation_is_reproducible_with_one_row_per_run(trained_run: Callable[..., TrainedRun], name: str) -> None:
     trained = trained_run(name)
     assert isinstance(trained.model, VAE)  # built here, with random initial weights
     before = torch.get_rng_state()
@@ -51,14 +51,14 @@ def test_evaluation_is_reproducible_with_one_row_per_run(trained_run: Callable[.
     assert torch.get_rng_state().equal(before)
 
 
-def test_gaussian_decoder_is_evaluated_on_grey_images(trained_run: Callable[..., Trained]) -> None:
+def test_gaussian_decoder_is_evaluated_on_grey_images(trained_run: Callable[..., TrainedRun]) -> None:
     trained = trained_run("vae", use_gaussian_decoder=True)
     model = trained.model
     assert isinstance(model, VAE)
     assert vae.Evaluate(num_examples=5).load_images(model).equal(open_images("mnist_mini").test.x[:5])
 
 
-def test_images_of_another_shape_raise_data_error(trained_run: Callable[..., Trained]) -> None:
+def test_images_of_another_shape_raise_data_error(trained_run: Callable[..., TrainedRun]) -> None:
     shapes = r"images must have the model's shape \(1, 28, 28\); those of digits have \(1, 8, 8\)"
     with pytest.raises(DataError, match=shapes):
         vae.Evaluate(data="digits")([trained_run("vae")])

@@ -6,8 +6,8 @@ import torch
 from parnassus.latent.latent_space.quality_metrics import (
     anisotropy,
     centre_offset,
-    coverage,
     find_holes,
+    grid_coverage,
     neighbour_accuracy,
 )
 
@@ -31,9 +31,9 @@ def test_shifts_and_scalings_are_detected() -> None:
 
 def test_coverage_counts_cells() -> None:
     corners = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    assert coverage(corners, cells=2) == 1.0
-    assert coverage(corners[:2], cells=2) == 0.5
-    assert coverage(corners, cells=4) == 0.25
+    assert grid_coverage(corners, cells=2) == 1.0
+    assert grid_coverage(corners[:2], cells=2) == 0.5
+    assert grid_coverage(corners, cells=4) == 0.25
 
 
 def test_neighbour_accuracy_excludes_the_point_itself() -> None:

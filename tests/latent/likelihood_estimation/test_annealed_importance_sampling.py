@@ -17,7 +17,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
     geometric_path,
     reverse_ais_log_evidence,
     reverse_anneal,
-    sigmoid_schedule,
+    sigmoid_temperatures,
     tune_step_sizes,
 )
 from parnassus.probability.inference.importance_sampling import LogDensity
@@ -129,17 +129,17 @@ def test_tuned_step_sizes_scale_with_the_width_of_the_density() -> None:
 
     torch.manual_seed(0)
     start = width[:, None] * torch.randn(20, 2, 3, dtype=torch.float64)
-    sizes = tune_step_sizes(path, start, sigmoid_schedule(200), num_leapfrog_steps=5)[-1]
+    sizes = tune_step_sizes(path, start, sigmoid_temperatures(200), num_leapfrog_steps=5)[-1]
     assert 50 < float(sizes[0] / sizes[1]) < 200
 
 
 def test_times_increase_from_zero_to_one() -> None:
-    times = sigmoid_schedule(50)
+    times = sigmoid_temperatures(50)
     assert times[0] == 0
     assert times[-1] == 1
     assert float(times.diff().min()) > 0
     with pytest.raises(ValueError, match="count must be positive; got count=0"):
-        sigmoid_schedule(0)
+        sigmoid_temperatures(0)
 
 
 @pytest.mark.parametrize("times", [[0.0], [0.0, 0.5], [0.1, 1.0], [0.0, 0.7, 0.4, 1.0]])

@@ -9,6 +9,7 @@ from torch import Tensor
 from parnassus.latent.linear.covariance_spectrum import spectrum_by_eigh, spectrum_by_randomised_svd, spectrum_by_svd
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.projection import principal_angles
+from parnassus.probability import standard_normal
 
 
 def wide_data(dtype: torch.dtype = torch.float64, *, mean: float = 0.3) -> Tensor:
@@ -53,7 +54,7 @@ def test_randomised_pca_has_the_exact_residual_variance() -> None:
 
 
 def test_randomised_svd_is_exact_for_few_features() -> None:
-    x = torch.randn(300, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    x = standard_normal(300, 12, seed=1)
     sketch, exact = spectrum_by_randomised_svd(x, 3), spectrum_by_eigh(x)
     torch.testing.assert_close(sketch.eigenvalues, exact.eigenvalues[:3])
     torch.testing.assert_close(sketch.remaining_variance, exact.eigenvalues[3:].sum())

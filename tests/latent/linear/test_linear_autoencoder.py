@@ -13,6 +13,7 @@ from parnassus.latent.linear.linear_autoencoder import (
 )
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.projection import principal_angles, pseudo_inverse, second_moment
+from parnassus.probability import standard_normal
 
 
 def data(seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -64,12 +65,12 @@ def test_reduced_rank_regression_on_itself_is_pca() -> None:
 
 def test_optimal_encoder_has_minimal_error() -> None:
     x, y = data()
-    W = torch.randn(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    W = standard_normal(3, 2, seed=1)
     moments = {"sigma_xx": second_moment(x), "sigma_yx": y.mT @ x / 60}
     V = optimal_encoder(W, **moments)
     minimum = linear_error(V, W, sigma_yy=second_moment(y), **moments)
     for seed in range(20):
-        step = 0.01 * torch.randn(2, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        step = 0.01 * standard_normal(2, 4, seed=seed)
         assert linear_error(V + step, W, sigma_yy=second_moment(y), **moments) > minimum
 
 

@@ -59,7 +59,7 @@ def test_float32_data_are_fitted_in_float64() -> None:
 
 
 def test_svd_solver_resolves_small_variances() -> None:
-    """A standard deviation of 1e-9 beside 1: λ = 1e-18 is below the precision of a covariance matrix."""
+    """A standard deviation of 1e-9 next to 1: λ = 1e-18 is below the precision of a covariance matrix."""
     generator = torch.Generator().manual_seed(0)
     scales = torch.tensor([1.0, 1e-9], dtype=torch.float64)
     x = torch.randn(100, 2, generator=generator, dtype=torch.float64) * scales

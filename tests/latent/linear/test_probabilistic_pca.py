@@ -11,6 +11,7 @@ from torch.distributions import MultivariateNormal
 from parnassus.data import load_digits
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates, ppca_em_step
+from parnassus.probability import standard_normal
 
 
 def random_data(rows: int = 200, features: int = 6) -> Tensor:
@@ -78,7 +79,7 @@ def test_codes_are_shrunk_principal_scores() -> None:
 def test_rotation_keeps_the_density_and_rotates_the_code() -> None:
     x, R = (
         random_data(),
-        torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64))[0],
+        torch.linalg.qr(standard_normal(3, 3, seed=2))[0],
     )
     model = PPCA.fit(x, 3)
     torch.testing.assert_close(model.rotate(R).log_prob(x), model.log_prob(x))

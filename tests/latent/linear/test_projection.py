@@ -13,10 +13,11 @@ from parnassus.latent.linear.projection import (
     pseudo_inverse,
     second_moment,
 )
+from parnassus.probability import standard_normal
 
 
 def random_matrix(rows: int, columns: int, seed: int = 0) -> Tensor:
-    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return standard_normal(rows, columns, seed=seed)
 
 
 def test_second_moment_of_two_rows() -> None:

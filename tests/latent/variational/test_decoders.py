@@ -78,7 +78,7 @@ def test_independent_normal_has_one_density_per_row() -> None:
 
 
 def test_odd_number_of_outputs_raises_value_error() -> None:
-    with pytest.raises(ValueError, match="as many means as deviations; got 3 values"):
+    with pytest.raises(ValueError, match="as many means as standard deviations; got 3 values"):
         HeteroscedasticGaussianDecoder(nn.Linear(1, 3))(torch.zeros(2, 1))
 
 

@@ -18,6 +18,7 @@ from parnassus.latent.variational.gradient_estimators import (
     score_function_gradient_with_baseline,
 )
 from parnassus.latent.variational.reparametrisation import GaussianParameters
+from parnassus.probability import standard_normal
 
 DOUBLE = torch.float64
 Q = GaussianParameters(torch.tensor([0.3, -0.5], dtype=DOUBLE), torch.tensor([-0.7, 0.2], dtype=DOUBLE))
@@ -43,7 +44,7 @@ def exact_gradient() -> Tensor:
 
 
 def noise(samples: int, seed: int = 0) -> Tensor:
-    return torch.randn(samples, 2, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+    return standard_normal(samples, 2, seed=seed)
 
 
 @pytest.mark.parametrize("name", UNBIASED)

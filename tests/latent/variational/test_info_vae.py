@@ -1,5 +1,7 @@
 """InfoVAE objectives."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -9,7 +11,7 @@ from parnassus.latent.variational.info_vae import InfoVAE
 from parnassus.latent.variational.reparametrisation import reparametrise
 from parnassus.latent.variational.vae import VAE
 from parnassus.layers import mlp
-from parnassus.probability import RBFKernel, squared_mmd
+from parnassus.probability import rbf_kernel, squared_mmd
 
 
 def small_vae() -> VAE:
@@ -33,7 +35,7 @@ def test_info_vae_without_discrepancy_is_a_weighted_elbo(alpha: float, lam: floa
 
 @torch.no_grad()
 def test_mmd_vae_is_distortion_plus_discrepancy() -> None:
-    model, kernel = small_vae(), RBFKernel(0.5)
+    model, kernel = small_vae(), partial(rbf_kernel, length_scale=0.5)
     torch.manual_seed(1)
     x = torch.rand(9, 6).round()
     torch.manual_seed(2)

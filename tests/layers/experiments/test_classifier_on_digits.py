@@ -12,12 +12,12 @@ from PIL import Image
 from parnassus.data import DataError, open_data
 from parnassus.layers.commands.image_classifiers import EvaluateImages, PredictImages
 from parnassus.train.sample_predict_evaluate import Input
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 NAME = "classifier_on_digits"
 
 
-def test_evaluate_reproduces_the_result_of_the_run(trained_run: Callable[..., Trained]) -> None:
+def test_evaluate_reproduces_the_result_of_the_run(trained_run: Callable[..., TrainedRun]) -> None:
     run = trained_run(NAME)
     (row,) = EvaluateImages()([run])
     result = cast("dict[str, float]", run.folder.read_json("result.json")["result"])
@@ -27,14 +27,14 @@ def test_evaluate_reproduces_the_result_of_the_run(trained_run: Callable[..., Tr
     assert row["loss"] == pytest.approx(result["test_loss"])
 
 
-def test_data_of_another_shape_raises_data_error(trained_run: Callable[..., Trained]) -> None:
+def test_data_of_another_shape_raises_data_error(trained_run: Callable[..., TrainedRun]) -> None:
     with pytest.raises(DataError, match=r"mnist_mini must have the shape .* got shape=\(1, 28, 28\)"):
         EvaluateImages("mnist_mini")([trained_run(NAME)])
 
 
 @pytest.mark.parametrize("name", [NAME, "early_stopping_on_digits"])
 def test_predicted_probabilities_match_the_network(
-    trained_run: Callable[..., Trained], tmp_path: Path, name: str
+    trained_run: Callable[..., TrainedRun], tmp_path: Path, name: str
 ) -> None:
     run, image = trained_run(name), open_data("digits").test.x[:1]
     Image.fromarray((image[0, 0] * 255).round().numpy().astype(np.uint8)).save(tmp_path / "digit.png")

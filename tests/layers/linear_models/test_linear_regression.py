@@ -14,7 +14,7 @@ from parnassus.layers import (
     linear_sgd_step,
     polynomial_features,
 )
-from parnassus.layers.linear_models.linear_regression import require_regression_data
+from parnassus.layers.linear_models.linear_regression import check_regression_data
 
 torch.manual_seed(0)
 X = torch.randn(40, 3, dtype=torch.float64)
@@ -97,9 +97,9 @@ def test_invalid_input_raises_value_error() -> None:
 def test_invalid_data_raises_value_error() -> None:
     x, y = torch.ones(3, 2), torch.ones(3)
     with pytest.raises(ValueError, match="at least one example; got none"):
-        require_regression_data(x[:0], y[:0])
+        check_regression_data(x[:0], y[:0])
     with pytest.raises(ValueError, match="same number of rows; got 3 and 2"):
-        require_regression_data(x, y[:2])
+        check_regression_data(x, y[:2])
     with pytest.raises(ValueError, match="must be finite; got NaN or infinite values"):
         LinearRegression.fit(x, torch.tensor([1.0, torch.nan, 2.0]))
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
 
 from parnassus.optim import (
-    Problem,
+    OptimisationProblem,
     accelerated_bound,
     accelerated_worst_case,
     averaged_sgd_bound,
@@ -27,28 +26,29 @@ from parnassus.optim import (
     strongly_convex_bound,
     strongly_convex_worst_case,
 )
+from parnassus.probability import float64_tensor
 
 T = torch.arange(1.0, 60.0, dtype=torch.float64)
 VALLEY = ellipse(4.0)  # from (4, 1): curvatures ¼ and 1, R² = 17, excess ½ (16/4 + 1) = 2.5
 
 
-def tensor(*steps: float) -> Tensor:
-    return torch.tensor(steps, dtype=torch.float64)
-
-
 def test_bounds_match_hand_computed_values() -> None:
     start = VALLEY.start[None]  # its gradient is (1, 1)
-    torch.testing.assert_close(first_order_decrease(VALLEY, start, learning_rate=0.5), tensor(1.0))
-    torch.testing.assert_close(descent_lemma_decrease(VALLEY, start, learning_rate=0.5), tensor(0.75))
-    torch.testing.assert_close(min_squared_gradient_bound(VALLEY, tensor(5)), tensor(1.0))
-    torch.testing.assert_close(polyak_lojasiewicz_bound(VALLEY, start), tensor(4.0))
-    torch.testing.assert_close(strongly_convex_bound(VALLEY, tensor(0, 2)), tensor(2.5, 2.5 * 0.5625))
-    torch.testing.assert_close(strongly_convex_worst_case(VALLEY, tensor(0, 1)), tensor(2.5, 2.5 * 0.5625))
-    torch.testing.assert_close(convex_bound(VALLEY, tensor(10), learning_rate=0.5), tensor(1.7))
-    torch.testing.assert_close(convex_worst_case(VALLEY, tensor(10), learning_rate=0.5), tensor(17 / 22))
-    torch.testing.assert_close(accelerated_bound(VALLEY, tensor(3), learning_rate=0.5), tensor(4.25))
-    torch.testing.assert_close(accelerated_worst_case(VALLEY, tensor(3)), tensor(34 / 30))
-    torch.testing.assert_close(averaged_sgd_bound(tensor(25), radius=3.0, lipschitz=2.0), tensor(1.2))
+    torch.testing.assert_close(first_order_decrease(VALLEY, start, learning_rate=0.5), float64_tensor(1.0))
+    torch.testing.assert_close(descent_lemma_decrease(VALLEY, start, learning_rate=0.5), float64_tensor(0.75))
+    torch.testing.assert_close(min_squared_gradient_bound(VALLEY, float64_tensor(5)), float64_tensor(1.0))
+    torch.testing.assert_close(polyak_lojasiewicz_bound(VALLEY, start), float64_tensor(4.0))
+    torch.testing.assert_close(strongly_convex_bound(VALLEY, float64_tensor(0, 2)), float64_tensor(2.5, 2.5 * 0.5625))
+    torch.testing.assert_close(
+        strongly_convex_worst_case(VALLEY, float64_tensor(0, 1)), float64_tensor(2.5, 2.5 * 0.5625)
+    )
+    torch.testing.assert_close(convex_bound(VALLEY, float64_tensor(10), learning_rate=0.5), float64_tensor(1.7))
+    torch.testing.assert_close(
+        convex_worst_case(VALLEY, float64_tensor(10), learning_rate=0.5), float64_tensor(17 / 22)
+    )
+    torch.testing.assert_close(accelerated_bound(VALLEY, float64_tensor(3), learning_rate=0.5), float64_tensor(4.25))
+    torch.testing.assert_close(accelerated_worst_case(VALLEY, float64_tensor(3)), float64_tensor(34 / 30))
+    torch.testing.assert_close(averaged_sgd_bound(float64_tensor(25), radius=3.0, lipschitz=2.0), float64_tensor(1.2))
     assert averaged_sgd_rate(25, radius=3.0, lipschitz=2.0) == pytest.approx(0.3)
 
 
@@ -64,7 +64,7 @@ def test_exact_worst_case_is_below_its_bound() -> None:
 def test_nesterov_attains_its_worst_case_on_a_huber_loss(steps: int) -> None:
     problem = huber_worst_case((steps**2 + 5 * steps + 2) / 8, beta=2.0, radius=3.0)
     phi = nesterov_descent(problem.loss, problem.start, learning_rate=0.5, steps=steps).phi
-    torch.testing.assert_close(problem.excess(phi)[-1:], accelerated_worst_case(problem, tensor(steps)))
+    torch.testing.assert_close(problem.excess(phi)[-1:], accelerated_worst_case(problem, float64_tensor(steps)))
 
 
 @pytest.mark.parametrize("name", ["quadratic", "ellipse", "ridge logistic", "log cosh", "quartic"])
@@ -94,11 +94,11 @@ def test_violated_assumptions_raise_value_error() -> None:
     with pytest.raises(ValueError, match=r"needs 0 < learning_rate ≤ 1/beta; got learning_rate=1\.5, beta=1\.0"):
         accelerated_bound(VALLEY, T, learning_rate=1.5)
     with pytest.raises(ValueError, match=r"t ≥ 1; got t=0\.0"):
-        convex_bound(VALLEY, tensor(0, 1), learning_rate=0.5)
+        convex_bound(VALLEY, float64_tensor(0, 1), learning_rate=0.5)
     with pytest.raises(ValueError, match=r"got steps=0, radius=1\.0, lipschitz=1\.0"):
         averaged_sgd_rate(0, radius=1.0, lipschitz=1.0)
 
 
 def test_rounding_of_the_rate_one_over_beta_is_tolerated() -> None:
-    problem = Problem(torch.sum, tensor(1.0), tensor(0.0), alpha=0.0, beta=49.0)
+    problem = OptimisationProblem(torch.sum, float64_tensor(1.0), float64_tensor(0.0), alpha=0.0, beta=49.0)
     assert bool(torch.isfinite(convex_bound(problem, T, learning_rate=1 / 49.0)).all())

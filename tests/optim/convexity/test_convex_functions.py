@@ -19,14 +19,11 @@ from parnassus.optim import (
     restrict_to_line,
     tanh_plateau,
 )
-
-
-def make_generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
+from parnassus.probability import seeded_generator, standard_normal, uniform_samples
 
 
 def sample_points(dim: int = 2, count: int = 200) -> Tensor:
-    return torch.randn(count, dim, generator=make_generator(), dtype=torch.float64)
+    return standard_normal(count, dim)
 
 
 def squared_norm(x: Tensor) -> Tensor:
@@ -38,28 +35,28 @@ def test_chord_gap_of_the_squared_norm_matches_the_closed_form() -> None:
     a, b, weight = (
         sample_points(),
         sample_points().flip(0),
-        torch.rand(200, generator=make_generator(), dtype=torch.float64),
+        uniform_samples(200),
     )
     expected = weight * (1 - weight) * (a - b).square().sum(-1)
     torch.testing.assert_close(chord_gap(squared_norm, a, b, weight), expected)
 
 
 def test_violating_chord_lies_below_the_graph() -> None:
-    chord = find_violating_chord(lambda x: x.cos().sum(), sample_points(), generator=make_generator())
+    chord = find_violating_chord(lambda x: x.cos().sum(), sample_points(), generator=seeded_generator())
     assert chord is not None
     gap = chord_gap(lambda x: x.cos().sum(), chord.a[None], chord.b[None], torch.tensor([chord.weight]).double())
     assert float(gap) < -0.1
 
 
 def test_rounding_errors_are_not_reported_as_violations() -> None:
-    assert find_violating_chord(lambda x: 1e6 * x.sum() + 1 / 3, sample_points(), generator=make_generator()) is None
-    assert find_violating_chord(lambda x: x.abs().sum(), sample_points(), generator=make_generator()) is None
+    assert find_violating_chord(lambda x: 1e6 * x.sum() + 1 / 3, sample_points(), generator=seeded_generator()) is None
+    assert find_violating_chord(lambda x: x.abs().sum(), sample_points(), generator=seeded_generator()) is None
 
 
 def test_small_nonconvexity_is_detected() -> None:
     assert (
         find_violating_chord(
-            lambda x: squared_norm(x) + 0.3 * (5 * x).cos().sum(), sample_points(), generator=make_generator()
+            lambda x: squared_norm(x) + 0.3 * (5 * x).cos().sum(), sample_points(), generator=seeded_generator()
         )
         is not None
     )
@@ -111,6 +108,6 @@ def test_functions_match_their_closed_forms() -> None:
 
 def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="a chord needs at least two points; got 1"):
-        find_violating_chord(squared_norm, sample_points(count=1), generator=make_generator())
+        find_violating_chord(squared_norm, sample_points(count=1), generator=seeded_generator())
     with pytest.raises(ValueError, match=r"need radius > 0 and two different points; got radius=0\.0"):
         nearby_lower_point(squared_norm, sample_points()[0], sample_points()[1], radius=0.0)

@@ -5,14 +5,11 @@ import torch
 from torch import Tensor
 
 from parnassus.optim import find_nonconvex_segment, intersection, sublevel_set, union
-
-
-def make_generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
+from parnassus.probability import seeded_generator, uniform_samples
 
 
 def sample_square(count: int = 2_000) -> Tensor:
-    return 4 * torch.rand(count, 2, generator=make_generator(), dtype=torch.float64) - 2
+    return 4 * uniform_samples(count, 2) - 2
 
 
 def disc(points: Tensor) -> Tensor:
@@ -24,7 +21,7 @@ def crescent(points: Tensor) -> Tensor:
 
 
 def test_nonconvex_segment_is_a_counterexample() -> None:
-    segment = find_nonconvex_segment(crescent, sample_square(), generator=make_generator())
+    segment = find_nonconvex_segment(crescent, sample_square(), generator=seeded_generator())
     assert segment is not None
     ends = torch.stack([segment.a, segment.b])
     assert crescent(ends).all()
@@ -34,7 +31,7 @@ def test_nonconvex_segment_is_a_counterexample() -> None:
 
 
 def test_disc_has_no_nonconvex_segment() -> None:
-    assert find_nonconvex_segment(disc, sample_square(), generator=make_generator()) is None
+    assert find_nonconvex_segment(disc, sample_square(), generator=seeded_generator()) is None
 
 
 def test_small_missing_corner_is_detected() -> None:
@@ -43,7 +40,7 @@ def test_small_missing_corner_is_detected() -> None:
     def without_corner(points: Tensor) -> Tensor:
         return ~(points > 2 - 4 * 0.16).all(-1)
 
-    assert find_nonconvex_segment(without_corner, sample_square(), generator=make_generator()) is not None
+    assert find_nonconvex_segment(without_corner, sample_square(), generator=seeded_generator()) is not None
 
 
 def shifted_disc(points: Tensor) -> Tensor:
@@ -63,4 +60,4 @@ def test_sublevel_set_of_the_squared_norm_is_a_disc() -> None:
 
 def test_fewer_than_two_points_in_the_set_raise_value_error() -> None:
     with pytest.raises(ValueError, match="at least two points in the set; got 0 of 2000"):
-        find_nonconvex_segment(disc, sample_square() + 10, generator=make_generator())
+        find_nonconvex_segment(disc, sample_square() + 10, generator=seeded_generator())

@@ -5,7 +5,7 @@ import torch
 from torch.func import grad, jacrev, vmap
 
 from parnassus.optim import (
-    Problem,
+    OptimisationProblem,
     ellipse,
     gradient_descent,
     huber_worst_case,
@@ -79,7 +79,7 @@ def test_descent_on_a_quartic_stays_within_the_cube_where_beta_holds() -> None:
 def test_invalid_problems_raise_value_error() -> None:
     one = torch.ones(1, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"need alpha ≤ beta and beta > 0; got alpha=2\.0, beta=1\.0"):
-        Problem(torch.sum, one, one, alpha=2.0, beta=1.0)
+        OptimisationProblem(torch.sum, one, one, alpha=2.0, beta=1.0)
     with pytest.raises(ValueError, match="the spectrum must be ≥ 0 and not all 0"):
         quadratic(-one, generator=torch.Generator())
     with pytest.raises(ValueError, match=r"at least 1; got condition_number=0\.5"):

@@ -46,5 +46,5 @@ def test_newton_converges_to_a_saddle_point() -> None:
 
 
 def test_non_positive_learning_rate_raises_value_error() -> None:
-    with pytest.raises(ValueError, match=r"the learning rate must be positive; got learning_rate=0\.0"):
+    with pytest.raises(ValueError, match=r"learning_rate must be positive; got learning_rate=0\.0"):
         newton_descent(lambda w: w.square().sum(), torch.ones(1), steps=1, learning_rate=0.0)

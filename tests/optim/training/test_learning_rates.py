@@ -8,7 +8,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from parnassus.optim import (
     LearningRateCurve,
     find_learning_rate,
-    hold_out,
+    holdout_indices,
     one_cycle_momentum,
     one_cycle_rate,
     step_decay,
@@ -84,7 +84,7 @@ def test_invalid_ranges_raise_value_error() -> None:
 
 
 def test_hold_out_is_a_partition() -> None:
-    train, validation = hold_out(50, 0.2)
+    train, validation = holdout_indices(50, 0.2)
     assert len(validation) == 10
     assert sorted(train.tolist() + validation.tolist()) == list(range(50))
 
@@ -92,7 +92,7 @@ def test_hold_out_is_a_partition() -> None:
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5])
 def test_invalid_hold_out_fraction_raises_value_error(fraction: float) -> None:
     with pytest.raises(ValueError, match=f"got num_examples=10, fraction={fraction}"):
-        hold_out(10, fraction)
+        holdout_indices(10, fraction)
 
 
 def test_search_selects_the_smallest_loss_and_ignores_nan() -> None:

@@ -11,8 +11,8 @@ from parnassus.probability import (
     cholesky_root,
     eigen_root,
     gaussian_log_density,
-    independent_pair,
     independent_sum,
+    joint_of_independent,
 )
 
 
@@ -94,7 +94,7 @@ def test_affine_images_sums_and_pairs_match_hand_computation() -> None:
     assert image.mean.tolist() == [3.0, 9.0, 4.0]
     assert image.covariance.tolist() == [[7.0, -1.0, 8.0], [-1.0, 3.0, -4.0], [8.0, -4.0, 12.0]]
     assert int(image.rank) == 2
-    pair = independent_pair(x, y)
+    pair = joint_of_independent(x, y)
     assert pair.mean.tolist() == [1.0, 2.0, 5.0]
     assert pair.covariance.tolist() == [[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]]
     total = independent_sum(x, x)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.probability import Gaussian, condition, independent_pair, solve_by_cholesky, solve_by_pseudo_inverse
+from parnassus.probability import Gaussian, condition, joint_of_independent, solve_by_cholesky, solve_by_pseudo_inverse
 
 
 def random_gaussian(dim: int, *, rank: int | None = None, seed: int = 0) -> Gaussian:
@@ -27,7 +27,7 @@ def test_posterior_of_a_linear_model_matches_the_precision_form() -> None:
     A, y = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
     unit = torch.eye(3, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
     joint_map = torch.cat([torch.cat(unit, 1), torch.cat([A, torch.eye(2, dtype=torch.float64)], 1)])
-    conditional = condition(independent_pair(prior, noise).affine(joint_map), y, observed=[3, 4])
+    conditional = condition(joint_of_independent(prior, noise).affine(joint_map), y, observed=[3, 4])
     precision, weight = torch.linalg.inv(prior.covariance), torch.linalg.inv(noise.covariance)
     covariance = torch.linalg.inv(precision + A.mT @ weight @ A)
     torch.testing.assert_close(conditional.covariance, covariance)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from parnassus.probability import require_distribution
-from parnassus.probability.distributions.simplex import require_pair
+from parnassus.probability import check_distribution
+from parnassus.probability.distributions.simplex import check_pair
 
 
 @pytest.mark.parametrize(
@@ -19,23 +19,23 @@ from parnassus.probability.distributions.simplex import require_pair
 )
 def test_invalid_rows_raise_value_error(rows: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        require_distribution(torch.tensor(rows))
+        check_distribution(torch.tensor(rows))
 
 
 def test_empty_last_axis_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"last axis of at least one outcome; got shape \(3, 0\)"):
-        require_distribution(torch.ones(3, 0))
+        check_distribution(torch.ones(3, 0))
 
 
 def test_rounding_errors_and_empty_batches_are_accepted() -> None:
-    require_distribution(torch.full((1_000,), 1e-3))
-    require_distribution(torch.randn(50, 10_000).softmax(-1))
-    require_distribution(torch.ones(0, 3))
-    require_distribution(torch.tensor([1.0, 0.0]))
+    check_distribution(torch.full((1_000,), 1e-3))
+    check_distribution(torch.randn(50, 10_000).softmax(-1))
+    check_distribution(torch.ones(0, 3))
+    check_distribution(torch.tensor([1.0, 0.0]))
 
 
 def test_different_numbers_of_outcomes_raise_value_error() -> None:
     with pytest.raises(ValueError, match="the same number of outcomes; got 2 and 4"):
-        require_pair(torch.full((2,), 0.5), torch.full((4,), 0.25))
+        check_pair(torch.full((2,), 0.5), torch.full((4,), 0.25))
     with pytest.raises(ValueError, match="smallest entry of q"):
-        require_pair(torch.tensor([0.5, 0.5]), torch.tensor([1.5, -0.5]))
+        check_pair(torch.tensor([0.5, 0.5]), torch.tensor([1.5, -0.5]))

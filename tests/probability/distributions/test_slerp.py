@@ -3,10 +3,11 @@
 import pytest
 import torch
 
+from parnassus.probability import standard_normal
 from parnassus.probability.distributions.slerp import slerp
 
 DOUBLE = torch.float64
-ENDS = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+ENDS = standard_normal(2, 5, 7)
 
 
 def test_slerp_interpolates_the_ends_and_is_symmetric() -> None:

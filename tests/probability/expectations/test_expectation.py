@@ -11,10 +11,11 @@ from parnassus.probability import (
     expectation_by_quadrature,
     expectation_by_sampling,
     normal_density,
+    standard_normal,
     variance,
 )
 
-X = torch.randn(50, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+X = standard_normal(50, 3)
 UNIFORM = torch.full((50,), 1 / 50, dtype=torch.float64)
 
 
@@ -45,7 +46,7 @@ def test_quadrature_matches_closed_forms() -> None:
 
 
 def test_standard_error_of_sampling() -> None:
-    samples = torch.randn(40_000, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    samples = standard_normal(40_000, seed=1)
     mean, error = expectation_by_sampling(torch.square, samples)
     assert float(error) == pytest.approx((2 / 40_000) ** 0.5, rel=0.05)  # Var X² = 2
     assert abs(float(mean) - 1) < 4 * float(error)

@@ -55,5 +55,5 @@ def test_invalid_indices_raise_value_error() -> None:
         moment_by_pairings(SIGMA, (0, 3))
     with pytest.raises(ValueError, match=r"indices must lie between 0 and 2; got \[-1\]"):
         moment_by_recursion(SIGMA, (-1,))
-    with pytest.raises(ValueError, match="count must be non-negative; got count=-2"):
+    with pytest.raises(ValueError, match="count must not be negative; got count=-2"):
         list(pairings(-2))

@@ -16,7 +16,7 @@ def test_posterior_of_two_urns() -> None:
     assert bayes_theorem(0.75, 2 / 3, 7 / 12) == pytest.approx(6 / 7)
 
 
-def test_causes_of_prior_zero_have_posterior_zero() -> None:
+def test_hypotheses_of_prior_zero_have_posterior_zero() -> None:
     posterior, _ = posterior_table(torch.tensor([1.0, 0.0]), torch.tensor([[0.5, 0.5], [0.1, 0.9]]))
     assert posterior.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
@@ -29,7 +29,7 @@ def test_invalid_tables_raise_value_error() -> None:
         posterior_table(prior, 2 * likelihood)
     with pytest.raises(ValueError, match="a row of prior sums to"):
         posterior_table(2 * prior, likelihood)
-    with pytest.raises(ValueError, match="one row per cause; got 1 causes, 2 rows"):
+    with pytest.raises(ValueError, match="one row per hypothesis; got 1 hypotheses, 2 rows"):
         posterior_table(torch.ones(1), likelihood)
 
 

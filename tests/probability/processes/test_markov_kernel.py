@@ -6,13 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.probability import LinearGaussianKernel, kernel_mass, sample_paths
+from parnassus.probability import LinearGaussianKernel, kernel_mass, sample_paths, seeded_generator
 
 SIGMA = torch.tensor([[1.0, 0.4], [0.4, 0.5]], dtype=torch.float64)
-
-
-def seeded_generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
 
 
 def test_composition_integrates_over_the_intermediate_state() -> None:

@@ -18,7 +18,7 @@ from parnassus.reinforcement.agents.dqn import (
     q_loss,
     update_target,
 )
-from parnassus.reinforcement.agents.q_learning_targets import half_squared_error, values_of_actions
+from parnassus.reinforcement.agents.q_learning_targets import squared_td_loss, values_of_actions
 from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork
 from parnassus.reinforcement.environments import Continuous, Discrete
 from parnassus.reinforcement.experience import replay_buffer
@@ -45,7 +45,7 @@ def test_q_loss_matches_squared_and_huber_loss() -> None:
     q, targets, batch = torch.randn(2, 6, 4), 3 * torch.randn(2, 6), replay_sample()
     loss, predictions = q_loss(q, batch, targets), values_of_actions(q, batch.transitions.actions)
     for learner in range(2):
-        torch.testing.assert_close(loss.total[learner], half_squared_error(predictions[learner], targets[learner]))
+        torch.testing.assert_close(loss.total[learner], squared_td_loss(predictions[learner], targets[learner]))
     torch.testing.assert_close(loss.errors, targets - predictions)
     torch.testing.assert_close(
         q_loss(q, batch, targets, huber_delta=1.0).total, huber_loss(predictions, targets).mean(1)
@@ -146,14 +146,14 @@ def test_continuous_actions_raise_value_error() -> None:
 
 
 SMALL = Experiment(
-    num_learners=2, eval_episodes=2, width=8, n_steps=1, double=False, total_timesteps=256, n_envs=2, train_freq=32,
+    num_learners=2, n_eval_episodes=2, width=8, n_steps=1, double_q=False, total_timesteps=256, n_envs=2, train_freq=32,
     gradient_steps=4, batch_size=16, buffer_size=100, learning_starts=32, target_update_interval=50,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "experiment",
-    [SMALL, replace(SMALL, decay_learning_rate=False, double=True, dueling=True, prioritised=True, n_steps=3)],
+    [SMALL, replace(SMALL, decay_learning_rate=False, double_q=True, dueling=True, prioritized_replay=True, n_steps=3)],
     ids=["plain", "all extensions"],
 )
 def test_resume_is_bit_identical(experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

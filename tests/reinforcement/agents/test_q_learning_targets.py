@@ -5,8 +5,8 @@ import torch
 
 from parnassus.reinforcement.agents.q_learning_targets import (
     double_q_targets,
-    half_squared_error,
     q_targets,
+    squared_td_loss,
     values_of_actions,
 )
 
@@ -29,7 +29,7 @@ def test_targets_have_no_gradient() -> None:
     q = ONLINE_Q.clone().requires_grad_()
     assert not q_targets(REWARDS, q, TERMINATED, gamma=0.9).requires_grad
     assert not double_q_targets(REWARDS, q, q, TERMINATED, gamma=0.9).requires_grad
-    loss = half_squared_error(values_of_actions(q, torch.tensor([0, 1, 1])), torch.tensor([8.0, 1.0, 3.0]))
+    loss = squared_td_loss(values_of_actions(q, torch.tensor([0, 1, 1])), torch.tensor([8.0, 1.0, 3.0]))
     loss.backward()
     assert float(loss.detach()) == pytest.approx(10 / 6)
     torch.testing.assert_close(q.grad, torch.tensor([[-1.0, 0.0], [0.0, 0.0], [0.0, -3.0]]) / 3)

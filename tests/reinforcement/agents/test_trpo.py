@@ -117,5 +117,5 @@ def test_invalid_arguments_raise_value_error() -> None:
     model, collector = make_model(CartPole())
     with pytest.raises(ValueError, match=r"target_kl > 0.*got target_kl=0"):
         trust_region_update(model, collect_batch(model, collector), target_kl=0.0)
-    with pytest.raises(ValueError, match="of one kind; got Categorical and DiagonalGaussian"):
+    with pytest.raises(ValueError, match="the same type; got Categorical and DiagonalGaussian"):
         mean_kl(Categorical(torch.zeros(1, 1, 2)), DiagonalGaussian(torch.zeros(1, 1, 1), torch.zeros(1, 1, 1)))

@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from parnassus.cli.main import dispatch
+from parnassus.errors import UserError
 from parnassus.reinforcement.commands import record_episodes
 from parnassus.reinforcement.commands.trained_agents import find_agents
 from parnassus.reinforcement.figures.classic_control import HEIGHT, WIDTH
@@ -52,7 +53,7 @@ def test_animation_is_reproducible_and_depends_on_seed(
     flag_sets = {
         "a": ["--learner", "1"],
         "b": ["--learner", "1"],
-        "c": ["--learner", "1", "--sample-actions", "--seed", "1"],
+        "c": ["--learner", "1", "--stochastic", "--seed", "1"],
     }
     for name, flags in flag_sets.items():
         output = run_watch(capsys, agents, "two", *flags, "--out", str(tmp_path / "new" / f"{name}.gif"))
@@ -111,12 +112,12 @@ def test_pendulum_is_animated(agents: Path, tmp_path: Path, capsys: pytest.Captu
     [
         (["two", "--episodes", "11"], "--episodes must be between 1 and 10"),
         (["two", "--learner", "3"], "--learner must be between 1 and 2 for two; got 3"),
-        (["one", "--learner", "0"], "--learner must be between 1 and 1 for one; got 0"),
-        (["two", "--seed", "-1"], "--seed must be between 0 and"),
+        (["one", "--learner", "0"], "--learner must be at least 1; got 0"),
+        (["two", "--seed", "-1"], "--seed must be at least 0; got -1"),
     ],
 )
-def test_invalid_arguments_raise_run_error(agents: Path, arguments: list[str], message: str) -> None:
-    with pytest.raises(RunError, match=message):
+def test_invalid_arguments_raise_user_error(agents: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         dispatch(["watch", *arguments, "--folder", str(agents)])
 
 

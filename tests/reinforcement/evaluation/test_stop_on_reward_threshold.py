@@ -35,7 +35,7 @@ class FixedPolicies:
 
     env: str = "CartPole-v1"
     num_learners: int = 2
-    eval_episodes: int = 5
+    n_eval_episodes: int = 5
 
     def make_environments(self, n_envs: int, device: torch.device | str = "cpu") -> Environments:
         return TensorEnvironments(CartPole(), n_envs, device=device)
@@ -108,7 +108,7 @@ def test_environment_without_reward_threshold_raises_value_error() -> None:
 
 def test_run_stops_when_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REWARD_THRESHOLDS, "CartPole-v1", 20.0)  # reached quickly
-    experiment = ppo.Experiment(num_learners=2, eval_episodes=4, n_envs=16, n_epochs=4, stop_when_solved=True)
+    experiment = ppo.Experiment(num_learners=2, n_eval_episodes=4, n_envs=16, n_epochs=4, stop_on_reward_threshold=True)
     recipe, options = Recipe("ppo", "PPO", experiment, {}), Options(quiet=True, device="cpu")
     folder = start(recipe, options, tmp_path)
     results = execute(recipe, options, folder)

@@ -30,7 +30,7 @@ def test_next_values_of_each_method() -> None:
 @pytest.mark.parametrize("next_value", [q_learning_value, sarsa_value, expected_sarsa_value])
 def test_deterministic_corridor_is_learned_exactly(next_value: NextValue) -> None:
     """The three methods coincide for a greedy policy, and α = 1 removes the initial values."""
-    env = GridWorld("S..G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
+    env = GridWorld("S..G", step_reward=-1.0, slip_probability=0.0, rewards={"G": 0.0})
     learners = TabularLearners(
         env.process, env.start, steps=400, epsilon=0.0, step_size=constant_step_size(1.0), num_learners=5
     )

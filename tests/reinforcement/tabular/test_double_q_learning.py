@@ -14,7 +14,7 @@ from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polyn
 
 
 def test_deterministic_corridor_is_learned_exactly() -> None:
-    env = GridWorld("S.G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
+    env = GridWorld("S.G", step_reward=-1.0, slip_probability=0.0, rewards={"G": 0.0})
     generator = torch.Generator().manual_seed(0)
     learners = TabularLearners(
         env.process,

@@ -3,12 +3,13 @@
 import pytest
 import torch
 
+from parnassus.probability import standard_normal
 from parnassus.reinforcement.tabular.exploration import add_exploration, epsilon_greedy_policy
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 
 def test_policy_interpolates_between_greedy_and_uniform() -> None:
-    q = torch.randn(7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q = standard_normal(7, 4)
     greedy, uniform = epsilon_greedy_policy(q, 0.0), epsilon_greedy_policy(q, 1.0)
     assert torch.equal(greedy.argmax(1), q.argmax(1))
     torch.testing.assert_close(greedy.amax(1), torch.ones(7, dtype=torch.float64))
@@ -23,7 +24,7 @@ def test_forbidden_actions_have_probability_zero() -> None:
 
 def test_added_exploration_matches_the_mixed_policy() -> None:
     process, epsilon = cat_decision_process(0.9), 0.3
-    policy = process.greedy_policy(torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    policy = process.greedy_policy(standard_normal(6, 3))
     mixed = (1 - epsilon) * policy + epsilon * process.uniform_policy()
     torch.testing.assert_close(add_exploration(process, epsilon).values_of(policy), process.values_of(mixed))
 

@@ -19,14 +19,14 @@ def test_values_match_russell_and_norvig() -> None:
 
 
 def test_deterministic_values_are_negative_distances() -> None:
-    env = GridWorld("S.#/..G", step_reward=-1.0, slip=0.0, rewards={"G": 0.0})
+    env = GridWorld("S.#/..G", step_reward=-1.0, slip_probability=0.0, rewards={"G": 0.0})
     grid = env.on_grid(value_iteration(env.process).values)
     expected = torch.tensor([[-3.0, -2.0, torch.nan], [-2.0, -1.0, 0.0]], dtype=torch.float64)
     torch.testing.assert_close(grid, expected, equal_nan=True)
 
 
 def test_slip_moves_sideways_and_walls_block() -> None:
-    process = GridWorld("...\n...\n...", slip=0.2).process
+    process = GridWorld("...\n...\n...", slip_probability=0.2).process
     middle, up = 4, 0
     row = process.transition[middle, up]
     torch.testing.assert_close(row[[1, 3, 5]], torch.tensor([0.8, 0.1, 0.1], dtype=torch.float64))
@@ -35,7 +35,7 @@ def test_slip_moves_sideways_and_walls_block() -> None:
 
 
 def test_cliff_leads_back_to_the_start() -> None:
-    env = GridWorld(CLIFF, step_reward=-1.0, slip=0.0)
+    env = GridWorld(CLIFF, step_reward=-1.0, slip_probability=0.0)
     above, start = env.state(2, 4), env.state(3, 0)
     down = 2
     assert float(env.process.transition[above, down, start]) == 1
@@ -44,7 +44,7 @@ def test_cliff_leads_back_to_the_start() -> None:
 
 
 def test_reward_averages_over_outcomes_with_the_same_next_state() -> None:
-    env = GridWorld("S./CG", step_reward=0.0, slip=0.5, rewards={"G": 0.0, "C": -8.0})
+    env = GridWorld("S./CG", step_reward=0.0, slip_probability=0.5, rewards={"G": 0.0, "C": -8.0})
     start = env.state(0, 0)
     down = 2  # probability 0.5 to fall back to S, 0.25 to stay at the left wall, 0.25 to slip to the right
     torch.testing.assert_close(env.process.transition[start, down, start], torch.tensor(0.75, dtype=torch.float64))
@@ -74,8 +74,8 @@ def test_invalid_layouts_raise_value_error(layout: str, message: str) -> None:
 
 
 def test_invalid_arguments_raise_value_error() -> None:
-    with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got slip=1\.5"):
-        GridWorld(CORNER, slip=1.5)
+    with pytest.raises(ValueError, match=r"must be in \[0, 1\]; got slip_probability=1\.5"):
+        GridWorld(CORNER, slip_probability=1.5)
     with pytest.raises(ValueError, match="'X' is missing"):
         GridWorld(CORNER, rewards={"G": 1.0})
     with pytest.raises(ValueError, match="3 rows and 4 columns; got row 3, column 0"):

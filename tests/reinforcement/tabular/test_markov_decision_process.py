@@ -6,7 +6,7 @@ import torch
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 
 
-def random_process(discount: float = 0.9, seed: int = 0) -> MarkovDecisionProcess:
+def random_process(gamma: float = 0.9, seed: int = 0) -> MarkovDecisionProcess:
     """Four states, the last terminal; three actions, one of them not allowed in state 0."""
     generator = torch.Generator().manual_seed(seed)
     transition = torch.rand(4, 3, 4, generator=generator, dtype=torch.float64)
@@ -14,7 +14,7 @@ def random_process(discount: float = 0.9, seed: int = 0) -> MarkovDecisionProces
     allowed = torch.ones(4, 3, dtype=torch.bool)
     allowed[0, 1] = False
     terminal = torch.tensor([False, False, False, True])
-    return MarkovDecisionProcess(transition / transition.sum(-1, keepdim=True), reward, discount, terminal, allowed)
+    return MarkovDecisionProcess(transition / transition.sum(-1, keepdim=True), reward, gamma, terminal, allowed)
 
 
 def test_values_satisfy_the_bellman_equation() -> None:

@@ -6,17 +6,17 @@ import torch
 from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, solve_bellman
 
 
-def geometric_process(discount: float, stay: float = 0.5) -> MarkovRewardProcess:
+def geometric_process(gamma: float, stay: float = 0.5) -> MarkovRewardProcess:
     """One state with reward 1, left with probability 1 − stay for a terminal state."""
     transition = torch.tensor([[stay, 1 - stay], [0.0, 1.0]], dtype=torch.float64)
-    return MarkovRewardProcess(transition, torch.tensor([1.0, 0.0], dtype=torch.float64), discount)
+    return MarkovRewardProcess(transition, torch.tensor([1.0, 0.0], dtype=torch.float64), gamma)
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.3, 0.9, 1.0])
-def test_values_match_the_geometric_series(discount: float) -> None:
-    values = geometric_process(discount).values()
-    torch.testing.assert_close(values, torch.tensor([1 / (1 - 0.5 * discount), 0.0], dtype=torch.float64))
-    torch.testing.assert_close(geometric_process(discount).iterates(100)[-1], values)
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 0.9, 1.0])
+def test_values_match_the_geometric_series(gamma: float) -> None:
+    values = geometric_process(gamma).values()
+    torch.testing.assert_close(values, torch.tensor([1 / (1 - 0.5 * gamma), 0.0], dtype=torch.float64))
+    torch.testing.assert_close(geometric_process(gamma).iterates(100)[-1], values)
 
 
 def test_iterates_sum_the_first_rewards() -> None:

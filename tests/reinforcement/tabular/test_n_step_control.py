@@ -40,7 +40,7 @@ def test_one_step_matches_td_control(next_value: NextValue) -> None:
 
 def test_reward_propagates_n_cells_per_episode() -> None:
     """After the first episode in a corridor at most n cells have a positive value."""
-    env = GridWorld("S....G", step_reward=0.0, slip=0.0)
+    env = GridWorld("S....G", step_reward=0.0, slip_probability=0.0)
     for horizon, num_cells in ((1, 1), (3, 3), (5, 5)):
         generator, steps = torch.Generator().manual_seed(1), 1
         while True:  # until the first episode and its targets are complete

@@ -14,26 +14,26 @@ from parnassus.reinforcement.tabular.planning import (
 )
 
 
-def random_process(discount: float, seed: int = 0) -> MarkovDecisionProcess:
+def random_process(gamma: float, seed: int = 0) -> MarkovDecisionProcess:
     generator = torch.Generator().manual_seed(seed)
     transition = torch.rand(4, 3, 4, generator=generator, dtype=torch.float64).square()
     return MarkovDecisionProcess(
         transition / transition.sum(-1, keepdim=True),
         torch.randn(4, 3, 4, generator=generator, dtype=torch.float64),
-        discount,
+        gamma,
         torch.tensor([False, False, False, True]),
         torch.ones(4, 3, dtype=torch.bool),
     )
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 1.0])
-def test_plans_match_the_best_enumerated_policy(discount: float, seed: int) -> None:
-    process = random_process(discount, seed)
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.95, 1.0])
+def test_plans_match_the_best_enumerated_policy(gamma: float, seed: int) -> None:
+    process = random_process(gamma, seed)
     policies = torch.stack([torch.eye(3).double()[list(actions)] for actions in product(range(3), repeat=4)])
     optimal_values = process.values_of(policies).amax(0)
     plans = [value_iteration(process), policy_iteration(process)]
-    plans += [modified_policy_iteration(process, 4)] if discount < 1 else []
+    plans += [modified_policy_iteration(process, 4)] if gamma < 1 else []
     for plan in plans:
         torch.testing.assert_close(plan.values, optimal_values, atol=1e-6, rtol=0)
         torch.testing.assert_close(process.values_of(plan.policy), optimal_values, atol=1e-6, rtol=0)

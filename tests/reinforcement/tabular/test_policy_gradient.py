@@ -23,7 +23,7 @@ START = torch.tensor([0.0, 0.0, 0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
 def test_softmax_policy_over_allowed_actions() -> None:
     process = cat_decision_process()
     policy = softmax_policy(random_logits(), process.allowed)
-    process.require_policy(policy)
+    process.check_policy(policy)
     torch.testing.assert_close(policy[3, 1:], random_logits()[3, 1:].softmax(-1))
 
 

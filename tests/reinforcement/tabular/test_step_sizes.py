@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from parnassus.probability import standard_normal
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 
 
 def test_step_size_one_over_n_gives_the_mean() -> None:
-    samples, estimate = torch.randn(50, generator=torch.Generator().manual_seed(0), dtype=torch.float64), torch.zeros(1)
+    samples, estimate = standard_normal(50), torch.zeros(1)
     estimate = estimate.double()
     for n, x in enumerate(samples, 1):
         estimate = estimate + polynomial_step_size(1.0)(torch.tensor([float(n)]).double()) * (x - estimate)

@@ -12,7 +12,7 @@ from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 @pytest.mark.parametrize("sweeps", [1, 3, 10])
 def test_deterministic_updates_with_step_size_one_are_value_iteration(sweeps: int) -> None:
-    process = GridWorld("S..G/.#.X", slip=0.0, discount=0.9).process
+    process = GridWorld("S..G/.#.X", slip_probability=0.0, gamma=0.9).process
     q = synchronous_q_learning(process, sweeps=sweeps, step_size=constant_step_size(1.0), num_learners=2)
     torch.testing.assert_close(q.amax(-1), value_iterates(process, sweeps)[-1].expand(2, -1))
 

@@ -11,10 +11,10 @@ from parnassus.shapley.attributions import batching
 from parnassus.shapley.attributions.adaptive_kernel_shap import explain_to_tolerance
 from parnassus.shapley.attributions.attribution import explain, explain_exactly
 from parnassus.shapley.attributions.batching import bytes_per_input, limit_batch_size, max_batch_size
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
 from parnassus.shapley.attributions.deletion_curve import deletion_curve
 from parnassus.shapley.attributions.estimator_explanations import explain_with_estimator
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.linear_first_layer import LinearFirstLayer, interventional_value_function
 from parnassus.shapley.attributions.masked_images import masked_images
 from parnassus.shapley.attributions.masked_text import masked_ids
@@ -95,7 +95,7 @@ METHODS: dict[str, Callable[[nn.Module, Tensor, Tensor], object]] = {
         torch.zeros(len(x)).long(),
         random_images(len(x), 36),
     ),
-    "a Gaussian": lambda net, x, background: ConditionalGaussian(
+    "a Gaussian": lambda net, x, background: ConditionalGaussianValue(
         lambda z: as_model(net)(z.unflatten(1, (1, 6, 6))), background.flatten(1), num_draws=50
     )(x.flatten(1), random_images(3, 36) < 0.5),
     "integrated gradients": lambda net, x, background: integrated_gradients(net, x, background, max_gradients=60),
@@ -132,7 +132,10 @@ def test_remaining_layers_are_evaluated_in_batches(monkeypatch: pytest.MonkeyPat
     remaining = BatchRecorder(nn.Sequential(nn.Tanh(), nn.Linear(50, 2)))
     network, background = nn.Sequential(nn.Linear(8, 50), remaining).double(), random_images(count, 8).double()
     x, coalitions = random_images(5, 8, seed=1).double(), random_images(30, 8) < 0.5
-    value, reference = interventional_value_function(network, background), Interventional(as_model(network), background)
+    value, reference = (
+        interventional_value_function(network, background),
+        InterventionalValue(as_model(network), background),
+    )
     assert isinstance(value, LinearFirstLayer)
     monkeypatch.setattr(batching, "MAX_BATCH_BYTES", 4 * BATCH_LIMIT * 50 * 8 * batching.MIN_INPUT_FACTOR)
     worths, worths_per_row = value(x, coalitions), value.per_background_row(x, coalitions.expand(count, 30, 8))

@@ -11,7 +11,7 @@ from parnassus.shapley.attributions.estimator_explanations import (
     explain_with_estimator,
     explain_with_estimator_to_tolerance,
 )
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import ModelError, as_model
 from parnassus.shapley.estimators.estimate import Estimator
 from parnassus.shapley.estimators.kernel_shap import kernel_shap
@@ -39,7 +39,7 @@ def rows(count: int, seed: int) -> Tensor:
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
 def test_attributions_sum_to_the_model_output(estimator: Estimator) -> None:
     model, x = as_model(network()), rows(3, 1)
-    value = Interventional(model, rows(10, 2))
+    value = InterventionalValue(model, rows(10, 2))
     result = explain_with_estimator(estimator, value, x, 220, generator=torch.Generator().manual_seed(0))
     assert result.values.shape == (3, 2, 8)
     assert torch.allclose(result.prediction, model(x).double(), atol=1e-6)
@@ -50,7 +50,7 @@ def test_attributions_sum_to_the_model_output(estimator: Estimator) -> None:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
 def test_sampling_stops_at_the_tolerance(estimator: Estimator) -> None:
-    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    value, x = InterventionalValue(as_model(network()), rows(10, 2)), rows(2, 1)
     coarse, fine = (
         explain_with_estimator_to_tolerance(
             estimator,
@@ -69,7 +69,7 @@ def test_sampling_stops_at_the_tolerance(estimator: Estimator) -> None:
 
 
 def test_last_round_evaluates_all_coalitions() -> None:
-    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    value, x = InterventionalValue(as_model(network()), rows(10, 2)), rows(2, 1)
     result = explain_with_estimator_to_tolerance(
         permutation_sampling, value, x, 1e-9, first_budget=100, max_budget=100_000
     )
@@ -82,20 +82,20 @@ def test_last_round_evaluates_all_coalitions() -> None:
 
 
 def test_sufficient_budget_gives_exact_values() -> None:
-    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    value, x = InterventionalValue(as_model(network()), rows(10, 2)), rows(2, 1)
     assert torch.equal(
         explain_with_estimator(permutation_sampling, value, x, 256).values, explain_exactly(value, x).values
     )
 
 
 def test_kernel_shap_is_an_estimator() -> None:
-    value, x = Interventional(as_model(network()), rows(10, 2)), rows(2, 1)
+    value, x = InterventionalValue(as_model(network()), rows(10, 2)), rows(2, 1)
     result = explain_with_estimator(kernel_shap, value, x, 100, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(result.values, explain_exactly(value, x).values, atol=0.02)
 
 
 def test_random_model_raises_model_error() -> None:
-    value = Interventional(as_model(lambda x: torch.rand(len(x))), rows(10, 2))
+    value = InterventionalValue(as_model(lambda x: torch.rand(len(x))), rows(10, 2))
     with pytest.raises(ModelError, match="must be deterministic"):
         explain_with_estimator(permutation_sampling, value, rows(1, 1), 100)
     with pytest.raises(ModelError, match="must be deterministic"):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from parnassus.probability import standard_normal
 from parnassus.shapley.attributions import batching, linear_first_layer
 from parnassus.shapley.attributions.attribution import explain, explain_exactly
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.linear_first_layer import LinearFirstLayer, interventional_value_function
 from parnassus.shapley.attributions.model_adapters import ModelError, as_model
 from parnassus.shapley.attributions.value_functions import BackgroundAverage
@@ -32,7 +32,7 @@ def network(features: int = 5, outputs: int = 2) -> nn.Sequential:
 def test_worths_equal_those_of_mixed_rows(device: str, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "MAX_BATCH_SIZE", batch_size)
     net, x, background = network().to(device), standard_normal(3, 5), standard_normal(7, 5, seed=1)
-    value, reference = interventional_value_function(net, background), Interventional(as_model(net), background)
+    value, reference = interventional_value_function(net, background), InterventionalValue(as_model(net), background)
     assert isinstance(value, LinearFirstLayer)
     assert isinstance(value, BackgroundAverage)
     assert torch.allclose(value(x, all_coalitions(5)).cpu(), reference(x, all_coalitions(5)), atol=1e-12)
@@ -107,7 +107,7 @@ def test_worths_follow_the_order_of_coalitions(monkeypatch: pytest.MonkeyPatch) 
 def test_worths_per_background_row_equal_those_of_single_row_backgrounds() -> None:
     net, x, background = network(), standard_normal(3, 5), standard_normal(4, 5, seed=1)
     coalitions = sample_coalition_sets(4, 5, 12).coalitions
-    for value in (interventional_value_function(net, background), Interventional(as_model(net), background)):
+    for value in (interventional_value_function(net, background), InterventionalValue(as_model(net), background)):
         batched = value.per_background_row(x, coalitions)
         for index in range(4):
             single = value.subset(slice(index, index + 1))
@@ -122,7 +122,7 @@ def test_groups_and_single_precision() -> None:
     net, x, background = network().float(), standard_normal(3, 5).float(), standard_normal(4, 5, seed=1).float()
     value = interventional_value_function(net, background, groups)
     assert value.players == 2
-    reference = Interventional(as_model(net), background, groups)
+    reference = InterventionalValue(as_model(net), background, groups)
     assert torch.allclose(value(x, all_coalitions(2)), reference(x, all_coalitions(2)), atol=1e-6)
     assert value(x, all_coalitions(2)).dtype == torch.float64
 
@@ -147,8 +147,10 @@ def test_only_plain_linear_first_layers_are_shared() -> None:
     with_layer_hook[0].register_forward_hook(lambda module, inputs, output: 2 * output)
     with_global_hook = network()
     with_global_hook.register_forward_hook(lambda module, inputs, output: output.square())
-    for predictor in (with_layer_hook, with_global_hook, nn.Sequential(), nn.Tanh(), lambda x: x.sum(1)):
-        assert isinstance(interventional_value_function(predictor, background), Interventional)
+    with_pre_hook = network()
+    with_pre_hook[0].register_forward_pre_hook(lambda module, inputs: (2 * inputs[0],))
+    for predictor in (with_layer_hook, with_global_hook, with_pre_hook, nn.Sequential(), nn.Tanh(), lambda x: x.sum(1)):
+        assert isinstance(interventional_value_function(predictor, background), InterventionalValue)
     assert isinstance(interventional_value_function(nn.Linear(5, 1).double(), background), LinearFirstLayer)
 
 
@@ -158,7 +160,7 @@ def test_a_last_layer_with_hooks_receives_all_inputs() -> None:
     value = interventional_value_function(net, background)
     assert isinstance(value, LinearFirstLayer)
     assert torch.allclose(
-        value(x, all_coalitions(5)), Interventional(as_model(net), background)(x, all_coalitions(5)), atol=1e-12
+        value(x, all_coalitions(5)), InterventionalValue(as_model(net), background)(x, all_coalitions(5)), atol=1e-12
     )
 
 

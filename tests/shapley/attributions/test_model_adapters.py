@@ -7,11 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from parnassus.probability import standard_normal
 from parnassus.shapley.attributions.attribution import explain, explain_exactly
 from parnassus.shapley.attributions.linear_first_layer import interventional_value_function
 from parnassus.shapley.attributions.model_adapters import ModelError, as_model, as_rows
 
-X = torch.randn(7, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+X = standard_normal(7, 3)
 
 
 class SignClassifier:

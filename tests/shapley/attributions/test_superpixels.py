@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from parnassus.shapley.attributions import batching
 from parnassus.shapley.attributions.attribution import explain, explain_exactly
 from parnassus.shapley.attributions.masked_images import (
+    expand_group_values,
     flat_image_model,
     gaussian_blur,
     masked_images,
-    paint_groups,
     pixel_groups,
 )
 from parnassus.shapley.attributions.superpixels import connected_components, enforce_connectivity, superpixels, tiles
@@ -76,7 +76,7 @@ def test_explanation_of_a_linear_image_model_matches_closed_form() -> None:
     expected = (weight * (images - background.mean(0))).sum(1)
     for player in range(value.players):
         assert torch.allclose(result.values[:, 0, player], expected[:, labels == player].sum(-1))
-    assert torch.allclose(paint_groups(result.values[:, 0], labels)[:, 3, 5], result.values[:, 0, -1])
+    assert torch.allclose(expand_group_values(result.values[:, 0], labels)[:, 3, 5], result.values[:, 0, -1])
 
 
 def test_image_network_receives_images() -> None:

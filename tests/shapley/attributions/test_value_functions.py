@@ -9,8 +9,8 @@ from parnassus.probability.distributions.gaussian import Gaussian
 from parnassus.probability.distributions.gaussian_conditioning import condition
 from parnassus.shapley.attributions import batching
 from parnassus.shapley.attributions.attribution import Attribution, average_repeats, explain_exactly
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
-from parnassus.shapley.attributions.interventional import Interventional, mean_imputation
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
+from parnassus.shapley.attributions.interventional import InterventionalValue, mean_imputation
 from parnassus.shapley.attributions.model_adapters import Model
 from parnassus.shapley.attributions.value_functions import ValueFunction, as_background_average, expand_groups
 from parnassus.shapley.games.cooperative_games import all_coalitions
@@ -25,7 +25,7 @@ BACKGROUND, X = standard_normal(5, 3), standard_normal(4, 3, seed=1)
 
 
 def test_worths_are_means_over_the_background() -> None:
-    worth = Interventional(squares, BACKGROUND)(X, all_coalitions(3))
+    worth = InterventionalValue(squares, BACKGROUND)(X, all_coalitions(3))
     assert worth.shape == (4, 2, 8)
     for row in range(4):
         for index, is_known in enumerate(all_coalitions(3)):
@@ -34,13 +34,13 @@ def test_worths_are_means_over_the_background() -> None:
 
 
 def test_batches_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = Interventional(squares, BACKGROUND)(X, all_coalitions(3))
+    expected = InterventionalValue(squares, BACKGROUND)(X, all_coalitions(3))
     monkeypatch.setattr(batching, "MAX_BATCH_SIZE", 15)
-    assert torch.equal(Interventional(squares, BACKGROUND)(X, all_coalitions(3)), expected)
+    assert torch.equal(InterventionalValue(squares, BACKGROUND)(X, all_coalitions(3)), expected)
 
 
 def test_each_background_row_may_have_its_own_coalitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    value = Interventional(squares, BACKGROUND)
+    value = InterventionalValue(squares, BACKGROUND)
     coalitions = torch.rand(5, 6, 3, generator=torch.Generator().manual_seed(0)) < 0.5
     worth = value.per_background_row(X, coalitions)
     assert worth.shape == (5, 4, 2, 6)
@@ -49,19 +49,19 @@ def test_each_background_row_may_have_its_own_coalitions(monkeypatch: pytest.Mon
     monkeypatch.setattr(batching, "MAX_BATCH_SIZE", 7)
     assert torch.equal(value.per_background_row(X, coalitions), worth)
     assert as_background_average(value) is value
-    average = as_background_average(ConditionalGaussian(squares, BACKGROUND, num_draws=2))
+    average = as_background_average(ConditionalGaussianValue(squares, BACKGROUND, num_draws=2))
     assert average.per_background_row(X, coalitions[:1]).shape == (1, 4, 2, 6)
     assert average.subset(slice(0, 1)).background_size == 1
 
 
 def test_features_of_a_group_are_masked_together() -> None:
     groups = torch.tensor([[True, False, True], [False, True, False]])
-    value = Interventional(squares, BACKGROUND, groups)
+    value = InterventionalValue(squares, BACKGROUND, groups)
     assert isinstance(value, ValueFunction)
     assert value.players == 2
     assert torch.equal(expand_groups(torch.tensor([[True, False]]), groups), torch.tensor([[True, False, True]]))
     first = value(X, torch.tensor([[True, False]]))
-    assert torch.allclose(first, Interventional(squares, BACKGROUND)(X, torch.tensor([[True, False, True]])))
+    assert torch.allclose(first, InterventionalValue(squares, BACKGROUND)(X, torch.tensor([[True, False, True]])))
 
 
 def test_mean_imputation_replaces_unknown_features_by_their_mean() -> None:
@@ -74,7 +74,7 @@ def test_conditional_gaussian_follows_the_known_features() -> None:
     background = torch.cat([first, 3 * first + 0.1 * standard_normal(4_000, 1, seed=3)], 1)
     x = torch.tensor([[2.0, -1.0]], dtype=torch.float64)
     known = torch.tensor([[True, False], [False, False], [True, True]])
-    worth = ConditionalGaussian(lambda z: z[:, 1:], background, num_draws=64)(x, known)[0, 0]
+    worth = ConditionalGaussianValue(lambda z: z[:, 1:], background, num_draws=64)(x, known)[0, 0]
     assert worth.tolist() == pytest.approx([6.0, float(background[:, 1].mean()), -1.0], abs=0.02)
 
 
@@ -94,7 +94,7 @@ def test_errors_of_conditional_sampling_are_estimated_from_repeats() -> None:
 
     def averaged(model: Model) -> Attribution:
         return average_repeats(
-            [explain_exactly(ConditionalGaussian(model, BACKGROUND, 64, seed), x) for seed in range(8)]
+            [explain_exactly(ConditionalGaussianValue(model, BACKGROUND, 64, seed), x) for seed in range(8)]
         )
 
     result = averaged(lambda z: z.square().sum(1, keepdim=True))
@@ -108,10 +108,10 @@ def test_errors_of_conditional_sampling_are_estimated_from_repeats() -> None:
 
 def test_invalid_inputs_raise_value_error() -> None:
     with pytest.raises(ValueError, match="same features; got 2 and 3"):
-        Interventional(squares, BACKGROUND)(X[:, :2], all_coalitions(3))
+        InterventionalValue(squares, BACKGROUND)(X[:, :2], all_coalitions(3))
     with pytest.raises(ValueError, match="rows of features"):
-        Interventional(squares, BACKGROUND[:0])
+        InterventionalValue(squares, BACKGROUND[:0])
     with pytest.raises(ValueError, match="in one group"):
-        Interventional(squares, BACKGROUND, torch.ones(2, 3, dtype=torch.bool))
+        InterventionalValue(squares, BACKGROUND, torch.ones(2, 3, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"two (background )?rows"):
-        ConditionalGaussian(squares, BACKGROUND[:1])
+        ConditionalGaussianValue(squares, BACKGROUND[:1])

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from parnassus.probability import standard_normal
 from parnassus.shapley.attributions.attribution import explain_exactly
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import as_model
 from parnassus.shapley.closed_forms import linear_shap as linear_shap_module
-from parnassus.shapley.closed_forms.linear_shap import conditional_linear_shap, linear_shap, validate_linear_model
+from parnassus.shapley.closed_forms.linear_shap import check_linear_model, conditional_linear_shap, linear_shap
 
 WEIGHT, BIAS = standard_normal(2, 5), standard_normal(2, seed=1)
 BACKGROUND, X = standard_normal(40, 5, seed=2) @ standard_normal(5, 5, seed=3), standard_normal(6, 5, seed=4)
@@ -24,7 +24,7 @@ def model(z: Tensor) -> Tensor:
 def test_interventional_linear_shap_matches_enumeration() -> None:
     result, enumerated = (
         linear_shap(WEIGHT, BIAS, X, BACKGROUND),
-        explain_exactly(Interventional(model, BACKGROUND), X),
+        explain_exactly(InterventionalValue(model, BACKGROUND), X),
     )
     assert torch.allclose(result.values, enumerated.values, atol=1e-12)
     assert torch.allclose(result.base_values, enumerated.base_values, atol=1e-12)
@@ -34,7 +34,7 @@ def test_interventional_linear_shap_matches_enumeration() -> None:
 
 def test_conditional_linear_shap_matches_enumeration() -> None:
     result = conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND)
-    enumerated = explain_exactly(ConditionalGaussian(model, BACKGROUND, num_draws=2), X)
+    enumerated = explain_exactly(ConditionalGaussianValue(model, BACKGROUND, num_draws=2), X)
     assert torch.allclose(result.values, enumerated.values, atol=1e-10)
     assert torch.allclose(result.prediction, model(X), atol=1e-10)
 
@@ -81,9 +81,9 @@ def test_single_feature_and_weights_of_estimators_and_modules() -> None:
 
 def test_invalid_inputs_raise_value_error() -> None:
     with pytest.raises(ValueError, match="same features"):
-        validate_linear_model(WEIGHT, BIAS, X[:, :4], BACKGROUND)
+        check_linear_model(WEIGHT, BIAS, X[:, :4], BACKGROUND)
     with pytest.raises(ValueError, match="an entry for each output"):
-        validate_linear_model(WEIGHT, BIAS[:1], X, BACKGROUND)
+        check_linear_model(WEIGHT, BIAS[:1], X, BACKGROUND)
     with pytest.raises(ValueError, match=r"two (background )?rows"):
         conditional_linear_shap(WEIGHT, BIAS, X, BACKGROUND[:1])
     with pytest.raises(ValueError, match="at most 16 features; got 9 rows, 20 features"):

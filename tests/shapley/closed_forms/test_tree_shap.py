@@ -18,11 +18,12 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from torch import Tensor
 
+from parnassus.probability import standard_normal, uniform_samples
 from parnassus.shapley.attributions.attribution import explain_exactly
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import as_model
 from parnassus.shapley.closed_forms import tree_shap as tree_shap_module
-from parnassus.shapley.closed_forms.tree_leaves import HasTree, Nodes, additive_output
+from parnassus.shapley.closed_forms.tree_leaves import HasTree, TreeNodes, additive_output
 from parnassus.shapley.closed_forms.tree_shap import (
     average_over_pairs,
     average_over_patterns,
@@ -39,7 +40,7 @@ SEED = {"random_state": 0}
 
 def rows(count: int, *, seed: int = 0) -> Tensor:
     """Rows on a coarse grid, so that thresholds lie between values and rows share leaves."""
-    values = torch.randn(count, FEATURES, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    values = standard_normal(count, FEATURES, seed=seed)
     return (values * 3).round() / 3
 
 
@@ -65,13 +66,13 @@ MODELS: dict[str, Callable[[], object]] = {
 def test_tree_shap_matches_enumeration(name: str, count: int) -> None:
     model, background = MODELS[name](), BACKGROUND[:count]
     result = tree_shap(model, X, background)
-    enumerated = explain_exactly(Interventional(additive_output(model), background), X)
+    enumerated = explain_exactly(InterventionalValue(additive_output(model), background), X)
     assert torch.allclose(result.values, enumerated.values, atol=1e-11)
     assert torch.allclose(result.base_values, enumerated.base_values, atol=1e-11)
     assert torch.allclose(result.prediction, additive_output(model)(X), atol=1e-11)
 
 
-def worth_by_cover(nodes: Nodes, x: Tensor, known: Tensor, node: int = 0) -> float:
+def worth_by_cover(nodes: TreeNodes, x: Tensor, known: Tensor, node: int = 0) -> float:
     """The expectation given known features; unknown splits are averaged by the training rows of each child."""
     left, right = int(nodes.children_left[node]), int(nodes.children_right[node])
     if left < 0:
@@ -88,7 +89,7 @@ def worth_by_cover(nodes: Nodes, x: Tensor, known: Tensor, node: int = 0) -> flo
 
 def test_path_dependent_values_match_enumeration() -> None:
     forest = RandomForestRegressor(4, **SEED).fit(TRAINING, TARGET)
-    trees: list[Nodes] = [tree.tree_ for tree in forest.estimators_]
+    trees: list[TreeNodes] = [tree.tree_ for tree in forest.estimators_]
     worth = torch.tensor(
         [
             [sum(worth_by_cover(nodes, x, known) for nodes in trees) / 4 for known in all_coalitions(FEATURES)]
@@ -102,7 +103,7 @@ def test_path_dependent_values_match_enumeration() -> None:
 
 
 def test_product_game_values_match_enumeration() -> None:
-    absent, present = torch.rand(2, 3, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    absent, present = uniform_samples(2, 3, 6)
     worth = torch.where(all_coalitions(6), present[:, None], absent[:, None]).prod(-1)
     assert torch.allclose(
         product_game_shapley_values(absent, present), shapley_values(worth - worth[:, :1]), atol=1e-14
@@ -139,7 +140,7 @@ def test_missing_values_follow_their_direction_in_training() -> None:
     training[::3, 0] = x[::2, 0] = torch.nan
     tree = DecisionTreeRegressor(**SEED).fit(training, TARGET)
     result = tree_shap(tree, x, training[:9])
-    enumerated = explain_exactly(Interventional(as_model(tree), training[:9]), x)
+    enumerated = explain_exactly(InterventionalValue(as_model(tree), training[:9]), x)
     assert torch.allclose(result.values, enumerated.values, atol=1e-12)
 
 

@@ -12,7 +12,7 @@ import torch
 from parnassus.cli.main import dispatch, main
 from parnassus.data import csv_file
 from parnassus.runs import RunFolder
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 MODELS = """
 import math, random
@@ -272,7 +272,7 @@ def test_run_explains_rows_of_its_table(folder: Path, explain: Callable[..., Out
     flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(folder / "runs")]
     assert dispatch(["run", "shap_breast_cancer", "--data", "my.csv", *flags, "--name", "mine"]) == 0
     result = explain("--model", "mine", "--folder", "runs", "--data", "my.csv", "--row", "7", "--output", "well")
-    trained = Trained.open(RunFolder(folder / "runs" / "mine"))
+    trained = TrainedRun.open(RunFolder(folder / "runs" / "mine"))
     with torch.no_grad():
         logits = trained.model(csv_file("my.csv", test=0.0).train.x[6:7])
     predictions = cast("list[dict[str, float]]", result["rows"])[0]["prediction"]
@@ -305,12 +305,12 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     ("model", "flags", "message"),
     [
         ("nobody", (), "'nobody' is not a run in runs"),
-        ("models.py", (), "a model in a file of yours is --model models.py:name"),
+        ("models.py", (), "for a model in your own file use --model models.py:name"),
         ("forest.joblib", (), "forest.joblib is not loaded, since a pickle can execute code"),
         ("absent.py:model", (), "there is no file absent.py"),
         ("absent.module:model", (), "absent.module cannot be imported: No module named 'absent'"),
         ("broken.py:model", (), "broken.py fails when it is imported: ZeroDivisionError: division by zero"),
-        ("models.py:forest", (), "models.py has no 'forest'; there is linear, wide, network, around_the_network"),
+        ("models.py:forest", (), "models.py has no 'forest'; available: linear, wide, network, around_the_network"),
         ("models.py:Estimator", (), "models.py:Estimator is a class; give a fitted object"),
         ("models.py:number", (), "models.py:number cannot be explained: a model must be a module, an estimator or"),
         ("models.py:dice", (), "the model must be deterministic"),
@@ -333,7 +333,7 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
             "a model must return a number or a row of numbers for each input; got shape (3,) for 1 input",
         ),
         ("models.py:linear", ("--data", "absent.csv"), "there is no file absent.csv"),
-        ("models.py:linear", ("--data", "diabetis"), "there is no data set diabetis: did you mean diabetes"),
+        ("models.py:linear", ("--data", "diabetis"), "unknown data set diabetis: did you mean diabetes"),
         ("models.py:linear", ("--row", "0"), "there is no row 0: my.csv has rows 1 to 40"),
         ("models.py:linear", ("--row", "39-41"), "there is no row 39-41: my.csv has rows 1 to 40"),
         ("models.py:linear", ("--row", "last"), "--row must be a number such as 17, several such as 1,2,5-9, or all"),
@@ -358,9 +358,9 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
             "short.csv has no column 'weight', with which models.py:estimator",
         ),
         ("models.py:estimator", ("--data", "bare.csv"), "models.py:estimator takes 2 features, and bare.csv has 3"),
-        ("models.py:estimator", ("--output", "2"), "the model has no output '2'; there is ill, well"),
-        ("models.py:network", ("--output", "2"), "the model has no output '2'; there is ill, well"),
-        ("models.py:linear", ("--output", "1"), "the model has no output '1'; there is 0 alone"),
+        ("models.py:estimator", ("--output", "2"), "unknown output: '2'; available: ill, well"),
+        ("models.py:network", ("--output", "2"), "unknown output: '2'; available: ill, well"),
+        ("models.py:linear", ("--output", "1"), "unknown output: '1'; available: only 0"),
         ("models.py:linear", ("--background", "0"), "--background must be at least one row; got --background 0"),
         ("models.py:linear", ("--background", "bare.csv", "--target", "state"), "bare.csv has no column 'state'"),
         (
@@ -369,9 +369,9 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
             "a background of at least two rows; got 1",
         ),
         ("models.py:linear", ("--max-evals", "1"), "--max-evals must be at least 6, twice the number of features"),
-        ("models.py:linear", ("--tolerance", "0"), "--tolerance must be positive; got 0.0"),
-        ("models.py:linear", ("--max-display", "0"), "--max-display must be positive; got 0"),
-        ("models.py:linear", ("--seed", "-1"), "--seed must be between 0 and 2⁶³ − 1; got -1"),
+        ("models.py:linear", ("--tolerance", "0"), "--tolerance must be greater than 0; got 0.0"),
+        ("models.py:linear", ("--max-display", "0"), "--max-display must be at least 1; got 0"),
+        ("models.py:linear", ("--seed", "-1"), "--seed must be at least 0; got -1"),
         ("models.py:linear", ("--out", "why.pdf"), "--out must end in .png or .svg, or have no suffix; got why.pdf"),
     ],
 )

@@ -15,7 +15,7 @@ from parnassus.data import DataError, open_data
 from parnassus.shapley.commands.predict_rows import PredictRows
 from parnassus.shapley.experiments.shap_rent import NAMES, sample_flats
 from parnassus.train.sample_predict_evaluate import Input
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 PATIENTS = open_data("breast_cancer").test.x[:3]
 
@@ -28,7 +28,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Tensor) -> Path:
     return path
 
 
-def test_columns_are_matched_by_name(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_columns_are_matched_by_name(trained_run: Callable[..., TrainedRun], tmp_path: Path) -> None:
     run, columns = trained_run("shap_breast_cancer"), open_data("breast_cancer").columns
     shuffled = torch.randperm(len(columns), generator=torch.Generator().manual_seed(0)).tolist()
     table = torch.cat([torch.zeros(3, 1), PATIENTS[:, shuffled]], 1)
@@ -43,7 +43,7 @@ def test_columns_are_matched_by_name(trained_run: Callable[..., Trained], tmp_pa
 
 
 def test_regression_reads_files_and_standard_input(
-    trained_run: Callable[..., Trained], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained_run: Callable[..., TrainedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, flats = trained_run("shap_rent"), sample_flats(4, seed=5)[0]
     path = write_table(tmp_path / "flats.csv", NAMES, flats)
@@ -56,7 +56,7 @@ def test_regression_reads_files_and_standard_input(
         assert [row["prediction"] for row in rows] == pytest.approx(expected, rel=1e-5)
 
 
-def test_missing_column_raises_data_error(trained_run: Callable[..., Trained], tmp_path: Path) -> None:
+def test_missing_column_raises_data_error(trained_run: Callable[..., TrainedRun], tmp_path: Path) -> None:
     path = write_table(tmp_path / "flats.csv", NAMES[1:], sample_flats(2, seed=5)[0][:, 1:])
     with pytest.raises(DataError, match=r"flats\.csv has no column 'area', with which .* was trained"):
         list(PredictRows()(trained_run("shap_rent"), [Input(path)]))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from parnassus.probability import standard_normal
 from parnassus.shapley.estimators.coalition_sampling import exhaustive_sample, sample_coalitions
 from parnassus.shapley.estimators.kernel_shap import PairedRegression, kernel_shap, limiting_inverse
 from parnassus.shapley.games.shapley_values import shapley_values
@@ -17,14 +18,14 @@ def look_up(worth: Tensor, coalitions: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("players", [1, 2, 3, 6, 9])
 def test_all_coalitions_give_exact_values(players: int) -> None:
-    worth = torch.randn(3, 2**players, dtype=torch.float64, generator=torch.Generator().manual_seed(players))
+    worth = standard_normal(3, 2**players, seed=players)
     result = kernel_shap(lambda coalitions: look_up(worth, coalitions), players, 2**players)
     assert torch.allclose(result.values, shapley_values(worth - worth[:, :1]), atol=1e-12)
     assert float(result.errors.max()) == 0.0
 
 
 def test_values_are_efficient_for_any_budget() -> None:
-    worth = torch.randn(4, 2**9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    worth = standard_normal(4, 2**9)
     for budget in (2, 6, 40, 200):
         result = kernel_shap(lambda coalitions: look_up(worth, coalitions), 9, budget)
         assert torch.allclose(result.values.sum(1), worth[:, -1] - worth[:, 0], atol=1e-10)
@@ -76,7 +77,7 @@ def test_degrees_of_freedom_match_the_variance_of_squared_errors(monkeypatch: py
     sample = sample_coalitions(6, 30, generator=torch.Generator().manual_seed(0))
     worth = torch.zeros(1, dtype=torch.float64)
     pairs = PairedRegression.build(sample, worth)
-    noise = torch.randn(100_000, len(pairs.size), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    noise = standard_normal(100_000, len(pairs.size), seed=1)
     residuals = (noise - (noise @ pairs.influence) @ pairs.centred.mT) / pairs.one_minus_leverage
     squares = pairs.standard_errors(residuals).square()
     assert torch.allclose(pairs.degrees_of_freedom(), 2 * squares.mean(0).square() / squares.var(0), rtol=0.1)

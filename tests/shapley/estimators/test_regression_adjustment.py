@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from parnassus.probability import standard_normal
 from parnassus.shapley.estimators import regression_adjustment as adjustment_module
 from parnassus.shapley.estimators.coalition_sampling import (
     CoalitionSample,
@@ -97,7 +98,7 @@ def test_errors_are_correct_for_games_from_the_gaussian_process(
     players, roughness = 7, 2.0
     distances = (all_coalitions(players)[:, None] != all_coalitions(players)).sum(-1).double()
     root = torch.linalg.cholesky(torch.exp(-roughness / players * distances) + 1e-12 * torch.eye(2**players))
-    noise = torch.randn(20_000, 2**players, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    noise = standard_normal(20_000, 2**players)
     worth = noise @ root.mT
     exact = shapley_values(worth - worth[:, :1])
     monkeypatch.setattr(adjustment_module, "ROUGHNESS", (roughness,))
@@ -144,13 +145,13 @@ def test_errors_are_correct_with_limited_pairs(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("players", [1, 2, 3, 6])
 def test_all_coalitions_give_exact_values(players: int) -> None:
-    worth = torch.randn(2, 2**players, dtype=torch.float64, generator=torch.Generator().manual_seed(players))
+    worth = standard_normal(2, 2**players, seed=players)
     result = kernel_shap(lambda sample: look_up(worth, sample), players, 2**players, solver=regression_adjustment)
     assert torch.allclose(result.values, shapley_values(worth - worth[:, :1]), atol=1e-12)
 
 
 def test_random_games_fall_back_to_weighted_regression() -> None:
-    worth = torch.randn(6, 2**9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    worth = standard_normal(6, 2**9)
     sample = sample_coalitions(9, 120, generator=torch.Generator().manual_seed(0))
     arguments = look_up(worth, sample.coalitions), worth[:, 0], worth[:, -1]
     assert torch.equal(regression_adjustment(sample, *arguments).values, weighted_regression(sample, *arguments).values)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from parnassus.probability import standard_normal
 from parnassus.shapley.estimators.stratified_sampling import (
     allocate_samples,
     circular_windows,
@@ -20,7 +21,7 @@ from parnassus.shapley.games.shapley_values import shapley_values
 
 
 def random_game(players: int, seed: int = 0) -> Tensor:
-    return torch.randn(2**players, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return standard_normal(2**players, seed=seed)
 
 
 def test_circular_windows_are_consecutive_players() -> None:

@@ -1,4 +1,4 @@
-"""Waterfall plots: bars end at the sum, numbers and errors are written beside them."""
+"""Waterfall plots: bars end at the sum, numbers and errors are written next to them."""
 
 import numpy as np
 import pytest

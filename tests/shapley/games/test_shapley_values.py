@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.shapley.estimators.estimate import widen_errors
+from parnassus.probability import standard_normal
+from parnassus.shapley.estimators.estimate import small_sample_errors
 from parnassus.shapley.games.cooperative_games import all_coalitions
 from parnassus.shapley.games.shapley_values import (
     axiom_violations,
@@ -23,7 +24,7 @@ from parnassus.shapley.games.shapley_values import (
 
 
 def random_game(players: int, seed: int = 0) -> Tensor:
-    worth = torch.randn(2**players, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    worth = standard_normal(2**players, seed=seed)
     worth[0] = 0.0
     return worth
 
@@ -122,18 +123,18 @@ def test_errors_from_few_samples_are_widened_by_student_t() -> None:
         torch.tan(torch.pi * (probability - 0.5)),
         (2 * probability - 1) / (2 * probability * (1 - probability)).sqrt(),
     )
-    assert float(widen_errors(one, 1)) == pytest.approx(float(cauchy) / 2)
-    assert float(widen_errors(one, 2)) == pytest.approx(float(two) / 2)
-    assert widen_errors(one, 10**9).tolist() == pytest.approx([1.0])
+    assert float(small_sample_errors(one, 1)) == pytest.approx(float(cauchy) / 2)
+    assert float(small_sample_errors(one, 2)) == pytest.approx(float(two) / 2)
+    assert small_sample_errors(one, 10**9).tolist() == pytest.approx([1.0])
     degrees_of_freedom = torch.tensor([0.1, 1.0, torch.inf], dtype=torch.float64)  # values below 1 are clamped
-    assert widen_errors(one.float().expand(2, 3), degrees_of_freedom)[1].tolist() == pytest.approx(
+    assert small_sample_errors(one.float().expand(2, 3), degrees_of_freedom)[1].tolist() == pytest.approx(
         [float(cauchy) / 2] * 2 + [1.0]
     )
 
 
 def test_widened_errors_of_three_samples_have_nominal_coverage() -> None:
-    samples = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    errors = widen_errors(samples.std(1, keepdim=True) / 3**0.5, 2)[:, 0]
+    samples = standard_normal(20_000, 3)
+    errors = small_sample_errors(samples.std(1, keepdim=True) / 3**0.5, 2)[:, 0]
     assert float((samples.mean(1).abs() <= 2 * errors).double().mean()) == pytest.approx(0.9545, abs=0.005)
 
 

@@ -6,12 +6,12 @@ from torch import Tensor, nn
 
 from parnassus.probability import standard_normal
 from parnassus.shapley.attributions.attribution import explain_exactly
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import ModelError
 from parnassus.shapley.gradients.completeness import enforce_completeness
 from parnassus.shapley.gradients.expected_gradients import expected_gradients, gradient_moments
 from parnassus.shapley.gradients.integrated_gradients import gradient_times_input, integrated_gradients
-from parnassus.shapley.gradients.model_gradients import ModelGradients, validate_inputs
+from parnassus.shapley.gradients.model_gradients import ModelGradients, check_inputs
 from parnassus.shapley.gradients.path_integrals import integrate_along_lines, legendre_rules
 
 
@@ -221,7 +221,7 @@ def test_module_is_evaluated_on_its_device(device: str) -> None:
 
 def test_attributions_of_a_linear_model_equal_shapley_values() -> None:
     w, x, background = standard_normal(4), standard_normal(3, 4, seed=1), standard_normal(5, 4, seed=2)
-    shapley = explain_exactly(Interventional(lambda z: (z @ w)[:, None], background), x)
+    shapley = explain_exactly(InterventionalValue(lambda z: (z @ w)[:, None], background), x)
     for explain in (integrated_gradients, expected_gradients):
         attribution = explain(lambda z: z @ w, x, background)
         assert torch.allclose(attribution.base_values, shapley.base_values)
@@ -235,7 +235,7 @@ def test_invalid_inputs_raise_value_error() -> None:
         gradient_times_input(lambda z: z.sum(1), ONES, torch.zeros(1, 2, dtype=torch.long))
     for invalid in (torch.zeros(1, 3).double(), torch.zeros(0, 2).double(), torch.zeros(1, 2, 1).double()):
         with pytest.raises(ValueError, match="rows of one shape"):
-            validate_inputs(ONES, invalid)
+            check_inputs(ONES, invalid)
     with pytest.raises(ValueError, match="three for standard errors; got num_draws=2"):
         expected_gradients(lambda z: z.sum(1), ONES, ZEROS, 2)
     with pytest.raises(ValueError, match="tolerance=0"):

@@ -1,1 +1,1 @@
-"""Claims about generative adversarial networks."""
+"""Claims about generative adversarial networks, each with numerical evidence."""

@@ -1,4 +1,4 @@
-"""The minimax game of generator and discriminator (Diehl sec. 5.2)."""
+"""Claims about the minimax game of generator and discriminator (Diehl sec. 5.2)."""
 
 from math import log
 
@@ -13,8 +13,7 @@ from parnassus.adversarial.gan import (
     optimal_discriminator,
 )
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
-from parnassus.probability import jensen_shannon_divergence, normal_density
-from parnassus.probability.claims.total_variation import random_distributions
+from parnassus.probability import jensen_shannon_divergence, normal_density, random_distributions
 
 
 def value(discriminator: Tensor, p: Tensor, q: Tensor) -> Tensor:
@@ -43,7 +42,7 @@ def the_game_is_minimal_where_generator_and_data_agree() -> Evidence:
     p, q = random_distributions(200, 5), random_distributions(200, 5, seed=1)
     even = optimal_discriminator(p, p)
     return all_of(
-        half=close(even, 0.5, atol=1e-15),
+        optimal_discriminator_is_half=close(even, 0.5, atol=1e-15),
         minimum=close(value(even, p, p), -log(4), atol=1e-12),
         others_are_larger=greater_equal(value(optimal_discriminator(p, q), p, q), -log(4) + 1e-4),
     )
@@ -56,7 +55,7 @@ def the_minimax_loss_saturates() -> Evidence:
     even = torch.zeros(1, dtype=torch.float64)
     return all_of(
         minimax=close(grad(minimax_loss)(saturated), -saturated.sigmoid(), rtol=1e-9),
-        tiny=less_equal(grad(minimax_loss)(saturated).abs(), 1e-4),
+        minimax_gradient_is_small=less_equal(grad(minimax_loss)(saturated).abs(), 1e-4),
         non_saturating=close(grad(non_saturating_loss)(saturated), -1.0, atol=1e-4),
         equal_where_d_is_half=close(grad(minimax_loss)(even), grad(non_saturating_loss)(even)),
     )
@@ -100,4 +99,4 @@ def a_generator_against_the_optimal_discriminator_converges() -> Evidence:
 
     for _ in range(400):
         theta = theta - 0.05 * grad(generator_loss)(theta, theta.detach())
-    return all_of(mean=close(theta[1], 3.0, atol=0.01), deviation=close(theta[0].abs(), 0.5, atol=0.01))
+    return all_of(mean=close(theta[1], 3.0, atol=0.01), standard_deviation=close(theta[0].abs(), 0.5, atol=0.01))

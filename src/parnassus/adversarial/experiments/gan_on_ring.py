@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from parnassus.adversarial.gan import GAN
-from parnassus.data.toy import eight_gaussians
+from parnassus.data.built_in.toy import eight_gaussians
 from parnassus.layers import leaky_relu, mlp
 from parnassus.probability import energy_distance
 from parnassus.report import PALETTE, curves, subplots
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 covers = ("D5.2.3", "D5.2.2")
 expected = {
     "energy_distance": at_most(0.05, "energy distance between samples and test data"),
-    "energy_distance_at_first": no_band("the same before training"),
-    "data_to_data": no_band(
-        "the same between two halves of the data: differences below this are within sampling noise"
+    "initial_energy_distance": no_band("energy distance between samples and test data before training"),
+    "energy_distance_of_data": no_band(
+        "energy distance between two halves of the data: differences below this are within sampling noise"
     ),
-    "modes_found": at_least(6, "modes of eight with at least a fifth of their share of the samples"),
-    "near_a_mode": at_least(0.7, "fraction of samples within four standard deviations of a mode"),
+    "modes_found": at_least(6, "number of the eight modes with at least a fifth of their share of the samples"),
+    "fraction_near_modes": at_least(0.7, "fraction of samples within four standard deviations of a mode"),
     "discriminator_on_data": between(0.4, 0.7, "mean of D(x) over test data; ½ for a perfect generator"),
 }
 profiles = {"smoke": {"steps": 20, "width": 16, "num_samples": 200}}
@@ -96,7 +96,7 @@ class Experiment:
         )
         steps, distances = run.curve("distance")
         run.figure(
-            "distance",
+            "energy distance",
             curves(
                 {"samples to data": (steps, distances), "data to data": (steps, [floor] * len(steps))},
                 x_label="step",
@@ -107,10 +107,10 @@ class Experiment:
         )
         return {
             "energy_distance": float(energy_distance(final, other)),
-            "energy_distance_at_first": float(energy_distance(samples[0], other.cpu())),
-            "data_to_data": floor,
+            "initial_energy_distance": float(energy_distance(samples[0], other.cpu())),
+            "energy_distance_of_data": floor,
             "modes_found": found,
-            "near_a_mode": near,
+            "fraction_near_modes": near,
             "discriminator_on_data": mean_on_data,
         }
 

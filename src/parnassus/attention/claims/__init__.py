@@ -1,1 +1,1 @@
-"""Claims about attention, positions and transformers, each with its row."""
+"""Claims about attention, positions and transformers, each with numerical evidence."""

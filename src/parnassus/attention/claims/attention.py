@@ -15,6 +15,7 @@ from parnassus.attention.core.dot_product import attention, attention_weights, f
 from parnassus.attention.core.self_attention import SelfAttention
 from parnassus.attention.efficient.operation_counts import (
     count_multiplications,
+    count_saved_numbers,
     longest_operation_chain,
     unfused_self_attention,
 )
@@ -72,7 +73,7 @@ def the_weighted_sum_runs_over_t() -> Correction:
 
 @claim("D2.2.3")
 def attention_averages_projected_values() -> Evidence:
-    """Each output is a weighted mean of rows of V W^V; a single key returns its own value (Diehl sec. 2.2)."""
+    """Each output is a weighted mean of rows of V W^V; a single key returns its value (Diehl sec. 2.2)."""
     targets, sources = standard_normal(5, 3), standard_normal(7, 4, seed=1)
     query, key, value = (
         targets @ standard_normal(3, 6, seed=2),
@@ -185,17 +186,8 @@ def fused_attention_memory_is_linear_in_the_length() -> Evidence:
     """Memory saved for the backward pass grows as n² with stored weights, as n with a fused kernel (book sec. 10.1)."""
 
     def saved_elements(n: int, *, fused: bool) -> float:
-        """Number of tensor elements that autograd saves."""
-        sizes: dict[int, int] = {}
-
-        def count(x: Tensor) -> Tensor:
-            sizes[x.data_ptr()] = x.numel()
-            return x
-
         query, key, value = (standard_normal(1, 1, n, 8, seed=s).float().requires_grad_() for s in (0, 1, 2))
-        with torch.autograd.graph.saved_tensors_hooks(count, lambda x: x):
-            fused_attention(query, key, value) if fused else attention(query, key, value)
-        return float(sum(sizes.values()))
+        return count_saved_numbers(partial(fused_attention if fused else attention, query, key, value))
 
     lengths = (256, 512, 1_024)
     size = torch.tensor(lengths, dtype=torch.float64)

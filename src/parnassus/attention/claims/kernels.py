@@ -10,23 +10,23 @@ from parnassus.attention.core.lookup import hard_lookup, soft_lookup
 from parnassus.attention.core.scores import BilinearScore, MahalanobisScore, gaussian_score
 from parnassus.attention.regression.kernel_regression import NadarayaWatson, mean_shift
 from parnassus.attention.regression.kernels import (
-    Kernel,
-    boxcar,
-    constant,
-    epanechnikov,
-    gaussian,
+    RadialKernel,
+    boxcar_kernel,
+    constant_kernel,
+    epanechnikov_kernel,
+    gaussian_kernel,
     similarity,
-    triangular,
+    triangular_kernel,
 )
 from parnassus.attention.regression.learned_kernel import LearnedKernel
 from parnassus.optim import Adam
 from parnassus.probability import standard_normal
 
-KERNELS: dict[str, Kernel] = {
-    "gaussian": gaussian,
-    "boxcar": boxcar,
-    "triangular": triangular,
-    "epanechnikov": epanechnikov,
+KERNELS: dict[str, RadialKernel] = {
+    "gaussian": gaussian_kernel,
+    "boxcar": boxcar_kernel,
+    "triangular": triangular_kernel,
+    "epanechnikov": epanechnikov_kernel,
 }
 
 
@@ -68,17 +68,17 @@ def kernels_depend_on_distances_only() -> Evidence:
 def the_printed_epanechnikov_kernel_is_triangular() -> Correction:
     """Epanechnikov's kernel minimises ∫K² · √∫u²K, at 3/(5√5); the printed one does not (Zhao sec. 11)."""
     minimum = 3 / (5 * 5**0.5)
-    others = torch.stack([efficiency_constant(kernel) for kernel in (triangular, boxcar)])
+    others = torch.stack([efficiency_constant(kernel) for kernel in (triangular_kernel, boxcar_kernel)])
     return Correction(
-        printed=close(efficiency_constant(triangular), minimum, rtol=1e-3),
+        printed=close(efficiency_constant(triangular_kernel), minimum, rtol=1e-3),
         corrected=all_of(
-            minimum=close(efficiency_constant(epanechnikov), minimum, rtol=1e-5),
+            minimum=close(efficiency_constant(epanechnikov_kernel), minimum, rtol=1e-5),
             triangular_and_boxcar_are_larger=greater_equal(others, 1.01 * minimum),
         ),
     )
 
 
-def efficiency_constant(kernel: Kernel) -> Tensor:
+def efficiency_constant(kernel: RadialKernel) -> Tensor:
     """∫K² · √∫u²K of the normalised kernel, which determines its error at the optimal width."""
     u = torch.linspace(-1, 1, 200_001, dtype=torch.float64)
     k = kernel(u.abs())
@@ -100,7 +100,7 @@ def predictions_lie_between_nearest_neighbour_and_mean() -> Evidence:
         parts[f"{name}_lower_bound"] = greater_equal(fitted.predict(query), y.min())
         parts[f"{name}_narrow"] = close(fitted.with_width(1e-4).predict(query), nearest, atol=1e-9)
         parts[f"{name}_wide"] = close(fitted.with_width(1e7).predict(query), y.mean(), atol=1e-5)
-    mean = NadarayaWatson.fit(x, y, kernel=constant).predict(query)
+    mean = NadarayaWatson.fit(x, y, kernel=constant_kernel).predict(query)
     return all_of(**parts, constant=close(mean, y.mean().expand(57, 1), atol=1e-13))
 
 
@@ -110,7 +110,7 @@ def one_hot_targets_give_class_probabilities() -> Evidence:
     x = standard_normal(90, 2)
     labels = torch.arange(90) % 3
     x = x + 4 * torch.eye(3, 2, dtype=torch.float64)[labels]
-    fitted = NadarayaWatson.fit_classes(x, labels, 3, kernel=boxcar, width=1.0)
+    fitted = NadarayaWatson.fit_classes(x, labels, 3, kernel=boxcar_kernel, width=1.0)
     probabilities = fitted.predict(x)
     near = (torch.cdist(x, x) <= 1.0).double()
     fractions = torch.stack([(near * (labels == k)).sum(1) for k in range(3)], 1) / near.sum(1, keepdim=True)
@@ -184,7 +184,7 @@ def attention_with_values_equal_to_keys_is_mean_shift() -> Correction:
 
 @claim("B10.1.3-5")
 def learned_kernel_widths_suppress_noise_features() -> Evidence:
-    """Learned widths outperform a shared one if an input is noise; M can hold the Gaussian (book sec. 10.1.3)."""
+    """Learned widths outperform a shared one if an input is noise; M can represent the Gaussian (book sec. 10.1.3)."""
     x, y = noisy_curve(120, 0)
     x = torch.cat([x - 2.5, 2.5 * standard_normal(120, 1, seed=9)], 1)
     fixed = NadarayaWatson.fit(x, y)

@@ -200,7 +200,7 @@ def keys_and_values_have_one_index() -> Correction:
 
 @claim("C-20")
 def cosine_weights_depend_on_the_query_position() -> Evidence:
-    """A weight e^{i−j} loses i in the ratio; cos(π(i−j)/2M) keeps it and favours near positions (Diehl sec. 4.1)."""
+    """The factor eⁱ of e^{i−j} cancels in the ratio; cos(π(i−j)/2M) favours near positions (Diehl sec. 4.1)."""
     length, horizon = 40, 60
     query, key, value = (x.abs() for x in normal_inputs(length))
     position = torch.arange(length, dtype=torch.float64).unsqueeze(-1)

@@ -23,6 +23,7 @@ from parnassus.attention.efficient.random_features import (
 )
 from parnassus.attention.regression.feature_ridge import FeatureRidge, KernelRidge
 from parnassus.attention.regression.kernels import similarity
+from parnassus.probability import seeded_generator, standard_normal
 from parnassus.probability.distributions.gaussian import Gaussian
 from parnassus.probability.expectations.gauss_hermite import gaussian_expectation
 
@@ -32,12 +33,8 @@ STANDARD = Gaussian(torch.zeros(3, dtype=torch.float64), torch.eye(3, dtype=torc
 NUM_DRAWS = 400_000
 
 
-def seeded_generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def normal_samples(count: int = NUM_DRAWS, seed: int = 0) -> Tensor:
-    return torch.randn(count, 3, generator=seeded_generator(seed), dtype=torch.float64)
+    return standard_normal(count, 3, seed=seed)
 
 
 @claim("D4.1.3")
@@ -119,7 +116,7 @@ def orthogonal_directions_reduce_the_error() -> Evidence:
 @claim("D4.1.6")
 def performer_attention_is_linear_attention_of_positive_features() -> Evidence:
     """Its two softmaxes are ψ(q)ᵀΣψ(k)vᵀ/ψ(q)ᵀΣψ(k); the error decreases with more features (Diehl sec. 4.1)."""
-    q, k, v = (0.6 * torch.randn(2, 40, 8, generator=seeded_generator(seed), dtype=torch.float64) for seed in range(3))
+    q, k, v = (0.6 * standard_normal(2, 40, 8, seed=seed) for seed in range(3))
     directions = gaussian_directions(64, 8, generator=seeded_generator(3)).double()
 
     def feature_map(x: Tensor) -> Tensor:
@@ -190,7 +187,7 @@ def ridge_on_features_tends_to_kernel_ridge() -> Evidence:
     target = KernelRidge.fit(gram, y, penalty=penalty).predict(similarity(x_new, x, width=(2 * gamma) ** -0.5))
     deviations, counts = [], (50, 200, 800, 3_200)
     for count in counts:
-        w = torch.randn(count, 1, generator=seeded_generator(2), dtype=torch.float64)
+        w = standard_normal(count, 1, seed=2)
         b = draw_phases(count, generator=seeded_generator(3)).double()
         psi, psi_new = (fourier_features(part, w, b, gamma=gamma) for part in (x, x_new))
         deviations.append(

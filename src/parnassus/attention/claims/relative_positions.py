@@ -99,7 +99,7 @@ def alibi_is_a_bias_by_distance() -> Evidence:
         bias_is_larger_for_nearer_keys=greater_equal(bias.tril().diff(dim=-1).tril(-1), 0.0),
         effect_of_the_bias=greater_equal((weights - attention_weights(query, key, mask)).abs().max(), 0.1),
         first_slopes=close(alibi_slopes(8), 2.0 ** -torch.arange(1.0, 9.0)),
-        far_weight_vanishes=less_equal(_weights_of_equal_contents(slopes)[..., 0], 1e-3),
+        weight_at_large_distance_vanishes=less_equal(_weights_of_equal_contents(slopes)[..., 0], 1e-3),
     )
 
 

@@ -106,7 +106,7 @@ def rotary_products_of_ones_equal_products_of_sinusoidal_encodings() -> Evidence
     return close(rotate(ones, 0.0) @ rotate(ones, 0.0).T, 2 * encoding @ encoding.T, atol=1e-11)
 
 
-@erratum("D3.5", printed="f_η(x, m) = R_m W_η x_m, no word on v", right="η ∈ {q, k} only: values are not rotated")
+@erratum("D3.5", printed="f_η(x, m) = R_m W_η x_m, v not specified", right="η ∈ {q, k} only: values are not rotated")
 def values_are_not_rotated() -> Correction:
     """If values were rotated like queries and keys, shifting the sequence would change the output (Diehl sec. 3)."""
     query, key = normal_queries_and_keys(30, 16)

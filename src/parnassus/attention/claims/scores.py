@@ -1,6 +1,5 @@
 """Claims about scores: distances, dot products, learned scores and their cost (Zhao sec. 11, book sec. 10.1.3)."""
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -13,8 +12,8 @@ from parnassus.attention.core.dot_product import attention_weights
 from parnassus.attention.core.masks import length_mask
 from parnassus.attention.core.scores import (
     AdditiveScore,
+    AttentionScore,
     BilinearScore,
-    Score,
     cosine_score,
     dot_score,
     gaussian_score,
@@ -23,7 +22,8 @@ from parnassus.attention.core.scores import (
 from parnassus.attention.models.bahdanau import BahdanauDecoder
 from parnassus.layers.dense import count_parameters
 from parnassus.layers.normalisation import standardise
-from parnassus.probability import standard_normal
+from parnassus.probability import points_on_sphere, standard_normal
+from parnassus.train.timing import measure_seconds
 
 WIDTHS = (4, 64, 512)
 
@@ -67,7 +67,7 @@ def batch_norm_does_not_equalise_key_norms() -> Correction:
 @claim("B10.1.3-3")
 def distances_and_dot_products_of_unit_vectors_agree() -> Evidence:
     """−½‖q − k‖² = qᵀk − 1 for unit vectors; Gaussian weights with σ² = √d are scaled attention (book sec. 10.1.3)."""
-    query, key = normalize(standard_normal(8, 16), dim=-1), normalize(standard_normal(12, 16, seed=1), dim=-1)
+    query, key = points_on_sphere(8, 16), points_on_sphere(12, 16, seed=1)
     off_sphere = standard_normal(8, 16)
     return all_of(
         identity=close(gaussian_score(query, key), dot_score(query, key) - 1, atol=1e-14),
@@ -113,7 +113,7 @@ def unscaled_scores_saturate_the_softmax() -> Evidence:
     )
 
 
-def entropy_and_jacobian_trace(score: Score, width: int) -> tuple[Tensor, Tensor]:
+def entropy_and_jacobian_trace(score: AttentionScore, width: int) -> tuple[Tensor, Tensor]:
     """Entropy in nats of the weights over 500 keys, and the trace of the softmax's Jacobian."""
     weights = score(standard_normal(200, width), standard_normal(500, width, seed=1)).softmax(-1)
     entropy = torch.special.entr(weights).sum(-1).mean()
@@ -166,7 +166,7 @@ def a_bilinear_score_contains_the_scaled_dot_product() -> Evidence:
 
 @claim("Z11.12")
 def an_additive_score_is_a_small_network() -> Evidence:
-    """w_vᵀ tanh(W_q q + W_k k) is a network on [q, k] without biases, at most ‖w_v‖₁ in size (Zhao sec. 11)."""
+    """w_vᵀ tanh(W_q q + W_k k) is a network on [q, k] without biases, bounded by ‖w_v‖₁ (Zhao sec. 11)."""
     torch.manual_seed(0)
     score = AdditiveScore(6, 9, 10).double()
     query, key = standard_normal(3, 6), standard_normal(5, 9, seed=1)
@@ -197,7 +197,7 @@ def an_additive_score_saves_parameters_but_not_time() -> Evidence:
 
 @claim("Z11.6")
 def distances_cost_more_than_dot_products() -> Evidence:
-    """Computed by pairs, distances cost far more than dot products; expanded into products less (Zhao sec. 11)."""
+    """Pairwise distances cost far more than dot products; expanded into products they cost less (Zhao sec. 11)."""
     query, key = standard_normal(512, 64).float(), standard_normal(512, 64, seed=1).float()
     product = minimum_runtime(lambda: dot_score(query, key))
     by_pairs = minimum_runtime(lambda: (query[:, None] - key).square().sum(-1))
@@ -210,12 +210,7 @@ def distances_cost_more_than_dot_products() -> Evidence:
 @torch.no_grad()
 def minimum_runtime(action: Callable[[], object]) -> float:
     """Seconds of the fastest of seven runs."""
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return measure_seconds(action, torch.device("cpu"), repeats=7)
 
 
 @claim("Z11.13", "B10.1-3")

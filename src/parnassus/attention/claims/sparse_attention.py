@@ -28,7 +28,7 @@ LENGTHS = (64, 144, 256, 576, 1024)
 
 @claim("C-22")
 def sparse_patterns_compute_few_pairs() -> Evidence:
-    """Bands, dilated bands, blocks, global nodes and random links cost O(n) pairs, strides O(n √n) (Diehl sec. 4)."""
+    """Bands, dilated bands, blocks, global nodes and random links have O(n) pairs, strides O(n √n) (Diehl sec. 4)."""
     source = torch.Generator().manual_seed(0)
     lengths = torch.tensor(LENGTHS, dtype=torch.float64)
     counts = {
@@ -41,9 +41,11 @@ def sparse_patterns_compute_few_pairs() -> Evidence:
     }
     closed = torch.tensor([n * 9 - 20 for n in LENGTHS])
     return all_of(
-        band_exactly=close(torch.stack(counts["band"]), closed),
-        global_exactly=close(torch.stack(counts["global_nodes"]), torch.tensor([4 * n - 4 for n in LENGTHS])),
-        random_exactly=close(torch.stack(counts["random"]), torch.tensor([8 * n for n in LENGTHS])),
+        number_of_pairs_in_a_band=close(torch.stack(counts["band"]), closed),
+        number_of_pairs_with_global_nodes=close(
+            torch.stack(counts["global_nodes"]), torch.tensor([4 * n - 4 for n in LENGTHS])
+        ),
+        number_of_random_pairs=close(torch.stack(counts["random"]), torch.tensor([8 * n for n in LENGTHS])),
         **{
             name: rate(lengths, torch.stack(count).double(), 1.5 if name == "strided" else 1.0, atol=0.07)
             for name, count in counts.items()
@@ -67,7 +69,7 @@ def sparse_patterns_connect_all_positions_in_few_layers() -> Evidence:
         global_node=close(num_layers["global"] or 0, 2),
         strided=close(num_layers["strided"] or 0, 2),
         random=less_equal(num_layers["random"] or 99, 4),
-        blocks_never=close(float(num_layers["blocks"] is None), 1.0),
+        blocks_are_never_connected=close(float(num_layers["blocks"] is None), 1.0),
     )
 
 

@@ -40,7 +40,7 @@ def masked_keys_have_zero_weight_and_zero_gradient() -> Evidence:
 
 @claim("Z11.8")
 def a_large_negative_score_is_not_minus_infinity() -> Evidence:
-    """−10⁶ masks exactly in float32 unless scores are lower; at length 0 it is uniform, −∞ is NaN (Zhao sec. 11)."""
+    """−10⁶ masks exactly in float32 unless scores are lower; length 0 gives uniform weights, −∞ NaN (Zhao sec. 11)."""
     scores, mask = standard_normal(3, 6).float(), length_mask(torch.tensor(4), 6)
     empty = torch.zeros_like(mask)
     low_scores = scores - 2e6

@@ -172,7 +172,7 @@ def gradients_of_the_last_layer_decrease_with_depth_for_pre_norm_only() -> Evide
     right="x = PositionalEmbedding(…)(encoder_inputs), on one line",
 )
 def the_printed_call_is_separated_from_its_layer() -> Correction:
-    """The arguments are on an indented line of their own, which is a syntax error (book sec. 10.1.1)."""
+    """The arguments are on a separate, indented line, which is a syntax error (book sec. 10.1.1)."""
     separated, joined = "x = embed(3, 5)\n          (tokens)\n", "x = embed(3, 5)(tokens)\n"
     return Correction(
         printed=runs(lambda: compile(separated, "listing", "exec"), unless=IndentationError),

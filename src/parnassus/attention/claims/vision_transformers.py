@@ -9,7 +9,7 @@ from parnassus.attention.core.attention_maps import attention_distance
 from parnassus.attention.models.vit import (
     PatchEmbedding,
     dilated_receptive_field,
-    mean_of_patches,
+    mean_pool,
     patch_centres,
     receptive_field,
     vit,
@@ -35,7 +35,7 @@ def patch_embedding_is_one_matrix_for_all_patches() -> Evidence:
 def without_positions_a_vit_is_invariant_to_the_order_of_patches() -> Evidence:
     """A ViT without positions gives shuffled patches equal logits; with them it does not (Dosovitskiy et al. 2020)."""
     torch.manual_seed(0)
-    model = vit((1, 8, 8), 10, patch=4, width=16, depth=2, pool=mean_of_patches).eval()
+    model = vit((1, 8, 8), 10, patch=4, width=16, depth=2, pool=mean_pool).eval()
     x = torch.randn(3, 1, 8, 8)
     swapped = x.roll(4, -1)  # the left patches to the right
     with torch.no_grad():

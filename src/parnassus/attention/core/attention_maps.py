@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from parnassus.attention.core.cache import LayerCache
 from parnassus.attention.core.dot_product import attention_weights
-from parnassus.attention.core.masks import require_enough_keys
+from parnassus.attention.core.masks import check_enough_keys
 from parnassus.attention.core.multi_head import KeyValueHeads, MultiHeadAttention
 from parnassus.attention.core.self_attention import SelfAttention, split_heads
 
@@ -54,7 +54,7 @@ def attention_distance(
     are aligned with the last keys.
     """
     queries, keys = weights.shape[-2:]
-    require_enough_keys(queries, keys)
+    check_enough_keys(queries, keys)
     if positions is None:
         positions = torch.arange(keys, dtype=weights.dtype, device=weights.device)[:, None]
     return (weights * torch.cdist(positions[keys - queries :], positions)).sum(-1)
@@ -90,7 +90,7 @@ def _hook_self(layer: SelfAttention, store: Callable[[Tensor], None]) -> Callabl
 
 
 def _hook_cross(layer: MultiHeadAttention, store: Callable[[Tensor], None]) -> Callable[[], None]:
-    """The same for cross-attention, which may be called by `attend` with precomputed keys and values."""
+    """Store the weights of cross-attention, which may be called by `attend` with precomputed keys and values."""
 
     def store_weights(query: Tensor, memory: KeyValueHeads, mask: Tensor | None = None) -> Tensor:
         query_heads = split_heads(layer.query(query), layer.heads)

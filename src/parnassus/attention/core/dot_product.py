@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from parnassus.attention.core.masks import causal_mask, zero_hidden
+from parnassus.attention.core.masks import causal_mask, zero_masked
 
 
 class AttentionOutput(NamedTuple):
@@ -33,8 +33,8 @@ def masked_softmax(
 def zero_masked_keys(
     x: Float[Tensor, "*batch keys width"], mask: Bool[Tensor, "*mask_batch _queries keys"]
 ) -> Float[Tensor, "*batch keys width"]:
-    """Keys or values with 0 at the keys masked for all queries: a weight of 0 does not stop NaN (Zhao sec. 11)."""
-    return zero_hidden(x, mask.any(-2))
+    """Keys or values with 0 at the keys masked for all queries: a weight of 0 does not prevent NaN (Zhao sec. 11)."""
+    return zero_masked(x, mask.any(-2))
 
 
 def attention_weights(

@@ -9,17 +9,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from parnassus.attention.core.dot_product import AttentionOutput, masked_softmax
-from parnassus.attention.core.scores import Score, dot_score
+from parnassus.attention.core.scores import AttentionScore, dot_score
 
 
 def attention_pooling(
     query: Float[Tensor, "*batch queries d_q"],
     key: Float[Tensor, "*batch keys d_k"],
     value: Float[Tensor, "*batch keys out"],
-    weight: Score,
+    weight: AttentionScore,
 ) -> AttentionOutput:
     """Attention(q, 𝒟) = Σ_i α(q, k_i) v_i over the pairs (k_i, v_i) of 𝒟, with arbitrary weights α (Zhao sec. 11)."""
-    _require_pairs(key, value)
+    _check_pairs(key, value)
     weights = weight(query, key)
     return AttentionOutput(weights @ value, weights)
 
@@ -42,7 +42,7 @@ def soft_lookup(
     value: Float[Tensor, "*batch keys out"],
     mask: Bool[Tensor, "*mask_batch _queries keys"] | None = None,
     *,
-    score: Score = dot_score,
+    score: AttentionScore = dot_score,
     temperature: float = 1.0,
 ) -> AttentionOutput:
     """lookup(q) = Σ_i softmax(a(q, k_•) / T)_i v_i, a convex combination of the values (Diehl ex. 2.3, Zhao sec. 11).
@@ -60,7 +60,7 @@ def hard_lookup(
     key: Float[Tensor, "*batch keys d_k"],
     value: Float[Tensor, "*batch keys out"],
     *,
-    score: Score = dot_score,
+    score: AttentionScore = dot_score,
 ) -> AttentionOutput:
     """The value of the key with the largest score: lim_{T→0} of `soft_lookup` (book sec. 10.1.3).
 
@@ -85,7 +85,7 @@ def hardmax(scores: Float[Tensor, "*shape keys"]) -> Float[Tensor, "*shape keys"
     return is_max / is_max.sum(-1, keepdim=True)
 
 
-def _require_pairs(key: Tensor, value: Tensor) -> None:
+def _check_pairs(key: Tensor, value: Tensor) -> None:
     if key.shape[-2] == 0 or key.shape[-2] != value.shape[-2]:
         raise ValueError(
             f"at least one key is needed, and one value per key; got {key.shape[-2]} keys, {value.shape[-2]} values"

@@ -11,11 +11,11 @@ from torch import Tensor
 def causal_mask(queries: int, keys: int | None = None, *, device: torch.device | None = None) -> Bool[Tensor, "q k"]:
     """Each query attends to its own and earlier keys; the queries are aligned with the last keys."""
     keys = queries if keys is None else keys
-    require_enough_keys(queries, keys)
+    check_enough_keys(queries, keys)
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
 
-def require_enough_keys(queries: int, keys: int) -> None:
+def check_enough_keys(queries: int, keys: int) -> None:
     """ValueError if there are fewer keys than queries: the queries are the last positions of the keys."""
     if keys < queries:
         raise ValueError(f"there must be at least as many keys as queries; got queries={queries}, keys={keys}")
@@ -28,7 +28,7 @@ def length_mask(lengths: Int[Tensor, "*batch"], keys: int) -> Bool[Tensor, "*bat
     return (torch.arange(keys, device=lengths.device) < lengths[..., None]).unsqueeze(-2)
 
 
-def zero_hidden(
+def zero_masked(
     x: Float[Tensor, "*batch keys width"], visible: Bool[Tensor, "*mask_batch keys"] | None
 ) -> Float[Tensor, "*batch keys width"]:
     """Keys, values or features with 0 where `visible` is False, so that NaN in padding cannot propagate."""

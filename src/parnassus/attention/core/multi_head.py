@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from parnassus.attention.core.dot_product import attention_weights, fused_attention
 from parnassus.attention.core.self_attention import join_heads, split_heads
-from parnassus.attention.fast.row_product import Affine
+from parnassus.attention.fast.row_product import RowLinear
+from parnassus.errors import check_at_least_one
 
 
 class AttentionWidths(NamedTuple):
@@ -47,8 +48,7 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads must be at least 1; got heads={heads}")
+        check_at_least_one(heads=heads)
         key_width = widths.query // heads if key_width is None else key_width
         value_width = key_width if value_width is None else value_width
         if min(*widths, key_width, value_width) < 1:
@@ -58,10 +58,10 @@ class MultiHeadAttention(nn.Module):
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must satisfy 0 ≤ dropout < 1; got dropout={dropout}")
         self.heads, self.scale, self.dropout = heads, scale, dropout
-        self.query = Affine(widths.query, heads * key_width, bias=bias)
-        self.key = Affine(widths.key, heads * key_width, bias=bias)
-        self.value = Affine(widths.value, heads * value_width, bias=bias)
-        self.out_proj = Affine(heads * value_width, widths.output, bias=bias)
+        self.query = RowLinear(widths.query, heads * key_width, bias=bias)
+        self.key = RowLinear(widths.key, heads * key_width, bias=bias)
+        self.value = RowLinear(widths.value, heads * value_width, bias=bias)
+        self.out_proj = RowLinear(heads * value_width, widths.output, bias=bias)
 
     def forward(
         self,
@@ -75,7 +75,7 @@ class MultiHeadAttention(nn.Module):
     def project_key_value(
         self, key: Float[Tensor, "batch keys _d_k"], value: Float[Tensor, "batch keys _d_v"]
     ) -> KeyValueHeads:
-        """Keys and values of every head: computed once, they serve queries that arrive one by one."""
+        """Keys and values of every head: computed once and reused for queries that arrive one by one."""
         return KeyValueHeads(split_heads(self.key(key), self.heads), split_heads(self.value(value), self.heads))
 
     def attend(

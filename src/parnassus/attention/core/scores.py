@@ -12,7 +12,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-Score: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+from parnassus.errors import check_positive
+from parnassus.probability import squared_distances
+
+AttentionScore: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """score(queries, keys): (…, queries, d_q) and (…, keys, d_k) to (…, queries, keys)."""
 
 
@@ -42,12 +45,10 @@ def gaussian_score(
 ) -> Float[Tensor, "*batch queries keys"]:
     """a(q, k) = −‖q − k‖² / 2σ², the logarithm of the Gaussian kernel (book sec. 10.1.3, Zhao sec. 11).
 
-    Computed as (qᵀk − ½‖k‖² − ½‖q‖²) / σ² by a matrix product; the last term cancels in a softmax.
+    It is (qᵀk − ½‖k‖² − ½‖q‖²) / σ², where the last term cancels in a softmax.
     """
-    if not width > 0:
-        raise ValueError(f"width must be positive; got width={width}")
-    squared_norms = query.square().sum(-1)[..., :, None] + key.square().sum(-1)[..., None, :]
-    return (dot_score(query, key) - squared_norms / 2).clamp(max=0) / width**2
+    check_positive(width=width)
+    return -squared_distances(query, key) / (2 * width**2)
 
 
 class MahalanobisScore(nn.Module):
@@ -58,8 +59,7 @@ class MahalanobisScore(nn.Module):
 
     def __init__(self, features: int, *, width: float = 1.0) -> None:
         super().__init__()
-        if not width > 0:
-            raise ValueError(f"width must be positive; got width={width}")
+        check_positive(width=width)
         self.w = nn.Parameter(torch.eye(features) / width)
 
     def forward(
@@ -71,7 +71,7 @@ class MahalanobisScore(nn.Module):
 class BilinearScore(nn.Module):
     """a(q, k) = qᵀ M k with a learned M; queries and keys may differ in width (Zhao sec. 11).
 
-    The entries of M are drawn from N(0, 1/(d_q d_k)), so that the score of q and k with entries ±1 has variance 1.
+    The entries of M are sampled from N(0, 1/(d_q d_k)), so that the score of q and k with entries ±1 has variance 1.
     An attention head learns M = W_qᵀ W_k (book sec. 10.1.3); M = I/√d is `scaled_score`.
     """
 

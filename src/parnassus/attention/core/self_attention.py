@@ -7,7 +7,7 @@ from torch.nn import functional
 from parnassus.attention.core.cache import KeyValueCache, LayerCache
 from parnassus.attention.core.dot_product import attention_weights, fused_attention
 from parnassus.attention.core.masks import causal_mask
-from parnassus.attention.fast.row_product import Affine
+from parnassus.attention.fast.row_product import RowLinear
 from parnassus.attention.positions.head_positions import HeadPositions
 
 
@@ -18,7 +18,7 @@ def split_heads(x: Float[Tensor, "batch time width"], heads: int) -> Float[Tenso
 
 
 def join_heads(x: Float[Tensor, "batch heads time part"]) -> Float[Tensor, "batch time width"]:
-    """The heads concatenated at each time step, not stacked along time as (Diehl sec. 2.2) prints it."""
+    """The heads concatenated at each time step, not stacked along time as printed in (Diehl sec. 2.2)."""
     return x.transpose(1, 2).flatten(-2)
 
 
@@ -47,8 +47,8 @@ class SelfAttention(nn.Module):
             raise ValueError(f"dropout must satisfy 0 ≤ dropout < 1; got dropout={dropout}")
         self.heads, self.causal, self.dropout = heads, causal, dropout
         self.positions = positions
-        self.in_proj = Affine(width, 3 * width, bias=bias)
-        self.out_proj = Affine(width, width, bias=bias)
+        self.in_proj = RowLinear(width, 3 * width, bias=bias)
+        self.out_proj = RowLinear(width, width, bias=bias)
 
     def forward(
         self,

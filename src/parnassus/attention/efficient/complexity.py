@@ -31,7 +31,7 @@ class ListNode:
 def big_o_witness(
     sizes: Sequence[tuple[int, ...]], counts: Sequence[int], bound: Callable[..., float], *, start: int = 1
 ) -> BigOWitness:
-    """The least C with count(n₁, …, n_d) ≤ C g(n₁, …, n_d) at all measured sizes n_i ≥ n₀ = start (Diehl sec. 4).
+    """The smallest C with count(n₁, …, n_d) ≤ C g(n₁, …, n_d) at all measured sizes n_i ≥ n₀ = start (Diehl sec. 4).
 
     It holds for the measured sizes only. If the cost is *not* O(g), C grows with the largest size.
     """

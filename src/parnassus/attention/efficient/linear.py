@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from parnassus.attention.core.masks import zero_hidden
+from parnassus.attention.core.masks import zero_masked
+from parnassus.errors import check_at_least_one
 
 FeatureMap: TypeAlias = Callable[[Tensor], Tensor]
 """φ maps queries or keys (…, time, width) to features (…, time, features)."""
@@ -77,7 +78,7 @@ def linear_attention(
 
     Each query has its own normaliser Z_i. `visible` is False at padding.
     """
-    return feature_attention(features(query), zero_hidden(features(key), visible), zero_hidden(value, visible))
+    return feature_attention(features(query), zero_masked(features(key), visible), zero_masked(value, visible))
 
 
 def causal_linear_attention(
@@ -91,7 +92,7 @@ def causal_linear_attention(
 ) -> Float[Tensor, "*batch time out"]:
     """Causal linear attention: the sums run over j ≤ i instead of all j."""
     return causal_feature_attention(
-        features(query), zero_hidden(features(key), visible), zero_hidden(value, visible), chunk=chunk
+        features(query), zero_masked(features(key), visible), zero_masked(value, visible), chunk=chunk
     )[0]
 
 
@@ -129,8 +130,7 @@ def causal_feature_attention(
     Chunked: tokens attend to their own chunk by a small masked product, and to earlier chunks through their sums.
     Memory is O(time · (chunk + features · out / chunk)); storing every S_i would take O(time · features · out).
     """
-    if chunk < 1:
-        raise ValueError(f"chunk must be at least 1; got chunk={chunk}")
+    check_at_least_one(chunk=chunk)
     time, out = value.shape[-2:]
     chunk = min(chunk, max(time, 1))
     augmented = append_ones(value)  # the weighted sum of the ones is the normaliser

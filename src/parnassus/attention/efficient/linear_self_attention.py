@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from parnassus.attention.core.cache import LayerCache
-from parnassus.attention.core.masks import zero_hidden
+from parnassus.attention.core.masks import zero_masked
 from parnassus.attention.core.self_attention import SelfAttention, join_heads
 from parnassus.attention.efficient.linear import (
     FeatureMap,
@@ -103,8 +103,8 @@ class LinearSelfAttention(FeatureAttention):
     ) -> Float[Tensor, "batch time width"]:
         sums, visible = self.running_sums(cache) or RunningSumsCache(), key_mask(mask)
         query, key, value = self.project(x)
-        phi_q, phi_k = self.feature_map(query), zero_hidden(self.feature_map(key), visible)
-        value = zero_hidden(value, visible)
+        phi_q, phi_k = self.feature_map(query), zero_masked(self.feature_map(key), visible)
+        value = zero_masked(value, visible)
         heads = (
             sums.attend(phi_q, phi_k, value, chunk=self.chunk)
             if self.causal

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from parnassus.attention.models.block import ResidualConnection, pre_norm
+from parnassus.errors import check_at_least_one
 
 
 class NeighbourMixing(nn.Module):
@@ -18,8 +19,7 @@ class NeighbourMixing(nn.Module):
 
     def __init__(self, width: int, reach: int) -> None:
         super().__init__()
-        if reach < 1:
-            raise ValueError(f"reach must be at least 1; got reach={reach}")
+        check_at_least_one(reach=reach)
         self.filter = nn.Conv1d(width, width, 2 * reach + 1, padding=reach, groups=width)
         self.mix = nn.Linear(width, width)
 

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool1d
 
 from parnassus.attention.core.dot_product import attention_weights, fused_attention
+from parnassus.errors import check_non_negative
 
 
 def landmarks(x: Float[Tensor, "*batch time width"], count: int) -> Float[Tensor, "*batch {count} width"]:
@@ -16,15 +17,14 @@ def landmarks(x: Float[Tensor, "*batch time width"], count: int) -> Float[Tensor
     return adaptive_avg_pool1d(rows.mT, count).mT.reshape(*x.shape[:-2], count, x.shape[-1])
 
 
-def pseudo_inverse(matrix: Float[Tensor, "*batch n n"], *, steps: int = 6) -> Float[Tensor, "*batch n n"]:
+def iterative_pseudo_inverse(matrix: Float[Tensor, "*batch n n"], *, steps: int = 6) -> Float[Tensor, "*batch n n"]:
     """A⁺ by matrix products only, faster on a GPU than a singular value decomposition (Razavi et al. 2014).
 
         Z ← ¼ Z (13 I − A Z (15 I − A Z (7 I − A Z))),   Z₀ = Aᵀ / (‖A‖₁ ‖A‖_∞)
 
     The convergence is cubic once the error is below 1; small singular values need many steps.
     """
-    if steps < 0:
-        raise ValueError(f"steps must not be negative; got steps={steps}")
+    check_non_negative(steps=steps)
     absolute = matrix.abs()
     norms = absolute.sum(-1).amax(-1) * absolute.sum(-2).amax(-1)  # ‖A‖₁ ‖A‖_∞ ≥ the largest singular value squared
     inverse = matrix.mT / norms[..., None, None]
@@ -50,5 +50,5 @@ def nystrom_attention(
     the landmarks are means over past and future.
     """
     query_landmarks, key_landmarks = landmarks(query, num_landmarks), landmarks(key, num_landmarks)
-    core = pseudo_inverse(attention_weights(query_landmarks, key_landmarks), steps=steps)
+    core = iterative_pseudo_inverse(attention_weights(query_landmarks, key_landmarks), steps=steps)
     return attention_weights(query, key_landmarks) @ (core @ fused_attention(query_landmarks, key, value))

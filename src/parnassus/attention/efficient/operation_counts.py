@@ -32,8 +32,21 @@ def count_multiplications(compute: Callable[[], object]) -> float:
     return int(counter.get_total_flops()) / 2  # it counts a multiplication and an addition
 
 
+def count_saved_numbers(compute: Callable[[], object]) -> float:
+    """The number of tensor elements that autograd saves for the backward pass of `compute()`."""
+    sizes: dict[int, int] = {}
+
+    def count(x: Tensor) -> Tensor:
+        sizes[x.data_ptr()] = x.numel()
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(count, lambda x: x):
+        compute()
+    return float(sum(sizes.values()))
+
+
 def unfused_self_attention(layer: SelfAttention, x: Tensor) -> Tensor:
-    """The output of `layer` without fused kernels, so that autograd and the counter see every operation."""
+    """The output of `layer` without fused kernels, so that autograd and the counter record every operation."""
     query, key, value = layer.project(x)
     output: Tensor = layer.out_proj(join_heads(attention(query, key, value).output))
     return output

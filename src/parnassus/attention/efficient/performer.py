@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from parnassus.attention.core.cache import LayerCache
-from parnassus.attention.core.masks import zero_hidden
+from parnassus.attention.core.masks import zero_masked
 from parnassus.attention.core.self_attention import SelfAttention, join_heads
 from parnassus.attention.efficient.linear import append_column, append_ones, causal_feature_attention
 from parnassus.attention.efficient.linear_self_attention import FeatureAttention, key_mask
@@ -53,7 +53,7 @@ def performer_attention(
     has_keys = None if visible is None else visible.any(-1)[..., None, None]
     if visible is not None and has_keys is not None:
         bias = bias.masked_fill(~(visible | ~has_keys.squeeze(-1)), -torch.inf)
-        value = zero_hidden(value, visible)
+        value = zero_masked(value, visible)
     omega = omega.expand(*key.shape[:-2], -1, -1)
     softmax_product = _SoftmaxProduct.apply
     with torch.autocast(value.device.type, enabled=False):  # backward would get mixed precisions
@@ -135,9 +135,9 @@ def causal_performer_attention(
     if visible is not None:
         scores = scores.masked_fill(~visible.unsqueeze(-1), torch.finfo(scores.dtype).min)
     peak = scores.detach().amax(-2, keepdim=True)
-    key_features = zero_hidden(scores.sub_(peak).exp_(), visible)
+    key_features = zero_masked(scores.sub_(peak).exp_(), visible)
     query_features = (query @ omega.mT).add_(peak).softmax(-1)
-    return causal_feature_attention(query_features, key_features, zero_hidden(value, visible), chunk=chunk)[0]
+    return causal_feature_attention(query_features, key_features, zero_masked(value, visible), chunk=chunk)[0]
 
 
 class PerformerAttention(FeatureAttention):
@@ -182,7 +182,7 @@ class PerformerAttention(FeatureAttention):
         return layer.to(softmax.in_proj.weight)
 
     def redraw(self) -> None:
-        """Replace the directions by newly drawn ones."""
+        """Replace the directions by newly sampled ones."""
         self.directions.copy_(self.draw(self.features, self.directions.shape[1]))
 
     def forward(
@@ -197,8 +197,8 @@ class PerformerAttention(FeatureAttention):
             raise ValueError("a Performer supports positions that rotate, such as Rotary, but no bias on the scores")
         if sums is not None:
             query_features = (query * query.shape[-1] ** -0.25 @ self.directions.mT).softmax(-1)
-            key_features = zero_hidden(self.feature_map(key), visible)
-            heads = sums.attend(query_features, key_features, zero_hidden(value, visible))
+            key_features = zero_masked(self.feature_map(key), visible)
+            heads = sums.attend(query_features, key_features, zero_masked(value, visible))
         else:
             attend = causal_performer_attention if self.causal else performer_attention
             heads = attend(query, key, value, self.directions, visible=visible)

@@ -4,12 +4,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
+
 
 def gaussian_directions(
     count: int, width: int, *, generator: torch.Generator | None = None
 ) -> Float[Tensor, "{count} {width}"]:
     """ω_1 … ω_k, independent samples of N(0, I_d) (Diehl sec. 4.1)."""
-    _require_sizes(count, width)
+    _check_sizes(count, width)
     return torch.randn(count, width, generator=generator)
 
 
@@ -20,7 +22,7 @@ def orthogonal_directions(
 
     Each has the same marginal distribution as an independent sample, so estimators stay unbiased, with less variance.
     """
-    _require_sizes(count, width)
+    _check_sizes(count, width)
     blocks = -(-count // width)
     gauss = torch.randn(blocks, width, width, generator=generator)
     basis, triangle = torch.linalg.qr(gauss)
@@ -56,7 +58,7 @@ def positive_features(
 def cosh_features(
     x: Float[Tensor, "*batch width"], directions: Float[Tensor, "count width"]
 ) -> Float[Tensor, "*batch 2*count"]:
-    """ψ(x) = exp(−‖x‖²/2) / √(2k) · (exp(±ω_i·x))_i, with less variance from the same draws (Diehl sec. 4.1).
+    """ψ(x) = exp(−‖x‖²/2) / √(2k) · (exp(±ω_i·x))_i, with less variance from the same directions (Diehl sec. 4.1).
 
     ψ(x)ᵀψ(y) = exp(−‖x‖²/2 − ‖y‖²/2) · 1/k Σ_i cosh(ω_i·(x + y))
     """
@@ -72,7 +74,7 @@ def positive_variance(x: Float[Tensor, "*batch width"], y: Float[Tensor, "*batch
 
 
 def cosh_variance(x: Float[Tensor, "*batch width"], y: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch"]:
-    """The same for a pair ±ω: ½ exp(−‖x‖² − ‖y‖²) (e^{s} − 1)², ½ (1 − e^{−s}) times the above (Diehl sec. 4.1)."""
+    """½ exp(−‖x‖² − ‖y‖²) (e^{s} − 1)² for a pair ±ω: ½ (1 − e^{−s}) times `positive_variance` (Diehl sec. 4.1)."""
     return positive_variance(x, y) * -torch.expm1(-(x + y).square().sum(-1)) / 2
 
 
@@ -86,7 +88,7 @@ def positive_rbf_features(
 
     The notes print e^{γ⟨x,y⟩}; the square gives the 2.
     """
-    _require_gamma(gamma)
+    check_positive(gamma=gamma)
     log_factor = -gamma * x.square().sum(-1, keepdim=True)
     return (log_factor + log_positive_features((2 * gamma) ** 0.5 * x, directions)).exp()
 
@@ -102,7 +104,7 @@ def fourier_features(
 
     Their error is bounded uniformly in x and y, but they are not positive: a normaliser computed from them may vanish.
     """
-    _require_gamma(gamma)
+    check_positive(gamma=gamma)
     angles = (2 * gamma) ** 0.5 * x @ directions.mT + phases
     features: Tensor = (2 / len(directions)) ** 0.5 * angles.cos()
     return features
@@ -110,15 +112,10 @@ def fourier_features(
 
 def draw_phases(count: int, *, generator: torch.Generator | None = None) -> Float[Tensor, " {count}"]:
     """b_1 … b_k, uniform on [0, 2π)."""
-    _require_sizes(count, 1)
+    _check_sizes(count, 1)
     return 2 * torch.pi * torch.rand(count, generator=generator)
 
 
-def _require_sizes(count: int, width: int) -> None:
+def _check_sizes(count: int, width: int) -> None:
     if count < 1 or width < 1:
         raise ValueError(f"count and width must be at least 1; got count={count}, width={width}")
-
-
-def _require_gamma(gamma: float) -> None:
-    if not gamma > 0:
-        raise ValueError(f"gamma must be positive; got gamma={gamma}")

@@ -10,18 +10,18 @@ from torch.nn.functional import pad
 from parnassus.attention.core.cache import LayerCache
 from parnassus.attention.core.dot_product import fused_attention
 from parnassus.attention.core.self_attention import SelfAttention, join_heads
+from parnassus.errors import check_at_least_one
 
 
 def band_mask(length: int, reach: int) -> Bool[Tensor, "{length} {length}"]:
     """|i − j| ≤ reach: a sliding window, n (2 reach + 1) − reach (reach + 1) pairs (Diehl sec. 4)."""
-    _require_positive("reach", reach)
+    check_at_least_one(reach=reach)
     return _distance(length).abs() <= reach
 
 
 def dilated_mask(length: int, reach: int, dilation: int) -> Bool[Tensor, "{length} {length}"]:
     """Neighbours at distances 0, ±dilation, …, ±reach · dilation: as many as in a band, over a longer range."""
-    _require_positive("reach", reach)
-    _require_positive("dilation", dilation)
+    check_at_least_one(reach=reach, dilation=dilation)
     distance = _distance(length)
     return (distance.abs() <= reach * dilation) & (distance % dilation == 0)
 
@@ -31,14 +31,14 @@ def strided_mask(length: int, stride: int) -> Bool[Tensor, "{length} {length}"]:
 
     With stride ≈ √n each query attends to O(√n) keys, and two layers connect every query with every key.
     """
-    _require_positive("stride", stride)
+    check_at_least_one(stride=stride)
     distance = _distance(length)
     return (distance.abs() < stride) | (distance % stride == 0)
 
 
 def block_mask(length: int, size: int) -> Bool[Tensor, "{length} {length}"]:
     """Positions attend to their own block; the last block may be shorter."""
-    _require_positive("size", size)
+    check_at_least_one(size=size)
     block = torch.arange(length) // size
     return block[:, None] == block
 
@@ -53,7 +53,7 @@ def global_mask(length: int, positions: Sequence[int]) -> Bool[Tensor, "{length}
 
 
 def random_mask(length: int, keys: int, *, generator: torch.Generator | None = None) -> Bool[Tensor, "n n"]:
-    """Each query attends to `keys` keys, drawn at random without replacement (Diehl sec. 4)."""
+    """Each query attends to `keys` keys, sampled without replacement (Diehl sec. 4)."""
     if not 1 <= keys <= length:
         raise ValueError(f"keys must lie between 1 and length={length}; got keys={keys}")
     indices = torch.rand(length, length, generator=generator).argsort(-1)[:, :keys]
@@ -90,7 +90,7 @@ def local_attention(
     Queries are processed in blocks of `reach`: their keys lie in the same block and its two neighbours, or, if
     `causal`, in the same block and the previous one.
     """
-    _require_positive("reach", reach)
+    check_at_least_one(reach=reach)
     time = query.shape[-2]
     size = max(1, min(reach, time))
     blocks = -(-time // size)
@@ -115,7 +115,7 @@ class LocalSelfAttention(SelfAttention):
 
     def __init__(self, width: int, heads: int, *, reach: int, causal: bool = False, bias: bool = True) -> None:
         super().__init__(width, heads, causal=causal, bias=bias)
-        _require_positive("reach", reach)
+        check_at_least_one(reach=reach)
         self.reach = reach
 
     def forward(
@@ -143,8 +143,3 @@ class LocalSelfAttention(SelfAttention):
 def _distance(length: int) -> Int[Tensor, "n n"]:
     position = torch.arange(length)
     return position[:, None] - position
-
-
-def _require_positive(name: str, size: int) -> None:
-    if size < 1:
-        raise ValueError(f"{name} must be at least 1; got {name}={size}")

@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on attention and transformers; one file per command."""

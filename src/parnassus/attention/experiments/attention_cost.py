@@ -34,29 +34,44 @@ from parnassus.attention import (
 from parnassus.report import PALETTE, subplots
 from parnassus.report.style import SEQUENTIAL, remove_frame
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, between, no_band
+from parnassus.train.timing import measure_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("D4.0.1", "D4.1.1", "D4.1.2", "D4.1.6", "C-20", "C-21", "C-22")
 expected = {
-    "memory_exponent_exact": between(1.9, 2.1, "r of memory ∝ nʳ between the shortest and the longest sequence"),
-    "memory_exponent_linear": between(0.9, 1.1, "the same for linear attention"),
-    "time_exponent_fused": at_least(1.4, "r of time ∝ nʳ over the last two doublings, fused exact attention"),
-    "time_exponent_linear": at_most(1.7, "the same for linear attention"),
-    "speedup_linear": at_least(1.0, "time of fused exact attention over that of linear attention, longest sequence"),
+    "memory_exponent_exact": between(
+        1.9, 2.1, "exponent of memory in the sequence length, shortest to longest sequence, exact attention"
+    ),
+    "memory_exponent_linear": between(
+        0.9, 1.1, "exponent of memory in the sequence length, shortest to longest sequence, linear attention"
+    ),
+    "time_exponent_fused": at_least(
+        1.4, "exponent of time in the sequence length over the last two doublings, fused exact attention"
+    ),
+    "time_exponent_linear": at_most(
+        1.7, "exponent of time in the sequence length over the last two doublings, linear attention"
+    ),
+    "speedup_linear": at_least(1.0, "speed-up of linear over fused exact attention at the longest sequence"),
     "error_performer": at_most(0.6, "relative RMS error against softmax attention at the longest sequence, Performer"),
-    "error_nystrom": at_most(0.4, "the same for Nyström attention"),
-    "error_linformer": at_most(0.4, "the same for a Linformer that averages blocks of tokens"),
-    "error_local": no_band("the same for local attention"),
-    "error_linear": no_band("the same for linear attention with elu + 1, which does not approximate the softmax"),
-    "error_cosformer": no_band("the same for cosFormer, which does not approximate the softmax"),
+    "error_nystrom": at_most(
+        0.4, "relative RMS error against softmax attention at the longest sequence, Nyström attention"
+    ),
+    "error_linformer": at_most(
+        0.4, "relative RMS error against softmax attention at the longest sequence, Linformer with means of blocks"
+    ),
+    "error_local": no_band("relative RMS error against softmax attention at the longest sequence, local attention"),
+    "error_linear": no_band(
+        "relative RMS error against softmax attention, linear attention with elu + 1, not an approximation"
+    ),
+    "error_cosformer": no_band("relative RMS error against softmax attention, cosFormer, not an approximation"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"lengths": (128, 256), "min_seconds": 0.0, "budget": 16},
+    "smoke": {"lengths": (128, 256), "min_seconds": 0.0, "num_features": 16},
     "gpu": {
         "lengths": (1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536), "num_heads": 4, "max_memory": 100.0,
-        "budget": 256,
+        "num_features": 256,
     },
 }  # fmt: skip
 
@@ -70,7 +85,7 @@ EXACT, CAUSAL = NAMES[:2], NAMES[3]
 ERROR_QUERIES = 1_024  # queries on which errors are measured
 
 
-class Cost(NamedTuple):
+class AttentionCost(NamedTuple):
     seconds: float
     bytes: int
     error: float
@@ -81,7 +96,7 @@ class Experiment:
     lengths: tuple[Positive[int], ...] = (256, 512, 1_024, 2_048, 4_096)  # sequence lengths in tokens
     width: Positive[int] = 64  # width of queries, keys and values
     num_heads: Positive[int] = 2  # attention heads
-    budget: Positive[int] = 128  # number of features, landmarks, projected rows or neighbours of the approximations
+    num_features: Positive[int] = 128  # features, landmarks, projected rows or neighbours of the approximations
     correlation_length: Positive[int] = 16  # number of tokens over which neighbours are correlated
     self_score: NonNegative[float] = 2.0  # score of a token with itself; with distant tokens the mean is 0
     min_seconds: NonNegative[float] = 0.2  # minimum time of each measurement
@@ -89,7 +104,7 @@ class Experiment:
 
     @torch.no_grad()
     def __call__(self, run: Run) -> dict[str, float]:
-        measured: dict[str, dict[int, Cost]] = {}
+        measured: dict[str, dict[int, AttentionCost]] = {}
         for length in self.lengths:
             tokens = self.tokens(length, self.self_score, run.device)
             exact = exact_outputs(tokens)
@@ -98,11 +113,12 @@ class Experiment:
                     continue
                 error = relative_error(attend(*tokens), exact[name == CAUSAL])  # also warms up
                 compute = partial(attend, *tokens)
-                seconds = measure_seconds(compute, self.min_seconds, run.device)
-                cost = Cost(seconds, peak_memory(compute, run.device), error)
+                clock = time.process_time if run.device.type == "cpu" else time.perf_counter
+                seconds = measure_seconds(compute, run.device, repeats=3, min_seconds=self.min_seconds, clock=clock)
+                cost = AttentionCost(seconds, peak_memory(compute, run.device), error)
                 measured.setdefault(name, {})[length] = cost
         self.show(run, measured)
-        self.show_errors(run)
+        self.report_errors(run)
 
         last, before = self.lengths[-1], self.lengths[-3:][0]
         errors = {name: costs[max(costs)].error for name, costs in measured.items()}
@@ -138,7 +154,7 @@ class Experiment:
 
     def variants(self, length: int, device: torch.device) -> dict[str, Attention]:
         """All attention functions by name."""
-        budget = min(self.budget, length)
+        budget = min(self.num_features, length)
         directions = orthogonal_directions(budget, self.width).to(device)
         means = torch.eye(budget, device=device).repeat_interleave(-(-length // budget), 1)[:, :length]
         means = means / means.sum(1, keepdim=True).clamp(min=1.0)
@@ -158,7 +174,7 @@ class Experiment:
         """The memory of scores and weights in exact attention."""
         return 2 * 4 * self.num_heads * length**2 / 2**30
 
-    def show(self, run: Run, measured: dict[str, dict[int, Cost]]) -> None:
+    def show(self, run: Run, measured: dict[str, dict[int, AttentionCost]]) -> None:
         missing = [length for length in self.lengths if length not in measured["exact"]]
         omitted = (
             f" Exact attention is measured up to {max(measured['exact']):,} tokens: at {missing[0]:,} its scores and "
@@ -174,26 +190,27 @@ class Experiment:
             f"{run.device.type}, minimum of several (on a CPU, processor time); fused exact attention grows as n², "
             "linear attention as n. Top right: peak memory beyond the input; fused attention does not store the n × n "
             "weights, which saves memory but no multiplications. Bottom left: relative error against softmax "
-            f"attention with a budget of {self.budget} features, landmarks, rows or neighbours. Linear attention and "
-            "cosFormer replace the softmax rather than approximate it, so models must be trained with them." + omitted,
+            f"attention with a budget of {self.num_features} features, landmarks, rows or neighbours. Linear attention "
+            "and cosFormer replace the softmax rather than approximate it, so models must be trained with them."
+            + omitted,
         )
         if missing:
             run.note("omitted measurements", omitted.strip())
         run.figure(
-            "patterns",
+            "sparse patterns",
             plot_patterns(),
             f"Six sparse attention patterns over {PATTERN_LENGTH} positions, rows are queries; below, the fraction of "
             "pairs.",
         )
         last = self.lengths[-1]
         run.table(
-            f"at {last:,} tokens",
+            f"cost at {last:,} tokens",
             [
                 {
                     "attention": name,
-                    "milliseconds": f"{1e3 * costs[last].seconds:.3g}",
-                    "MiB": f"{costs[last].bytes / 2**20:.3g}",
-                    "error": f"{costs[last].error:.3g}",
+                    "time (ms)": f"{1e3 * costs[last].seconds:.3g}",
+                    "peak memory (MiB)": f"{costs[last].bytes / 2**20:.3g}",
+                    "relative error": f"{costs[last].error:.3g}",
                 }
                 for name, costs in measured.items()
                 if last in costs
@@ -202,7 +219,7 @@ class Experiment:
             "softmax attention.",
         )
 
-    def show_errors(self, run: Run) -> None:
+    def report_errors(self, run: Run) -> None:
         """Errors at one length, from nearly uniform to sharp attention."""
         length, matches = min(1_024, self.lengths[-1]), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
         errors: dict[str, list[float]] = {}
@@ -239,20 +256,7 @@ def relative_error(output: Tensor, exact: Tensor) -> float:
     return float((select_queries(output) - exact).norm() / exact.norm())
 
 
-def measure_seconds(compute: Callable[[], object], min_seconds: float, device: torch.device) -> float:
-    """The minimum over at least three calls and `min_seconds`; processor time on a CPU."""
-    clock = time.perf_counter if device.type == "cuda" else time.process_time
-    times: list[float] = []
-    while len(times) < 3 or sum(times) < min_seconds:
-        start = clock()
-        compute()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        times.append(clock() - start)
-    return min(times)
-
-
-def plot_costs(measured: dict[str, dict[int, Cost]]) -> "Figure":
+def plot_costs(measured: dict[str, dict[int, AttentionCost]]) -> "Figure":
     """Time, memory and error against length, one colour for each attention function."""
     figure, axes = subplots(2, 2, size=(9.4, 7.4))
     for name, costs in measured.items():

@@ -2,11 +2,13 @@
 
 Gradient descent succeeds from some initialisations only, so several are trained and the one with the lowest training
 loss is kept. More succeed if queries and keys are initialised equally: each letter then attends to equal letters.
+Count: echo "abacadabca" | parnassus predict last
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,11 +16,13 @@ from torch.nn.functional import cross_entropy, pad
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention import AttentionWidths, MultiHeadAttention
-from parnassus.data.splits import Split
-from parnassus.layers import mlp, relu, require_labels
+from parnassus.data import DataError, Split
+from parnassus.layers import check_labels, mlp, relu
 from parnassus.optim import Adam
 from parnassus.report import FAINT, INK, PALETTE, heatmap, subplots
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, between, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, between, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, ResultRow, non_empty_lines
+from parnassus.train.trained import TrainedRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,9 +30,11 @@ if TYPE_CHECKING:
 covers = ("C-13", "D2.2.3")
 expected = {
     "accuracy": at_least(0.97, "test accuracy of the best of several initialisations"),
-    "accuracy_without_start": no_band("the same without a start token before the word"),
+    "accuracy_without_start": no_band(
+        "test accuracy of the best of several initialisations, no start token before the word"
+    ),
     "success_tied": no_band("fraction of tied initialisations (equal queries and keys) that learn to count"),
-    "success_independent": no_band("the same, independent queries and keys, the usual initialisation"),
+    "success_independent": no_band("fraction of independent initialisations (the usual ones) that learn to count"),
     "accuracy_mean_pooling": between(0.35, 0.55, "test accuracy of mean pooling instead of attention"),
     "match_score": between(1.5, 5.0, "λ, score of an equal letter minus that of other letters, mean over letters"),
     "weight_error": at_most(0.05, "RMS difference between the weight on equal letters and c·e^λ/(c·e^λ + n − c)"),
@@ -51,7 +57,7 @@ class Experiment:
     num_trials: Positive[int] = 5  # initialisations of each kind, trained side by side
     learning_rate: Positive[float] = 1e-2  # peak learning rate of Adam, after 10 % of the steps
 
-    def model(self) -> SideBySide["LetterCounter"]:
+    def model(self) -> ModelCollection["LetterCounter"]:
         def build(*, has_start: bool = True, use_attention: bool = True) -> LetterCounter:
             return LetterCounter(
                 self.num_letters, self.length, self.width, has_start=has_start, use_attention=use_attention
@@ -62,7 +68,7 @@ class Experiment:
             models[f"independent {trial}"] = build()
             models[f"tied {trial}"] = tie_initial_weights(build())
             models[f"without start {trial}"] = tie_initial_weights(build(has_start=False))
-        return SideBySide(models)
+        return ModelCollection(models)
 
     def __call__(self, run: Run) -> dict[str, float]:
         words = random_words(self.num_examples, self.length, self.num_letters, seed=run.seed).to(run.device)
@@ -77,17 +83,17 @@ class Experiment:
             schedule.step()
             run.log(step, loss=loss / len(models))
 
-        counts = require_labels(words.y, self.length)
+        counts = check_labels(words.y, self.length)
         with torch.no_grad():
-            losses = {name: float(model.loss(words.x, counts)) for name, model in models.every()}
-            accuracies = {name: accuracy_of(model, test) for name, model in models.every()}
+            losses = {name: float(model.loss(words.x, counts)) for name, model in models.named_models()}
+            accuracies = {name: accuracy_of(model, test) for name, model in models.named_models()}
             best = {
                 kind: min((name for name in losses if name.startswith(kind)), key=lambda name: losses[name])
                 for kind in KINDS
             }
-            model = models.one(best["tied"])
+            model = models.model(best["tied"])
             half_length = accuracy_of(model, shorter)
-            matches = Matches.of(model, test)
+            matches = LetterMatchWeights.of(model, test)
             self.show(run, model, test, matches)
         accuracy = {kind: accuracies[name] for kind, name in best.items()}
         by_kind = {kind: [value for name, value in accuracies.items() if name.startswith(kind)] for kind in KINDS}
@@ -104,7 +110,7 @@ class Experiment:
         )
         strengths = matches.strengths(self.num_letters)
         run.note(
-            "result",
+            "results",
             f"Equal letters score λ = {float(strengths.mean()):.2f} above other letters on average. The MLP does not "
             "receive the last letter, only the output of attention. It obtains the count from the weight on the start "
             "token, e^s / (e^s + c·e^λ + n − c), which is the same for letters of equal s and λ. The accuracy is "
@@ -125,10 +131,10 @@ class Experiment:
             "accuracy_half_length": half_length,
         }
 
-    def show(self, run: Run, model: "LetterCounter", test: Split, matches: "Matches") -> None:
-        names = [chr(ord("a") + index) for index in range(self.num_letters)]
+    def show(self, run: Run, model: "LetterCounter", test: Split, matches: "LetterMatchWeights") -> None:
+        names = alphabet(self.num_letters)
         run.figure(
-            "weight",
+            "attention weight on equal letters",
             plot_weights(matches, matches.strengths(self.num_letters), names),
             "The fraction of the attention weight on letters equal to the last one, against their number. Dots: test "
             "words, with horizontal jitter. Lines: c e^λ / (c e^λ + n − c) with a λ for each last letter; they "
@@ -155,6 +161,27 @@ class Experiment:
             for word, count in zip(decode_words(test.x[:8]), predicted, strict=True)
         ]
         run.table("words", rows, "Test words, the number of occurrences of the last letter, and the prediction.")
+
+
+@dataclass(frozen=True)
+class Predict:
+    suffixes: ClassVar[tuple[str, ...]] = (".txt",)
+
+    def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
+        """For each word its number of occurrences of the last letter, and the prediction of the best tied model."""
+        model = trained.compute_once(select_tied_model)
+        letters = alphabet(cast("Experiment", trained.experiment).num_letters)
+        for word in (word for line in non_empty_lines(inputs) for word in line.split()):
+            if not set(word) <= set(letters):
+                raise DataError(f"words must consist of the letters {', '.join(letters)}; got {word!r}")
+            with torch.no_grad():
+                probabilities = model(torch.tensor([[letters.index(letter) for letter in word]]))[0].softmax(0)
+            yield {
+                "word": word,
+                "count": word.count(word[-1]),
+                "predicted": int(probabilities.argmax()) + 1,
+                "probability": float(probabilities.max()),
+            }
 
 
 class LetterCounter(nn.Module):
@@ -204,6 +231,17 @@ class LetterCounter(nn.Module):
 
 
 @torch.no_grad()
+def select_tied_model(trained: TrainedRun) -> LetterCounter:
+    """The tied model with the lowest loss on new words."""
+    experiment, models = cast("Experiment", trained.experiment), cast("ModelCollection[LetterCounter]", trained.model)
+    no_run = -1  # a seed that runs do not have
+    words = random_words(experiment.num_examples, experiment.length, experiment.num_letters, seed=no_run)
+    counts = check_labels(words.y, experiment.length)
+    tied = [model for name, model in models.named_models() if name.startswith("tied")]
+    return min(tied, key=lambda model: float(model.loss(words.x, counts)))
+
+
+@torch.no_grad()
 def tie_initial_weights(model: LetterCounter) -> LetterCounter:
     """Initialise keys with the weights of queries, so that most letters score highest with themselves."""
     model.attention.key.load_state_dict(model.attention.query.state_dict())
@@ -211,7 +249,7 @@ def tie_initial_weights(model: LetterCounter) -> LetterCounter:
 
 
 @dataclass(frozen=True, eq=False)
-class Matches:
+class LetterMatchWeights:
     """For words of length n: the last letter, its number of occurrences, and the attention weight on them."""
 
     length: int
@@ -220,7 +258,7 @@ class Matches:
     weight: Tensor
 
     @classmethod
-    def of(cls, model: LetterCounter, words: Split) -> "Matches":
+    def of(cls, model: LetterCounter, words: Split) -> "LetterMatchWeights":
         equal = words.x == words.x[:, -1:]
         weight = (model.weights(words.x) * equal).sum(1)
         return cls(words.x.shape[1], words.x[:, -1].cpu(), equal.sum(1).cpu(), weight.cpu())
@@ -257,7 +295,12 @@ def decode_words(words: Tensor) -> list[str]:
     return ["".join(chr(ord("a") + letter) for letter in word) for word in words.tolist()]
 
 
-def plot_weights(matches: Matches, strengths: Tensor, names: list[str]) -> "Figure":
+def alphabet(letters: int) -> list[str]:
+    """The first letters: a, b, c, …"""
+    return [chr(ord("a") + index) for index in range(letters)]
+
+
+def plot_weights(matches: LetterMatchWeights, strengths: Tensor, names: list[str]) -> "Figure":
     """The weight on equal letters against their number, measured and predicted."""
     figure, axes = subplots(size=(6.8, 4.2))
     ax = axes[0, 0]
@@ -270,7 +313,7 @@ def plot_weights(matches: Matches, strengths: Tensor, names: list[str]) -> "Figu
         predicted = weight_on_matches(line, matches.length, strengths[letter])
         ax.plot(line, predicted, color=colour, linewidth=1.4, label=f"{name}, λ = {float(strengths[letter]):.2f}")
     ax.plot(line, line / matches.length, color=INK, linestyle=":", linewidth=1.2, label="λ = 0, uniform")
-    ax.set(xlabel="occurrences c of the last letter", ylabel="attention weight on them", ylim=(0, 1.03))
+    ax.set(xlabel="occurrences c of the last letter", ylabel="attention weight on these letters", ylim=(0, 1.03))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(loc="lower right")
     return figure

@@ -1,6 +1,5 @@
 """Attention: scaling of scores by 1/√d, and its cost compared with recurrence (book secs. 10.1, 10.1.1)."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,29 +20,45 @@ from parnassus.attention import (
 )
 from parnassus.attention.efficient.operation_counts import (
     count_multiplications,
+    count_saved_numbers,
     longest_operation_chain,
     unfused_self_attention,
 )
 from parnassus.report import FAINT, PALETTE, subplots
 from parnassus.report.line_panels import panels
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
+from parnassus.train.timing import measure_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B10.1-5", "B10.1-7", "B10.1.1-13", "D2.2.3", "D2.2.5", "Z11.8")
 expected = {
-    "variance_over_width": between(0.93, 1.07, "variance of qᵀk over d, at the largest width"),
+    "variance_over_width": between(0.93, 1.07, "variance of qᵀk divided by d, at the largest width"),
     "entropy_unscaled": at_most(0.2, "entropy of the weights in nats at the largest width, without scaling"),
-    "entropy_scaled": between(2.9, 3.15, "the same with 1/√d; uniform weights over 32 keys have 3.47"),
-    "jacobian_ratio": at_least(3.0, "norm of the softmax Jacobian with over without scaling, at the largest width"),
-    "time_exponent": between(1.4, 3.0, "r of time ∝ lengthʳ, long sequences"),
-    "memory_exponent": between(1.75, 2.05, "r of numbers saved for the backward pass ∝ lengthʳ, with stored weights"),
-    "fused_memory_exponent": between(0.9, 1.1, "the same with a fused kernel, which stores no weights"),
-    "attention_chain_exponent": between(-0.01, 0.01, "r of sequential operations ∝ lengthʳ, attention"),
-    "recurrent_chain_exponent": between(0.95, 1.05, "the same, recurrent layer"),
-    "recurrent_over_attention": no_band("time of a recurrent layer over that of attention, longest sequence"),
-    "loop_over_mask": no_band("time of a loop over sequences of different lengths over that of one masked batch"),
+    "entropy_scaled": between(
+        2.9, 3.15, "entropy of the weights in nats with 1/√d; uniform weights over 32 keys have 3.47"
+    ),
+    "jacobian_ratio": at_least(
+        3.0, "ratio of the softmax Jacobian norm with scaling to that without, at the largest width"
+    ),
+    "time_exponent": between(1.4, 3.0, "exponent of time in the sequence length, long sequences"),
+    "memory_exponent": between(
+        1.75, 2.05, "exponent of tensor elements saved for the backward pass in the length, stored weights"
+    ),
+    "fused_memory_exponent": between(
+        0.9, 1.1, "exponent of tensor elements saved for the backward pass in the length, fused kernel"
+    ),
+    "attention_chain_exponent": between(
+        -0.01, 0.01, "exponent of sequential operations in the sequence length, attention"
+    ),
+    "recurrent_chain_exponent": between(
+        0.95, 1.05, "exponent of sequential operations in the sequence length, recurrent layer"
+    ),
+    "time_ratio_recurrent": no_band("ratio of the time of a recurrent layer to that of attention, longest sequence"),
+    "time_ratio_loop": no_band(
+        "ratio of the time of a loop over sequences of different lengths to that of a masked batch"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {"max_width": 64, "max_length": 128, "num_repeats": 1},
@@ -65,7 +80,7 @@ class Experiment:
         saturation = self.measure_saturation(run)
         cost = self.measure_cost(run)
         recurrence = self.compare_with_recurrence(run)
-        return {**saturation, **cost, **recurrence, "loop_over_mask": self.compare_with_loop(run)}
+        return {**saturation, **cost, **recurrence, "time_ratio_loop": self.compare_with_loop(run)}
 
     def measure_saturation(self, run: Run) -> dict[str, float]:
         """Variance of the scores, entropy and Jacobian of their softmax, against the width."""
@@ -89,9 +104,9 @@ class Experiment:
         run.note(
             "scaling",
             f"At d = {widths[-1]} the unscaled weights have an entropy of {float(entropy[0, -1]):.2f} nats, an "
-            f"effective number of {float(entropy[0, -1].exp()):.1f} keys; the scaled weights use "
-            f"{float(entropy[1, -1].exp()):.0f} of {KEYS} keys, and the norm of the Jacobian is {ratio:.1f} times "
-            "larger.",
+            f"effective number of {float(entropy[0, -1].exp()):.1f} of {KEYS} keys; with "
+            f"scaling this number is {float(entropy[1, -1].exp()):.0f}, and the norm of the Jacobian is {ratio:.1f} "
+            "times larger.",
         )
         return {
             "variance_over_width": float(variance[0, -1]) / widths[-1],
@@ -111,13 +126,13 @@ class Experiment:
         for column, n in enumerate(lengths):
             inputs = [torch.randn(1, 1, n, self.width, device=run.device).requires_grad_() for _ in range(3)]
             for row, attend in enumerate(functions.values()):
-                seconds[row, column] = measure_seconds(partial(attend, *inputs), self.num_repeats, run.device)
+                seconds[row, column] = self.seconds(partial(attend, *inputs), run.device)
                 saved[row, column] = count_saved_numbers(partial(attend, *inputs))
         run.figure(
             "cost",
             plot_cost(lengths, dict(zip(functions, seconds, strict=True)), dict(zip(functions, saved, strict=True))),
-            "Left: time of attention. Right: numbers saved for the backward pass. Both implementations need O(n²) "
-            "multiplications; a fused kernel reduces the memory to O(n), not the time.",
+            "Left: time of attention. Right: tensor elements saved for the backward pass. Both implementations need "
+            "O(n²) multiplications; a fused kernel reduces the memory to O(n), not the time.",
         )
         middle = len(lengths) // 2
         return {
@@ -142,7 +157,7 @@ class Experiment:
             for row, (unfused, fused) in enumerate(layers):  # operations in fused kernels cannot be counted
                 chains[row, column] = longest_operation_chain(unfused(x))
                 work[row, column] = count_multiplications(partial(unfused, x))
-                seconds[row, column] = measure_seconds(partial(fused, x), self.num_repeats, run.device)
+                seconds[row, column] = self.seconds(partial(fused, x), run.device)
         run.figure(
             "attention and recurrence",
             plot_comparison(lengths, chains, work, seconds, self.width),
@@ -163,11 +178,11 @@ class Experiment:
         return {
             "attention_chain_exponent": growth(lengths, chains[0]),
             "recurrent_chain_exponent": growth(lengths, chains[1]),
-            "recurrent_over_attention": ratio,
+            "time_ratio_recurrent": ratio,
         }
 
     def compare_with_loop(self, run: Run) -> float:
-        """The time of a loop over sequences of different lengths over that of one masked batch."""
+        """The ratio of the time of a loop over sequences of different lengths to that of one masked batch."""
         n = max(16, self.max_length // 16)
         lengths = torch.randint(1, n + 1, (64,))
         x = torch.randn(64, n, self.width, device=run.device)
@@ -179,8 +194,11 @@ class Experiment:
                 for row, length in zip(x, lengths.tolist(), strict=True)
             ]
 
-        batched = measure_seconds(lambda: fused_attention(x, x, x, mask), self.num_repeats, run.device)
-        return measure_seconds(loop, self.num_repeats, run.device) / batched
+        return self.seconds(loop, run.device) / self.seconds(lambda: fused_attention(x, x, x, mask), run.device)
+
+    @torch.no_grad()
+    def seconds(self, action: Callable[[], object], device: torch.device) -> float:
+        return measure_seconds(action, device, repeats=1 + self.num_repeats)  # the first call is slower
 
 
 def powers_of_two(first: int, last: int) -> list[int]:
@@ -197,39 +215,6 @@ def jacobian_norm(weights: Tensor) -> Tensor:
 def growth(lengths: list[int], values: Tensor) -> float:
     """The exponent of values against lengths; 0 for a single length."""
     return exponent(lengths, values) if len(lengths) > 1 else 0.0
-
-
-def measure_seconds(action: Callable[[], object], repeats: int, device: torch.device) -> float:
-    """The minimum over several calls, after one warm-up call."""
-
-    def measure_once() -> float:
-        synchronise(device)
-        start = time.perf_counter()
-        action()
-        synchronise(device)
-        return time.perf_counter() - start
-
-    with torch.no_grad():
-        measure_once()
-        return min(measure_once() for _ in range(repeats))
-
-
-def synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
-def count_saved_numbers(action: Callable[[], object]) -> float:
-    """The numbers that autograd saves for the backward pass."""
-    sizes: dict[int, int] = {}
-
-    def count(x: Tensor) -> Tensor:
-        sizes[x.data_ptr()] = x.numel()
-        return x
-
-    with torch.autograd.graph.saved_tensors_hooks(count, lambda x: x):
-        action()
-    return float(sum(sizes.values()))
 
 
 def run_rnn_cell(cell: nn.RNNCell, x: Tensor) -> Tensor:
@@ -260,9 +245,9 @@ def plot_saturation(widths: list[int], variance: Tensor, entropy: Tensor, jacobi
 
 
 def plot_cost(lengths: list[int], seconds: dict[str, Tensor], saved: dict[str, Tensor]) -> "Figure":
-    """Time and saved numbers against the length, with a quadratic reference."""
+    """Time and saved tensor elements against the length, with a quadratic reference."""
     figure, axes = subplots(1, 2, size=(9.6, 3.6))
-    for ax, lines, label in zip(axes[0], (seconds, saved), ("seconds", "saved numbers"), strict=True):
+    for ax, lines, label in zip(axes[0], (seconds, saved), ("time (s)", "saved tensor elements"), strict=True):
         for (name, line), colour in zip(lines.items(), PALETTE, strict=False):
             ax.loglog(lengths, line, color=colour, marker="o", markersize=3.5, label=name)
         reference = np.array(lengths[len(lengths) // 2 :], dtype=float)
@@ -283,7 +268,7 @@ def plot_cost(lengths: list[int], seconds: dict[str, Tensor], saved: dict[str, T
 
 def plot_comparison(lengths: list[int], chains: Tensor, work: Tensor, seconds: Tensor, width: int) -> "Figure":
     """Sequential operations, multiplications and time against the length."""
-    charts = {"sequential operations": chains, "multiplications": work, "seconds": seconds}
+    charts = {"sequential operations": chains, "multiplications": work, "time (s)": seconds}
     panel_lines = {title: dict(zip(("attention", "recurrence"), lines, strict=True)) for title, lines in charts.items()}
     figure, axes = panels(panel_lines, lengths, x_label="length T", log_y=True)
     axes[0, 1].axvline(width, color=FAINT, linestyle="--", linewidth=1)

@@ -1,9 +1,13 @@
-"""Attention pooling translates the article of English phrases by attending to the noun (Diehl sec. 2.2)."""
+"""Attention pooling translates the article of English phrases by attending to the noun (Diehl sec. 2.2).
 
+Predict the German article: echo "we saw the old tree" | parnassus predict last
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 import torch
@@ -15,12 +19,16 @@ from parnassus.attention.models.article_classifier import (
     PHRASE_PARTS,
     ArticleClassifier,
     encode_phrases,
+    known_words,
 )
-from parnassus.data.splits import Split
+from parnassus.data import DataError, Split
 from parnassus.optim import AdamW
 from parnassus.report import INK, bar_chart, subplots
 from parnassus.report.style import SEQUENTIAL
+from parnassus.text.tokeniser import report_unknown_words
 from parnassus.train import NonNegative, Positive, Run, at_least, between, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, ResultRow, non_empty_lines
+from parnassus.train.trained import TrainedRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +37,9 @@ covers = ("C-14", "B10.1-6")
 expected = {
     "accuracy": at_least(0.97, "fraction of test phrases with the correct article"),
     "weight_on_the_noun": at_least(0.35, "mean attention weight of the noun in test phrases"),
-    "weight_before_training": between(0.1, 0.35, "the same before training; uniform attention gives about 0.2"),
+    "weight_before_training": between(
+        0.1, 0.35, "mean attention weight of the noun before training; uniform attention gives about 0.2"
+    ),
     "noun_first": at_least(0.6, "fraction of test phrases in which the noun has the largest weight"),
     "most_frequent": no_band("accuracy of the most frequent article on the test phrases"),
 }
@@ -49,7 +59,7 @@ class Experiment:
         return ArticleClassifier(self.width)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        phrases = draw_phrases(self.num_examples, seed=run.seed)
+        phrases = sample_phrases(self.num_examples, seed=run.seed)
         data = Split(encode_phrases(phrases), article_labels(phrases)).to(run.device)
         num_train = len(phrases) * 4 // 5
         test_phrases = phrases[num_train:]
@@ -82,14 +92,18 @@ class Experiment:
             "Mean attention weight by part of speech. The only supervision is the article.",
         )
         rows: list[dict[str, str | float]] = [
-            {"article": article, "phrases": int(chosen.sum()), "weight of the noun": float(on_noun[chosen].mean())}
+            {
+                "article": article,
+                "phrases": int(chosen.sum()),
+                "attention weight of the noun": float(on_noun[chosen].mean()),
+            }
             for article, chosen in ((name, test_labels == label) for label, name in enumerate(ARTICLES))
             if bool(chosen.any())
         ]
         run.table("articles", rows, "Test phrases by article.")
         accuracy = float((predicted == test_labels).float().mean())
         run.note(
-            "result",
+            "results",
             f"In test phrases the noun has {float(on_noun.mean()):.0%} of the attention weight; before training it had "
             f"{float(initial.mean()):.0%}, close to uniform attention. The accuracy is {accuracy:.0%}. A class whose "
             "nouns have little weight is the default class: two of three classes must be recognised, the third "
@@ -105,7 +119,31 @@ class Experiment:
         }
 
 
-def draw_phrases(count: int, *, seed: int) -> list[str]:
+@dataclass(frozen=True)
+class Predict:
+    suffixes: ClassVar[tuple[str, ...]] = (".txt",)
+
+    def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
+        """The article of the noun in each line, and the word with the largest attention weight."""
+        model = cast("ArticleClassifier", trained.model)
+        for line in non_empty_lines(inputs):
+            words = known_words(line)
+            report_unknown_words([word for word in line.lower().split() if word not in words])
+            if not words:
+                raise DataError(f"a phrase must have at least one word of the training phrases; got {line!r}")
+            tokens = encode_phrases([" ".join(words)])
+            with torch.no_grad():
+                probabilities, weights = model(tokens)[0].softmax(0), model.weights(tokens)[0, : len(words)]
+            yield {
+                "phrase": line,
+                "article": ARTICLES[int(probabilities.argmax())],
+                "probability": float(probabilities.max()),
+                "attended_word": words[int(weights.argmax())],
+                "attention_weight": float(weights.max()),
+            }
+
+
+def sample_phrases(count: int, *, seed: int) -> list[str]:
     """Distinct phrases, sampled uniformly from all combinations of their parts."""
     combinations = list(product(*PHRASE_PARTS.values()))
     order = torch.randperm(len(combinations), generator=torch.Generator().manual_seed(seed))[:count]

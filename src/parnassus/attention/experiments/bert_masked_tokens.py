@@ -1,9 +1,13 @@
-"""BERT, a bidirectional RNN and a MetaFormer without attention predict masked words (book secs. 10.1.1-10.1.2)."""
+"""BERT, a bidirectional RNN and a MetaFormer without attention predict masked words (book secs. 10.1.1-10.1.2).
+
+Fill masks in German sentences: echo "der [MASK] sieht die katze." | parnassus predict last
+"""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -19,34 +23,41 @@ from parnassus.attention.models.block import feed_forward
 from parnassus.attention.models.encoder import Encoder, encoder, masked_mean
 from parnassus.attention.models.sentence_classifier import SentenceClassifier
 from parnassus.attention.regression.feature_ridge import FeatureRidge
-from parnassus.data import Split
-from parnassus.data.phrases import NOUNS, Phrase, phrases
+from parnassus.data import DataError, Split
+from parnassus.data.built_in.phrases import NOUNS, Phrase, phrases
 from parnassus.layers.dense import count_parameters
 from parnassus.layers.token_embedding import TokenEmbedding, initialise_embeddings
 from parnassus.optim import Adam
 from parnassus.recurrent.encoder import RecurrentEncoder
 from parnassus.report import bar_chart
-from parnassus.text import WordTokeniser
+from parnassus.text import Tokeniser, WordTokeniser, tokeniser_from_dict, tokeniser_to_dict
+from parnassus.text.tokeniser import warn_unknown_words
 from parnassus.text.word_tokeniser import split_words
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, ResultRow, non_empty_lines
+from parnassus.train.trained import TrainedRun
 
 covers = ("B10.1.1-8", "B10.1.1-9", "B10.1.2-8", "B10.1.2-12", "B10.1.2-13")
 expected = {
     "accuracy_bert": at_least(0.42, "accuracy of BERT on masked words, one mask per sentence"),
-    "accuracy_recurrent": at_least(0.4, "the same, bidirectional recurrent network"),
-    "accuracy_metaformer": at_least(0.42, "the same, MetaFormer blocks that mix two neighbours on each side"),
-    "accuracy_neighbours": no_band("the same, most frequent word between the two neighbours"),
-    "accuracy_bigrams": no_band("the same, most frequent word after the previous word"),
-    "accuracy_most_frequent": at_most(0.2, "the same, most frequent word"),
+    "accuracy_recurrent": at_least(0.4, "accuracy on masked words, bidirectional recurrent network"),
+    "accuracy_metaformer": at_least(
+        0.42, "accuracy on masked words, MetaFormer blocks that mix two neighbours on each side"
+    ),
+    "accuracy_neighbours": no_band("accuracy on masked words, most frequent word between the two neighbours"),
+    "accuracy_bigrams": no_band("accuracy on masked words, most frequent word after the previous word"),
+    "accuracy_most_frequent": at_most(0.2, "accuracy on masked words, most frequent word"),
     "nll_bert": at_most(1.7, "negative log-likelihood per masked word in nats, BERT"),
-    "nll_recurrent": no_band("the same, bidirectional recurrent network"),
-    "nll_metaformer": no_band("the same, MetaFormer"),
+    "nll_recurrent": no_band("negative log-likelihood per masked word in nats, bidirectional recurrent network"),
+    "nll_metaformer": no_band("negative log-likelihood per masked word in nats, MetaFormer"),
     "subject_pooled": at_least(0.9, "subject accuracy of a trained transformer with mean pooling"),
-    "subject_recurrent": at_least(0.9, "the same, final state of a trained recurrent network"),
-    "subject_bag": at_most(0.85, "the same, mean of trained word vectors, which ignores word order"),
+    "subject_recurrent": at_least(0.9, "subject accuracy of the final state of a trained recurrent network"),
+    "subject_bag": at_most(0.85, "subject accuracy of the mean of trained word vectors, which ignores word order"),
     "probe_pooled": no_band("subject accuracy of a linear probe on BERT's pooled last layer"),
-    "probe_recurrent": no_band("the same on the final state of the recurrent masked language model"),
-    "probe_bag": no_band("the same on the mean of BERT's word vectors"),
+    "probe_recurrent": no_band(
+        "subject accuracy of a linear probe on the final state of the recurrent masked language model"
+    ),
+    "probe_bag": no_band("subject accuracy of a linear probe on the mean of BERT's word vectors"),
 }
 profiles = {
     "smoke": {"steps": 4, "batch_size": 8, "width": 16, "num_examples": 60, "num_test": 20},
@@ -62,7 +73,16 @@ profiles = {
 
 TITLES = {"bert": "BERT", "recurrent": "bidirectional RNN", "metaformer": "MetaFormer"}
 SPECIAL = ("<padding>", "<mask>")
+MASK_TEXT = "[MASK]"  # a masked word in the input of `parnassus predict`
 PROBE_PENALTY = 1e-3  # ridge penalty of the linear probes
+
+
+class MaskedWordModels(ModelCollection[MaskedLanguageModel]):
+    """The masked language models with their tokeniser."""
+
+    def __init__(self, models: Mapping[str, MaskedLanguageModel], tokeniser: Tokeniser) -> None:
+        super().__init__(models)
+        self.tokeniser = tokeniser
 
 
 @dataclass(frozen=True)
@@ -72,27 +92,28 @@ class Experiment:
     width: Positive[int] = 64  # width of embeddings and layers
     num_heads: Positive[int] = 4  # attention heads per layer
     num_layers: Positive[int] = 2  # transformer blocks, or layers of the recurrent networks
-    reach: Positive[int] = 2  # neighbours on each side that a MetaFormer block mixes
+    window_radius: Positive[int] = 2  # neighbours on each side that a MetaFormer block mixes
     steps: Positive[int] = 400  # gradient steps; half as many for the subject classifiers
     batch_size: Positive[int] = 64  # sentences per gradient step
     learning_rate: Positive[float] = 3e-3  # peak learning rate of Adam, after 10 % of the steps
 
-    def model(self, vocabulary: int, max_length: int) -> SideBySide[MaskedLanguageModel]:
+    def model(self, tokens: dict[str, object], max_length: int) -> MaskedWordModels:
         """Three bidirectional encoders of the same width."""
+        tokeniser = tokeniser_from_dict(tokens)
+        vocabulary = tokeniser.vocabulary
         recurrent = RecurrentEncoder(vocabulary, width=self.width, depth=self.num_layers)
-        return SideBySide(
-            {
-                "bert": bert(vocabulary, max_length, width=self.width, heads=self.num_heads, depth=self.num_layers),
-                "recurrent": MaskedLanguageModel(recurrent),
-                "metaformer": MaskedLanguageModel(self.metaformer(vocabulary)),
-            }
-        )
+        models = {
+            "bert": bert(vocabulary, max_length, width=self.width, heads=self.num_heads, depth=self.num_layers),
+            "recurrent": MaskedLanguageModel(recurrent),
+            "metaformer": MaskedLanguageModel(self.metaformer(vocabulary)),
+        }
+        return MaskedWordModels(models, tokeniser)
 
     def metaformer(self, vocabulary: int) -> Encoder:
         """An encoder without attention, with one more block so that its receptive field covers a sentence."""
         norm = partial(nn.LayerNorm, self.width)
         blocks = [
-            MetaFormerBlock(NeighbourMixing(self.width, self.reach), feed_forward(self.width), norm=norm)
+            MetaFormerBlock(NeighbourMixing(self.width, self.window_radius), feed_forward(self.width), norm=norm)
             for _ in range(self.num_layers + 1)
         ]
         embedding = initialise_embeddings(TokenEmbedding(vocabulary, self.width))
@@ -104,7 +125,7 @@ class Experiment:
         tokeniser = WordTokeniser.fit("\n".join(phrase.german for phrase in sentences), special=SPECIAL)
         train, test = (encode(tokeniser, part).to(run.device) for part in (train_sentences, test_sentences))
         max_length = max(train.shape[1], test.shape[1])
-        models = run.build(self.model, vocabulary=tokeniser.vocabulary, max_length=max_length)
+        models = run.build(self.model, tokens=tokeniser_to_dict(tokeniser), max_length=max_length)
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
         schedule = OneCycleLR(
             optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
@@ -117,13 +138,13 @@ class Experiment:
         models.eval()
         masked = mask_each_word(test)
         result: dict[str, float] = {}
-        for name, model in models.every():
+        for name, model in models.named_models():
             log_p = predict_masked(model, masked)
             result[f"accuracy_{name}"] = float((log_p.argmax(1) == masked.targets).float().mean())
             result[f"nll_{name}"] = -float(log_p.gather(1, masked.targets[:, None]).mean())
         result |= count_baselines(train.cpu(), test.cpu())
-        show_accuracies(run, models, result)
-        show_predictions(run, models.one("bert"), tokeniser, test)
+        plot_accuracies(run, models, result)
+        plot_predictions(run, models.model("bert"), tokeniser, test)
         labels = [
             torch.tensor([subject_index(phrase) for phrase in part], device=run.device)
             for part in (train_sentences, test_sentences)
@@ -131,7 +152,7 @@ class Experiment:
         splits = Split(train, labels[0]), Split(test, labels[1])
         trained = self.train_subject_classifiers(run, *splits, tokeniser.vocabulary)
         probes = probe_subjects(models, *splits)
-        show_subjects(run, trained, probes)
+        plot_subjects(run, trained, probes)
         subject = {f"subject_{name}": accuracy for name, accuracy in trained.items()}
         return {**result, **subject, **{f"probe_{name}": accuracy for name, accuracy in probes.items()}}
 
@@ -141,7 +162,7 @@ class Experiment:
         transformer = encoder(vocabulary, max_length, width=self.width, heads=self.num_heads, depth=self.num_layers)
         words = Encoder(initialise_embeddings(TokenEmbedding(vocabulary, self.width)), [], norm=nn.Identity())
         recurrent = RecurrentEncoder(vocabulary, width=self.width, depth=self.num_layers)
-        classifiers: SideBySide[nn.Module] = SideBySide(
+        classifiers: ModelCollection[nn.Module] = ModelCollection(
             {
                 "pooled": SentenceClassifier(transformer, Encoder.mean_pool, len(NOUNS)),
                 "recurrent": SentenceClassifier(recurrent, RecurrentEncoder.final_state, len(NOUNS)),
@@ -153,7 +174,38 @@ class Experiment:
             run.log(step, subject_loss=loss / len(classifiers))
         classifiers.eval()
         with torch.no_grad():
-            return {name: accuracy(model(test.x), test) for name, model in classifiers.every()}
+            return {name: accuracy(model(test.x), test) for name, model in classifiers.named_models()}
+
+
+@dataclass(frozen=True)
+class Predict:
+    suffixes: ClassVar[tuple[str, ...]] = (".txt",)
+    network: Literal["bert", "recurrent", "metaformer"] = "bert"  # masked language model
+    top_k: Positive[int] = 3  # words reported for each mask
+
+    def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
+        """The most probable words at each [MASK] of each line."""
+        models = cast("MaskedWordModels", trained.model)
+        first = len(models.tokeniser.special)
+        for line in non_empty_lines(inputs):
+            tokens = encode_masked(models.tokeniser, line)
+            with torch.no_grad():
+                probabilities = models.model(self.network)(tokens[None])[0].softmax(-1)
+            for mask, row in enumerate(probabilities[tokens == MaskedLanguageModel.MASK, first:], 1):
+                for value, word in zip(*(part.tolist() for part in row.topk(min(self.top_k, len(row)))), strict=True):
+                    name = models.tokeniser.decode(torch.tensor([first + word]))
+                    yield {"sentence": line, "mask": mask, "word": name, "probability": value}
+
+
+def encode_masked(tokeniser: Tokeniser, sentence: str) -> Int[Tensor, " time"]:
+    """The tokens of a sentence, with the mask token for each [MASK]."""
+    parts = sentence.split(MASK_TEXT)
+    if len(parts) < 2:
+        raise DataError(f"every sentence must contain {MASK_TEXT}; got {sentence!r}")
+    warn_unknown_words(tokeniser, " ".join(parts))
+    mask = torch.tensor([MaskedLanguageModel.MASK])
+    tokens = [each for part in parts for each in (mask, tokeniser.encode(part))]
+    return torch.cat(tokens[1:])
 
 
 @dataclass(frozen=True)
@@ -216,9 +268,9 @@ def _with_neighbours(row: list[int]) -> list[tuple[int, int, int]]:
 
 
 @torch.no_grad()
-def probe_subjects(models: SideBySide[MaskedLanguageModel], train: Split, test: Split) -> dict[str, float]:
+def probe_subjects(models: ModelCollection[MaskedLanguageModel], train: Split, test: Split) -> dict[str, float]:
     """The test accuracy of linear probes for the subject on sentence vectors of the masked language models."""
-    transformer, recurrent = models.one("bert").encoder, models.one("recurrent").encoder
+    transformer, recurrent = models.model("bert").encoder, models.model("recurrent").encoder
     assert isinstance(transformer, Encoder)
     assert isinstance(recurrent, RecurrentEncoder)
     sentence_vectors: dict[str, Callable[[Tensor], Tensor]] = {
@@ -238,7 +290,7 @@ def accuracy(scores: Float[Tensor, "row classes"], test: Split) -> float:
     return float(scores.argmax(1).eq(test.y).float().mean())
 
 
-def show_subjects(run: Run, trained: dict[str, float], probes: dict[str, float]) -> None:
+def plot_subjects(run: Run, trained: dict[str, float], probes: dict[str, float]) -> None:
     titles = {"pooled": "transformer, mean pooling", "recurrent": "recurrent, final state", "bag": "mean word vector"}
     values = {f"{titles[name]} (trained)": value for name, value in trained.items()}
     run.figure(
@@ -274,7 +326,7 @@ def fit_and_predict(
     return FeatureRidge.fit(train, targets, penalty=PROBE_PENALTY).predict(test)
 
 
-def show_accuracies(run: Run, models: SideBySide[MaskedLanguageModel], result: dict[str, float]) -> None:
+def plot_accuracies(run: Run, models: ModelCollection[MaskedLanguageModel], result: dict[str, float]) -> None:
     values = {
         "most frequent word": result["accuracy_most_frequent"],
         "counts, previous word": result["accuracy_bigrams"],
@@ -284,14 +336,14 @@ def show_accuracies(run: Run, models: SideBySide[MaskedLanguageModel], result: d
     run.figure(
         "accuracy",
         bar_chart(values, x_label="accuracy on masked words"),
-        "Accuracy on masked words of test sentences, one mask at a time. Many masks have several plausible words, so "
-        "no model reaches 1. The first three use word counts, the others are trained.",
+        "Accuracy on masked words of test sentences, one mask at a time. Many masked positions have several plausible "
+        "words, so no model reaches 1. The first three use word counts, the others are trained.",
     )
     run.table(
         "networks",
         [
-            {"network": TITLES[name], "parameters": count_parameters(models.one(name)),
-             "accuracy": result[f"accuracy_{name}"], "nats per word": result[f"nll_{name}"]}
+            {"network": TITLES[name], "parameters": count_parameters(models.model(name)),
+             "accuracy": result[f"accuracy_{name}"], "NLL (nats per word)": result[f"nll_{name}"]}
             for name in models
         ],
         "The same masked words. For T words attention costs O(T² d) and neighbour mixing O(T d); recurrent networks "
@@ -299,7 +351,7 @@ def show_accuracies(run: Run, models: SideBySide[MaskedLanguageModel], result: d
     )  # fmt: skip
 
 
-def show_predictions(
+def plot_predictions(
     run: Run, model: MaskedLanguageModel, tokeniser: WordTokeniser, test: Int[Tensor, "sentence time"]
 ) -> None:
     """BERT's predictions for each word of the longest test sentence."""

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 covers = ("D4.0.1", "D4.0.2")
 expected = {
     "array": between(1.0, 1.0, "smallest C with count ≤ C for n ≥ 4, array access"),
-    "search": at_most(1.5, "the same, count ≤ C log₂ n, binary search, worst case"),
-    "list": between(1.0, 1.0, "the same, count ≤ C n, last element of a linked list"),
-    "merge": at_most(1.0, "the same, count ≤ C n log₂ n, merge sort of a random permutation"),
-    "bubble": at_most(0.5, "the same, count ≤ C n², bubble sort of a reversed list"),
+    "search": at_most(1.5, "smallest C with count ≤ C log₂ n for n ≥ 4, binary search, worst case"),
+    "list": between(1.0, 1.0, "smallest C with count ≤ C n for n ≥ 4, last element of a linked list"),
+    "merge": at_most(1.0, "smallest C with count ≤ C n log₂ n for n ≥ 4, merge sort of a random permutation"),
+    "bubble": at_most(0.5, "smallest C with count ≤ C n² for n ≥ 4, bubble sort of a reversed list"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"doublings": 6}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"max_log2_size": 6}, "gpu": {}}
 
 START = 4  # n₀
 
 
 @dataclass(frozen=True)
 class Experiment:
-    doublings: Positive[int] = 10  # log₂ of the largest size
+    max_log2_size: Positive[int] = 10  # log₂ of the largest size
 
     def __call__(self, run: Run) -> dict[str, float]:
-        sizes = [2**power for power in range(2, self.doublings + 1)]
+        sizes = [2**power for power in range(2, self.max_log2_size + 1)]
         algorithms: dict[str, Callable[[int], int]] = {
             "array": lambda n: array_access(range(n), n - 1).operations,
             "search": lambda n: max(binary_search(range(n), target).operations for target in range(n)),
@@ -69,7 +69,7 @@ class Experiment:
             f"smallest C that holds for all n ≥ n₀ = {START}.",
         )
         run.table(
-            "witnesses",
+            "constants of the bounds",
             [
                 {
                     "algorithm": NAMES[name],

@@ -11,28 +11,32 @@ from torch.nn.functional import cross_entropy
 
 from parnassus.attention.models.gpt import LanguageModel, rotary_gpt
 from parnassus.data import open_text
-from parnassus.data.token_windows import split_windows, window_batches
+from parnassus.data.preparation.token_windows import split_windows, window_batches
 from parnassus.layers.token_embedding import TokenEmbedding
 from parnassus.optim import Adam
 from parnassus.report import INK, PALETTE, curves, subplots
 from parnassus.setting_types import TextData
 from parnassus.text.character_tokeniser import CharacterTokeniser
 from parnassus.text.ngrams import NGramModel
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, descend, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B10.1.2-11",)
 expected = {
-    "loss_gpt": at_most(2.1, "nats per character of the test text, GPT"),
-    "loss_bigram": at_least(2.3, "the same, network that receives the last character only"),
-    "loss_counts": no_band("the same, bigram counts with add-0.1 smoothing: the limit without attention"),
-    "vowel_separation_gpt": no_band("mean vowel-consonant distance over mean vowel-vowel distance, GPT embedding"),
-    "vowel_separation_bigram": no_band("the same, embedding of the bigram network"),
+    "loss_gpt": at_most(2.1, "test loss in nats per character, GPT"),
+    "loss_bigram": at_least(2.3, "test loss in nats per character, network that receives the last character only"),
+    "loss_counts": no_band(
+        "test loss in nats per character, bigram counts with add-0.1 smoothing: the limit without attention"
+    ),
+    "vowel_separation_gpt": no_band("ratio of mean vowel-consonant to mean vowel-vowel distance, GPT embedding"),
+    "vowel_separation_bigram": no_band(
+        "ratio of mean vowel-consonant to mean vowel-vowel distance, bigram network embedding"
+    ),
 }
 profiles = {
-    "smoke": {"steps": 10, "batch_size": 4, "window": 16, "width": 16, "num_layers": 1},
+    "smoke": {"steps": 10, "batch_size": 4, "block_size": 16, "width": 16, "num_layers": 1},
     "gpu": {"steps": 4_000},
 }
 
@@ -60,8 +64,8 @@ Model: TypeAlias = LanguageModel | BigramNetwork
 
 @dataclass(frozen=True)
 class Experiment:
-    text: TextData = "pydoc"  # training text, or a text file of your own
-    window: Positive[int] = 64  # context length of the transformer in characters
+    text: TextData = "pydoc"  # training text: name of a built-in text, or path of a file
+    block_size: Positive[int] = 64  # context length of the transformer in characters
     width: Positive[int] = 64  # width of embeddings and layers
     num_layers: Positive[int] = 2  # transformer blocks
     steps: Positive[int] = 400  # gradient steps
@@ -73,15 +77,15 @@ class Experiment:
         tokeniser = CharacterTokeniser.fit(text.train + text.test)
         train, test = (tokeniser.encode(part).to(run.device) for part in (text.train, text.test[:20_000]))
         size = tokeniser.vocabulary
-        models: SideBySide[Model] = SideBySide(
+        models: ModelCollection[Model] = ModelCollection(
             {
-                "gpt": rotary_gpt(size, self.window, width=self.width, heads=4, depth=self.num_layers),
+                "gpt": rotary_gpt(size, self.block_size, width=self.width, heads=4, depth=self.num_layers),
                 "bigram": BigramNetwork(size, self.width),
             }
         )
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        test_windows = split_windows(test, self.window)
-        batches = window_batches(train, self.window, size=self.batch_size, steps=self.steps)
+        test_windows = split_windows(test, self.block_size)
+        batches = window_batches(train, self.block_size, size=self.batch_size, steps=self.steps)
         for step, loss in descend(run, models, optimizer, batches):
             run.log(step, loss=loss)
             if (step + 1) % max(1, self.steps // 10) == 0:
@@ -96,12 +100,12 @@ class Experiment:
             curves(
                 {**lines, "bigram counts": ([0, self.steps], [count_loss] * 2)},
                 x_label="step",
-                y_label="nats per character",
+                y_label="test loss (nats per character)",
             ),
             "Loss on the test text. A network that receives only the last character is limited by the bigram "
             "statistics; attention makes use of the whole context.",
         )
-        vectors = {name: embedding_matrix(model) for name, model in models.every()}
+        vectors = {name: embedding_matrix(model) for name, model in models.named_models()}
         run.figure(
             "embeddings",
             plot_embeddings({TITLES[name]: matrix for name, matrix in vectors.items()}, tokeniser),
@@ -117,9 +121,9 @@ class Experiment:
 
 
 @torch.no_grad()
-def evaluate_losses(models: SideBySide[Model], windows: Int[Tensor, "window window_and_one"]) -> dict[str, float]:
-    """Nats per character of the test text, by model."""
-    return {name: float(model.loss(windows)) for name, model in models.every()}
+def evaluate_losses(models: ModelCollection[Model], windows: Int[Tensor, "window window_and_one"]) -> dict[str, float]:
+    """Test loss in nats per character, by model."""
+    return {name: float(model.loss(windows)) for name, model in models.named_models()}
 
 
 def embedding_matrix(model: Model) -> Float[Tensor, "vocabulary width"]:
@@ -128,7 +132,7 @@ def embedding_matrix(model: Model) -> Float[Tensor, "vocabulary width"]:
 
 
 def vowel_separation(vectors: Float[Tensor, "vocabulary width"], tokeniser: CharacterTokeniser) -> float:
-    """The mean vowel-consonant distance over the mean vowel-vowel distance: 1 if they are not separated."""
+    """The ratio of mean vowel-consonant to mean vowel-vowel distance: 1 if they are not separated."""
     vowels, consonants = (_select(vectors, tokeniser, letters) for letters in (VOWELS, CONSONANTS))
     if len(vowels) < 2 or not len(consonants):
         return 1.0

@@ -24,8 +24,10 @@ from parnassus.train import Positive, Run, at_least, at_most, descend, no_band
 covers = ("B10.1.1-12",)
 expected = {
     "accuracy": at_least(0.7, "fraction of test inputs with an exactly correct completion, trained task pairs"),
-    "zero_shot_accuracy": no_band("the same for held-out task pairs"),
-    "accuracy_without_task": at_most(0.2, "the same with the task tokens masked in the prompt"),
+    "zero_shot_accuracy": no_band("fraction of test inputs with an exactly correct completion, held-out task pairs"),
+    "accuracy_without_task": at_most(
+        0.2, "fraction of exactly correct completions with the task tokens masked in the prompt"
+    ),
     "loss": no_band("−log p(output | input, task) in nats per letter, test inputs, all task pairs"),
 }
 profiles = {
@@ -87,8 +89,8 @@ class Experiment:
         generator = torch.Generator().manual_seed(run.seed)
         trained = [pair for pair in PAIRS if pair not in HELD_OUT]
         count = self.num_examples // len(trained)
-        train = torch.cat([build_texts(pair, draw_letters(count, generator, test=False)) for pair in trained])
-        tests = {pair: build_texts(pair, draw_letters(100, generator, test=True)).to(run.device) for pair in PAIRS}
+        train = torch.cat([build_texts(pair, sample_letters(count, generator, test=False)) for pair in trained])
+        tests = {pair: build_texts(pair, sample_letters(100, generator, test=True)).to(run.device) for pair in PAIRS}
         model = rotary_gpt(VOCABULARY, PROMPT + LENGTH, width=self.width, heads=4, depth=self.num_layers)
         conditional, optimizer = run.prepare(ConditionalModel(model), partial(Adam, lr=self.learning_rate))
         schedule = OneCycleLR(
@@ -137,7 +139,7 @@ class Experiment:
         }
 
 
-def draw_letters(rows: int, generator: torch.Generator, *, test: bool) -> Int[Tensor, "rows count"]:
+def sample_letters(rows: int, generator: torch.Generator, *, test: bool) -> Int[Tensor, "rows count"]:
     """Random letters; inputs whose indices add up to a multiple of five are reserved for the test."""
     candidates = torch.randint(0, LETTERS, (8 * rows + 50, LENGTH), generator=generator)
     return candidates[(candidates.sum(1) % 5 == 0) == test][:rows]

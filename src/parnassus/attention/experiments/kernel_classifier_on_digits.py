@@ -7,7 +7,13 @@ import torch
 from torch import Tensor
 
 from parnassus.attention.regression.kernel_regression import NadarayaWatson
-from parnassus.attention.regression.kernels import Kernel, boxcar, epanechnikov, gaussian, triangular
+from parnassus.attention.regression.kernels import (
+    RadialKernel,
+    boxcar_kernel,
+    epanechnikov_kernel,
+    gaussian_kernel,
+    triangular_kernel,
+)
 from parnassus.data import DataError, Dataset, open_data
 from parnassus.report import confusion_matrix, curves, image_grid
 from parnassus.setting_types import AnyData
@@ -19,29 +25,29 @@ if TYPE_CHECKING:
 covers = ("Z11.5", "Z11.2", "B10.1.3-4")
 expected = {
     "accuracy_gaussian": at_least(0.95, "test accuracy, Gaussian kernel, width by leave-one-out"),
-    "accuracy_epanechnikov": at_least(0.95, "the same with the Epanechnikov kernel"),
-    "accuracy_triangular": at_least(0.95, "the same with the triangular kernel"),
-    "accuracy_boxcar": at_least(0.95, "the same with the boxcar kernel"),
-    "accuracy_nearest": at_least(0.94, "the same with the nearest neighbour only, the limit of width 0"),
-    "accuracy_wide": between(0.05, 0.95, "the same with 20 times the best width"),
+    "accuracy_epanechnikov": at_least(0.95, "test accuracy, Epanechnikov kernel, width by leave-one-out"),
+    "accuracy_triangular": at_least(0.95, "test accuracy, triangular kernel, width by leave-one-out"),
+    "accuracy_boxcar": at_least(0.95, "test accuracy, boxcar kernel, width by leave-one-out"),
+    "accuracy_nearest": at_least(0.94, "test accuracy, nearest neighbour only, the limit of width 0"),
+    "accuracy_wide": between(0.05, 0.95, "test accuracy, Gaussian kernel with 20 times the best width"),
     "width": no_band("width of the Gaussian kernel"),
     "effective_neighbours": no_band("effective number of examples per prediction, 1 / Σ α², median"),
 }
-profiles = {"smoke": {"num_examples": 150, "num_widths": 4}, "gpu": {"data": "mnist", "num_examples": 20_000}}
+profiles = {"smoke": {"num_examples": 150, "num_bandwidths": 4}, "gpu": {"data": "mnist", "num_examples": 20_000}}
 
-KERNELS: dict[str, Kernel] = {
-    "gaussian": gaussian,
-    "epanechnikov": epanechnikov,
-    "triangular": triangular,
-    "boxcar": boxcar,
+KERNELS: dict[str, RadialKernel] = {
+    "gaussian": gaussian_kernel,
+    "epanechnikov": epanechnikov_kernel,
+    "triangular": triangular_kernel,
+    "boxcar": boxcar_kernel,
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # labelled images or rows, or a file of your own
+    data: AnyData = "digits"  # labelled images or rows: name of a data set, or path of a file or folder
     num_examples: Positive[int] = 1_000  # maximum number of training examples and of test examples
-    num_widths: Positive[int] = 14  # candidate widths, logarithmically spaced
+    num_bandwidths: Positive[int] = 14  # candidate widths, logarithmically spaced
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = self.load_labelled_data().to(run.device)
@@ -51,7 +57,7 @@ class Experiment:
         test, test_labels = data.test.x.flatten(1)[: self.num_examples], data.test.y[: self.num_examples]
         distances = torch.cdist(x[:300], x[:300])
         typical = float(distances[distances > 0].quantile(0.05))
-        widths = (typical * torch.logspace(-1.2, 0.9, self.num_widths)).tolist()
+        widths = (typical * torch.logspace(-1.2, 0.9, self.num_bandwidths)).tolist()
         scores, left_out_errors, fits = {}, {}, {}
         for name, kernel in KERNELS.items():
             classifier = NadarayaWatson.fit_classes(x, labels, len(data.classes), kernel=kernel)
@@ -81,7 +87,7 @@ class Experiment:
                 "Left, a test image; right, the five examples with the largest weights.",
             )
         run.figure(
-            "confusion",
+            "confusion matrix",
             confusion_matrix(test_labels.cpu(), scores["gaussian"].argmax(1).cpu(), data.classes),
             "Confusion matrix of the Gaussian kernel on the test images.",
         )

@@ -9,10 +9,17 @@ from torch import Tensor
 
 from parnassus.atlas import exponent
 from parnassus.attention.regression.kernel_regression import NadarayaWatson
-from parnassus.attention.regression.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
+from parnassus.attention.regression.kernels import (
+    RadialKernel,
+    boxcar_kernel,
+    constant_kernel,
+    epanechnikov_kernel,
+    gaussian_kernel,
+    triangular_kernel,
+)
 from parnassus.data import DataError, Split, open_data
-from parnassus.data.seeds import mix
-from parnassus.data.toy import curve
+from parnassus.data.built_in.toy import curve
+from parnassus.data.seeds import derive_seed
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
 from parnassus.report.style import SEQUENTIAL
 from parnassus.train import BuiltIn, NonNegative, Positive, Run, at_most, between, no_band
@@ -23,35 +30,41 @@ if TYPE_CHECKING:
 covers = ("Z11.4", "Z11.5", "B10.1.3-2", "B10.1.3-4")
 expected = {
     "error_gaussian": at_most(0.15, "mean squared error against the true curve, Gaussian kernel, leave-one-out width"),
-    "error_epanechnikov": at_most(0.15, "the same with the Epanechnikov kernel"),
-    "error_triangular": at_most(0.15, "the same with the triangular kernel"),
-    "error_boxcar": at_most(0.15, "the same with the boxcar kernel"),
-    "error_mean": between(0.5, 1.5, "the same with the constant kernel, whose fit is the mean of all examples"),
+    "error_epanechnikov": at_most(
+        0.15, "mean squared error against the true curve, Epanechnikov kernel, leave-one-out width"
+    ),
+    "error_triangular": at_most(
+        0.15, "mean squared error against the true curve, triangular kernel, leave-one-out width"
+    ),
+    "error_boxcar": at_most(0.15, "mean squared error against the true curve, boxcar kernel, leave-one-out width"),
+    "error_mean": between(
+        0.5, 1.5, "mean squared error against the true curve, constant kernel (mean of all examples)"
+    ),
     "width": no_band("width of the Gaussian kernel chosen by leave-one-out"),
     "left_out_error": no_band("leave-one-out squared error, Gaussian kernel; the noise contributes noise²"),
-    "slope": between(-0.9, -0.65, "exponent r of error ∝ nʳ with width n^{−1/5}; −4/5 in theory"),
+    "slope": between(-0.9, -0.65, "exponent of the error in n with width n^{−1/5}; −4/5 in theory"),
     "error_40": between(0.05, 0.2, "mean squared error on [1, 4] with 40 examples and width n^{−1/5}"),
-    "error_400": between(0.007, 0.025, "the same with 400 examples"),
-    "error_4000": between(0.0012, 0.004, "the same with 4,000 examples"),
-    "error_40000": between(0.0001, 0.0008, "the same with 40,000 examples"),
+    "error_400": between(0.007, 0.025, "mean squared error on [1, 4] with 400 examples and width n^{−1/5}"),
+    "error_4000": between(0.0012, 0.004, "mean squared error on [1, 4] with 4,000 examples and width n^{−1/5}"),
+    "error_40000": between(0.0001, 0.0008, "mean squared error on [1, 4] with 40,000 examples and width n^{−1/5}"),
 }
-profiles = {"smoke": {"num_repeats": 1, "num_widths": 6}, "gpu": {"num_repeats": 200}}
+profiles = {"smoke": {"num_repeats": 1, "num_bandwidths": 6}, "gpu": {"num_repeats": 200}}
 
-KERNELS: dict[str, Kernel] = {
-    "gaussian": gaussian,
-    "epanechnikov": epanechnikov,
-    "triangular": triangular,
-    "boxcar": boxcar,
+KERNELS: dict[str, RadialKernel] = {
+    "gaussian": gaussian_kernel,
+    "epanechnikov": epanechnikov_kernel,
+    "triangular": triangular_kernel,
+    "boxcar": boxcar_kernel,
 }
 COUNTS = (40, 400, 4_000, 40_000)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: Annotated[str, BuiltIn("curve")] = "curve"  # 2 sin x + x with noise, or a table: input, target
+    data: Annotated[str, BuiltIn("curve")] = "curve"  # 2 sin x + x with noise, or path of a table: input, target
     num_examples: Positive[int] = 80  # examples of the curve
-    noise: NonNegative[float] = 0.5  # standard deviation of the noise
-    num_widths: Positive[int] = 40  # candidate widths, logarithmically spaced
+    noise_std: NonNegative[float] = 0.5  # standard deviation of the noise
+    num_bandwidths: Positive[int] = 40  # candidate widths, logarithmically spaced
     num_repeats: Positive[int] = 30  # repetitions of the consistency measurement
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -61,7 +74,7 @@ class Experiment:
         grid = torch.linspace(float(x.min()), float(x.max()), 201, dtype=torch.float64)[:, None]
         run.figure("kernels", plot_kernels(), "Kernel functions of the distance in units of the width (Zhao sec. 11).")
 
-        widths = torch.logspace(-2.3, 0.3, self.num_widths, dtype=torch.float64).mul(x_range).tolist()
+        widths = torch.logspace(-2.3, 0.3, self.num_bandwidths, dtype=torch.float64).mul(x_range).tolist()
         fitted = {name: NadarayaWatson.fit(x, y, kernel=kernel) for name, kernel in KERNELS.items()}
         left_out = {name: [fit.with_width(w).leave_one_out_error() for w in widths] for name, fit in fitted.items()}
         best = {name: widths[min(range(len(widths)), key=errors.__getitem__)] for name, errors in left_out.items()}
@@ -102,14 +115,16 @@ class Experiment:
         result = {"width": best["gaussian"], "left_out_error": min(left_out["gaussian"])}
         if not is_curve:
             return result | {name: nan for name in expected if name not in result}
-        all_fits = {**chosen, "mean": NadarayaWatson.fit(x, y, kernel=constant)}
+        all_fits = {**chosen, "mean": NadarayaWatson.fit(x, y, kernel=constant_kernel)}
         for name, fit in all_fits.items():
             result[f"error_{name}"] = float((fit.predict(grid) - true_function(grid)).square().mean())
         return result | self.consistency(run)
 
     def examples(self, seed: int) -> Split:
         if self.data == "curve":
-            return curve(self.num_examples, true_function, noise=self.noise, seed=mix(seed), low=0.0, high=5.0)
+            return curve(
+                self.num_examples, true_function, noise=self.noise_std, seed=derive_seed(seed), low=0.0, high=5.0
+            )
         data = open_data(self.data)
         if data.shape != (1,) or data.train.y is None or not data.train.y.is_floating_point():
             raise DataError(f"{self.data} must have two numeric columns, x and y")
@@ -122,7 +137,9 @@ class Experiment:
         for count in COUNTS:
             measured = []
             for repeat in range(self.num_repeats):
-                examples = curve(count, true_function, noise=1.0, seed=mix(run.seed, count, repeat), low=0.0, high=5.0)
+                examples = curve(
+                    count, true_function, noise=1.0, seed=derive_seed(run.seed, count, repeat), low=0.0, high=5.0
+                )
                 fit = NadarayaWatson.fit(examples.x.double(), targets(examples), width=count**-0.2)
                 measured.append((fit.predict(grid) - true_function(grid)).square().mean())
             errors[count] = float(torch.stack(measured).mean())
@@ -153,10 +170,10 @@ def targets(split: Split) -> Tensor:
 
 
 def plot_kernels() -> "Figure":
-    """Similarity against the distance in widths."""
+    """Kernel value against the distance in units of the width."""
     u = torch.linspace(-2.5, 2.5, 1_001, dtype=torch.float64)
     figure = curves(
-        {name: (u, kernel(u.abs())) for name, kernel in KERNELS.items()}, x_label="(q − k) / h", y_label="similarity"
+        {name: (u, kernel(u.abs())) for name, kernel in KERNELS.items()}, x_label="(q − k) / h", y_label="kernel value"
     )
     figure.axes[0].set_ylim(-0.03, 1.1)
     return figure

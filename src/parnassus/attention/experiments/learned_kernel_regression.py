@@ -12,10 +12,10 @@ from parnassus.attention.core.scores import BilinearScore, MahalanobisScore
 from parnassus.attention.regression.kernel_regression import NadarayaWatson
 from parnassus.attention.regression.learned_kernel import LearnedKernel
 from parnassus.data import DataError, Dataset, Split, open_data, standardise_features
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, bar_chart, subplots
-from parnassus.train import BuiltIn, NonNegative, Positive, Run, SideBySide, at_most, between, descend, no_band
+from parnassus.train import BuiltIn, ModelCollection, NonNegative, Positive, Run, at_most, between, descend, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,22 +23,28 @@ if TYPE_CHECKING:
 covers = ("B10.1.3-5", "Z11.11", "B10.1.3-6")
 expected = {
     "fixed_error": between(0.33, 0.7, "mean squared error on test points, Gaussian kernel, width by leave-one-out"),
-    "metric_error": at_most(0.33, "the same with a learned metric: exp(−½‖W(q − k)‖²)"),
-    "product_error": at_most(0.45, "the same with a learned bilinear score: exp(qᵀ W_qᵀ W_k k), values mapped by W_v"),
-    "noise_error": no_band("mean squared error of the true curve: the irreducible error"),
+    "metric_error": at_most(0.33, "mean squared error on test points, learned metric: exp(−½‖W(q − k)‖²)"),
+    "product_error": at_most(
+        0.45, "mean squared error on test points, bilinear score: exp(qᵀ W_qᵀ W_k k), values mapped by W_v"
+    ),
+    "noise_error": no_band("irreducible error: noise variance"),
     "mean_error": no_band("mean squared error of the training mean"),
-    "irrelevant_scale": at_most(0.2, "largest learned scale of an irrelevant input over that of the relevant input"),
-    "more_examples_error": no_band("error of the learned metric with four times as many examples, without training"),
+    "irrelevant_scale": at_most(
+        0.2, "ratio of the largest learned scale of an irrelevant input to that of the relevant input"
+    ),
+    "more_examples_error": no_band(
+        "mean squared error of the learned metric with four times as many examples, no retraining"
+    ),
 }
 profiles = {"smoke": {"steps": 15, "num_examples": 60}, "gpu": {"num_examples": 2_000, "steps": 2_000}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: Annotated[str, BuiltIn("curve")] = "curve"  # regression data, or a table whose last column is the target
+    data: Annotated[str, BuiltIn("curve")] = "curve"  # data set, or path of a table whose last column is the target
     num_examples: Positive[int] = 500  # training examples of the curve
     num_irrelevant: Positive[int] = 3  # additional inputs that are independent of the target
-    noise: NonNegative[float] = 0.5  # standard deviation of the noise
+    noise_std: NonNegative[float] = 0.5  # standard deviation of the noise
     steps: Positive[int] = 400  # gradient steps
     batch_size: Positive[int] = 150  # examples per gradient step, each predicted from the others
     learning_rate: Positive[float] = 0.03  # learning rate of Adam
@@ -49,7 +55,7 @@ class Experiment:
         fixed = NadarayaWatson.fit(x, y)
         fixed = fixed.with_width(fixed.best_width(torch.logspace(-1.3, 0.7, 25).tolist()))
         assert isinstance(fixed.width, float)
-        models = SideBySide[LearnedKernel](
+        models = ModelCollection[LearnedKernel](
             {
                 "metric": LearnedKernel(MahalanobisScore(x.shape[1], width=fixed.width)),
                 "product": LearnedKernel(QuadraticFeatureScore(x.shape[1], fixed.width), identity_layer(y.shape[1])),
@@ -64,7 +70,7 @@ class Experiment:
 
     def examples(self, seed: int) -> Dataset:
         if self.data == "curve":
-            splits = (self.draw(self.num_examples, mix(seed, 0)), self.draw(1_000, mix(seed, 1)))
+            splits = (self.draw(self.num_examples, derive_seed(seed, 0)), self.draw(1_000, derive_seed(seed, 1)))
             return Dataset("curve", *splits)
         data = open_data(self.data)
         if len(data.shape) != 1 or data.train.y is None or not data.train.y.is_floating_point():
@@ -75,19 +81,19 @@ class Experiment:
         """2 sin x₁ + x₁ plus noise; the irrelevant inputs have the distribution of the first."""
         generator = torch.Generator().manual_seed(seed)
         x = 5 * torch.rand(count, 1 + self.num_irrelevant, generator=generator)
-        return Split(x, true_function(x[:, :1]) + self.noise * torch.randn(count, 1, generator=generator))
+        return Split(x, true_function(x[:, :1]) + self.noise_std * torch.randn(count, 1, generator=generator))
 
     def evaluate(
-        self, run: Run, data: Dataset, fixed: NadarayaWatson, models: SideBySide[LearnedKernel]
+        self, run: Run, data: Dataset, fixed: NadarayaWatson, models: ModelCollection[LearnedKernel]
     ) -> dict[str, float]:
         x, y, test, targets = data.train.x, target(data.train), data.test.x, target(data.test)
         predictions = {
             "mean": y.mean(0).expand_as(targets),
             "fixed": fixed.predict(test),
-            **{name: model(test, x, y) for name, model in models.every()},
+            **{name: model(test, x, y) for name, model in models.named_models()},
         }
         errors = {name: mean_squared_error(prediction, targets) for name, prediction in predictions.items()}
-        metric = models.one("metric")
+        metric = models.model("metric")
         assert isinstance(metric.score, MahalanobisScore)
         scales = metric.score.w.norm(dim=0).cpu()
         is_curve = self.data == "curve"
@@ -96,7 +102,7 @@ class Experiment:
             bar_chart(
                 errors,
                 x_label="mean squared error on test points",
-                reference=("noise", self.noise**2) if is_curve else None,
+                reference=("noise", self.noise_std**2) if is_curve else None,
             ),
             "The training mean and three kernels on the same examples. The bilinear score acts on each input and its "
             "square, since a bilinear form of the inputs alone cannot express a distance.",
@@ -121,11 +127,11 @@ class Experiment:
         result = {f"{name}_error": error for name, error in errors.items()}
         if not is_curve:
             return result | {"noise_error": nan, "irrelevant_scale": nan, "more_examples_error": nan}
-        more_examples = self.draw(4 * self.num_examples, mix(run.seed, 2)).to(run.device)
+        more_examples = self.draw(4 * self.num_examples, derive_seed(run.seed, 2)).to(run.device)
         raw = self.examples(run.seed).train.x.to(run.device)
         more_x = (more_examples.x - raw.mean(0)) / raw.std(0, correction=0)
         return result | {
-            "noise_error": self.noise**2,
+            "noise_error": self.noise_std**2,
             "irrelevant_scale": float(scales[1:].max() / scales[0]) if self.num_irrelevant else 0.0,
             "more_examples_error": mean_squared_error(metric(test, more_x, target(more_examples)), targets),
         }

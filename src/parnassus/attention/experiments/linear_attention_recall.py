@@ -19,21 +19,27 @@ from parnassus.attention import (
     SelfAttention,
     feed_forward,
 )
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
 from parnassus.optim import Adam
 from parnassus.report import curves
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, between, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, between, descend, no_band
 
 covers = ("D4.1.2", "C-22")
 expected = {
     "softmax": at_least(0.98, "recall accuracy with as many pairs as in training, softmax attention"),
-    "linear": at_least(0.75, "the same, linear attention"),
-    "local": between(0.4, 0.75, "the same, local attention, whose window covers half of the distances"),
-    "softmax_all_keys": at_least(0.95, "recall accuracy with a pair for every key, more than in training, softmax"),
-    "linear_all_keys": at_most(0.95, "the same, linear attention, whose state has a fixed size"),
+    "linear": at_least(0.75, "recall accuracy with as many pairs as in training, linear attention"),
+    "local": between(
+        0.4, 0.75, "recall accuracy with as many pairs as in training, local attention (window: half of the distances)"
+    ),
+    "softmax_all_keys": at_least(
+        0.95, "recall accuracy with a pair for every key, more than in training, softmax attention"
+    ),
+    "linear_all_keys": at_most(
+        0.95, "recall accuracy with a pair for every key, linear attention, whose state has a fixed size"
+    ),
     "recurrent_difference": at_most(1e-3, "maximum difference of logits, linear attention recurrent and parallel"),
-    "state_linear": no_band("numbers in the state of linear attention after the longest sequence"),
-    "state_softmax": no_band("numbers in the key-value cache of softmax attention after the longest sequence"),
+    "state_linear": no_band("state size (elements) of linear attention after the longest sequence"),
+    "state_softmax": no_band("size of the key-value cache (elements) of softmax attention after the longest sequence"),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {"steps": 20, "num_test": 64, "max_length": 64},
@@ -63,7 +69,7 @@ class Experiment:
     max_length: Positive[int] = 512  # tokens that are processed recurrently
 
     def __call__(self, run: Run) -> dict[str, float]:
-        models = SideBySide[RecallModel](
+        models = ModelCollection[AssociativeRecallModel](
             {
                 "softmax": self.model(SelfAttention(self.width, 1, causal=True)),
                 "linear": self.model(LinearSelfAttention(self.width, 1, causal=True)),
@@ -76,9 +82,11 @@ class Experiment:
         models.eval()
         counts = sorted({4, 8, 16, self.num_pairs, 32, 48, self.num_keys})
         with torch.no_grad():
-            accuracy = {name: [self.accuracy(model, count, run) for count in counts] for name, model in models.every()}
-            self.show_capacity(run, counts, accuracy)
-            self.show_distance(run, models)
+            accuracy = {
+                name: [self.accuracy(model, count, run) for count in counts] for name, model in models.named_models()
+            }
+            self.plot_capacity(run, counts, accuracy)
+            self.plot_distance(run, models)
             difference, states = self.run_recurrently(run, models)
         trained, full = counts.index(self.num_pairs), counts.index(self.num_keys)
         return {
@@ -92,10 +100,10 @@ class Experiment:
             "state_softmax": float(states["softmax"]),
         }
 
-    def model(self, attention: SelfAttention) -> "RecallModel":
-        return RecallModel(attention, keys=self.num_keys, values=self.num_values, width=self.width)
+    def model(self, attention: SelfAttention) -> "AssociativeRecallModel":
+        return AssociativeRecallModel(attention, keys=self.num_keys, values=self.num_values, width=self.width)
 
-    def draw_task(self, count: int, pairs: int, generator: torch.Generator, device: torch.device) -> RecallTask:
+    def sample_task(self, count: int, pairs: int, generator: torch.Generator, device: torch.device) -> RecallTask:
         """`pairs` distinct keys with random values, then the same keys as queries in random order."""
         keys = torch.rand(count, self.num_keys, generator=generator).argsort(1)[:, :pairs]
         values = torch.randint(self.num_values, (count, pairs), generator=generator)
@@ -105,12 +113,12 @@ class Experiment:
         distances = pairs + torch.arange(pairs) - order
         return RecallTask(*(part.to(device) for part in (all_keys, all_values, values.gather(1, order), distances)))
 
-    def accuracy(self, model: "RecallModel", pairs: int, run: Run) -> float:
+    def accuracy(self, model: "AssociativeRecallModel", pairs: int, run: Run) -> float:
         """The recall accuracy on sequences with this number of pairs."""
-        task = self.draw_task(self.num_test, pairs, torch.Generator().manual_seed(1), run.device)
+        task = self.sample_task(self.num_test, pairs, torch.Generator().manual_seed(1), run.device)
         return float(is_correct(model, task).float().mean())
 
-    def show_capacity(self, run: Run, counts: list[int], accuracy: dict[str, list[float]]) -> None:
+    def plot_capacity(self, run: Run, counts: list[int], accuracy: dict[str, list[float]]) -> None:
         figure = curves(
             {name: (counts, values) for name, values in accuracy.items()},
             x_label="number of pairs",
@@ -121,15 +129,15 @@ class Experiment:
             "capacity",
             figure,
             f"Softmax attention stores every pair. Linear attention stores one {self.width} × {self.width} matrix, so "
-            "that pairs interfere beyond its capacity. Local attention has no access to pairs outside its window and "
-            f"guesses one of {self.num_values} values.",
+            "that pairs interfere beyond its capacity. Local attention has no access to pairs outside its window, for "
+            f"which it is at chance level, 1/{self.num_values}.",
         )
 
-    def show_distance(self, run: Run, models: SideBySide["RecallModel"]) -> None:
-        task = self.draw_task(4 * self.num_test, self.num_pairs, torch.Generator().manual_seed(2), run.device)
+    def plot_distance(self, run: Run, models: ModelCollection["AssociativeRecallModel"]) -> None:
+        task = self.sample_task(4 * self.num_test, self.num_pairs, torch.Generator().manual_seed(2), run.device)
         distances = torch.arange(1, 2 * self.num_pairs, device=run.device)
         lines = {}
-        for name, model in models.every():
+        for name, model in models.named_models():
             hits = is_correct(model, task)
             means = [hits[task.distances == distance].float().mean() for distance in distances]
             lines[name] = (distances, torch.stack(means))
@@ -145,7 +153,9 @@ class Experiment:
             "Local attention is as accurate as softmax attention within its window and at chance level beyond it.",
         )
 
-    def run_recurrently(self, run: Run, models: SideBySide["RecallModel"]) -> tuple[float, dict[str, int]]:
+    def run_recurrently(
+        self, run: Run, models: ModelCollection["AssociativeRecallModel"]
+    ) -> tuple[float, dict[str, int]]:
         """The difference of recurrent and parallel logits of linear attention, and the state sizes of two models."""
         generator = torch.Generator().manual_seed(3)
         keys = torch.randint(self.num_keys, (8, self.max_length), generator=generator).to(run.device)
@@ -153,34 +163,34 @@ class Experiment:
         logits: dict[str, Tensor] = {}
         sizes: dict[str, list[int]] = {"softmax": [], "linear": []}
         for name, size in sizes.items():
-            model = models.one(name)
+            model = models.model(name)
             cache, outputs = model.attention.empty_cache(8, self.max_length), []
             for position in range(self.max_length):
                 token = slice(position, position + 1)
                 outputs.append(model(keys[:, token], values[:, token], cache))
                 size.append(state_size(cache))
             logits[name] = torch.cat(outputs, 1)
-        difference = float((logits["linear"] - models.one("linear")(keys, values)).abs().max())
+        difference = float((logits["linear"] - models.model("linear")(keys, values)).abs().max())
         lengths = range(1, self.max_length + 1)
         run.figure(
             "state size",
             curves(
                 {name: (lengths, size) for name, size in sizes.items()},
                 x_label="processed tokens",
-                y_label="numbers in the state",
+                y_label="state size (elements)",
             ),
             "The key-value cache of softmax attention grows with every token; the sums of linear attention do not.",
         )
         run.note(
             "recurrent and parallel form",
             f"Run token by token, the linear transformer has the logits of the parallel pass up to {difference:.1e}. "
-            f"Its state has {sizes['linear'][-1]:,} numbers at any length; the cache of softmax attention has "
+            f"Its state has {sizes['linear'][-1]:,} elements at any length; the cache of softmax attention has "
             f"{sizes['softmax'][-1]:,} after {self.max_length} tokens.",
         )
         return difference, {name: size[-1] for name, size in sizes.items()}
 
 
-class RecallModel(nn.Module):
+class AssociativeRecallModel(nn.Module):
     """One block of causal attention that receives keys with values and predicts the value of each query key."""
 
     def __init__(self, attention: SelfAttention, *, keys: int, values: int, width: int) -> None:
@@ -215,9 +225,9 @@ class RecallBatches:
         return self.experiment.steps
 
     def at(self, step: int, seed: int, rank: int, world_size: int) -> tuple[Tensor, Tensor, Tensor]:
-        generator = torch.Generator().manual_seed(mix(seed, step, rank))
+        generator = torch.Generator().manual_seed(derive_seed(seed, step, rank))
         size = max(1, self.experiment.batch_size // world_size)
-        return self.experiment.draw_task(size, self.experiment.num_pairs, generator, self.device)[:3]
+        return self.experiment.sample_task(size, self.experiment.num_pairs, generator, self.device)[:3]
 
 
 def is_correct(model: Callable[[Tensor, Tensor], Tensor], task: RecallTask) -> Tensor:
@@ -227,7 +237,7 @@ def is_correct(model: Callable[[Tensor, Tensor], Tensor], task: RecallTask) -> T
 
 
 def state_size(cache: LayerCache) -> int:
-    """Numbers stored per sequence."""
+    """Number of tensor elements stored per sequence."""
     if isinstance(cache, KeyValueCache):
         return 2 * cache.keys[0, :, : cache.count].numel()
     assert isinstance(cache, RunningSumsCache)

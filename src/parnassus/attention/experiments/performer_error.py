@@ -1,7 +1,6 @@
 """Performer: approximation error of random features, and accuracy in a trained transformer (Diehl sec. 4.1)."""
 
 import copy
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,30 +22,36 @@ from parnassus.attention import (
     vit,
 )
 from parnassus.data import Dataset, Split, open_data
-from parnassus.layers import Evaluation, evaluate, require_labels
+from parnassus.layers import Evaluation, check_labels
+from parnassus.layers.commands.image_classifiers import evaluate_split
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, at_least, at_most, between, descend, no_band
+from parnassus.train.timing import measure_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("D4.1.4", "D4.1.5", "D4.1.6")
 expected = {
-    "error_exponent": between(-0.6, -0.25, "r of output error ∝ kʳ for k random features"),
-    "cosh_ratio": between(0.85, 1.1, "error with antithetic pairs over plain features, equal k, mean over k"),
-    "orthogonal_ratio": at_most(1.0, "error with orthogonal directions over independent ones, mean over k"),
+    "error_exponent": between(-0.6, -0.25, "exponent of the output error in the number k of random features"),
+    "cosh_ratio": between(
+        0.85, 1.1, "ratio of the error with antithetic pairs to that of plain features, equal k, mean over k"
+    ),
+    "orthogonal_ratio": at_most(
+        1.0, "ratio of the error with orthogonal to that with independent directions, mean over k"
+    ),
     "softmax_loss": at_most(0.4, "test loss of the trained model with softmax attention, nats per image"),
-    "few_features_loss": no_band("the same with the fewest random features instead of the softmax"),
-    "many_features_loss": no_band("the same with the most random features"),
-    "recovered": at_least(0.3, "fraction of the loss increase that the most features remove"),
+    "few_features_loss": no_band("test loss with the fewest random features instead of the softmax, nats per image"),
+    "many_features_loss": no_band("test loss with the most random features instead of the softmax, nats per image"),
+    "loss_increase_removed": at_least(0.3, "fraction of the loss increase that the most features remove"),
     "softmax_accuracy": at_least(0.88, "test accuracy of the trained model with softmax attention"),
-    "performer_accuracy": no_band("the same with the most random features, without fine-tuning"),
-    "swapped_accuracy": no_band("the same before fine-tuning, mean over draws of the directions"),
-    "finetuned_accuracy": at_least(0.78, "the same after fine-tuning, mean over draws of the directions"),
-    "time_exponent": between(0.6, 1.5, "r of time ∝ lengthʳ for long sequences, Performer"),
-    "softmax_time_exponent": no_band("the same, exact attention"),
+    "performer_accuracy": no_band("test accuracy with the most random features, without fine-tuning"),
+    "accuracy_before_finetuning": no_band("test accuracy before fine-tuning, mean over samples of the directions"),
+    "finetuned_accuracy": at_least(0.78, "test accuracy after fine-tuning, mean over samples of the directions"),
+    "time_exponent": between(0.6, 1.5, "exponent of time in the sequence length for long sequences, Performer"),
+    "softmax_time_exponent": no_band("exponent of time in the sequence length for long sequences, exact attention"),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {
@@ -62,7 +67,7 @@ Draw = Callable[[int, int], Tensor]
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images by class, or a folder of your own
+    data: ImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 400  # gradient steps with softmax attention
     batch_size: Positive[int] = 64  # images per gradient step
     patch_size: Positive[int] = 2  # side of a patch in pixels
@@ -89,12 +94,12 @@ class Experiment:
         )
 
         data = open_data(self.data).to(run.device)
-        test = Split(data.test.x[:1_000], require_labels(data.test.y, len(data.classes))[:1_000])
+        test = Split(data.test.x[:1_000], check_labels(data.test.y, len(data.classes))[:1_000])
         model = run.build(self.model, shape=list(data.shape), classes=len(data.classes))
         model, optimizer = run.prepare(model, partial(Adam, lr=3e-3))
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
             run.log(step, loss=loss)
-        exact = evaluate_on(model, test)
+        exact = evaluate_split(model, test)
         swapped = {
             name: [self.evaluate_swapped(model, count, draw, test) for count in self.feature_counts]
             for name, draw in DRAWS.items()
@@ -109,18 +114,18 @@ class Experiment:
         times = self.times(run.device)
         run.figure(
             "time",
-            curves(times, x_label="sequence length (tokens)", y_label="seconds", log_x=True, log_y=True),
+            curves(times, x_label="sequence length (tokens)", y_label="time (s)", log_x=True, log_y=True),
             "Time of one attention head against the sequence length: linear with random features.",
         )
         best = swapped["orthogonal, antithetic"]
         run.note(
-            "result",
+            "results",
             f"The test loss is {exact.loss:.3f} nats per image with the softmax, {best[0].loss:.3f} with "
             f"{self.feature_counts[0]} and {best[-1].loss:.3f} with {self.feature_counts[-1]} random features instead. "
             "Trained weights produce large scores, and the variance of the estimate grows with e^{‖q+k‖²}, so that a "
             "trained model needs more features than random queries. Fine-tuning is cheaper: "
-            f"{self.finetune_steps} steps with {self.num_features} features, redrawn at each step, raise the accuracy "
-            f"from {before.accuracy:.1%} to {after.accuracy:.1%}, both averaged over draws of the directions.",
+            f"{self.finetune_steps} steps with {self.num_features} features, resampled at each step, raise the "
+            f"accuracy from {before.accuracy:.1%} to {after.accuracy:.1%}, both averaged over draws of the directions.",
         )
         mean = {name: torch.tensor(values) for name, (_, values) in errors.items()}
         return {
@@ -130,10 +135,10 @@ class Experiment:
             "softmax_loss": exact.loss,
             "few_features_loss": best[0].loss,
             "many_features_loss": best[-1].loss,
-            "recovered": (best[0].loss - best[-1].loss) / max(best[0].loss - exact.loss, 1e-9),
+            "loss_increase_removed": (best[0].loss - best[-1].loss) / max(best[0].loss - exact.loss, 1e-9),
             "softmax_accuracy": exact.accuracy,
             "performer_accuracy": best[-1].accuracy,
-            "swapped_accuracy": before.accuracy,
+            "accuracy_before_finetuning": before.accuracy,
             "finetuned_accuracy": after.accuracy,
             "time_exponent": tail_exponent(*times["Performer"]),
             "softmax_time_exponent": tail_exponent(*times["softmax"]),
@@ -156,11 +161,11 @@ class Experiment:
 
     def evaluate_swapped(self, model: VisionTransformer, count: int, draw: Draw, test: Split) -> Evaluation:
         """The test results with random features in every layer, mean over at most four draws."""
-        evaluations = [evaluate_on(with_performer(model, count, draw), test) for _ in range(min(self.num_draws, 4))]
+        evaluations = [evaluate_split(with_performer(model, count, draw), test) for _ in range(min(self.num_draws, 4))]
         return Evaluation(*torch.tensor(evaluations).mean(0).tolist())
 
     def finetune(self, run: Run, model: VisionTransformer, data: Dataset, test: Split) -> tuple[Evaluation, ...]:
-        """The test results before and after fine-tuning with random features that are redrawn at each step."""
+        """The test results before and after fine-tuning with random features that are resampled at each step."""
         performer, optimizer = run.prepare(
             with_performer(model, self.num_features, orthogonal_directions), partial(Adam, lr=1e-3)
         )
@@ -178,7 +183,7 @@ class Experiment:
         for _ in range(self.num_draws):
             for layer in performer_layers(model):
                 layer.redraw()
-            evaluations.append(evaluate_on(model, test))
+            evaluations.append(evaluate_split(model, test))
         return Evaluation(*torch.tensor(evaluations).mean(0).tolist())
 
     @torch.no_grad()
@@ -193,7 +198,7 @@ class Experiment:
         for length in self.lengths:
             inputs = [torch.randn(1, 1, length, 32, device=device) for _ in range(3)]
             for name, attend in kinds.items():
-                times[name][1].append(min(measure_seconds(attend, inputs) for _ in range(5)))
+                times[name][1].append(measure_seconds(partial(attend, *inputs), device, repeats=5))
         return times
 
 
@@ -224,17 +229,6 @@ def with_performer(model: VisionTransformer, features: int, draw: Draw) -> Visio
 
 def performer_layers(model: VisionTransformer) -> list[PerformerAttention]:
     return [layer for layer in model.modules() if isinstance(layer, PerformerAttention)]
-
-
-def evaluate_on(model: VisionTransformer, test: Split) -> Evaluation:
-    assert test.y is not None
-    return evaluate(model, test.x, test.y)
-
-
-def measure_seconds(attend: Callable[[Tensor, Tensor, Tensor], Tensor], inputs: list[Tensor]) -> float:
-    start = time.perf_counter()
-    float(attend(*inputs).sum())  # also waits for the device
-    return time.perf_counter() - start
 
 
 def tail_exponent(x: tuple[int, ...], y: list[float]) -> float:

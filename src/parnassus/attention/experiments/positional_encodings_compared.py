@@ -20,28 +20,38 @@ from parnassus.attention.positions.learned import PositionalEmbedding
 from parnassus.attention.positions.relative import RelativePositions, relative_scores
 from parnassus.attention.positions.rotary import Rotary, long_range_bound
 from parnassus.attention.positions.sinusoidal import SinusoidalEmbedding, sinusoidal_encoding
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
 from parnassus.layers.token_embedding import TokenEmbedding
 from parnassus.optim import Adam
 from parnassus.report import curves, subplots
 from parnassus.report.formulas import to_mathtext
 from parnassus.report.style import DIVERGING, SEQUENTIAL
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, between, descend
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, between, descend
 
 covers = ("D3.3", "D3.4", "D3.5", "B10.1-2", "B10.1-9", "B10.1.1-3")
 expected = {
-    "near_none": at_most(0.6, "accuracy at trained positions without positional encoding"),
-    "near_learned": at_least(0.98, "the same with learned embeddings"),
-    "near_sinusoidal": at_least(0.9, "the same with sinusoidal encodings"),
-    "near_rotary": at_least(0.98, "the same with rotary positions"),
-    "near_relative": at_least(0.98, "the same with relative attention"),
-    "near_alibi": between(0.4, 0.9, "the same with ALiBi"),
-    "far_none": at_most(0.5, "accuracy in the last quarter of the test sequences without positional encoding"),
-    "far_learned": at_most(0.3, "the same with learned embeddings"),
-    "far_sinusoidal": at_most(0.6, "the same with sinusoidal encodings"),
-    "far_rotary": at_most(0.6, "the same with rotary positions"),
-    "far_relative": at_least(0.97, "the same with relative attention"),
-    "far_alibi": between(0.3, 0.9, "the same with ALiBi"),
+    "accuracy_trained_none": at_most(0.6, "accuracy at trained positions without positional encoding"),
+    "accuracy_trained_learned": at_least(0.98, "accuracy at trained positions, learned embeddings"),
+    "accuracy_trained_sinusoidal": at_least(0.9, "accuracy at trained positions, sinusoidal encodings"),
+    "accuracy_trained_rotary": at_least(0.98, "accuracy at trained positions, rotary positions"),
+    "accuracy_trained_relative": at_least(0.98, "accuracy at trained positions, relative attention"),
+    "accuracy_trained_alibi": between(0.4, 0.9, "accuracy at trained positions, ALiBi"),
+    "accuracy_extrapolated_none": at_most(
+        0.5, "accuracy in the last quarter of the test sequences without positional encoding"
+    ),
+    "accuracy_extrapolated_learned": at_most(
+        0.3, "accuracy in the last quarter of the test sequences, learned embeddings"
+    ),
+    "accuracy_extrapolated_sinusoidal": at_most(
+        0.6, "accuracy in the last quarter of the test sequences, sinusoidal encodings"
+    ),
+    "accuracy_extrapolated_rotary": at_most(
+        0.6, "accuracy in the last quarter of the test sequences, rotary positions"
+    ),
+    "accuracy_extrapolated_relative": at_least(
+        0.97, "accuracy in the last quarter of the test sequences, relative attention"
+    ),
+    "accuracy_extrapolated_alibi": between(0.3, 0.9, "accuracy in the last quarter of the test sequences, ALiBi"),
 }
 profiles = {
     "smoke": {"steps": 3, "max_length": 64, "num_test": 8},
@@ -65,31 +75,34 @@ class Experiment:
     length: Positive[int] = 32  # tokens of a training sequence
     max_length: Positive[int] = 128  # tokens of a test sequence
     distance: Positive[int] = 3  # distance from a position to the token it predicts
-    vocabulary_size: Positive[int] = 8  # number of tokens
+    vocab_size: Positive[int] = 8  # number of tokens
     width: Positive[int] = 32  # width of the transformers, which have two blocks of four heads
     learning_rate: Positive[float] = 5e-3  # peak learning rate of Adam, after 10 % of the steps
     num_test: Positive[int] = 64  # test sequences
 
     def __call__(self, run: Run) -> dict[str, float]:
         models, optimizer = run.prepare(
-            SideBySide[RecallModel]({name: self.model(name) for name in TITLES}), partial(Adam, lr=self.learning_rate)
+            ModelCollection[DelayedCopyModel]({name: self.model(name) for name in TITLES}),
+            partial(Adam, lr=self.learning_rate),
         )
         schedule = OneCycleLR(
             optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
         )
         run.keep("schedule", schedule)
-        batches = RandomTokens(self.vocabulary_size, self.length, self.batch_size, self.steps, run.device)
+        batches = RandomTokens(self.vocab_size, self.length, self.batch_size, self.steps, run.device)
         for step, loss in descend(run, models, optimizer, batches):
             schedule.step()
             run.log(step, loss=loss / len(TITLES))
 
-        test = RandomTokens(self.vocabulary_size, self.max_length, self.num_test, 1, run.device).at(
-            0, mix(run.seed, -1), 0, 1
+        test = RandomTokens(self.vocab_size, self.max_length, self.num_test, 1, run.device).at(
+            0, derive_seed(run.seed, -1), 0, 1
         )
-        correct = {name: model.is_correct(test).float().mean(0).cpu() for name, model in models.every()}  # by position
-        show_extrapolation(run, correct, self.length, self.distance)
-        show_attention(run, models, test[:, : self.length])
-        show_encodings(run, models, self.length)
+        correct = {
+            name: model.is_correct(test).float().mean(0).cpu() for name, model in models.named_models()
+        }  # by position
+        plot_extrapolation(run, correct, self.length, self.distance)
+        plot_attention(run, models, test[:, : self.length])
+        plot_encodings(run, models, self.length)
         near, far = slice(0, self.length - self.distance), slice(-(self.max_length // 4), None)
         accuracies = {name: (float(line[near].mean()), float(line[far].mean())) for name, line in correct.items()}
         run.table(
@@ -99,10 +112,10 @@ class Experiment:
                 for name, values in accuracies.items()
             ],
             f"Accuracy at positions within the training length of {self.length} tokens, and in the last quarter of "
-            f"{self.max_length} tokens. Chance is {1 / self.vocabulary_size:.3f}.",
+            f"{self.max_length} tokens. Chance is {1 / self.vocab_size:.3f}.",
         )
         run.note(
-            "result",
+            "results",
             f"The task is to predict the token {self.distance} positions before. Encodings with one direction for each "
             "distance are learned quickly. Beyond the training length, learned embeddings are untrained; sinusoidal "
             "and rotary encodings reach phases that were not trained; relative attention has one vector for all long "
@@ -110,24 +123,24 @@ class Experiment:
             "neighbours, but its accuracy does not depend on the length.",
         )
         return {
-            f"{positions}_{name}": values[i]
-            for i, positions in enumerate(("near", "far"))
+            f"accuracy_{positions}_{name}": values[i]
+            for i, positions in enumerate(("trained", "extrapolated"))
             for name, values in accuracies.items()
         }
 
-    def model(self, name: str) -> "RecallModel":
+    def model(self, name: str) -> "DelayedCopyModel":
         """The same two blocks with one positional encoding."""
         heads, depth = 4, 2
         embeddings: dict[str, Callable[[], TokenEmbedding | PositionalEmbedding]] = {
-            "learned": lambda: PositionalEmbedding(self.vocabulary_size, self.max_length, self.width),
-            "sinusoidal": lambda: SinusoidalEmbedding(self.vocabulary_size, self.width),
+            "learned": lambda: PositionalEmbedding(self.vocab_size, self.max_length, self.width),
+            "sinusoidal": lambda: SinusoidalEmbedding(self.vocab_size, self.width),
         }
         head_positions: dict[str, Callable[[], HeadPositions]] = {
             "rotary": lambda: Rotary(self.width // heads, self.max_length),
             "relative": lambda: RelativePositions(heads, self.width // heads, self.length),
             "alibi": lambda: Alibi(heads),
         }
-        embedding = embeddings.get(name, lambda: TokenEmbedding(self.vocabulary_size, self.width))()
+        embedding = embeddings.get(name, lambda: TokenEmbedding(self.vocab_size, self.width))()
         for table in embedding.children():
             nn.init.normal_(cast("nn.Embedding", table).weight, std=self.width**-0.5)
         blocks = [
@@ -140,10 +153,10 @@ class Experiment:
             )
             for _ in range(depth)
         ]
-        return RecallModel(LanguageModel(embedding, blocks, window=self.max_length), self.distance)
+        return DelayedCopyModel(LanguageModel(embedding, blocks, window=self.max_length), self.distance)
 
 
-class RecallModel(nn.Module):
+class DelayedCopyModel(nn.Module):
     """A transformer that predicts at every position the token `distance` positions before."""
 
     def __init__(self, transformer: LanguageModel, distance: int) -> None:
@@ -180,12 +193,12 @@ class RandomTokens:
         return self.steps
 
     def at(self, step: int, seed: int, rank: int, world_size: int) -> Tensor:
-        source = torch.Generator().manual_seed(mix(seed, step, rank))
+        source = torch.Generator().manual_seed(derive_seed(seed, step, rank))
         shape = max(1, self.size // world_size), self.length
         return torch.randint(self.vocabulary, shape, generator=source).to(self.device)
 
 
-def show_extrapolation(run: Run, correct: dict[str, Tensor], length: int, distance: int) -> None:
+def plot_extrapolation(run: Run, correct: dict[str, Tensor], length: int, distance: int) -> None:
     """Accuracy by position in groups of eight, aligned with the training length."""
     lines, skipped = {}, (length - distance) % 8
     for name, values in correct.items():
@@ -199,10 +212,10 @@ def show_extrapolation(run: Run, correct: dict[str, Tensor], length: int, distan
     )
 
 
-def show_attention(run: Run, models: "SideBySide[RecallModel]", tokens: Tensor) -> None:
+def plot_attention(run: Run, models: "ModelCollection[DelayedCopyModel]", tokens: Tensor) -> None:
     """For each model the head with the largest weight on the target, mean over sequences."""
     figure, axes = subplots(2, 3, size=(9.6, 6.4))
-    for ax, (name, model) in zip(axes.flat, models.every(), strict=True):
+    for ax, (name, model) in zip(axes.flat, models.named_models(), strict=True):
         maps = torch.cat([weights.mean(0) for weights in attention_maps(model.transformer, tokens).values()]).cpu()
         target_weight = maps.diagonal(-model.distance, 1, 2).mean(1)  # by head
         ax.imshow(maps[int(target_weight.argmax())].numpy(), cmap=SEQUENTIAL, vmin=0.0, vmax=1.0)
@@ -214,18 +227,18 @@ def show_attention(run: Run, models: "SideBySide[RecallModel]", tokens: Tensor) 
         "attention maps",
         figure,
         "Mean attention weights over test sequences for the head with the largest weight on the target (the number). "
-        f"A line {models.one('none').distance} positions below the diagonal means that one head solves the task.",
+        f"A line {models.model('none').distance} positions below the diagonal means that one head solves the task.",
     )
 
 
 @torch.no_grad()
-def show_encodings(run: Run, models: "SideBySide[RecallModel]", length: int) -> None:
+def plot_encodings(run: Run, models: "ModelCollection[DelayedCopyModel]", length: int) -> None:
     """The contribution of each encoding to the score of two positions, independent of the tokens."""
-    table = cast("PositionalEmbedding", models.one("learned").transformer.embedding).positions.weight[:length].cpu()
+    table = cast("PositionalEmbedding", models.model("learned").transformer.embedding).positions.weight[:length].cpu()
     encoding = sinusoidal_encoding(torch.arange(length, dtype=torch.float32), 64)
     ones = Rotary(64, length).rotate(torch.ones(1, 1, length, 64), 0)[0, 0]
-    distance = models.one("relative").distance
-    block = cast("Block", models.one("relative").transformer.blocks[0])
+    distance = models.model("relative").distance
+    block = cast("Block", models.model("relative").transformer.blocks[0])
     tables = cast("RelativePositions", block.attention.positions).table.cpu()
     query = tables[:, distance][None, :, None].expand(1, -1, length, -1)
     scores = relative_scores(query, tables, length)[0]

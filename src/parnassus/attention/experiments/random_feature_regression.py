@@ -20,7 +20,7 @@ from parnassus.attention import (
 )
 from parnassus.attention.regression.kernels import similarity
 from parnassus.data import DataError, open_data
-from parnassus.layers import require_labels
+from parnassus.layers import check_labels
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.setting_types import AnyData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, between, no_band
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 covers = ("D4.1.7",)
 expected = {
     "kernel_accuracy": at_least(0.97, "test accuracy of kernel ridge regression"),
-    "fourier_accuracy": at_least(0.95, "the same with the most Fourier features"),
-    "positive_accuracy": no_band("the same with the most positive features"),
-    "gram_error_exponent": between(-0.65, -0.35, "r of Gram matrix error ∝ kʳ for k features"),
-    "orthogonal_gram_ratio": at_most(0.97, "Gram error with orthogonal over independent directions, mean over k"),
+    "fourier_accuracy": at_least(0.95, "test accuracy of ridge regression on the most Fourier features"),
+    "positive_accuracy": no_band("test accuracy of ridge regression on the most positive features"),
+    "gram_error_exponent": between(-0.65, -0.35, "exponent of the Gram matrix error in the number k of features"),
+    "orthogonal_gram_ratio": at_most(
+        0.97, "ratio of the Gram error with orthogonal to that with independent directions, mean over k"
+    ),
     "prediction_difference": at_most(0.25, "relative difference of predictions from kernel ridge regression"),
     "kernel_seconds": no_band("time of the exact fit, O(n³)"),
     "fourier_seconds": no_band("time of the fit with the most Fourier features, O(n k²)"),
@@ -49,7 +51,7 @@ FeatureMap: TypeAlias = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Task:
+class KernelRidgeTask:
     """Training data with the exact Gram matrix, and test data with the predictions of kernel ridge regression."""
 
     x: Tensor
@@ -62,10 +64,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples by class, or a file or folder of your own
+    data: AnyData = "digits"  # examples by class: name of a data set, or path of a file or folder
     num_examples: Positive[int] = 1_200  # maximum number of training examples
     gamma: Positive[float] = 0.05  # γ of the kernel exp(−γ‖x − y‖²)
-    penalty: NonNegative[float] = 1e-5  # ridge penalty λ
+    alpha: NonNegative[float] = 1e-5  # ridge penalty λ
     feature_counts: tuple[Positive[int], ...] = (32, 64, 128, 256, 512, 1_024)  # numbers of random features k
     num_fits: Positive[int] = 4  # regressions for each k, with new directions
     num_draws: Positive[int] = 64  # draws over which the error of the Gram matrix is averaged
@@ -77,23 +79,23 @@ class Experiment:
             raise DataError(f"{self.data} must have at least 2 training examples; got {len(data.train)}")
         train = data.train.take(self.num_examples)
         classes = len(data.classes)
-        train_labels, labels = require_labels(train.y, classes), require_labels(data.test.y, classes)[:2_000]
+        train_labels, labels = check_labels(train.y, classes), check_labels(data.test.y, classes)[:2_000]
         x, test = train.x.flatten(1).double(), data.test.x[:2_000].flatten(1).double()
         target = one_hot(train_labels.long(), classes).double()
 
         start = time.perf_counter()
         width = (2 * self.gamma) ** -0.5
         gram = similarity(x, x, width=width)
-        ridge = KernelRidge.fit(gram, target, penalty=self.penalty)
+        ridge = KernelRidge.fit(gram, target, penalty=self.alpha)
         kernel_seconds = time.perf_counter() - start
         exact = ridge.predict(similarity(test, x, width=width))
-        task = Task(x, gram, target, test, exact, labels)
+        task = KernelRidgeTask(x, gram, target, test, exact, labels)
         maps = self.feature_maps(x.shape[1])
         errors = {name: [self.gram_error(draw, k, task) for k in self.feature_counts] for name, draw in maps.items()}
         fits = {name: [self.measure_fit(draw, k, task) for k in self.feature_counts] for name, draw in maps.items()}
         accuracy = float((exact.argmax(1) == labels).double().mean())
-        self.show_errors(run, errors)
-        self.show_fits(run, fits, accuracy, kernel_seconds, len(x))
+        self.plot_errors(run, errors)
+        self.report_fits(run, fits, accuracy, kernel_seconds, len(x))
         independent, orthogonal = (torch.tensor(errors[name]) for name in ("Fourier", "Fourier, orthogonal"))
         log_k, log_error = torch.tensor(self.feature_counts).log(), independent.log()
         log_k, log_error = log_k - log_k.mean(), log_error - log_error.mean()
@@ -125,23 +127,24 @@ class Experiment:
             "positive": positive,
         }
 
-    def gram_error(self, draw: Callable[[int], FeatureMap], count: int, task: Task) -> float:
+    def gram_error(self, draw: Callable[[int], FeatureMap], count: int, task: KernelRidgeTask) -> float:
         """The RMS error of an entry of the Gram matrix, over pairs of examples and draws.
 
-        The errors of one draw are correlated over pairs, so that draws differ by a fifth and many are averaged.
+        The errors of one draw are correlated over pairs: estimates from two draws differ by about a fifth, so many are
+        averaged.
         """
         x, gram = task.x[: self.gram_size], task.gram[: self.gram_size, : self.gram_size]
         features = (draw(count)(x) for _ in range(self.num_draws))
         return float(torch.stack([(psi @ psi.mT - gram).square().mean() for psi in features]).mean().sqrt())
 
-    def measure_fit(self, draw: Callable[[int], FeatureMap], count: int, task: Task) -> dict[str, float]:
+    def measure_fit(self, draw: Callable[[int], FeatureMap], count: int, task: KernelRidgeTask) -> dict[str, float]:
         """Means over draws: relative difference from kernel ridge regression, accuracy, seconds."""
         rows = []
         for _ in range(self.num_fits):
             psi = draw(count)
             start = time.perf_counter()
             features = psi(task.x)
-            fit = FeatureRidge.fit(features, task.target, penalty=self.penalty)
+            fit = FeatureRidge.fit(features, task.target, penalty=self.alpha)
             seconds = time.perf_counter() - start
             predicted = fit.predict(psi(task.test))
             accuracy = (predicted.argmax(1) == task.labels).double().mean()
@@ -149,7 +152,7 @@ class Experiment:
         mean = torch.tensor(rows).mean(0).tolist()
         return dict(zip(("difference", "accuracy", "seconds"), mean, strict=True))
 
-    def show_errors(self, run: Run, errors: dict[str, list[float]]) -> None:
+    def plot_errors(self, run: Run, errors: dict[str, list[float]]) -> None:
         lines = {name: (self.feature_counts, values) for name, values in errors.items()}
         run.figure(
             "Gram matrix",
@@ -159,7 +162,7 @@ class Experiment:
             "grows with the norms of x and y, so that a few pairs and draws dominate.",
         )
 
-    def show_fits(
+    def report_fits(
         self, run: Run, fits: dict[str, list[dict[str, float]]], accuracy: float, seconds: float, rows: int
     ) -> None:
         def lines(key: str) -> dict[str, tuple[object, object]]:
@@ -172,11 +175,15 @@ class Experiment:
             "predictions (left) and test accuracy (right).",
         )
         table: list[dict[str, str | float]] = [
-            {"fit": f"k = {count}", "seconds": row["seconds"], "accuracy": row["accuracy"]}
+            {"fit": f"k = {count}", "time (s)": row["seconds"], "accuracy": row["accuracy"]}
             for count, row in zip(self.feature_counts, fits["Fourier"], strict=True)
         ]
-        table.append({"fit": f"kernel ridge, n = {rows}", "seconds": seconds, "accuracy": accuracy})
-        run.table("time", table, "Fit time with Fourier features, O(n k²), and of kernel ridge regression, O(n³).")
+        table.append({"fit": f"kernel ridge, n = {rows}", "time (s)": seconds, "accuracy": accuracy})
+        run.table(
+            "fit time",
+            table,
+            "Time to fit ridge regression on Fourier features, O(n k²), and kernel ridge regression, O(n³).",
+        )
 
 
 def plot_fits(

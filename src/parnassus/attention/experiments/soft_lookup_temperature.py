@@ -21,14 +21,20 @@ expected = {
     "match_weight": between(0.2796, 0.2798, "weight of v₃ for the query e₃ among 8 basis vectors: e/(e + 7)"),
     "linear_error": at_most(1e-6, "distance of the linear lookup of e₃ from v₃"),
     "accuracy_hard": at_least(0.99, "retrieval accuracy of hard lookup, noisy queries among 64 random keys"),
-    "accuracy_cold": at_least(0.99, "the same, soft lookup at temperature 0.01"),
-    "accuracy_warm": at_least(0.9, "the same at temperature 0.1"),
-    "accuracy_hot": at_most(0.2, "the same at temperature 100, where the output is nearly the mean of all values"),
-    "error_cold": at_most(0.1, "mean squared error of the output at temperature 0.01"),
-    "error_hot": between(0.8, 1.2, "the same at temperature 100"),
+    "accuracy_t_0_01": at_least(
+        0.99, "retrieval accuracy of soft lookup at temperature 0.01, noisy queries among 64 random keys"
+    ),
+    "accuracy_t_0_1": at_least(0.9, "retrieval accuracy of soft lookup at temperature 0.1"),
+    "accuracy_t_100": at_most(
+        0.2, "retrieval accuracy of soft lookup at temperature 100: nearly the mean of all values"
+    ),
+    "error_t_0_01": at_most(0.1, "mean squared error of the output of soft lookup at temperature 0.01"),
+    "error_t_100": between(0.8, 1.2, "mean squared error of the output of soft lookup at temperature 100"),
     "accuracy_hard_16384": no_band("retrieval accuracy of hard lookup among 16,384 random keys"),
     "entropy_unscaled": no_band("entropy in nats of the weights over 256 random keys of width 256, without 1/√d"),
-    "entropy_scaled": no_band("the same with 1/√d; the maximum is ln 256 = 5.55"),
+    "entropy_scaled": no_band(
+        "entropy in nats of the weights over 256 random keys with 1/√d; the maximum is ln 256 = 5.55"
+    ),
 }
 profiles = {"smoke": {"num_queries": 40, "max_keys": 256}, "gpu": {"num_queries": 4_000}}
 
@@ -40,7 +46,7 @@ VERTICES = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
 @dataclass(frozen=True)
 class Experiment:
     width: Positive[int] = 32  # width of the keys
-    noise: NonNegative[float] = 0.5  # standard deviation of the noise in the queries; that of the keys is 1
+    noise_std: NonNegative[float] = 0.5  # standard deviation of the noise in the queries; that of the keys is 1
     num_queries: Positive[int] = 400  # queries for each number of keys
     max_keys: Positive[int] = 16_384  # maximum number of keys
 
@@ -73,7 +79,7 @@ class Experiment:
         for size in sizes:
             key, value = torch.randn(size, self.width), torch.randn(size, 8)
             target = torch.randint(0, size, (self.num_queries,))
-            query = key[target] + self.noise * torch.randn(self.num_queries, self.width)
+            query = key[target] + self.noise_std * torch.randn(self.num_queries, self.width)
             hard_accuracy[size] = retrieval_accuracy(hard_lookup(query, key, value).output, value, target)
             outputs = [soft_lookup(query, key, value, temperature=self.width**0.5 * t).output for t in TEMPERATURES]
             accuracy[size] = [retrieval_accuracy(output, value, target) for output in outputs]
@@ -88,11 +94,11 @@ class Experiment:
         cold, warm, hot = 0, min(range(25), key=lambda i: abs(log(TEMPERATURES[i] / 0.1))), 24
         return {
             "accuracy_hard": hard_accuracy[64],
-            "accuracy_cold": accuracy[64][cold],
-            "accuracy_warm": accuracy[64][warm],
-            "accuracy_hot": accuracy[64][hot],
-            "error_cold": error[64][cold],
-            "error_hot": error[64][hot],
+            "accuracy_t_0_01": accuracy[64][cold],
+            "accuracy_t_0_1": accuracy[64][warm],
+            "accuracy_t_100": accuracy[64][hot],
+            "error_t_0_01": error[64][cold],
+            "error_t_100": error[64][hot],
             "accuracy_hard_16384": hard_accuracy.get(16_384, hard_accuracy[sizes[-1]]),
         }
 

@@ -12,21 +12,21 @@ from parnassus.attention import (
     VisionTransformer,
     attention_distance,
     attention_maps,
-    class_token,
+    class_token_pool,
     dilated_receptive_field,
     patch_centres,
     receptive_field,
     vit,
 )
 from parnassus.data import DataError, Dataset, open_images
-from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
+from parnassus.layers import Classifier, check_labels, count_parameters, evaluate
 from parnassus.layers.commands.image_classifiers import IMAGE_SUFFIXES, evaluate_images, predict_images
 from parnassus.optim import Adam, one_cycle_rate
 from parnassus.report import FAINT, PALETTE, image_grid, subplots
 from parnassus.setting_types import ImageData
-from parnassus.train import Positive, Run, SideBySide, at_least, between, descend, no_band
-from parnassus.train.sample_predict_evaluate import Input, Row
-from parnassus.train.trained import Trained
+from parnassus.train import ModelCollection, Positive, Run, at_least, between, descend, no_band
+from parnassus.train.sample_predict_evaluate import Input, ResultRow
+from parnassus.train.trained import TrainedRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ expected = {
     "vit_accuracy": at_least(0.75, "test accuracy of the vision transformer"),
     "cnn_accuracy": at_least(0.85, "test accuracy of the convolutional network"),
     "first_layer_distance": between(8.0, 15.0, "mean attention distance of the first layer, in pixels"),
-    "last_layer_distance": no_band("the same in the last layer"),
+    "last_layer_distance": no_band("mean attention distance of the last layer, in pixels"),
     "nearest_head": no_band("the smallest mean attention distance of a head, in pixels"),
     "farthest_head": no_band("the largest mean attention distance of a head, in pixels"),
     "uniform_distance": no_band("attention distance of uniform weights, in pixels"),
@@ -53,7 +53,7 @@ KERNEL = 3  # side of the convolution kernels
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "mnist_mini"  # images, or a folder of your own
+    data: ImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     image_size: Positive[int] | None = None  # resize the images of a folder to this height and width
     steps: Positive[int] = 500  # gradient steps
     batch_size: Positive[int] = 50  # images per gradient step
@@ -64,12 +64,12 @@ class Experiment:
     channels: Positive[int] = 16  # filters of each convolution
     learning_rate: Positive[float] = 2e-3  # peak learning rate of the 1cycle schedule
 
-    def model(self, shape: Sequence[int], classes: Sequence[str]) -> SideBySide[nn.Module]:
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> ModelCollection[nn.Module]:
         transformer = vit(
             shape, len(classes), patch=self.patch_size, width=self.width, heads=self.num_heads, depth=self.num_layers
         )
         convolutional = plain_cnn(shape[0], len(classes), channels=self.channels, depth=self.num_layers)
-        return SideBySide({"vit": transformer, "cnn": convolutional})
+        return ModelCollection({"vit": transformer, "cnn": convolutional})
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_images(self.data, self.image_size).to(run.device)
@@ -78,22 +78,25 @@ class Experiment:
                 f"patch_size must divide height and width of the images; got patch_size={self.patch_size}, "
                 f"shape={data.shape}"
             )
-        labels = require_labels(data.test.y, len(data.classes))
+        labels = check_labels(data.test.y, len(data.classes))
         models = run.build(self.model, shape=list(data.shape), classes=list(data.classes))
-        before = {"vit": first_layer_filters(models.one("vit")), "cnn": first_layer_filters(models.one("cnn"))}
+        before = {
+            "vit": first_layer_filters(models.model("vit")),
+            "cnn": first_layer_filters(models.model("cnn")),
+        }
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
         for step, loss in descend(run, models, optimizer, data.train.pairs(self.batch_size, self.steps)):
             for group in optimizer.param_groups:
                 group["lr"] = one_cycle_rate(step, self.steps, peak=self.learning_rate)
             run.log(step, loss=loss / 2)
 
-        accuracy = {name: evaluate(model, data.test.x, labels).accuracy for name, model in models.every()}
-        transformer = models.one("vit")
+        accuracy = {name: evaluate(model, data.test.x, labels).accuracy for name, model in models.named_models()}
+        transformer = models.model("vit")
         assert isinstance(transformer, VisionTransformer)
         distances = head_distances(transformer, data.test.x[:200])
         centres = patch_centres(transformer.patches)
         uniform = float(torch.cdist(centres, centres).mean())
-        show_filters(run, {name: (before[name], first_layer_filters(model)) for name, model in models.every()})
+        plot_filters(run, {name: (before[name], first_layer_filters(model)) for name, model in models.named_models()})
         run.figure(
             "attention distance",
             plot_distances(distances, uniform, data.shape[1]),
@@ -101,9 +104,9 @@ class Experiment:
             f"layers: 1 + L(k−1) for {KERNEL} × {KERNEL} convolutions, 1 + (k−1)(2^L − 1) with dilation 2^l, and the "
             "whole image for attention.",
         )
-        show_attention(run, transformer, data)
+        plot_attention(run, transformer, data)
         run.note(
-            "result",
+            "results",
             f"The test accuracy is {accuracy['cnn']:.1%} for the convolutional network and {accuracy['vit']:.1%} for "
             "the transformer, which has no inductive bias for neighbouring pixels. The mean attention distance of the "
             f"heads in its first layer is {float(distances[0].min()):.1f} to {float(distances[0].max()):.1f} pixels, "
@@ -119,7 +122,7 @@ class Experiment:
             "farthest_head": float(distances.max()),
             "uniform_distance": uniform,
             "vit_parameters": float(count_parameters(transformer)),
-            "cnn_parameters": float(count_parameters(models.one("cnn"))),
+            "cnn_parameters": float(count_parameters(models.model("cnn"))),
         }
 
 
@@ -129,22 +132,22 @@ class Predict:
     network: Literal["vit", "cnn"] = "vit"  # vision transformer or convolutional network
     top_k: Positive[int] = 3  # classes reported for each image
 
-    def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
-        model = cast("SideBySide[nn.Module]", trained.model).one(self.network)
+    def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
+        model = cast("ModelCollection[nn.Module]", trained.model).model(self.network)
         return predict_images(model, trained, inputs, top_k=self.top_k)
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    data: ImageData | None = None  # labelled images of the same classes; by default the run's own test images
+    data: ImageData | None = None  # labelled images of the same classes; by default the test images of the run
 
-    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
+    def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:
         return [self.evaluate(trained) for trained in runs]
 
-    def evaluate(self, trained: Trained) -> Row:
+    def evaluate(self, trained: TrainedRun) -> ResultRow:
         """Test accuracy and cross-entropy of both networks of one run."""
-        models = cast("SideBySide[nn.Module]", trained.model)
-        return evaluate_images({f"{name}_": model for name, model in models.every()}, trained, self.data)
+        models = cast("ModelCollection[nn.Module]", trained.model)
+        return evaluate_images({f"{name}_": model for name, model in models.named_models()}, trained, self.data)
 
 
 def plain_cnn(channels_in: int, classes: int, *, channels: int, depth: int) -> Classifier:
@@ -196,7 +199,7 @@ def plot_distances(distances: Tensor, uniform: float, side: int) -> "Figure":
     return figure
 
 
-def show_filters(run: Run, filters: dict[str, tuple[Tensor, Tensor]]) -> None:
+def plot_filters(run: Run, filters: dict[str, tuple[Tensor, Tensor]]) -> None:
     """Filters of the first layer before and after training."""
     titles = {"vit": "patch embedding", "cnn": "first convolution"}
     for name, (before, after) in filters.items():
@@ -212,7 +215,7 @@ def show_filters(run: Run, filters: dict[str, tuple[Tensor, Tensor]]) -> None:
 
 
 @torch.no_grad()
-def show_attention(run: Run, model: VisionTransformer, data: Dataset) -> None:
+def plot_attention(run: Run, model: VisionTransformer, data: Dataset) -> None:
     """The attention of the class token in each layer on six test images."""
     x = data.test.x[:6]
     rows, columns = model.patches.grid
@@ -223,7 +226,7 @@ def show_attention(run: Run, model: VisionTransformer, data: Dataset) -> None:
         images.append(image.repeat_interleave(model.patches.patch, 2).repeat_interleave(model.patches.patch, 3))
     panels = [x.mean(1, keepdim=True), *images]
     titles = ["image", *(f"layer {layer}" for layer in range(1, len(maps) + 1))]
-    token = "class token" if model.pool is class_token else "first token"
+    token = "class token" if model.pool is class_token_pool else "first token"
     run.figure(
         "attention of the class token",
         image_grid(torch.stack(panels, 1).flatten(0, 1), columns=len(titles), titles=titles),

@@ -1,4 +1,9 @@
-"""Peak memory of a computation, beyond what is allocated when it starts."""
+"""Peak memory of a computation, beyond what is allocated when it starts.
+
+On a CPU only a `TorchDispatchMode` sees the tensors inside composite operations; torch defines it in a module with a
+private name, hence its place in `fast/`. (torch.profiler records memory too, but writes to standard error and takes
+seconds to start; `torch.overrides.TorchFunctionMode` sees only the results of composite operations.)
+"""
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,6 @@ from threading import local
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn.functional import linear
 
 MIN_WEIGHTS = 1 << 17
@@ -18,7 +17,7 @@ BLOCKS_PER_THREAD = 4
 """Blocks of rows per thread; several, for load balancing."""
 
 
-def affine(
+def row_linear(
     x: Float[Tensor, "*batch width"], weight: Float[Tensor, "out width"], bias: Float[Tensor, " out"] | None = None
 ) -> Float[Tensor, "*batch out"]:
     """The affine map x Wᵀ + b of torch's `linear`, parallel over the cores for a single row without gradients.
@@ -67,7 +66,7 @@ def _multiply_and_sum(row: Float[Tensor, " width"], weight: Float[Tensor, "out w
 
 
 def _multiply_in_blocks(row: Float[Tensor, " width"], weight: Float[Tensor, "out width"]) -> Float[Tensor, " out"]:
-    """The same as a batch of products with blocks of rows of W."""
+    """Σ_j W_ij x_j, as a batch of products with blocks of rows of W."""
     count = BLOCKS_PER_THREAD * torch.get_num_threads()
     even = len(weight) - len(weight) % count
     blocks = weight[:even].view(count, even // count, weight.shape[1])
@@ -78,20 +77,28 @@ def _multiply_in_blocks(row: Float[Tensor, " width"], weight: Float[Tensor, "out
 def _is_parallel(x: Tensor, weight: Tensor) -> bool:
     """Whether x is a single row without gradients, the matrix is large and several threads are available.
 
-    Half precision is left to BLAS, which accumulates in single precision; `affine` would round every product.
+    Half precision is left to BLAS, which accumulates in single precision; `row_linear` would round every product.
     Tensors under torch.compile or torch.func are left to torch.
     """
     if weight.numel() < MIN_WEIGHTS or not weight.is_cpu or x.numel() != weight.shape[1] or not weight.is_contiguous():
         return False
     if weight.dtype.itemsize < 4 or torch.is_autocast_enabled("cpu") or torch.get_num_threads() == 1:
         return False
-    if torch.compiler.is_compiling() or is_functorch_wrapped_tensor(x) or is_functorch_wrapped_tensor(weight):
+    if torch.compiler.is_compiling() or not (_has_memory(x) and _has_memory(weight)):
         return False
     return not (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
 
 
-class Affine(nn.Linear):
+def _has_memory(x: Tensor) -> bool:
+    """Whether a tensor has memory of its own; the tensors inside a transformation of torch.func have none."""
+    try:
+        return x.data_ptr() != 0
+    except RuntimeError:
+        return False
+
+
+class RowLinear(nn.Linear):
     """torch's linear layer, faster for one token at a time."""
 
     def forward(self, input: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch out"]:  # noqa: A002 - torch's name
-        return affine(input, self.weight, self.bias)
+        return row_linear(input, self.weight, self.bias)

@@ -57,6 +57,11 @@ class ArticleClassifier(nn.Module):
         return weights[:, 0, 0].cpu()
 
 
+def known_words(phrase: str) -> list[str]:
+    """The words of the vocabulary in a phrase, in lower case."""
+    return [word for word in phrase.lower().split() if word in WORDS]
+
+
 def encode_phrases(phrases: Sequence[str]) -> Int[Tensor, "batch words"]:
     """Word indices from 1, padded with 0 to `MAX_WORDS`."""
     index = {word: position for position, word in enumerate(WORDS, 1)}

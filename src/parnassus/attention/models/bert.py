@@ -28,8 +28,8 @@ def mask_tokens(
 ) -> MaskedTokens:
     """BERT's corruption: ordinary tokens are chosen with `mask_probability`, 80 % of them masked (Devlin et al. 2019).
 
-    10 % of the chosen tokens become a random ordinary token, 10 % stay, so that the model learns a representation of
-    visible tokens too. Tokens outside `ordinary`, such as padding, are never chosen (book sec. 10.1.1).
+    10 % of the chosen tokens become a random ordinary token, 10 % are kept, so that the model learns a representation
+    of visible tokens too. Tokens outside `ordinary`, such as padding, are never chosen (book sec. 10.1.1).
     """
     if not 0 < mask_probability <= 1:
         raise ValueError(f"mask_probability must satisfy 0 < mask_probability ≤ 1; got {mask_probability=}")

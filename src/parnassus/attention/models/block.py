@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from parnassus.attention.core.cache import LayerCache
 from parnassus.attention.core.multi_head import KeyValueHeads, MultiHeadAttention
 from parnassus.attention.core.self_attention import SelfAttention
-from parnassus.attention.fast.row_product import Affine
+from parnassus.attention.fast.row_product import RowLinear
 
 Sublayer: TypeAlias = Callable[[Tensor], Tensor]
 ResidualConnection: TypeAlias = Callable[[Tensor, nn.Module, Sublayer], Tensor]
@@ -32,7 +32,7 @@ def feed_forward(
 ) -> nn.Sequential:
     """FFN(x) = W₂ σ(W₁ x + b₁) + b₂ at each position; `hidden` is 4 · width by default (book sec. 10.1)."""
     hidden = 4 * width if hidden is None else hidden
-    layers = [Affine(width, hidden), activation(), Affine(hidden, width)]
+    layers = [RowLinear(width, hidden), activation(), RowLinear(hidden, width)]
     return nn.Sequential(*layers, *([nn.Dropout(dropout)] if dropout else []))
 
 
@@ -99,7 +99,7 @@ class DecoderBlock(nn.Module):
         memory_mask: Bool[Tensor, "*memory_batch _target source"] | None = None,
         cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        """The same with precomputed keys and values of the other sequence."""
+        """The output for precomputed keys and values of the other sequence."""
         first, second, third = self.norms
         x = self.residual(x, first, lambda h: self.attention(h, mask, cache))
         x = self.residual(x, second, lambda h: self.cross.attend(h, memory, memory_mask))

@@ -10,12 +10,12 @@ from torch.nn.functional import cross_entropy
 
 from parnassus.attention.core.cache import Cache
 from parnassus.attention.core.self_attention import SelfAttention
-from parnassus.attention.fast.row_product import affine
+from parnassus.attention.fast.row_product import row_linear
 from parnassus.attention.models.block import Block, feed_forward
 from parnassus.attention.positions.learned import PositionalEmbedding
 from parnassus.attention.positions.rotary import Rotary
 from parnassus.layers.token_embedding import TokenEmbedding
-from parnassus.text.autoregressive_model import State
+from parnassus.text.autoregressive_model import State, next_token_nll
 
 
 class LanguageModel(nn.Module):
@@ -41,7 +41,7 @@ class LanguageModel(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time vocabulary"]:
         """Logits of the next token at each position."""
-        return self._logits(self.hidden_states(tokens))
+        return tied_logits(self.hidden_states(tokens), self.norm, self.embedding)
 
     def hidden_states(
         self, tokens: Int[Tensor, "batch time"], cache: Cache | None = None
@@ -57,8 +57,7 @@ class LanguageModel(nn.Module):
 
     def nll(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, "batch time"]:
         """−log p(x_{t+1} | x_1 … x_t) for each token but the first."""
-        logits = self(tokens[:, :-1])
-        return cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none").view(len(tokens), -1)
+        return next_token_nll(self(tokens[:, :-1]), tokens)
 
     def loss(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, ""]:
         """The mean of −log p per token, in nats."""
@@ -79,7 +78,7 @@ class LanguageModel(nn.Module):
             raise ValueError("at least one token is needed; got none")
         cache = self.empty_cache(len(tokens)) if state is None else state
         hidden_states = self.hidden_states if self._compiled is None else self._compiled
-        return self._logits(hidden_states(tokens, cache)[:, -1]), cache
+        return tied_logits(hidden_states(tokens, cache)[:, -1], self.norm, self.embedding), cache
 
     def compile_hidden(self) -> None:
         """Compile the forward pass of `read` with torch.compile.
@@ -93,8 +92,12 @@ class LanguageModel(nn.Module):
         layers = [cast("Block", block).attention for block in self.blocks]
         return Cache(tuple(layer.empty_cache(batch, self.window) for layer in layers))
 
-    def _logits(self, x: Tensor) -> Tensor:
-        return affine(self.norm(x), self.embedding.tokens.weight)
+
+def tied_logits(
+    x: Float[Tensor, "*batch width"], norm: nn.Module, embedding: TokenEmbedding | PositionalEmbedding
+) -> Float[Tensor, "*batch vocabulary"]:
+    """Logits by the products of normalised states with the embeddings of all tokens (Press and Wolf 2017)."""
+    return row_linear(norm(x), embedding.tokens.weight)
 
 
 def gpt(

@@ -5,10 +5,10 @@ from itertools import product
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from parnassus.attention.models.block import Block
 from parnassus.attention.positions.sinusoidal import SinusoidalEmbedding
+from parnassus.text.autoregressive_model import next_token_nll
 
 NUM_TERMS = 13  # twelve inputs and the last target
 
@@ -32,7 +32,7 @@ class RecurrencePredictor(nn.Module):
 
     def nll(self, terms: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, "batch time"]:
         """−log p(s_{t+1} | input of position t) by sequence and position."""
-        return cross_entropy(self(terms[:, :-1]).mT, terms[:, 1:], reduction="none")
+        return next_token_nll(self(terms[:, :-1]), terms)
 
     def loss(self, terms: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, ""]:
         """The mean of −log p per term, in nats."""

@@ -12,9 +12,9 @@ from torch.nn.functional import cross_entropy
 from parnassus.attention.core.cache import Cache
 from parnassus.attention.core.multi_head import KeyValueHeads, cross_attention
 from parnassus.attention.core.self_attention import SelfAttention
-from parnassus.attention.fast.row_product import affine
 from parnassus.attention.models.block import DecoderBlock, ResidualConnection, feed_forward, pre_norm
 from parnassus.attention.models.encoder import Encoder, encoder, last_norm
+from parnassus.attention.models.gpt import tied_logits
 from parnassus.attention.positions.learned import PositionalEmbedding
 from parnassus.layers.token_embedding import initialise_embeddings
 from parnassus.text.autoregressive_model import State
@@ -68,7 +68,8 @@ class Transformer(nn.Module):
         self, source: Int[Tensor, "batch n"], target: Int[Tensor, "batch m"]
     ) -> Float[Tensor, "batch m vocabulary"]:
         """Logits of the next token at each position of the target, given its true past (teacher forcing)."""
-        return self._logits(self._decode(target, self.project_source(source), self.encoder.mask(source)))
+        x = self._decode(target, self.project_source(source), self.encoder.mask(source))
+        return tied_logits(x, self.norm, self.embedding)
 
     def loss(self, source: Int[Tensor, "batch n"], target: Int[Tensor, "batch m_and_one"]) -> Float[Tensor, ""]:
         """The mean of −log p per target token, in nats, without padding, with label smoothing."""
@@ -98,7 +99,7 @@ class Transformer(nn.Module):
         self, target: Int[Tensor, "batch m"], memory: tuple[KeyValueHeads, ...], mask: Tensor | None, cache: Cache
     ) -> Float[Tensor, "batch vocabulary"]:
         """Logits of the token after these; only the new tokens are processed."""
-        return self._logits(self._decode(target, memory, mask, cache)[:, -1])
+        return tied_logits(self._decode(target, memory, mask, cache)[:, -1], self.norm, self.embedding)
 
     def empty_cache(self, batch: int) -> Cache:
         """An empty cache for targets up to the window."""
@@ -112,9 +113,6 @@ class Transformer(nn.Module):
         for index, block in enumerate(self.layers):
             x = block.attend(x, memory[index], None, source_mask, None if cache is None else cache.layers[index])
         return x
-
-    def _logits(self, x: Tensor) -> Tensor:
-        return affine(self.norm(x), self.embedding.tokens.weight)
 
 
 @dataclass(frozen=True)

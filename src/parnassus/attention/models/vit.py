@@ -15,14 +15,21 @@ Pool: TypeAlias = Callable[[Tensor], Tensor]
 """Pooling of all tokens (batch, 1 + patches, width) to one vector: `class_token` or `mean_of_patches`."""
 
 
-def class_token(tokens: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "batch width"]:
+def class_token_pool(tokens: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "batch width"]:
     """The output at the class token, which is the first."""
     return tokens[:, 0]
 
 
-def mean_of_patches(tokens: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "batch width"]:
+def mean_pool(tokens: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "batch width"]:
     """The mean over all tokens except the class token."""
     return tokens[:, 1:].mean(1)
+
+
+def patch_grid(rows: int, columns: int, patch: int) -> tuple[int, int]:
+    """The numbers of patches of p × p pixels below and beside each other in an image."""
+    if patch < 1 or rows % patch or columns % patch:
+        raise ValueError(f"patch must divide height and width; got patch={patch}, image {rows} × {columns}")
+    return rows // patch, columns // patch
 
 
 class PatchEmbedding(nn.Module):
@@ -35,10 +42,7 @@ class PatchEmbedding(nn.Module):
     def __init__(self, shape: Sequence[int], width: int, *, patch: int) -> None:
         super().__init__()
         channels, rows, columns = shape
-        if patch < 1 or rows % patch or columns % patch:
-            raise ValueError(f"patch must divide height and width; got patch={patch}, image {rows} × {columns}")
-        self.shape, self.patch = tuple(shape), patch
-        self.grid = (rows // patch, columns // patch)
+        self.shape, self.patch, self.grid = tuple(shape), patch, patch_grid(rows, columns, patch)
         self.embed = nn.Conv2d(channels, width, patch, stride=patch)
         self.class_token = nn.Parameter(torch.zeros(width))
         self.positions = nn.Parameter(0.02 * torch.randn(1 + self.grid[0] * self.grid[1], width))
@@ -59,7 +63,7 @@ class VisionTransformer(nn.Module):
     """Patch embedding, bidirectional blocks, pooling and a linear classifier (book sec. 10.1.2)."""
 
     def __init__(
-        self, patches: PatchEmbedding, blocks: Sequence[Block], *, classes: int, pool: Pool = class_token
+        self, patches: PatchEmbedding, blocks: Sequence[Block], *, classes: int, pool: Pool = class_token_pool
     ) -> None:
         super().__init__()
         if any(block.attention.causal for block in blocks):
@@ -97,7 +101,7 @@ def vit(
     width: int = 64,
     heads: int = 4,
     depth: int = 4,
-    pool: Pool = class_token,
+    pool: Pool = class_token_pool,
     dropout: float = 0.0,
 ) -> VisionTransformer:
     """A vision transformer with `depth` pre-norm blocks (Dosovitskiy et al. 2020)."""
@@ -121,16 +125,16 @@ def patch_centres(patches: PatchEmbedding) -> Float[Tensor, "count 2"]:
 
 def receptive_field(kernel: int, layers: int) -> int:
     """1 + L(k − 1): the receptive field of L convolutions of size k, in pixels per side (book sec. 10.1.2)."""
-    _require_layers(kernel, layers)
+    _check_layers(kernel, layers)
     return 1 + layers * (kernel - 1)
 
 
 def dilated_receptive_field(kernel: int, layers: int) -> int:
-    """1 + (k − 1)(2^L − 1): the same with dilation 2^l in layer l = 0 … L − 1 (book sec. 10.1.2)."""
-    _require_layers(kernel, layers)
+    """1 + (k − 1)(2^L − 1): the receptive field with dilation 2^l in layer l = 0 … L − 1 (book sec. 10.1.2)."""
+    _check_layers(kernel, layers)
     return 1 + (kernel - 1) * ((1 << layers) - 1)
 
 
-def _require_layers(kernel: int, layers: int) -> None:
+def _check_layers(kernel: int, layers: int) -> None:
     if kernel < 1 or layers < 0:
         raise ValueError(f"kernel must be at least 1 and layers at least 0; got {kernel=}, {layers=}")

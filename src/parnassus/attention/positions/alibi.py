@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.attention.core.masks import require_enough_keys
+from parnassus.attention.core.masks import check_enough_keys
 from parnassus.attention.positions.head_positions import BiasPositions
+from parnassus.errors import check_at_least_one
 
 
 def alibi_slopes(heads: int) -> Float[Tensor, " {heads}"]:
@@ -16,8 +17,7 @@ def alibi_slopes(heads: int) -> Float[Tensor, " {heads}"]:
     If h is not a power of 2, the slopes for the next smaller power come first, then every second slope for the next
     larger one; all slopes differ.
     """
-    if heads < 1:
-        raise ValueError(f"heads must be at least 1; got heads={heads}")
+    check_at_least_one(heads=heads)
     power = 2 ** int(log2(heads))
     slopes = _geometric_slopes(power)
     return slopes if power == heads else torch.cat([slopes, _geometric_slopes(2 * power)[0::2][: heads - power]])
@@ -28,7 +28,7 @@ def alibi_bias(
 ) -> Float[Tensor, "heads {queries} keys"]:
     """b_{mn} = −slope |m − n|; the queries are aligned with the last keys."""
     keys = queries if keys is None else keys
-    require_enough_keys(queries, keys)
+    check_enough_keys(queries, keys)
     positions = torch.arange(keys, dtype=slopes.dtype, device=slopes.device)
     distance = (positions[keys - queries :, None] - positions).abs()
     return -slopes[:, None, None] * distance

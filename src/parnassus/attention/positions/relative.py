@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.attention.core.masks import require_enough_keys
+from parnassus.attention.core.masks import check_enough_keys
 from parnassus.attention.positions.head_positions import BiasPositions
 
 
@@ -21,7 +21,7 @@ def skew(by_distance: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, "*b
     Entries of future keys are 0. The queries are aligned with the last keys.
     """
     queries, keys = by_distance.shape[-2:]
-    require_enough_keys(queries, keys)
+    check_enough_keys(queries, keys)
     shifted: Tensor = nn.functional.pad(by_distance, (1, 0)).flatten(-2)[..., queries:].unflatten(-1, (queries, keys))
     return shifted.tril(keys - queries)
 
@@ -40,7 +40,7 @@ def relative_scores(
 def explicit_relative_scores(
     query: Float[Tensor, "*batch heads queries width"], table: Float[Tensor, "heads distances width"], keys: int
 ) -> Float[Tensor, "*batch heads queries {keys}"]:
-    """The same from a vector for every pair of positions, T² d entries (Shaw et al. 2018); a reference."""
+    """`relative_scores` from a vector for every pair of positions, T² d entries (Shaw et al. 2018); a reference."""
     positions = torch.arange(keys, device=table.device)
     distance = positions[keys - query.shape[-2] :, None] - positions
     pairs = table[:, distance.clamp(0, table.shape[1] - 1)]

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from parnassus.attention.positions.sinusoidal import frequencies, sines_and_cosines
+from parnassus.errors import check_at_least_one
 
 
 def apply_rotation(
@@ -53,8 +54,7 @@ class Rotary(nn.Module):
 
     def __init__(self, width: int, max_length: int, *, base: float = 10_000.0) -> None:
         super().__init__()
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1; got max_length={max_length}")
+        check_at_least_one(max_length=max_length)
         sin, cos = sines_and_cosines(torch.arange(max_length), frequencies(width, base=base)).float().unbind(-2)
         self.register_buffer("cos", cos.contiguous(), persistent=False)
         self.register_buffer("sin", sin.contiguous(), persistent=False)

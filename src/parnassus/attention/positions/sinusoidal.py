@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int, Num
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.layers.token_embedding import TokenEmbedding
 
 
@@ -11,8 +12,7 @@ def frequencies(width: int, *, base: float = 10_000.0) -> Float[Tensor, " half"]
     """θ_i = base^(−2(i−1)/d), i = 1 … d/2, a geometric sequence from 1 down to nearly 1/base (Diehl sec. 3)."""
     if width < 2 or width % 2:
         raise ValueError(f"width must be positive and even; got width={width}")
-    if not base > 0:
-        raise ValueError(f"base must be positive; got base={base}")
+    check_positive(base=base)
     return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 

@@ -13,10 +13,11 @@ from parnassus.attention.models.article_classifier import (
     WORDS,
     ArticleClassifier,
     encode_phrases,
+    known_words,
 )
 from parnassus.attention.models.text_generator import TextGenerator
-from parnassus.text.visible_whitespace import show_whitespace
-from parnassus.train.trained import Trained
+from parnassus.text.tokeniser import show_whitespace
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, Curves, Images, IntSlider, Numbers, TextInput
 
 MAX_TOKENS = 48  # the prompt is cut to its last tokens
@@ -24,28 +25,28 @@ MAX_BARS = 24  # bars of the selected token
 PIXELS_PER_WEIGHT = 4  # side of the square that shows a weight
 
 
-def _generator(trained: Trained) -> TextGenerator:
+def _generator(trained: TrainedRun) -> TextGenerator:
     return cast("TextGenerator", trained.model)
 
 
-def _num_blocks(trained: Trained) -> int:
+def _num_blocks(trained: TrainedRun) -> int:
     return len(_generator(trained).model.blocks)
 
 
-def _num_heads(trained: Trained) -> int:
+def _num_heads(trained: TrainedRun) -> int:
     return _generator(trained).model.heads
 
 
 @probe("gpt")
 @torch.no_grad()
 def attention_heads(
-    trained: Trained,
+    trained: TrainedRun,
     prompt: Annotated[str, TextInput("text", 400)] = "The quick brown fox jumps over the lazy dog.",
     block: Annotated[int, IntSlider("block, counted from the input", 1, _num_blocks)] = 1,
     head: Annotated[int, IntSlider("head", 1, _num_heads)] = 1,
     offset: Annotated[int, IntSlider("query: tokens before the last one", 0, MAX_TOKENS - 1)] = 0,
 ) -> list[Answer]:
-    """Attention maps of every head of a language model on your text (book sec. 10.1).
+    """Attention maps of every head of a language model on a text (book sec. 10.1).
 
     Rows are queries, columns are keys; entries above the diagonal are masked. Step through the blocks: some heads
     attend to the previous token, some to the last space, some to equal tokens. A head without a matching key often
@@ -68,7 +69,7 @@ def attention_heads(
         "key with the largest weight": names[int(row.argmax())],
         "effective number of keys, exp(entropy)": float(entropy[head - 1, query].exp()),
         "mean attention distance": float(distance[head - 1, query]),
-        "weight on the first token": float(row[0]),
+        "attention weight on the first token": float(row[0]),
     }
     blocks = [float(number) for number in range(1, len(maps) + 1)]
     lines = {
@@ -97,15 +98,15 @@ def attention_heads(
 @probe("attention_translates_articles")
 @torch.no_grad()
 def article_attention(
-    trained: Trained, phrase: Annotated[str, TextInput("an English phrase", 80)] = "we saw the very old tree at night"
+    trained: TrainedRun,
+    phrase: Annotated[str, TextInput("an English phrase", 80)] = "we saw the very old tree at night",
 ) -> list[Answer]:
     """Attention weights of a model that predicts the German article from an English phrase (Diehl sec. 2.2).
 
     Replace the noun by key, lamp or house. Then reorder or remove words: the model has no positions, so the order has
     no effect. A phrase without a noun shows the model's prior.
     """
-    all_words = phrase.lower().split()
-    words = [word for word in all_words if word in WORDS][:MAX_WORDS]
+    words = known_words(phrase)[:MAX_WORDS]
     if not words:
         return [Numbers(f"No word of the vocabulary found. Try {', '.join(WORDS[:12])}", {"known words": 0.0})]
     model = cast("ArticleClassifier", trained.model)
@@ -120,7 +121,7 @@ def article_attention(
             "Statistics",
             {
                 "effective number of words, exp(entropy)": float(attention_entropy(weights[None])[0].exp()),
-                "words removed: unknown, or beyond the maximum length": float(len(all_words) - len(words)),
+                "words removed: unknown, or beyond the maximum length": float(len(phrase.split()) - len(words)),
             },
         ),
     ]

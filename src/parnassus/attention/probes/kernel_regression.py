@@ -7,16 +7,23 @@ from torch import Tensor
 
 from parnassus.atlas.decorators import probe
 from parnassus.attention.regression.kernel_regression import NadarayaWatson
-from parnassus.attention.regression.kernels import Kernel, boxcar, constant, epanechnikov, gaussian, triangular
-from parnassus.data.toy import curve
+from parnassus.attention.regression.kernels import (
+    RadialKernel,
+    boxcar_kernel,
+    constant_kernel,
+    epanechnikov_kernel,
+    gaussian_kernel,
+    triangular_kernel,
+)
+from parnassus.data.built_in.toy import curve
 from parnassus.widgets import Answer, Bars, Curves, FloatSlider, IntSlider, Numbers, Select, Trajectories
 
-KERNELS: dict[str, Kernel] = {
-    "Gaussian": gaussian,
-    "Epanechnikov": epanechnikov,
-    "triangular": triangular,
-    "boxcar": boxcar,
-    "constant": constant,
+KERNELS: dict[str, RadialKernel] = {
+    "Gaussian": gaussian_kernel,
+    "Epanechnikov": epanechnikov_kernel,
+    "triangular": triangular_kernel,
+    "boxcar": boxcar_kernel,
+    "constant": constant_kernel,
 }
 GRID = torch.linspace(0, 5, 201, dtype=torch.float64)[:, None]
 X_AXIS, Y_AXIS = torch.linspace(0, 5, 61, dtype=torch.float64), torch.linspace(-2, 8, 61, dtype=torch.float64)

@@ -8,26 +8,26 @@ import torch
 from parnassus.atlas.decorators import probe
 from parnassus.attention.models.text_generator import TextGenerator
 from parnassus.text.sampling import logits_processor
-from parnassus.text.visible_whitespace import show_whitespace
-from parnassus.train.trained import Trained
+from parnassus.text.tokeniser import show_whitespace
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, Curves, FloatSlider, IntSlider, Numbers, TextInput
 
 MAX_BARS = 20  # most likely tokens shown
 MAX_POINTS = 60  # last tokens of the prompt in the curve
 
 
-def _generator(trained: Trained) -> TextGenerator:
+def _generator(trained: TrainedRun) -> TextGenerator:
     return cast("TextGenerator", trained.model)
 
 
-def _vocabulary(trained: Trained) -> int:
+def _vocabulary(trained: TrainedRun) -> int:
     return _generator(trained).model.vocabulary
 
 
 @probe("gpt")
 @torch.no_grad()
 def next_token_distribution(
-    trained: Trained,
+    trained: TrainedRun,
     prompt: Annotated[str, TextInput("prompt", 400)] = "The ",
     temperature: Annotated[float, FloatSlider("temperature", 0.1, 3.0, log=True)] = 1.0,
     *,
@@ -71,5 +71,13 @@ def _token_losses(generator: TextGenerator, prompt: str) -> list[Answer]:
         return []
     bits = (generator.model.nll(tokens[None])[0] / log(2))[-MAX_POINTS:].tolist()
     positions = [float(position) for position in range(len(tokens) - len(bits) + 1, len(tokens) + 1)]
-    about = "−log₂ p of each token of your text, given the previous ones."
-    return [Curves("Negative log-likelihood", {"bits": (positions, bits)}, "position in the text", "bits", about=about)]
+    about = "−log₂ p of each token of the text, given the previous ones."
+    return [
+        Curves(
+            "Negative log-likelihood",
+            {"bits": (positions, bits)},
+            "position in the text",
+            "−log₂ p (bits)",
+            about=about,
+        )
+    ]

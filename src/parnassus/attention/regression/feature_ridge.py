@@ -15,7 +15,7 @@ class FeatureRidge:
         (ΨᵀΨ + nλ I) W = ΨᵀY
 
     Without an intercept, so that it tends to kernel ridge regression as ψ(x)ᵀψ(y) → k(x, y). Each column of Y is a
-    regression of its own; with `one_hot` labels the largest output is the predicted class.
+    separate regression; with `one_hot` labels the largest output is the predicted class.
     """
 
     slopes: Float[Tensor, "features outputs"]

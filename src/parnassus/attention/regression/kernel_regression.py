@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.attention.core.lookup import hardmax
-from parnassus.attention.regression.kernels import Bandwidth, Kernel, distances, gaussian
+from parnassus.attention.regression.kernels import Bandwidth, RadialKernel, distances, gaussian_kernel
+from parnassus.errors import check_non_negative
 from parnassus.losses.classification import one_hot
 
 
@@ -22,7 +23,7 @@ class NadarayaWatson:
 
     key: Float[Tensor, "count features"]
     value: Float[Tensor, "count out"]
-    kernel: Kernel = gaussian
+    kernel: RadialKernel = gaussian_kernel
     width: Bandwidth = 1.0
 
     @classmethod
@@ -31,7 +32,7 @@ class NadarayaWatson:
         x: Float[Tensor, "count features"],
         y: Float[Tensor, "count out"],
         *,
-        kernel: Kernel = gaussian,
+        kernel: RadialKernel = gaussian_kernel,
         width: Bandwidth = 1.0,
     ) -> "NadarayaWatson":
         """Regression: stores the examples."""
@@ -46,7 +47,7 @@ class NadarayaWatson:
         labels: Int[Tensor, " count"],
         classes: int,
         *,
-        kernel: Kernel = gaussian,
+        kernel: RadialKernel = gaussian_kernel,
         width: Bandwidth = 1.0,
     ) -> "NadarayaWatson":
         """Classification: values are one-hot labels, predictions class probabilities (Zhao sec. 11)."""
@@ -82,7 +83,7 @@ class NadarayaWatson:
         return min(candidates, key=lambda width: self.with_width(width).leave_one_out_error())
 
 
-def normalised_weights(distance: Float[Tensor, "queries keys"], kernel: Kernel) -> Float[Tensor, "queries keys"]:
+def normalised_weights(distance: Float[Tensor, "queries keys"], kernel: RadialKernel) -> Float[Tensor, "queries keys"]:
     """K(u_i) / Σ_j K(u_j) from distances u; where all K(u_i) are 0, the nearest keys share the weight."""
     similarity = kernel(distance)
     total = similarity.sum(-1, keepdim=True)
@@ -94,7 +95,7 @@ def mean_shift(
     points: Float[Tensor, "count features"],
     *,
     steps: int,
-    kernel: Kernel = gaussian,
+    kernel: RadialKernel = gaussian_kernel,
     width: Bandwidth = 1.0,
 ) -> Float[Tensor, "path queries features"]:
     """The trajectory of q ← Σ_i k_i α(q, k_i) / Σ_j α(q, k_j) from `start` (book sec. 10.1.3).
@@ -102,8 +103,7 @@ def mean_shift(
     (book eq. 10.6) with the keys as values. The text calls this case kernel regression; it is mean shift, which moves
     points towards modes of the density.
     """
-    if steps < 0:
-        raise ValueError(f"steps must not be negative; got steps={steps}")
+    check_non_negative(steps=steps)
     shift = NadarayaWatson.fit(points, points, kernel=kernel, width=width)
     path = [start]
     for _ in range(steps):

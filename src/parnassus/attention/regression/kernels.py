@@ -10,34 +10,37 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Kernel: TypeAlias = Callable[[Tensor], Tensor]
+from parnassus.errors import check_positive
+from parnassus.probability import rbf_of_squared_distances
+
+RadialKernel: TypeAlias = Callable[[Tensor], Tensor]
 """kernel(u): the similarity of points at distance u, in units of the bandwidth."""
 
 Bandwidth: TypeAlias = float | Float[Tensor, " _features"]
 """One bandwidth h for all coordinates, or one per coordinate."""
 
 
-def gaussian(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def gaussian_kernel(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """exp(−½ u²), positive everywhere (Zhao sec. 11)."""
-    return (-u.square() / 2).exp()
+    return rbf_of_squared_distances(u.square())
 
 
-def boxcar(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def boxcar_kernel(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 if u ≤ 1, else 0 (Zhao sec. 11, which does not print the 0)."""
     return (u <= 1).to(u.dtype)
 
 
-def triangular(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def triangular_kernel(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """max(0, 1 − u), which (Zhao sec. 11) calls the Epanechnikov kernel."""
     return (1 - u).clamp(min=0)
 
 
-def epanechnikov(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def epanechnikov_kernel(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """¾ max(0, 1 − u²), optimal in mean squared error in one dimension (Epanechnikov 1969)."""
     return 0.75 * (1 - u.square()).clamp(min=0)
 
 
-def constant(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def constant_kernel(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 at any distance: the prediction is the mean."""
     return torch.ones_like(u)
 
@@ -54,7 +57,7 @@ def similarity(
     query: Float[Tensor, "*batch queries features"],
     key: Float[Tensor, "*batch keys features"],
     *,
-    kernel: Kernel = gaussian,
+    kernel: RadialKernel = gaussian_kernel,
     width: Bandwidth = 1.0,
 ) -> Float[Tensor, "*batch queries keys"]:
     """α(q, k) = K(‖(q − k)/h‖) for every query and key (Zhao sec. 11)."""
@@ -63,8 +66,7 @@ def similarity(
 
 def _check_width(width: Bandwidth, features: int) -> None:
     if not isinstance(width, Tensor):
-        if not width > 0:
-            raise ValueError(f"width must be positive; got width={width}")
+        check_positive(width=width)
         return
     if width.shape != (features,):
         raise ValueError(f"width must have one entry per feature ({features}); got shape {tuple(width.shape)}")

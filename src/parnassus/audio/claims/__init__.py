@@ -1,1 +1,1 @@
-"""Claims about spectra, cepstra and quantised waves."""
+"""Claims about spectra, cepstra and quantised waves, each with numerical evidence."""

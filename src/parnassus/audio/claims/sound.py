@@ -1,4 +1,4 @@
-"""Spectra, cepstra and quantised waves (book sec. 10.1.2)."""
+"""Claims about spectra, cepstra and quantised waves (book sec. 10.1.2)."""
 
 from math import log, pi
 
@@ -136,10 +136,10 @@ def the_quantisation_error_is_bounded() -> Evidence:
     error, bound = (expand(companded_levels(tokens).double()) - wave).abs(), quantisation_error_bound(wave)
     return all_of(
         bound=less_equal(error, bound + 1e-12),
-        reached=greater_equal((error / bound).max(), 0.99),
+        largest_error_relative_to_bound=greater_equal((error / bound).max(), 0.99),
         inverse=close(expand(compand(wave)), wave, atol=1e-12),
         tokens=close(mu_law_encode(mu_law_decode(tokens)).double(), tokens.double(), atol=0),
-        used=close(float(len(tokens.unique())), float(LEVELS), atol=0),
+        all_tokens_are_used=close(float(len(tokens.unique())), float(LEVELS), atol=0),
     )
 
 

@@ -10,7 +10,7 @@ from torch.nn.functional import interpolate
 
 from parnassus.atlas.decorators import probe
 from parnassus.audio.spectra import cepstra, hertz_to_mel, invert_cepstra, mel_filters, mel_to_hertz, stft
-from parnassus.data.vowels import FORMANTS, RATE, SPEAKERS, WORDS, pulse_train, vocal_tract_filter
+from parnassus.data.built_in.vowels import FORMANTS, RATE, SPEAKERS, WORDS, pulse_train, vocal_tract_filter
 from parnassus.widgets import Answer, Curves, FloatSlider, Images, IntSlider, Numbers, Select
 
 WINDOWS = {"5 ms": 40, "20 ms": 160, "64 ms": 512}
@@ -52,21 +52,21 @@ def vowel_spectrum(
             f"{BANDS} mel bands": (peaks, analysis.bands.tolist()),
             f"envelope by {num_cepstra} of {BANDS} cepstra": (peaks, analysis.envelope.tolist()),
         },
-        x_label="hertz",
+        x_label="frequency (Hz)",
         y_label="log power relative to its mean",
         marked=float(formants[0]),
         about=f"Mel bands use a window of {1000 * FRAME // RATE} ms. Marked: the first formant.",
     )
     higher = VoiceAnalysis.of(synthesise_vowel(1.1 * pitch, formants), length, num_cepstra)
     changes = {
-        f"RMS change of the {name} for 10 % higher pitch, nats": float((after - before).square().mean().sqrt())
+        f"RMS change of the {name} for 10 % higher pitch (nats)": float((after - before).square().mean().sqrt())
         for name, before, after in (
             ("spectrum", analysis.spectrum, higher.spectrum),
             ("envelope", analysis.envelope, higher.envelope),
         )
     }
     values: dict[str, float | str] = {
-        "formants, hertz": ", ".join(f"{formant:,.0f}" for formant in formants.tolist()),
+        "formants (Hz)": ", ".join(f"{formant:,.0f}" for formant in formants.tolist()),
         **changes,
     }
     about = "Changes are root mean squares over log power."

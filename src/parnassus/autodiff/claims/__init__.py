@@ -1,1 +1,1 @@
-"""Claims about automatic differentiation and backpropagation."""
+"""Claims about automatic differentiation and backpropagation, each with numerical evidence."""

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
-from parnassus.autodiff import Network, cross_entropy, relu, to_torch
+from parnassus.autodiff import DenseNetwork, cross_entropy, relu, to_torch
 from parnassus.data import load_digits
 from parnassus.report import curves, image_grid
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
@@ -19,15 +19,15 @@ expected = {
     "test_accuracy": at_least(0.93, "accuracy on test digits"),
     "test_loss": between(0.05, 0.25, "cross-entropy on test digits"),
     "gap_to_torch": at_most(1e-10, "largest difference between the losses of tape and torch"),
-    "weights_apart": at_most(1e-9, "largest difference between final weights of tape and torch"),
-    "time_by_torch": no_band("time per step of the tape over that of torch, in float64 on one thread"),
+    "weight_difference": at_most(1e-9, "largest difference between final weights of tape and torch"),
+    "time_ratio_to_torch": no_band("ratio of the time per step of the tape to that of torch, in float64 on one thread"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 30}, "gpu": {}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    hidden_size: Positive[int] = 128  # hidden units
+    width: Positive[int] = 128  # hidden units
     steps: Positive[int] = 2_000  # gradient steps
     batch_size: Positive[int] = 64  # digits per gradient step
     learning_rate: Positive[float] = 0.1  # learning rate of SGD
@@ -35,7 +35,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         digits = load_digits()
         assert digits.test.y is not None
-        by_tape = Network((64, self.hidden_size, 10), relu, np.random.default_rng(run.seed))
+        by_tape = DenseNetwork((64, self.width, 10), relu, np.random.default_rng(run.seed))
         by_torch = to_torch(by_tape, nn.ReLU())
         optimizer = torch.optim.SGD(by_torch.parameters(), lr=self.learning_rate)
         run.keep("tape", by_tape)
@@ -68,8 +68,8 @@ class Experiment:
                 y_label="cross-entropy",
                 log_y=True,
             ),
-            "Both networks start from the same weights and see the same batches; they differ by float64 rounding "
-            "(differences of 0 are drawn at 10⁻¹⁷).",
+            "Both networks start from the same weights and receive the same batches; they differ by float64 rounding "
+            "(differences of 0 are plotted at 10⁻¹⁷).",
         )
         wrong = np.flatnonzero(logits.argmax(1) != y)[:20]
         if len(wrong):
@@ -88,7 +88,7 @@ class Experiment:
             for weight, name in zip(by_tape.weights, by_torch.state_dict(), strict=True)
         )
         run.note(
-            "what to see",
+            "results",
             f"An automatic differentiation engine of a few hundred lines on NumPy reaches {accuracy:.1%} test accuracy "
             f"and takes the same steps as torch: after {self.steps:,} steps no weight differs by more than "
             f"{weight_gap:.0e}.",
@@ -97,6 +97,6 @@ class Experiment:
             "test_accuracy": accuracy,
             "test_loss": float(cross_entropy(logits, y)),
             "gap_to_torch": max(gaps),
-            "weights_apart": weight_gap,
-            "time_by_torch": seconds["tape"] / max(seconds["torch"], 1e-9),
+            "weight_difference": weight_gap,
+            "time_ratio_to_torch": seconds["tape"] / max(seconds["torch"], 1e-9),
         }

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from parnassus.autodiff import (
-    Network,
+    DenseNetwork,
     Program,
     Symbol,
     Variable,
@@ -20,7 +20,7 @@ from parnassus.autodiff import (
     to_torch,
 )
 from parnassus.autodiff.figures import plot_graph, shape_label
-from parnassus.data.toy import xor
+from parnassus.data.built_in.toy import xor
 from parnassus.report import curves, surface
 from parnassus.train import Positive, Run, at_most
 
@@ -38,7 +38,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 100}, "gpu": {}}
 
 @dataclass(frozen=True)
 class Experiment:
-    hidden_size: Positive[int] = 8  # hidden units
+    width: Positive[int] = 8  # hidden units
     steps: Positive[int] = 1_200  # gradient steps
     learning_rate: Positive[float] = 0.05  # learning rate of gradient descent
 
@@ -46,8 +46,8 @@ class Experiment:
         corners = xor()
         assert corners.y is not None
         x, y = corners.x.double().numpy(), corners.y.double().numpy()[:, None]
-        sizes = (2, self.hidden_size, 1)
-        by_tape, by_graph = (Network(sizes, tanh, np.random.default_rng(run.seed)) for _ in range(2))
+        sizes = (2, self.width, 1)
+        by_tape, by_graph = (DenseNetwork(sizes, tanh, np.random.default_rng(run.seed)) for _ in range(2))
         by_torch = to_torch(by_tape, nn.Tanh())
         optimizer = torch.optim.SGD(by_torch.parameters(), lr=self.learning_rate)
         program = gradient_program(by_graph, x, y)
@@ -79,16 +79,15 @@ class Experiment:
                 y_label="squared error",
                 log_y=True,
             ),
-            "Tape, graph and torch start from the same weights and stay together. Torch sums in another order and "
-            "differs by rounding; tape and graph perform the same arithmetic (differences of 0 are drawn at 10⁻¹⁹).",
+            "Tape, graph and torch start from the same weights, and their losses coincide up to rounding. Torch sums "
+            "in another order; tape and graph perform the same arithmetic (differences of 0 are plotted at 10⁻¹⁹).",
         )
         line = np.linspace(0, 1, 61)
         square = np.stack(np.meshgrid(line, line), -1).reshape(-1, 2)
         run.figure(
             "learned function",
             surface(by_tape(square).reshape(61, 61), extent=(0, 1, 0, 1), points=np.concatenate([x, y], 1)),
-            f"Output of the trained 2-{self.hidden_size}-1 network on the unit square; points are the four examples of "
-            "XOR.",
+            f"Output of the trained 2-{self.width}-1 network on the unit square; points are the four examples of XOR.",
         )
         run.figure(
             "tape of one step",
@@ -97,7 +96,7 @@ class Experiment:
             "left.",
         )
         run.note(
-            "what to try",
+            "effect of the learning rate",
             "At a learning rate of 0.3 the loss overshoots for a while and small differences grow: a perturbation of "
             "10⁻¹⁵ of one weight ends between 10⁻¹⁰ and 10⁻³ (seeds 0 to 3), whereas at 0.05 it stays at 10⁻¹⁵. "
             "Rounding acts as such a perturbation: torch and the tape diverge, while tape and graph agree bit for bit.",
@@ -109,14 +108,14 @@ class Experiment:
         }
 
 
-def gradient_program(network: Network, x: np.ndarray, y: np.ndarray) -> Program:
+def gradient_program(network: DenseNetwork, x: np.ndarray, y: np.ndarray) -> Program:
     """Loss and gradients as functions of the weights; the graph is built and differentiated once, before training."""
     weights = [Symbol(f"θ{index}", weight.shape) for index, weight in enumerate(network.weights)]
     loss = squared_error(cast("Symbol", dense_network(x, weights, tanh)), y)
     return Program(weights, [loss, *differentiate(loss, weights)])
 
 
-def plot_tape(network: Network, x: np.ndarray, y: np.ndarray) -> "Figure":
+def plot_tape(network: DenseNetwork, x: np.ndarray, y: np.ndarray) -> "Figure":
     """The computation graph of the loss of one forward pass."""
     inputs, weights = Variable(x), [Variable(weight) for weight in network.weights]
     loss = squared_error(dense_network(inputs, weights, tanh), y)

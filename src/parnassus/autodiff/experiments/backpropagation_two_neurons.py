@@ -29,11 +29,11 @@ from parnassus.train import Positive, Run, at_most, between
 
 covers = ("B2.1-3", "B2.1-4", "B2.1-6", "Z5.7")
 expected = {
-    "paths_minus_sweep": at_most(1e-12, "relative difference of sum over paths and reverse accumulation"),
+    "path_sum_error": at_most(1e-12, "relative difference between the sum over paths and reverse accumulation"),
     "paths": between(1_000, 1_100, "paths through ten consecutive forks"),
-    "edges": between(40, 40, "edges of the same graph, each visited once by a backward pass"),
-    "best_width": between(1e-7, 1e-4, "step size h of the most accurate central difference"),
-    "best_difference_error": between(1e-13, 1e-8, "relative error of that central difference"),
+    "edges": between(40, 40, "edges of the graph of ten forks, each visited once by a backward pass"),
+    "best_step_size": between(1e-7, 1e-4, "step size h of the most accurate central difference"),
+    "central_difference_error": between(1e-13, 1e-8, "relative error of the most accurate central difference"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {}, "gpu": {}}
 
@@ -113,11 +113,11 @@ class Experiment:
             "has neither error.",
         )
         return {
-            "paths_minus_sweep": abs(by_paths / float(accumulated) - 1),
+            "path_sum_error": abs(by_paths / float(accumulated) - 1),
             "paths": num_paths[-1],
             "edges": num_edges[-1],
-            "best_width": float(step_sizes[best]),
-            "best_difference_error": max(errors[best], 1e-13),
+            "best_step_size": float(step_sizes[best]),
+            "central_difference_error": max(errors[best], 1e-13),
         }
 
     def derivatives(self, y: Variable, inputs: dict[str, Variable]) -> list[dict[str, str | float]]:

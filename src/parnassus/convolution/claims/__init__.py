@@ -1,1 +1,1 @@
-"""Claims about convolutional networks."""
+"""Claims about convolutional networks, each with numerical evidence."""

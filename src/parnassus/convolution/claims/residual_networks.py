@@ -1,4 +1,4 @@
-"""Residual convolutional networks (Diehl sec. 1.6, Zhao sec. 8)."""
+"""Claims about residual convolutional networks (Diehl sec. 1.6, Zhao sec. 8)."""
 
 import torch
 from torch import Tensor, nn

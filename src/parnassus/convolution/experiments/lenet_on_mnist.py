@@ -14,7 +14,7 @@ from torch.optim import AdamW
 
 from parnassus.convolution import first_filters, lenet, random_affine
 from parnassus.data import Dataset, open_data
-from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
+from parnassus.layers import Classifier, check_labels, count_parameters, evaluate
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.optim import one_cycle_rate
@@ -38,7 +38,7 @@ profiles: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a folder of your own
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 600  # gradient steps
     num_evaluations: Positive[int] = 10  # evaluations on the test set during training
     batch_size: Positive[int] = 100  # images per gradient step
@@ -56,7 +56,7 @@ class Experiment:
         model = run.build(self.model, shape=data.shape, classes=data.classes)
         before = first_filters(model).cpu()
         model, optimizer = run.prepare(model, partial(AdamW, weight_decay=self.weight_decay))
-        labels = require_labels(data.test.y, len(data.classes))
+        labels = check_labels(data.test.y, len(data.classes))
         every = max(1, self.steps // self.num_evaluations)
         start_time = time.perf_counter()
         for step, (x, y) in run.steps(data.train.pairs(self.batch_size, self.steps)):
@@ -121,22 +121,22 @@ class Experiment:
 @torch.no_grad()
 def plot_errors(run: Run, model: Classifier, data: Dataset) -> None:
     """Misclassified test images, most confident first, and their confusion matrix."""
-    labels = require_labels(data.test.y, len(data.classes))
+    labels = check_labels(data.test.y, len(data.classes))
     probabilities = torch.cat([model(part).softmax(-1) for part in data.test.x.split(1_000)])
     confidence, predicted = probabilities.max(-1)
     wrong = (predicted != labels).nonzero()[:, 0]
     if len(wrong) == 0:
-        run.note("errors", "All test images are classified correctly.")
+        run.note("misclassified images", "All test images are classified correctly.")
         return
     selected = wrong[confidence[wrong].argsort(descending=True)][:30]
     titles = [f"{data.classes[int(labels[k])]} as {data.classes[int(predicted[k])]}" for k in selected]
     run.figure(
-        "errors",
+        "misclassified images",
         image_grid(data.test.x[selected], columns=10, titles=titles),
         f"{len(selected)} of the {len(wrong)} misclassified test images (true as predicted), most confident first.",
     )
     run.figure(
-        "confusion",
+        "confusion matrix",
         confusion_matrix(labels[wrong], predicted[wrong], data.classes),
         "True and predicted classes of the misclassified test images.",
     )

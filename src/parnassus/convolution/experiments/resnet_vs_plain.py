@@ -1,5 +1,6 @@
 """Deep convolutional networks with and without skip connections (Diehl sec. 1.6)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,7 +10,9 @@ from torch.optim import SGD
 
 from parnassus.convolution.residual import Block, basic_block, bottleneck_block, resnet, small_stem
 from parnassus.data import Dataset, open_data
-from parnassus.layers import Classifier, count_parameters, evaluate, require_labels
+from parnassus.layers import Classifier, check_labels, count_parameters, evaluate
+from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.report import curves
 from parnassus.setting_types import ImageData
 from parnassus.train import Positive, Run, at_least, descend, no_band
@@ -17,40 +20,45 @@ from parnassus.train import Positive, Run, at_least, descend, no_band
 covers = ("D1.6.5", "Z8.5")
 expected = {
     "residual_accuracy": at_least(0.7, "test accuracy with skip connections"),
-    "plain_accuracy": no_band("the same without skip connections"),
-    "bottleneck_accuracy": no_band("the same with bottleneck blocks"),
-    "gain": at_least(0.1, "test accuracy with minus without skip connections"),
+    "plain_accuracy": no_band("test accuracy without skip connections"),
+    "bottleneck_accuracy": no_band("test accuracy with skip connections and bottleneck blocks"),
+    "gain": at_least(0.1, "gain in test accuracy from skip connections"),
     "first_gradient_ratio": no_band(
-        "gradient norm of the first layer before training, with over without skip connections"
+        "ratio of initial gradient norms of the first layer with and without skip connections"
     ),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"blocks": 1, "width": 8, "epochs": 1, "batch_size": 400},
-    "gpu": {"data": "cifar10", "width": 64, "blocks": 9, "epochs": 30, "batch_size": 128},
+    "smoke": {"num_blocks": 1, "width": 8, "epochs": 1, "batch_size": 400},
+    "gpu": {"data": "cifar10", "width": 64, "num_blocks": 9, "epochs": 30, "batch_size": 128},
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images by class, or a folder of your own
-    blocks: Positive[int] = 6  # blocks in each of two stages, with two convolutions each
+    data: ImageData = "digits"  # images by class: name of a data set, or path of a folder
+    num_blocks: Positive[int] = 6  # blocks in each of two stages, with two convolutions each
     width: Positive[int] = 12  # channels of the first stage; the second has twice as many
     epochs: Positive[int] = 3  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 0.05  # learning rate of SGD with momentum 0.9
 
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        """The network with skip connections, whose weights are saved."""
+        return self.build_network(basic_block, shape, classes)
+
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         kinds: dict[str, Block] = {"residual": basic_block, "plain": plain_block, "bottleneck": bottleneck_block}
+        residual = run.build(self.model, shape=data.shape, classes=data.classes)
         models, first = {}, {}
         for name, block in kinds.items():
-            model = self.build(block, data)
+            model = residual if name == "residual" else self.build_network(block, data.shape, data.classes)
             first[name] = first_layer_gradient_norm(model.to(run.device), data)
             models[name] = self.train(run, name, model, data)
-        labels = require_labels(data.test.y, len(data.classes))
+        labels = check_labels(data.test.y, len(data.classes))
         accuracy = {name: evaluate(model, data.test.x, labels).accuracy for name, model in models.items()}
         lines = {name: run.curve(f"loss/{name}") for name in kinds}
-        depth = 4 * self.blocks + 2
+        depth = 4 * self.num_blocks + 2
         run.figure(
             "training loss",
             curves(lines, x_label="step", y_label="cross-entropy", log_y=True, smooth=True),
@@ -64,11 +72,11 @@ class Experiment:
                     "network": name,
                     "parameters": count_parameters(model),
                     "test accuracy": round(accuracy[name], 4),
-                    "first gradient": f"{float(first[name]):.1e}",
+                    "initial gradient norm": f"{float(first[name]):.1e}",
                 }
                 for name, model in models.items()
             ],
-            "First gradient: norm of the gradient of the loss in the weights of the first convolution before training.",
+            "Initial gradient norm: with respect to the weights of the first convolution, before training.",
         )
         run.note(
             "results",
@@ -85,12 +93,12 @@ class Experiment:
             "first_gradient_ratio": float(first["residual"] / first["plain"]),
         }
 
-    def build(self, block: Block, data: Dataset) -> Classifier:
+    def build_network(self, block: Block, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
         return resnet(
-            small_stem(data.shape[0], self.width),
-            len(data.classes),
+            small_stem(shape[0], self.width),
+            len(classes),
             block=block,
-            counts=(self.blocks, self.blocks),
+            counts=(self.num_blocks, self.num_blocks),
             widths=(self.width, 2 * self.width),
             inputs=self.width,
         )
@@ -109,6 +117,6 @@ def plain_block(inputs: int, outputs: int, stride: int) -> nn.Module:
 
 
 def first_layer_gradient_norm(model: Classifier, data: Dataset) -> Tensor:
-    x, y = data.train.x[:64], require_labels(data.train.y, len(data.classes))[:64]
+    x, y = data.train.x[:64], check_labels(data.train.y, len(data.classes))[:64]
     (gradient,) = torch.autograd.grad(model.loss(x, y), model.get_parameter("network.0.0.weight"))
     return gradient.square().sum().sqrt()

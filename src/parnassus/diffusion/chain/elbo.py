@@ -21,7 +21,7 @@ Decoder: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class ElboTerms:
+class DiffusionElboTerms:
     """The three terms of the bound, in nats per example (book eq. 13.48).
 
     log p(x_0) ≥ reconstruction − prior − Σ_t matching_t
@@ -51,8 +51,8 @@ def elbo_terms(
     variance: Callable[[Schedule], Tensor] = posterior_variance,
     decoder: Decoder | None = None,
     noise: Callable[[Tensor], Tensor] = torch.randn_like,
-) -> ElboTerms:
-    """One unbiased estimate of each term, with a fresh draw of `noise` at every step (book eq. 13.48).
+) -> DiffusionElboTerms:
+    """One unbiased estimate of each term, with newly sampled `noise` at every step (book eq. 13.48).
 
     Since Σ_q(1) = 0, p(x_0 | x_1) has variance 1 − α_1 without a `decoder`.
     """
@@ -71,7 +71,7 @@ def elbo_terms(
             variances = truth[step].expand(1, 1), model[step].expand(1, 1)
             matching.append(diagonal_gaussian_kl(mu_q.flatten(1), variances[0], mean.flatten(1), variances[1]))
     terms = torch.stack(matching, 1) if matching else x0.new_zeros(len(x0), 0)
-    return ElboTerms(reconstruction, prior_kl(schedule, x0), terms, x0[0].numel())
+    return DiffusionElboTerms(reconstruction, prior_kl(schedule, x0), terms, x0[0].numel())
 
 
 def prior_kl(schedule: Schedule, x0: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:

@@ -12,13 +12,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.distributions import Normal
 
-from parnassus.diffusion.chain.elbo import Decoder, ElboTerms, gaussian_decoder, prior_kl
+from parnassus.diffusion.chain.elbo import Decoder, DiffusionElboTerms, gaussian_decoder, prior_kl
 from parnassus.diffusion.chain.forward_process import Denoiser, diffuse, extract, forward_variance
 from parnassus.diffusion.chain.gaussian_posterior import posterior_mean, posterior_variance
 from parnassus.diffusion.chain.objectives import Objective
 from parnassus.diffusion.chain.predictions import mean_from_noise
 from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.samplers.time_steps import last_state, time_steps
+from parnassus.errors import check_positive
 
 LogVarianceFraction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(x_t, t) ↦ s for every coordinate: the log-variance is log Σ_q(t) at s = 0 and log(1 − α_t) at s = 1."""
@@ -80,8 +81,7 @@ def hybrid_objective(fraction: LogVarianceFraction, weight: float = 1e-3) -> Obj
 
     The mean is detached in the second term, so the bound trains the variance only.
     """
-    if not weight > 0:
-        raise ValueError(f"weight must be positive; got weight={weight}")
+    check_positive(weight=weight)
 
     def objective(denoiser: Denoiser, schedule: Schedule, x0: Tensor, t: Tensor, noise: Tensor) -> Tensor:
         prediction = denoiser(diffuse(schedule, x0, t, noise), t)
@@ -122,7 +122,7 @@ def learned_variance_elbo_terms(
     x0: Float[Tensor, "batch *event"],
     *,
     decoder: Decoder | None = None,
-) -> ElboTerms:
+) -> DiffusionElboTerms:
     """The bound with the learned variance, with one draw of noise per step (book eq. 13.48).
 
     Without a `decoder` p(x_0 | x_1) has the fixed variance 1 − α_1, as in `elbo_terms`.
@@ -133,4 +133,4 @@ def learned_variance_elbo_terms(
     reconstruction = decode(x0, mean_from_noise(schedule, x, times[0], denoiser(x, times[0])))
     terms = [bound_term(denoiser, schedule, x0, t, torch.randn_like(x0), fraction=fraction) for t in times[1:]]
     matching = torch.stack(terms, 1) if terms else x0.new_zeros(len(x0), 0)
-    return ElboTerms(reconstruction, prior_kl(schedule, x0), matching, x0[0].numel())
+    return DiffusionElboTerms(reconstruction, prior_kl(schedule, x0), matching, x0[0].numel())

@@ -34,7 +34,7 @@ def error_by_step(
     x0: Float[Tensor, "batch *event"],
     steps: Int[Tensor, " steps"] | None = None,
 ) -> Float[Tensor, " steps"]:
-    """E‖ε_θ(x_t; t) − ε‖² per coordinate at each of the steps (all by default), with fresh noise."""
+    """E‖ε_θ(x_t; t) − ε‖² per coordinate at each of the steps (all by default), with new noise."""
     errors = []
     for step in range(len(schedule)) if steps is None else steps.tolist():
         t = torch.full((len(x0),), step, device=x0.device)

@@ -16,7 +16,7 @@ from parnassus.diffusion.chain.schedules import Schedule
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictionType:
     """The relation ε = A_t x_t + B_t output between the noise in x_t and the output of a network.
 
     Errors scale with B_t: ‖output error‖² = ‖ε error‖² / B_t².
@@ -50,19 +50,23 @@ class Prediction:
         return self.output_factor(schedule) ** -2
 
 
-NOISE = Prediction(lambda schedule: torch.zeros_like(schedule.alpha), lambda schedule: torch.ones_like(schedule.alpha))
+NOISE = PredictionType(
+    lambda schedule: torch.zeros_like(schedule.alpha), lambda schedule: torch.ones_like(schedule.alpha)
+)
 """The network predicts ε."""
 
-DATA = Prediction(
+DATA = PredictionType(
     lambda schedule: (1 - schedule.alpha_bar).rsqrt(),
     lambda schedule: -(schedule.alpha_bar / (1 - schedule.alpha_bar)).sqrt(),
 )
 """The network predicts x_0: ε = (x_t − √ᾱ_t x_0) / √(1 − ᾱ_t) (book eq. 13.71). Its weight is 1 / SNR_t."""
 
-VELOCITY = Prediction(lambda schedule: (1 - schedule.alpha_bar).sqrt(), lambda schedule: schedule.alpha_bar.sqrt())
+VELOCITY = PredictionType(lambda schedule: (1 - schedule.alpha_bar).sqrt(), lambda schedule: schedule.alpha_bar.sqrt())
 """The network predicts v: ε = √(1 − ᾱ_t) x_t + √ᾱ_t v (Salimans & Ho 2022). Its weight is 1 / ᾱ_t = 1 + 1 / SNR_t."""
 
-SCORE = Prediction(lambda schedule: torch.zeros_like(schedule.alpha), lambda schedule: -(1 - schedule.alpha_bar).sqrt())
+SCORE = PredictionType(
+    lambda schedule: torch.zeros_like(schedule.alpha), lambda schedule: -(1 - schedule.alpha_bar).sqrt()
+)
 """The network predicts ∇ log q(x_t) = −ε / √(1 − ᾱ_t) (book sec. 13.3)."""
 
 
@@ -92,7 +96,7 @@ class NoisePredictor(nn.Module):
     x_factor: Tensor
     output_factor: Tensor
 
-    def __init__(self, network: nn.Module, prediction: Prediction, schedule: Schedule) -> None:
+    def __init__(self, network: nn.Module, prediction: PredictionType, schedule: Schedule) -> None:
         super().__init__()
         self.network = network
         for name, values in (

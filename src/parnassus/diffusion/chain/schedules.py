@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.errors import check_at_least_one
+
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
@@ -51,7 +53,7 @@ class Schedule:
         return Schedule(alpha_bar / before, alpha_bar, before)
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Schedule":
-        """The same values on another device or in another dtype; products are not recomputed."""
+        """The schedule on another device or in another dtype; products are not recomputed."""
 
         def move(values: Tensor) -> Tensor:
             return values.to(dtype=dtype or values.dtype).to(device=device or values.device)
@@ -64,17 +66,20 @@ def linear_schedule(steps: int, low: float = 1e-4, high: float = 0.02) -> Schedu
 
     For a shorter chain multiply `low` and `high` by 1,000 / steps.
     """
-    return Schedule.of(1 - torch.linspace(low, high, _check_steps(steps), dtype=torch.float64))
+    check_at_least_one(steps=steps)
+    return Schedule.of(1 - torch.linspace(low, high, steps, dtype=torch.float64))
 
 
 def constant_schedule(steps: int, noise: float = 0.01) -> Schedule:
     """1 − α_t = `noise` at every step, so ᾱ_t = (1 − noise)ᵗ."""
-    return Schedule.of(torch.full((_check_steps(steps),), 1 - noise, dtype=torch.float64))
+    check_at_least_one(steps=steps)
+    return Schedule.of(torch.full((steps,), 1 - noise, dtype=torch.float64))
 
 
 def sigmoid_schedule(steps: int, low: float = 1e-4, high: float = 0.02, *, sharpness: float = 6.0) -> Schedule:
     """1 − α_t increases from `low` to `high` along a logistic curve over [−sharpness, sharpness]."""
-    curve = torch.linspace(-sharpness, sharpness, _check_steps(steps), dtype=torch.float64).sigmoid()
+    check_at_least_one(steps=steps)
+    curve = torch.linspace(-sharpness, sharpness, steps, dtype=torch.float64).sigmoid()
     return Schedule.of(1 - (low + (high - low) * curve))
 
 
@@ -83,7 +88,8 @@ def cosine_schedule(steps: int, offset: float = 0.008, *, max_noise: float = 0.9
 
     1 − α_t is clipped to `max_noise`, since the curve would end at ᾱ_T = 0.
     """
-    time = torch.linspace(0, 1, _check_steps(steps) + 1, dtype=torch.float64)
+    check_at_least_one(steps=steps)
+    time = torch.linspace(0, 1, steps + 1, dtype=torch.float64)
     f = ((time + offset) / (1 + offset) * pi / 2).cos().square()
     return Schedule.of((f[1:] / f[:-1]).clamp(min=1 - max_noise))
 
@@ -108,9 +114,3 @@ class LearnableSchedule(nn.Module):
         alpha_bar = torch.cat([self.start, self.start - decrements]).sigmoid()
         before = torch.cat([alpha_bar.new_ones(1), alpha_bar[:-1]])
         return Schedule(alpha_bar / before, alpha_bar, before)
-
-
-def _check_steps(steps: int) -> int:
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1; got steps={steps}")
-    return steps

@@ -156,9 +156,11 @@ def ddim_evaluates_the_grid_and_ends_in_the_x0_prediction() -> Evidence:
     )
 
 
-@erratum("B13.2.5-2", printed="ε_θ predicts ε_t, the fresh noise", right="ε_θ predicts the noise contained in x_t")
+@erratum(
+    "B13.2.5-2", printed="ε_θ predicts ε_t, the noise added in step t", right="ε_θ predicts the noise contained in x_t"
+)
 def the_network_predicts_the_noise_contained_in_x_t() -> Correction:
-    """The fresh noise of a step is independent of x_t: the optimal prediction of ε has a larger error for it."""
+    """The noise added in a step is not that in x_t: the optimal prediction of ε has a larger error for it."""
     torch.manual_seed(0)
     schedule, t = linear_schedule(1_000), torch.full((50_000,), 300)
     x0, noise, fresh = torch.randn(3, 50_000, 1, dtype=torch.float64)
@@ -206,13 +208,13 @@ def a_hundred_ddim_steps_are_nearly_as_accurate_as_a_thousand_ddpm_steps() -> Ev
 
 @claim("B13.2.5-3")
 def spherical_interpolation_preserves_the_norm_of_noise() -> Evidence:
-    """The midpoint of two noises in 1,000 dimensions has their norm with slerp, and 1/√2 of it on a straight line."""
+    """For two noises in 1,000 dimensions the midpoint keeps the norm with slerp; a linear one has 1/√2 of it."""
     torch.manual_seed(0)
     start, end = torch.randn(2, 100, 1_000, dtype=torch.float64)
     middle, straight = slerp(start, end, 0.5), (start + end) / 2
     return all_of(
-        arc=close(middle.norm(dim=1).mean() / 1_000**0.5, 1.0, atol=0.01),
-        line=close(straight.norm(dim=1).mean() / 1_000**0.5, 0.5**0.5, atol=0.01),
+        midpoint_norm_slerp=close(middle.norm(dim=1).mean() / 1_000**0.5, 1.0, atol=0.01),
+        midpoint_norm_linear=close(straight.norm(dim=1).mean() / 1_000**0.5, 0.5**0.5, atol=0.01),
         ends=close(
             torch.stack([slerp(start, end, 0.0), slerp(start, end, 1.0)]), torch.stack([start, end]), atol=1e-12
         ),

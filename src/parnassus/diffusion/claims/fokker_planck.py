@@ -142,7 +142,7 @@ def langevin_without_noise_is_gradient_descent() -> Evidence:
     times = torch.linspace(0, 2, 41, dtype=torch.float64)
     path = gradient_descent(lambda x: (x.square() - 1).square().sum(), start, learning_rate=0.025, steps=40)
     return all_of(
-        same=close(euler_maruyama(_double_well, _zeros, start, times), path[-1], atol=1e-12),
+        equals_gradient_descent=close(euler_maruyama(_double_well, _zeros, start, times), path[-1], atol=1e-12),
         ends_in_a_well=close(path[-1].abs(), 1.0, atol=0.01),
     )
 

@@ -141,7 +141,7 @@ def the_sum_of_two_gaussian_noises_is_gaussian() -> Evidence:
 
 @claim("B13.2.1-3")
 def direct_sampling_of_x_t_equals_iterated_steps() -> Evidence:
-    """After t steps the distribution is N(√ᾱ_t x_0, (1 − ᾱ_t) I), and not the same with α_t in place of ᾱ_t."""
+    """After t steps the distribution is N(√ᾱ_t x_0, (1 − ᾱ_t) I); with α_t in place of ᾱ_t it is not."""
     torch.manual_seed(0)
     schedule, count = linear_schedule(1_000), 10_000
     x = torch.full((count, 1), 1.5, dtype=torch.float64)

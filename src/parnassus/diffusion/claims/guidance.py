@@ -31,8 +31,8 @@ def classifier_guidance_at_scale_one_gives_the_conditional_score() -> Evidence:
         return classifier_guidance(oracle, SCHEDULE, oracle.log_posterior, label, scale)(x, t)
 
     return all_of(
-        one=close(by_classifier(1.0), oracle(x, t, label), atol=1e-9),
-        zero=close(by_classifier(0.0), oracle(x, t), atol=1e-12),
+        scale_1=close(by_classifier(1.0), oracle(x, t, label), atol=1e-9),
+        scale_0=close(by_classifier(0.0), oracle(x, t), atol=1e-12),
     )
 
 

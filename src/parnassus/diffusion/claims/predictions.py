@@ -77,7 +77,7 @@ def the_kl_is_independent_of_the_prediction_type() -> Evidence:
 
 @claim("B13.2.4-4")
 def the_velocity_has_unit_variance_at_every_step() -> Evidence:
-    """For data of variance 1, v has variance 1 at every t; it is the derivative of x_t in the angle φ, cos φ = √ᾱ."""
+    """For data of variance 1, v has variance 1 at every t; it is dx_t/dφ for the angle φ with cos φ = √ᾱ_t."""
     torch.manual_seed(0)
     schedule = cosine_schedule(1_000)
     x0, noise = torch.randn(2, 20_000, 1, dtype=torch.float64)

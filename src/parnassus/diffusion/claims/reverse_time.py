@@ -18,7 +18,7 @@ from parnassus.diffusion.continuous.probability_flow import (
 from parnassus.diffusion.continuous.reverse_sde import reverse_coefficients, reverse_sde, sample_prior
 from parnassus.diffusion.continuous.sde import (
     NoisingSDE,
-    TimedScore,
+    mixture_score,
     sde_from_schedule,
     sub_variance_preserving,
     time_at_noise_ratio,
@@ -37,15 +37,6 @@ SDES = {
     "sub_vp": sub_variance_preserving(),
     "ve": variance_exploding(0.01, 20.0),
 }
-
-
-def exact_score(sde: NoisingSDE) -> TimedScore:
-    """∇log q_t of the mixture for this SDE."""
-
-    def score(x: Tensor, t: Tensor) -> Tensor:
-        return MIXTURE.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
-
-    return score
 
 
 @claim("B13.2.8-3", "C-25")
@@ -69,7 +60,7 @@ def _test_samples(sde: NoisingSDE, *, eta: float) -> Evidence:
     """Kolmogorov-Smirnov distance between 5,000 samples and the mixture; p < 0.001 above 0.03."""
     torch.manual_seed(0)
     start = sample_prior(sde, (5_000, 1), like=MIXTURE.means)
-    x = reverse_sde(sde, exact_score(sde), start, reverse_times(150), eta=eta).flatten().sort().values
+    x = reverse_sde(sde, mixture_score(MIXTURE, sde), start, reverse_times(150), eta=eta).flatten().sort().values
     cdf = torch.special.ndtr((x[:, None] - MIXTURE.means[:, 0]) / MIXTURE.stds) @ MIXTURE.weights
     rank = (torch.arange(len(x), dtype=torch.float64) + 0.5) / len(x)
     return less_equal((cdf - rank).abs().max(), 0.03)
@@ -87,7 +78,8 @@ def the_probability_flow_computes_the_density() -> Evidence:
         grids = [reverse_times(steps, end=time_at_noise_ratio(sde, 0.02)).flip(0) for steps in counts.int().tolist()]
         truth = MIXTURE.log_prob(x, sde.scale(grids[0][0]), sde.std(grids[0][0]))
         log_probs = [
-            probability_flow_log_prob(sde, exact_score(sde), x, times, prior_log_prob=prior_log_prob) for times in grids
+            probability_flow_log_prob(sde, mixture_score(MIXTURE, sde), x, times, prior_log_prob=prior_log_prob)
+            for times in grids
         ]
         parts[f"{name} order"] = rate(
             counts, torch.stack([(log_prob - truth).abs().max() for log_prob in log_probs]), -4.0, atol=0.5
@@ -104,7 +96,7 @@ def all_probability_flows_follow_the_same_curves() -> Evidence:
     for sde in SDES.values():
         first, last = (torch.tensor(time_at_noise_ratio(sde, ratio), dtype=torch.float64) for ratio in (0.05, 5.0))
         times = torch.linspace(float(first) ** 0.5, float(last) ** 0.5, 101, dtype=torch.float64).square()
-        end = solve_probability_flow(sde, exact_score(sde), sde.scale(times[0]) * x, times)
+        end = solve_probability_flow(sde, mixture_score(MIXTURE, sde), sde.scale(times[0]) * x, times)
         ends.append(end / sde.scale(times[-1]))
     return all_of(
         vp_and_sub_vp=close(ends[0], ends[1], atol=1e-3),
@@ -133,7 +125,7 @@ def ddpm_converges_to_the_reverse_sde() -> Evidence:
         oracle = MixtureDenoiser(schedule, MIXTURE.means, MIXTURE.stds, MIXTURE.weights)
         index = torch.full((len(x),), k)
         ancestral = mean_from_noise(schedule, x, index, oracle(x, index))
-        drift, _ = reverse_coefficients(discrete_sde, exact_score(discrete_sde))
+        drift, _ = reverse_coefficients(discrete_sde, mixture_score(MIXTURE, discrete_sde))
         means.append((ancestral - (x - drift(x, t) / steps)).abs().max())
     return all_of(
         scale=rate(counts, torch.stack(scales), -1.0, atol=0.05),
@@ -147,7 +139,7 @@ def ddim_converges_to_the_probability_flow() -> Evidence:
     counts = torch.tensor([50.0, 100.0, 200.0, 400.0], dtype=torch.float64)
     noise = torch.linspace(-2, 2, 9, dtype=torch.float64)[:, None]
     sde = variance_preserving()
-    flow = solve_probability_flow(sde, exact_score(sde), noise, reverse_times(500, end=1e-6))
+    flow = solve_probability_flow(sde, mixture_score(MIXTURE, sde), noise, reverse_times(500, end=1e-6))
     errors = []
     for steps in counts.int().tolist():
         oracle = MixtureDenoiser(_discrete_schedule(steps), MIXTURE.means, MIXTURE.stds, MIXTURE.weights)
@@ -176,7 +168,7 @@ def _check_both_equations(sde: NoisingSDE, x: Tensor, t: Tensor) -> Evidence:
         return flux
 
     def flow_flux(x: Tensor, t: Tensor) -> Tensor:
-        return probability_flow_field(sde, exact_score(sde))(x.view(1, 1), t)[0, 0] * q(x, t)
+        return probability_flow_field(sde, mixture_score(MIXTURE, sde))(x.view(1, 1), t)[0, 0] * q(x, t)
 
     time_derivative = vmap(grad(q, argnums=1))(x, t)
     return all_of(

@@ -15,7 +15,7 @@ from parnassus.diffusion.networks.score_networks import mlp_energy, mlp_score
 from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 from parnassus.diffusion.scores.score_matching import (
-    Score,
+    ScoreFunction,
     denoising_score_matching,
     explicit_score_matching,
     implicit_score_matching,
@@ -30,7 +30,7 @@ MIXTURE = IsotropicMixture.of(CENTRES, STDS)
 VARIANCE, NOISE = 0.5, 0.3  # of the data and of the noise added, s² and σ²
 
 
-def vector_fields() -> list[Score]:
+def vector_fields() -> list[ScoreFunction]:
     """One-dimensional vector fields s for identities that hold for every s."""
     return [torch.sin, torch.tanh, lambda x: -x, lambda x: 0.3 * x.square() - 1, torch.zeros_like]
 
@@ -131,7 +131,7 @@ def denoising_score_matching_needs_the_noisy_input() -> Correction:
 
 @erratum("B13.2.6-3", printed="p_σ(x̃|x) = (x − x̃)²/σ²", right="∇ log p_σ(x̃|x) = (x − x̃)/σ²")
 def the_target_is_a_gradient() -> Correction:
-    """The gradient of the normal log-density in x̃, by autograd, is (x − x̃)/σ² (book eq. 13.86)."""
+    """The gradient of the normal log-density with respect to x̃, by autograd, is (x − x̃)/σ² (book eq. 13.86)."""
     x = torch.tensor([0.3, -1.0, 2.0], dtype=torch.float64)
     noisy = torch.tensor([0.5, -1.8, 1.0], dtype=torch.float64, requires_grad=True)
     log_density = Normal(x, NOISE**0.5).log_prob(noisy).sum()
@@ -228,7 +228,7 @@ def implicit_score_matching_needs_a_density_that_vanishes_at_the_boundary() -> E
     constants = torch.linspace(-2, 1, 31, dtype=torch.float64)
     x = -torch.linspace(0.0005, 0.9995, 1_000, dtype=torch.float64).log()[:, None]  # quantiles
 
-    def constant(value: Tensor) -> Score:
+    def constant(value: Tensor) -> ScoreFunction:
         return lambda y: value + 0 * y
 
     implicit = torch.stack([implicit_score_matching(constant(value), x).mean() for value in constants])

@@ -11,10 +11,10 @@ from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_reconstruction
 from parnassus.diffusion.samplers.dpm_solver import dpm_solver
-from parnassus.diffusion.samplers.heun import heun
+from parnassus.diffusion.samplers.heun import heun_sampler
 from parnassus.diffusion.samplers.time_steps import even_grid
 
-SOLVERS = {"ddim": ddim, "heun": heun, "dpm": dpm_solver}
+SOLVERS = {"ddim": ddim, "heun": heun_sampler, "dpm": dpm_solver}
 
 
 @claim("B13.2.5-3")
@@ -24,14 +24,14 @@ def heun_and_dpm_solver_converge_with_second_order() -> Evidence:
     oracle = two_modes(schedule)
     torch.manual_seed(0)
     start = torch.randn(300, 1, dtype=torch.float64)
-    reference = heun(oracle, schedule, start)
+    reference = heun_sampler(oracle, schedule, start)
     steps = torch.tensor([32, 64, 128])
     grids = [
         torch.arange(0, 1_025, 1_024 // count) for count in steps.tolist()
     ]  # all contain the first step of the chain
     return all_of(
         ddim=rate(steps, distances(ddim, oracle, start, grids, reference), -1.0, atol=0.1),
-        heun=rate(steps, distances(heun, oracle, start, grids, reference), -2.0, atol=0.2),
+        heun=rate(steps, distances(heun_sampler, oracle, start, grids, reference), -2.0, atol=0.2),
         dpm=rate(steps, distances(dpm_solver, oracle, start, grids, reference), -2.0, atol=0.2),
     )
 
@@ -43,10 +43,10 @@ def second_order_solvers_are_more_accurate_at_ten_evaluations() -> Evidence:
     oracle = two_modes(schedule)
     torch.manual_seed(0)
     start = torch.randn(1_000, 1, dtype=torch.float64)
-    reference = heun(oracle, schedule, start)
+    reference = heun_sampler(oracle, schedule, start)
     ddim_error, dpm_error, heun_error = (
         distances(sampler, oracle, start, [even_grid(1_000, steps)], reference)
-        for sampler, steps in ((ddim, 10), (dpm_solver, 10), (heun, 5))
+        for sampler, steps in ((ddim, 10), (dpm_solver, 10), (heun_sampler, 5))
     )
     return all_of(dpm=less_equal(dpm_error / ddim_error, 0.8), heun=less_equal(heun_error / ddim_error, 0.8))
 
@@ -114,9 +114,9 @@ def fixed_point_corrections_make_the_inversion_exact() -> Evidence:
     x0, _ = oracle.sample(500)
     errors = [_reconstruction_error(oracle, schedule, x0, 50, corrections=count) for count in (0, 1, 3, 20)]
     return all_of(
-        one=less_equal(errors[1] / errors[0], 0.1),
-        three=less_equal(errors[2] / errors[1], 0.1),
-        twenty=less_equal(errors[3], 1e-10),
+        after_1_correction=less_equal(errors[1] / errors[0], 0.1),
+        after_3_corrections=less_equal(errors[2] / errors[1], 0.1),
+        after_20_corrections=less_equal(errors[3], 1e-10),
     )
 
 

@@ -172,7 +172,7 @@ def the_bound_is_tight_for_the_exact_denoiser() -> Evidence:
 
 @claim("B13.2.8-2")
 def a_learned_schedule_reduces_the_variance_of_the_bound() -> Evidence:
-    """150 gradient steps on the second moment reduce the variance of the draws by a third; their mean is unchanged."""
+    """150 gradient steps on the second moment reduce the variance of the estimate by a third; its mean is unchanged."""
     torch.manual_seed(0)
     curve = MonotoneCurve(12)
     model = _gaussian_model(curve)

@@ -23,7 +23,7 @@ def wiener_process(
 def refine_path(
     times: Float[Tensor, " times"], path: Float[Tensor, "times *shape"], *, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, " finer"], Float[Tensor, "finer *shape"]]:
-    """The same path with the midpoint of each step added, from the Brownian bridge (Diehl sec. 5.1).
+    """The path with the midpoint of each step added, from the Brownian bridge (Diehl sec. 5.1).
 
         W_{(s+t)/2} | W_s, W_t ~ N((W_s + W_t)/2, (t − s)/4)
 
@@ -55,7 +55,7 @@ def stratonovich_sum(
 
         Σ_k ½ (H_{t_k} + H_{t_{k+1}}) (W_{t_{k+1}} − W_{t_k}),   ∫ W ∘ dW = W_t² / 2 exactly
 
-    The ordinary chain rule holds, but the integral is no martingale.
+    The ordinary chain rule holds, but the integral is not a martingale.
     """
     return _integrate((integrand[:-1] + integrand[1:]) / 2, path)
 

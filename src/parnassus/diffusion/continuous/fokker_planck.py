@@ -6,13 +6,15 @@ The scheme is a Markov jump process between cells: the density stays positive an
 """
 
 from collections.abc import Iterator
-from math import ceil, factorial, log2, pi, sqrt
+from math import ceil, factorial, log2
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.diffusion.continuous.euler_maruyama import Drift, Volatility
+from parnassus.errors import check_positive
+from parnassus.probability import normal_density
 
 TERMS = 20  # of the exponential series at an argument of at most 1; the remainder is below 1e-19
 
@@ -50,8 +52,7 @@ def transition_matrix(rates: Float[Tensor, "cells cells"], time: float) -> Float
     for a τ = time / 2ˢ with λτ ≤ 1, then squared s times. No term is negative, so there is no cancellation: entries are
     positive and columns sum to 1 up to rounding.
     """
-    if not time > 0:
-        raise ValueError(f"time must be positive; got time={time}")
+    check_positive(time=time)
     max_rate = float(rates.diagonal().abs().max())
     squarings = max(0, ceil(log2(max(max_rate * time, 1.0))))
     tau = time / 2**squarings
@@ -121,9 +122,8 @@ def heat_kernel(x: Float[Tensor, "*shape"], t: float) -> Float[Tensor, "*shape"]
 
     It solves ∂_t p = ½ ∂_xx p from a point mass. As printed, with exp(−x² / 2), its mass is 1/√t.
     """
-    if not t > 0:
-        raise ValueError(f"t must be positive; got t={t}")
-    return torch.exp(-x.square() / (2 * t)) / sqrt(2 * pi * t)
+    check_positive(t=t)
+    return normal_density(x, mean=0.0, variance=t)
 
 
 def _bernoulli(w: Float[Tensor, " walls"]) -> Float[Tensor, " walls"]:

@@ -17,7 +17,7 @@ from parnassus.optim.continuous_time.runge_kutta import rk4_step
 
 TimedField: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """The velocity of a batch x at one time t."""
-Solver: TypeAlias = Callable[[TimedField, Tensor, Tensor], Tensor]
+ODESolver: TypeAlias = Callable[[TimedField, Tensor, Tensor], Tensor]
 
 
 def euler(

@@ -15,14 +15,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Normal
 
-from parnassus.diffusion.continuous.ode_solvers import Solver, TimedField, rk4
+from parnassus.diffusion.continuous.ode_solvers import ODESolver, TimedField, rk4
 from parnassus.diffusion.continuous.reverse_sde import reverse_coefficients
 from parnassus.diffusion.continuous.sde import NoisingSDE, TimedScore
 from parnassus.diffusion.continuous.time_grids import check_increasing
-from parnassus.diffusion.scores.vector_fields import Field
+from parnassus.diffusion.scores.vector_fields import VectorField
 from parnassus.diffusion.scores.vector_fields import divergence as exact_divergence
 
-Divergence: TypeAlias = Callable[[Field, Tensor], tuple[Tensor, Tensor]]
+Divergence: TypeAlias = Callable[[VectorField, Tensor], tuple[Tensor, Tensor]]
 """Values of a field at x and its divergence, one value per example."""
 LogDensity: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -39,7 +39,7 @@ def solve_probability_flow(
     x: Float[Tensor, "batch *event"],
     times: Float[Tensor, " times"],
     *,
-    solver: Solver = rk4,
+    solver: ODESolver = rk4,
 ) -> Float[Tensor, "batch *event"]:
     """The state x transported by the flow from the first to the last of the times.
 
@@ -55,7 +55,7 @@ def probability_flow_log_prob(
     times: Float[Tensor, " times"],
     *,
     divergence: Divergence = exact_divergence,
-    solver: Solver = rk4,
+    solver: ODESolver = rk4,
     prior_log_prob: LogDensity | None = None,
 ) -> Float[Tensor, " batch"]:
     """The log-density of x under the flow, in nats, for increasing times (Song et al. 2021, eq. 39).

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.continuous.time_grids import broadcast_rows
+from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 
 TimeFunction: TypeAlias = Callable[[Tensor], Tensor]
 """A scalar function applied elementwise to times of any shape."""
@@ -159,3 +160,12 @@ def _variance_preserving_sde(beta: TimeFunction, total: TimeFunction) -> Noising
         scale=lambda t: torch.exp(-total(t) / 2),
         std=lambda t: (-torch.expm1(-total(t))).sqrt(),
     )
+
+
+def mixture_score(mixture: IsotropicMixture, sde: NoisingSDE) -> TimedScore:
+    """The exact ∇ log q_t for data from a mixture of Gaussians."""
+
+    def score(x: Tensor, t: Tensor) -> Tensor:
+        return mixture.score(x, sde.scale(t)[:, None], sde.std(t)[:, None])
+
+    return score

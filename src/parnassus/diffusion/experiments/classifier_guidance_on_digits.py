@@ -10,10 +10,9 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser, diffuse
 from parnassus.diffusion.chain.schedules import cosine_schedule
-from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, within_class_std
 from parnassus.diffusion.guidance import class_gradient, classifier_free_guidance, classifier_guidance, clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
@@ -21,6 +20,8 @@ from parnassus.diffusion.networks.noisy_classifier import NoisyClassifier
 from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
+from parnassus.metrics.pixel_measures import within_class_std
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
@@ -31,19 +32,30 @@ expected = {
     "unguided_accuracy": at_most(0.2, "class accuracy of unguided samples: about chance level"),
     "guided_accuracy": at_least(0.8, "class accuracy with classifier guidance at its best scale"),
     "classifier_free_accuracy": at_least(0.95, "class accuracy with classifier-free guidance at scale 2"),
-    "diversity_at_best": no_band("within-class standard deviation relative to real images, classifier guidance"),
-    "diversity_classifier_free": no_band("the same with classifier-free guidance at scale 2"),
+    "diversity_at_best": no_band(
+        "within-class standard deviation relative to real images, classifier guidance at its best scale"
+    ),
+    "diversity_classifier_free": no_band(
+        "within-class standard deviation relative to real images, classifier-free guidance"
+    ),
     "accuracy_low_noise": at_least(0.92, "test accuracy of the noise-aware classifier at noise level 0.1"),
-    "accuracy_high_noise": between(0.25, 0.55, "the same at noise level 0.9"),
+    "accuracy_high_noise": between(0.25, 0.55, "test accuracy of the noise-aware classifier at noise level 0.9"),
 }
 profiles = {
-    "smoke": {"steps": 4, "classifier_steps": 4, "width": 32, "timesteps": 20, "sampling_steps": 3, "num_samples": 30},
+    "smoke": {
+        "steps": 4,
+        "classifier_steps": 4,
+        "width": 32,
+        "num_train_timesteps": 20,
+        "num_inference_steps": 3,
+        "num_samples": 30,
+    },
     "gpu": {
         "data": "mnist",
         "steps": 10_000,
         "classifier_steps": 3_000,
         "width": 1_024,
-        "timesteps": 1_000,
+        "num_train_timesteps": 1_000,
         "num_samples": 2_000,
     },
 }
@@ -64,21 +76,21 @@ class GuidedSamples:
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 1_500  # gradient steps of the denoiser
     classifier_steps: Positive[int] = 300  # gradient steps of the classifier
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the denoiser
     classifier_channels: Positive[int] = 16  # channels of the classifier
-    timesteps: Positive[int] = 200  # number of diffusion steps T
+    num_train_timesteps: Positive[int] = 200  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
-    sampling_steps: Positive[int] = 25  # DDIM steps per sample
+    num_inference_steps: Positive[int] = 25  # DDIM steps per sample
     num_samples: Positive[int] = 200  # number of samples per guidance scale
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = signed_labelled_images(open_data(self.data)).to(run.device)
         classes, shape = len(data.classes), cast("tuple[int, int, int]", data.shape)
-        schedule = cosine_schedule(self.timesteps)
+        schedule = cosine_schedule(self.num_train_timesteps)
         denoiser = ResidualMLP(shape, self.width, classes=classes)
         model = DDPM(denoiser, shape, schedule=schedule, classes=classes, dropout=0.5)
         model = self.train(run, model, data, self.steps, "denoiser")
@@ -130,7 +142,7 @@ class Experiment:
         """DDIM samples with a guided denoiser; the initial noise is the same for every scale."""
         generator = torch.Generator().manual_seed(0)
         start = torch.randn(self.num_samples, *model.shape, generator=generator).to(next(model.parameters()).device)
-        grid = even_grid(self.timesteps, min(self.sampling_steps, self.timesteps))
+        grid = even_grid(self.num_train_timesteps, min(self.num_inference_steps, self.num_train_timesteps))
         with torch.no_grad():
             return ddim(clip_x0(guided, model.schedule), model.schedule, start, grid=grid)
 
@@ -161,7 +173,7 @@ def compare_classifiers(run: Run, data: Dataset, noisy: NoisyClassifier, clean_c
         "better at low noise and degrades sooner; at pure noise both are at chance level.",
     )
     run.figure(
-        "gradient",
+        "classifier gradient",
         curves({"‖∇ log p(y|x_t)‖": (level, norms)}, x_label="noise level √(1 − ᾱ_t)", y_label="mean norm", log_y=True),
         "Mean norm of the classifier gradient that guides the sampler, at each noise level.",
     )
@@ -199,7 +211,7 @@ def plot_samples_by_scale(run: Run, data: Dataset, by_classifier: dict[float, Gu
         row_labels=[f"γ = {scale:g}" for scale in by_classifier],
     )
     run.figure(
-        "by_scale",
+        "samples by guidance scale",
         figure,
         "Samples from the same initial noise with classifier guidance at each scale; at 0 the class has no effect.",
     )

@@ -11,7 +11,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import open_data
-from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.objectives import weighted_objective
 from parnassus.diffusion.chain.predictions import VELOCITY, NoisePredictor
@@ -32,21 +32,27 @@ expected = {
     "reconstruction_error_20": no_band(
         "root mean squared error of a pixel in [−1, 1] after inversion and sampling in 20 steps"
     ),
-    "reconstruction_error_all": at_most(0.05, "the same over all steps of the chain"),
-    "corrected_error_20": at_most(0.02, "the same over 20 steps, with 5 fixed-point corrections per inversion step"),
+    "reconstruction_error_all": at_most(
+        0.05, "root mean squared error of a pixel after inversion and sampling over all steps"
+    ),
+    "corrected_error_20": at_most(
+        0.02, "root mean squared error of a pixel after 20 steps, 5 fixed-point corrections per inversion step"
+    ),
     "code_variance": between(0.7, 1.2, "variance of a coordinate of the codes; standard normal noise has 1"),
-    "middle_length_arc": between(0.85, 1.15, "norm of the midpoint of an arc between two codes, relative to noise"),
-    "middle_length_line": no_band("the same for the midpoint of the straight line"),
+    "midpoint_norm_slerp": between(
+        0.85, 1.15, "norm of the midpoint of spherical interpolation of two codes, relative to noise"
+    ),
+    "midpoint_norm_linear": no_band("norm of the midpoint of linear interpolation of two codes, relative to noise"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 32, "timesteps": 40, "num_test": 20},
+    "smoke": {"steps": 10, "width": 32, "num_train_timesteps": 40, "num_test": 20},
     "gpu": {
         "data": "mnist",
         "steps": 20_000,
         "batch_size": 512,
         "width": 1_536,
-        "blocks": 6,
-        "timesteps": 1_000,
+        "num_blocks": 6,
+        "num_train_timesteps": 1_000,
         "learning_rate": 5e-4,
     },
 }
@@ -55,21 +61,21 @@ FRACTIONS = tuple(index / 8 for index in range(9))  # positions along an interpo
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the denoiser
-    blocks: Positive[int] = 3  # residual blocks of the denoiser
-    timesteps: Positive[int] = 100  # number of diffusion steps T
+    num_blocks: Positive[int] = 3  # residual blocks of the denoiser
+    num_train_timesteps: Positive[int] = 100  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
     num_test: Positive[int] = 100  # test images to encode
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = signed_labelled_images(open_data(self.data)).to(run.device)
         classes = len(data.classes)
-        scale = min(1_000 / self.timesteps, 45.0)  # a shorter chain takes larger steps
-        schedule = linear_schedule(self.timesteps, 1e-4 * scale, 0.02 * scale)
-        network = ResidualMLP(data.shape, self.width, blocks=self.blocks, classes=classes)
+        scale = min(1_000 / self.num_train_timesteps, 45.0)  # a shorter chain takes larger steps
+        schedule = linear_schedule(self.num_train_timesteps, 1e-4 * scale, 0.02 * scale)
+        network = ResidualMLP(data.shape, self.width, blocks=self.num_blocks, classes=classes)
         # predicts v: near pure noise an error of ε would be amplified by 1/√ᾱ in x_0
         denoiser, objective = NoisePredictor(network, VELOCITY, schedule), weighted_objective(VELOCITY.weight)
         model = DDPM(denoiser, data.shape, schedule=schedule, classes=classes, objective=objective)
@@ -103,13 +109,13 @@ class Experiment:
         self, run: Run, denoiser: Denoiser, schedule: Schedule, x: Tensor
     ) -> dict[str, list[float]]:
         """The reconstruction error against the number of steps, for several numbers of fixed-point corrections."""
-        counts = sorted({min(count, self.timesteps) for count in (10, 20, 50, self.timesteps)})
+        counts = sorted({min(count, self.num_train_timesteps) for count in (10, 20, 50, self.num_train_timesteps)})
         names = {"no correction": 0, "1 correction": 1, "5 corrections": 5}
         errors = {
             name: [
                 rms(
                     ddim_reconstruction(
-                        denoiser, schedule, x, grid=even_grid(self.timesteps, count), corrections=corrections
+                        denoiser, schedule, x, grid=even_grid(self.num_train_timesteps, count), corrections=corrections
                     )
                     - x
                 )
@@ -127,14 +133,16 @@ class Experiment:
         run.figure(
             "reconstruction error",
             figure,
-            "Test images after inversion and sampling. An inversion step needs the noise prediction at the state it is "
-            "about to reach; fixed-point corrections with the prediction there make even few steps accurate.",
+            "Test images after inversion and sampling. An inversion step needs the noise prediction at the next state; "
+            "fixed-point corrections, which evaluate it there, make even few steps accurate.",
         )
         return errors
 
     def plot_codes(self, run: Run, denoiser: Denoiser, schedule: Schedule, x: Tensor, codes: Tensor) -> None:
         """Images, codes and reconstructions; and the distribution of the codes."""
-        few = ddim_reconstruction(denoiser, schedule, x, grid=even_grid(self.timesteps, min(20, self.timesteps)))
+        few = ddim_reconstruction(
+            denoiser, schedule, x, grid=even_grid(self.num_train_timesteps, min(20, self.num_train_timesteps))
+        )
         full = ddim(denoiser, schedule, codes)
         rows = torch.cat([to_pixels(x[:10]), to_pixels(codes[:10] / 2), to_pixels(few[:10]), to_pixels(full[:10])])
         names = ("image", "code", "20 steps", "all steps")
@@ -173,8 +181,8 @@ class Experiment:
         noise_norm = codes[0].numel() ** 0.5
         middle = len(FRACTIONS) // 2
         return {
-            "middle_length_arc": float(arcs[:, middle].norm(dim=1).mean()) / noise_norm,
-            "middle_length_line": float(lines[:, middle].norm(dim=1).mean()) / noise_norm,
+            "midpoint_norm_slerp": float(arcs[:, middle].norm(dim=1).mean()) / noise_norm,
+            "midpoint_norm_linear": float(lines[:, middle].norm(dim=1).mean()) / noise_norm,
         }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -27,25 +27,41 @@ from parnassus.optim import Adam
 from parnassus.probability.divergences.energy_distance import energy_distance
 from parnassus.report import PALETTE, bar_chart, subplots
 from parnassus.setting_types import PlaneData
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, between, descend
+from parnassus.train import ModelCollection, NonNegative, Positive, Run, at_least, at_most, between, descend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B13.3-3",)
 expected = {
-    "accuracy/concatenation": at_least(0.9, "fraction of samples whose nearest data point has the requested class"),
-    "accuracy/multiplication": at_least(0.9, "the same with a factor per feature"),
-    "accuracy/modulation": at_least(0.9, "the same with a scale and a shift per feature (FiLM)"),
-    "accuracy/attention": at_least(0.9, "the same with cross-attention to class tokens"),
-    "accuracy/unconditional": between(0.42, 0.58, "the same with the null label: chance level"),
-    "distance/concatenation": at_most(0.05, "energy distance between samples and test points of their class"),
-    "distance/multiplication": at_most(0.05, "the same with a factor per feature"),
-    "distance/modulation": at_most(0.05, "the same with a scale and a shift per feature (FiLM)"),
-    "distance/attention": at_most(0.05, "the same with cross-attention to class tokens"),
-    "distance/unconditional": at_least(0.15, "the same with the null label"),
+    "accuracy/concatenation": at_least(
+        0.9, "fraction of samples in the requested class (that of the nearest data point), concatenation"
+    ),
+    "accuracy/multiplication": at_least(0.9, "fraction of samples in the requested class, factor per feature"),
+    "accuracy/modulation": at_least(
+        0.9, "fraction of samples in the requested class, scale and shift per feature (FiLM)"
+    ),
+    "accuracy/attention": at_least(0.9, "fraction of samples in the requested class, cross-attention to class tokens"),
+    "accuracy/unconditional": between(
+        0.42, 0.58, "fraction of samples in the requested class, null label: chance level"
+    ),
+    "distance/concatenation": at_most(
+        0.05, "energy distance between samples and test points of their class, concatenation"
+    ),
+    "distance/multiplication": at_most(
+        0.05, "energy distance between samples and test points of their class, factor per feature"
+    ),
+    "distance/modulation": at_most(
+        0.05, "energy distance between samples and test points of their class, scale and shift per feature (FiLM)"
+    ),
+    "distance/attention": at_most(
+        0.05, "energy distance between samples and test points of their class, cross-attention to class tokens"
+    ),
+    "distance/unconditional": at_least(
+        0.15, "energy distance between samples and test points of their class, null label"
+    ),
 }
-profiles = {"smoke": {"steps": 4, "width": 16, "timesteps": 10, "sampling_steps": 3, "num_samples": 40}}
+profiles = {"smoke": {"steps": 4, "width": 16, "num_train_timesteps": 10, "num_inference_steps": 3, "num_samples": 40}}
 
 MECHANISMS: dict[str, Mechanism] = {
     "concatenation": Concatenation,
@@ -57,26 +73,28 @@ MECHANISMS: dict[str, Mechanism] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "spirals"  # points in the plane by class, or a .csv file of your own
+    data: PlaneData = "spirals"  # points in the plane by class: name of a data set, or path of a .csv file
     steps: Positive[int] = 1_500  # gradient steps
     batch_size: Positive[int] = 256  # points per gradient step
     width: Positive[int] = 64  # hidden units of the denoiser
-    timesteps: Positive[int] = 100  # number of diffusion steps T
+    num_train_timesteps: Positive[int] = 100  # number of diffusion steps T
     learning_rate: Positive[float] = 3e-3  # peak learning rate of Adam, reached after 10 % of the steps
-    sampling_steps: Positive[int] = 25  # DDIM steps per sample
+    num_inference_steps: Positive[int] = 25  # DDIM steps per sample
     num_samples: Positive[int] = 500  # number of samples per mechanism
 
-    def model(self, features: int, classes: int) -> SideBySide[DDPM]:
+    def model(self, features: int, classes: int) -> ModelCollection[DDPM]:
         def build_model(mechanism: Mechanism) -> DDPM:
             denoiser = ConditionedMLP(TimeMLP(features, self.width), classes, mechanism)
             return DDPM(
                 denoiser,
                 (features,),
-                schedule=linear_schedule(self.timesteps, 0.1 / self.timesteps, min(20 / self.timesteps, 0.9)),
+                schedule=linear_schedule(
+                    self.num_train_timesteps, 0.1 / self.num_train_timesteps, min(20 / self.num_train_timesteps, 0.9)
+                ),
                 classes=classes,
             )
 
-        return SideBySide({name: build_model(mechanism) for name, mechanism in MECHANISMS.items()})
+        return ModelCollection({name: build_model(mechanism) for name, mechanism in MECHANISMS.items()})
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = load_points(self.data).to(run.device)
@@ -92,8 +110,8 @@ class Experiment:
 
         label = torch.arange(self.num_samples, device=run.device) % len(data.classes)
         null = torch.full_like(label, len(data.classes))
-        samples = {name: self.sample(models.one(name), label) for name in MECHANISMS}
-        samples["unconditional"] = self.sample(models.one("modulation"), null)
+        samples = {name: ddim_points(models.model(name), label, self.num_inference_steps) for name in MECHANISMS}
+        samples["unconditional"] = ddim_points(models.model("modulation"), null, self.num_inference_steps)
         accuracies = {name: class_accuracy(x, label, data) for name, x in samples.items()}
         distances = {name: class_distance(x, label, data) for name, x in samples.items()}
 
@@ -110,7 +128,7 @@ class Experiment:
             "Fraction of samples whose nearest data point has the requested class. One network is trained for both "
             "conditional and unconditional sampling, by replacing a tenth of the labels with the null label.",
         )
-        sizes = {name: sum(p.numel() for p in models.one(name).parameters()) for name in MECHANISMS}
+        sizes = {name: sum(p.numel() for p in models.model(name).parameters()) for name in MECHANISMS}
         rows: list[dict[str, str | float]] = [
             {"mechanism": name, "parameters": sizes[name], "accuracy": accuracies[name], "distance": distances[name]}
             for name in MECHANISMS
@@ -121,9 +139,29 @@ class Experiment:
             **{f"distance/{name}": value for name, value in distances.items()},
         }
 
-    def sample(self, model: DDPM, label: Tensor) -> Tensor:
-        grid = even_grid(self.timesteps, min(self.sampling_steps, self.timesteps))
-        return model.sample(len(label), label, sampler=partial(ddim, grid=grid))
+
+@dataclass(frozen=True)
+class Sample:
+    mechanism: Literal["concatenation", "multiplication", "modulation", "attention"] = "modulation"  # how classes enter
+    label: NonNegative[int] | None = None  # index of the class; by default all classes in turn
+    guidance_scale: NonNegative[float] = 1.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
+    num_inference_steps: Positive[int] = 25  # DDIM steps per sample; all steps if the chain is shorter
+    num_samples: Positive[int] = 500  # number of points
+
+    def __call__(self, models: ModelCollection[DDPM]) -> Tensor:
+        """Points in the standardised plane."""
+        model = models.model(self.mechanism)
+        if self.label is not None and self.label >= model.classes:
+            raise DataError(f"label must lie between 0 and {model.classes - 1}; got label={self.label}")
+        in_turn = torch.arange(self.num_samples, device=next(model.parameters()).device) % model.classes
+        label = in_turn if self.label is None else torch.full_like(in_turn, self.label)
+        return ddim_points(model, label, self.num_inference_steps, self.guidance_scale)
+
+
+def ddim_points(model: DDPM, label: Tensor, steps: int, guidance_scale: float = 1.0) -> Tensor:
+    """Samples with these labels by at most `steps` steps of DDIM."""
+    grid = even_grid(len(model.schedule), min(steps, len(model.schedule)))
+    return model.sample(len(label), label, guidance_scale=guidance_scale, sampler=partial(ddim, grid=grid))
 
 
 def load_points(name: str) -> Dataset:

@@ -12,16 +12,16 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.schedules import cosine_schedule
-from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
-from parnassus.diffusion.samplers.heun import heun
+from parnassus.diffusion.samplers.heun import heun_sampler
 from parnassus.diffusion.samplers.image_sampling import SAMPLER_PATHS, to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid, last_state
+from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
 from parnassus.probability import energy_distance
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
@@ -30,25 +30,25 @@ from parnassus.train import Positive, Run, at_least, at_most, descend, no_band
 covers = ("B13.2.5-2", "B13.2.5-3")
 expected = {
     "accuracy_ddim_9": at_least(0.88, "class accuracy of DDIM samples with 9 network evaluations"),
-    "accuracy_dpm_9": at_least(0.88, "the same for DPM-Solver++"),
-    "accuracy_heun_9": at_least(0.88, "the same for Heun's method"),
-    "accuracy_ddpm_9": no_band("the same for DDPM, which adds noise at every step"),
+    "accuracy_dpm_9": at_least(0.88, "class accuracy of DPM-Solver++ samples with 9 network evaluations"),
+    "accuracy_heun_9": at_least(0.88, "class accuracy of Heun samples with 9 network evaluations"),
+    "accuracy_ddpm_9": no_band("class accuracy of DDPM samples with 9 network evaluations, noise at every step"),
     "error_ratio_dpm": at_most(
-        0.85, "distance to the exact solution after 25 network evaluations, DPM-Solver++ over DDIM"
+        0.85, "ratio of the solver errors of DPM-Solver++ and DDIM after 25 network evaluations"
     ),
-    "error_ratio_heun": no_band("the same, Heun over DDIM; Heun evaluates the network twice per step"),
+    "error_ratio_heun": no_band("ratio of the solver errors of Heun and DDIM after 25 network evaluations"),
     "energy_ddim_25": at_most(0.12, "energy distance of DDIM samples to test images, 25 network evaluations"),
-    "energy_of_real": no_band("the same between training and test images"),
+    "energy_of_real": no_band("energy distance between training and test images"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 32, "timesteps": 60, "num_samples": 40},
+    "smoke": {"steps": 10, "width": 32, "num_train_timesteps": 60, "num_samples": 40},
     "gpu": {
         "data": "mnist",
         "steps": 20_000,
         "batch_size": 512,
         "width": 1_536,
-        "blocks": 6,
-        "timesteps": 1_000,
+        "num_blocks": 6,
+        "num_train_timesteps": 1_000,
         "learning_rate": 5e-4,
     },
 }
@@ -58,20 +58,20 @@ NAMES = {"ddim": "DDIM", "ddpm": "DDPM", "heun": "Heun", "dpm": "DPM-Solver++(2M
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the denoiser
-    blocks: Positive[int] = 3  # residual blocks of the denoiser
-    timesteps: Positive[int] = 200  # number of diffusion steps T
+    num_blocks: Positive[int] = 3  # residual blocks of the denoiser
+    num_train_timesteps: Positive[int] = 200  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
     num_samples: Positive[int] = 500  # number of samples to evaluate
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = signed_labelled_images(open_data(self.data)).to(run.device)
         classes = len(data.classes)
-        denoiser = ResidualMLP(data.shape, self.width, blocks=self.blocks, classes=classes)
-        model = DDPM(denoiser, data.shape, schedule=cosine_schedule(self.timesteps), classes=classes)
+        denoiser = ResidualMLP(data.shape, self.width, blocks=self.num_blocks, classes=classes)
+        model = DDPM(denoiser, data.shape, schedule=cosine_schedule(self.num_train_timesteps), classes=classes)
         average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
         scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
@@ -144,7 +144,7 @@ class Experiment:
         self, run: Run, model: DDPM, label: Tensor, start: Tensor, samples: dict[str, list[Tensor]]
     ) -> dict[str, list[float]]:
         """Distance of each deterministic sampler to the solution of the ODE, approximated by Heun over all steps."""
-        exact = heun(clip_x0(model.condition_on(label), model.schedule), model.schedule, start)
+        exact = heun_sampler(clip_x0(model.condition_on(label), model.schedule), model.schedule, start)
         errors = {
             name: [float((images - exact).square().mean().sqrt()) for images in samples[name]]
             for name in ("ddim", "heun", "dpm")
@@ -160,8 +160,8 @@ class Experiment:
             "solver error",
             figure,
             "Distance of deterministic samples to the solution of the ODE from the same initial noise, approximated "
-            f"by Heun's method over all {self.timesteps} steps. With exact denoisers the second-order solvers "
-            "converge as 1/steps² (see the claims); a trained network is less smooth.",
+            f"by Heun's method over all {self.num_train_timesteps} steps. With exact denoisers the second-order "
+            "solvers converge as 1/steps² (see the claims); a trained network is less smooth.",
         )
         return errors
 
@@ -177,7 +177,7 @@ class Experiment:
                 row_labels=[NAMES[name] for name in samples],
             )
             run.figure(
-                f"{evaluations} evaluations",
+                f"samples with {evaluations} evaluations",
                 grid,
                 f"Samples from the same initial noise with {evaluations} network evaluations.",
             )

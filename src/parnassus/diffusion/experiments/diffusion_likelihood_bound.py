@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.data.signed_pixels import signed_labelled_images
-from parnassus.diffusion.chain.elbo import ElboTerms, elbo_terms, pixel_decoder
+from parnassus.data.preparation.signed_pixels import signed_labelled_images
+from parnassus.diffusion.chain.elbo import DiffusionElboTerms, elbo_terms, pixel_decoder
 from parnassus.diffusion.chain.forward_process import forward_variance
 from parnassus.diffusion.chain.gaussian_posterior import posterior_variance
 from parnassus.diffusion.chain.learned_variance import hybrid_objective, learned_variance_elbo_terms, optimal_variance
@@ -35,44 +35,44 @@ if TYPE_CHECKING:
 covers = ("B13.2.3-1", "B13.2.4-3", "B13.2.4-4")
 expected = {
     "bits_simple": no_band("bits per pixel with the simple loss and the posterior variance Σ_q"),
-    "bits_velocity": no_band("the same, trained to predict v"),
-    "bits_bound": no_band("the same, trained with the weights of the bound"),
+    "bits_velocity": no_band("bits per pixel with v-prediction and the posterior variance Σ_q"),
+    "bits_bound": no_band("bits per pixel with the weights of the bound and the posterior variance Σ_q"),
     "bits_hybrid": no_band("bits per pixel with the simple loss for the mean and the bound for a learned variance"),
-    "best_bits": at_most(2.9, "smallest value over all objectives and variances"),
-    "gain_of_the_variance": at_least(0.2, "bits per pixel gained by the measured variance over Σ_q, simple loss"),
+    "best_bits": at_most(2.9, "smallest bits per pixel over all objectives and variances"),
+    "gain_of_the_variance": at_least(0.2, "bits per pixel saved by the measured variance instead of Σ_q, simple loss"),
     "independent_pixels": no_band("bits per pixel of a model of independent pixels with training frequencies"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 32, "timesteps": 20, "num_test": 20},
+    "smoke": {"steps": 10, "width": 32, "num_train_timesteps": 20, "num_test": 20},
     "gpu": {
         "data": "mnist",
         "grey_levels": 256,
         "steps": 20_000,
         "batch_size": 512,
         "width": 1_536,
-        "blocks": 6,
-        "timesteps": 1_000,
+        "num_blocks": 6,
+        "num_train_timesteps": 1_000,
     },
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     grey_levels: Positive[int] = 17  # number of grey levels; digits have 17, other images 256
     steps: Positive[int] = 800  # gradient steps for each objective
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 192  # hidden units of the denoiser
-    blocks: Positive[int] = 3  # residual blocks of the denoiser
-    timesteps: Positive[int] = 100  # number of diffusion steps T
+    num_blocks: Positive[int] = 3  # residual blocks of the denoiser
+    num_train_timesteps: Positive[int] = 100  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
     num_test: Positive[int] = 300  # test images on which the bound is evaluated
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = quantise_images(signed_labelled_images(open_data(self.data)), self.grey_levels).to(run.device)
         first = (1 / (self.grey_levels - 1)) ** 2  # standard deviation of half a grey level
-        schedule = linear_schedule(self.timesteps, first, min(20 / self.timesteps, 0.9))
-        network = partial(ResidualMLP, data.shape, self.width, blocks=self.blocks)
+        schedule = linear_schedule(self.num_train_timesteps, first, min(20 / self.num_train_timesteps, 0.9))
+        network = partial(ResidualMLP, data.shape, self.width, blocks=self.num_blocks)
         model = partial(DDPM, shape=data.shape, schedule=schedule)
         fraction = VarianceFraction(network())
         models = {
@@ -115,7 +115,7 @@ class Experiment:
 
     def evaluate_elbos(
         self, models: dict[str, DDPM], fraction: nn.Module, schedule: Schedule, x: Tensor
-    ) -> dict[str, ElboTerms]:
+    ) -> dict[str, DiffusionElboTerms]:
         """The bound on test images, for every network and every reverse variance."""
         decoder = pixel_decoder(float((1 - schedule.alpha[0]).sqrt()), self.grey_levels)
         elbos = {}
@@ -135,7 +135,7 @@ class Experiment:
         )
         return elbos
 
-    def plot_results(self, run: Run, elbos: dict[str, ElboTerms], independent: float) -> None:
+    def plot_results(self, run: Run, elbos: dict[str, DiffusionElboTerms], independent: float) -> None:
         """The terms of the bound as bars, the matching terms along the chain, and a table."""
         run.figure(
             "bits per pixel",
@@ -146,11 +146,14 @@ class Experiment:
         )
         chosen = ("simple, Σ_q", "simple, measured", "bound, measured", "hybrid, learned")
         lines = {
-            name: (torch.arange(2, self.timesteps + 1), bits_per_pixel(elbos[name].matching.mean(0), elbos[name]))
+            name: (
+                torch.arange(2, self.num_train_timesteps + 1),
+                bits_per_pixel(elbos[name].matching.mean(0), elbos[name]),
+            )
             for name in chosen
         }
         run.figure(
-            "by step",
+            "bound by step",
             curves(lines, x_label="step t", y_label="bits per pixel", log_y=True),
             "The matching term of each step. Steps near the data contribute most: there the variance Σ_q is too small.",
         )
@@ -158,9 +161,9 @@ class Experiment:
         best_bits = float(elbos[best].bits_per_dimension.mean())
         run.note(
             "objective and variance",
-            "The reverse variance matters more than the objective: Σ_q is the variance given x₀, which the network "
-            f"does not know. The smallest bound is {best_bits:.2f} bits per pixel ({best}). A model of independent "
-            f"pixels with the frequencies of the training images needs {independent:.2f} bits per pixel"
+            "The reverse variance matters more than the objective: Σ_q is the variance given x₀, which is not "
+            f"an input of the network. The smallest bound is {best_bits:.2f} bits per pixel ({best}). A model of "
+            f"independent pixels with the frequencies of the training images needs {independent:.2f} bits per pixel"
             + ("." if best_bits < independent else ", which this short training does not reach."),
         )
         rows: list[dict[str, str | float]] = [
@@ -173,7 +176,11 @@ class Experiment:
             }
             for name, terms in elbos.items()
         ]
-        run.table("bits", rows, "Bits per pixel, term by term; the total is an upper bound on the code length.")
+        run.table(
+            "terms of the bound in bits",
+            rows,
+            "Bits per pixel, term by term; the total is an upper bound on the code length.",
+        )
 
 
 class VarianceFraction(nn.Module):
@@ -202,11 +209,11 @@ def quantise_images(data: Dataset, levels: int) -> Dataset:
     return replace(data, train=quantise_split(data.train), test=quantise_split(data.test))
 
 
-def bits_per_pixel(nats: Tensor, terms: ElboTerms) -> Tensor:
+def bits_per_pixel(nats: Tensor, terms: DiffusionElboTerms) -> Tensor:
     return nats / (terms.dimensions * log(2))
 
 
-def plot_elbo_terms(elbos: dict[str, ElboTerms], independent: float) -> "Figure":
+def plot_elbo_terms(elbos: dict[str, DiffusionElboTerms], independent: float) -> "Figure":
     """A stacked bar for each network and variance: matching terms, then the reconstruction term."""
     figure, axes = subplots(size=(7.6, 4.2))
     ax = axes[0, 0]

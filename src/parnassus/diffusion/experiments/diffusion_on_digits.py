@@ -12,25 +12,27 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Dataset, open_data
-from parnassus.data.signed_pixels import signed_labelled_images
+from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import noising_states
 from parnassus.diffusion.chain.objectives import error_by_step
 from parnassus.diffusion.chain.schedules import cosine_schedule
-from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, nearest_distance, within_class_std
-from parnassus.diffusion.figures import ImageSample, plot_nearest, plot_samples
+from parnassus.diffusion.commands import ImageSample
+from parnassus.diffusion.figures import plot_nearest, plot_samples
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
 from parnassus.metrics.feature_network import FeatureNetwork
 from parnassus.metrics.frechet import frechet_distance
+from parnassus.metrics.pixel_measures import nearest_distance, within_class_std
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
 from parnassus.train import AtLeast, NonNegative, Positive, Run, at_least, descend, no_band
-from parnassus.train.sample_predict_evaluate import Row
-from parnassus.train.trained import Trained
+from parnassus.train.sample_predict_evaluate import ResultRow
+from parnassus.train.trained import TrainedRun
 
 covers = ("B13.2-1", "B13.2.4-6", "B13.2.4-7", "B13.2.4-8", "B13.2.4-9", "B13.2.5-2", "B13.3-2")
 expected = {
@@ -38,20 +40,20 @@ expected = {
         0.95, "fraction of guided samples that a classifier of real images assigns to the requested class"
     ),
     "trained_on_samples_accuracy": at_least(0.85, "test accuracy of a classifier trained on samples only"),
-    "real_accuracy": no_band("test accuracy of the same classifier trained on real images"),
+    "real_accuracy": no_band("test accuracy of a classifier trained on real images"),
     "novelty": at_least(
         0.5, "median distance of a sample to the training images relative to that of a test image; 0 for copies"
     ),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 32, "timesteps": 20, "sampling_steps": 5, "num_samples": 60},
+    "smoke": {"steps": 10, "width": 32, "num_train_timesteps": 20, "num_inference_steps": 5, "num_samples": 60},
     "gpu": {
         "data": "mnist",
         "steps": 30_000,
         "batch_size": 512,
         "width": 1_536,
-        "blocks": 6,
-        "timesteps": 1_000,
+        "num_blocks": 6,
+        "num_train_timesteps": 1_000,
         "learning_rate": 5e-4,
     },
 }
@@ -59,20 +61,20 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 1_800  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 384  # hidden units of the denoiser
-    blocks: Positive[int] = 3  # residual blocks of the denoiser
-    timesteps: Positive[int] = 200  # number of diffusion steps T
+    num_blocks: Positive[int] = 3  # residual blocks of the denoiser
+    num_train_timesteps: Positive[int] = 200  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
-    sampling_steps: Positive[int] = 50  # DDIM steps per sample
+    num_inference_steps: Positive[int] = 50  # DDIM steps per sample
     guidance_scale: NonNegative[float] = 2.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
     num_samples: Positive[int] = 1_000  # number of samples to evaluate
 
     def model(self, shape: Sequence[int], classes: int) -> DDPM:
-        denoiser = ResidualMLP(tuple(shape), self.width, blocks=self.blocks, classes=classes)
-        return DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.timesteps), classes=classes)
+        denoiser = ResidualMLP(tuple(shape), self.width, blocks=self.num_blocks, classes=classes)
+        return DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.num_train_timesteps), classes=classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = signed_labelled_images(open_data(self.data)).to(run.device)
@@ -90,13 +92,13 @@ class Experiment:
         trained = cast("DDPM", average.module)
         run.publish(trained)
         label = torch.arange(self.num_samples, device=run.device) % classes
-        steps = min(self.sampling_steps, self.timesteps)
+        steps = min(self.num_inference_steps, self.num_train_timesteps)
         samples = ddim_images(trained, label, guidance_scale=self.guidance_scale, steps=steps)
         run.figure(
             "samples", plot_samples(samples, data.classes), "Samples; columns are the classes they are conditioned on."
         )
         nearest = plot_nearest(samples[: len(data.classes)], data.train.x)
-        run.figure("nearest", nearest, "Samples (above) and their nearest training images (below).")
+        run.figure("nearest training images", nearest, "Samples (above) and their nearest training images (below).")
         plot_forward_and_reverse(run, data, trained, self.guidance_scale)
         plot_loss_by_step(run, data.test.x, trained)
         self.compare_guidance_scales(run, data, trained)
@@ -108,7 +110,9 @@ class Experiment:
         classifier = fit_classifier(data.train.x, data.train.y)
         label = torch.arange(self.num_samples // 3, device=run.device) % len(data.classes)
         scales = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-        sets = [ddim_images(model, label, guidance_scale=scale, steps=min(25, self.timesteps)) for scale in scales]
+        sets = [
+            ddim_images(model, label, guidance_scale=scale, steps=min(25, self.num_train_timesteps)) for scale in scales
+        ]
         rows = [
             {
                 "scale": scale,
@@ -132,7 +136,11 @@ class Experiment:
             titles=data.classes,
             row_labels=[f"s = {scale:g}" for scale in scales],
         )
-        run.figure("by_scale", figure, "One sample of each class at each guidance scale; at 0 the class is ignored.")
+        run.figure(
+            "samples by guidance scale",
+            figure,
+            "One sample of each class at each guidance scale; at 0 the class is ignored.",
+        )
 
 
 @dataclass(frozen=True)
@@ -146,20 +154,20 @@ class Evaluate:
 
     num_samples: Positive[int] = 1_000  # number of new samples
     guidance_scale: NonNegative[float] = 2.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
-    sampling_steps: Positive[int] = 50  # DDIM steps per sample
+    num_inference_steps: Positive[int] = 50  # DDIM steps per sample
     classifier_steps: Annotated[int, AtLeast(4)] = 200  # gradient steps of the feature network, for Fréchet distance
     seed: NonNegative[int] = 0  # seed of the samples
 
-    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
+    def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:
         return [self.evaluate(trained) for trained in runs]
 
-    def evaluate(self, trained: Trained) -> Row:
+    def evaluate(self, trained: TrainedRun) -> ResultRow:
         data = signed_labelled_images(open_data(cast("Experiment", trained.experiment).data))
         model = cast("DDPM", trained.model)
         label = torch.arange(self.num_samples) % len(data.classes)
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            samples = ddim_images(model, label, guidance_scale=self.guidance_scale, steps=self.sampling_steps)
+            samples = ddim_images(model, label, guidance_scale=self.guidance_scale, steps=self.num_inference_steps)
         metrics = evaluate_samples(samples, label, data)
         network = FeatureNetwork.fit(
             to_pixels(data.train.x),
@@ -198,7 +206,7 @@ def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, guidance_scal
     steps, states = noising_states(model.schedule, clean, noise, count=10)
     titles = ["x₀", *(f"t = {t + 1}" for t in steps)]
     caption = "The forward chain; the remaining signal at step t is √ᾱ_t x₀ (book fig. 13.4)."
-    run.figure("noising", image_grid(to_pixels(states.flatten(0, 1)), columns=10, titles=titles), caption)
+    run.figure("forward process", image_grid(to_pixels(states.flatten(0, 1)), columns=10, titles=titles), caption)
 
     label = torch.arange(rows, device=run.device)
     denoiser, chain = clip_x0(model.condition_on(label, guidance_scale), model.schedule), len(model.schedule)
@@ -208,7 +216,7 @@ def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, guidance_scal
     caption = "Ten states of DDIM sampling, from noise to an image of the requested class."
     titles = ["noise", *[""] * 8, "sample"]
     run.figure(
-        "denoising", image_grid(to_pixels(images), columns=10, titles=titles, row_labels=data.classes[:rows]), caption
+        "sampling", image_grid(to_pixels(images), columns=10, titles=titles, row_labels=data.classes[:rows]), caption
     )
 
 
@@ -218,5 +226,5 @@ def plot_loss_by_step(run: Run, x: Tensor, model: DDPM) -> None:
     losses = error_by_step(model.denoiser, model.schedule, x, steps)
     figure = curves({"loss": (steps + 1, losses)}, x_label="step t", y_label="E‖ε_θ − ε‖² per pixel", log_y=True)
     run.figure(
-        "loss_by_step", figure, "Loss at each step on test images, unconditional; it is largest at low noise levels."
+        "loss by step", figure, "Loss at each step on test images, unconditional; it is largest at low noise levels."
     )

@@ -11,12 +11,12 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Batches, Dataset, Split, open_images
-from parnassus.data.signed_pixels import signed_pixels
+from parnassus.data.preparation.signed_pixels import signed_pixels
 from parnassus.diffusion.chain.forward_process import noising_states
 from parnassus.diffusion.chain.objectives import error_by_step
 from parnassus.diffusion.chain.schedules import cosine_schedule
-from parnassus.diffusion.evaluation import nearest_distance
-from parnassus.diffusion.figures import ImageSample, plot_image_chain, plot_nearest, plot_samples
+from parnassus.diffusion.commands import ImageSample
+from parnassus.diffusion.figures import plot_columns, plot_image_chain, plot_nearest, plot_samples
 from parnassus.diffusion.guidance import clip_x0, record_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.diffusion_transformer import DiffusionTransformer
@@ -25,10 +25,10 @@ from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid
 from parnassus.metrics.feature_network import FeatureNetwork, Features
+from parnassus.metrics.pixel_measures import nearest_distance
 from parnassus.metrics.sample_quality import sample_quality
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
-from parnassus.report.line_panels import panels_of_columns
 from parnassus.setting_types import ImageData
 from parnassus.train import NonNegative, Positive, Run, UnitInterval, at_least, at_most, descend, no_band
 
@@ -37,8 +37,8 @@ expected = {
     "class_accuracy": at_least(0.83, "fraction of samples that the feature network assigns to the requested class"),
     "classifier_accuracy": no_band("test accuracy of the feature network on real images"),
     "frechet_distance": at_most(3.0, "Fréchet distance between samples and test images, in the network's features"),
-    "frechet_of_real": no_band("the same between training and test images: the value of a perfect model"),
-    "kernel_distance": no_band("kernel distance between samples and test images, in the same features"),
+    "frechet_of_real": no_band("Fréchet distance between training and test images: the value of a perfect model"),
+    "kernel_distance": no_band("kernel distance between samples and test images, in the network's features"),
     "precision": no_band("fraction of samples within the manifold of real images"),
     "recall": no_band("fraction of real images within the manifold of samples"),
     "test_loss": at_most(0.18, "squared error of the noise prediction per pixel on test images, mean over all steps"),
@@ -48,13 +48,13 @@ expected = {
 }
 profiles = {
     "smoke": {
-        "steps": 4, "width": 8, "timesteps": 20, "sampling_steps": 3, "num_samples": 30, "classifier_steps": 4,
-        "images_per_row": 5,
+        "steps": 4, "width": 8, "num_train_timesteps": 20, "num_inference_steps": 3, "num_samples": 30,
+        "classifier_steps": 4, "images_per_row": 5,
     },
     "gpu": {
         "data": "mnist", "steps": 2_800, "batch_size": 1_024, "width": 64, "channel_multipliers": (1, 2, 2),
-        "blocks": 2, "attention_levels": (2,), "timesteps": 1_000, "learning_rate": 1e-3, "ema_decay": 0.999,
-        "sampling_steps": 50, "num_samples": 5_000, "classifier_steps": 2_000,
+        "num_blocks": 2, "attention_levels": (2,), "num_train_timesteps": 1_000, "learning_rate": 1e-3,
+        "ema_decay": 0.999, "num_inference_steps": 50, "num_samples": 5_000, "classifier_steps": 2_000,
     },
 }  # fmt: skip
 # CIFAR-10 in 8 minutes on an H200:
@@ -63,21 +63,21 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images, or a folder of your own
+    data: ImageData = "digits"  # images: name of a data set, or path of a folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     network: Literal["unet", "transformer"] = "unet"  # architecture of the denoiser
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step
     width: Positive[int] = 16  # channels of the U-Net at full resolution, or token width of the transformer
-    channel_multipliers: tuple[Positive[int], ...] = (1, 2)  # channels at each resolution of the U-Net, over width
-    blocks: Positive[int] = 1  # residual blocks per resolution of the U-Net; the transformer has three times as many
+    channel_multipliers: tuple[Positive[int], ...] = (1, 2)  # channels per resolution, in units of width
+    num_blocks: Positive[int] = 1  # residual blocks per resolution of the U-Net; the transformer has 3 times as many
     attention_levels: tuple[NonNegative[int], ...] = (1,)  # resolutions of the U-Net with self-attention, from 0
     patch_size: Positive[int] = 2  # height and width of a patch of the transformer
     dropout: UnitInterval = 0.0  # dropout probability in the U-Net
-    timesteps: Positive[int] = 200  # number of diffusion steps T
+    num_train_timesteps: Positive[int] = 200  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
     ema_decay: UnitInterval = 0.99  # decay of the exponential moving average of the weights
-    sampling_steps: Positive[int] = 20  # DDIM steps per sample
+    num_inference_steps: Positive[int] = 20  # DDIM steps per sample
     guidance_scale: NonNegative[float] = 1.5  # 0 ignores the class, 1 is the conditional model, larger amplifies it
     num_samples: Positive[int] = 200  # number of samples to evaluate
     classifier_steps: Positive[int] = 200  # gradient steps of the feature network
@@ -92,16 +92,16 @@ class Experiment:
                 size,
                 self.width,
                 multipliers=self.channel_multipliers,
-                blocks=self.blocks,
+                blocks=self.num_blocks,
                 attention=self.attention_levels,
                 classes=classes,
                 dropout=self.dropout,
             )
         else:
             denoiser = DiffusionTransformer(
-                size, self.width, patch=self.patch_size, blocks=3 * self.blocks, classes=classes
+                size, self.width, patch=self.patch_size, blocks=3 * self.num_blocks, classes=classes
             )
-        return DDPM(denoiser, size, schedule=cosine_schedule(self.timesteps), classes=classes)
+        return DDPM(denoiser, size, schedule=cosine_schedule(self.num_train_timesteps), classes=classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = signed_pixels(open_images(self.data, self.image_size)).to(run.device)
@@ -143,19 +143,23 @@ class Experiment:
 
         grid = sorted(
             {
-                min(steps, self.timesteps)
-                for steps in (max(1, self.sampling_steps // 10), self.sampling_steps // 4, self.sampling_steps // 2)
+                min(steps, self.num_train_timesteps)
+                for steps in (
+                    max(1, self.num_inference_steps // 10),
+                    self.num_inference_steps // 4,
+                    self.num_inference_steps // 2,
+                )
             }
         )
-        by_steps = {steps: network(to_pixels(sample(steps))) for steps in grid if 0 < steps < self.sampling_steps}
-        samples = sample(min(self.sampling_steps, self.timesteps))
+        by_steps = {steps: network(to_pixels(sample(steps))) for steps in grid if 0 < steps < self.num_inference_steps}
+        samples = sample(min(self.num_inference_steps, self.num_train_timesteps))
         generated = network(to_pixels(samples))
         run.figure(
             "samples", plot_samples(samples, data.classes), "Samples; columns are the classes they are conditioned on."
         )
         nearest = plot_nearest(samples[:10], data.train.x)
-        run.figure("nearest", nearest, "Samples (above) and their nearest training images (below).")
-        plot_quality_by_steps(run, real, {**by_steps, self.sampling_steps: generated}, label)
+        run.figure("nearest training images", nearest, "Samples (above) and their nearest training images (below).")
+        plot_quality_by_steps(run, real, {**by_steps, self.num_inference_steps: generated}, label)
         quality = sample_quality(real, generated)
         run.table(
             "quality",
@@ -163,7 +167,7 @@ class Experiment:
             f"{quality.num_samples:,} samples and {quality.num_real:,} test images: {quality.network}.",
         )
         training = network(to_pixels(data.train.x[: self.num_samples]))
-        test_images, classes = labelled_images(data.test)
+        test_images, classes = images_and_labels(data.test)
         return {
             "class_accuracy": class_accuracy(generated, label),
             "classifier_accuracy": class_accuracy(network(to_pixels(test_images)), classes),
@@ -204,12 +208,12 @@ def plot_quality_by_steps(run: Run, real: Features, by_steps: dict[int, Features
         "kernel distance": ("kernel distance",),
     }
     run.figure(
-        "few_steps",
-        panels_of_columns(rows, panels, over="DDIM steps"),
+        "quality by number of steps",
+        plot_columns(rows, panels, over="DDIM steps"),
         f"Sample quality against the number of DDIM steps, in the features of {real.network} (not Inception features). "
         f"Fractions of {len(label):,} samples have a standard error of at most {0.5 / len(label) ** 0.5:.2f}.",
     )
-    run.table("few_steps", rows)
+    run.table("quality by number of steps", rows)
 
 
 def batches(data: Dataset, size: int, steps: int) -> Batches[Tensor] | Batches[tuple[Tensor, Tensor]]:
@@ -226,14 +230,14 @@ def random_flip(x: Tensor) -> Tensor:
     return torch.where(torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5, x.flip(-1), x)
 
 
-def labelled_images(split: Split) -> tuple[Tensor, Tensor]:
+def images_and_labels(split: Split) -> tuple[Tensor, Tensor]:
     """Images and their classes; without classes, all have class 0 (upright)."""
     return split.x, torch.zeros(len(split.x), dtype=torch.int64, device=split.x.device) if split.y is None else split.y
 
 
 def classification_examples(split: Split) -> tuple[Tensor, Tensor]:
-    """Training data of the feature network: images by class or, without classes, upright against upside down."""
-    x, y = labelled_images(split)
+    """Training data of the feature network: images by class or, without classes, upright and flipped images."""
+    x, y = images_and_labels(split)
     return (x, y) if split.y is not None else (torch.cat([x, x.flip(-2)]), torch.cat([y, y + 1]))
 
 
@@ -255,10 +259,12 @@ def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, *, count: int
         forward="forward process, fixed: q(x_t | x_{t−1}) adds noise",
         backward="reverse process, learned: p_θ(x_{t−1} | x_t) removes noise",
     )
-    run.figure("diffusion_model", figure, "The forward and reverse processes of a diffusion model (book fig. 13.4).")
+    run.figure("diffusion model", figure, "The forward and reverse processes of a diffusion model (book fig. 13.4).")
     titles = ["x₀", *(f"t = {t + 1}" for t in steps)]
     figure = image_grid(to_pixels(states.flatten(0, 1)), columns=count, titles=titles)
-    run.figure("noising", figure, "The forward chain; the remaining signal at step t is √ᾱ_t x₀ (book fig. 13.4).")
+    run.figure(
+        "forward process", figure, "The forward chain; the remaining signal at step t is √ᾱ_t x₀ (book fig. 13.4)."
+    )
 
     label = torch.arange(4, device=run.device) % model.classes if model.classes else None
     denoiser, predictions = record_x0(clip_x0(model.condition_on(label), model.schedule), model.schedule)
@@ -270,7 +276,7 @@ def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, *, count: int
     names = ["state x_t", "prediction of x₀"] * 2
     figure = image_grid(to_pixels(rows.flatten(0, 2)), columns=count, row_labels=names)
     caption = "DDIM sampling of two images: the state of the chain and the prediction of the clean image."
-    run.figure("denoising", figure, caption)
+    run.figure("sampling", figure, caption)
 
 
 @torch.no_grad()
@@ -284,5 +290,5 @@ def plot_loss_by_step(run: Run, data: Dataset, model: DDPM) -> float:
         lines[name] = (steps + 1, error_by_step(denoiser, model.schedule, x, steps))
     figure = curves(lines, x_label="step t", y_label="E‖ε_θ − ε‖² per pixel", log_y=True)
     caption = "The loss is largest at low noise levels. A gap between the lines indicates memorisation."
-    run.figure("loss_by_step", figure, caption)
+    run.figure("loss by step", figure, caption)
     return float(torch.as_tensor(lines["test images"][1]).mean())

@@ -26,30 +26,30 @@ from parnassus.train import Positive, Run, at_most, descend, no_band
 covers = ("B13.2.4-6", "B13.2.4-7", "B13.2.4-9", "B13.2.5-2", "B13.2.5-3")
 expected = {
     "ddpm_1000": at_most(0.01, "energy distance to the data with all steps of DDPM"),
-    "ddim_50": at_most(0.01, "the same with 50 steps of DDIM"),
-    "forward_variance_50": no_band("the same with 50 steps of DDPM and the variance 1 − α_t"),
-    "data_to_data": no_band(
-        "the same between two halves of the data: differences below this are within sampling noise"
+    "ddim_50": at_most(0.01, "energy distance to the data with 50 steps of DDIM"),
+    "forward_variance_50": no_band("energy distance to the data with 50 steps of DDPM and the variance 1 − α_t"),
+    "energy_distance_of_data": no_band(
+        "energy distance between two halves of the data: differences below this are within sampling noise"
     ),
     "outlier_fraction_50": at_most(0.05, "fraction of DDIM samples further than 0.25 from every data point"),
     "consistency_50": at_most(0.15, "RMS distance of samples from 50 and from all DDIM steps, same initial noise"),
 }
-profiles = {"smoke": {"steps": 20, "width": 16, "timesteps": 50}}
+profiles = {"smoke": {"steps": 20, "width": 16, "num_train_timesteps": 50}}
 STEP_COUNTS = (5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "moons"  # points in the plane, or a file of your own
+    data: PlaneData = "moons"  # points in the plane: name of a data set, or path of a file
     steps: Positive[int] = 4_000  # gradient steps
     batch_size: Positive[int] = 256  # points per gradient step
     width: Positive[int] = 128  # hidden units of the denoiser
-    timesteps: Positive[int] = 1_000  # number of diffusion steps T
+    num_train_timesteps: Positive[int] = 1_000  # number of diffusion steps T
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
 
     def model(self) -> DDPM:
-        scale = 1_000 / self.timesteps  # a shorter chain takes larger steps
-        schedule = linear_schedule(self.timesteps, low=1e-4 * scale, high=0.02 * scale)
+        scale = 1_000 / self.num_train_timesteps  # a shorter chain takes larger steps
+        schedule = linear_schedule(self.num_train_timesteps, low=1e-4 * scale, high=0.02 * scale)
         return DDPM(TimeMLP(2, self.width), (2,), schedule=schedule)
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -97,7 +97,7 @@ class Experiment:
         lines = {name: (counts, row) for name, row in rows.items()}
         figure = curves(lines, x_label="steps", y_label="energy distance to the data", log_x=True, log_y=True)
         run.figure(
-            "quality",
+            "quality by number of steps",
             figure,
             "Energy distance of samples to the data against the number of steps, for three samplers with one network.",
         )
@@ -113,9 +113,13 @@ class Experiment:
             "RMS distance between DDIM samples with fewer steps and with all steps, from the same initial noise.",
         )
         run.table(
-            "steps",
+            "energy distance by number of steps",
             [
-                {"steps": count, **{name: row[i] for name, row in distances.items()}, "DDIM deviation": deviations[i]}
+                {
+                    "steps": count,
+                    **{name: row[i] for name, row in distances.items()},
+                    "DDIM, RMS distance": deviations[i],
+                }
                 for i, count in enumerate(counts)
             ],
         )
@@ -125,7 +129,7 @@ class Experiment:
             "ddpm_1000": distances["DDPM, variance Σ_q(t)"][-1],
             "ddim_50": distances["DDIM, η = 0"][fifty],
             "forward_variance_50": distances["DDPM, variance 1 − α_t"][fifty],
-            "data_to_data": data_distance,
+            "energy_distance_of_data": data_distance,
             "outlier_fraction_50": float((torch.cdist(ddim_sets[fifty], real).amin(1) > 0.25).float().mean()),
             "consistency_50": deviations[fifty],
         }
@@ -133,7 +137,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    steps: Positive[int] | None = None  # DDIM steps; by default 50, or the whole chain if it is shorter
+    num_inference_steps: Positive[int] | None = None  # DDIM steps; by default 50, or the whole chain if it is shorter
     num_samples: Positive[int] = 2_000  # number of points
 
     def __call__(self, model: DDPM) -> Tensor:
@@ -142,10 +146,15 @@ class Sample:
     def path(self, model: DDPM) -> Iterator[Tensor]:
         """Every state from noise to the points."""
         timesteps = len(model.schedule)
-        if self.steps is not None and self.steps > timesteps:
-            raise ValueError(f"steps must lie between 1 and the {timesteps} steps of the chain; got steps={self.steps}")
+        if self.num_inference_steps is not None and self.num_inference_steps > timesteps:
+            raise ValueError(
+                f"num_inference_steps must be between 1 and {timesteps}, the length of the chain; "
+                f"got {self.num_inference_steps}"
+            )
         start = torch.randn(self.num_samples, *model.shape, device=next(model.parameters()).device)
-        grid = even_grid(timesteps, min(50, timesteps) if self.steps is None else self.steps)
+        grid = even_grid(
+            timesteps, min(50, timesteps) if self.num_inference_steps is None else self.num_inference_steps
+        )
         yield from ddim_path(model.denoiser, model.schedule, start, grid=grid)
 
 
@@ -168,7 +177,11 @@ def plot_forward_and_reverse(run: Run, model: DDPM, real: Tensor, start: Tensor)
             ax.set(xlim=(-3.5, 3.5), ylim=(-3.5, 3.5), xticks=[], yticks=[], title=f"t = {t + 1}" if row == 0 else "")
     axes[0, 0].set_ylabel("forward")
     axes[1, 0].set_ylabel("reverse")
-    run.figure("chain", figure, "The forward process (above) and DDIM sampling (below, from right to left).")
+    run.figure(
+        "forward process and sampling",
+        figure,
+        "The forward process (above) and DDIM sampling (below, from right to left).",
+    )
 
 
 @torch.no_grad()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 covers = ("C-24", "C-25")
 expected = {
     "strong_order_multiplicative": between(0.45, 0.6, "strong order of convergence with multiplicative noise"),
-    "strong_order_additive": between(0.95, 1.08, "the same with additive noise"),
+    "strong_order_additive": between(0.95, 1.08, "strong order of convergence with additive noise"),
     "weak_order_multiplicative": between(0.8, 1.2, "weak order of convergence (of E X) with multiplicative noise"),
     "ito_mean": between(-0.03, 0.03, "mean of the Itô integral ∫W dW; the exact value is 0"),
     "stratonovich_mean": between(0.46, 0.54, "mean of the Stratonovich integral ∫W ∘ dW; the exact value is ½"),

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 covers = ("C-26", "C-27")
 expected = {
     "double_well": at_most(0.02, "largest total variation distance between histogram and density, double well"),
-    "ornstein_uhlenbeck": at_most(0.02, "the same for the Ornstein-Uhlenbeck process"),
-    "ornstein_uhlenbeck_exact": at_most(1e-3, "largest error of the numerical density of that process"),
+    "ornstein_uhlenbeck": at_most(
+        0.02, "largest total variation distance between histogram and density, Ornstein-Uhlenbeck process"
+    ),
+    "ornstein_uhlenbeck_exact": at_most(
+        1e-3, "largest error of the numerical density of the Ornstein-Uhlenbeck process"
+    ),
     "mass_error": at_most(1e-10, "largest change of the total mass over time"),
     "stationary": at_most(0.02, "total variation distance between the last double-well density and exp(−U)"),
     "printed_mass": between(0.70, 0.71, "mass of the heat kernel as printed at t = 2; the correct value is 1"),

@@ -34,18 +34,20 @@ from parnassus.train import Positive, Run, at_least, at_most, no_band
 covers = ("B13.1-15",)
 expected = {
     "frechet_flow": no_band("Fréchet distance between the flow's samples and test images, in classifier features"),
-    "frechet_gan": no_band("the same for the GAN"),
-    "frechet_diffusion": no_band("the same for the diffusion model"),
-    "frechet_real": no_band("the same for training images: the value of a perfect model"),
-    "flow_over_diffusion": no_band("Fréchet distance of the flow over that of the diffusion model"),
+    "frechet_gan": no_band("Fréchet distance between the GAN's samples and test images, in classifier features"),
+    "frechet_diffusion": no_band(
+        "Fréchet distance between the diffusion model's samples and test images, in classifier features"
+    ),
+    "frechet_real": no_band("Fréchet distance between training and test images: the value of a perfect model"),
+    "frechet_ratio": no_band("ratio of the Fréchet distances of flow and diffusion model"),
     "recall_flow": no_band("fraction of test images within the manifold of the flow's samples"),
-    "recall_gan": no_band("the same for the GAN"),
-    "recall_diffusion": no_band("the same for the diffusion model"),
+    "recall_gan": no_band("fraction of test images within the manifold of the GAN's samples"),
+    "recall_diffusion": no_band("fraction of test images within the manifold of the diffusion model's samples"),
     "flow_bits": at_most(3.0, "bits per pixel of test images under the flow"),
     "classifier_accuracy": at_least(0.9, "test accuracy of the classifier that computes the features"),
 }
 profiles = {
-    "smoke": {"steps": 5, "width": 16, "num_samples": 60, "classifier_steps": 5, "timesteps": 20},
+    "smoke": {"steps": 5, "width": 16, "num_samples": 60, "classifier_steps": 5, "num_train_timesteps": 20},
     "gpu": {
         "data": "mnist",
         "steps": 20_000,
@@ -76,12 +78,12 @@ class GenerativeModels(nn.Module):
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 1_200  # gradient steps of each model
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of every network
     latent_dim: Positive[int] = 32  # dimension of the latent noise of the GAN
-    timesteps: Positive[int] = 200  # number of diffusion steps T
+    num_train_timesteps: Positive[int] = 200  # number of diffusion steps T
     learning_rate: Positive[float] = 1e-3  # initial learning rate of Adam, decayed linearly to 0
     num_samples: Positive[int] = 1_000  # number of images to evaluate
     classifier_steps: Positive[int] = 400  # gradient steps of the classifier that computes the features
@@ -100,7 +102,7 @@ class Experiment:
         return GenerativeModels(
             flow,
             GAN(generator, discriminator, latent_dim=self.latent_dim),
-            DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.timesteps)),
+            DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.num_train_timesteps)),
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -149,7 +151,7 @@ class Experiment:
             "frechet_gan": quality["GAN"].frechet,
             "frechet_diffusion": quality["diffusion"].frechet,
             "frechet_real": quality["training images"].frechet,
-            "flow_over_diffusion": quality["flow"].frechet / quality["diffusion"].frechet,
+            "frechet_ratio": quality["flow"].frechet / quality["diffusion"].frechet,
             "recall_flow": quality["flow"].coverage.recall,
             "recall_gan": quality["GAN"].coverage.recall,
             "recall_diffusion": quality["diffusion"].coverage.recall,
@@ -173,22 +175,22 @@ class Experiment:
             "space; samples of a GAN of dense layers are sharp but lack diversity (mode collapse).",
         )
         run.figure(
-            "distance",
+            "Fréchet distance",
             bar_chart(
                 {name: each.frechet for name, each in quality.items()}, x_label="Fréchet distance to test images"
             ),
             f"Fréchet distance in the features of {quality['flow'].network} (not Inception features).",
         )
-        density = {"flow": "exact", "GAN": "none", "diffusion": "a bound", "training images": ""}
+        density = {"flow": "exact", "GAN": "none", "diffusion": "lower bound", "training images": ""}
         modules = {"flow": model.flow, "GAN": model.gan.generator, "diffusion": model.diffusion}
         run.table(
             "quality",
             [
                 {
                     "images": name,
-                    "Fréchet": each.frechet,
-                    "kernel": each.kernel.value,
-                    "± kernel": each.kernel.error,
+                    "Fréchet distance": each.frechet,
+                    "kernel distance": each.kernel.value,
+                    "± standard error": each.kernel.error,
                     "precision": each.coverage.precision,
                     "recall": each.coverage.recall,
                     "classifier score": each.score,
@@ -200,7 +202,7 @@ class Experiment:
             f"{self.num_samples:,} images each, in the features of {quality['flow'].network}.",
         )
         run.note(
-            "flow against GAN",
+            "comparison of flow and GAN",
             "According to the book, flows usually have lower sample quality than GANs. Fréchet distances here: flow "
             f"{quality['flow'].frechet:.3g}, GAN {quality['GAN'].frechet:.3g}, diffusion "
             f"{quality['diffusion'].frechet:.3g}. The result depends on the GAN: this simple one has a recall of "

@@ -10,7 +10,6 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import DataError, Dataset, open_data
-from parnassus.diffusion.evaluation import classifier_accuracy, fit_classifier, nearest_distance
 from parnassus.diffusion.figures import plot_nearest
 from parnassus.diffusion.models.score_model import ScoreModel
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
@@ -18,6 +17,8 @@ from parnassus.diffusion.samplers.annealed_langevin import annealed_langevin_pat
 from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.diffusion.scores.score_matching import multiscale_score_matching
+from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
+from parnassus.metrics.pixel_measures import nearest_distance
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
@@ -35,13 +36,13 @@ expected = {
     "loss": no_band("λ-weighted denoising loss per pixel on test images"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 32, "blocks": 1, "num_levels": 4, "steps_per_level": 2, "num_samples": 60},
+    "smoke": {"steps": 10, "width": 32, "num_blocks": 1, "num_levels": 4, "steps_per_level": 2, "num_samples": 60},
     "gpu": {
         "data": "mnist",
         "steps": 30_000,
         "batch_size": 512,
         "width": 1_536,
-        "blocks": 6,
+        "num_blocks": 6,
         "num_levels": 60,
         "sigma_max": 30.0,
     },
@@ -50,21 +51,21 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the network
-    blocks: Positive[int] = 2  # residual blocks of the network
+    num_blocks: Positive[int] = 2  # residual blocks of the network
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
     num_levels: Positive[int] = 16  # number of noise levels T
     sigma_min: Positive[float] = 0.05  # smallest noise level σ_1, for pixels in [−1, 1]
     sigma_max: Positive[float] = 6.0  # largest noise level σ_T, comparable to the distance between two images
     steps_per_level: Positive[int] = 20  # Langevin steps at each noise level
-    step_factor: Positive[float] = 0.15  # step size c_t over σ_t²
+    step_factor: Positive[float] = 0.15  # step size c_t divided by σ_t²
     num_samples: Positive[int] = 400  # number of samples to evaluate
 
     def model(self, shape: Sequence[int]) -> ScoreModel:
-        network = ResidualMLP(tuple(shape), self.width, blocks=self.blocks)
+        network = ResidualMLP(tuple(shape), self.width, blocks=self.num_blocks)
         return ScoreModel(network, tuple(shape), geometric_levels(self.num_levels, self.sigma_min, self.sigma_max))
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -112,7 +113,7 @@ class Experiment:
         figure = image_grid(to_pixels(samples[:64]), columns=16)
         run.figure("samples", figure, "Samples by annealed Langevin dynamics.")
         nearest = plot_nearest(samples[:12], train)
-        run.figure("nearest", nearest, "Samples (above) and their nearest training images (below).")
+        run.figure("nearest training images", nearest, "Samples (above) and their nearest training images (below).")
 
     def plot_annealing(self, run: Run, model: ScoreModel) -> None:
         """Six samples at ten of the noise levels, divided by √(1 + σ²)."""
@@ -135,7 +136,7 @@ class Experiment:
 @dataclass(frozen=True)
 class Sample:
     steps_per_level: Positive[int] = 20  # Langevin steps at each noise level
-    step_factor: Positive[float] = 0.15  # step size over σ²
+    step_factor: Positive[float] = 0.15  # step size divided by σ²
     num_samples: Positive[int] = 64  # number of images
 
     def __call__(self, model: ScoreModel) -> Tensor:
@@ -159,8 +160,8 @@ def plot_levels(run: Run, model: ScoreModel, test: Tensor) -> Tensor:
         {"": (model.levels, loss_by_level)}, x_label="noise σ", y_label="σ² ‖s − target‖² per pixel", log_x=True
     )
     run.figure(
-        "loss_by_level", figure, "With λ = σ² the loss is the fraction of the noise variance that the network cannot "
-        "predict: small at high noise levels and close to 1 at low ones.",
+        "loss by noise level", figure, "With λ = σ² the loss is the fraction of the noise variance that the network "
+        "cannot predict: small at high noise levels and close to 1 at low ones.",
     )  # fmt: skip
     levels = sorted({int(index) for index in torch.linspace(0, len(model.levels) - 1, 6)})
     x, rows = test[:10], []
@@ -171,7 +172,7 @@ def plot_levels(run: Run, model: ScoreModel, test: Tensor) -> Tensor:
         rows += [noisy / (1 + sigma.square()).sqrt(), noisy + sigma.square() * model.score(noisy, t)]
     names = [name for level in levels for name in (f"σ = {float(model.levels[level]):.2g}", "x + σ² s")]
     run.figure(
-        "denoised", image_grid(to_pixels(torch.cat(rows)), columns=10, row_labels=names),
+        "denoised images", image_grid(to_pixels(torch.cat(rows)), columns=10, row_labels=names),
         "Test images at six noise levels (rescaled), and below each the posterior mean of the clean image by Tweedie's "
         "formula.",
     )  # fmt: skip

@@ -27,16 +27,16 @@ covers = ("B13.2-1", "B13.2.1-1", "B13.2.1-3", "B13.2.3-1")
 expected = {
     "prior_nats_linear": at_most(0.01, "KL(q(x_T|x_0) ‖ N(0, I)) with the linear schedule"),
     "gap_linear": no_band("log-likelihood minus bound with the linear schedule, in nats"),
-    "gap_cosine": no_band("the same with the cosine schedule"),
-    "gap_learned": at_most(0.6, "the same with a learned schedule"),
-    "gained_nats": at_least(0.3, "gap of the linear schedule minus gap of the learned one, in nats"),
+    "gap_cosine": no_band("log-likelihood minus bound with the cosine schedule, in nats"),
+    "gap_learned": at_most(0.6, "log-likelihood minus bound with a learned schedule, in nats"),
+    "gained_nats": at_least(0.3, "reduction of the gap by the learned schedule, compared with the linear one, in nats"),
 }
-profiles = {"smoke": {"steps": 5, "timesteps": 10}}
+profiles = {"smoke": {"steps": 5, "num_train_timesteps": 10}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    timesteps: Positive[int] = 50  # number of diffusion steps of the chains whose bounds are compared
+    num_train_timesteps: Positive[int] = 50  # number of diffusion steps of the chains whose bounds are compared
     data_std: Positive[float] = 0.5  # standard deviation of the Gaussian data
     steps: Positive[int] = 300  # gradient steps on the learnable schedule
     learning_rate: Positive[float] = 0.05  # learning rate of Adam
@@ -47,7 +47,7 @@ class Experiment:
         plot_schedules(run, long)
         plot_noising(run, long, images[:1])
 
-        learnable = LearnableSchedule(named_schedules(self.timesteps)["linear"])
+        learnable = LearnableSchedule(named_schedules(self.num_train_timesteps)["linear"])
         optimizer = Adam(learnable.parameters(), lr=self.learning_rate)
         run.keep("schedule", learnable)
         run.keep("optimizer", optimizer)
@@ -56,7 +56,7 @@ class Experiment:
             run.update(optimizer, gap)
             run.log(step, gap=gap)
 
-        short = {**named_schedules(self.timesteps), "learned": current_schedule(learnable)}
+        short = {**named_schedules(self.num_train_timesteps), "learned": current_schedule(learnable)}
         gaps = {name: float(self.gap(schedule)) for name, schedule in short.items()}
         prior = {name: float(prior_kl(schedule, images.double()).mean()) for name, schedule in long.items()}
         run.table(
@@ -65,20 +65,22 @@ class Experiment:
                 {
                     "schedule": name,
                     "ᾱ_T after 1,000 steps": float(long[name].alpha_bar[-1]) if name in long else "",
-                    "prior KL per digit, nats": prior.get(name, ""),
-                    f"gap of the bound, {self.timesteps} steps, nats": gap,
+                    "prior KL per digit (nats)": prior.get(name, ""),
+                    f"gap of the bound, {self.num_train_timesteps} steps (nats)": gap,
                 }
                 for name, gap in gaps.items()
             ],
             "The final signal level of each schedule, and the gap between log-likelihood and bound on Gaussian data.",
         )
-        lines = {name: (torch.arange(1, self.timesteps + 1), schedule.snr) for name, schedule in short.items()}
+        lines = {
+            name: (torch.arange(1, self.num_train_timesteps + 1), schedule.snr) for name, schedule in short.items()
+        }
         figure = curves(lines, x_label="step t", y_label="signal-to-noise ratio", log_y=True)
         run.figure(
-            "learned",
+            "learned schedule",
             figure,
-            f"Signal-to-noise ratio of chains of {self.timesteps} steps; the learned schedule starts from the linear "
-            "one and maximises the bound.",
+            f"Signal-to-noise ratio of chains of {self.num_train_timesteps} steps; the learned schedule starts "
+            "from the linear one and maximises the bound.",
         )
         return {
             "prior_nats_linear": prior["linear"],
@@ -121,11 +123,13 @@ def current_schedule(learnable: LearnableSchedule) -> Schedule:
 def plot_schedules(run: Run, schedules: dict[str, Schedule]) -> None:
     steps = torch.arange(1, 1_001)
     signal = {name: (steps, schedule.alpha_bar) for name, schedule in schedules.items()}
-    run.figure("signal", curves(signal, x_label="step t", y_label="ᾱ_t"), "Signal power ᾱ_t after t steps.")
+    run.figure("signal power", curves(signal, x_label="step t", y_label="ᾱ_t"), "Signal power ᾱ_t after t steps.")
     ratios = {name: (steps, schedule.snr) for name, schedule in schedules.items()}
     figure = curves(ratios, x_label="step t", y_label="ᾱ_t / (1 − ᾱ_t)", log_y=True)
     run.figure(
-        "snr", figure, "Signal-to-noise ratio; the cosine schedule falls fastest at the end, limited by clipping α_t."
+        "signal-to-noise ratio",
+        figure,
+        "Signal-to-noise ratio; the cosine schedule falls fastest at the end, limited by clipping α_t.",
     )
 
 
@@ -140,4 +144,4 @@ def plot_noising(run: Run, schedules: dict[str, Schedule], image: Tensor) -> Non
         titles=[f"t = {int(step) + 1}" for step in t],
         row_labels=list(schedules),
     )
-    run.figure("noising", figure, "The same digit and the same noise under four schedules (book fig. 13.4).")
+    run.figure("forward process", figure, "The same digit and the same noise under four schedules (book fig. 13.4).")

@@ -11,27 +11,29 @@ from parnassus.diffusion.figures import plot_score_field
 from parnassus.diffusion.networks.score_networks import mlp_score
 from parnassus.diffusion.samplers.annealed_langevin import annealed_langevin_path
 from parnassus.diffusion.samplers.langevin import langevin_path
-from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
+from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture, upper_mode_fraction
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.diffusion.scores.score_matching import (
-    Score,
+    ScoreFunction,
     ScoreMatching,
     denoising_score_matching,
     implicit_score_matching,
 )
 from parnassus.optim import Adam
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
-from parnassus.train import Positive, Run, SideBySide, UnitInterval, at_least, at_most, between, no_band
+from parnassus.train import ModelCollection, Positive, Run, UnitInterval, at_least, at_most, between, no_band
 
 covers = ("B13.2.7-2", "B13.2.7-4")
 expected = {
     "circle_exponent": between(-2.2, -1.8, "exponent of σ in the minimum denoising loss for data on a circle"),
     "circle_implicit_loss": at_most(-10.0, "implicit loss for data on a circle without noise, unbounded below"),
-    "error_dense": at_most(0.3, "median relative error of the score where 90 % of the data lie"),
-    "error_empty": at_least(0.5, "the same in the low-density region between the two modes"),
-    "heavy_fraction_plain": between(0.44, 0.56, "fraction of plain Langevin samples in the mode of weight 0.8"),
-    "heavy_fraction_annealed": between(0.70, 0.84, "the same for annealed Langevin dynamics"),
-    "heavy_fraction_true": no_band("weight of that mode"),
+    "error_high_density": at_most(0.3, "median relative error of the score where 90 % of the data lie"),
+    "error_low_density": at_least(
+        0.5, "median relative error of the score in the low-density region between the two modes"
+    ),
+    "mode_fraction_plain": between(0.44, 0.56, "fraction of plain Langevin samples in the mode of weight 0.8"),
+    "mode_fraction_annealed": between(0.70, 0.84, "fraction of annealed Langevin samples in the mode of weight 0.8"),
+    "mode_fraction_true": no_band("weight of the larger mode in the data"),
 }
 profiles = {"smoke": {"steps": 10, "width": 16, "num_samples": 50, "langevin_steps": 5}}
 SIGMAS = (0.4, 0.2, 0.1, 0.05)
@@ -44,7 +46,7 @@ class Experiment:
     batch_size: Positive[int] = 256  # points per gradient step
     width: Positive[int] = 64  # hidden units in each of two layers
     learning_rate: Positive[float] = 2e-3  # learning rate of Adam
-    mode_weight: UnitInterval = 0.8  # weight of the heavy mode
+    mode_weight: UnitInterval = 0.8  # weight of the larger mode
     num_samples: Positive[int] = 2_000  # number of samples per sampler
     langevin_steps: Positive[int] = 300  # steps of plain Langevin dynamics
 
@@ -71,28 +73,28 @@ class Experiment:
         }
         networks["no noise"] = ScoreMatching(mlp_score(2, self.width), implicit_score_matching)
         models, optimizer = run.prepare(
-            SideBySide[ScoreMatching]({str(index): model for index, model in enumerate(networks.values())}),
+            ModelCollection[ScoreMatching]({str(index): model for index, model in enumerate(networks.values())}),
             partial(Adam, lr=self.learning_rate),
         )
         for step, _ in run.steps(self.steps):
             x = sample_circle(self.batch_size, run.device)
-            losses = {name: models.one(str(index)).loss(x) for index, name in enumerate(networks)}
+            losses = {name: models.model(str(index)).loss(x) for index, name in enumerate(networks)}
             run.update(optimizer, torch.stack([*losses.values()]).sum())
             run.log(step, **{f"circle/{name}": loss for name, loss in losses.items()})
         with torch.no_grad():
             x = sample_circle(20_000, run.device)
-            final = [float(models.one(str(index)).loss(x)) for index in range(len(SIGMAS))]
+            final = [float(models.model(str(index)).loss(x)) for index in range(len(SIGMAS))]
         lines = {"learned": (SIGMAS, final), "1/σ²": (SIGMAS, [sigma**-2 for sigma in SIGMAS])}
         figure = curves(lines, x_label="noise σ", y_label="denoising loss", log_x=True, log_y=True)
         run.figure(
-            "circle_loss", figure,
+            "denoising loss on a circle", figure,
             "Denoising loss for data on a circle. The tangential component of the noise cannot be predicted, which "
             "alone contributes 1/σ²; without noise the score does not exist.",
         )  # fmt: skip
         steps, implicit_losses = run.curve("circle/no noise")
         figure = curves({"": (steps, implicit_losses)}, x_label="step", y_label="implicit loss", smooth=True)
         run.figure(
-            "circle_implicit", figure,
+            "implicit loss on a circle", figure,
             "Implicit score matching on the circle without noise: the normal component of the field can grow without "
             "bound, and the loss decreases without limit.",
         )  # fmt: skip
@@ -134,7 +136,7 @@ class Experiment:
         axes[0, 1].grid(visible=False)
         figure.colorbar(image, ax=axes[0, 1]).outline.set_visible(False)
         run.figure(
-            "empty", figure,
+            "score in low-density regions", figure,
             "A score learned from data with two modes (contours: density). It is accurate where data lie and "
             "inaccurate between the modes, which samples have to cross.",
         )  # fmt: skip
@@ -142,8 +144,8 @@ class Experiment:
         dense = x[mixture.log_prob(x) > mixture.log_prob(x).quantile(0.1)]
         between_modes = (2 * torch.rand_like(x) - 1) * 2
         return {
-            "error_dense": relative_error(model.score, mixture.score, dense),
-            "error_empty": relative_error(model.score, mixture.score, between_modes),
+            "error_high_density": relative_error(model.score, mixture.score, dense),
+            "error_low_density": relative_error(model.score, mixture.score, between_modes),
         }
 
     def sample_modes(self, run: Run, mixture: IsotropicMixture) -> dict[str, float]:
@@ -159,10 +161,10 @@ class Experiment:
                 steps=self.langevin_steps // 3,
             )
         )
-        plain_fraction, annealed_fraction = heavy_fraction(plain[-1]), heavy_fraction(annealed[-1])
+        plain_fraction, annealed_fraction = upper_mode_fraction(plain[-1]), upper_mode_fraction(annealed[-1])
         figure, axes = subplots(1, 3, size=(11, 3.9))
         panels = {
-            f"data: {self.mode_weight:.0%} in the heavy mode": mixture.sample(self.num_samples)[0],
+            f"data: {self.mode_weight:.0%} in the larger mode": mixture.sample(self.num_samples)[0],
             f"plain Langevin: {plain_fraction:.0%}": plain[-1],
             f"annealed Langevin: {annealed_fraction:.0%}": annealed[-1],
         }
@@ -172,14 +174,14 @@ class Experiment:
             ax.set(title=title, xlim=(-9, 9), ylim=(-9, 9), aspect="equal", xticks=[], yticks=[])
             ax.axline((0, 0), slope=-1, color=FAINT, linewidth=0.8, linestyle="--")
         run.figure(
-            "weights", figure,
+            "mode weights", figure,
             "Langevin samples with exact scores from a uniform initial distribution. Plain samples stay on the side of "
             "the dashed line where they start; annealed samples distribute while the noise connects the modes.",
         )  # fmt: skip
         return {
-            "heavy_fraction_plain": plain_fraction,
-            "heavy_fraction_annealed": annealed_fraction,
-            "heavy_fraction_true": self.mode_weight,
+            "mode_fraction_plain": plain_fraction,
+            "mode_fraction_annealed": annealed_fraction,
+            "mode_fraction_true": self.mode_weight,
         }
 
 
@@ -215,7 +217,7 @@ class DenoisingLoss:
 
     sigma: float
 
-    def __call__(self, score: Score, x: Tensor) -> Tensor:
+    def __call__(self, score: ScoreFunction, x: Tensor) -> Tensor:
         return denoising_score_matching(score, x, torch.randn_like(x), std=self.sigma)
 
 
@@ -224,13 +226,8 @@ def sample_circle(count: int, device: torch.device) -> Tensor:
     return torch.stack([angle.cos(), angle.sin()], 1)
 
 
-def heavy_fraction(x: Tensor) -> float:
-    """The fraction of points on the side of the heavy mode."""
-    return float((x.sum(1) > 0).float().mean())
-
-
 @torch.no_grad()
-def relative_error(score: Score, truth: Score, x: Tensor) -> float:
+def relative_error(score: ScoreFunction, truth: ScoreFunction, x: Tensor) -> float:
     """The median of ‖s − truth‖ / max(‖truth‖, ½)."""
     target = truth(x)
     return float(((score(x) - target).norm(dim=1) / target.norm(dim=1).clamp(min=0.5)).median())

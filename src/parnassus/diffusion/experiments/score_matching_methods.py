@@ -13,7 +13,7 @@ from parnassus.diffusion.networks.score_networks import mlp_energy, mlp_score
 from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 from parnassus.diffusion.scores.score_matching import (
-    Score,
+    ScoreFunction,
     ScoreMatching,
     denoising_score_matching,
     explicit_score_matching,
@@ -24,19 +24,23 @@ from parnassus.diffusion.scores.vector_fields import jacobian_asymmetry
 from parnassus.flows.residual.jacobian_traces import rademacher_directions
 from parnassus.optim import Adam
 from parnassus.report import curves, subplots
-from parnassus.train import Positive, Run, SideBySide, at_most, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_most, no_band
 
 covers = ("B13.2.6-1", "B13.2.6-2", "B13.2.6-3", "B13.2.8-1")
 expected = {
-    "error_explicit": at_most(0.02, "E‖s − ∇log p‖² / E‖∇log p‖² on test points, explicit score matching"),
-    "error_implicit": at_most(0.06, "the same, implicit score matching with the exact divergence"),
-    "error_sliced": at_most(0.06, "the same, sliced score matching with one random projection"),
-    "error_denoising": at_most(0.07, "the same for the score of the noisy density, denoising score matching"),
-    "error_denoising_of_the_clean": no_band("error of the denoising score as a score of the clean density"),
-    "error_energy": at_most(0.03, "error of the gradient of an energy, denoising score matching"),
+    "error_explicit": at_most(
+        0.02, "relative error E‖s − ∇log p‖² / E‖∇log p‖² on test points, explicit score matching"
+    ),
+    "error_implicit": at_most(0.06, "relative error on test points, implicit score matching with the exact divergence"),
+    "error_sliced": at_most(0.06, "relative error on test points, sliced score matching with one random projection"),
+    "error_denoising": at_most(0.07, "relative error for the score of the noisy density, denoising score matching"),
+    "error_denoising_of_the_clean": no_band("relative error of the denoising score as a score of the clean density"),
+    "error_energy": at_most(0.03, "relative error of the gradient of an energy, denoising score matching"),
     "asymmetry_network": no_band("median ‖J − Jᵀ‖/‖J + Jᵀ‖ of the unconstrained denoising network"),
-    "asymmetry_energy": at_most(1e-4, "the same for the gradient of the energy, which is symmetric by construction"),
-    "cost_ratio": no_band("time per step in 64 dimensions, exact divergence over one random projection"),
+    "asymmetry_energy": at_most(
+        1e-4, "median ‖J − Jᵀ‖/‖J + Jᵀ‖ of the gradient of the energy, symmetric by construction"
+    ),
+    "cost_ratio": no_band("ratio of times per step in 64 dimensions, exact divergence to one random projection"),
 }
 profiles = {"smoke": {"steps": 10, "width": 16, "dimensions": (2, 4)}}
 METHODS = ("explicit", "implicit", "sliced", "denoising", "energy")
@@ -61,7 +65,7 @@ class Experiment:
         truth = mixture(run.device)
         noisy = partial(truth.score, noise=self.noise_std)
         losses = self.losses(truth.score)
-        models = SideBySide[ScoreMatching](
+        models = ModelCollection[ScoreMatching](
             {name: ScoreMatching(self.network(name), loss) for name, loss in losses.items()}
         )
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
@@ -74,10 +78,12 @@ class Experiment:
             x, _ = truth.sample(self.batch_size)
             run.update(optimizer, models.loss(x))
             if step % max(1, self.steps // 50) == 0:
-                errors = {name: relative_error(models.one(name).score, targets[name], points[name]) for name in METHODS}
+                errors = {
+                    name: relative_error(models.model(name).score, targets[name], points[name]) for name in METHODS
+                }
                 run.record(step, **{f"error/{name}": error for name, error in errors.items()})
 
-        fields = {name: models.one(name).score for name in METHODS}
+        fields = {name: models.model(name).score for name in METHODS}
         self.plot_fields(run, truth, fields)
         lines = {name: run.curve(f"error/{name}") for name in METHODS}
         figure = curves(lines, x_label="step", y_label="relative squared error", log_y=True)
@@ -118,8 +124,8 @@ class Experiment:
     def network(self, name: str) -> nn.Module:
         return EnergyBasedScore(mlp_energy(2, self.width)) if name == "energy" else mlp_score(2, self.width)
 
-    def losses(self, truth: Score) -> dict[str, Callable[[Score, Tensor], Tensor]]:
-        def denoising(score: Score, x: Tensor) -> Tensor:
+    def losses(self, truth: ScoreFunction) -> dict[str, Callable[[ScoreFunction, Tensor], Tensor]]:
+        def denoising(score: ScoreFunction, x: Tensor) -> Tensor:
             return denoising_score_matching(score, x, torch.randn_like(x), std=self.noise_std)
 
         return {
@@ -132,7 +138,7 @@ class Experiment:
 
     def plot_fields(self, run: Run, truth: IsotropicMixture, fields: dict[str, nn.Module]) -> None:
         figure, axes = subplots(2, 3, size=(11, 7.4))
-        panels: dict[str, Score] = {
+        panels: dict[str, ScoreFunction] = {
             "true score ∇ log p": truth.score,
             **{TITLES[name]: fields[name] for name in METHODS},
         }
@@ -140,14 +146,14 @@ class Experiment:
             plot_score_field(ax, truth, field)
             ax.set_title(title)
         run.figure(
-            "fields",
+            "learned scores",
             figure,
             "Learned scores (blue) and the true score of the clean data (grey), with arrow lengths √‖s‖. They agree "
             "where data lie and differ in regions without data. The last two methods learn the score of the noisy "
             "density, which is smaller.",
         )
 
-    def plot_cost(self, run: Run, losses: dict[str, Callable[[Score, Tensor], Tensor]]) -> float:
+    def plot_cost(self, run: Run, losses: dict[str, Callable[[ScoreFunction, Tensor], Tensor]]) -> float:
         """The time per training step against the dimension, with the exact trace and with one random projection."""
         lines: dict[str, tuple[list[int], list[float]]] = {}
         names = {"implicit": "implicit, exact trace", "sliced": "sliced, one projection", "denoising": "denoising"}
@@ -156,9 +162,9 @@ class Experiment:
                 seconds_per_step(ScoreMatching(mlp_score(d, self.width), losses[method]), d) for d in self.dimensions
             ]
             lines[name] = list(self.dimensions), [1e3 * value for value in seconds]
-        figure = curves(lines, x_label="dimensions", y_label="milliseconds per step", log_x=True, log_y=True)
+        figure = curves(lines, x_label="number of dimensions", y_label="time per step (ms)", log_x=True, log_y=True)
         run.figure(
-            "cost",
+            "time per step",
             figure,
             "The exact divergence needs one backward pass per dimension, a random projection a single one.",
         )
@@ -182,7 +188,7 @@ TITLES = {
 }
 
 
-def relative_error(score: Score, truth: Score, x: Tensor) -> float:
+def relative_error(score: ScoreFunction, truth: ScoreFunction, x: Tensor) -> float:
     """E‖s − truth‖² / E‖truth‖² at these points."""
     with torch.no_grad():
         error = explicit_score_matching(score, truth, x).mean()
@@ -190,7 +196,7 @@ def relative_error(score: Score, truth: Score, x: Tensor) -> float:
 
 
 def gradient_noise(
-    loss: Callable[[Score, Tensor], Tensor], score: nn.Module, truth: IsotropicMixture, batch: int, scale: float
+    loss: Callable[[ScoreFunction, Tensor], Tensor], score: nn.Module, truth: IsotropicMixture, batch: int, scale: float
 ) -> float:
     """The root mean square distance of the gradient of one batch from its mean, after training."""
     gradients = []

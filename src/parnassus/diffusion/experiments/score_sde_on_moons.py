@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import SampledPoints, Split, open_points, standardise_features
-from parnassus.data.densities import moons_entropy, moons_log_prob
+from parnassus.data.built_in.densities import moons_entropy, moons_log_prob
 from parnassus.data.loading import TOYS
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
 from parnassus.diffusion.continuous.ode_solvers import heun
 from parnassus.diffusion.continuous.probability_flow import probability_flow_field, solve_probability_flow
 from parnassus.diffusion.continuous.reverse_sde import reverse_sde_path
@@ -31,7 +31,7 @@ from parnassus.report import PALETTE, subplots
 from parnassus.report.style import SEQUENTIAL
 from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
-from parnassus.train.run import Batches
+from parnassus.train.run import BatchSource
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 covers = ("C-25", "C-27", "B13.2.8-3", "B13.2.5-1")
 expected = {
     "gap_vp": at_most(0.08, "true log-density minus log-density of the flow on test points, in nats, VP"),
-    "gap_sub_vp": at_most(0.08, "the same with sub-VP"),
-    "gap_ve": at_most(0.08, "the same with VE"),
+    "gap_sub_vp": at_most(0.08, "true log-density minus log-density of the flow on test points, in nats, sub-VP"),
+    "gap_ve": at_most(0.08, "true log-density minus log-density of the flow on test points, in nats, VE"),
     "reverse_vp": at_most(0.01, "energy distance between samples of the reverse SDE and test points, VP"),
-    "reverse_sub_vp": at_most(0.01, "the same with sub-VP"),
-    "reverse_ve": at_most(0.01, "the same with VE"),
+    "reverse_sub_vp": at_most(0.01, "energy distance between samples of the reverse SDE and test points, sub-VP"),
+    "reverse_ve": at_most(0.01, "energy distance between samples of the reverse SDE and test points, VE"),
     "flow_vp": at_most(0.01, "energy distance between samples of the probability flow and test points, VP"),
-    "flow_sub_vp": at_most(0.01, "the same with sub-VP"),
-    "flow_ve": at_most(0.01, "the same with VE"),
-    "data_to_data": no_band(
+    "flow_sub_vp": at_most(0.01, "energy distance between samples of the probability flow and test points, sub-VP"),
+    "flow_ve": at_most(0.01, "energy distance between samples of the probability flow and test points, VE"),
+    "energy_distance_of_data": no_band(
         "energy distance between two sets of data points: differences below this are within sampling noise"
     ),
     "nll_vp": no_band("mean negative log-likelihood of test points under the VP flow, in nats"),
@@ -55,10 +55,10 @@ expected = {
     "round_trip": at_most(0.01, "RMS reconstruction error of test points after the flow to noise and back"),
 }
 profiles = {
-    "smoke": {"steps": 20, "width": 16, "num_test": 50, "num_samples": 100, "sampling_steps": 20, "grid_size": 8},
+    "smoke": {"steps": 20, "width": 16, "num_test": 50, "num_samples": 100, "num_inference_steps": 20, "grid_size": 8},
     "gpu": {
         "steps": 30_000, "batch_size": 4_096, "width": 256, "num_test": 10_000, "num_samples": 10_000,
-        "sampling_steps": 1_000, "grid_size": 120,
+        "num_inference_steps": 1_000, "grid_size": 120,
     },
 }  # fmt: skip
 
@@ -74,14 +74,14 @@ VIEW = (-1.6, 2.6, -1.15, 1.65)  # left, right, bottom and top of the figures of
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "moons"  # points in the plane, or a file of your own
+    data: PlaneData = "moons"  # points in the plane: name of a data set, or path of a file
     steps: Positive[int] = 5_000  # gradient steps
     batch_size: Positive[int] = 256  # points per gradient step, new at each step for generated data
     width: Positive[int] = 96  # hidden units of the score network
     learning_rate: Positive[float] = 4e-3  # peak learning rate of Adam, reached after 10 % of the steps
     num_test: Positive[int] = 500  # test points on which the density is evaluated
     num_samples: Positive[int] = 1_500  # number of samples per sampler
-    sampling_steps: Positive[int] = 200  # steps of the reverse SDE
+    num_inference_steps: Positive[int] = 200  # steps of the reverse SDE
     grid_size: Positive[int] = 40  # grid points per axis of the density figure
 
     def model(self) -> ScoreSDE:
@@ -110,11 +110,11 @@ class Experiment:
         result |= self.evaluate_density(run, model, test.x[: self.num_test])
         return result
 
-    def load_points(self, run: Run) -> tuple[Batches[Tensor], Split]:
+    def load_points(self, run: Run) -> tuple[BatchSource[Tensor], Split]:
         """Training batches, with new points at every step for generated data, and test points."""
         if self.data in TOYS:
-            test = TOYS[self.data](2 * self.num_samples, seed=mix(run.seed, -1)).to(run.device)
-            batches: Batches[Tensor] = SampledPoints(TOYS[self.data], self.batch_size, self.steps, run.device)
+            test = TOYS[self.data](2 * self.num_samples, seed=derive_seed(run.seed, -1)).to(run.device)
+            batches: BatchSource[Tensor] = SampledPoints(TOYS[self.data], self.batch_size, self.steps, run.device)
         else:
             data = standardise_features(open_points(self.data)).to(run.device)
             batches, test = data.train.batches(self.batch_size, self.steps), data.test
@@ -127,18 +127,18 @@ class Experiment:
         samples: dict[str, Tensor] = {}
         for name, sde in SDES.items():
             model_of_sde = model.with_sde(sde)
-            samples[f"reverse_{name}"] = model_of_sde.sample(self.num_samples, steps=self.sampling_steps)
+            samples[f"reverse_{name}"] = model_of_sde.sample(self.num_samples, steps=self.num_inference_steps)
             samples[f"flow_{name}"] = model_of_sde.sample_flow(
-                self.num_samples, steps=max(1, self.sampling_steps // 4), solver=heun
+                self.num_samples, steps=max(1, self.num_inference_steps // 4), solver=heun
             )
         distances = {name: float(energy_distance(x, real)) for name, x in samples.items()}
         run.figure(
             "samples",
             plot_samples(real.cpu(), {name: x.cpu() for name, x in samples.items()}),
-            f"Samples of one network: the reverse SDE in {self.sampling_steps} steps (above) and the probability flow "
-            f"in {max(1, self.sampling_steps // 4)} steps of Heun's method (below).",
+            f"Samples of one network: the reverse SDE in {self.num_inference_steps} steps (above) and the probability "
+            f"flow in {max(1, self.num_inference_steps // 4)} steps of Heun's method (below).",
         )
-        return {**distances, "data_to_data": float(energy_distance(real, others))}
+        return {**distances, "energy_distance_of_data": float(energy_distance(real, others))}
 
     @torch.no_grad()
     def evaluate_density(self, run: Run, model: ScoreSDE, x: Tensor) -> dict[str, float]:
@@ -169,14 +169,14 @@ class Experiment:
 class Sample:
     sde: Literal["vp", "sub_vp", "ve"] = "vp"  # variance-preserving, sub-VP or variance-exploding SDE
     sampler: Literal["reverse_sde", "probability_flow"] = "probability_flow"  # stochastic or deterministic sampling
-    steps: Positive[int] = 100  # sampling steps
+    num_inference_steps: Positive[int] = 100  # sampling steps
     num_samples: Positive[int] = 2_000  # number of points
 
     def __call__(self, model: ScoreSDE) -> Tensor:
         model = model.with_sde(SDES[self.sde])
         if self.sampler == "probability_flow":
-            return model.sample_flow(self.num_samples, steps=self.steps, solver=heun)
-        return model.sample(self.num_samples, steps=self.steps)
+            return model.sample_flow(self.num_samples, steps=self.num_inference_steps, solver=heun)
+        return model.sample(self.num_samples, steps=self.num_inference_steps)
 
 
 def plot_sdes() -> "Figure":

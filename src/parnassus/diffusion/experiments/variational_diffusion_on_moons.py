@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from parnassus.data import Dataset, open_points
-from parnassus.data.densities import moons_entropy
-from parnassus.data.toy import moons
+from parnassus.data.built_in.densities import moons_entropy
+from parnassus.data.built_in.toy import moons
 from parnassus.diffusion.models.variational_diffusion import (
     MonotoneCurve,
     VariationalDiffusion,
@@ -19,16 +19,22 @@ from parnassus.diffusion.networks.score_networks import NoiseLevelMLP
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.setting_types import PlaneData
-from parnassus.train import Positive, Run, SideBySide, at_most, between, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_most, between, no_band
 
 covers = ("B13.2.8-2", "B13.2.7-4")
 expected = {
     "bound": no_band("bound on the negative log-likelihood with the learned schedule, nats per test point"),
-    "bound_linear": no_band("the same with the linear schedule"),
-    "standard_error": no_band("standard error of the first bound from the finite number of draws"),
-    "entropy": no_band("entropy of the data in nats per point, the lower bound for every model"),
+    "bound_linear": no_band("bound on the negative log-likelihood with the linear schedule, nats per test point"),
+    "standard_error": no_band(
+        "standard error of the bound with the learned schedule, from the finite number of samples"
+    ),
+    "entropy": no_band(
+        "entropy of the data in nats per point, the lower bound for every model; known for the moons only"
+    ),
     "gap": between(-0.05, 0.2, "bound minus entropy with the learned schedule; negative only by sampling noise"),
-    "variance_ratio": at_most(0.8, "variance of a single draw of the bound, learned schedule over linear schedule"),
+    "variance_ratio": at_most(
+        0.8, "ratio of the variances of a single-sample estimate of the bound, learned to linear schedule"
+    ),
 }
 profiles = {
     "smoke": {"steps": 10, "width": 16, "num_points": 2_000},
@@ -40,7 +46,7 @@ NAMES = ("learned", "linear")
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "moons"  # points in the plane, or a file of your own; the entropy is known for moons only
+    data: PlaneData = "moons"  # points in the plane: name of a data set, or path of a file
     steps: Positive[int] = 2_500  # gradient steps
     batch_size: Positive[int] = 256  # points per gradient step
     width: Positive[int] = 96  # hidden units of the denoiser
@@ -61,16 +67,16 @@ class Experiment:
         log_scale = float(std.log().sum())  # log-determinant of the standardisation
         train, test = ((split.x - mean) / std for split in (data.train, data.test))
         learned = run.build(self.model, learned=True)
-        models = SideBySide[VariationalDiffusion]({"learned": learned, "linear": self.model(learned=False)})
+        models = ModelCollection[VariationalDiffusion]({"learned": learned, "linear": self.model(learned=False)})
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
         train, test = train.to(run.device), test.to(run.device)
         for step, _ in run.steps(self.steps):
             optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
             x = train[torch.randint(len(train), (self.batch_size,), device=run.device)]
-            losses = {name: models.one(name).loss(x) for name in NAMES}
+            losses = {name: models.model(name).loss(x) for name in NAMES}
             run.update(optimizer, torch.stack([*losses.values()]).sum())
             run.log(step, **{f"bound/{name}": loss.detach() + log_scale for name, loss in losses.items()})
-        run.publish(models.one("learned"))
+        run.publish(models.model("learned"))
         with torch.no_grad():
             return self.evaluate(run, models, test, log_scale)
 
@@ -83,12 +89,12 @@ class Experiment:
         return open_points(self.data)
 
     def evaluate(
-        self, run: Run, models: SideBySide[VariationalDiffusion], test: Tensor, log_scale: float
+        self, run: Run, models: ModelCollection[VariationalDiffusion], test: Tensor, log_scale: float
     ) -> dict[str, float]:
         """The bound on test points, and the variance of its draws."""
-        draws = {name: sample_bounds(models.one(name), test) + log_scale for name in NAMES}
+        draws = {name: sample_bounds(models.model(name), test) + log_scale for name in NAMES}
         self.plot_schedules(run, models, test)
-        plot_samples(run, models.one("learned"), test)
+        plot_samples(run, models.model("learned"), test)
         result = {
             "bound": float(draws["learned"].mean()),
             "bound_linear": float(draws["linear"].mean()),
@@ -100,7 +106,7 @@ class Experiment:
             entropy = moons_entropy(noise=NOISE)
             lines["entropy of the data"] = ([0, self.steps], [entropy, entropy])
             result |= {"entropy": entropy, "gap": result["bound"] - entropy}
-        figure = curves(lines, x_label="step", y_label="nats per point", smooth=True)
+        figure = curves(lines, x_label="step", y_label="bound (nats per point)", smooth=True)
         figure.axes[0].set_ylim(top=min(4.0, figure.axes[0].get_ylim()[1]))
         run.figure(
             "bounds",
@@ -110,14 +116,14 @@ class Experiment:
         )
         return result
 
-    def plot_schedules(self, run: Run, models: SideBySide[VariationalDiffusion], test: Tensor) -> None:
+    def plot_schedules(self, run: Run, models: ModelCollection[VariationalDiffusion], test: Tensor) -> None:
         """Both schedules, and the size of the integrand of the bound along them."""
         t = torch.linspace(0, 1, 60, device=test.device)
-        levels = {name: models.one(name).level(t)[0] for name in NAMES}
+        levels = {name: models.model(name).level(t)[0] for name in NAMES}
         figure, axes = subplots(1, 2, size=(10, 3.9))
         for name, colour in zip(NAMES, PALETTE, strict=False):
             axes[0, 0].plot(t.cpu(), levels[name].cpu(), color=colour, label=name)
-            integrands = [sample_integrand(models.one(name), test[:2_000], float(time)) for time in t]
+            integrands = [sample_integrand(models.model(name), test[:2_000], float(time)) for time in t]
             sizes = [integrand.square().mean().sqrt().cpu() for integrand in integrands]
             axes[0, 1].plot(t.cpu(), sizes, color=colour, label=name)
         axes[0, 0].set(xlabel="time t", ylabel="γ(t) = −log SNR")
@@ -133,11 +139,11 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    steps: Positive[int] = 200  # sampling steps
+    num_inference_steps: Positive[int] = 200  # sampling steps
     num_samples: Positive[int] = 2_000  # number of points, standardised as in training
 
     def __call__(self, model: VariationalDiffusion) -> Tensor:
-        return model.sample(self.num_samples, steps=self.steps)
+        return model.sample(self.num_samples, steps=self.num_inference_steps)
 
 
 def sample_integrand(model: VariationalDiffusion, x: Tensor, time: float) -> Tensor:
@@ -150,9 +156,9 @@ def sample_bounds(model: VariationalDiffusion, x: Tensor, draws: int = 30) -> Te
     return torch.stack([model.terms(x, low_discrepancy_times(x), torch.randn_like(x)).nats for _ in range(draws)])
 
 
-def bound_variance_ratio(models: SideBySide[VariationalDiffusion], x: Tensor) -> float:
-    """The variance of a single draw of the learned model's bound along its schedule, over that along a linear one."""
-    model = models.one("learned")
+def bound_variance_ratio(models: ModelCollection[VariationalDiffusion], x: Tensor) -> float:
+    """The ratio of the variances of single draws of the learned model's bound, for its schedule and a linear one."""
+    model = models.model("learned")
     gamma_min, gamma_max = model.ends.tolist()
     linear = VariationalDiffusion(model.denoiser, (2,), gamma_min=gamma_min, gamma_max=gamma_max).to(x.device)
     learned_variance, linear_variance = (sample_bounds(each, x)[0].var() for each in (model, linear))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.diffusion.continuous.ode_solvers import Solver, rk4
+from parnassus.diffusion.continuous.ode_solvers import ODESolver, rk4
 from parnassus.diffusion.continuous.probability_flow import probability_flow_log_prob, solve_probability_flow
 from parnassus.diffusion.continuous.reverse_sde import denoise, reverse_sde, sample_prior
 from parnassus.diffusion.continuous.sde import NoisingSDE, TimedScore, time_at_noise_ratio
@@ -81,7 +81,7 @@ class ScoreSDE(nn.Module):
         self.weight = weight
 
     def with_sde(self, sde: NoisingSDE) -> "ScoreSDE":
-        """The same network, with shared weights, for another equation."""
+        """A model for another equation that shares the network and its weights."""
         return ScoreSDE(self.network, self.shape, sde, min_noise_ratio=self.min_noise_ratio, weight=self.weight)
 
     def score(self, x: Float[Tensor, "batch *event"], t: Float[Tensor, " batch"]) -> Float[Tensor, "batch *event"]:
@@ -102,7 +102,7 @@ class ScoreSDE(nn.Module):
         return reverse_sde(self.sde, self.score, self._sample_prior(count), self.times(steps), eta=eta)
 
     @torch.no_grad()
-    def sample_flow(self, count: int, *, steps: int = 50, solver: Solver = rk4) -> Float[Tensor, "count *event"]:
+    def sample_flow(self, count: int, *, steps: int = 50, solver: ODESolver = rk4) -> Float[Tensor, "count *event"]:
         """`count` samples by the probability flow, which needs fewer steps."""
         times = self.times(steps)
         x = solve_probability_flow(self.sde, self.score, self._sample_prior(count), times, solver=solver)
@@ -110,7 +110,7 @@ class ScoreSDE(nn.Module):
 
     @torch.no_grad()
     def log_prob(
-        self, x: Float[Tensor, "batch *event"], *, steps: int = 50, solver: Solver = rk4
+        self, x: Float[Tensor, "batch *event"], *, steps: int = 50, solver: ODESolver = rk4
     ) -> Float[Tensor, " batch"]:
         """The log-density of x under the probability flow, in nats, at the first time.
 

@@ -18,6 +18,7 @@ from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.samplers.ddpm import ddpm
 from parnassus.diffusion.samplers.time_steps import Sampler
 from parnassus.diffusion.scores.vector_fields import squared_norm
+from parnassus.errors import check_at_least_one
 
 Curve: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 """t ↦ (u(t), u′(t)) for times in [0, 1], where u increases from 0 to 1."""
@@ -36,8 +37,7 @@ class MonotoneCurve(nn.Module):
 
     def __init__(self, components: int = 24) -> None:
         super().__init__()
-        if components < 1:
-            raise ValueError(f"components must be at least 1; got components={components}")
+        check_at_least_one(components=components)
         self.height = nn.Parameter(torch.full((components,), -4.0))
         self.slope = nn.Parameter(torch.full((components,), float(components)))
         self.centre = nn.Parameter((torch.arange(components) + 0.5) / components)

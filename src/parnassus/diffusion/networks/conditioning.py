@@ -67,7 +67,18 @@ class FiLM(nn.Module):
         return (1 + gamma) * h + beta
 
 
-class CrossAttention(nn.Module):
+class _PositionAttention(nn.Module):
+    """The number of heads and the layer norm of attention from the positions of an image."""
+
+    def __init__(self, channels: int, heads: int) -> None:
+        super().__init__()
+        if channels % heads:
+            raise ValueError(f"channels must be divisible by heads; got channels={channels}, heads={heads}")
+        self.heads = heads
+        self.norm = nn.LayerNorm(channels)
+
+
+class CrossAttention(_PositionAttention):
     """h + W_O softmax(Q Kᵀ / √d) V, with W_O initialised to zero (book eq. 13.100).
 
         Q = φ(h) W_Q,   K = c W_K,   V = c W_V
@@ -76,11 +87,7 @@ class CrossAttention(nn.Module):
     """
 
     def __init__(self, channels: int, width: int, *, heads: int = 1) -> None:
-        super().__init__()
-        if channels % heads:
-            raise ValueError(f"channels must be divisible by heads; got channels={channels}, heads={heads}")
-        self.heads = heads
-        self.norm = nn.LayerNorm(channels)
+        super().__init__(channels, heads)
         self.query = nn.Linear(channels, channels, bias=False)
         self.key, self.value = nn.Linear(width, channels, bias=False), nn.Linear(width, channels, bias=False)
         self.out = zero_initialise(nn.Linear(channels, channels))
@@ -89,10 +96,10 @@ class CrossAttention(nn.Module):
         self, h: Float[Tensor, "batch channels *space"], tokens: Float[Tensor, "batch tokens width"]
     ) -> Float[Tensor, "batch channels *space"]:
         query, key, value = self.query(self.norm(_to_positions(h))), self.key(tokens), self.value(tokens)
-        return h + _to_features(self.out(attend_in_heads(query, key, value, self.heads)), h)
+        return h + _to_features(self.out(multi_head_attention(query, key, value, self.heads)), h)
 
 
-def attend_in_heads(
+def multi_head_attention(
     query: Float[Tensor, "batch positions channels"],
     key: Float[Tensor, "batch tokens channels"],
     value: Float[Tensor, "batch tokens channels"],
@@ -103,21 +110,17 @@ def attend_in_heads(
     return join_heads(fused_attention(q, k, v))
 
 
-class SelfAttention(nn.Module):
+class SpatialSelfAttention(_PositionAttention):
     """h + W_O softmax(Q Kᵀ / √d) V with queries, keys and values from h (book sec. 13.3.1)."""
 
     def __init__(self, channels: int, *, heads: int = 1) -> None:
-        super().__init__()
-        if channels % heads:
-            raise ValueError(f"channels must be divisible by heads; got channels={channels}, heads={heads}")
-        self.heads = heads
-        self.norm = nn.LayerNorm(channels)
+        super().__init__(channels, heads)
         self.qkv = nn.Linear(channels, 3 * channels)
         self.out = zero_initialise(nn.Linear(channels, channels))
 
     def forward(self, h: Float[Tensor, "batch channels *space"]) -> Float[Tensor, "batch channels *space"]:
         query, key, value = self.qkv(self.norm(_to_positions(h))).chunk(3, dim=2)
-        return h + _to_features(self.out(attend_in_heads(query, key, value, self.heads)), h)
+        return h + _to_features(self.out(multi_head_attention(query, key, value, self.heads)), h)
 
 
 class ConditionedMLP(nn.Module):
@@ -150,7 +153,7 @@ class ConditionedMLP(nn.Module):
 
 
 def zero_initialise(layer: Layer) -> Layer:
-    """The same layer with weights and biases set to zero."""
+    """The layer with weights and biases set to zero."""
     nn.init.zeros_(layer.weight)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)

@@ -5,7 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pixel_shuffle, silu
 
-from parnassus.diffusion.networks.conditioning import attend_in_heads, zero_initialise
+from parnassus.attention.models.vit import patch_grid
+from parnassus.diffusion.networks.conditioning import multi_head_attention, zero_initialise
 from parnassus.diffusion.networks.timestep_embedding import ConditionEmbedding, sinusoidal_embedding
 
 
@@ -34,7 +35,7 @@ class DiTBlock(nn.Module):
     ) -> Float[Tensor, "batch tokens width"]:
         gamma_1, beta_1, alpha_1, gamma_2, beta_2, alpha_2 = self.modulation(embedding)[:, None].chunk(6, dim=2)
         query, key, value = self.qkv((1 + gamma_1) * self.norm(h) + beta_1).chunk(3, dim=2)
-        h = h + alpha_1 * self.proj(attend_in_heads(query, key, value, self.heads))
+        h = h + alpha_1 * self.proj(multi_head_attention(query, key, value, self.heads))
         update: Tensor = alpha_2 * self.dense((1 + gamma_2) * self.norm(h) + beta_2)
         return h + update
 
@@ -69,8 +70,7 @@ class DiffusionTransformer(nn.Module):
     ) -> None:
         super().__init__()
         channels, height, image_width = shape
-        if patch < 1 or height % patch or image_width % patch:
-            raise ValueError(f"patch must divide height and width; got patch={patch}, image {height} × {image_width}")
+        grid = patch_grid(height, image_width, patch)
         if heads < 1 or width % heads:
             raise ValueError(f"width must be divisible by heads; got width={width}, heads={heads}")
         self.shape, self.patch = tuple(shape), patch
@@ -78,7 +78,7 @@ class DiffusionTransformer(nn.Module):
         self.proj_in = nn.Conv2d(channels, width, patch, stride=patch)
         self.register_buffer(
             "position_embedding",
-            grid_position_embedding(height // patch, image_width // patch, width),
+            grid_position_embedding(*grid, width),
             persistent=False,
         )
         self.blocks = nn.ModuleList(DiTBlock(width, heads) for _ in range(blocks))

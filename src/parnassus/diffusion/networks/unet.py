@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, pad, silu
 
-from parnassus.diffusion.networks.conditioning import FiLM, SelfAttention, zero_initialise
+from parnassus.diffusion.networks.conditioning import FiLM, SpatialSelfAttention, zero_initialise
 from parnassus.diffusion.networks.timestep_embedding import ConditionEmbedding
 
 GROUPS = 32
@@ -38,7 +38,9 @@ class UNetBlock(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.conv_out = zero_initialise(nn.Conv2d(outputs, outputs, 3, padding=1))
         self.shortcut = nn.Identity() if inputs == outputs else nn.Conv2d(inputs, outputs, 1)
-        self.attention = SelfAttention(outputs, heads=max(1, outputs // HEAD_CHANNELS)) if attention else nn.Identity()
+        self.attention = (
+            SpatialSelfAttention(outputs, heads=max(1, outputs // HEAD_CHANNELS)) if attention else nn.Identity()
+        )
 
     def forward(
         self, h: Float[Tensor, "batch inputs height width"], embedding: Float[Tensor, "batch embed_dim"]

@@ -14,7 +14,7 @@ from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.samplers.time_steps import even_grid
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Animation,
     Answer,
@@ -36,22 +36,22 @@ class _Settings(Protocol):
     data: str
 
 
-def _model(trained: Trained) -> DDPM:
+def _model(trained: TrainedRun) -> DDPM:
     return cast("DDPM", trained.model)
 
 
-def _classes(trained: Trained) -> tuple[str, ...]:
+def _classes(trained: TrainedRun) -> tuple[str, ...]:
     return open_data(cast("_Settings", trained.experiment).data).classes
 
 
-def _steps(trained: Trained) -> int:
+def _steps(trained: TrainedRun) -> int:
     return min(30, len(trained.compute_once(_model).schedule))  # more steps are slower without visible improvement
 
 
 @probe("diffusion_on_digits")
 @torch.no_grad()
 def denoising_animation(
-    trained: Trained,
+    trained: TrainedRun,
     label: Annotated[int, Select("class", _classes)] = 3,
     guidance: Annotated[float, FloatSlider("guidance scale s", 0.0, 8.0)] = 2.0,
     steps: Annotated[int, IntSlider("DDIM steps", 1, _steps)] = 20,
@@ -91,20 +91,20 @@ def _captions(schedule: Schedule, grid: Tensor) -> list[str]:
     ]
 
 
-def _points(trained: Trained) -> Dataset:
+def _points(trained: TrainedRun) -> Dataset:
     return standardise_features(open_data(cast("_Settings", trained.experiment).data))
 
 
-def _max_steps(trained: Trained) -> int:
+def _max_steps(trained: TrainedRun) -> int:
     return min(100, len(trained.compute_once(_model).schedule))
 
 
-def _plane(trained: Trained) -> Plane:
+def _plane(trained: TrainedRun) -> Plane:
     data = trained.compute_once(_points)
     return Plane((-REACH, REACH), (-REACH, REACH), data.train.x[:1_000], x_label="x₁", y_label="x₂")
 
 
-def _density_grid(trained: Trained) -> tuple[Tensor, Tensor]:
+def _density_grid(trained: TrainedRun) -> tuple[Tensor, Tensor]:
     """The axis of a grid over the plane and a kernel density estimate of the data on it."""
     points = trained.compute_once(_points).train.x[:1_000]
     kde = MixtureDenoiser(trained.compute_once(_model).schedule, points, torch.full((len(points),), 0.15))
@@ -117,7 +117,7 @@ def _density_grid(trained: Trained) -> tuple[Tensor, Tensor]:
 @probe("diffusion_on_moons")
 @torch.no_grad()
 def sampling_trajectory(
-    trained: Trained,
+    trained: TrainedRun,
     start: Annotated[tuple[float, float], PointPicker("initial noise x_T", _plane)] = (1.0, 1.0),
     eta: Annotated[float, FloatSlider("stochasticity η", 0.0, 1.0)] = 0.0,
     steps: Annotated[int, IntSlider("steps", 1, _max_steps)] = 50,

@@ -10,6 +10,7 @@ from parnassus.diffusion.chain.schedules import cosine_schedule
 from parnassus.diffusion.guidance import classifier_free_guidance, scale_from_weight
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.probability import standard_normal
 from parnassus.widgets import Answer, Bars, FloatSlider, IntSlider, Numbers, Select, Trajectories
 
 CHAIN, STEPS, COUNT, SHOWN = 200, 25, 200, 8
@@ -35,7 +36,7 @@ def guided_sampling(
     other classes. The book uses one letter for the scale s and the weight w = s − 1; w = 0 is the class distribution.
     """
     scale = guidance if convention == 0 else scale_from_weight(guidance)
-    start = torch.randn(COUNT, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    start = standard_normal(COUNT, 2, seed=seed)
     labels = torch.full((COUNT,), label)
     states = list(
         ddim_path(

@@ -122,17 +122,17 @@ def _simulate(
 
 
 def _mode_occupancy(mixture: IsotropicMixture, path: Tensor) -> Curves:
-    """The fraction of chains nearest to the heaviest mode at each step, and the weight of that mode."""
+    """The fraction of chains nearest to the largest mode at each step, and the weight of that mode."""
     heaviest = int(mixture.weights.argmax())
     flat = path.reshape(-1, 2)
     near = torch.cdist(flat, mixture.means).argmin(1).view(path.shape[:2])
     fraction = (near == heaviest).float().mean(1)
     times = [float(index) for index in range(len(path))]
     lines = {
-        "chains": (times, fraction.tolist()),
-        "weight": (times, [float(mixture.weights[heaviest])] * len(times)),
+        "fraction of chains": (times, fraction.tolist()),
+        "weight of the mode": (times, [float(mixture.weights[heaviest])] * len(times)),
     }
-    return Curves("Fraction at the heaviest mode", lines, x_label="step", y_label="fraction")
+    return Curves("Fraction of chains at the largest mode", lines, x_label="step", y_label="fraction")
 
 
 def _final_statistics(mixture: IsotropicMixture, end: Tensor) -> Numbers:

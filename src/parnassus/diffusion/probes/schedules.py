@@ -59,7 +59,7 @@ def noise_schedules(
         "signal at the end, √ᾱ_T": float(signal[-1]),
         "steps with more signal than noise": float(half),
         "fraction of steps with SNR below 1/100": float((schedule.snr < 0.01).double().mean()),
-        "KL(q(x_T | x_0) ‖ prior), nats": float(prior_kl(schedule, x0)[0]),
+        "KL(q(x_T | x_0) ‖ prior) (nats)": float(prior_kl(schedule, x0)[0]),
     }
     return [
         Images(
@@ -67,7 +67,7 @@ def noise_schedules(
             ((states + 1) / 2).clamp(0, 1),
             [f"t = {int(step) + 1}" for step in grid],
         ),
-        Curves("Signal and noise", lines, x_label="step t", y_label="factor", marked=float(max(half, 1))),
+        Curves("Signal and noise", lines, x_label="step t", y_label="coefficient", marked=float(max(half, 1))),
         Curves("Signal-to-noise ratio", ratio, x_label="step t", y_label="SNR", log_y=True),
         Numbers("Metrics", numbers, about="The KL divergence is the prior term of the ELBO."),
     ]

@@ -47,7 +47,7 @@ def heun_path(
     yield cos(angle[0]) * x - sin(angle[0]) * velocity(x, 0)
 
 
-def heun(
+def heun_sampler(
     denoiser: Denoiser,
     schedule: Schedule,
     start: Float[Tensor, "count *event"],

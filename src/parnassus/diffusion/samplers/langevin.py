@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.diffusion.samplers.time_steps import last_state
-from parnassus.diffusion.scores.score_matching import Score
+from parnassus.diffusion.scores.score_matching import ScoreFunction
 from parnassus.diffusion.scores.vector_fields import squared_norm
 
 LogDensity: TypeAlias = Callable[[Tensor], Tensor]
@@ -20,7 +20,7 @@ LogDensity: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def langevin_path(
-    score: Score, start: Float[Tensor, "count *event"], *, step: float, steps: int, temperature: float = 1.0
+    score: ScoreFunction, start: Float[Tensor, "count *event"], *, step: float, steps: int, temperature: float = 1.0
 ) -> Iterator[Float[Tensor, "count *event"]]:
     """All states of unadjusted Langevin dynamics, from the start on (book eq. 13.87).
 
@@ -41,7 +41,7 @@ def langevin_path(
 
 
 def langevin(
-    score: Score, start: Float[Tensor, "count *event"], *, step: float, steps: int, temperature: float = 1.0
+    score: ScoreFunction, start: Float[Tensor, "count *event"], *, step: float, steps: int, temperature: float = 1.0
 ) -> Float[Tensor, "count *event"]:
     """The states after `steps` steps of unadjusted Langevin dynamics (book eq. 13.87)."""
     return last_state(langevin_path(score, start, step=step, steps=steps, temperature=temperature))
@@ -55,7 +55,7 @@ class AdjustedState(NamedTuple):
 
 
 def adjusted_langevin_step(
-    log_density: LogDensity, score: Score, x: Float[Tensor, "count *event"], *, step: float
+    log_density: LogDensity, score: ScoreFunction, x: Float[Tensor, "count *event"], *, step: float
 ) -> AdjustedState:
     """One step of the Metropolis-adjusted Langevin algorithm (MALA); p is stationary for any step size.
 
@@ -75,7 +75,7 @@ def adjusted_langevin_step(
 
 
 def adjusted_langevin_path(
-    log_density: LogDensity, score: Score, start: Float[Tensor, "count *event"], *, step: float, steps: int
+    log_density: LogDensity, score: ScoreFunction, start: Float[Tensor, "count *event"], *, step: float, steps: int
 ) -> Iterator[AdjustedState]:
     """All states of MALA from the start on, with their acceptance probabilities."""
     _check_steps(step, steps)
@@ -87,7 +87,7 @@ def adjusted_langevin_path(
 
 
 def adjusted_langevin(
-    log_density: LogDensity, score: Score, start: Float[Tensor, "count *event"], *, step: float, steps: int
+    log_density: LogDensity, score: ScoreFunction, start: Float[Tensor, "count *event"], *, step: float, steps: int
 ) -> Float[Tensor, "count *event"]:
     """The states after `steps` steps of the Metropolis-adjusted Langevin algorithm."""
     path = adjusted_langevin_path(log_density, score, start, step=step, steps=steps)

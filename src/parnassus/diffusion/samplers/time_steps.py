@@ -21,7 +21,7 @@ def even_grid(steps: int, count: int) -> Int[Tensor, " count"]:
     return torch.arange(1, count + 1) * steps // count - 1
 
 
-def validate_grid(grid: Int[Tensor, " kept"] | None, schedule: Schedule) -> Int[Tensor, " kept"]:
+def check_grid(grid: Int[Tensor, " kept"] | None, schedule: Schedule) -> Int[Tensor, " kept"]:
     """The grid, by default all steps; it must increase strictly within the chain."""
     if grid is None:
         return torch.arange(len(schedule))
@@ -34,7 +34,7 @@ def time_steps(
     grid: Int[Tensor, " kept"] | None, schedule: Schedule, like: Float[Tensor, "count *event"]
 ) -> Int[Tensor, "kept count"]:
     """The steps of the grid, each repeated for all examples of `like` (a view), on its device."""
-    steps = validate_grid(grid, schedule).to(like.device, non_blocking=True)
+    steps = check_grid(grid, schedule).to(like.device, non_blocking=True)
     return steps[:, None].expand(-1, len(like))
 
 
@@ -42,7 +42,7 @@ def select_steps(
     grid: Int[Tensor, " kept"] | None, schedule: Schedule, like: Float[Tensor, "count *event"]
 ) -> tuple[Schedule, Int[Tensor, "kept count"]]:
     """The schedule restricted to the steps of the grid, and these steps for all examples."""
-    return schedule.respace(validate_grid(grid, schedule)), time_steps(grid, schedule, like)
+    return schedule.respace(check_grid(grid, schedule)), time_steps(grid, schedule, like)
 
 
 def last_state(path: Iterator[Float[Tensor, "count *event"]]) -> Float[Tensor, "count *event"]:

@@ -81,3 +81,8 @@ class IsotropicMixture:
         a, b = (torch.as_tensor(value, dtype=x.dtype, device=x.device) for value in (scale, noise))
         variance = (a * self.stds).square() + b.square()
         return a[..., None] * self.means - x[:, None], variance.expand(len(x), len(self.stds))
+
+
+def upper_mode_fraction(x: Float[Tensor, "count d"]) -> float:
+    """The fraction of points with a positive sum: of two modes at ±m, those on the side of the positive one."""
+    return float((x.sum(1) > 0).double().mean())

@@ -11,19 +11,22 @@ from torch import Tensor, nn
 
 from parnassus.diffusion.chain.forward_process import extract
 from parnassus.diffusion.scores.vector_fields import divergence, hutchinson_divergence, squared_norm
+from parnassus.errors import check_positive
 
-Score: TypeAlias = Callable[[Tensor], Tensor]
+ScoreFunction: TypeAlias = Callable[[Tensor], Tensor]
 NoiseConditionalScore: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 LevelWeight: TypeAlias = Callable[[Tensor], Tensor]
 """Noise levels σ_t in, weights λ(t) > 0 out."""
 
 
-def explicit_score_matching(score: Score, truth: Score, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
+def explicit_score_matching(
+    score: ScoreFunction, truth: ScoreFunction, x: Float[Tensor, "batch *event"]
+) -> Float[Tensor, " batch"]:
     """‖s(x) − ∇ log p(x)‖² for a known score, the reference for the others (book eq. 13.84)."""
     return squared_norm(score(x) - truth(x))
 
 
-def implicit_score_matching(score: Score, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
+def implicit_score_matching(score: ScoreFunction, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
     """Implicit score matching, from integration by parts: needs no true score (book sec. 13.2.8).
 
         tr ∇s(x) + ½ ‖s(x)‖²                                                      (Hyvärinen 2005)
@@ -36,7 +39,7 @@ def implicit_score_matching(score: Score, x: Float[Tensor, "batch *event"]) -> F
 
 
 def sliced_score_matching(
-    score: Score, x: Float[Tensor, "batch *event"], probe: Float[Tensor, "batch *event"]
+    score: ScoreFunction, x: Float[Tensor, "batch *event"], probe: Float[Tensor, "batch *event"]
 ) -> Float[Tensor, " batch"]:
     """Sliced score matching vᵀ ∇s(x) v + ½ ‖s(x)‖², random v with E vvᵀ = I (Song et al. 2019)."""
     value, trace = hutchinson_divergence(score, x, probe)
@@ -44,7 +47,7 @@ def sliced_score_matching(
 
 
 def denoising_score_matching(
-    score: Score, x: Float[Tensor, "batch *event"], noise: Float[Tensor, "batch *event"], *, std: float
+    score: ScoreFunction, x: Float[Tensor, "batch *event"], noise: Float[Tensor, "batch *event"], *, std: float
 ) -> Float[Tensor, " batch"]:
     """‖s(x̃) − (x − x̃)/σ²‖² at the noisy x̃ = x + σ ε (book eqs. 13.85-13.86, corrected; Vincent 2011).
 
@@ -52,8 +55,7 @@ def denoising_score_matching(
 
     for the noisy density p_σ, whose score is the minimiser. With the clean x in s, as printed, it would be 0.
     """
-    if not std > 0:
-        raise ValueError(f"std must be positive; got std={std}")
+    check_positive(std=std)
     return squared_norm(score(x + std * noise) + noise / std)
 
 
@@ -83,7 +85,7 @@ def multiscale_score_matching(
 class ScoreMatching(nn.Module):
     """A score network trained by an objective `matching(score, x)`, with one value per example."""
 
-    def __init__(self, score: nn.Module, matching: Callable[[Score, Tensor], Tensor]) -> None:
+    def __init__(self, score: nn.Module, matching: Callable[[ScoreFunction, Tensor], Tensor]) -> None:
         super().__init__()
         self.score = score
         self.matching = matching

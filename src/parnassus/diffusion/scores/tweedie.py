@@ -4,12 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.diffusion.scores.score_matching import Score
-from parnassus.diffusion.scores.vector_fields import jacobian
+from parnassus.diffusion.scores.score_matching import ScoreFunction
+from parnassus.diffusion.scores.vector_fields import value_and_jacobian
 
 
 def tweedie_mean(
-    score: Score, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
+    score: ScoreFunction, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
 ) -> Float[Tensor, "batch *event"]:
     """E[x_0 | x] for x = a x_0 + b ε, from the score of the noisy density (book sec. 13.3).
 
@@ -22,11 +22,11 @@ def tweedie_mean(
 
 
 def tweedie_covariance(
-    score: Score, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
+    score: ScoreFunction, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
 ) -> Float[Tensor, "batch d d"]:
     """Cov[x_0 | x] = b²/a² (I + b² ∇∇ log q(x)), from the Jacobian of the score."""
     _check_scales(scale, noise)
-    _, hessian = jacobian(score, x)
+    _, hessian = value_and_jacobian(score, x)
     return (noise / scale) ** 2 * (torch.eye(hessian.shape[-1]).to(hessian) + noise**2 * hessian)
 
 

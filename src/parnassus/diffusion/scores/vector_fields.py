@@ -13,11 +13,11 @@ from torch import Tensor
 
 from parnassus.flows.residual.jacobian_traces import jacobian_trace, unit_directions, value_and_vjp
 
-Field: TypeAlias = Callable[[Tensor], Tensor]
+VectorField: TypeAlias = Callable[[Tensor], Tensor]
 
 
-def jacobian(
-    field: Field, x: Float[Tensor, "batch *event"]
+def value_and_jacobian(
+    field: VectorField, x: Float[Tensor, "batch *event"]
 ) -> tuple[Float[Tensor, "batch *event"], Float[Tensor, "batch d d"]]:
     """Values s(x) and J_ij = ∂s_i/∂x_j at each example, with one backward pass per coordinate."""
     value, pull = value_and_vjp(field, x)
@@ -25,7 +25,7 @@ def jacobian(
 
 
 def divergence(
-    field: Field, x: Float[Tensor, "batch *event"]
+    field: VectorField, x: Float[Tensor, "batch *event"]
 ) -> tuple[Float[Tensor, "batch *event"], Float[Tensor, " batch"]]:
     """Values s(x) and tr ∇s(x) at each example, exactly, with d backward passes."""
     value, pull = value_and_vjp(field, x)
@@ -33,19 +33,19 @@ def divergence(
 
 
 def hutchinson_divergence(
-    field: Field, x: Float[Tensor, "batch *event"], probe: Float[Tensor, "batch *event"]
+    field: VectorField, x: Float[Tensor, "batch *event"], probe: Float[Tensor, "batch *event"]
 ) -> tuple[Float[Tensor, "batch *event"], Float[Tensor, " batch"]]:
     """Values s(x) and vᵀ ∇s(x) v, with mean tr ∇s for random v with E vvᵀ = I (Hutchinson 1990).
 
-    One backward pass in any dimension. Random signs v have the least variance, from off-diagonal terms only.
+    One backward pass in any dimension. Random signs v have the smallest variance, from off-diagonal terms only.
     """
     value, pull = value_and_vjp(field, x)
     return value, jacobian_trace(pull, probe[None])
 
 
-def jacobian_asymmetry(field: Field, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
+def jacobian_asymmetry(field: VectorField, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
     """‖J − Jᵀ‖ / ‖J + Jᵀ‖ in Frobenius norm, 0 for gradient fields (book eq. 13.82)."""
-    _, J = jacobian(field, x)
+    _, J = value_and_jacobian(field, x)
     antisymmetric, symmetric = J - J.mT, J + J.mT
     return (squared_norm(antisymmetric) / squared_norm(symmetric)).sqrt()
 

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_at_least_one
 from parnassus.flows.autoregressive.made import MADE
 from parnassus.flows.autoregressive.synthesizers import Synthesizer
 from parnassus.flows.flow import Chain, InverseTransform
@@ -58,8 +59,7 @@ def inverse_autoregressive_flow(
 
     The order of the coordinates is reversed between layers.
     """
-    if num_layers < 1:
-        raise ValueError(f"num_layers must be at least 1; got num_layers={num_layers}")
+    check_at_least_one(num_layers=num_layers)
     chain = Chain()
     for layer in range(num_layers):
         if layer:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from parnassus.errors import check_at_least_one
 from parnassus.layers import Activation, Initialiser, affine, fan_in_uniform, identity, relu
 
 
@@ -72,8 +73,7 @@ class MADE(nn.Module):
         self, features: int, outputs: int, *, hidden_sizes: Sequence[int] = (64, 64), activation: Activation = relu
     ) -> None:
         super().__init__()
-        if outputs < 1:
-            raise ValueError(f"outputs must be at least 1; got outputs={outputs}")
+        check_at_least_one(outputs=outputs)
         masks = autoregressive_masks(features, hidden_sizes, outputs)
         activations = [activation] * len(hidden_sizes) + [identity]
         self.layers = nn.Sequential(

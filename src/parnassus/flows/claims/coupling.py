@@ -8,7 +8,7 @@ from torch.distributions import Normal
 from torch.func import jacrev
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises
-from parnassus.data.densities import moons_entropy, moons_grid, moons_log_prob
+from parnassus.data.built_in.densities import moons_entropy, moons_grid, moons_log_prob
 from parnassus.flows.coupling.affine_coupling import AffineCoupling
 from parnassus.flows.coupling.real_nvp import real_nvp
 from parnassus.flows.flow import Chain, Flow, GaussianBase, InverseTransform

@@ -18,12 +18,13 @@ from parnassus.flows.linear.invertible_matrices import (
     random_rotation,
 )
 from parnassus.flows.linear.linear_flow import LinearFlow
+from parnassus.probability import standard_normal
 
 FEATURES = 6
 
 
 def random_matrix(features: int = FEATURES) -> Tensor:
-    return torch.randn(features, features, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    return standard_normal(features, features)
 
 
 def build_matrices() -> dict[str, nn.Module]:

@@ -22,6 +22,7 @@ from parnassus.flows.residual.lipschitz_networks import (
     spectral_norm,
 )
 from parnassus.flows.residual.residual_flow import PowerSeriesLogDet, RussianRouletteLogDet, exact_log_det
+from parnassus.probability import standard_normal
 
 ONE = torch.tensor(1.0, dtype=torch.float64)
 
@@ -149,7 +150,7 @@ def _strong_network(lipschitz: float) -> nn.Sequential:
 
 
 def _sample_points() -> Tensor:
-    return 2 * torch.randn(20, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    return 2 * standard_normal(20, 4, seed=1)
 
 
 def _errors(branch: Callable[[Tensor], Tensor], x: Tensor, z: Tensor) -> Tensor:

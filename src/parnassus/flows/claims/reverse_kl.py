@@ -64,13 +64,13 @@ def importance_weights_tighten_the_bound_of_log_z() -> Evidence:
     return all_of(
         log_z=close(estimate.log_evidence, log_z, atol=4 * float(estimate.spread)),
         tighter_by=greater_equal(estimate.log_evidence - bound, 0.5),
-        effective=less_equal(estimate.effective, 200_000.0),
+        effective_sample_size=less_equal(estimate.effective, 200_000.0),
     )
 
 
 @claim("B13.1-7")
 def a_trainable_base_needs_reparameterised_samples() -> Evidence:
-    """With `rsample` the gradient in ψ is that of the divergence; with fixed samples its expectation is 0."""
+    """With `rsample` the gradient with respect to ψ is that of the divergence; with fixed samples its mean is 0."""
     torch.manual_seed(0)
     flow, target = _trainable_gaussian(), _gaussian()
     parameters = list(flow.parameters())
@@ -84,7 +84,7 @@ def a_trainable_base_needs_reparameterised_samples() -> Evidence:
     return all_of(
         reparameterised=close(reparameterised, truth, atol=0.02),
         fixed_samples=close(fixed, 0.0, atol=0.02),
-        truth_is_not_zero=greater_equal(truth.abs().min(), 0.1),
+        true_gradient_is_not_zero=greater_equal(truth.abs().min(), 0.1),
     )
 
 

@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on flows and autoregressive models; one file per command."""

@@ -7,10 +7,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import open_points, standardise_features
-from parnassus.data.densities import moons_log_prob
-from parnassus.data.loading import toy_dataset
-from parnassus.data.toy import moons
+from parnassus.data.plane_points import points_and_log_density
 from parnassus.flows.evaluation import nll_and_divergence, round_trip_error
 from parnassus.flows.figures import plot_density_and_samples
 from parnassus.flows.flow import Flow, GaussianBase
@@ -30,7 +27,9 @@ expected = {
     "round_trip": at_most(2e-3, "largest error |T(T⁻¹(x)) − x| over samples"),
     "evaluations": no_band("evaluations of the vector field per density with tolerance 1e-5"),
     "std_of_one_direction": no_band("standard deviation of a log-density with one random direction, in nats"),
-    "bias_of_one_direction": between(-4.5, 4.5, "mean error of these log-densities, in standard errors"),
+    "bias_of_one_direction": between(
+        -4.5, 4.5, "mean error of log-densities with one random direction, in standard errors"
+    ),
 }
 profiles = {
     "smoke": {"steps": 4, "width": 8, "grid_size": 40, "num_draws": 10},
@@ -42,7 +41,7 @@ TIMES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "moons"  # points in the plane, or a file
+    data: PlaneData = "moons"  # points in the plane: name of a data set, or path of a file
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 256  # points per gradient step
     width: Positive[int] = 64  # units of the two hidden layers of the vector field
@@ -56,10 +55,7 @@ class Experiment:
         return Flow(ContinuousTransform(field, tolerance=self.tolerance), GaussianBase((2,)))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.data == "moons":  # many points in their own units, so that the true density applies
-            data = toy_dataset("moons", moons, train=50_000, test=10_000)
-        else:
-            data = standardise_features(open_points(self.data))
+        data, true_log_prob = points_and_log_density(self.data)
         data = data.to(run.device)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
         schedule = OneCycleLR(
@@ -72,7 +68,6 @@ class Experiment:
             schedule.step()
             run.log(step, loss=loss, evaluations=evaluations.read_and_reset())
 
-        true_log_prob = moons_log_prob if self.data == "moons" else None
         with torch.no_grad():
             flow.tolerance = 1e-5
             evaluations.read_and_reset()
@@ -108,7 +103,7 @@ class Experiment:
             x_label="random directions", y_label="standard deviation of a log-density (nats)", log_x=True, log_y=True,
         )  # fmt: skip
         run.figure(
-            "traces",
+            "trace estimates",
             figure,
             "Traces estimated with random directions are unbiased, with standard deviation proportional to 1/√count. "
             "The exact trace needs one product per coordinate: two in the plane, a thousand in a thousand dimensions.",
@@ -157,7 +152,9 @@ def plot_trajectories(run: Run, flow: ContinuousTransform, real: Tensor) -> None
         ax.scatter(cloud[:, 0], cloud[:, 1], s=2, c=colour, cmap="viridis", linewidths=0, rasterized=True)
         ax.set(title=f"t = {t:g}", xticks=[], yticks=[])
     run.figure(
-        "states", figure, "Samples from noise (t = 0) to data (t = 1), coloured by their first coordinate at t = 0."
+        "samples by time",
+        figure,
+        "Samples from noise (t = 0) to data (t = 1), coloured by their first coordinate at t = 0.",
     )
 
     times = torch.linspace(0, 1, 60).tolist()

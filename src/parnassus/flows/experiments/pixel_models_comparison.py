@@ -1,19 +1,17 @@
 """PixelRNN, PixelCNN and gated PixelCNN compared: likelihood, training and sampling time (book sec. 13.1)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from math import inf
-from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import Dataset, Split, open_images
+from parnassus.data import Dataset, open_images
 from parnassus.flows.pixels.gated_pixelcnn import gated_pixelcnn
-from parnassus.flows.pixels.pixel_model import PixelModel, binarise, bits_per_pixel, mean_nll
+from parnassus.flows.pixels.pixel_model import PixelModel, bits_per_pixel, mean_nll, threshold_pixels
 from parnassus.flows.pixels.pixel_rnn import pixel_rnn
 from parnassus.flows.pixels.pixelcnn import pixelcnn
 from parnassus.layers.dense import count_parameters
@@ -21,7 +19,8 @@ from parnassus.optim import AdamW
 from parnassus.report import PALETTE, image_grid, subplots
 from parnassus.report.style import SEQUENTIAL
 from parnassus.setting_types import GreyImageData
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, descend, no_band
+from parnassus.train.timing import measure_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +48,7 @@ TITLES = {"pixel_rnn": "PixelRNN", "pixelcnn": "PixelCNN", "gated": "gated Pixel
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # one-channel images, or a folder
+    data: GreyImageData = "digits"  # one-channel images: name of a data set, or path of a folder
     steps: Positive[int] = 350  # gradient steps of each model
     batch_size: Positive[int] = 64  # images per gradient step
     width: Positive[int] = 24  # channels of the gated stacks; twice as many for PixelCNN, four times for the LSTM
@@ -57,33 +56,34 @@ class Experiment:
     learning_rate: Positive[float] = 5e-3  # maximum learning rate of AdamW, reached after 10 % of the steps
     num_samples: Positive[int] = 20  # images to sample from each model
 
-    def models(self, shape: tuple[int, int]) -> Mapping[str, PixelModel]:
-        return {
-            "pixel_rnn": pixel_rnn(shape, hidden_size=4 * self.width),
-            "pixelcnn": pixelcnn(shape, channels=2 * self.width, blocks=self.num_layers, first_kernel_size=3),
-            "gated": gated_pixelcnn(shape, channels=self.width, num_layers=self.num_layers, kernel_size=3),
-        }
+    def model(self, shape: Sequence[int]) -> ModelCollection[PixelModel]:
+        height, width = shape
+        size = (height, width)
+        return ModelCollection(
+            {
+                "pixel_rnn": pixel_rnn(size, hidden_size=4 * self.width),
+                "pixelcnn": pixelcnn(size, channels=2 * self.width, blocks=self.num_layers, first_kernel_size=3),
+                "gated": gated_pixelcnn(size, channels=self.width, num_layers=self.num_layers, kernel_size=3),
+            }
+        )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data)
-        train, test = (Split(binarise(split.x)) for split in (data.train, data.test))
-        data = replace(data, train=train, test=test).to(run.device)
-        height, width = data.shape
-        side_by_side, optimizer = run.prepare(
-            SideBySide[PixelModel](self.models((height, width))),
-            partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
+        data = open_images(self.data).map(threshold_pixels).to(run.device)
+        collection, optimizer = run.prepare(
+            run.build(self.model, shape=data.shape), partial(AdamW, lr=self.learning_rate, weight_decay=0.01)
         )
         schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
         run.keep("schedule", schedule)
         log_interval, subset = max(1, self.steps // 14), data.test.x[:500]
-        for step, _ in descend(run, side_by_side, optimizer, data.train.batches(self.batch_size, self.steps)):
+        for step, _ in descend(run, collection, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()
             if step % log_interval == 0 or step + 1 == self.steps:
                 run.record(
-                    step, **{f"test nats/{TITLES[name]}": mean_nll(side_by_side.one(name), subset) for name in TITLES}
+                    step,
+                    **{f"test nats/{TITLES[name]}": mean_nll(collection.model(name), subset) for name in TITLES},
                 )
 
-        models = {name: side_by_side.one(name) for name in TITLES}
+        models = {name: collection.model(name) for name in TITLES}
         costs = {name: measure_cost(model, data, self.batch_size) for name, model in models.items()}
         nlls = {name: mean_nll(model, data.test.x) for name, model in models.items()}
         plot_samples(run, models, data, self.num_samples)
@@ -107,44 +107,42 @@ class Experiment:
         }
 
 
-class Cost(NamedTuple):
+@dataclass(frozen=True)
+class Sample:
+    network: Literal["gated", "pixelcnn", "pixel_rnn"] = "gated"  # gated PixelCNN, PixelCNN or PixelRNN
+    temperature: Positive[float] = 1.0  # temperature of the softmax
+    num_samples: Positive[int] = 100  # number of images
+
+    def __call__(self, models: ModelCollection[PixelModel]) -> Tensor:
+        return models.model(self.network).sample(self.num_samples, temperature=self.temperature)[:, None].float()
+
+
+class PixelModelCost(NamedTuple):
     """Minimum times in seconds over several repetitions."""
 
     step: float  # per gradient step
     sample: float  # per sampled image
 
 
-def measure_cost(model: PixelModel, data: Dataset, batch_size: int) -> Cost:
+def measure_cost(model: PixelModel, data: Dataset, batch_size: int) -> PixelModelCost:
     x = data.train.x[:batch_size]
 
     def step() -> None:
         model.zero_grad(set_to_none=True)
         model.loss(x).backward()
 
-    sample = measure_seconds(lambda: model.sample(batch_size), repeats=2, device=x.device)
-    return Cost(measure_seconds(step, repeats=5, device=x.device), sample / batch_size)
+    sample = measure_seconds(lambda: model.sample(batch_size), x.device, repeats=2)
+    return PixelModelCost(measure_seconds(step, x.device, repeats=5), sample / batch_size)
 
 
-def measure_seconds(action: Callable[[], object], *, repeats: int, device: torch.device) -> float:
-    """The minimum duration over repetitions."""
-    best = inf
-    for _ in range(repeats):
-        start = perf_counter()
-        action()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        best = min(best, perf_counter() - start)
-    return best
-
-
-def summarise(name: str, model: PixelModel, nll: float, cost: Cost) -> dict[str, str | float]:
+def summarise(name: str, model: PixelModel, nll: float, cost: PixelModelCost) -> dict[str, str | float]:
     return {
         "model": TITLES[name],
         "parameters": count_parameters(model),
-        "nats per image": nll,
-        "bits per pixel": bits_per_pixel(nll, model.shape[0] * model.shape[1]),
-        "ms per step": 1e3 * cost.step,
-        "ms per sample": 1e3 * cost.sample,
+        "NLL (nats per image)": nll,
+        "NLL (bits per pixel)": bits_per_pixel(nll, model.shape[0] * model.shape[1]),
+        "time per step (ms)": 1e3 * cost.step,
+        "time per sample (ms)": 1e3 * cost.sample,
     }
 
 
@@ -152,17 +150,19 @@ def plot_samples(run: Run, models: Mapping[str, PixelModel], data: Dataset, coun
     columns = 10
     for name, model in models.items():
         run.figure(
-            name, image_grid(model.sample(count)[:, None].float(), columns=columns), f"Samples of {TITLES[name]}."
+            f"samples, {TITLES[name]}",
+            image_grid(model.sample(count)[:, None].float(), columns=columns),
+            f"Samples of {TITLES[name]}.",
         )
     start, half = data.test.x[:columns], data.shape[0] // 2
     completed = torch.cat([start, *(model.complete(start, kept_rows=half) for model in models.values())])
     run.figure(
-        "completed",
-        image_grid(completed[:, None].float(), columns=columns, row_labels=["real", *TITLES.values()]),
+        "completions",
+        image_grid(completed[:, None].float(), columns=columns, row_labels=["test image", *TITLES.values()]),
         f"Completions: the first {half} rows are given, the rest is sampled.",
     )
     run.figure(
-        "receptive_fields",
+        "receptive fields",
         plot_receptive_fields({TITLES[name]: input_gradient(model) for name, model in models.items()}),
         "Gradient of the logits of the marked pixel with respect to the pixels before it (logarithmic colour scale; "
         "hatched: 0). Stacks of masked 3 × 3 filters have a blind spot to the upper right and a limited range; the two "

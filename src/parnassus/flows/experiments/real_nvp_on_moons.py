@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import SampledPoints, Split, open_points, standardise_features
-from parnassus.data.densities import moons_entropy, moons_grid, moons_log_prob
+from parnassus.data.built_in.densities import moons_entropy, moons_grid, moons_log_prob
 from parnassus.data.loading import TOYS
-from parnassus.data.seeds import mix
+from parnassus.data.seeds import derive_seed
 from parnassus.flows.coupling.real_nvp import real_nvp
 from parnassus.flows.evaluation import round_trip_error
 from parnassus.flows.flow import Chain, Flow, GaussianBase
@@ -22,7 +22,7 @@ from parnassus.report import PALETTE, curves, draw_blocks, subplots
 from parnassus.report.style import DIVERGING, SEQUENTIAL
 from parnassus.setting_types import PlaneData
 from parnassus.train import Positive, Run, at_most, between, descend, no_band
-from parnassus.train.run import Batches
+from parnassus.train.run import BatchSource
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,9 +51,9 @@ BOX = (-4.0, 5.0, -3.5, 4.0)  # left, right, bottom and top of the integration g
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "moons"  # points in the plane, or a file
+    data: PlaneData = "moons"  # points in the plane: name of a data set, or path of a file
     steps: Positive[int] = 3_000  # gradient steps
-    batch_size: Positive[int] = 512  # points per gradient step, freshly drawn for built-in data
+    batch_size: Positive[int] = 512  # points per gradient step, newly sampled for built-in data
     num_layers: Positive[int] = 8  # number of couplings
     width: Positive[int] = 64  # units of the hidden layers of each coupling
     num_hidden_layers: Positive[int] = 2  # hidden layers of each coupling
@@ -99,23 +99,25 @@ class Experiment:
                 return {**metrics, "entropy": nan, "gap": nan}
             gap = plot_density_comparison(run, model)
         steps, excess = run.curve("excess_nll")
-        figure = curves({"": (steps, excess)}, x_label="step", y_label="nats above the entropy", log_y=True)
-        run.figure("gap", figure, "NLL of test points minus the mean of −log q(x) under the true density q.")
+        figure = curves({"": (steps, excess)}, x_label="step", y_label="NLL above the entropy (nats)", log_y=True)
+        run.figure(
+            "gap to the entropy", figure, "NLL of test points minus the mean of −log q(x) under the true density q."
+        )
         entropy = moons_entropy()
         run.note(
             "results",
             f"The mean −log p(x) is bounded below by the entropy of the moons, {entropy:.4f} nats. The learned density "
-            f"exceeds it by KL(q ‖ p) = {gap:.4f} nats. Training points are drawn anew at every step, so the gap is "
+            f"exceeds it by KL(q ‖ p) = {gap:.4f} nats. New training points are sampled at every step, so the gap is "
             "due to the limited expressivity of the couplings and the finite training, not to overfitting.",
         )
         return {**metrics, "entropy": entropy, "gap": gap}
 
-    def load_points(self, run: Run) -> tuple[Batches[Tensor], Split]:
-        """Training batches, freshly drawn at every step for built-in data, and test points."""
+    def load_points(self, run: Run) -> tuple[BatchSource[Tensor], Split]:
+        """Training batches, newly sampled at every step for built-in data, and test points."""
         if self.data in TOYS:
             generator = TOYS[self.data]
-            test = generator(self.num_test, seed=mix(run.seed, -1)).to(run.device)
-            batches: Batches[Tensor] = SampledPoints(generator, self.batch_size, self.steps, run.device)
+            test = generator(self.num_test, seed=derive_seed(run.seed, -1)).to(run.device)
+            batches: BatchSource[Tensor] = SampledPoints(generator, self.batch_size, self.steps, run.device)
         else:
             data = standardise_features(open_points(self.data)).to(run.device)
             batches, test = data.train.batches(self.batch_size, self.steps), data.test
@@ -209,7 +211,9 @@ def plot_layers(run: Run, model: Flow, max_panels: int = 5) -> None:
         (left, low), (right, high) = (points.quantile(level, dim=0).tolist() for level in (0.002, 0.998))
         ax.set(xlim=(left, right), ylim=(low, high), xticks=[], yticks=[])
         ax.set_title("noise" if layer == 0 else f"after {layer}")
-    run.figure("layers", figure, "Noise samples after some of the couplings, coloured by their initial angle.")
+    run.figure(
+        "samples by layer", figure, "Noise samples after some of the couplings, coloured by their initial angle."
+    )
 
 
 def plot_density_comparison(run: Run, model: Flow) -> float:

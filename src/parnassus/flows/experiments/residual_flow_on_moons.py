@@ -8,10 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import open_points, standardise_features
-from parnassus.data.densities import moons_log_prob
-from parnassus.data.loading import toy_dataset
-from parnassus.data.toy import moons
+from parnassus.data.plane_points import points_and_log_density
 from parnassus.flows.evaluation import nll_and_divergence, round_trip_error
 from parnassus.flows.figures import plot_density_and_samples
 from parnassus.flows.flow import Chain, Flow, GaussianBase, InverseTransform
@@ -40,7 +37,10 @@ expected = {
     "bias_of_roulette": between(-4.5, 4.5, "bias of the NLL with Russian roulette, in standard errors"),
     "std_of_roulette": no_band("standard deviation of a log-density with Russian roulette, in nats"),
 }
-profiles = {"smoke": {"steps": 5, "blocks": 2, "width": 8, "grid_size": 60, "num_draws": 20}, "gpu": {"steps": 5_000}}
+profiles = {
+    "smoke": {"steps": 5, "num_blocks": 2, "width": 8, "grid_size": 60, "num_draws": 20},
+    "gpu": {"steps": 5_000},
+}
 
 MAX_TERMS = 20
 """Series with 1 … MAX_TERMS terms are compared."""
@@ -48,12 +48,12 @@ MAX_TERMS = 20
 
 @dataclass(frozen=True)
 class Experiment:
-    data: PlaneData = "moons"  # points in the plane, or a file
+    data: PlaneData = "moons"  # points in the plane: name of a data set, or path of a file
     steps: Positive[int] = 800  # gradient steps
     batch_size: Positive[int] = 256  # points per gradient step
-    blocks: Positive[int] = 16  # number of residual blocks
+    num_blocks: Positive[int] = 16  # number of residual blocks
     width: Positive[int] = 32  # hidden units of each block, with sine activations
-    lipschitz: Positive[float] = 0.95  # upper bound of the Lipschitz constant of a branch
+    lipschitz_constant: Positive[float] = 0.95  # upper bound of the Lipschitz constant of a branch
     first_layer_gain: Positive[float] = 4.0  # factor of the norm bound of the first layer; the last has its inverse
     learning_rate: Positive[float] = 1e-2  # maximum learning rate of Adam, reached after 10 % of the steps
     grid_size: Positive[int] = 200  # points per side of the grid of densities
@@ -63,18 +63,15 @@ class Experiment:
         branch = partial(
             contractive_mlp,
             (2, self.width, 2),
-            lipschitz=self.lipschitz,
+            lipschitz=self.lipschitz_constant,
             first_layer_gain=self.first_layer_gain,
             activation=torch.sin,
         )
-        chain = residual_flow(branch() for _ in range(self.blocks))
+        chain = residual_flow(branch() for _ in range(self.num_blocks))
         return Flow(InverseTransform(chain), GaussianBase((2,), trainable=True))  # the density is the cheap direction
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.data == "moons":  # many points in their own units, so that the true density applies
-            data = toy_dataset("moons", moons, train=50_000, test=10_000)
-        else:
-            data = standardise_features(open_points(self.data))
+        data, true_log_prob = points_and_log_density(self.data)
         data = data.to(run.device)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
         schedule = OneCycleLR(
@@ -85,7 +82,6 @@ class Experiment:
             schedule.step()
             run.log(step, loss=loss)
 
-        true_log_prob = moons_log_prob if self.data == "moons" else None
         with torch.no_grad():
             figure, mass = plot_density_and_samples(model, data, self.grid_size, true_log_prob)
             caption = "The learned density, exact at every point, and 2,000 samples."
@@ -111,13 +107,15 @@ class Experiment:
             if number % max(1, len(chain) // 4) == 0:
                 lines[f"block {number + 1}"] = (range(len(errors)), errors)
         chain.float()
-        bound = [float(lines["block 1"][1][0]) * self.lipschitz**k for k in range(count)]
+        bound = [float(lines["block 1"][1][0]) * self.lipschitz_constant**k for k in range(count)]
         figure = curves(
             {**lines, "upper bound": (range(count), bound)},
             x_label="iterations", y_label="largest error", log_y=True,
         )  # fmt: skip
         run.figure(
-            "inverse", figure, "Fixed-point iteration z ← x − g(z) for some blocks: the error decreases geometrically."
+            "convergence of the inverse",
+            figure,
+            "Fixed-point iteration z ← x − g(z) for some blocks: the error decreases geometrically.",
         )
         return max(ratios)
 
@@ -139,7 +137,7 @@ class Experiment:
             y_label="absolute bias of the NLL (nats)", log_y=True,
         )  # fmt: skip
         run.figure(
-            "series",
+            "bias of truncated series",
             figure,
             "Bias of the NLL when every log-determinant series is truncated after the given number of terms.",
         )
@@ -177,7 +175,7 @@ def plot_blocks(run: Run, model: Flow, x: Tensor) -> None:
         points = states[number].cpu().numpy()
         ax.scatter(points[:, 0], points[:, 1], s=2, c=colour, cmap="viridis", linewidths=0, rasterized=True)
         ax.set(title="data" if number == 0 else f"after {number} blocks", xticks=[], yticks=[])
-    run.figure("blocks", figure, "From data to noise: points after some of the residual blocks.")
+    run.figure("points by block", figure, "From data to noise: points after some of the residual blocks.")
 
 
 def log_prob_with(model: Flow, log_det: LogDetEstimator, x: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from parnassus.errors import check_at_least_one, check_positive
 from parnassus.flows.flow import Flow
 
 BYTE_LEVELS = 256
@@ -56,7 +57,7 @@ def dequantise(
 
 def quantise(x: Float[Tensor, "batch *event"], *, levels: int) -> Float[Tensor, "batch *event"]:
     """Round to the nearest of the grey values 0, 1/(levels − 1), …, 1."""
-    _require_levels(levels)
+    _check_levels(levels)
     return (x * (levels - 1)).round().clamp(0, levels - 1) / (levels - 1)
 
 
@@ -77,9 +78,8 @@ def bits_per_dimension(log_prob: Float[Tensor, " batch"], dimensions: int, *, le
 
     NaN log-densities raise an error, since a mean over the other examples would be misleading.
     """
-    _require_levels(levels)
-    if dimensions < 1:
-        raise ValueError(f"dimensions must be at least 1; got dimensions={dimensions}")
+    _check_levels(levels)
+    check_at_least_one(dimensions=dimensions)
     if bool(log_prob.isnan().any()):
         raise ValueError(f"log-densities must not be NaN; got {int(log_prob.isnan().sum())} NaN of {len(log_prob)}")
     return (log(levels) - log_prob / dimensions) / log(2)
@@ -109,13 +109,13 @@ class DequantisedFlow(nn.Module):
 
     def __init__(self, flow: Flow, shape: tuple[int, ...], *, levels: int = BYTE_LEVELS) -> None:
         super().__init__()
-        _require_levels(levels)
+        _check_levels(levels)
         self.flow = flow
         self.shape = shape
         self.levels = levels
 
     def log_density(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
-        """The log-density log p(y) of the flow at a uniformly drawn point y of the cell of each image."""
+        """The log-density log p(y) of the flow at a uniformly sampled point y of the cell of each image."""
         return self.flow.log_prob(dequantise(x, torch.rand_like(x), levels=self.levels))
 
     def log_prob(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
@@ -142,12 +142,11 @@ class DequantisedFlow(nn.Module):
     @torch.no_grad()
     def sample(self, count: int, *, temperature: float = 1.0) -> Float[Tensor, "{count} *event"]:
         """Samples with latents z ~ N(0, τ² I) for the temperature τ."""
-        if not temperature > 0:
-            raise ValueError(f"temperature must be positive; got temperature={temperature}")
+        check_positive(temperature=temperature)
         z: Tensor = self.flow.base().sample((count,))
         return self.decode(temperature * z)
 
 
-def _require_levels(levels: int) -> None:
+def _check_levels(levels: int) -> None:
     if levels < 2:
         raise ValueError(f"levels must be at least 2; got levels={levels}")

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm
 
+from parnassus.errors import check_at_least_one
 from parnassus.flows.coupling.affine_coupling import AffineCoupling, zero_last_layer
 from parnassus.flows.flow import Chain, Flow, GaussianBase, InverseTransform
 from parnassus.flows.images.dequantisation import Logit
@@ -128,8 +129,7 @@ def image_flow(
 
     z ~ N(0, I),   x = (σ(T(z)) − λ)/(1 − 2λ)
     """
-    if steps_per_scale < 1:
-        raise ValueError(f"steps_per_scale must be at least 1; got steps_per_scale={steps_per_scale}")
+    check_at_least_one(steps_per_scale=steps_per_scale)
     transform = MultiscaleTransform(
         shape, lambda channels: Chain(step(channels) for _ in range(steps_per_scale)), num_scales=num_scales
     )

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.flows.linear.invertible_matrices import InvertibleMatrix
+from parnassus.flows.linear.invertible_matrices import as_invertible_matrix
 
 
 class InvertibleConv1x1(nn.Module):
@@ -15,9 +15,7 @@ class InvertibleConv1x1(nn.Module):
 
     def __init__(self, matrix: nn.Module) -> None:
         super().__init__()
-        if not isinstance(matrix, InvertibleMatrix):
-            raise ValueError(f"matrix must have multiply, solve and log_abs_det; got {type(matrix).__name__}")
-        self.matrix: InvertibleMatrix = matrix
+        self.matrix = as_invertible_matrix(matrix)
 
     def forward(
         self, z: Float[Tensor, "batch channels height width"]

@@ -35,7 +35,7 @@ class DenseMatrix(nn.Module):
 
     def __init__(self, initial: Float[Tensor, "features features"]) -> None:
         super().__init__()
-        _require_invertible(initial)
+        _check_invertible(initial)
         self.features = len(initial)
         self.weight = nn.Parameter(initial.clone())
 
@@ -91,7 +91,7 @@ class PLUMatrix(nn.Module):
 
     def __init__(self, initial: Float[Tensor, "features features"]) -> None:
         super().__init__()
-        _require_invertible(initial)
+        _check_invertible(initial)
         self.features = len(initial)
         permutation, lower, upper = torch.linalg.lu(initial)
         self.register_buffer("order", permutation.argmax(1))  # row i of P L U is row order[i] of L U
@@ -160,9 +160,16 @@ def _reflect(z: Float[Tensor, "rows features"], v: Float[Tensor, " features"]) -
     return z - torch.outer(z @ v, 2 * v / v.square().sum())
 
 
-def _require_invertible(matrix: Tensor) -> None:
+def _check_invertible(matrix: Tensor) -> None:
     rank = int(torch.linalg.matrix_rank(matrix.detach()))
     if rank < len(matrix):
         raise ValueError(
             f"the matrix of a linear flow must be invertible; got a {len(matrix)}×{len(matrix)} matrix of rank {rank}"
         )
+
+
+def as_invertible_matrix(matrix: nn.Module) -> InvertibleMatrix:
+    """The same module; a ValueError if it lacks a method of an `InvertibleMatrix`."""
+    if not isinstance(matrix, InvertibleMatrix):
+        raise ValueError(f"matrix must have multiply, solve and log_abs_det; got {type(matrix).__name__}")
+    return matrix

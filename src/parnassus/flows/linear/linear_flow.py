@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.flows.linear.invertible_matrices import InvertibleMatrix
+from parnassus.flows.linear.invertible_matrices import as_invertible_matrix
 
 
 class LinearFlow(nn.Module):
@@ -18,10 +18,8 @@ class LinearFlow(nn.Module):
 
     def __init__(self, matrix: nn.Module) -> None:
         super().__init__()
-        if not isinstance(matrix, InvertibleMatrix):
-            raise ValueError(f"matrix must have multiply, solve and log_abs_det; got {type(matrix).__name__}")
-        self.matrix: InvertibleMatrix = matrix
-        self.shift = nn.Parameter(torch.zeros(matrix.features))
+        self.matrix = as_invertible_matrix(matrix)
+        self.shift = nn.Parameter(torch.zeros(self.matrix.features))
 
     def forward(
         self, z: Float[Tensor, "batch features"]

@@ -3,13 +3,11 @@
 After van den Oord et al. (2016), "Conditional image generation with PixelCNN decoders".
 """
 
-from collections.abc import Iterator
-
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from parnassus.flows.pixels.pixel_model import PixelModel, pixel_logits_by_passes
+from parnassus.flows.pixels.pixel_model import PixelModel, StatelessNetwork
 
 
 def gated_activation(x: Float[Tensor, "batch twice height width"]) -> Float[Tensor, "batch half height width"]:
@@ -80,7 +78,7 @@ def shift_down(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor,
     return pad(x, (0, 0, 1, 0))[:, :, :-1]
 
 
-class GatedStack(nn.Module):
+class GatedStack(StatelessNetwork):
     """A vertical stack over the rows above and a horizontal stack over the row to the left (book sec. 13.1)."""
 
     def __init__(self, *, levels: int, channels: int, num_layers: int, kernel_size: int, dropout: float) -> None:
@@ -100,12 +98,6 @@ class GatedStack(nn.Module):
             vertical, horizontal = layer(vertical, horizontal)
         logits: Tensor = self.output(horizontal)
         return logits
-
-    def pixel_logits(
-        self, grey: Float[Tensor, "batch 1 height width"], first_row: int
-    ) -> Iterator[Float[Tensor, "batch levels"]]:
-        """Yield logits pixel by pixel, with one pass per pixel."""
-        return pixel_logits_by_passes(self, grey, first_row)
 
 
 def gated_pixelcnn(

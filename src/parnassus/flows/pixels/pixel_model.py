@@ -1,12 +1,14 @@
 """Autoregressive models of images: a product of conditionals given by a causal network (book sec. 13.1)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import log
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+from parnassus.errors import check_at_least_one, check_positive
 
 
 @runtime_checkable
@@ -25,11 +27,16 @@ class CausalNetwork(Protocol):
         ...
 
 
-def pixel_logits_by_passes(network: Callable[[Tensor], Tensor], grey: Tensor, first_row: int) -> Iterator[Tensor]:
-    """`pixel_logits` of a network without state: one pass per pixel, over the rows down to its own."""
-    for row in range(first_row, grey.shape[2]):
-        for column in range(grey.shape[3]):
-            yield network(grey[:, :, : row + 1])[:, :, row, column]  # rows below have no influence
+class StatelessNetwork(nn.Module):
+    """A causal network that computes each pixel by a pass over the rows down to its own."""
+
+    def pixel_logits(
+        self, grey: Float[Tensor, "batch 1 height width"], first_row: int
+    ) -> Iterator[Float[Tensor, "batch levels"]]:
+        """Yield logits pixel by pixel, with one pass per pixel."""
+        for row in range(first_row, grey.shape[2]):
+            for column in range(grey.shape[3]):
+                yield self(grey[:, :, : row + 1])[:, :, row, column]  # rows below have no influence
 
 
 class PixelModel(nn.Module):
@@ -81,8 +88,7 @@ class PixelModel(nn.Module):
         self, x: Int[Tensor, "batch height width"], *, kept_rows: int, temperature: float = 1.0
     ) -> Int[Tensor, "batch height width"]:
         """Keep the first `kept_rows` rows and sample the other pixels."""
-        if not temperature > 0:
-            raise ValueError(f"temperature must be positive; got temperature={temperature}")
+        check_positive(temperature=temperature)
         if not 0 <= kept_rows <= x.shape[1]:
             raise ValueError(f"kept_rows must be from 0 to {x.shape[1]}; got kept_rows={kept_rows}")
         images = x.clone()
@@ -112,7 +118,7 @@ def mean_nll(model: PixelModel, x: Int[Tensor, "batch height width"]) -> float:
     return -total / len(x)
 
 
-def binarise(x: Float[Tensor, "batch channels height width"]) -> Int[Tensor, "batch height width"]:
+def threshold_pixels(x: Float[Tensor, "batch channels height width"]) -> Int[Tensor, "batch height width"]:
     """One-channel images in [0, 1] as black and white: 1 where a pixel exceeds ½, else 0."""
     if x.shape[1] != 1:
         raise ValueError(f"images must have one channel; got channels={x.shape[1]}")
@@ -121,6 +127,5 @@ def binarise(x: Float[Tensor, "batch channels height width"]) -> Int[Tensor, "ba
 
 def bits_per_pixel(nats: float, pixels: int) -> float:
     """Bits per pixel from the negative log-likelihood of an image in nats."""
-    if pixels < 1:
-        raise ValueError(f"pixels must be at least 1; got pixels={pixels}")
+    check_at_least_one(pixels=pixels)
     return nats / pixels / log(2)

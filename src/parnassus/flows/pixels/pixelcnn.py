@@ -1,18 +1,16 @@
 """PixelCNN: masked convolutions over the pixels before each pixel (book sec. 13.1, Diehl sec. 5.2).
 
-Both texts only name it; the model follows van den Oord, Kalchbrenner and Kavukcuoglu (2016).
+Both texts mention it without details; the model follows van den Oord, Kalchbrenner and Kavukcuoglu (2016).
 """
-
-from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.flows.pixels.pixel_model import PixelModel, pixel_logits_by_passes
+from parnassus.flows.pixels.pixel_model import PixelModel, StatelessNetwork
 
 
-def causal_mask(kernel_size: int, *, include_centre: bool) -> Float[Tensor, "{kernel_size} {kernel_size}"]:
+def causal_filter_mask(kernel_size: int, *, include_centre: bool) -> Float[Tensor, "{kernel_size} {kernel_size}"]:
     """A filter mask of ones in the rows above and to the left in the same row (Diehl sec. 5.2).
 
     Without the centre it is mask A, for the first layer; with the centre mask B, for all later layers.
@@ -32,7 +30,7 @@ class MaskedConv2d(nn.Module):
     def __init__(self, inputs: int, outputs: int, kernel_size: int, *, include_centre: bool) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2)
-        self.register_buffer("mask", causal_mask(kernel_size, include_centre=include_centre), persistent=False)
+        self.register_buffer("mask", causal_filter_mask(kernel_size, include_centre=include_centre), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch inputs height width"]) -> Float[Tensor, "batch outputs height width"]:
         weight = self.convolution.weight * self.mask
@@ -60,18 +58,12 @@ class MaskedResidual(nn.Module):
         return x + change
 
 
-class MaskedStack(nn.Sequential):
+class MaskedStack(StatelessNetwork, nn.Sequential):
     """A convolution with mask A, residual blocks with mask B, and logits for every pixel (book sec. 13.1).
 
     One pass gives the conditionals of all pixels. Stacked 3 × 3 filters have a blind spot to the upper right; a larger
     first filter reduces it, `GatedStack` has none.
     """
-
-    def pixel_logits(
-        self, grey: Float[Tensor, "batch 1 height width"], first_row: int
-    ) -> Iterator[Float[Tensor, "batch levels"]]:
-        """Yield logits pixel by pixel, with one pass per pixel."""
-        return pixel_logits_by_passes(self, grey, first_row)
 
 
 def pixelcnn(

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from parnassus.atlas.decorators import probe
 from parnassus.flows.flow import Chain, Flow
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, IntSlider, Numbers, Plane, PointPicker, Trajectories
 
 EXTENT = 3.5  # half the side of the window
@@ -15,22 +15,22 @@ NUM_LINES, POINTS_PER_LINE = 11, 61  # of the grid, in each direction
 GRID_SIZE = 71  # points per side of the grid of densities
 MAX_NATS = 10.0  # range of −log p that is shown, above its minimum
 NOISE = torch.randn(300, 2, generator=torch.Generator().manual_seed(0))
-PLANE = Plane((-EXTENT, EXTENT), (-EXTENT, EXTENT), NOISE, x_label="first", y_label="second")
+PLANE = Plane((-EXTENT, EXTENT), (-EXTENT, EXTENT), NOISE, x_label="first coordinate", y_label="second coordinate")
 
 
-def _flow(trained: Trained) -> Flow:
+def _flow(trained: TrainedRun) -> Flow:
     return cast("Flow", trained.model)
 
 
-def _chain(trained: Trained) -> Chain:
+def _chain(trained: TrainedRun) -> Chain:
     return cast("Chain", _flow(trained).transform)
 
 
-def _num_couplings(trained: Trained) -> int:
+def _num_couplings(trained: TrainedRun) -> int:
     return len(_chain(trained))
 
 
-def _deformed_grids(trained: Trained) -> list[list[Tensor]]:
+def _deformed_grids(trained: TrainedRun) -> list[list[Tensor]]:
     """The lines of a regular grid after 0, 1, … couplings."""
     offset, position = torch.linspace(-2.5, 2.5, NUM_LINES), torch.linspace(-2.5, 2.5, POINTS_PER_LINE)
     horizontal = torch.stack([position.repeat(NUM_LINES), offset.repeat_interleave(POINTS_PER_LINE)], dim=1)
@@ -41,7 +41,7 @@ def _deformed_grids(trained: Trained) -> list[list[Tensor]]:
 @probe("real_nvp_on_moons")
 @torch.no_grad()
 def deform_plane(
-    trained: Trained,
+    trained: TrainedRun,
     couplings: Annotated[int, IntSlider("couplings", 0, _num_couplings)] = 99,
     start: Annotated[tuple[float, float], PointPicker("latent point z", PLANE)] = (0.5, 0.5),
 ) -> list[Answer]:

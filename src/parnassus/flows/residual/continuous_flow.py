@@ -18,7 +18,7 @@ from parnassus.flows.residual.jacobian_traces import Directions, jacobian_trace,
 State: TypeAlias = tuple[Tensor, Tensor]
 """The states of the examples, and the log-determinants accumulated so far."""
 
-Solver: TypeAlias = Callable[[nn.Module, State, Tensor, float], State]
+FlowSolver: TypeAlias = Callable[[nn.Module, State, Tensor, float], State]
 """(dynamics(t, state), initial state, times, tolerance) → states at all times."""
 
 
@@ -33,7 +33,7 @@ def dopri5(dynamics: nn.Module, start: State, times: Float[Tensor, " times"], to
 
 
 def dopri5_adjoint(dynamics: nn.Module, start: State, times: Float[Tensor, " times"], tolerance: float) -> State:
-    """The same with gradients from the adjoint equation: slower, but with constant memory."""
+    """`dopri5` with gradients from the adjoint equation: slower, but with constant memory."""
     states: State = import_torchdiffeq().odeint_adjoint(
         dynamics, start, times, rtol=tolerance, atol=tolerance, method="dopri5"
     )
@@ -58,7 +58,7 @@ class ContinuousTransform(nn.Module):
         log |det ∂z(1)/∂z(0)| = ∫₀¹ tr (∂f/∂z)(z(t), t) dt
 
     Any smooth `field(z, t)` defines an invertible map, since trajectories cannot cross. The trace is exact with
-    `unit_directions` and estimated with `rademacher_directions`, drawn once per solution. The error is that of the
+    `unit_directions` and estimated with `rademacher_directions`, sampled once per solution. The error is that of the
     solver, about `tolerance`.
     """
 
@@ -67,7 +67,7 @@ class ContinuousTransform(nn.Module):
         field: nn.Module,
         *,
         directions: Directions = unit_directions,
-        solver: Solver = dopri5,
+        solver: FlowSolver = dopri5,
         tolerance: float = 1e-5,
     ) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class _Dynamics(nn.Module):
 
 
 def import_torchdiffeq() -> ModuleType:
-    """Import torchdiffeq, or raise an error that says how to install it."""
+    """Import torchdiffeq, or raise an error with the install command."""
     try:
         import torchdiffeq
     except ImportError:

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
+
 Directions: TypeAlias = Callable[[Tensor], Tensor]
 """Maps a batch of examples to directions d (count, batch, *event) with E Σ_d d dᵀ = I for each example."""
 
@@ -31,10 +33,9 @@ def unit_directions(z: Float[Tensor, "batch *event"]) -> Float[Tensor, "size bat
 def rademacher_directions(z: Float[Tensor, "batch *event"], *, count: int = 1) -> Float[Tensor, "count batch *event"]:
     """Vectors of independent random signs (Rademacher variables), divided by √count.
 
-    Among vectors with independent coordinates these have the least variance: the diagonal of A contributes none.
+    Among vectors with independent coordinates these have the smallest variance: the diagonal of A contributes none.
     """
-    if count < 1:
-        raise ValueError(f"count must be at least 1; got count={count}")
+    check_at_least_one(count=count)
     signs = torch.randint(0, 2, (count, *z.shape), device=z.device).to(z.dtype)
     return (2 * signs - 1) / sqrt(count)
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from parnassus.errors import check_positive
 from parnassus.layers.activations import Activation
 from parnassus.layers.dense import mlp
 
@@ -33,8 +34,7 @@ class SpectralBound(nn.Module):
 
     def __init__(self, bound: float) -> None:
         super().__init__()
-        if not bound > 0:
-            raise ValueError(f"bound must be positive; got bound={bound}")
+        check_positive(bound=bound)
         self.bound = bound
 
     def forward(self, weight: Float[Tensor, "rows columns *taps"]) -> Float[Tensor, "rows columns *taps"]:

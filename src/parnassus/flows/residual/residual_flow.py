@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from parnassus.errors import check_at_least_one
 from parnassus.flows.flow import Chain
 from parnassus.flows.residual.jacobian_traces import (
     Directions,
@@ -48,8 +49,7 @@ class PowerSeriesLogDet:
     """
 
     def __init__(self, terms: int, *, directions: Directions = rademacher_directions) -> None:
-        if terms < 1:
-            raise ValueError(f"terms must be at least 1; got terms={terms}")
+        check_at_least_one(terms=terms)
         self.terms = terms
         self.directions = directions
 
@@ -105,8 +105,7 @@ class InvertibleResidual(nn.Module):
         self, branch: nn.Module, *, log_det: LogDetEstimator = exact_log_det, max_iterations: int = 300
     ) -> None:
         super().__init__()
-        if max_iterations < 1:
-            raise ValueError(f"max_iterations must be at least 1; got max_iterations={max_iterations}")
+        check_at_least_one(max_iterations=max_iterations)
         self.branch = branch
         self.log_det = log_det
         self.max_iterations = max_iterations

@@ -1,1 +1,1 @@
-"""Claims about source codes and rate-distortion."""
+"""Claims about source codes and rate-distortion, each with numerical evidence."""

@@ -11,8 +11,7 @@ from parnassus.information.prefix_codes import (
     prefix_codewords,
     shannon_lengths,
 )
-from parnassus.probability.claims.kl_divergence import vector
-from parnassus.probability.claims.total_variation import random_distributions
+from parnassus.probability import float64_tensor, random_distributions
 from parnassus.probability.divergences.entropy import entropy
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 
@@ -33,7 +32,7 @@ def divergence_is_extra_code_length() -> Evidence:
         ],
         dtype=torch.float64,
     ).T
-    dyadic, other = vector(0.5, 0.25, 0.125, 0.125), vector(0.1, 0.2, 0.3, 0.4)
+    dyadic, other = float64_tensor(0.5, 0.25, 0.125, 0.125), float64_tensor(0.1, 0.2, 0.3, 0.4)
     exact = expected_length(other, huffman_lengths(dyadic)) - entropy(other, base=2.0)
     return all_of(
         at_least_kl=greater_equal(shannon, extra),

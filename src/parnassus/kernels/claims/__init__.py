@@ -1,1 +1,1 @@
-"""What is claimed of kernels, each statement with the number that decides it."""
+"""Claims about kernels and infinitely wide networks, each with numerical evidence."""

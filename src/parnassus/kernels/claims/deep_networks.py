@@ -11,18 +11,15 @@ from parnassus.kernels.infinite_width.network import fully_connected
 from parnassus.kernels.infinite_width.nngp_and_ntk import NNGP, NTK
 from parnassus.kernels.infinite_width.nonlinearity import Erf, Identity, Nonlinearity, ReLU, normaliser
 from parnassus.kernels.infinite_width.quadrature import Quadrature, gauss_hermite
+from parnassus.probability import seeded_generator, standard_normal
 
 UNIT = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
 TANH = Quadrature(torch.tanh, 80)
 
 
-def source(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def features(nonlinearity: Nonlinearity, widths: tuple[int, ...], draws: int, x: Tensor = UNIT) -> Tensor:
     """g^L(x) of `draws` networks with these hidden widths, (draws, inputs, last width) (book eqs. 15.28-15.31)."""
-    gain, random = normaliser(nonlinearity), source(sum(widths))
+    gain, random = normaliser(nonlinearity), seeded_generator(sum(widths))
     g = x.expand(draws, *x.shape)
     for width in widths:
         weight = torch.randn(draws, g.shape[2], width, generator=random, dtype=torch.float64)
@@ -74,7 +71,7 @@ def the_normaliser_uses_the_mean_of_the_square() -> Correction:
     return Correction(
         printed=close(square / mean**2, 1.0, rtol=0.01),
         corrected=all_of(
-            unit=close(normaliser(ReLU()) * square, 1.0, rtol=1e-10),
+            normalised_mean_square=close(normaliser(ReLU()) * square, 1.0, rtol=1e-10),
             printed_constant_is_two_pi=close(1 / mean**2, 2 * torch.pi, rtol=0.01),
             odd_activations_have_mean_zero=less_equal(tanh_mean.abs(), 1e-12),
         ),
@@ -116,7 +113,7 @@ def closed_form_quadrature_and_simulation_agree() -> Evidence:
     for sigma in (ReLU(), Erf()):
         quadrature = Quadrature(sigma, 60)
         chains[sigma] = [fully_connected(3, kind).nngp(UNIT)[0, 1] for kind in (sigma, quadrature)]
-    u = torch.randn(300_000, 2, generator=source(), dtype=torch.float64) @ UNIT.mT
+    u = standard_normal(300_000, 2) @ UNIT.mT
     samples = normaliser(Erf()) * u.erf().prod(1)
     return all_of(
         relu=close(chains[ReLU()][1], chains[ReLU()][0], atol=5e-3),  # quadrature converges slowly at a kink
@@ -156,7 +153,7 @@ def the_covariance_of_two_layers_has_a_bias_of_one_over_the_width() -> Evidence:
     tanh = second_layer_bias(Quadrature(torch.tanh, 20), 32, 4_000)
     return all_of(
         slope=rate(torch.tensor(widths), -biases[:, 0], -1.0, atol=0.1),
-        size=close(biases[:, 0] * torch.tensor(widths), -0.075, atol=0.015),
+        bias_times_width=close(biases[:, 0] * torch.tensor(widths), -0.075, atol=0.015),
         exact_on_the_diagonal=close(biases[:, 1], 0.0, atol=1e-14),
         tanh_off_the_diagonal=close(32 * tanh[0], -0.1, atol=0.03),
         tanh_on_the_diagonal=close(32 * tanh[1], -0.14, atol=0.03),
@@ -180,11 +177,11 @@ def relu_correlations_rise_to_one_with_depth() -> Evidence:
     gaps = torch.stack([1 - fully_connected(depth, ReLU()).nngp(UNIT)[0, 1] for depth in depths])
     erf = torch.stack([fully_connected(depth, Erf()).nngp(UNIT)[0, 1] for depth in (1, 10, 40)])
     return all_of(
-        rises=greater_equal(few.diff(dim=0), 0.0),
+        relu_correlation_increases=greater_equal(few.diff(dim=0), 0.0),
         slope=rate(torch.tensor(depths), gaps, -2.0, atol=0.06),
-        size=close(gaps[-1] * depths[-1] ** 2, 9 * torch.pi**2 / 2, rtol=0.05),
-        erf_falls=less_equal(erf.diff(), 0.0),
-        erf_ends=less_equal(erf[-1], 0.05),
+        limit_constant=close(gaps[-1] * depths[-1] ** 2, 9 * torch.pi**2 / 2, rtol=0.05),
+        erf_correlation_decreases=less_equal(erf.diff(), 0.0),
+        erf_correlation_at_40_layers=less_equal(erf[-1], 0.05),
     )
 
 
@@ -231,7 +228,7 @@ def odd_activations_without_a_bias_give_odd_functions() -> Evidence:
 @claim("B15.3-5")
 def nngp_regression_is_bayesian_regression_on_the_readout_of_a_wide_network() -> Evidence:
     """Ridge regression on random features g^L tends to the NNGP posterior mean at rate O(1/√n) (book sec. 15.3)."""
-    random = source(5)
+    random = seeded_generator(5)
     x, new = (torch.randn(count, 3, generator=random, dtype=torch.float64) for count in (10, 6))
     t = x[:, 0].sin() + x[:, 1]
     posterior = GPRegression.fit(NNGP(fully_connected(1, ReLU())), x, t, noise=0.1).predict(new)

@@ -13,13 +13,14 @@ from parnassus.kernels.infinite_width.network import Network
 from parnassus.kernels.infinite_width.nonlinearity import ReLU
 from parnassus.kernels.infinite_width.pooling import Flatten, GlobalAveragePooling
 from parnassus.kernels.infinite_width.residual import Residual
+from parnassus.probability import standard_normal
 
 RELU = Activation(ReLU())
 WIDTHS = (8, 16, 32, 64)
 
 
 def images(count: int = 3, *, side: int = 4) -> Tensor:
-    return torch.randn(count, 2, side, side, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    return standard_normal(count, 2, side, side)
 
 
 def body(*, circular: bool = False) -> tuple[Layer, ...]:
@@ -56,7 +57,7 @@ def pooling_averages_over_all_pairs_of_positions() -> Evidence:
 
 @claim("B15.3-4", "B15.4-11")
 def circular_padding_and_global_pooling_give_translation_invariance() -> Evidence:
-    """Circular padding and global pooling give translation-invariant kernels, flattening not (book sec. 15.3)."""
+    """Circular padding and global pooling give translation-invariant kernels; flattening does not (book sec. 15.3)."""
     x, y = images()[:1], images()[1:]
     shifted = x.roll((1, 2), (2, 3))
     pooled = Network((*body(circular=True), GlobalAveragePooling(), Dense()))

@@ -3,8 +3,6 @@
 from math import log
 
 import torch
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.kernels.finite_width.backpropagation import network_outputs, random_weights, train_networks
@@ -15,19 +13,15 @@ from parnassus.kernels.training_dynamics.infinite_ensemble import (
     input_mutual_information,
     label_mutual_information,
 )
-from parnassus.probability import normal_log_density
+from parnassus.probability import normal_log_density, points_on_sphere
 
 NETWORKS, WIDTH = 200, 512
-
-
-def points(count: int, seed: int) -> Tensor:
-    return normalize(torch.randn(count, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=1)
 
 
 @claim("BF-1")
 def trained_ensembles_have_the_predicted_distribution() -> Evidence:
     """Outputs of 200 trained ReLU networks have the mean and variance that K and Θ predict (book ch. 18)."""
-    x, new = points(4, 0), points(3, 1)
+    x, new = points_on_sphere(4, 3), points_on_sphere(3, 3, seed=1)
     y = torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64)
     ensemble = InfiniteEnsemble.fit(fully_connected(1, ReLU()), x, y)
     first = random_weights((3, WIDTH, 1), draws=(NETWORKS,), generator=torch.Generator().manual_seed(2))
@@ -50,7 +44,7 @@ def trained_ensembles_have_the_predicted_distribution() -> Evidence:
 @claim("BF-1")
 def the_ensemble_starts_as_its_prior_and_ends_at_its_labels() -> Evidence:
     """At τ = 0 outputs are the NNGP prior, at τ → ∞ the labels; the information gain increases (book ch. 18)."""
-    x, new = points(6, 0), points(4, 1)
+    x, new = points_on_sphere(6, 3), points_on_sphere(4, 3, seed=1)
     y = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0], dtype=torch.float64)
     network = fully_connected(2, ReLU())
     ensemble = InfiniteEnsemble.fit(network, x, y)

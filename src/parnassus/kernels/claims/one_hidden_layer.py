@@ -50,7 +50,7 @@ def the_network_description_is_the_books_network() -> Evidence:
     first, second = (parameter.detach() for parameter in module.parameters())
     by_formula = (1.3 / 5) ** 0.5 * second @ (1.3**0.5 * first @ UNIT.mT).relu()
     return all_of(
-        same=close(module(UNIT).detach().mT, by_formula, atol=1e-14),
+        equals_the_formula=close(module(UNIT).detach().mT, by_formula, atol=1e-14),
         no_biases=close(float(sum(1 for _ in module.parameters())), 2.0),
         kernel=close(network.nngp(UNIT)[0, 1], 1.3**2 * KERNEL / 2, atol=1e-12),
     )
@@ -68,7 +68,7 @@ def pre_activations_are_gaussian_at_width_one() -> Evidence:
     return all_of(
         covariance=close(covariance, exact, atol=0.03),
         normal=accepts(float(stats.kstest(u[:, 0, 0].numpy(), "norm").pvalue)),
-        jointly=accepts(float(stats.kstest(mixed.numpy(), "norm").pvalue)),
+        linear_combination_is_normal=accepts(float(stats.kstest(mixed.numpy(), "norm").pvalue)),
         units_independent=close(torch.corrcoef(squares.mT)[:2, 2:], 0.0, atol=0.025),
     )
 
@@ -104,7 +104,7 @@ def excess_kurtosis_falls_with_the_width() -> Evidence:
     m_2, m_4 = weight @ z.erf() ** 2, weight @ z.erf() ** 4
     scaled = torch.stack(excess) * torch.tensor(widths)
     return all_of(
-        fifteen=close(scaled, 15.0, rtol=0.06),
+        kurtosis_times_width=close(scaled, 15.0, rtol=0.06),
         slope=rate(torch.tensor(widths), torch.stack(excess), -1.0, atol=0.03),
         erf=close(3 * (q.square().mean() / q.mean().square() - 1), 3 * (m_4 / m_2**2 - 1) / 4, rtol=0.05),
     )
@@ -112,7 +112,7 @@ def excess_kurtosis_falls_with_the_width() -> Evidence:
 
 @claim("B15.2-3")
 def non_gaussianity_is_detected_at_small_widths_only() -> Evidence:
-    """A normality test rejects z for four hidden units and accepts it for two thousand (book sec. 15.2)."""
+    """A normality test rejects z for four hidden units, but not for two thousand (book sec. 15.2)."""
     source = torch.Generator().manual_seed(3)
 
     def p_value(width: int) -> float:
@@ -120,7 +120,7 @@ def non_gaussianity_is_detected_at_small_widths_only() -> Evidence:
         z = q.sqrt() * torch.randn(len(q), generator=source, dtype=torch.float64)
         return float(stats.kstest(z.numpy(), "norm").pvalue)
 
-    return all_of(four=rejects(p_value(4)), two_thousand=accepts(p_value(2_000)))
+    return all_of(rejected_at_width_4=rejects(p_value(4)), not_rejected_at_width_2000=accepts(p_value(2_000)))
 
 
 @claim("B15.2-3")
@@ -149,7 +149,7 @@ def the_covariance_is_of_one_unit_at_two_inputs() -> Correction:
     return Correction(
         printed=close(different, KERNEL, atol=0.02),
         corrected=all_of(
-            same=close(same, KERNEL, atol=0.02),
+            one_unit_at_both_inputs=close(same, KERNEL, atol=0.02),
             different_units_give_the_product_of_means=close(different, 1 / pi, atol=0.02),
             difference=greater_equal(same - different, 0.3),
         ),

@@ -6,7 +6,7 @@ from torch import Tensor
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.attention.fast.peak_memory import peak_memory
 from parnassus.data import load_digits
-from parnassus.kernels.gaussian_processes.calibration import coverage
+from parnassus.kernels.gaussian_processes.calibration import interval_coverage
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.network import fully_connected
 from parnassus.kernels.infinite_width.nonlinearity import ReLU
@@ -39,7 +39,7 @@ def evaluation_in_blocks_needs_little_more_memory_than_the_kernel() -> Evidence:
         evaluate_in_blocks(NETWORK.nngp, x, block=160),
     )
     return all_of(
-        same=close(filled, at_once, atol=1e-13),
+        same_kernel=close(filled, at_once, atol=1e-13),
         same_on_two_devices=close(
             evaluate_in_blocks(NETWORK.nngp, x, block=500, devices=(CPU, CPU)), at_once, atol=1e-13
         ),
@@ -62,7 +62,7 @@ def conjugate_gradients_agree_with_cholesky() -> Evidence:
     rounded = ConjugateGradients(single, NOISE, near, tolerance=1e-5).solve(t.float())
     scale = exact.weights.abs().max()
     return all_of(
-        same=close(found.weights / scale, exact.weights / scale, atol=1e-8),
+        same_weights=close(found.weights / scale, exact.weights / scale, atol=1e-8),
         residual=less_equal(found.residual, 1e-9),
         float32_residual_in_float64=less_equal(rounded.residual, 1e-3),
         float32_predictions=close(matrix @ rounded.weights.double(), matrix @ exact.weights, atol=1e-3),
@@ -104,8 +104,8 @@ def the_posterior_of_the_true_prior_is_calibrated() -> Evidence:
     variance = prior.diagonal()[test] - solver.explained_variance(k)
     levels = torch.tensor([0.5, 0.8, 0.95], dtype=torch.float64)
     return all_of(
-        coverage=close(coverage(mean, variance + noise, t[test], levels), levels, atol=0.025),
-        without_noise_too_narrow=less_equal(coverage(mean, variance, t[test], levels), levels - 0.02),
+        coverage=close(interval_coverage(mean, variance + noise, t[test], levels), levels, atol=0.025),
+        without_noise_too_narrow=less_equal(interval_coverage(mean, variance, t[test], levels), levels - 0.02),
     )
 
 

@@ -18,19 +18,16 @@ from parnassus.kernels.finite_width.empirical_ntk import empirical_ntk, full_emp
 from parnassus.kernels.infinite_width.network import fully_connected
 from parnassus.kernels.infinite_width.nonlinearity import ReLU
 from parnassus.kernels.infinite_width.quadrature import Quadrature
+from parnassus.probability import seeded_generator, standard_normal
 
 PAIR = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
 """Two unit vectors with cosine 0.6."""
 TANH = Quadrature(torch.tanh)
 
 
-def make_generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def sample_weights(depth: int, width: int, draws: int, *, seed: int = 0) -> list[Tensor]:
     """Weights of many ReLU networks on the plane."""
-    return random_weights((2, *[width] * depth, 1), draws=(draws,), generator=make_generator(seed))
+    return random_weights((2, *[width] * depth, 1), draws=(draws,), generator=seeded_generator(seed))
 
 
 @claim("B15.4-1", "B15.4-9")
@@ -63,10 +60,13 @@ def the_tangent_kernel_is_not_a_correlation() -> Correction:
     twice = layerwise_ntk(propagate_signals(weights, 2 * PAIR, ReLU())).mean(0)
     return Correction(
         printed=all_of(
-            one=close(kernel.diagonal(), 1.0, atol=0.1),
+            unit_diagonal=close(kernel.diagonal(), 1.0, atol=0.1),
             scale_invariant=close(twice, kernel, rtol=0.1),
         ),
-        corrected=all_of(two=close(kernel.diagonal(), 2.0, atol=0.1), scales=close(twice, 4 * kernel, rtol=1e-12)),
+        corrected=all_of(
+            diagonal_is_two=close(kernel.diagonal(), 2.0, atol=0.1),
+            scales_with_the_inputs=close(twice, 4 * kernel, rtol=1e-12),
+        ),
     )
 
 
@@ -92,8 +92,8 @@ def a_linear_model_has_a_constant_kernel() -> Evidence:
 @claim("B15.4-8")
 def the_backward_recursion_gives_the_gradients() -> Evidence:
     """On a 3-7-5-4-1 tanh network b^h (g^{h−1})ᵀ is ∂f/∂W^h, by autograd and differences (book eqs. 15.78-15.80)."""
-    weights = random_weights((3, 7, 5, 4, 1), generator=make_generator())
-    x = torch.randn(1, 3, generator=make_generator(1), dtype=torch.float64)
+    weights = random_weights((3, 7, 5, 4, 1), generator=seeded_generator())
+    x = standard_normal(1, 3, seed=1)
     gradients = propagate_signals(weights, x, TANH).weight_gradients()
     exact = jacrev(lambda theta: network_outputs(theta, x, TANH)[0])(weights)
     step, errors = 1e-5, []
@@ -117,8 +117,8 @@ def the_backward_recursion_gives_the_gradients() -> Evidence:
 @erratum("B15.4-8", printed="eq. 15.76 sums i to d_{L−1}", right="to d_L: over the units of the layer above")
 def the_backward_sum_runs_over_the_layer_above() -> Correction:
     """∂f/∂W^{L−1} sums over all d_L units of layer L, not over d_{L−1} (book eq. 15.76)."""
-    weights = random_weights((3, 4, 6, 1), generator=make_generator())
-    x = torch.randn(1, 3, generator=make_generator(1), dtype=torch.float64)
+    weights = random_weights((3, 4, 6, 1), generator=seeded_generator())
+    x = standard_normal(1, 3, seed=1)
     exact = jacrev(lambda theta: network_outputs(theta, x, TANH)[0])(weights)[0]
     backward_sum = partial(_backward_sum, weights, x)
     return Correction(
@@ -129,8 +129,8 @@ def the_backward_sum_runs_over_the_layer_above() -> Correction:
 @erratum("B15.4-8", printed="W_i is the i-th column in eq. 15.74, as in eq. 15.68", right="the i-th row of W^L")
 def a_unit_depends_on_a_row_of_the_weights() -> Correction:
     """Unit i of layer L is W_i g^{L−1} with the i-th row of W^L; in eq. 15.68 W_i is an entry (book eq. 15.74)."""
-    weights = random_weights((3, 5, 5, 1), generator=make_generator())
-    x = torch.randn(1, 3, generator=make_generator(1), dtype=torch.float64)
+    weights = random_weights((3, 5, 5, 1), generator=seeded_generator())
+    x = standard_normal(1, 3, seed=1)
     exact = jacrev(lambda theta: network_outputs(theta, x, TANH)[0])(weights)[0]
     transposed = [weights[0], weights[1].mT, weights[2]]
     return Correction(
@@ -144,7 +144,7 @@ def the_last_factor_has_the_length_of_the_layer_below() -> Correction:
     """(g^{L−1})ᵀ and (g^{L−2})ᵀ have the lengths of their layers; D Wᵀ is d_L × 1, not d_L × d_L (book eq. 15.71)."""
     sizes = (3, 7, 5, 4, 1)
     signals = propagate_signals(
-        random_weights(sizes, generator=make_generator()), torch.zeros(1, 3, dtype=torch.float64), TANH
+        random_weights(sizes, generator=seeded_generator()), torch.zeros(1, 3, dtype=torch.float64), TANH
     )
     lengths = torch.tensor([part.shape[-1] for part in (signals.forward[2], signals.forward[1], signals.backward[2])])
     return Correction(
@@ -155,7 +155,7 @@ def the_last_factor_has_the_length_of_the_layer_below() -> Correction:
 @claim("B15.4-9")
 def inner_products_of_gradients_factorise() -> Evidence:
     """⟨b gᵀ, b'g'ᵀ⟩ = tr((b gᵀ)ᵀ b'g'ᵀ) = ⟨b, b'⟩⟨g, g'⟩, layer by layer at width 3 (book eqs. 15.81-15.86)."""
-    signals = propagate_signals(random_weights((2, 3, 3, 1), generator=make_generator()), PAIR, TANH)
+    signals = propagate_signals(random_weights((2, 3, 3, 1), generator=seeded_generator()), PAIR, TANH)
     entrywise, traces, factors = [], [], []
     for gradient, g, b in zip(signals.weight_gradients(), signals.forward, signals.backward, strict=True):
         entrywise.append((gradient[0] * gradient[1]).sum())

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
-from parnassus.kernels.claims.tangent_kernel import PAIR, TANH, make_generator, sample_weights
+from parnassus.kernels.claims.tangent_kernel import PAIR, TANH, sample_weights
 from parnassus.kernels.finite_width.backpropagation import layerwise_ntk, propagate_signals
 from parnassus.kernels.infinite_width.layer_kernels import layer_kernels
 from parnassus.kernels.infinite_width.network import fully_connected
 from parnassus.kernels.infinite_width.nonlinearity import Erf, Nonlinearity, ReLU
+from parnassus.probability import points_on_sphere
 
 
 @claim("B15.4-10")
@@ -47,7 +48,7 @@ def both_inputs_share_the_weights() -> Correction:
     )
 
 
-@erratum("B15.4-10", printed="Π_{h'=h}^L Σ̇^{(h)}", right="Π_{h'=h}^L Σ̇^{(h')}, as eq. 15.98 has it")
+@erratum("B15.4-10", printed="Π_{h'=h}^L Σ̇^{(h)}", right="Π_{h'=h}^L Σ̇^{(h')}, as in eq. 15.98")
 def the_product_runs_over_the_layers() -> Correction:
     """⟨b¹(x), b¹(x')⟩ of three layers is Σ̇¹ Σ̇² Σ̇³, not the third power of Σ̇¹ (book eq. 15.94)."""
     kernels = layer_kernels(3, ReLU(), PAIR)
@@ -62,7 +63,7 @@ def the_product_runs_over_the_layers() -> Correction:
 @claim("B15.4-11")
 def the_closed_form_equals_the_recursion() -> Evidence:
     """The sum over layers and Θ^l = Σ^l + Θ^{l−1} Σ̇^l agree; ReLU has K*(x, x) = L + 1 (book eq. 15.98)."""
-    x = torch.nn.functional.normalize(torch.randn(6, 3, generator=make_generator(), dtype=torch.float64), dim=1)
+    x = points_on_sphere(6, 3)
     parts: dict[str, Evidence] = {}
     nonlinearities: dict[str, Nonlinearity] = {"relu": ReLU(), "erf": Erf(), "tanh": TANH}
     for name, nonlinearity in nonlinearities.items():
@@ -107,7 +108,7 @@ def deep_kernels_are_biased_by_one_over_width() -> Evidence:
         cov = torch.cov(torch.stack([entry, diagonal]))  # the diagonal, of known mean, is a control variate
         biases.append(entry.mean() - cov[0, 1] / cov[1, 1] * diagonal.mean() - limit)
     return all_of(
-        catalogued=close(torch.stack(biases)[::2], torch.tensor([0.194, 0.057]), atol=0.03),
+        known_biases=close(torch.stack(biases)[::2], torch.tensor([0.194, 0.057]), atol=0.03),
         bias=rate(widths, torch.stack(biases), -1.0, atol=0.3),
         diagonal_in_standard_errors=less_equal(torch.stack(z_scores).abs(), 4.0),
     )

@@ -5,7 +5,6 @@ from math import factorial
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
 from parnassus.kernels.finite_width.backpropagation import (
@@ -24,14 +23,11 @@ from parnassus.kernels.infinite_width.nngp_and_ntk import NNGP, NTK
 from parnassus.kernels.infinite_width.nonlinearity import ReLU
 from parnassus.kernels.infinite_width.quadrature import Quadrature
 from parnassus.kernels.training_dynamics.gradient_flow import GradientFlow
+from parnassus.optim.continuous_time.runge_kutta import rk4_step
+from parnassus.probability import points_on_sphere, standard_normal
 
 TANH = Quadrature(torch.tanh)
 LABELS = torch.tensor([1.0, -1.0, 0.5, -0.5, 1.0], dtype=torch.float64)
-
-
-def sphere(count: int, *, seed: int = 0) -> Tensor:
-    """Points on the unit sphere in space."""
-    return normalize(torch.randn(count, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64), dim=1)
 
 
 def weights_of_width(width: int, draws: int) -> list[Tensor]:
@@ -66,7 +62,7 @@ def kernel_regression_equals_noise_free_gp_and_descent_limit() -> Evidence:
 @claim("B15.4-4")
 def gradient_descent_approximates_gradient_flow() -> Evidence:
     """θ^τ = θ(ητ): steps of size η differ from the flow dθ/dt = −∇ℓ by O(η) (book eqs. 15.49-15.53)."""
-    x, start = sphere(5), weights_of_width(8, 1)
+    x, start = points_on_sphere(5, 3), weights_of_width(8, 1)
     end = partial(train_networks, start, x, LABELS, TANH)
     exact = _flow_by_runge_kutta(start, x, LABELS, time=1.0, steps=60)
     rates = torch.tensor([0.04, 0.02, 0.01])
@@ -83,7 +79,7 @@ def gradient_descent_approximates_gradient_flow() -> Evidence:
 def outputs_change_by_the_kernel_times_the_residual() -> Evidence:
     """Along gradient flow du/dt = −K(t)(u − y) at every width and time, tested with 3 units (book eq. 15.59)."""
     torch.manual_seed(0)
-    x, y = sphere(5), LABELS[:, None]
+    x, y = points_on_sphere(5, 3), LABELS[:, None]
     parts: dict[str, Evidence] = {}
     deep = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.LayerNorm(3), nn.GELU(), nn.Linear(3, 1))
     for name, module in {"three_units": fully_connected(1, TANH).module((3,), 3), "any_network": deep}.items():
@@ -100,7 +96,7 @@ def outputs_change_by_the_kernel_times_the_residual() -> Evidence:
 @claim("B15.4-6")
 def kernels_of_wide_networks_stay_constant() -> Evidence:
     """In training the relative change of the kernel is O(1/width), of parameters O(1/√width) (book sec. 15.4)."""
-    x, widths = sphere(5), torch.tensor([128, 512, 2048])
+    x, widths = points_on_sphere(5, 3), torch.tensor([128, 512, 2048])
     kernels, parameters = [], []
     for width in widths.tolist():
         before = weights_of_width(width, 10)
@@ -119,7 +115,7 @@ def kernels_of_wide_networks_stay_constant() -> Evidence:
 @claim("B15.4-6", "B15.4-7")
 def wide_networks_follow_the_constant_kernel() -> Evidence:
     """Wide networks follow the dynamics of K* on training and new points up to O(1/√width) (book eq. 15.62)."""
-    x, new, network = sphere(5), sphere(6, seed=1), fully_connected(1, TANH)
+    x, new, network = points_on_sphere(5, 3), points_on_sphere(6, 3, seed=1), fully_connected(1, TANH)
     flow, cross = GradientFlow.from_kernel(network.kernels(x).ntk), network.kernels(new, x).ntk
     widths, train_errors, test_errors = torch.tensor([64, 256, 1024]), [], []
     for width in widths.tolist():
@@ -144,7 +140,7 @@ def the_readout_alone_learns_the_nngp_and_all_layers_the_ntk() -> Evidence:
 
     Up to O(1/√width), after subtracting each network's initial function; the two regressions differ.
     """
-    x, new, network = sphere(5), sphere(6, seed=1), fully_connected(1, ReLU())
+    x, new, network = points_on_sphere(5, 3), points_on_sphere(6, 3, seed=1), fully_connected(1, ReLU())
     nngp, ntk = (GPRegression.fit(kernel(network), x, LABELS).predict(new).mean for kernel in (NNGP, NTK))
     widths = torch.tensor([64, 256, 1024])
     readouts, networks = zip(
@@ -166,10 +162,10 @@ def the_readout_alone_learns_the_nngp_and_all_layers_the_ntk() -> Evidence:
 @claim("B15.4-6")
 def every_mode_decays_at_its_own_rate() -> Evidence:
     """Modes of K* decay as e^{−λt}: eigenvectors, power series and a wide network agree (book eq. 15.61)."""
-    x, network = sphere(5), fully_connected(1, TANH)
+    x, network = points_on_sphere(5, 3), fully_connected(1, TANH)
     kernel = network.kernels(x).ntk
     flow = GradientFlow.from_kernel(kernel)
-    v = torch.randn(5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    v = standard_normal(5, seed=2)
     series = sum((-0.7) ** j / factorial(j) * torch.linalg.matrix_power(kernel, j) @ v for j in range(60))
     before = weights_of_width(4096, 4)
     after = train_networks(before, x, LABELS, TANH, learning_rate=0.005, steps=100)
@@ -241,21 +237,18 @@ def _velocity(module: nn.Module, x: Tensor, y: Tensor, step: float = 1e-5) -> Te
 
 def _flow_by_runge_kutta(start: list[Tensor], x: Tensor, y: Tensor, *, time: float, steps: int) -> list[Tensor]:
     """The solution of dθ/dt = −∇ℓ by the classical Runge-Kutta method of order 4."""
-    step = time / steps
 
-    def derivative(theta: list[Tensor]) -> list[Tensor]:
-        updated = train_networks(theta, x, y, TANH, learning_rate=1.0, steps=1)
-        return [b - a for a, b in zip(theta, updated, strict=True)]
+    def weights(theta: Tensor) -> list[Tensor]:
+        parts = theta.split([weight.numel() for weight in start])
+        return [part.view_as(weight) for part, weight in zip(parts, start, strict=True)]
 
-    def advance(theta: list[Tensor], k: list[Tensor], fraction: float) -> list[Tensor]:
-        return [a + fraction * step * b for a, b in zip(theta, k, strict=True)]
+    def flatten(weights: list[Tensor]) -> Tensor:
+        return torch.cat([weight.flatten() for weight in weights])
 
-    theta = start
+    def negative_gradient(theta: Tensor, _: float) -> Tensor:
+        return flatten(train_networks(weights(theta), x, y, TANH, learning_rate=1.0, steps=1)) - theta
+
+    theta = flatten(start)
     for _ in range(steps):
-        k1 = derivative(theta)
-        k2 = derivative(advance(theta, k1, 0.5))
-        k3 = derivative(advance(theta, k2, 0.5))
-        k4 = derivative(advance(theta, k3, 1.0))
-        mean = [(a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
-        theta = advance(theta, mean, 1.0)
-    return theta
+        theta = rk4_step(negative_gradient, theta, 0.0, time / steps)
+    return weights(theta)

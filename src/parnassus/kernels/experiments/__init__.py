@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on kernels and infinitely wide networks; one file per command."""

@@ -9,7 +9,7 @@ from scipy.stats import ks_2samp
 from torch import Tensor
 
 from parnassus.atlas import exponent
-from parnassus.kernels import Brownian, GaussianProcess, brownian_paths
+from parnassus.kernels import BrownianKernel, GaussianProcess, brownian_paths
 from parnassus.report import INK, PALETTE, curves, subplots
 from parnassus.train import Positive, Run, at_least, between, no_band
 
@@ -20,8 +20,8 @@ covers = ("B15.1-1", "B15.1-2")
 expected = {
     "variance_over_time": between(0.85, 1.15, "variance of the paths at the end time, divided by that time"),
     "growth_exponent": between(0.93, 1.07, "exponent p of the variance ∝ tᵖ"),
-    "same_distribution": at_least(1e-3, "p-value of a two-sample Kolmogorov-Smirnov test of the final values"),
-    "root_over_sums": no_band("time of sampling by Cholesky factor, divided by that of summing increments"),
+    "ks_p_value": at_least(1e-3, "p-value of a two-sample Kolmogorov-Smirnov test of the final values"),
+    "time_ratio_cholesky": no_band("ratio of sampling times, Cholesky factor to sum of increments"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_paths": 400, "num_steps": 60}, "gpu": {"num_paths": 20_000}}
 
@@ -34,7 +34,7 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         times = torch.linspace(0, self.end_time, self.num_steps + 1, dtype=torch.float64, device=run.device)[1:]
-        process = GaussianProcess(Brownian())
+        process = GaussianProcess(BrownianKernel())
         began = time.perf_counter()
         by_root = process.sample(times[:, None], self.num_paths).values
         root_seconds = time.perf_counter() - began
@@ -44,7 +44,7 @@ class Experiment:
 
         run.figure(
             "sample paths",
-            paths_figure(times.cpu(), by_root.cpu()),
+            plot_paths(times.cpu(), by_root.cpu()),
             f"{self.num_paths:,} paths. Dashed: one and two standard deviations √t; two paths are highlighted.",
         )
         both = {"by Cholesky factor": by_root, "by summing increments": by_sums}
@@ -58,7 +58,7 @@ class Experiment:
         last = {name: float(paths[:, -1].var()) / self.end_time for name, paths in both.items()}
         variance = (by_root.var(0) + by_sums.var(0)) / 2
         run.note(
-            "findings",
+            "results",
             f"Every y(t) is normal with mean 0, but its variance depends on t: the process is not stationary. "
             f"The Cholesky factor of the {self.num_steps} × {self.num_steps} matrix min(s, t) took "
             f"{1e3 * root_seconds:.1f} ms, the sums {1e3 * sums_seconds:.1f} ms; the two "
@@ -67,12 +67,12 @@ class Experiment:
         return {
             "variance_over_time": last["by Cholesky factor"],
             "growth_exponent": exponent(times, variance),
-            "same_distribution": p_value,
-            "root_over_sums": root_seconds / sums_seconds,
+            "ks_p_value": p_value,
+            "time_ratio_cholesky": root_seconds / sums_seconds,
         }
 
 
-def paths_figure(times: Tensor, paths: Tensor) -> "Figure":
+def plot_paths(times: Tensor, paths: Tensor) -> "Figure":
     figure, axes = subplots(size=(7.6, 4.4))
     ax = axes[0, 0]
     t = torch.cat([torch.zeros(1), times])

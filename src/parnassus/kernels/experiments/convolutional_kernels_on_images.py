@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from parnassus.data import DataError, Dataset, open_data
 from parnassus.kernels.gaussian_processes.model_selection import select_by_evidence
-from parnassus.kernels.infinite_width.compiled import Compiled
+from parnassus.kernels.infinite_width.compiled import CompiledLayer
 from parnassus.kernels.infinite_width.convolution import Convolution
 from parnassus.kernels.infinite_width.layer import Activation, Dense, Layer
 from parnassus.kernels.infinite_width.network import Kernels, Network
@@ -20,6 +20,7 @@ from parnassus.kernels.solvers.linear_solvers import CholeskySolver
 from parnassus.report import PALETTE, subplots
 from parnassus.setting_types import ImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, no_band
+from parnassus.train.timing import synchronise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,28 +28,28 @@ if TYPE_CHECKING:
 covers = ("B15.3-5", "B15.4-3")
 expected = {
     "accuracy_dense_nngp": at_least(0.9, "test accuracy of the fully connected network, NNGP"),
-    "accuracy_dense_ntk": at_least(0.9, "the same with the NTK"),
+    "accuracy_dense_ntk": at_least(0.9, "test accuracy of the fully connected network, NTK"),
     "accuracy_convolution_nngp": at_least(0.9, "test accuracy of the flattened CNN, NNGP"),
-    "accuracy_convolution_ntk": at_least(0.9, "the same with the NTK"),
+    "accuracy_convolution_ntk": at_least(0.9, "test accuracy of the flattened CNN, NTK"),
     "accuracy_pooled_nngp": at_least(0.94, "test accuracy of the pooled CNN, NNGP"),
-    "accuracy_pooled_ntk": at_least(0.93, "the same with the NTK"),
-    "shifted_dense_nngp": at_most(0.75, "accuracy on test images shifted by a pixel, fully connected"),
-    "shifted_convolution_nngp": at_most(0.75, "the same for the flattened CNN"),
-    "shifted_pooled_nngp": at_least(0.85, "the same for the pooled CNN"),
-    "microseconds_dense": no_band("time per entry of both kernels"),
-    "microseconds_convolution": no_band("the same for the flattened CNN"),
-    "microseconds_pooled": no_band("the same for the pooled CNN: all pairs of positions"),
+    "accuracy_pooled_ntk": at_least(0.93, "test accuracy of the pooled CNN, NTK"),
+    "shifted_dense_nngp": at_most(0.75, "accuracy on test images shifted by a pixel, fully connected network, NNGP"),
+    "shifted_convolution_nngp": at_most(0.75, "accuracy on test images shifted by a pixel, flattened CNN, NNGP"),
+    "shifted_pooled_nngp": at_least(0.85, "accuracy on test images shifted by a pixel, pooled CNN, NNGP"),
+    "microseconds_dense": no_band("time per entry of both kernels in µs, fully connected network"),
+    "microseconds_convolution": no_band("time per entry of both kernels in µs, flattened CNN"),
+    "microseconds_pooled": no_band("time per entry of both kernels in µs, pooled CNN: all pairs of positions"),
     "rounding": at_most(1e-5, "maximum relative error of kernel entries in single precision"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"num_examples": 40, "num_test": 20, "num_pooled": 30, "num_layers": 2},
+    "smoke": {"num_examples": 40, "num_test": 20, "num_examples_pooling": 30, "num_layers": 2},
     "gpu": {
         "data": "cifar10",
         "num_examples": 10_000,
         "num_test": 500,
-        "num_pooled": 2_000,
+        "num_examples_pooling": 2_000,
         "num_layers": 5,
-        "compile_layers": True,
+        "compile_kernels": True,
     },
 }
 NOISE_LEVELS = torch.logspace(-6, 0, 19, dtype=torch.float64).tolist()
@@ -71,14 +72,14 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images by class, or a folder of your own
+    data: ImageData = "digits"  # images by class: name of a data set, or path of a folder
     num_examples: Positive[int] = 240  # maximum number of training images
     num_test: Positive[int] = 120  # maximum number of test images
-    num_pooled: Positive[int] = 240  # training images for the pooled kernel, whose entries are slowest
+    num_examples_pooling: Positive[int] = 240  # training images for the pooled kernel, whose entries are slowest
     num_layers: Positive[int] = 3  # ReLU layers
     kernel_size: Positive[int] = 3  # side of the convolution kernels
     bias_variance: NonNegative[float] = 0.1  # variance of the biases
-    compile_layers: bool = False  # fuse the operations of a layer with torch.compile
+    compile_kernels: bool = False  # fuse the operations of a layer with torch.compile
 
     def __call__(self, run: Run) -> dict[str, float]:
         task = self._task(run)
@@ -86,7 +87,7 @@ class Experiment:
         scores: dict[str, dict[str, Scores]] = {}
         microseconds, rounding = {}, 0.0
         for name, network in networks.items():
-            x, few = task.train[: self.num_pooled] if name == "pooled" else task.train, task.train[:8]
+            x, few = task.train[: self.num_examples_pooling] if name == "pooled" else task.train, task.train[:8]
             own, cross, shifted, seconds = _evaluate_kernels(
                 network, *(reshape_inputs(name, part) for part in (x, task.test, task.shifted))
             )
@@ -119,22 +120,23 @@ class Experiment:
             )
             for weight in (1.0, gain)
         )
-        repeated = (Compiled(later),) if self.compile_layers and name != "dense" else later.layers
+        repeated = (CompiledLayer(later),) if self.compile_kernels and name != "dense" else later.layers
         layers = (*first.layers, *repeated * (self.num_layers - 1))
         end: dict[str, list[Layer]] = {"dense": [], "convolution": [Flatten()], "pooled": [GlobalAveragePooling()]}
         return Network((*layers, *end[name], Dense(gain, self.bias_variance)))
 
-    def _task(self, run: Run) -> "Task":
+    def _task(self, run: Run) -> "ImageClassificationTask":
         data = open_data(self.data)
         if len(data.shape) != 3 or data.train.y is None or not data.classes:
             raise DataError(f"{self.data} must hold images with classes; its examples have the shape {data.shape}.")
-        if min(self.num_examples, self.num_test, self.num_pooled) < 10:
+        if min(self.num_examples, self.num_test, self.num_examples_pooling) < 10:
             raise ValueError(
-                "num_examples, num_test and num_pooled must be at least 10; "
-                f"got num_examples={self.num_examples}, num_test={self.num_test}, num_pooled={self.num_pooled}"
+                "num_examples, num_test and num_examples_pooling must be at least 10; "
+                f"got num_examples={self.num_examples}, num_test={self.num_test}, "
+                f"num_examples_pooling={self.num_examples_pooling}"
             )
         device = torch.device("cpu") if run.device.type == "mps" else run.device  # MPS has no float64
-        return Task.from_data(data, self.num_examples, self.num_test, seed=run.seed, device=device)
+        return ImageClassificationTask.from_data(data, self.num_examples, self.num_test, seed=run.seed, device=device)
 
     def _report(
         self,
@@ -142,11 +144,11 @@ class Experiment:
         scores: dict[str, dict[str, Scores]],
         microseconds: dict[str, float],
         networks: dict[str, Network],
-        task: "Task",
+        task: "ImageClassificationTask",
     ) -> None:
         flat, pooled = scores["convolution"]["nngp"], scores["pooled"]["nngp"]
         run.note(
-            "findings",
+            "results",
             "The kernel of an infinitely wide CNN with flattening compares equal positions only: its test accuracy is "
             f"{flat.accuracy[-1]:.0%}, and {flat.shifted:.0%} on images shifted by a pixel. With global pooling "
             f"all pairs of positions are compared: {pooled.accuracy[-1]:.0%} and {pooled.shifted:.0%}, with "
@@ -156,11 +158,11 @@ class Experiment:
             {
                 "network": NAMES[name],
                 "kernel": kind.upper(),
-                "training images": each.sizes[-1],
+                "number of training images": each.sizes[-1],
                 "test accuracy": f"{each.accuracy[-1]:.1%}",
-                "shifted": f"{each.shifted:.1%}",
+                "accuracy, shifted": f"{each.shifted:.1%}",
                 "noise": f"{each.noise:.1e}",
-                "µs per entry": f"{microseconds[name]:,.2f}",
+                "time per entry (µs)": f"{microseconds[name]:,.2f}",
             }
             for name, kinds in scores.items()
             for kind, each in kinds.items()
@@ -174,19 +176,19 @@ class Experiment:
         )
         run.figure(
             "accuracy against n",
-            accuracy_figure(scores),
+            plot_accuracy(scores),
             "Regression on one-hot classes with n training images; solid lines NNGP, dashed lines NTK.",
         )
         run.figure(
             "robustness to shifts",
-            shifts_figure(networks, task.test[:NUM_SHIFTED]),
+            plot_shifts(networks, task.test[:NUM_SHIFTED]),
             f"{min(NUM_SHIFTED, len(task.test))} test images shifted to the right: fraction whose NNGP correlation is "
             "still largest with its own unshifted image.",
         )
 
 
 @dataclass(frozen=True)
-class Task:
+class ImageClassificationTask:
     """Images with mean 0 and variance 1 over all pixels, and their classes as −1/k or 1 − 1/k."""
 
     train: Tensor
@@ -196,7 +198,9 @@ class Task:
     labels: Tensor
 
     @classmethod
-    def from_data(cls, data: Dataset, num_examples: int, num_test: int, *, seed: int, device: torch.device) -> "Task":
+    def from_data(
+        cls, data: Dataset, num_examples: int, num_test: int, *, seed: int, device: torch.device
+    ) -> "ImageClassificationTask":
         """A random subset of the images; test images also shifted by one pixel in random directions."""
         assert data.train.y is not None
         assert data.test.y is not None
@@ -229,19 +233,14 @@ def _evaluate_kernels(
     network: Network, x: Tensor, test: Tensor, shifted: Tensor
 ) -> tuple[Kernels, Kernels, Kernels, float]:
     """Kernels of x with itself, test and shifted images, and the seconds taken."""
-    _synchronise(x)
+    synchronise(x.device)
     began = perf_counter()
     kernels = network.kernels(x), network.kernels(x, test), network.kernels(x, shifted)
-    _synchronise(x)
+    synchronise(x.device)
     return (*kernels, perf_counter() - began)
 
 
-def _synchronise(x: Tensor) -> None:
-    if x.is_cuda:
-        torch.cuda.synchronize()
-
-
-def _fit_and_score(own: Tensor, cross: Tensor, shifted: Tensor, task: Task) -> Scores:
+def _fit_and_score(own: Tensor, cross: Tensor, shifted: Tensor, task: ImageClassificationTask) -> Scores:
     """Kernel ridge regression on the first n images for growing n, in double precision."""
     own, cross, shifted = own.double(), cross.double(), shifted.double()
     n = len(own)
@@ -260,19 +259,19 @@ def _accuracy(scores: Tensor, labels: Tensor) -> float:
     return float((scores.argmax(1) == labels).double().mean())
 
 
-def accuracy_figure(scores: dict[str, dict[str, Scores]]) -> "Figure":
+def plot_accuracy(scores: dict[str, dict[str, Scores]]) -> "Figure":
     figure, axes = subplots(size=(7.0, 4.2))
     ax = axes[0, 0]
     for colour, (name, kinds) in zip(PALETTE, scores.items(), strict=False):
         for line, (kind, each) in zip(("-", "--"), kinds.items(), strict=True):
             label = NAMES[name] if kind == "nngp" else None
             ax.plot(each.sizes, each.accuracy, line, color=colour, marker="o", markersize=4, label=label)
-    ax.set(xlabel="training images n", ylabel="test accuracy", xscale="log")
+    ax.set(xlabel="number of training images n", ylabel="test accuracy", xscale="log")
     ax.legend(loc="lower right")
     return figure
 
 
-def shifts_figure(networks: dict[str, Network], images: Tensor) -> "Figure":
+def plot_shifts(networks: dict[str, Network], images: Tensor) -> "Figure":
     stride = max(1, images.shape[-1] // 8)
     steps = range(0, min(5 * stride, images.shape[-1]), stride)
     figure, axes = subplots(size=(7.0, 4.2))
@@ -287,7 +286,7 @@ def shifts_figure(networks: dict[str, Network], images: Tensor) -> "Figure":
             fractions.append(float((correlation.argmax(0).cpu() == torch.arange(len(images))).double().mean()))
         ax.plot(steps, fractions, color=colour, marker="o", markersize=4, label=NAMES[name])
     ax.set(
-        xlabel="shift to the right in pixels",
+        xlabel="shift to the right (pixels)",
         ylabel="fraction matched to the original",
         xticks=list(steps),
         ylim=(0.0, 1.05),

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import exponent
-from parnassus.kernels import RBF, Brownian, GaussianProcess, Kernel, Linear, OrnsteinUhlenbeck
+from parnassus.kernels import BrownianKernel, GaussianProcess, Kernel, LinearKernel, OrnsteinUhlenbeckKernel, RBFKernel
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.train import Positive, Run, between
 
@@ -18,26 +18,28 @@ if TYPE_CHECKING:
 covers = ("B15.1-1", "B15.1-3", "B15.1-4")
 expected = {
     "exponent/rbf": between(0.95, 1.05, "exponent p of increments ∝ hᵖ over small steps h, RBF kernel"),
-    "exponent/ornstein_uhlenbeck": between(0.45, 0.55, "the same for the Ornstein-Uhlenbeck kernel"),
-    "exponent/linear": between(0.99, 1.01, "the same for the linear kernel"),
-    "exponent/brownian": between(0.45, 0.55, "the same for Brownian motion"),
+    "exponent/ornstein_uhlenbeck": between(
+        0.45, 0.55, "exponent p of increments ∝ hᵖ over small steps h, Ornstein-Uhlenbeck kernel"
+    ),
+    "exponent/linear": between(0.99, 1.01, "exponent p of increments ∝ hᵖ over small steps h, linear kernel"),
+    "exponent/brownian": between(0.45, 0.55, "exponent p of increments ∝ hᵖ over small steps h, Brownian motion"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"num_points": 256, "num_paths": 50}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"grid_size": 256, "num_paths": 50}, "gpu": {}}
 
 
 @dataclass(frozen=True)
 class Experiment:
     length_scale: Positive[float] = 0.5  # length scale s of the RBF and Ornstein-Uhlenbeck kernels
-    num_points: Positive[int] = 1_024  # grid points of each path, on an interval of length 4
+    grid_size: Positive[int] = 1_024  # grid points of each path, on an interval of length 4
     num_shown: Positive[int] = 2  # paths plotted for each kernel
     num_paths: Positive[int] = 200  # paths sampled for each kernel
 
     def __call__(self, run: Run) -> dict[str, float]:
         kernels: dict[str, Kernel] = {
-            "RBF": RBF(self.length_scale),
-            "Ornstein-Uhlenbeck": OrnsteinUhlenbeck(self.length_scale),
-            "linear": Linear(),
-            "Brownian": Brownian(),
+            "RBF": RBFKernel(self.length_scale),
+            "Ornstein-Uhlenbeck": OrnsteinUhlenbeckKernel(self.length_scale),
+            "linear": LinearKernel(),
+            "Brownian": BrownianKernel(),
         }
         grids = {name: self.grid(name).to(run.device) for name in kernels}
         samples = {
@@ -45,18 +47,18 @@ class Experiment:
         }
         run.figure(
             "paths",
-            path_figure(kernels, grids, {name: paths.values[-self.num_shown :] for name, paths in samples.items()}),
+            plot_path(kernels, grids, {name: paths.values[-self.num_shown :] for name, paths in samples.items()}),
             f"{self.num_shown} sample paths of each process and the band of ± two standard deviations, which contains "
             "95 % of the values. The book shows two kernels without naming them.",
         )
         run.figure(
             "kernels",
-            kernel_figure(kernels, grids),
+            plot_kernel(kernels, grids),
             "K(x, x′) on the same interval. Stationary kernels are constant along diagonals; the kink of the "
             "Ornstein-Uhlenbeck kernel on its diagonal makes its paths rough.",
         )
         strides = [1, 2, 4, 8, 16, 32]
-        steps = torch.tensor(strides, dtype=torch.float64) * 4 / (self.num_points - 1)
+        steps = torch.tensor(strides, dtype=torch.float64) * 4 / (self.grid_size - 1)
         increments = {name: rms_increments(paths.values, strides).cpu() for name, paths in samples.items()}
         figure = curves(
             {name: (steps, values) for name, values in increments.items()},
@@ -77,7 +79,7 @@ class Experiment:
         )
         exponents = {name: exponent(steps, values) for name, values in increments.items()}
         run.note(
-            "findings",
+            "results",
             f"Increments over a small step h scale as hᵖ with p = {exponents['RBF']:.2f} for RBF, "
             f"{exponents['Ornstein-Uhlenbeck']:.2f} for Ornstein-Uhlenbeck and {exponents['Brownian']:.2f} for "
             "Brownian motion. The latter two agree locally, but the Ornstein-Uhlenbeck process is stationary and "
@@ -88,7 +90,7 @@ class Experiment:
     def grid(self, name: str) -> Tensor:
         """A grid of length 4: from −2 to 2, or from 0 for Brownian motion."""
         low = 0.0 if name == "Brownian" else -2.0
-        return torch.linspace(low, low + 4, self.num_points, dtype=torch.float64)[:, None]
+        return torch.linspace(low, low + 4, self.grid_size, dtype=torch.float64)[:, None]
 
 
 def rms_increments(paths: Tensor, strides: list[int]) -> Tensor:
@@ -96,7 +98,7 @@ def rms_increments(paths: Tensor, strides: list[int]) -> Tensor:
 
 
 @torch.no_grad()
-def path_figure(kernels: Mapping[str, Kernel], grids: Mapping[str, Tensor], paths: Mapping[str, Tensor]) -> "Figure":
+def plot_path(kernels: Mapping[str, Kernel], grids: Mapping[str, Tensor], paths: Mapping[str, Tensor]) -> "Figure":
     figure, axes = subplots(2, 2, size=(9.6, 5.6))
     for ax, (name, kernel) in zip(axes.flat, kernels.items(), strict=True):
         x, deviation = grids[name][:, 0].cpu(), kernel.diagonal(grids[name]).sqrt().cpu()
@@ -108,7 +110,7 @@ def path_figure(kernels: Mapping[str, Kernel], grids: Mapping[str, Tensor], path
 
 
 @torch.no_grad()
-def kernel_figure(kernels: Mapping[str, Kernel], grids: Mapping[str, Tensor]) -> "Figure":
+def plot_kernel(kernels: Mapping[str, Kernel], grids: Mapping[str, Tensor]) -> "Figure":
     figure, axes = subplots(1, 4, size=(11.0, 3.0))
     for ax, (name, kernel) in zip(axes.flat, kernels.items(), strict=True):
         low, high = float(grids[name][0]), float(grids[name][-1])

@@ -19,7 +19,7 @@ from parnassus.kernels.figures import (
 from parnassus.kernels.gaussian_processes.blocked_regression import BlockedRegression
 from parnassus.kernels.gaussian_processes.calibration import CalibrationCurve, class_probabilities
 from parnassus.kernels.gaussian_processes.covariance import Kernel
-from parnassus.kernels.gaussian_processes.gp_regression import Prediction
+from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction
 from parnassus.kernels.gaussian_processes.model_selection import (
     SelectedRatio,
     SelectionCriterion,
@@ -40,21 +40,25 @@ if TYPE_CHECKING:
 covers = ("B15.3-5", "B15.4-3", "B15.4-6", "B15.1-7")
 expected = {
     "accuracy_nngp": at_least(0.98, "test accuracy with the NNGP kernel; for regression, R²"),
-    "accuracy_ntk": at_least(0.98, "the same with the NTK"),
-    "calibration_error_nngp": at_most(0.03, "expected calibration error; for regression, of interval coverage"),
-    "calibration_error_ntk": at_most(0.03, "the same with the NTK"),
-    "nll_nngp": at_most(0.1, "mean negative log-likelihood of the test targets"),
-    "nll_ntk": at_most(0.1, "the same with the NTK"),
+    "accuracy_ntk": at_least(0.98, "test accuracy with the NTK; for regression, R²"),
+    "calibration_error_nngp": at_most(
+        0.03, "expected calibration error with the NNGP kernel; for regression, of interval coverage"
+    ),
+    "calibration_error_ntk": at_most(
+        0.03, "expected calibration error with the NTK; for regression, of interval coverage"
+    ),
+    "nll_nngp": at_most(0.1, "mean negative log-likelihood of the test targets with the NNGP kernel"),
+    "nll_ntk": at_most(0.1, "mean negative log-likelihood of the test targets with the NTK"),
     "first_fifty": at_least(0.8, "fraction of the targets along the 50 leading eigenvectors of the NTK"),
     "residual": at_most(1e-10, "relative residual of the linear systems in float64, maximum over kernels"),
     "jitter": at_most(0.0, "jitter added to the noise for the Cholesky factorisation"),
     "steps": no_band("steps of conjugate gradients; 0 if solved by Cholesky"),
-    "rows": no_band("training examples"),
+    "rows": no_band("number of training examples"),
     "seconds": no_band("time of both fits and all predictions, without model selection"),
 }
 profiles = {
-    "smoke": {"num_examples": 150, "num_test": 100, "num_tuning": 80, "depths": (1, 2)},
-    "gpu": {"data": "mnist", "num_examples": 60_000, "num_test": 10_000, "num_tuning": 2_000},
+    "smoke": {"num_examples": 150, "num_test": 100, "num_selection_examples": 80, "depths": (1, 2)},
+    "gpu": {"data": "mnist", "num_examples": 60_000, "num_test": 10_000, "num_selection_examples": 2_000},
 }
 NONLINEARITIES: dict[str, Nonlinearity] = {"ReLU": ReLU(), "erf": Erf()}
 CRITERIA: dict[str, SelectionCriterion] = {"evidence": select_by_evidence, "validation": select_by_validation}
@@ -65,20 +69,21 @@ NOISE_LEVELS = torch.logspace(-5, 1, 19, dtype=torch.float64).tolist()
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples with classes or targets, or a file or folder of your own
+    data: AnyData = "digits"  # examples with classes or targets: name of a data set, or path
     num_examples: Positive[int] = 2_000  # maximum number of training examples
     num_test: Positive[int] = 2_000  # maximum number of test examples
-    num_tuning: Positive[int] = 500  # training examples used for model selection
-    selection: Literal["evidence", "validation"] = "evidence"  # by marginal likelihood or on held-out data
+    num_selection_examples: Positive[int] = 500  # training examples used for model selection
+    selection_criterion: Literal["evidence", "validation"] = "evidence"  # by marginal likelihood or on held-out data
     depths: tuple[Positive[int], ...] = (1, 2, 4, 8)  # candidate numbers of hidden layers
     bias_variances: tuple[NonNegative[float], ...] = (0.0, 0.1)  # candidate variances of the biases
     single_precision: bool = False  # compute in float32 instead of float64
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if min(self.num_examples, self.num_test) < 10 or self.num_tuning < 4:
+        if min(self.num_examples, self.num_test) < 10 or self.num_selection_examples < 4:
             raise ValueError(
-                "num_examples and num_test must be at least 10, num_tuning at least 4; "
-                f"got num_examples={self.num_examples}, num_test={self.num_test}, num_tuning={self.num_tuning}"
+                "num_examples and num_test must be at least 10, num_selection_examples at least 4; "
+                f"got num_examples={self.num_examples}, num_test={self.num_test}, "
+                f"num_selection_examples={self.num_selection_examples}"
             )
         if not self.depths or not self.bias_variances:
             raise ValueError(
@@ -112,18 +117,19 @@ class Experiment:
 
         calibration = {name: calibrate(task, prediction) for name, prediction in predictions.items()}
         spectra = {
-            name: KernelSpectrum.from_matrix(best.kernel(task.x[: self.num_tuning])) for name, best in selected.items()
+            name: KernelSpectrum.from_matrix(best.kernel(task.x[: self.num_selection_examples]))
+            for name, best in selected.items()
         }
         self._report_selection(run, task, selected)
         run.figure("calibration", calibration_figure(calibration, task), CALIBRATION_CAPTION)
         run.figure(
             "accuracy against n",
-            curves(accuracies, x_label="training examples", y_label=task.score_name, log_x=True),
+            curves(accuracies, x_label="number of training examples", y_label=task.score_name, log_x=True),
             "Accuracy against the number of training examples, with network and noise selected once.",
         )
-        run.figure("spectrum", spectra_figure(spectra, task.t[: self.num_tuning]), SPECTRUM_CAPTION)
+        run.figure("spectrum", spectra_figure(spectra, task.t[: self.num_selection_examples]), SPECTRUM_CAPTION)
         if len(data.shape) == 3:
-            images = data.train.x[: self.num_tuning], data.test.x[: self.num_test]
+            images = data.train.x[: self.num_selection_examples], data.test.x[: self.num_test]
             run.figure(
                 "leading eigenvectors",
                 plot_eigenvector_images(spectra["NTK"].eigenvectors, images[0]),
@@ -142,7 +148,7 @@ class Experiment:
             **{f"accuracy_{name.lower()}": task.score(prediction.mean) for name, prediction in predictions.items()},
             **{f"calibration_error_{name.lower()}": curve.error for name, curve in calibration.items()},
             **{f"nll_{name.lower()}": curve.negative_log_likelihood for name, curve in calibration.items()},
-            "first_fifty": float(spectra["NTK"].alignment(task.t[: self.num_tuning])[:50].sum()),
+            "first_fifty": float(spectra["NTK"].alignment(task.t[: self.num_selection_examples])[:50].sum()),
             "residual": max(solution.residual for solution in fits.values()),
             "jitter": max(solution.jitter for solution in fits.values()),
             "steps": max(solution.steps for solution in fits.values()),
@@ -151,23 +157,24 @@ class Experiment:
         }
 
     def _select(self, kernel: Callable[[Network], Kernel], task: RegressionTask) -> "SelectedKernel":
-        """The best network with its best noise ratio on the first `tuned` rows."""
-        x, t = task.x[: self.num_tuning], task.t[: self.num_tuning]
+        """The best network with its best noise ratio on the first `num_selection_examples` rows."""
+        x, t = task.x[: self.num_selection_examples], task.t[: self.num_selection_examples]
         candidates = []
         for name, nonlinearity in NONLINEARITIES.items():
             for depth in self.depths:
                 for bias in self.bias_variances:
                     candidate = kernel(fully_connected(depth, nonlinearity, bias=bias))
-                    ratio = CRITERIA[self.selection](candidate(x), t, NOISE_LEVELS)
+                    ratio = CRITERIA[self.selection_criterion](candidate(x), t, NOISE_LEVELS)
                     candidates.append(SelectedKernel(candidate, ratio, {"σ": name, "depth": depth, "bias": bias}))
         return max(candidates, key=lambda candidate: candidate.ratio.score)
 
     def _report_selection(self, run: Run, task: RegressionTask, selected: dict[str, "SelectedKernel"]) -> None:
         rows = [
-            {"kernel": name, **best.settings, "noise ρ": best.ratio.ratio, self.selection: best.ratio.score}
+            {"kernel": name, **best.settings, "noise ρ": best.ratio.ratio, self.selection_criterion: best.ratio.score}
             for name, best in selected.items()
         ]
-        caption = f"Selected by {self.selection} on {min(self.num_tuning, len(task.x))} training examples; ρ = σ²/v."
+        count = min(self.num_selection_examples, len(task.x))
+        caption = f"Selected by {self.selection_criterion} on {count} training examples; ρ = σ²/v."
         run.table("networks", rows, caption)
         run.note(
             "method",
@@ -190,8 +197,8 @@ class SelectedKernel:
 
 CALIBRATION_CAPTION = (
     "Predicted against observed frequency: on the diagonal predictions are calibrated, above it underconfident, below "
-    "it overconfident. For classification, confidence and accuracy in bins; for regression, level and coverage of "
-    "central intervals. Bars are 95 % confidence intervals."
+    "it overconfident. For classification, confidence and accuracy in bins; for regression, nominal and empirical "
+    "coverage of central intervals. Bars are 95 % confidence intervals."
 )
 SPECTRUM_CAPTION = (
     "Left: eigenvalues of both kernels. Right: gradient flow from zero, unlearned fraction of true and shuffled "
@@ -208,20 +215,20 @@ CONFIDENT_CAPTION = (
 )
 
 
-def calibrate(task: RegressionTask, prediction: Prediction) -> CalibrationCurve:
+def calibrate(task: RegressionTask, prediction: GPPrediction) -> CalibrationCurve:
     if task.classes:
         return CalibrationCurve.from_classification(class_probabilities_of(task, prediction), task.y_test)
     return CalibrationCurve.from_regression(prediction.mean, prediction.target_variance, task.y_test)
 
 
-def class_probabilities_of(task: RegressionTask, prediction: Prediction) -> Tensor:
+def class_probabilities_of(task: RegressionTask, prediction: GPPrediction) -> Tensor:
     return class_probabilities(prediction.mean + task.offset, prediction.variance.clamp(min=1e-12))
 
 
 def calibration_figure(calibration: dict[str, CalibrationCurve], task: RegressionTask) -> "Figure":
     if task.classes:
         return plot_calibration(calibration, x_label="confidence", y_label="accuracy")
-    return plot_calibration(calibration, x_label="level of the interval", y_label="coverage")
+    return plot_calibration(calibration, x_label="nominal coverage", y_label="empirical coverage")
 
 
 def spectra_figure(spectra: dict[str, KernelSpectrum], t: Tensor) -> "Figure":

@@ -24,9 +24,9 @@ expected = {
     "kurtosis_times_width": between(13.5, 16.5, "mean of excess kurtosis times width; theory: 15"),
     "kurtosis_exponent": between(-1.05, -0.95, "exponent of the excess kurtosis in the width; theory: −1"),
     "distance_at_1": between(0.1, 0.4, "Kolmogorov-Smirnov distance of z from the Gaussian at width 1"),
-    "distance_at_1024": no_band("the same at width 1,024; sampling noise is about 0.9/√num_draws"),
+    "distance_at_1024": no_band("Kolmogorov-Smirnov distance at width 1,024; sampling noise is about 0.9/√num_draws"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"num_draws": 300, "num_functions": 3}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"num_networks": 300, "num_functions": 3}, "gpu": {}}
 
 WIDTHS = (1, 4, 64, 1024)
 COSINE = 0.6
@@ -34,7 +34,7 @@ COSINE = 0.6
 
 @dataclass(frozen=True)
 class Experiment:
-    num_draws: Positive[int] = 4_000  # random networks of each width
+    num_networks: Positive[int] = 4_000  # random networks of each width
     num_functions: Positive[int] = 8  # functions plotted for each width
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -46,21 +46,21 @@ class Experiment:
         )
         x = torch.tensor([[1.0, 0.0], [COSINE, (1 - COSINE**2) ** 0.5]], dtype=torch.float64)
         limit = fully_connected(1, ReLU()).nngp(x)
-        outputs = {width: sample_outputs(x, width, self.num_draws) for width in WIDTHS}
+        outputs = {width: sample_outputs(x, width, self.num_networks) for width in WIDTHS}
         run.figure(
             "output distributions",
-            density_figure(outputs),
+            plot_density(outputs),
             "Outputs z(x) of random ReLU networks (filled) and the limiting Gaussian (line), logarithmic: "
             "narrow networks have a peak at 0 and heavy tails, with the same variance.",
         )
         run.figure(
             "joint distribution at two inputs",
-            pair_figure(outputs, limit),
+            plot_pair(outputs, limit),
             "(z(x), z(x')) for two inputs at cosine 0.6. Contours: one, two and three standard deviations of the "
             "limit. The covariance is exact at every width; only the shape changes.",
         )
         widths = tuple(2**power for power in range(11))
-        excess = [excess_kurtosis(width, 100 * self.num_draws) for width in widths]
+        excess = [excess_kurtosis(width, 100 * self.num_networks) for width in widths]
         run.figure(
             "excess kurtosis",
             curves(
@@ -74,14 +74,14 @@ class Experiment:
         )
         run.figure(
             "functions",
-            function_figure(self.num_functions),
+            plot_function(self.num_functions),
             "Functions of random erf networks with two hidden layers and biases, and samples of the limit; the band is "
             "± two standard deviations of the limit.",
         )
         covariance = {width: float(z.prod(1).mean()) for width, z in outputs.items()}
         distances = {width: float(stats.kstest(z[:, 0].numpy(), "norm").statistic) for width, z in outputs.items()}
         run.table(
-            "by width",
+            "statistics by width",
             [
                 {
                     "width": width,
@@ -116,7 +116,7 @@ def excess_kurtosis(width: int, num_units: int) -> float:
     return float(3 * (q.square().mean() / q.mean().square() - 1))
 
 
-def density_figure(outputs: dict[int, Tensor]) -> "Figure":
+def plot_density(outputs: dict[int, Tensor]) -> "Figure":
     figure, axes = subplots(1, len(outputs), size=(11.0, 3.0))
     grid = torch.linspace(-5, 5, 201)
     for ax, (width, z) in zip(axes[0], outputs.items(), strict=True):
@@ -127,7 +127,7 @@ def density_figure(outputs: dict[int, Tensor]) -> "Figure":
     return figure
 
 
-def pair_figure(outputs: dict[int, Tensor], limit: Tensor) -> "Figure":
+def plot_pair(outputs: dict[int, Tensor], limit: Tensor) -> "Figure":
     figure, axes = subplots(1, len(outputs), size=(11.0, 3.1))
     angle = torch.linspace(0, 2 * pi, 181, dtype=torch.float64)
     ring = torch.linalg.cholesky(limit) @ torch.stack([angle.cos(), angle.sin()])
@@ -141,7 +141,7 @@ def pair_figure(outputs: dict[int, Tensor], limit: Tensor) -> "Figure":
     return figure
 
 
-def function_figure(count: int) -> "Figure":
+def plot_function(count: int) -> "Figure":
     widths = (3, 30, 300)
     network = fully_connected(2, Erf(), bias=0.3)
     x = torch.linspace(-3, 3, 121, dtype=torch.float64)[:, None]

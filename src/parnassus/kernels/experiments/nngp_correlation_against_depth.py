@@ -49,13 +49,13 @@ class Experiment:
         cosine = torch.linspace(-1, 1, 101, dtype=torch.float64)
         run.figure(
             "correlation against cosine",
-            correlation_figure(cosine),
+            plot_correlation(cosine),
             "Σ^L of two unit inputs against their cosine. Every ReLU layer increases it, even for opposite inputs; "
             "odd activations without bias decrease it towards 0 and keep ±x opposite.",
         )
         run.figure(
             "kernels on a circle",
-            kernel_figure(),
+            plot_kernel(),
             "Σ^L between points of a circle: ReLU's kernel tends to a constant, erf's to the diagonal and the "
             "antipodal diagonal.",
         )
@@ -67,7 +67,7 @@ class Experiment:
         run.figure("convergence to one", figure, "The correlation of inputs at cosine 0.6 tends to 1 as 1 − 9π²/2L².")
         finite, limit = self.compare_network(cosine)
         run.figure(
-            "one wide network",
+            "inner products in one wide network",
             curves(
                 {"limit": (cosine, limit), f"width {self.width:,}": (cosine, finite)},
                 x_label="cosine of the inputs",
@@ -80,7 +80,9 @@ class Experiment:
             ends = {f"L = {depth}": float(fully_connected(depth, sigma).nngp(*pair)) for depth in (*DEPTHS, 32)}
             rows.append({"σ": name, **ends})
         run.table(
-            "at cosine 0.6", rows, "Correlation after L layers, each scaled by c_σ so that unit inputs keep norm 1."
+            "correlations at cosine 0.6",
+            rows,
+            "Correlation after L layers, each scaled by c_σ so that unit inputs keep norm 1.",
         )
         relu_8 = fully_connected(8, ReLU()).nngp(*on_circle(cosine))
         return {
@@ -107,7 +109,7 @@ def on_circle(cosine: Tensor) -> tuple[Tensor, Tensor]:
     return points, torch.tensor([[1.0, 0.0]], dtype=cosine.dtype)
 
 
-def correlation_figure(cosine: Tensor) -> "Figure":
+def plot_correlation(cosine: Tensor) -> "Figure":
     left, right = on_circle(cosine)
     figure, axes = subplots(2, 4, size=(11.0, 5.6))
     for ax in axes[0]:
@@ -127,7 +129,7 @@ def correlation_figure(cosine: Tensor) -> "Figure":
     return figure
 
 
-def kernel_figure() -> "Figure":
+def plot_kernel() -> "Figure":
     angle = torch.linspace(-pi, pi, 121, dtype=torch.float64)
     circle = torch.stack([angle.cos(), angle.sin()], 1)
     figure, axes = subplots(2, 4, size=(11.0, 5.2))

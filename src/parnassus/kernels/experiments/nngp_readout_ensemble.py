@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from parnassus.data.toy import curve
-from parnassus.kernels import NNGP, Erf, GPRegression, Network, Prediction, ScaledLinear, fully_connected
+from parnassus.data.built_in.toy import curve
+from parnassus.kernels import NNGP, Erf, GPPrediction, GPRegression, Network, ScaledLinear, fully_connected
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
 from parnassus.train import NonNegative, Positive, Run, at_most, between
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 covers = ("B15.3-5",)
 expected = {
     "mean_gap": between(0.3, 2.5, "distance of the means, in standard errors of the ensemble mean"),
-    "spread_ratio": between(0.8, 1.2, "standard deviation of the ensemble over that of the posterior, averaged over x"),
+    "spread_ratio": between(0.8, 1.2, "ratio of the standard deviations of ensemble and posterior, averaged over x"),
     "narrow_gap": between(2.0, 25.0, "distance of the means at width 4, in standard errors"),
     "distance_to_optimum": at_most(0.02, "distance of the trained functions from the closed-form optimum"),
 }
@@ -57,7 +57,7 @@ class Experiment:
 
         run.figure(
             "posterior and ensemble",
-            bands_figure(x, t, new, posterior, functions),
+            plot_bands(x, t, new, posterior, functions),
             f"Left: NNGP posterior, mean ± two standard deviations. Right: {self.num_networks} networks of width "
             f"{self.width} with trained readouts: some members, their mean ± two standard deviations.",
         )
@@ -97,7 +97,7 @@ class Experiment:
         return initial, noisy_targets, initial + update
 
     def narrow_gaps(
-        self, network: Network, x: Tensor, t: Tensor, new: Tensor, posterior: Prediction
+        self, network: Network, x: Tensor, t: Tensor, new: Tensor, posterior: GPPrediction
     ) -> dict[int, float]:
         """The distance of the means by width, for optimal readouts in closed form."""
         gaps = {}
@@ -121,13 +121,13 @@ def random_features(network: Network, x: Tensor, width: int, num_networks: int) 
     return torch.stack(parts)
 
 
-def mean_gap(functions: Tensor, posterior: Prediction) -> float:
+def mean_gap(functions: Tensor, posterior: GPPrediction) -> float:
     """Root mean square over x of the difference of means, in standard errors of the ensemble mean."""
     error = functions.std(0) / len(functions) ** 0.5
     return float(((functions.mean(0) - posterior.mean) / error).square().mean().sqrt())
 
 
-def bands_figure(x: Tensor, t: Tensor, new: Tensor, posterior: Prediction, functions: Tensor) -> "Figure":
+def plot_bands(x: Tensor, t: Tensor, new: Tensor, posterior: GPPrediction, functions: Tensor) -> "Figure":
     figure, axes = subplots(1, 2, size=(10.0, 3.8))
     sides = (
         ("NNGP posterior", posterior.mean, posterior.variance.sqrt()),

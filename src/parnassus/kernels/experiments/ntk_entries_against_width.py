@@ -18,11 +18,11 @@ covers = ("B15.4-1", "B15.4-10", "B15.4-11")
 expected = {
     "deviation_exponent": between(-0.65, -0.48, "exponent of the entries' standard deviation in the width; theory: −½"),
     "bias_narrowest": between(0.0, 0.5, "mean of K(x, x') minus its limit at the smallest width"),
-    "bias_widest": between(-0.1, 0.1, "the same at the largest width"),
+    "bias_widest": between(-0.1, 0.1, "mean of K(x, x') minus its limit at the largest width"),
     "diagonal_error": at_most(0.3, "maximum distance of the mean of K(x, x) from L + 1"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"widths": (8, 32), "num_draws": 200},
+    "smoke": {"widths": (8, 32), "num_networks": 200},
     "gpu": {"widths": (8, 32, 128, 512, 2_048)},
 }
 
@@ -31,7 +31,7 @@ profiles: dict[str, dict[str, object]] = {
 class Experiment:
     widths: tuple[Positive[int], ...] = (8, 32, 128, 256)  # widths of the hidden layers
     num_layers: Positive[int] = 3  # hidden layers L
-    num_draws: Positive[int] = 4_000  # networks at the smallest width; fewer at larger widths
+    num_networks: Positive[int] = 4_000  # networks at the smallest width; fewer at larger widths
     cosine: Annotated[float, Between(-1.0, 1.0)] = 0.6  # cosine of the angle between the two inputs
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -40,7 +40,7 @@ class Experiment:
         kernels = {width: self.sample_kernels(pair, width, run) for width in self.widths}
         run.figure(
             "entries",
-            entries_figure({width: sample[:, 0, 1] for width, sample in kernels.items()}, limit),
+            plot_entries({width: sample[:, 0, 1] for width, sample in kernels.items()}, limit),
             f"K(x, x') of random ReLU networks with {self.num_layers} hidden layers; dashed: the limit {limit:.4f}.",
         )
         deviations = [float(sample[:, 0, 1].std()) for sample in kernels.values()]
@@ -61,8 +61,8 @@ class Experiment:
             "The standard deviation of the entries falls as 1/√width.",
         )
         run.figure(
-            "limit",
-            limits_figure((1, self.num_layers, 10)),
+            "limiting kernels",
+            plot_limits((1, self.num_layers, 10)),
             "Covariances Σ^L and tangent kernels K*/(L + 1) between angles on the circle, on one scale. With depth "
             "Σ^L becomes constant, because all correlations tend to 1; K* keeps a ridge on its diagonal.",
         )
@@ -75,7 +75,7 @@ class Experiment:
             "means and standard deviations", rows, f"Limits: K(x, x) = {self.num_layers + 1}, K(x, x') = {limit:.4f}."
         )
         run.note(
-            "findings",
+            "results",
             "At small width the distribution of entries has a long right tail and a mean above the limit by "
             "O(1/width); the mean of the diagonal is exact at every width, because ReLU is homogeneous.",
         )
@@ -88,7 +88,7 @@ class Experiment:
 
     def sample_kernels(self, pair: Tensor, width: int, run: Run) -> Tensor:
         """Kernels of many networks, computed in chunks that fit in memory."""
-        draws = max(min(self.num_draws, 600), round(self.num_draws * self.widths[0] / width))
+        draws = max(min(self.num_networks, 600), round(self.num_networks * self.widths[0] / width))
         chunk = max(1, min(draws, 4_000_000 // (self.num_layers * width**2)))
         source = torch.Generator().manual_seed(1_000 * run.seed + width)
         sizes = (2, *[width] * self.num_layers, 1)
@@ -99,7 +99,7 @@ class Experiment:
         return torch.cat(kernels)
 
 
-def entries_figure(entries: dict[int, Tensor], limit: float) -> "Figure":
+def plot_entries(entries: dict[int, Tensor], limit: float) -> "Figure":
     figure, axes = subplots(1, len(entries), size=(2.7 * len(entries), 3.0))
     for ax, (width, values), colour in zip(axes[0], entries.items(), PALETTE, strict=False):
         shown = values[values <= values.quantile(0.98)]  # without outliers of narrow networks
@@ -110,7 +110,7 @@ def entries_figure(entries: dict[int, Tensor], limit: float) -> "Figure":
     return figure
 
 
-def limits_figure(depths: tuple[int, ...]) -> "Figure":
+def plot_limits(depths: tuple[int, ...]) -> "Figure":
     angle = torch.linspace(-pi, pi, 121, dtype=torch.float64)
     circle = torch.stack([angle.cos(), angle.sin()], 1)
     figure, axes = subplots(2, len(depths), size=(3.2 * len(depths) + 0.6, 6.0))
@@ -127,6 +127,6 @@ def limits_figure(depths: tuple[int, ...]) -> "Figure":
             ax.set_yticks([-pi, 0, pi], ["−π", "0", "π"])
             ax.tick_params(labelbottom=row == 1, labelleft=column == 0)
     for edge in (*(ax.xaxis for ax in axes[1]), *(ax.yaxis for ax in axes[:, 0])):
-        edge.set_label_text("angle")
+        edge.set_label_text("angle (rad)")
     figure.colorbar(image, ax=axes, shrink=0.7).outline.set_visible(False)
     return figure

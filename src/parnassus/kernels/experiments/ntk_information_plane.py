@@ -24,7 +24,9 @@ covers = ("BF-1",)
 expected = {
     "label_bits": between(0.75, 1.0, "I(Y; Z) in bits at the end, of at most 1"),
     "input_bits": between(1.3, 2.2, "I(X; Z) in bits at the end"),
-    "order": at_most(1e-6, "maximum of I(Y; Z) − I(X; Z) over time; at most 0 by the data-processing inequality"),
+    "max_information_difference": at_most(
+        1e-6, "maximum of I(Y; Z) − I(X; Z) over time; at most 0 by the data-processing inequality"
+    ),
     "test_error": at_most(0.3, "expected squared error on test digits at the end"),
     "accuracy": at_least(0.95, "test accuracy of the mean output"),
 }
@@ -64,7 +66,7 @@ class Experiment:
             accuracy = float((mean.sign() == y[test]).double().mean())
         run.figure(
             "information plane",
-            plane_figure(trajectories),
+            plot_plane(trajectories),
             "Mutual information of the output Z with the input and with the label during training, from circle to dot. "
             "By the data-processing inequality no point lies above the line.",
         )
@@ -94,14 +96,16 @@ class Experiment:
         )
         last = list(trajectories.values())[-1]
         run.note(
-            "findings",
+            "results",
             "I(X; Z) and I(Y; Z) increase together at first. I(X; Z) does not decrease later, unlike the compression "
             "phase proposed by the information-bottleneck theory; the values are exact, without binning.",
         )
         return {
             "label_bits": float(last.labels[-1]),
             "input_bits": float(last.inputs[-1]),
-            "order": max(float((path.labels - path.inputs).max()) for path in trajectories.values()),
+            "max_information_difference": max(
+                float((path.labels - path.inputs).max()) for path in trajectories.values()
+            ),
             "test_error": float(last.error[-1]),
             "accuracy": accuracy,
         }
@@ -137,7 +141,7 @@ def trace_ensemble(ensemble: InfiniteEnsemble, x: Tensor, y: Tensor, times: Tens
     return Trajectory(times, torch.stack(inputs), torch.stack(labels), *rest)
 
 
-def plane_figure(trajectories: dict[str, Trajectory]) -> "Figure":
+def plot_plane(trajectories: dict[str, Trajectory]) -> "Figure":
     figure, axes = subplots(size=(6.4, 4.2))
     ax = axes[0, 0]
     top = max(float(path.labels.max()) for path in trajectories.values())
@@ -146,6 +150,6 @@ def plane_figure(trajectories: dict[str, Trajectory]) -> "Figure":
         ax.plot(path.inputs, path.labels, color=colour, label=name)
         ax.plot(path.inputs[:1], path.labels[:1], color=colour, marker="o", markerfacecolor="none")
         ax.plot(path.inputs[-1:], path.labels[-1:], color=colour, marker="o")
-    ax.set(xlabel="I(X; Z) in bits", ylabel="I(Y; Z) in bits")
+    ax.set(xlabel="I(X; Z) (bits)", ylabel="I(Y; Z) (bits)")
     ax.legend(loc="lower right")
     return figure

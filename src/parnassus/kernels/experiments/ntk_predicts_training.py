@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 covers = ("B15.4-4", "B15.4-6", "B15.4-7")
 expected = {
     "kernel_exponent": between(-1.2, -0.8, "exponent of the kernel change in the width; theory: −1"),
-    "parameter_exponent": between(-0.65, -0.35, "the same for the parameter change; theory: −½"),
-    "deviation_exponent": between(-0.8, -0.25, "the same for the deviation from the prediction; theory: −½"),
+    "parameter_exponent": between(-0.65, -0.35, "exponent of the parameter change in the width; theory: −½"),
+    "deviation_exponent": between(
+        -0.8, -0.25, "exponent of the deviation from the prediction in the width; theory: −½"
+    ),
     "kernel_change_widest": at_most(0.004, "relative change of the kernel at the largest width"),
     "deviation_widest": at_most(0.02, "root mean square deviation from the prediction at the largest width"),
     "rate_error": at_most(0.05, "relative error of λ for the three fastest modes at the largest width"),
@@ -72,12 +74,12 @@ class Experiment:
         widest = runs[self.widths[-1]][0]
         run.figure(
             "training curves",
-            self.curves_figure(flow, runs[self.widths[0]][0], widest),
+            self.plot_curves(flow, runs[self.widths[0]][0], widest),
             "Outputs at the five training points. Dashed: predictions y + (I − ηK*)^τ (u(0) − y).",
         )
         run.figure(
             "changes against width",
-            power_figure(
+            plot_power(
                 self.widths, {"kernel": kernel, "parameters": parameters, "deviation from prediction": deviation}
             ),
             "Relative change of kernel and parameters in training, and deviation of outputs from the prediction. "
@@ -85,13 +87,13 @@ class Experiment:
         )
         run.figure(
             "decay of modes",
-            self.modes_figure(flow, widest),
+            self.plot_modes(flow, widest),
             "Residual along each eigenvector of K*: widest network (dots) and prediction e^{−λt} (lines). At small "
             "values slow modes leak into fast ones, because the empirical kernel differs slightly from K*.",
         )
         run.figure(
             "generalisation",
-            self.circle_figure(flow, grid, widest),
+            self.plot_circle(flow, grid, widest),
             "Outputs of the widest network on the circle before and after training, and the prediction of K* from its "
             "initial outputs; dots are the labels.",
         )
@@ -105,7 +107,7 @@ class Experiment:
             "rate_error": float((rates / flow.rates[:3] - 1).abs().max()),
         }
         run.note(
-            "findings",
+            "results",
             f"At 16 times the width the change of the kernel is smaller by a factor of about "
             f"{16 ** -result['kernel_exponent']:.0f} and that of the parameters by about "
             f"{16 ** -result['parameter_exponent']:.1f}, while the labels are still fitted. The rates of the fastest "
@@ -142,7 +144,7 @@ class Experiment:
         steps = float(networks[0].training.steps[3])
         return (1 - remaining ** (1 / steps)) / self.learning_rate
 
-    def curves_figure(self, flow: GradientFlow, narrow: TrainedNetwork, wide: TrainedNetwork) -> "Figure":
+    def plot_curves(self, flow: GradientFlow, narrow: TrainedNetwork, wide: TrainedNetwork) -> "Figure":
         figure, axes = subplots(1, 2, size=(10.0, 3.8))
         for ax, one, width in zip(axes[0], (narrow, wide), (self.widths[0], self.widths[-1]), strict=True):
             time = self.learning_rate * one.training.steps
@@ -152,7 +154,7 @@ class Experiment:
             ax.set(title=f"{width:,} units", xlabel="time ητ", ylabel="output")
         return figure
 
-    def modes_figure(self, flow: GradientFlow, one: TrainedNetwork) -> "Figure":
+    def plot_modes(self, flow: GradientFlow, one: TrainedNetwork) -> "Figure":
         figure, axes = subplots()
         ax: Axes = axes[0, 0]
         time = self.learning_rate * one.training.steps
@@ -165,7 +167,7 @@ class Experiment:
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         return figure
 
-    def circle_figure(self, flow: GradientFlow, grid: Tensor, one: TrainedNetwork) -> "Figure":
+    def plot_circle(self, flow: GradientFlow, grid: Tensor, one: TrainedNetwork) -> "Figure":
         cross = NETWORK.kernels(grid, circle(ANGLES)).ntk
         progress = flow.after(self.steps, learning_rate=self.learning_rate)
         after = one.before + flow.predict(cross, one.training.outputs[0, :, 0], LABELS, progress)
@@ -176,7 +178,7 @@ class Experiment:
         ax.plot(angle, one.after, color=PALETTE[0], label="after")
         ax.plot(angle, after, color=INK, linestyle="--", linewidth=1.2, label="predicted")
         ax.plot(ANGLES, LABELS, color=PALETTE[1], linestyle="", marker="o", label="labels")
-        ax.set(xlabel="angle", ylabel="output")
+        ax.set(xlabel="angle (rad)", ylabel="output")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         return figure
 
@@ -190,7 +192,7 @@ def root_mean_square(values: list[Tensor]) -> float:
     return float(torch.stack(values).square().mean().sqrt())
 
 
-def power_figure(widths: tuple[int, ...], lines: dict[str, list[float]]) -> "Figure":
+def plot_power(widths: tuple[int, ...], lines: dict[str, list[float]]) -> "Figure":
     figure, axes = subplots()
     ax: Axes = axes[0, 0]
     for (name, values), colour, slope in zip(lines.items(), PALETTE, (-1.0, -0.5, -0.5), strict=False):

@@ -36,7 +36,7 @@ def propagate_signals(weights: Sequence[Tensor], x: Float[Tensor, "n inputs"], n
 
     `weights` are W¹ … W^{L+1}, each (*draws, d_h, d_{h−1}) with d_{L+1} = 1: leading axes are independent networks.
     """
-    _require_matching_sizes(weights, x)
+    _check_matching_sizes(weights, x)
     gain = normaliser(nonlinearity)
     forward, derivatives = [x.expand(*weights[0].shape[:-2], *x.shape)], []
     for weight in weights[:-1]:
@@ -122,7 +122,7 @@ def _value_and_derivative(nonlinearity: Nonlinearity, f: Tensor) -> tuple[Tensor
     return value, derivative
 
 
-def _require_matching_sizes(weights: Sequence[Tensor], x: Tensor) -> None:
+def _check_matching_sizes(weights: Sequence[Tensor], x: Tensor) -> None:
     sizes = [tuple(weight.shape[-2:]) for weight in weights]
     is_chain = all(after == before for (after, _), (_, before) in pairwise(sizes))
     if not sizes or not is_chain or sizes[0][1] != x.shape[1] or sizes[-1][0] != 1:

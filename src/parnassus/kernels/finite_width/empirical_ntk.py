@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vjp, vmap
 
+from parnassus.errors import check_positive
 from parnassus.kernels.finite_width.factored_gradients import (
     FactoredGradients,
     LayerRecord,
@@ -107,9 +108,8 @@ class _Plan:
 
 
 def _fill_kernel(module: nn.Module, x: Tensor, y: Tensor | None, block: int, *, sum_outputs: bool) -> Tensor:
-    if block < 1:
-        raise ValueError(f"block must be positive; got block={block}")
-    _require_independent_rows(module, x)
+    check_positive(block=block)
+    _check_independent_rows(module, x)
     plan = _plan_gradients(module, x[:1])
     symmetric, y = y is None, x if y is None else y
     with torch.no_grad():
@@ -241,7 +241,7 @@ def _batch_dependent_modules(module: nn.Module) -> Iterator[nn.Module]:
     return (part for part in module.modules() if isinstance(part, BATCH_DEPENDENT) and part.training)
 
 
-def _require_independent_rows(module: nn.Module, x: Tensor) -> None:
+def _check_independent_rows(module: nn.Module, x: Tensor) -> None:
     """Raise unless every output is a deterministic function of its own row."""
     if not len(x) or not _trainable_names(module):
         raise ValueError(f"need inputs and trainable parameters; got {len(x)} inputs and {module}")

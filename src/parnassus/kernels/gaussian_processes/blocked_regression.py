@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.kernels.gaussian_processes.covariance import Kernel
-from parnassus.kernels.gaussian_processes.gp_regression import Prediction
+from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction
 from parnassus.kernels.solvers.kernel_matrix import BLOCK, KernelMatrix, evaluate_in_blocks
-from parnassus.kernels.solvers.linear_solvers import Solution, Solver, choose_solver, relative_residual
+from parnassus.kernels.solvers.linear_solvers import LinearSolver, Solution, choose_solver, relative_residual
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class BlockedRegression:
 
     kernel: Kernel
     x: Float[Tensor, "n *shape"]
-    solver: Solver
+    solver: LinearSolver
     solution: Solution
     ratio: float
     amplitude: float
@@ -63,7 +63,7 @@ class BlockedRegression:
         return cls(kernel, x, solver, solution, ratio, amplitude, block, devices)
 
     @torch.no_grad()
-    def predict(self, x: Float[Tensor, "m *size"]) -> Prediction:
+    def predict(self, x: Float[Tensor, "m *size"]) -> GPPrediction:
         """Mean and variances at each point, computed `block` points at a time."""
         means, variances = [], []
         for rows in x.split(self.block):
@@ -72,4 +72,4 @@ class BlockedRegression:
             remaining = self.kernel.diagonal(rows) - self.solver.explained_variance(k)
             variances.append(self.amplitude * remaining.clamp(min=0))  # rounding may make it negative
         variance = torch.cat(variances)
-        return Prediction(torch.cat(means), variance, variance + self.amplitude * self.ratio)
+        return GPPrediction(torch.cat(means), variance, variance + self.amplitude * self.ratio)

@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.kernels.infinite_width.quadrature import gauss_hermite
 
 LEVELS = torch.linspace(0.05, 0.95, 19, dtype=torch.float64)
 """Levels of the intervals whose coverage is counted."""
 
 
-def coverage(
+def interval_coverage(
     mean: Float[Tensor, "m *outputs"],
     variance: Float[Tensor, " m"],
     t: Float[Tensor, "m *outputs"],
@@ -81,8 +82,7 @@ class Reliability(NamedTuple):
 
 def reliability(probabilities: Float[Tensor, "m classes"], labels: Int[Tensor, " m"], *, bins: int = 15) -> Reliability:
     """Non-empty bins of equal width in confidence, the largest class probability."""
-    if bins < 1:
-        raise ValueError(f"bins must be positive; got bins={bins}")
+    check_positive(bins=bins)
     confidences, predicted = probabilities.max(1)
     correct = (predicted == labels).to(confidences)
     bin_of = (confidences * bins).long().clamp(0, bins - 1)
@@ -134,7 +134,7 @@ class CalibrationCurve:
         cls, mean: Float[Tensor, "m *outputs"], variance: Float[Tensor, " m"], t: Float[Tensor, "m *outputs"]
     ) -> "CalibrationCurve":
         """Levels of central intervals and their `coverage`, and the log-density of the target."""
-        observed = coverage(mean, variance, t, LEVELS.to(mean)).cpu()
+        observed = interval_coverage(mean, variance, t, LEVELS.to(mean)).cpu()
         error = float((observed - LEVELS).abs().mean())
         nlpd = float(negative_log_density(mean, variance, t))
         return cls(LEVELS, observed, torch.full_like(LEVELS, t.numel()), error, nlpd)

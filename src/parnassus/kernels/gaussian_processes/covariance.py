@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.probability.divergences.rbf_kernel import rbf_of_squared_distances, second_points, squared_distances
+
 Features: TypeAlias = Callable[[Tensor], Tensor]
 """Maps points (n, dim) to features φ(x), (n, features)."""
 
@@ -27,11 +29,11 @@ class Kernel(Protocol):
         ...
 
 
-class Linear(nn.Module):
+class LinearKernel(nn.Module):
     """K(x, x′) = xᵀx′: paths are straight lines through 0 (book sec. 15.1)."""
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
-        return x @ _second_points(x, y).mT
+        return x @ second_points(x, y).mT
 
     def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
         return x.square().sum(1)
@@ -52,28 +54,28 @@ class _Stationary(nn.Module):
         return x.new_ones(len(x))
 
 
-class RBF(_Stationary):
+class RBFKernel(_Stationary):
     """K(x, x′) = exp(−‖x − x′‖² / 2s²) with length scale s: smooth, stationary paths (book sec. 15.1)."""
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         scale = torch.exp(-self.log_length)
-        return torch.exp(-squared_distances(scale * x, y if y is None else scale * y) / 2)
+        return rbf_of_squared_distances(squared_distances(scale * x, y if y is None else scale * y))
 
 
-class OrnsteinUhlenbeck(_Stationary):
+class OrnsteinUhlenbeckKernel(_Stationary):
     """K(x, x′) = exp(−‖x − x′‖ / s) with length scale s: rough, stationary paths (book sec. 15.1)."""
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         exact = "donot_use_mm_for_euclid_dist"  # a product rounds distances near 0 to 10⁻⁸, where K has its kink
-        distance: Tensor = torch.cdist(x, _second_points(x, y), compute_mode=exact)
+        distance: Tensor = torch.cdist(x, second_points(x, y), compute_mode=exact)
         return torch.exp(-distance * torch.exp(-self.log_length))
 
 
-class Brownian(nn.Module):
+class BrownianKernel(nn.Module):
     """K(s, t) = min(s, t) on times s, t ≥ 0: Var y(t) = t, so it is not stationary (book sec. 15.1)."""
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
-        y = _second_points(x, y)
+        y = second_points(x, y)
         return torch.minimum(_times(x)[:, None], _times(y))
 
     def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
@@ -89,13 +91,13 @@ class FeatureKernel(nn.Module):
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         phi = self.features(x)
-        return phi @ (phi if y is None else self.features(_second_points(x, y))).mT
+        return phi @ (phi if y is None else self.features(second_points(x, y))).mT
 
     def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
         return self.features(x).square().sum(1)
 
 
-class Scaled(nn.Module):
+class ScaledKernel(nn.Module):
     """v K(x, x′), the kernel of √v y(x)."""
 
     def __init__(self, kernel: Kernel, variance: float = 1.0) -> None:
@@ -114,12 +116,16 @@ class Scaled(nn.Module):
         return self.log_variance.exp() * self.kernel.diagonal(x)
 
 
-class Sum(nn.Module):
-    """K₁ + K₂ + …: the kernel of a sum of independent processes."""
+class _CombinedKernel(nn.Module):
+    """The kernels of a sum or a product."""
 
     def __init__(self, first: Kernel, *others: Kernel) -> None:
         super().__init__()
-        self.kernels = _module_list(first, *others)
+        self.kernels = nn.ModuleList(cast("list[nn.Module]", [first, *others]))
+
+
+class SumKernel(_CombinedKernel):
+    """K₁ + K₂ + …: the kernel of a sum of independent processes."""
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         return torch.stack([kernel(x, y) for kernel in self.kernels]).sum(0)
@@ -128,36 +134,14 @@ class Sum(nn.Module):
         return torch.stack([cast("Kernel", kernel).diagonal(x) for kernel in self.kernels]).sum(0)
 
 
-class Product(nn.Module):
+class ProductKernel(_CombinedKernel):
     """K₁ K₂ …, entrywise: the kernel of a product of independent processes of mean 0."""
-
-    def __init__(self, first: Kernel, *others: Kernel) -> None:
-        super().__init__()
-        self.kernels = _module_list(first, *others)
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         return torch.stack([kernel(x, y) for kernel in self.kernels]).prod(0)
 
     def diagonal(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
         return torch.stack([cast("Kernel", kernel).diagonal(x) for kernel in self.kernels]).prod(0)
-
-
-def squared_distances(x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
-    """‖x_i − y_j‖² = ‖x_i‖² + ‖y_j‖² − 2 x_iᵀy_j, centred at the mean of x to limit cancellation."""
-    y = _second_points(x, y)
-    centre = x.detach().mean(0)
-    left, right = x - centre, y - centre
-    squares = left.square().sum(1)[:, None] + right.square().sum(1) - 2 * left @ right.mT
-    return squares.clamp(min=0)
-
-
-def _second_points(x: Tensor, y: Tensor | None) -> Tensor:
-    """The points y, or x where y is None."""
-    if y is None:
-        return x
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(f"x and y must have the same number of features; got {x.shape[1]} and {y.shape[1]}")
-    return y
 
 
 def _times(x: Tensor) -> Tensor:
@@ -174,7 +158,3 @@ def log_parameter(name: str, value: float) -> nn.Parameter:
     if not (value > 0 and isfinite(value)):
         raise ValueError(f"{name} must be positive and finite; got {name}={value}")
     return nn.Parameter(torch.tensor(log(value), dtype=torch.float64))  # 0-dimensional: float32 points stay float32
-
-
-def _module_list(*kernels: Kernel) -> nn.ModuleList:
-    return nn.ModuleList(cast("list[nn.Module]", list(kernels)))

@@ -14,7 +14,7 @@ from parnassus.probability.distributions.gaussian import Gaussian, symmetrise
 from parnassus.probability.distributions.gaussian_conditioning import clip_rounded_eigenvalues
 
 
-class Prediction(NamedTuple):
+class GPPrediction(NamedTuple):
     """Predictive moments of the value y(x) and of a noisy target t = y(x) + ε at each of m points."""
 
     mean: Float[Tensor, "m *outputs"]
@@ -69,12 +69,12 @@ class GPRegression:
         root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x)).to(x))
         return cls(kernel, x, t, variance, root, _solve(root, t), jitter)
 
-    def predict(self, x: Float[Tensor, "m size"]) -> Prediction:
+    def predict(self, x: Float[Tensor, "m size"]) -> GPPrediction:
         """Mean and variances at each point x alone (book eqs. 15.9-15.10, with σ² for targets)."""
         k = self.kernel(self.x, x)
         explained = torch.linalg.solve_triangular(self.root, k, upper=False).square().sum(0)
         variance = (self.kernel.diagonal(x) - explained).clamp(min=0)  # rounding may make it negative
-        return Prediction(_weighted_sums(k, self.weights), variance, variance + self.noise)
+        return GPPrediction(_weighted_sums(k, self.weights), variance, variance + self.noise)
 
     def posterior(self, x: Float[Tensor, "m size"]) -> Gaussian:
         """Joint distribution of the noise-free values at all points x; one batch entry per output.
@@ -97,7 +97,7 @@ class GPRegression:
         half_log_det: Tensor = self.root.diagonal().log().sum()
         return -(self.t * self.weights).sum() / 2 - outputs * (half_log_det + len(self.t) * log(2 * pi) / 2)
 
-    def leave_one_out(self) -> Prediction:
+    def leave_one_out(self) -> GPPrediction:
         """Leave-one-out predictions at the training points, without refitting.
 
             E[t_i | t_{−i}] = t_i − (L⁻¹t)_i / (L⁻¹)_ii,   Var(t_i | t_{−i}) = 1 / (L⁻¹)_ii
@@ -107,7 +107,7 @@ class GPRegression:
         target_variance = 1 / torch.cholesky_inverse(self.root).diagonal()
         shape = (-1, *[1] * (self.t.ndim - 1))
         mean = self.t - self.weights * target_variance.view(shape)
-        return Prediction(mean, (target_variance - self.noise).clamp(min=0), target_variance)
+        return GPPrediction(mean, (target_variance - self.noise).clamp(min=0), target_variance)
 
 
 def _solve(root: Float[Tensor, "n n"], t: Float[Tensor, "n *outputs"]) -> Float[Tensor, "n *outputs"]:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.solvers.jittered_cholesky import jittered_cholesky
 from parnassus.probability import Gaussian
@@ -68,7 +69,6 @@ def brownian_paths(
     steps = times.diff(prepend=times.new_zeros(1))
     if not bool((steps >= 0).all()):
         raise ValueError("times must be non-negative and non-decreasing")
-    if count < 1:
-        raise ValueError(f"count must be positive; got count={count}")
+    check_positive(count=count)
     noise = torch.randn(count, len(times), generator=generator, dtype=times.dtype, device=times.device)
     return (steps.sqrt() * noise).cumsum(1)

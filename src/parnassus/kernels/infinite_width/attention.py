@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.layer import Shape
-from parnassus.kernels.infinite_width.pooling import require_all_positions, require_image
+from parnassus.kernels.infinite_width.pooling import check_all_positions, check_image
 
 
 def identity_scores(scores: Float[Tensor, "*batch to positions"]) -> Float[Tensor, "*batch to positions"]:
@@ -42,7 +42,7 @@ class Attention:
             raise ValueError(f"variances must be positive; got weight={self.weight}, query={self.query}")
 
     def kernel(self, state: KernelState) -> KernelState:
-        require_all_positions(state, "attention", within_images=True)
+        check_all_positions(state, "attention", within_images=True)
         left, right = (self.score(self.query * flatten_positions(side)) for side in (state.left, state.right))
         nngp = self._attend(left[:, None], state.nngp, right)
         ntk = None if state.ntk is None else self._attend(left[:, None], state.ntk, right).add_(nngp)
@@ -53,7 +53,7 @@ class Attention:
         return (left @ flatten_positions(kernel) @ right.mT).mul_(self.weight).view(kernel.shape)
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:
-        require_image(shape, "attention")
+        check_image(shape, "attention")
         module = TiedAttention(shape[0], width, sqrt(self.query / shape[0]), sqrt(self.weight / shape[0]), self.score)
         return module, (width, *shape[1:])
 

@@ -16,7 +16,7 @@ Parts: TypeAlias = tuple[Tensor, Tensor | None, Tensor, Tensor, int | None]
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledLayer:
     """The body, compiled at its first call for each shape: same values, fewer passes over memory.
 
     A convolution with its ReLU takes about fifty passes over its kernels uncompiled. Reuse one `Compiled` object for a

@@ -106,7 +106,7 @@ def _sum_of_shifts(x: Tensor, reach: int, axes: tuple[int, ...], factor: float, 
 
 
 def _sum_of_views(x: Tensor, reach: int, axes: tuple[int, ...]) -> Tensor:
-    """The same sum without in-place writes, which torch.compile can fuse with the following operations."""
+    """`_sum_of_shifts` without in-place writes, which torch.compile can fuse with the following operations."""
     padded = functional.pad(x, [reach if axis in axes else 0 for axis in range(-1, -x.ndim - 1, -1) for _ in "<>"])
     total = torch.zeros_like(x)
     for shift in range(2 * reach + 1):

@@ -27,7 +27,7 @@ class Layer(Protocol):
 
     @property
     def needs_variances(self) -> bool:
-        """Whether the kernels after it depend on Σ(x, x) and Σ(x', x') besides those between x and x'."""
+        """Whether the kernels after it depend on Σ(x, x) and Σ(x', x') in addition to those between x and x'."""
         ...
 
     @property

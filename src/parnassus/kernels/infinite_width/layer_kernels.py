@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.nonlinearity import Nonlinearity, normaliser
 
@@ -30,7 +31,7 @@ class LayerKernels:
         return (self.values * self.backward()).sum(0)
 
     def ntk_by_recursion(self) -> Float[Tensor, "n m"]:
-        """The same by recursion: Θ⁰ = Σ⁰, Θ^l = Σ^l + Θ^{l−1} Σ̇^l."""
+        """K* by recursion: Θ⁰ = Σ⁰, Θ^l = Σ^l + Θ^{l−1} Σ̇^l."""
         theta = self.values[0]
         for value, derivative in zip(self.values[1:], self.derivatives, strict=True):
             theta = value + theta * derivative
@@ -47,8 +48,7 @@ def layer_kernels(
 
     Σ⁰ = xᵀx',   Σ^h = c_σ E σ(u)σ(v),   Σ̇^h = c_σ E σ′(u)σ′(v),   (u, v) ~ N(0, Λ^h)     (book eqs. 15.33-15.44, 15.93)
     """
-    if depth < 0:
-        raise ValueError(f"depth must not be negative; got depth={depth}")
+    check_non_negative(depth=depth)
     y = x if y is None else y
     gain = normaliser(nonlinearity)
     inputs = KernelState.from_inputs(x, y, tangent=False)

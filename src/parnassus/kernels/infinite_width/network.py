@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_non_negative
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.layer import Activation, CompositeLayer, Dense, Layer, Shape
 from parnassus.kernels.infinite_width.nonlinearity import Nonlinearity, normaliser
@@ -17,7 +18,7 @@ from parnassus.kernels.infinite_width.nonlinearity import Nonlinearity, normalis
 BLOCK = 256
 """Rows and columns of a kernel computed together on a CPU, chosen for its cache."""
 DEVICE_BLOCK = 8_192
-"""The same on an accelerator: 256 MiB per block in single precision."""
+"""Rows and columns computed together on an accelerator: 256 MiB per block in single precision."""
 
 Tile: TypeAlias = tuple[int, int]
 """The first row and the first column of a block."""
@@ -160,8 +161,7 @@ def fully_connected(depth: int, nonlinearity: Nonlinearity, *, bias: float = 0.0
 
     The variance of every bias is `bias`; the book has none.
     """
-    if depth < 0:
-        raise ValueError(f"depth must not be negative; got depth={depth}")
+    check_non_negative(depth=depth)
     gain = normaliser(nonlinearity)
     layers: list[Layer] = [Dense(bias=bias, divide=False)]
     for _ in range(depth):

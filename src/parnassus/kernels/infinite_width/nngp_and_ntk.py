@@ -11,16 +11,20 @@ CHUNK = 32
 """Rows per block when only the diagonal of a kernel is computed."""
 
 
-class NNGP(nn.Module):
-    """Σ^L(x, x′), the covariance of the outputs of a network with random weights, as a kernel (book eq. 15.44).
-
-    `GPRegression` with it is Bayesian inference in an infinitely wide network with a Gaussian prior on all weights.
-    """
+class _NetworkKernel(nn.Module):
+    """A kernel of a network description; the parameters of its layers are those of the kernel."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
         self.trainable_layers = nn.ModuleList(network.trainable_layers())
+
+
+class NNGP(_NetworkKernel):
+    """Σ^L(x, x′), the covariance of the outputs of a network with random weights, as a kernel (book eq. 15.44).
+
+    `GPRegression` with it is Bayesian inference in an infinitely wide network with a Gaussian prior on all weights.
+    """
 
     def forward(self, x: Float[Tensor, "n *dim"], y: Float[Tensor, "m *size"] | None = None) -> Float[Tensor, "n m"]:
         return self.network.nngp(x, y)
@@ -33,16 +37,11 @@ class NNGP(nn.Module):
         return self.network.kernel(inputs).left
 
 
-class NTK(nn.Module):
+class NTK(_NetworkKernel):
     """K*(x, x′), the tangent kernel of a network, as a kernel (book eq. 15.98).
 
     Regression with it is the limit of training a wide network by gradient descent, up to its initial function.
     """
-
-    def __init__(self, network: Network) -> None:
-        super().__init__()
-        self.network = network
-        self.trainable_layers = nn.ModuleList(network.trainable_layers())
 
     def forward(self, x: Float[Tensor, "n *dim"], y: Float[Tensor, "m *size"] | None = None) -> Float[Tensor, "n m"]:
         return self.network.kernels(x, y).ntk

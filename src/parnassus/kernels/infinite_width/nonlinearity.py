@@ -131,7 +131,7 @@ class GELU:
 
 @dataclass(frozen=True)
 class Sine:
-    """sin(x): E σσ = exp(−(Σ_x + Σ_x')/2) sinh Σ, E σ'σ' the same with cosh; written so as not to overflow."""
+    """sin(x): E σσ = exp(−(Σ_x + Σ_x')/2) sinh Σ, E σ'σ' with cosh for sinh; written so as not to overflow."""
 
     def __call__(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return x.sin()
@@ -148,7 +148,7 @@ class Sine:
 
 @dataclass(frozen=True)
 class Cosine:
-    """cos(x): E σσ = exp(−(Σ_x + Σ_x')/2) cosh Σ, E σ'σ' the same with sinh."""
+    """cos(x): E σσ = exp(−(Σ_x + Σ_x')/2) cosh Σ, E σ'σ' with sinh for cosh."""
 
     def __call__(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return x.cos()

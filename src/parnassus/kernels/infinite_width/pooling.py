@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from parnassus.errors import check_positive
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.layer import Shape
 
@@ -25,17 +26,16 @@ class AveragePooling:
     has_weights: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"size must be positive; got size={self.size}")
+        check_positive(size=self.size)
 
     def kernel(self, state: KernelState) -> KernelState:
-        require_all_positions(state, "average pooling")
-        self._require_divisible(state.nngp.shape[2:4])
+        check_all_positions(state, "average pooling")
+        self._check_divisible(state.nngp.shape[2:4])
         return state.mix_positions(self._pool)
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:  # noqa: ARG002 - part of the Layer interface
-        require_image(shape, "average pooling")
-        self._require_divisible(shape[1:])
+        check_image(shape, "average pooling")
+        self._check_divisible(shape[1:])
         return nn.AvgPool2d(self.size), (shape[0], shape[1] // self.size, shape[2] // self.size)
 
     def _pool(self, x: Float[Tensor, "*rows h w h w"]) -> Tensor:
@@ -46,7 +46,7 @@ class AveragePooling:
         h, w = first.shape[-2:]
         return first.movedim(1, 3).reshape(*x.shape[:-4], h, w, h, w)
 
-    def _require_divisible(self, sides: tuple[int, ...]) -> None:
+    def _check_divisible(self, sides: tuple[int, ...]) -> None:
         if any(side % self.size for side in sides):
             raise ValueError(f"size must divide the sides of the image; got size={self.size}, sides {tuple(sides)}")
 
@@ -60,11 +60,11 @@ class GlobalAveragePooling:
     has_weights: ClassVar[bool] = False
 
     def kernel(self, state: KernelState) -> KernelState:
-        require_all_positions(state, "global pooling")
+        check_all_positions(state, "global pooling")
         return state.mix_positions(lambda x: x.flatten(-4).mean(-1))
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:  # noqa: ARG002 - part of the Layer interface
-        require_image(shape, "global pooling")
+        check_image(shape, "global pooling")
         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), shape[:1]
 
 
@@ -95,14 +95,14 @@ class Flatten:
         return nn.Flatten(), (torch.Size(shape).numel(),)
 
 
-def require_all_positions(state: KernelState, name: str, *, within_images: bool = False) -> None:
+def check_all_positions(state: KernelState, name: str, *, within_images: bool = False) -> None:
     """Raise unless the state holds covariances of all pairs of positions (also within each image)."""
     if state.position_axes != 4 or (within_images and state.left.ndim != 5):
         got = ("vectors", "equal positions only", "variances only within an image")[state.position_axes // 2]
         raise ValueError(f"{name} needs covariances of all pairs of positions of images; got {got}")
 
 
-def require_image(shape: Shape, name: str) -> None:
+def check_image(shape: Shape, name: str) -> None:
     """Raise unless the shape is (channels, height, width)."""
     if len(shape) != 3:
         raise ValueError(f"{name} takes images (channels, height, width); got shape={shape}")

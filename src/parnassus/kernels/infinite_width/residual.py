@@ -26,7 +26,7 @@ class Residual:
     has_weights: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _require_weights(self.body)
+        _check_weights(self.body)
 
     @property
     def mixes_positions(self) -> bool:
@@ -60,7 +60,7 @@ class Parallel:
         if not self.branches:
             raise ValueError("branches must not be empty")
         for branch in self.branches:
-            _require_weights(branch)
+            _check_weights(branch)
 
     @property
     def mixes_positions(self) -> bool:
@@ -105,7 +105,7 @@ def _add(first: KernelState, second: KernelState) -> KernelState:
     return KernelState(first.nngp + second.nngp, ntk, left, right, first.features)
 
 
-def _require_weights(branch: Network) -> None:
+def _check_weights(branch: Network) -> None:
     last = branch.layers[-1]
     if not last.has_weights:
         raise ValueError(f"a branch must end in a layer with weights, otherwise kernels do not add; got {last}")

@@ -8,7 +8,14 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas.decorators import probe
-from parnassus.kernels.gaussian_processes.covariance import RBF, FeatureKernel, Kernel, Linear, OrnsteinUhlenbeck, Sum
+from parnassus.kernels.gaussian_processes.covariance import (
+    FeatureKernel,
+    Kernel,
+    LinearKernel,
+    OrnsteinUhlenbeckKernel,
+    RBFKernel,
+    SumKernel,
+)
 from parnassus.kernels.gaussian_processes.gp_regression import GPRegression
 from parnassus.kernels.gaussian_processes.process import GaussianProcess
 from parnassus.widgets import Answer, Curves, FloatSlider, Numbers, Plane, PointsPicker, Select, Trajectories
@@ -26,11 +33,11 @@ def _parabola(x: Tensor) -> Tensor:
 
 
 KERNELS: Mapping[str, Callable[[float], Kernel]] = {
-    "RBF: smooth": RBF,
-    "Ornstein-Uhlenbeck: rough": OrnsteinUhlenbeck,
-    "linear: straight, through 0": lambda _: Linear(),
+    "RBF: smooth": RBFKernel,
+    "Ornstein-Uhlenbeck: rough": OrnsteinUhlenbeckKernel,
+    "linear: straight, through 0": lambda _: LinearKernel(),
     "1, x, x²: parabolas": lambda _: FeatureKernel(_parabola),
-    "linear + RBF": lambda length: Sum(Linear(), RBF(length)),
+    "linear + RBF": lambda length: SumKernel(LinearKernel(), RBFKernel(length)),
 }
 """Kernels by name, as functions of a length scale (ignored by some)."""
 

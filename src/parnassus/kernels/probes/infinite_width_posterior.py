@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas.decorators import probe
-from parnassus.kernels.gaussian_processes.covariance import Kernel, Scaled
+from parnassus.kernels.gaussian_processes.covariance import Kernel, ScaledKernel
 from parnassus.kernels.infinite_width.network import Network, fully_connected
 from parnassus.kernels.infinite_width.nngp_and_ntk import NNGP, NTK
 from parnassus.kernels.infinite_width.nonlinearity import GELU, Cosine, Erf, Nonlinearity, ReLU
@@ -42,7 +42,7 @@ def infinite_width_posterior(
     kernel = tuple(KINDS.values())[kind](network)
     line = torch.linspace(-REACH, REACH, 33, dtype=torch.float64)[:, None]
     scale = 1 / float(kernel.diagonal(line).mean())
-    scaled = Scaled(kernel, scale)
+    scaled = ScaledKernel(kernel, scale)
     fit = fit_posterior(scaled, targets, noise)
     numbers: dict[str, float | str] = {"scale factor for a mean variance of 1": scale}
     if fit is not None:

@@ -11,8 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
+
 KernelFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""Maps points (n, …) and (m, …) to their kernel (n, m), such as `RBF()` or `network.nngp`."""
+"""Maps points (n, …) and (m, …) to their kernel (n, m), such as `RBFKernel()` or `network.nngp`."""
 Tile: TypeAlias = tuple[slice, slice]
 Result = TypeVar("Result")
 BLOCK = 2_048
@@ -34,8 +36,7 @@ class KernelMatrix:
     devices: Sequence[torch.device] = ()
 
     def __post_init__(self) -> None:
-        if self.block < 1:
-            raise ValueError(f"block must be positive; got block={self.block}")
+        check_positive(block=self.block)
         left, right = (tuple(side.shape[1:]) for side in (self.x, self.right))
         if left != right:
             raise ValueError(f"x and y must have the same features; got shapes {left} and {right}")
@@ -55,7 +56,7 @@ class KernelMatrix:
         return len(self.x) * len(self.right) * self.x.element_size()
 
     def double(self) -> "KernelMatrix":
-        """The same matrix from points in float64."""
+        """The matrix from points in float64."""
         return replace(self, x=self.x.double(), y=None if self.y is None else self.y.double())
 
     def __getitem__(self, row: int) -> Float[Tensor, " m"]:
@@ -88,7 +89,7 @@ class KernelMatrix:
 
     def to_dense(self) -> Float[Tensor, "n m"]:
         """The full matrix, with at most one more tile in memory per device."""
-        _require_memory(self)
+        _check_memory(self)
         matrix = self.x.new_empty(self.shape)
 
         def fill(device: torch.device, tiles: Sequence[Tile]) -> None:
@@ -136,7 +137,7 @@ def evaluate_in_blocks(
     block: int = BLOCK,
     devices: Sequence[torch.device] = (),
 ) -> Float[Tensor, "n m"]:
-    """`kernel(x, y)` in blocks on one or more `devices`, with little memory besides the result."""
+    """`kernel(x, y)` in blocks on one or more `devices`, with little memory beyond the result."""
     return KernelMatrix(kernel, x, y, block, devices).to_dense()
 
 
@@ -151,7 +152,7 @@ def free_bytes(device: torch.device) -> int:
     return 1024 * next(available, maxsize // 1024)
 
 
-def _require_memory(matrix: KernelMatrix) -> None:
+def _check_memory(matrix: KernelMatrix) -> None:
     device = matrix.x.device
     free = free_bytes(device)
     if matrix.bytes > free:

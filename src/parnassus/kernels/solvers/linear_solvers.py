@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.kernels.solvers.jittered_cholesky import jittered_cholesky
 from parnassus.kernels.solvers.kernel_matrix import BLOCK, KernelMatrix, free_bytes
-from parnassus.optim.conjugate_gradient import conjugate_gradient
+from parnassus.optim.optimisers.conjugate_gradient import conjugate_gradient
 
 RANK = 200
 """Default rank of a preconditioner, which needs that many rows of the kernel."""
@@ -31,7 +32,7 @@ class Solution(NamedTuple):
 
 
 @runtime_checkable
-class Solver(Protocol):
+class LinearSolver(Protocol):
     """Applies (K + σ²I)⁻¹."""
 
     def solve(self, t: Float[Tensor, "n *outputs"]) -> Solution: ...
@@ -53,7 +54,7 @@ class CholeskySolver:
     @classmethod
     def from_matrix(cls, matrix: Float[Tensor, "n n"], *, noise: float) -> "CholeskySolver":
         """Factorise K + σ²I. To avoid a copy, the diagonal of `matrix` is modified in place and restored."""
-        _require_noise(noise)
+        _check_noise(noise)
         diagonal = matrix.diagonal().clone()
         matrix.diagonal().add_(noise)
         try:
@@ -105,7 +106,7 @@ class Preconditioner:
 class ConjugateGradients:
     """By preconditioned conjugate gradients: only products with K, which need not be stored.
 
-    Each column of t is a system of its own (see `optim.conjugate_gradient`).
+    Each column of t is a separate system (see `optim.optimisers.conjugate_gradient`).
     """
 
     matrix: SymmetricMatrix
@@ -117,7 +118,7 @@ class ConjugateGradients:
 
     def solve(self, t: Float[Tensor, "n *outputs"]) -> Solution:
         """The reported residual is recomputed at the end, not taken from the recursion."""
-        _require_noise(self.noise)
+        _check_noise(self.noise)
         columns = t.reshape(len(t), -1)
         precondition = None if self.preconditioner is None else self.preconditioner.solve
         with torch.no_grad():
@@ -149,8 +150,7 @@ class ConjugateGradients:
 
 def pivoted_cholesky(matrix: SymmetricMatrix, rank: int = RANK) -> tuple[Float[Tensor, "n rank"], Float[Tensor, " n"]]:
     """L with K ≈ L Lᵀ from at most `rank` rows of K, and the remaining diagonal."""
-    if rank < 1:
-        raise ValueError(f"rank must be positive; got rank={rank}")
+    check_positive(rank=rank)
     remaining = matrix.diagonal().clone()
     floor = len(remaining) * torch.finfo(remaining.dtype).eps * float(remaining.max())
     rows = remaining.new_zeros(min(rank, len(remaining)), len(remaining))
@@ -182,7 +182,7 @@ def relative_residual(
     return float(_safe_divide(residual, t.norm(dim=0)).max())
 
 
-def choose_solver(matrix: KernelMatrix, *, noise: float, memory: int | None = None, rank: int = RANK) -> Solver:
+def choose_solver(matrix: KernelMatrix, *, noise: float, memory: int | None = None, rank: int = RANK) -> LinearSolver:
     """`CholeskySolver` if two copies of the kernel fit into `memory` bytes, else `ConjugateGradients`.
 
     `memory` defaults to the free memory on the device of the points.
@@ -200,6 +200,6 @@ def _safe_divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     return torch.where(numerator == 0, numerator, numerator / safe)
 
 
-def _require_noise(noise: float) -> None:
+def _check_noise(noise: float) -> None:
     if not (noise >= 0 and isfinite(noise)):
         raise ValueError(f"the noise variance σ² must be finite and non-negative; got noise={noise}")

@@ -7,8 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 
-class Progress(NamedTuple):
+
+class ModeConvergence(NamedTuple):
     """Training progress per mode: the `remaining` fraction of the residual, and `gain` = (1 − remaining) / λ."""
 
     remaining: Float[Tensor, " n"]
@@ -52,23 +54,22 @@ class GradientFlow:
         """2 / λ_max: gradient descent with a larger learning rate diverges."""
         return 2 / float(self.rates[0])
 
-    def at(self, time: float) -> Progress:
+    def at(self, time: float) -> ModeConvergence:
         """Gradient flow until the time t, which may be ∞: e^{−tλ} remains."""
-        if not time >= 0:
-            raise ValueError(f"time must not be negative; got time={time}")
+        check_non_negative(time=time)
         positive = self.rates > 0
         learned = torch.where(positive, -torch.expm1(-time * torch.where(positive, self.rates, 1.0)), 0.0)
-        return Progress(1 - learned, self._gain(learned))
+        return ModeConvergence(1 - learned, self._gain(learned))
 
-    def after(self, steps: int, *, learning_rate: float) -> Progress:
+    def after(self, steps: int, *, learning_rate: float) -> ModeConvergence:
         """Gradient descent for τ steps with the learning rate η: (1 − ηλ)^τ remains."""
         if steps < 0 or not learning_rate > 0:
             raise ValueError(f"need steps ≥ 0 and learning_rate > 0; got {steps=}, {learning_rate=}")
         remaining = (1 - learning_rate * self.rates) ** steps
-        return Progress(remaining, self._gain(1 - remaining))
+        return ModeConvergence(remaining, self._gain(1 - remaining))
 
     def outputs(
-        self, start: Float[Tensor, "n *outputs"], target: Float[Tensor, "n *outputs"], progress: Progress
+        self, start: Float[Tensor, "n *outputs"], target: Float[Tensor, "n *outputs"], progress: ModeConvergence
     ) -> Float[Tensor, "n *outputs"]:
         """u(t) = y + V diag(remaining) Vᵀ (u(0) − y) on the training set (book eq. 15.62)."""
         return target + self._filter_modes(progress.remaining, start - target)
@@ -78,7 +79,7 @@ class GradientFlow:
         cross: Float[Tensor, "m n"],
         start: Float[Tensor, "n *outputs"],
         target: Float[Tensor, "n *outputs"],
-        progress: Progress,
+        progress: ModeConvergence,
     ) -> Float[Tensor, "m *outputs"]:
         """The change f_t(x) − f_0(x) = k(x)ᵀ V diag(gain) Vᵀ (y − u(0)), with rows k(x) of `cross` = K(x, X)."""
         change: Tensor = torch.tensordot(cross, self._filter_modes(progress.gain, target - start), 1)

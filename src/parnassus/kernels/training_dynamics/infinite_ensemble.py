@@ -82,7 +82,7 @@ def input_mutual_information(
 
     h(Z) by the trapezoidal rule on a grid that is dense around every component. At most log n.
     """
-    _require_components(means, variances)
+    _check_components(means, variances)
     conditional = (2 * pi * e * variances).log().mean() / 2
     return (_mixture_entropy(means, variances, _grid(means, variances)) - conditional) / log(base)
 
@@ -94,7 +94,7 @@ def label_mutual_information(
 
     At most I(X; Z), and at most the entropy of the labels.
     """
-    _require_components(means, variances)
+    _check_components(means, variances)
     z = _grid(means, variances)
     information = _mixture_entropy(means, variances, z)
     for label in labels.unique():
@@ -115,7 +115,7 @@ def _grid(means: Tensor, variances: Tensor) -> Tensor:
     return (means[:, None] + variances.sqrt()[:, None] * steps).flatten().sort().values
 
 
-def _require_components(means: Tensor, variances: Tensor) -> None:
+def _check_components(means: Tensor, variances: Tensor) -> None:
     if not bool((variances > 0).all()) or not bool(means.isfinite().all()):
         raise ValueError(
             f"outputs need positive variances and finite means; got a smallest variance of {float(variances.min()):g}: "

@@ -1,4 +1,4 @@
-"""Claims and errata by chapter: statement, measured and predicted values, figure; they run when the page is opened."""
+"""Claims and errata by chapter: statement, measured and predicted values, and figure."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ from parnassus.lab.worker import ClaimResult
 
 TITLES = {"claim": "Claims", "erratum": "Errata"}
 ABOUT = {
-    "claim": "Statements of the texts that can be checked numerically. They run here when the page is opened.",
+    "claim": "Statements of the texts that can be checked numerically. The checks run when the page is opened.",
     "erratum": "Errors in the texts: the printed formula fails a numerical check, and the corrected one passes it.",
 }
 

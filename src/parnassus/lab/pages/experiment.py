@@ -1,4 +1,4 @@
-"""An experiment: its formulas, a form for its settings with the equivalent command, expected results, runs."""
+"""An experiment: its formulas, a form for its settings with the equivalent command, expected results, and runs."""
 
 import asyncio
 import shlex
@@ -10,12 +10,12 @@ from nicegui import events, ui
 
 from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import probe_address, run_address, subject_address
-from parnassus.lab.forms import ANSWERS, Field, Value, command, profile_values, snippet
+from parnassus.lab.forms import ANSWERS, FormField, Value, command, profile_values, snippet
 from parnassus.lab.frame import copyable_text, error_box, frame, notify
 from parnassus.lab.jobs import Job
 from parnassus.lab.library import Library
 from parnassus.lab.subjects import subject_of
-from parnassus.lab.tags import button, formula_text, link, tag, text_element
+from parnassus.lab.tags import button, formula_text, link, tag, text_element, title_and_text
 from parnassus.lab.uploads import FILE_TYPES, MAX_BYTES
 from parnassus.report.formatting import display_name, format_number
 from parnassus.report.page import split_title
@@ -29,10 +29,7 @@ def experiment_page(library: Library, entry: Entry) -> None:
         with tag("div", classes="kicker"):
             link(subject.title if subject else entry.room, subject_address(entry.room))
             tag("span", f" · {entry.name}")
-        tag("h1", title)
-        tag("p", reference, "where")
-        for paragraph in entry.text.split("\n\n") if entry.text else ():
-            formula_text(paragraph, "p")
+        title_and_text(title, reference, entry.text)
         _add_formulas(library, entry)
         Form(library, entry).show()
         _add_expected(entry)
@@ -56,7 +53,7 @@ def _add_expected(entry: Entry) -> None:
         for name, band in entry.expected.items():
             with tag("tr"):
                 tag("td", display_name(name))
-                tag("td", str(band) or "no expectation")
+                tag("td", str(band) or "no expected range")
                 formula_text(band.about, "td")
 
 
@@ -90,7 +87,7 @@ class Form:
         self.controls: dict[str, Any] = {}
 
     @property
-    def fields(self) -> list[Field]:
+    def fields(self) -> list[FormField]:
         return [*self.settings, *self.option_fields]
 
     def show(self) -> None:
@@ -123,7 +120,7 @@ class Form:
                 self.snippet = copyable_text("", "snippet", "Equivalent Python program")
         self._update()
 
-    def _add_control(self, field: Field) -> Any:
+    def _add_control(self, field: FormField) -> Any:
         """The element for a field, which validates its value."""
         name, value = field.label, field.format(field.default)
         control: Any
@@ -137,7 +134,7 @@ class Form:
             answers = {"": "default"} | {answer: answer for answer in ANSWERS}
             control = ui.select(answers, label=name, value=value, on_change=self._update)
         else:
-            validation = partial(_validate, field)
+            validation = partial(_validation_message, field)
             control = ui.input(name, value=value, on_change=self._update, validation=validation)
         if field.kind in ("int", "float"):
             control.props("inputmode=decimal")
@@ -145,7 +142,7 @@ class Form:
         control.props("outlined dense hide-bottom-space debounce=120")
         return control
 
-    def _choices(self, field: Field) -> tuple[str, ...]:
+    def _choices(self, field: FormField) -> tuple[str, ...]:
         return (*field.choices, *self.library.uploads.names) if field.name == "data" else field.choices
 
     def _add_upload(self) -> None:
@@ -254,7 +251,7 @@ async def wait_for_folder(job: Job) -> tuple[str | None, str]:
         await asyncio.sleep(0.1)
 
 
-def _validate(field: Field, value: object) -> str | None:
+def _validation_message(field: FormField, value: object) -> str | None:
     try:
         field.read(value)
     except ValueError as error:

@@ -8,7 +8,7 @@ from parnassus.lab.addresses import run_address, subject_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library
 from parnassus.lab.subjects import subjects
-from parnassus.lab.tags import inline_svg, link, tag
+from parnassus.lab.tags import link, svg_element, tag
 
 
 def home_page(library: Library) -> None:
@@ -74,7 +74,7 @@ def _card(library: Library, subject: Room) -> None:
     }
     classes = "card subject" + ("" if implemented else " planned")
     with tag("li"), tag("a", classes=classes, href=subject_address(subject.name)):
-        inline_svg(read_picture(subject.name), "image")
+        svg_element(read_picture(subject.name), "image")
         tag("h3", subject.title)
         tag("p", subject.line)
         with tag("div", classes="progress"):

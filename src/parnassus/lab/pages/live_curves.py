@@ -10,17 +10,17 @@ from parnassus.lab.frame import notify
 from parnassus.lab.tags import tag
 from parnassus.report.formatting import display_name
 from parnassus.report.page import group_metrics
-from parnassus.runs import Curves, Progress, RunError, RunFolder, Status, read_metrics
+from parnassus.runs import MetricHistory, Progress, RunError, RunFolder, Status, read_metrics
 
 
 class LiveCurves:
-    """Charts of the metrics; `refresh` reads the folder again and draws what has changed."""
+    """Charts of the metrics; `refresh` reads the folder again and redraws them after a change."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self._smooth, self._log = 0.0, True
-        self._recorded: Curves = {}  # on disk
-        self._live: Curves = {}  # later values, read from the progress of the run
+        self._recorded: MetricHistory = {}  # values on disk
+        self._live: MetricHistory = {}  # later values, read from the progress of the run
         self._stamp = 0
         self._charts: dict[str, ui.echart] = {}
         self._heading = tag("h2", "Curves")
@@ -60,7 +60,7 @@ class LiveCurves:
         return True
 
     def _clear_live(self) -> bool:
-        """All values are recorded once the run is over."""
+        """Clear the live values; all values of a finished run are recorded."""
         had_values, self._live = bool(self._live), {}
         return had_values
 
@@ -70,7 +70,7 @@ class LiveCurves:
             recorded, known = self._recorded.get(name, ([], []))
             steps, values = self._live.setdefault(name, ([], []))
             step = progress.done - 1
-            while steps and recorded and steps[0] <= recorded[-1]:  # recorded meanwhile
+            while steps and recorded and steps[0] <= recorded[-1]:  # recorded in the meantime
                 steps.pop(0)
                 values.pop(0)
             is_old = bool(known) and value == known[-1]  # of an earlier step
@@ -80,7 +80,7 @@ class LiveCurves:
                 new = True
         return new
 
-    def _join(self) -> Curves:
+    def _join(self) -> MetricHistory:
         """The recorded curves, each with its live values."""
         none: tuple[list[int], list[float]] = ([], [])
         return {

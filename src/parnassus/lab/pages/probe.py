@@ -1,4 +1,4 @@
-"""A probe: its controls beside its answers, which follow every change of a control."""
+"""A probe: its controls, and its answers, which are updated after every change of a control."""
 
 import time
 from functools import partial
@@ -15,7 +15,7 @@ from parnassus.lab.controls import CONTROL_VIEWS
 from parnassus.lab.frame import error_box, frame
 from parnassus.lab.library import Library
 from parnassus.lab.subjects import subject_of, subjects
-from parnassus.lab.tags import formula_text, link, tag, text_element
+from parnassus.lab.tags import formula_text, link, tag, text_element, title_and_text
 from parnassus.report.page import split_title
 
 
@@ -48,10 +48,7 @@ def probe_page(library: Library, probe: Probe, requested_run: str) -> None:
     with frame(title, "Probes"):
         with tag("div", classes="kicker"):
             link(subject.title if subject else probe.room, subject_address(probe.room))
-        tag("h1", title)
-        tag("p", reference, "where")
-        for paragraph in probe.text.split("\n\n") if probe.text else ():
-            formula_text(paragraph, "p")
+        title_and_text(title, reference, probe.text)
         if not probe.experiments:
             ProbeView(library, probe, None).show()
             return
@@ -148,10 +145,5 @@ class ProbeView:
                 error_box(f"{error}.".replace("..", "."))
             return
         self.errors.clear()
-        trajectories = next((answer for answer in answers if answer["kind"] == "Trajectories"), None)
-        if trajectories is not None:
-            trajectories["on_control"] = self.plane is not None
-        self.answers.show(answers)
-        if self.plane is not None and trajectories is not None:
-            self.plane.show(trajectories)
+        self.answers.show(answers, self.plane)
         self.duration.text = f"computed in {1000 * (time.perf_counter() - started):.0f} ms"

@@ -1,4 +1,4 @@
-"""A run: progress, curves, figures, results and log; buttons to stop, resume and delete it; downloads."""
+"""A run: progress, curves, figures, results, log and downloads, with buttons to stop, resume and delete it."""
 
 from nicegui import ui
 
@@ -9,9 +9,8 @@ from parnassus.lab.jobs import stop
 from parnassus.lab.library import Library
 from parnassus.lab.pages.experiment import wait_for_folder
 from parnassus.lab.pages.live_curves import LiveCurves
-from parnassus.lab.pages.result_cards import add_result_card, judge_run
-from parnassus.lab.pages.run_details import add_details, list_downloads
-from parnassus.lab.pages.story import add_story_item, figure_source
+from parnassus.lab.pages.report_content import add_report_item, figure_source
+from parnassus.lab.pages.run_details import add_details, add_result_card, judge_run, list_downloads
 from parnassus.lab.tags import button, link, tag, text_element
 from parnassus.report.formatting import display_name
 from parnassus.report.page import split_title
@@ -29,14 +28,14 @@ def run_page(library: Library, folder: RunFolder) -> None:
 
 
 class RunPage:
-    """The page of one run; `refresh` reads the folder again and shows what has changed."""
+    """The page of one run; `refresh` reads the folder again and updates the page."""
 
     def __init__(self, library: Library, folder: RunFolder) -> None:
         self.library, self.folder = library, folder
         self.summary = library.summary(folder)
         self.entry: Entry | None = library.atlas.experiments.get(self.summary.experiment)
         self._stamps: dict[str, int] = {}
-        self._items: dict[str, ui.element | None] = {}  # the displayed items of the story; for a figure, its image
+        self._items: dict[str, ui.element | None] = {}  # the displayed items of the report; for a figure, its image
         self._status: Status | None = None
 
     def show(self) -> None:
@@ -56,9 +55,9 @@ class RunPage:
             self.remark = text_element("p", "", "kicker")
             self.curves = LiveCurves(self.folder)
             tag("h2", "Figures and tables")
-            self.story = tag("div")
-            with self.story:
-                self.no_story = tag("p", "Figures appear here during the run.", "kicker")
+            self.content = tag("div")
+            with self.content:
+                self.no_content = tag("p", "Figures appear here during the run.", "kicker")
             self._add_details()
         self.timer = ui.timer(PERIOD, self.refresh)
         self.refresh()
@@ -113,14 +112,14 @@ class RunPage:
     # updates
 
     def refresh(self) -> None:
-        """Show the changes in the folder since the last call."""
+        """Update the page with changes in the folder since the last call."""
         if not (self.folder.path / "run.json").exists():
             self._show_missing()
             return
         status = self.folder.status
         self.curves.refresh(status)
         if self._is_new("story.json"):
-            self._show_story()
+            self._show_content()
         if self._is_new("log.txt"):
             self._show_log()
         self._show_progress(status)
@@ -136,14 +135,14 @@ class RunPage:
         self.log_text.text = "\n".join(lines[-MAX_LOG_LINES:])
 
     def _read(self, name: str) -> dict[str, object]:
-        """A JSON file of the folder; a damaged file counts as empty."""
+        """The content of a JSON file of the folder; {} if it is damaged."""
         try:
             return self.folder.read_json(name)
         except RunError:
             return {}
 
     def _show_missing(self) -> None:
-        """The folder was deleted, by a user or by a run that could not start."""
+        """Show that the folder was deleted by a user or by a run that could not start."""
         job = self.library.jobs.find(self.summary.name)
         if job is not None and not job.is_finished:
             return  # its error message follows
@@ -223,17 +222,17 @@ class RunPage:
                 add_result_card(measured)
         self.remark.text = verdict.remark if verdict.values else ""
 
-    def _show_story(self) -> None:
+    def _show_content(self) -> None:
         """Show figures, notes and tables in the order in which the run added them."""
-        story = self._read("story.json")
-        self.no_story.set_visibility(not story)
-        if list(self._items) != list(story)[: len(self._items)]:
-            self.story.clear()
+        content = self._read("story.json")
+        self.no_content.set_visibility(not content)
+        if list(self._items) != list(content)[: len(self._items)]:
+            self.content.clear()
             self._items = {}
-        with self.story:
-            for key, item in story.items():
+        with self.content:
+            for key, item in content.items():
                 image = self._items.get(key)
                 if key not in self._items and isinstance(item, dict):
-                    self._items[key] = add_story_item(self.summary.name, self.folder, item)
+                    self._items[key] = add_report_item(self.summary.name, self.folder, item)
                 elif image is not None and isinstance(item, dict):  # the figure may have changed
                     image.props["src"] = figure_source(self.summary.name, self.folder, str(item.get("name")))

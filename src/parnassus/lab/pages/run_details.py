@@ -1,13 +1,15 @@
-"""The details of a run: settings, environment, commands that repeat or continue it, and downloads."""
+"""The details of a run: results, settings, environment, commands to repeat or continue it, and downloads."""
 
 from collections.abc import Mapping
 
 from nicegui import ui
 
+from parnassus.atlas.bands import MeasuredValue, Verdict, judge
+from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import file_address
 from parnassus.lab.frame import copyable_text
 from parnassus.lab.library import RunSummary
-from parnassus.lab.tags import definition_list, link, tag
+from parnassus.lab.tags import definition_list, formula_text, link, tag
 from parnassus.report.formatting import display_name, format_number
 from parnassus.runs import RunFolder, Status
 
@@ -16,6 +18,31 @@ DOWNLOADS = {
     "metrics.csv": "Metrics (CSV)",
     "result.json": "Result (JSON)",
 }
+
+
+def judge_run(entry: Entry | None, run: RunSummary) -> Verdict:
+    """Compare the results of a run with the expected ranges of its experiment, if there are any."""
+    return judge(entry.expected if entry else {}, run.result, applies=entry is not None and has_defaults(entry, run))
+
+
+def add_result_card(measured: MeasuredValue) -> None:
+    holds = measured.holds
+    with tag("div", classes="number" + ("" if holds is None else " good" if holds else " bad")):
+        tag("div", display_name(measured.name), "name")
+        tag("div", format_number(measured.value), "value")
+        if holds is not None:
+            with tag("div", classes="band"):
+                tag("span", f"expected {measured.band} ")
+                tag("span", measured.verdict, "good-text" if holds else "bad-text")
+        if measured.about:
+            formula_text(measured.about, "div", "about")
+
+
+def has_defaults(entry: Entry, run: RunSummary) -> bool:
+    """Whether a run uses the laptop profile with default settings, to which the expected ranges apply."""
+    return run.profile == "laptop" and run.settings == {
+        name: list(value) if isinstance(value, tuple) else value for name, value in entry.defaults.items()
+    }
 
 
 def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:

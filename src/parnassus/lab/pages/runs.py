@@ -1,4 +1,4 @@
-"""The table of all runs: sorting, filtering, selection for a comparison, deletion."""
+"""The table of all runs, with sorting, filtering, comparison and deletion."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def runs_page(library: Library, like: str = "") -> None:
             with tag("p", classes="empty"):
                 tag("span", f"There are no runs in {library.root} yet. Choose an experiment under ")
                 link("Subjects", "/")
-                tag("span", ", or start one in a terminal: it will appear here.")
+                tag("span", ", or start a run in a terminal; it will appear here.")
         RunTable(library, runs, like).show()
 
 

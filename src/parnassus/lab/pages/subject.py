@@ -1,4 +1,4 @@
-"""A subject: its probes, its experiments, and its items in the sources."""
+"""A subject: its probes, its experiments, and its items of the sources."""
 
 from parnassus.atlas.catalogue import AtlasRow
 from parnassus.lab.addresses import claim_address, experiment_address, probe_address

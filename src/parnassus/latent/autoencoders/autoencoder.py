@@ -1,9 +1,11 @@
 """Autoencoders: an encoder and a decoder trained to reconstruct their input (book ch. 4)."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from parnassus.errors import check_non_negative
 from parnassus.latent.autoencoders.penalties import Penalty
 from parnassus.layers import Activation, Dense, identity, sigmoid
 
@@ -21,8 +23,7 @@ class Autoencoder(nn.Module):
         self, encoder: nn.Module, decoder: nn.Module, *, penalty: Penalty | None = None, weight: float = 1.0
     ) -> None:
         super().__init__()
-        if weight < 0:
-            raise ValueError(f"weight must not be negative; got weight={weight}")
+        check_non_negative(weight=weight)
         self.encoder = encoder
         self.decoder = decoder
         self.penalty = penalty
@@ -50,6 +51,19 @@ class Autoencoder(nn.Module):
         if self.penalty is None:
             return distortion
         return distortion + self.weight * self.penalty(self.encoder, x, z)
+
+
+@torch.no_grad()
+def mean_reconstruction_error(model: Autoencoder, x: Float[Tensor, "count *event"]) -> float:
+    """The mean of (x − x̂)² over rows and coordinates, in batches and in evaluation mode.
+
+    The mode is restored afterwards; the book's loop never returns to training mode (book sec. 4.5).
+    """
+    was_training = model.training
+    model.eval()
+    errors = torch.cat([model.reconstruction_error(part) for part in x.split(1_000)])
+    model.train(was_training)
+    return float(errors.mean())
 
 
 def shallow_autoencoder(

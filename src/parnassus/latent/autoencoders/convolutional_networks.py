@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from torch import nn
 
+from parnassus.errors import check_non_negative
+from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.layers import Residual
 
 
@@ -22,7 +24,7 @@ def conv_encoder(
 
     For a VAE `outputs` is 2·latent_dim: means, then log-variances.
     """
-    channels, height, columns = _require_image_shape(shape, halvings)
+    channels, height, columns = _check_image_shape(shape, halvings)
     layers: list[nn.Module] = [nn.Conv2d(channels, width, 3, padding=1)]
     for _ in range(halvings):
         layers += [residual_block(width) for _ in range(blocks)]
@@ -37,7 +39,7 @@ def conv_decoder(
     latent_dim: int, shape: Sequence[int], *, width: int = 32, halvings: int = 2, blocks: int = 1
 ) -> nn.Sequential:
     """A code to an image of `shape`, mirroring `conv_encoder`; the last layer is linear (logits or means)."""
-    channels, height, columns = _require_image_shape(shape, halvings)
+    channels, height, columns = _check_image_shape(shape, halvings)
     width <<= halvings
     size = (width, height >> halvings, columns >> halvings)
     layers: list[nn.Module] = [nn.Linear(latent_dim, size[0] * size[1] * size[2]), nn.Unflatten(1, size)]
@@ -49,12 +51,24 @@ def conv_decoder(
     return nn.Sequential(*layers, nn.SiLU(), nn.Conv2d(width, channels, 3, padding=1))
 
 
-def _require_image_shape(shape: Sequence[int], halvings: int) -> tuple[int, int, int]:
+def image_networks(
+    shape: Sequence[int], latent_dim: int, *, width: int, blocks: int
+) -> tuple[nn.Sequential, nn.Sequential]:
+    """An encoder with 2·latent_dim outputs and the network of a decoder, for images of `shape`.
+
+    `blocks` is the number of residual blocks at each resolution; with 0 both have one hidden dense layer.
+    """
+    if blocks == 0:
+        return mlp_encoder(shape, 2 * latent_dim, width=width), mlp_decoder(latent_dim, shape, width=width)
+    encoder = conv_encoder(shape, 2 * latent_dim, width=width, blocks=blocks)
+    return encoder, conv_decoder(latent_dim, shape, width=width, blocks=blocks)
+
+
+def _check_image_shape(shape: Sequence[int], halvings: int) -> tuple[int, int, int]:
     if len(shape) != 3:
         raise ValueError(f"shape must be (channels, height, width); got shape={tuple(shape)}")
     channels, height, width = shape
-    if halvings < 0:
-        raise ValueError(f"halvings must not be negative; got halvings={halvings}")
+    check_non_negative(halvings=halvings)
     if height % 2**halvings or width % 2**halvings:
         raise ValueError(f"height and width must be divisible by 2^halvings = {2**halvings}; got {height} × {width}")
     return channels, height, width

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from parnassus.errors import check_non_negative, check_positive
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 
 Corruption: TypeAlias = Callable[[Tensor], Tensor]
@@ -19,8 +20,7 @@ def add_gaussian_noise(
     x: Float[Tensor, "*shape"], *, std: float, generator: torch.Generator | None = None
 ) -> Float[Tensor, "*shape"]:
     """x̂ = x + std · ε with standard normal ε (book sec. 4.4)."""
-    if std < 0:
-        raise ValueError(f"std must not be negative; got std={std}")
+    check_non_negative(std=std)
     return x + std * torch.randn(x.shape, generator=generator, device=x.device, dtype=x.dtype)
 
 
@@ -70,14 +70,16 @@ class DenoisingAutoencoder(nn.Module):
 def exact_denoiser(
     points: Float[Tensor, "count features"], x_hat: Float[Tensor, "batch features"], *, std: float
 ) -> Float[Tensor, "batch features"]:
-    """E[x | x̂] when x is one of finitely many points and the noise is Gaussian (book sec. 4.4).
+    """E[x | x̂] if x is one of finitely many points and the noise is Gaussian (book sec. 4.4).
 
     E[x | x̂] = Σ_i w_i x_i,   w = softmax_i(−‖x̂ − x_i‖² / 2 std²)
     """
     return _log_kernel(points, x_hat, std).softmax(1) @ points
 
 
-def gaussian_denoiser(sigma: Float[Tensor, "features features"], *, std: float) -> Float[Tensor, "features features"]:
+def linear_denoiser_matrix(
+    sigma: Float[Tensor, "features features"], *, std: float
+) -> Float[Tensor, "features features"]:
     """The matrix Σ (Σ + std² I)⁻¹ of E[x | x̂] for x ~ N(0, Σ) and Gaussian noise (book sec. 4.4)."""
     noisy = sigma + std**2 * torch.eye(len(sigma), dtype=sigma.dtype, device=sigma.device)
     matrix: Tensor = torch.linalg.solve(noisy, sigma, left=False)
@@ -106,8 +108,7 @@ def psnr(x: Float[Tensor, "*shape"], clean: Float[Tensor, "*shape"]) -> Float[Te
 
 
 def _log_kernel(points: Tensor, x_hat: Tensor, std: float) -> Tensor:
-    if std <= 0:
-        raise ValueError(f"std must be positive; got std={std}")
+    check_positive(std=std)
     distance: Tensor = torch.cdist(x_hat, points, compute_mode="donot_use_mm_for_euclid_dist")
     return -distance.square() / (2 * std**2)
 

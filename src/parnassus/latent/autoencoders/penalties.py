@@ -25,7 +25,7 @@ def l1_penalty(z: Float[Tensor, "batch latent"]) -> Float[Tensor, ""]:
     return z.abs().sum(1).mean()
 
 
-def l2_penalty(z: Float[Tensor, "batch latent"]) -> Float[Tensor, ""]:
+def code_l2_penalty(z: Float[Tensor, "batch latent"]) -> Float[Tensor, ""]:
     """⟨Σ_k z_k²⟩: keeps codes near the origin (book sec. 4.4)."""
     return z.square().sum(1).mean()
 

@@ -1,1 +1,1 @@
-"""Claims about principal components, autoencoders, latent-variable models and energy-based models."""
+"""Claims about PCA, autoencoders, latent-variable and energy-based models, each with numerical evidence."""

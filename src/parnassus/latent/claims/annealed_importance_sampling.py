@@ -13,7 +13,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
 
 @claim("B6.1-13")
 def annealing_bounds_the_evidence_from_both_sides() -> Evidence:
-    """On a linear Gaussian model forward chains bound log p(x) from below, reverse from above (book eq. 6.12)."""
+    """On a linear Gaussian model forward AIS bounds log p(x) from below, reverse AIS from above (book eq. 6.12)."""
     torch.manual_seed(0)
     num_rows, noise = 8, 0.3
     W = torch.randn(5, 3, dtype=torch.float64)

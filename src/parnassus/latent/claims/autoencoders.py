@@ -91,9 +91,9 @@ def layers_belong_in_the_initialiser() -> Correction:
     )
 
 
-@erratum("B4.5-5", printed="a comment that goes on in the next line", right="one comment line")
+@erratum("B4.5-5", printed="a comment continued on the next line", right="one comment line")
 def a_broken_comment_is_code() -> Correction:
-    """The second half of the comment on the schedule is on a line of its own, a syntax error (book sec. 4.5)."""
+    """The second half of the comment on the schedule is on a separate line, a syntax error (book sec. 4.5)."""
     return Correction(
         printed=runs(partial(ast.parse, "rate = 1e-3  # not treated,\nlook it up!"), unless=SyntaxError),
         corrected=runs(partial(ast.parse, "rate = 1e-3  # not treated, look it up!"), unless=SyntaxError),
@@ -143,7 +143,7 @@ def the_schedule_does_not_change_the_rate_within_five_epochs() -> Evidence:
 
 @claim("B4.5-6")
 def a_nonlinear_code_of_dimension_two_outperforms_two_components() -> Evidence:
-    """With two-dimensional codes the book's network has less error than PCA, and PCA less than the mean image."""
+    """With two-dimensional codes the book's network has a smaller error than PCA, and PCA than the mean image."""
     x = load_digits().train.x
     flat = x.flatten(1)
     torch.manual_seed(0)

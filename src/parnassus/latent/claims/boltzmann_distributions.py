@@ -12,12 +12,12 @@ from parnassus.latent.energy_based.boltzmann_distribution import (
 )
 from parnassus.latent.energy_based.markov_chain_monte_carlo import gibbs_sampling, metropolis_sampling
 from parnassus.layers.dropout import all_masks
-from parnassus.probability import total_variation
+from parnassus.probability import standard_normal, total_variation
 
 
 def energies(*shape: int, seed: int = 0) -> Tensor:
     """Normal energies with standard deviation 2."""
-    return 2 * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return 2 * standard_normal(*shape, seed=seed)
 
 
 def kl_to_the_joint(q: Tensor, joint: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ def kl_to_the_joint(q: Tensor, joint: Tensor) -> Tensor:
 
 @claim("B6.1-10", "B11.1-2")
 def low_energy_is_high_probability() -> Evidence:
-    """exp(−βE)/Z sums to 1, decreases with E, is uniform at β = 0 and tends to the minimum as β → ∞ (book eq. 6.9)."""
+    """exp(−βE)/Z sums to 1, decreases with E, is uniform at β = 0, the minimum as β → ∞ (book eq. 6.9)."""
     energy = energies(6 * 7)
     p, low_temperature = boltzmann_distribution(energy, beta=1.3), boltzmann_distribution(energy, beta=500.0)
     expected = (-1.3 * energy).exp() / (-1.3 * energy).exp().sum()
@@ -94,7 +94,7 @@ def gibbs_and_metropolis_sampling_converge_to_the_boltzmann_distribution() -> Ev
 
 @claim("B6.1-11")
 def the_posterior_minimises_the_free_energy() -> Evidence:
-    """Min_q F = −(1/β) log Σ_z e^{−βE(x,z)}, only at q = p(z|x), which optimising q reaches (book sec. 6.1)."""
+    """min_q F = −(1/β) log Σ_z e^{−βE(x,z)}, attained only at q = p(z|x), to which q converges (book sec. 6.1)."""
     energy, beta = energies(4, 6), 0.7  # x by z
     joint = boltzmann_distribution(energy.flatten(), beta=beta).view(4, 6)
     posterior = joint / joint.sum(1, keepdim=True)

@@ -15,7 +15,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
     ais_log_partition,
     anneal,
     reverse_anneal,
-    sigmoid_schedule,
+    sigmoid_temperatures,
 )
 from parnassus.layers.dropout import all_masks
 
@@ -40,7 +40,7 @@ def loss_gradient(rbm: RBM, loss: Tensor) -> Tensor:
 
 @claim("B6.1-10", "B11.1-3")
 def enumerating_the_smaller_layer_gives_the_partition_function() -> Evidence:
-    """Log Z over 2^min(V, H) states equals that over all 2^(V + H) pairs, and Σ p(v) = 1 (book eq. 6.9)."""
+    """The sum over 2^min(V, H) states gives the log Z of all 2^(V + H) pairs, and Σ p(v) = 1 (book eq. 6.9)."""
     log_z, log_z_of_pairs, probability_sums = [], [], []
     for visible, hidden in ((6, 4), (4, 6), (5, 5)):
         rbm = random_rbm(visible, hidden)
@@ -73,7 +73,7 @@ def the_likelihood_gradient_is_a_difference_of_data_and_model_correlations() -> 
 
 @claim("B11.1-3")
 def contrastive_divergence_tends_to_the_likelihood_gradient() -> Evidence:
-    """The gradient of CD-k is biased at k = 1 and tends to that of −log p as k grows (book sec. 11.1)."""
+    """The gradient of CD-k is biased at k = 1 and converges to that of −log p as k grows (book sec. 11.1)."""
     rbm, x = random_rbm(6, 4), patterns().repeat(4_000, 1)
     exact = loss_gradient(rbm, -rbm.log_prob(patterns()).mean())
     errors = {}
@@ -139,7 +139,7 @@ def a_unit_of_a_boltzmann_machine_is_a_sigmoid_of_its_neighbours() -> Evidence:
 
 @claim("B6.1-10", "B11.1-3")
 def annealed_importance_sampling_estimates_log_z() -> Evidence:
-    """Annealed chains estimate log Z: low on average, and closer with more temperatures (book eq. 6.9)."""
+    """AIS estimates log Z from below on average, more accurately with more temperatures (book eq. 6.9)."""
     rbm = random_rbm(10, 6)
     exact = rbm.log_partition().detach()
     result = ais_log_partition(rbm, chains=400, num_times=400)
@@ -157,7 +157,7 @@ def annealed_importance_sampling_estimates_log_z() -> Evidence:
 
 @claim("B6.1-10")
 def reverse_annealing_bounds_log_z_from_above() -> Evidence:
-    """Reverse chains from exact samples give −E[log w] ≥ log Z₁/Z₀ ≥ E[log w] of forward ones (book eq. 6.9)."""
+    """Reverse AIS from exact samples: −E[log w] ≥ log Z₁/Z₀ ≥ E[log w] of forward AIS (book eq. 6.9)."""
     torch.manual_seed(0)
     std = torch.tensor([2.0, 0.3, 1.0], dtype=torch.float64)
 
@@ -169,8 +169,8 @@ def reverse_annealing_bounds_log_z_from_above() -> Evidence:
 
     exact = std.log().sum()
     start = torch.randn(4_000, 3, dtype=torch.float64)
-    lower = anneal(path, resample, start, sigmoid_schedule(20))
-    upper = reverse_anneal(path, resample, start * std, sigmoid_schedule(20))
+    lower = anneal(path, resample, start, sigmoid_temperatures(20))
+    upper = reverse_anneal(path, resample, start * std, sigmoid_temperatures(20))
     return all_of(
         forward_is_a_lower_bound=less_equal(lower.log_weights.mean(), exact - 0.01),
         reverse_is_an_upper_bound=greater_equal(-upper.log_weights.mean(), exact + 0.01),

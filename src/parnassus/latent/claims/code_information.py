@@ -55,7 +55,7 @@ def linear_encoder() -> LinearEncoder:
 
 @claim("B6.4-1")
 def the_information_estimate_is_consistent_and_bounded_by_log_n() -> Evidence:
-    """Log-mean-exp over n rows estimates I(X, Z) of a linear encoder, and never exceeds log n (book eq. 6.18)."""
+    """Log-mean-exp over n rows estimates I(X, Z) of a linear encoder and is at most log n (book eq. 6.18)."""
     encoder = linear_encoder()
     estimates = {
         rows: code_information(*encoder.posterior_parameters(rows), num_draws=3).information for rows in (4, 50, 1_500)
@@ -88,7 +88,7 @@ def the_rate_is_the_information_plus_the_prior_gap() -> Evidence:
 
 @claim("B6.4-2", "B6.4-4", "B6.4-6")
 def information_plus_distortion_of_a_linear_vae_is_at_least_the_entropy() -> Evidence:
-    """With x|z ~ N(wz, s²): I + D = h(X) and D + R = −ELBO for the exact encoder, more for others (book sec. 6.4)."""
+    """For x|z ~ N(wz, s²): I + D ≥ h(X), D + R ≥ −log p(x), with equality for the exact encoder (book sec. 6.4)."""
     w, s = 1.7, 0.6
     entropy = log(2 * pi * e * (w**2 + s**2)) / 2
 
@@ -165,7 +165,7 @@ def a_linear_beta_vae_performs_reverse_water_filling() -> Evidence:
 
 
 def rescale_codes(vae: VAE, factor: Tensor) -> VAE:
-    """The same autoencoder with codes `factor` times as large: μ and σ scaled up, the decoder's first layer down."""
+    """The autoencoder with codes multiplied by `factor`: μ and σ scaled up, the decoder's first layer scaled down."""
     other = VAE(mlp((5, 8, 4), activation=tanh), BernoulliDecoder(mlp((2, 8, 5), activation=tanh)), 2).double()
     other.load_state_dict(vae.state_dict())
     with torch.no_grad():
@@ -179,7 +179,7 @@ def rescale_codes(vae: VAE, factor: Tensor) -> VAE:
 @claim("B5.2-5", "B6.3-10")
 @torch.no_grad()
 def the_rate_is_minimal_at_second_moment_one() -> Evidence:
-    """A factor on z_j leaves D unchanged; R is minimal where the mean of μ_j² + σ_j² is 1 (book sec. 5.2)."""
+    """Rescaling z_j leaves D unchanged; R is minimal where the mean of μ_j² + σ_j² is 1 (book sec. 5.2)."""
     torch.manual_seed(0)
     vae = VAE(mlp((5, 8, 4), activation=tanh), BernoulliDecoder(mlp((2, 8, 5), activation=tanh)), 2).double()
     x = torch.rand(50, 5, dtype=DOUBLE)

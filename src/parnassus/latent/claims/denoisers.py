@@ -1,7 +1,6 @@
 """Claims about denoising: the conditional mean, projection on the data manifold and the score (book sec. 4.4)."""
 
 from functools import partial
-from math import pi
 
 import torch
 from torch import Tensor
@@ -14,30 +13,21 @@ from parnassus.latent.autoencoders.denoising_autoencoder import (
     add_gaussian_noise,
     add_salt_and_pepper_noise,
     exact_denoiser,
-    gaussian_denoiser,
+    linear_denoiser_matrix,
     mask_at_random,
     psnr,
     score_from_denoiser,
     smoothed_log_density,
 )
 from parnassus.latent.claims.training import adam
+from parnassus.latent.textbook.circle import circle_points, distance_to_circle
 from parnassus.layers import mlp, sigmoid, tanh
-
-
-def circle(count: int) -> Tensor:
-    """Points at equal angles on the unit circle."""
-    angle = torch.arange(count, dtype=torch.float64) * 2 * pi / count
-    return torch.stack([angle.cos(), angle.sin()], 1)
-
-
-def distance_to_circle(x: Tensor) -> Tensor:
-    distance: Tensor = (torch.linalg.vector_norm(x, dim=1) - 1).abs()
-    return distance
+from parnassus.probability import standard_normal
 
 
 @claim("B4.4-2")
 def corruption_kernels_have_the_given_parameters() -> Evidence:
-    """Gaussian noise has the given deviation; masking and salt-and-pepper affect the given fraction (book sec. 4.4)."""
+    """Gaussian noise has the given std; masking and salt-and-pepper affect the given fraction (book sec. 4.4)."""
     generator = torch.Generator().manual_seed(0)
     x = torch.full((40_000,), 0.5)
     noise = add_gaussian_noise(x, std=0.3, generator=generator) - x
@@ -71,7 +61,7 @@ def a_gaussian_is_denoised_by_a_matrix() -> Evidence:
     """For x ~ N(0, Σ) the best estimate is Σ (Σ + s² I)⁻¹ x̂; regression converges to it as 1/√n (book sec. 4.4)."""
     generator = torch.Generator().manual_seed(0)
     root = torch.randn(3, 3, generator=generator, dtype=torch.float64)
-    exact = gaussian_denoiser(root @ root.mT, std=0.8)
+    exact = linear_denoiser_matrix(root @ root.mT, std=0.8)
     counts = 4 ** torch.arange(4, 9)
 
     def deviation(count: int) -> Tensor:
@@ -135,8 +125,8 @@ def noise_is_mostly_orthogonal_to_a_low_dimensional_manifold() -> Evidence:
 @claim("B4.4-4")
 def the_denoising_direction_is_the_score() -> Evidence:
     """(E[x | x̂] − x̂) / s² is the gradient of log p_s at x̂, exactly (book sec. 4.4)."""
-    points = circle(40)
-    x_hat = 1.5 * torch.randn(50, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    points = circle_points(40)
+    x_hat = 1.5 * standard_normal(50, 2)
     x_hat.requires_grad_()
     (score,) = torch.autograd.grad(smoothed_log_density(points, x_hat, std=0.3).sum(), x_hat)
     return close(score_from_denoiser(exact_denoiser(points, x_hat, std=0.3), x_hat, std=0.3), score, atol=1e-10)
@@ -145,7 +135,7 @@ def the_denoising_direction_is_the_score() -> Evidence:
 @claim("B4.4-4")
 def denoising_moves_points_towards_the_manifold() -> Evidence:
     """After optimal denoising noisy points of a circle are at least three times closer to it (book sec. 4.4)."""
-    points = circle(400)
+    points = circle_points(400)
     x_hat = add_gaussian_noise(points, std=0.2, generator=torch.Generator().manual_seed(0))
     before, after = distance_to_circle(x_hat), distance_to_circle(exact_denoiser(points, x_hat, std=0.2))
     return greater_equal(before.mean() / after.mean(), 3.0)
@@ -157,8 +147,8 @@ def denoising_moves_points_towards_the_manifold() -> Evidence:
     right="g(f(x̂)) approximates the projection; the difference g(f(x̂)) − x̂ points towards it",
 )
 def the_reconstruction_approximates_the_projection() -> Correction:
-    """The printed sign is no minus, and the difference vector does not lie on the manifold (book sec. 4.4)."""
-    points = circle(400)
+    """The printed sign is not a minus, and the difference vector does not lie on the manifold (book sec. 4.4)."""
+    points = circle_points(400)
     x_hat = add_gaussian_noise(points, std=0.15, generator=torch.Generator().manual_seed(0))
     nearest = torch.nn.functional.normalize(x_hat, dim=1)
     reconstruction = exact_denoiser(points, x_hat, std=0.15)

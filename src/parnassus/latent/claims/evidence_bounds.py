@@ -30,7 +30,7 @@ def linear_model(features: int = 4, latent: int = 2) -> LinearGaussian:
 
 
 def suboptimal_vae(model: LinearGaussian) -> VAE:
-    """The same model as a VAE whose encoder has the posterior's mean times 0.8 and twice its variances."""
+    """The model as a VAE whose encoder has 0.8 times the mean and twice the variances of the posterior."""
     features, latent = model.weight.shape
     precision = torch.eye(latent, dtype=DOUBLE) + model.weight.mT @ model.weight / STD**2
     to_mean = 0.8 * torch.linalg.solve(precision, model.weight.mT) / STD**2
@@ -163,9 +163,9 @@ def the_evidence_of_a_linear_deep_latent_gaussian_is_gaussian() -> Evidence:
 
 @claim("D6.0.21", "B6.3-2")
 def a_full_covariance_closes_the_gap() -> Evidence:
-    """A diagonal q has gap ½(Σ log P_jj − log det P), P the posterior's precision; a full q has none (Diehl sec. 6).
+    """A diagonal q has gap ½(Σ log P_jj − log det P), P the posterior's precision; a full q has gap 0 (Diehl sec. 6).
 
-    If the columns of W are orthogonal, P is diagonal and the diagonal q has no gap either.
+    If the columns of W are orthogonal, P is diagonal and the gap of the diagonal q is 0 as well.
     """
     torch.manual_seed(0)
     weight = torch.tensor([[1.0, 0.8], [0.9, 1.0], [0.5, -0.2], [0.0, 0.4]], dtype=DOUBLE)  # non-orthogonal columns

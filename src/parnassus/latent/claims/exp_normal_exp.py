@@ -31,7 +31,7 @@ def log_joint(theta: float, x: float, z: float) -> float:
 
 
 def elbo_by_integration(theta: float, phi: float, x: float) -> float:
-    """E_q[log p(x, z) − log q(z)] as the integral that defines it."""
+    """E_q[log p(x, z) − log q(z)] by quadrature."""
     value, _ = quad(
         lambda z: phi * exp(-phi * z) * (log_joint(theta, x, z) - log(phi) + phi * z), 0, 60 / phi, epsabs=1e-12
     )
@@ -60,7 +60,7 @@ def bound_and_evidence_agree_with_quadrature() -> Evidence:
 
 @claim("D6.0.14")
 def the_bound_is_maximal_at_two_over_x() -> Evidence:
-    """For x > 0 an optimiser over θ and ϕ ends at θ = ϕ = 2/x with L = −½ log 2π − x²/4 (Diehl ex. 6.7)."""
+    """For x > 0 the maximum of L over θ and ϕ is −½ log 2π − x²/4 at θ = ϕ = 2/x (Diehl ex. 6.7)."""
     optima = []
     for x in OBSERVED:
         search = minimize(

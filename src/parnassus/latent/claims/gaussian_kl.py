@@ -61,7 +61,7 @@ def the_printed_rate_omits_two_factors_of_one_half() -> Correction:
 
 @claim("B6.3-4")
 def the_kl_divergence_between_gaussians_agrees_with_quadrature() -> Evidence:
-    """All three lines of the formula agree with quadrature and torch, in one and many dimensions (book eq. 6.15)."""
+    """All three forms of the KL divergence agree with quadrature and torch, in 1 and d dimensions (book eq. 6.15)."""
     torch.manual_seed(0)
     mean_1, mean_2 = torch.randn(2, 5, dtype=DOUBLE)
     std_1, std_2 = (0.5 * torch.randn(2, 5, dtype=DOUBLE)).exp()

@@ -22,6 +22,7 @@ from parnassus.latent.variational.gradient_estimators import (
     score_function_gradient_with_baseline,
 )
 from parnassus.latent.variational.reparametrisation import GaussianParameters
+from parnassus.probability import standard_normal
 
 DOUBLE = torch.float64
 NUM_DRAWS = 40_000
@@ -29,7 +30,7 @@ NUM_DRAWS = 40_000
 
 @cache
 def problem() -> tuple[Callable[[Tensor], Tensor], GaussianParameters, Tensor, Tensor]:
-    """A linear model's z ↦ log p(x|z), a q other than the posterior, its ELBO and the ELBO's exact gradient."""
+    """A linear model's z ↦ log p(x|z), a q that is not the posterior, its ELBO and the ELBO's exact gradient."""
     torch.manual_seed(0)
     weight = torch.tensor([[1.0, 0.2], [-0.4, 0.9], [0.3, 0.5]], dtype=DOUBLE)
     model = LinearGaussian(weight, torch.zeros(3, dtype=DOUBLE), torch.eye(3, dtype=DOUBLE))
@@ -50,7 +51,7 @@ def problem() -> tuple[Callable[[Tensor], Tensor], GaussianParameters, Tensor, T
 def gradients(estimator: GradientEstimator, *, seed: int = 0, samples: int = NUM_DRAWS) -> Tensor:
     """Rows of gradients with respect to (μ, log σ²)."""
     log_likelihood, q, _, _ = problem()
-    noise = torch.randn(samples, 2, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+    noise = standard_normal(samples, 2, seed=seed)
     return torch.cat(estimator(log_likelihood, q, noise), 1)
 
 
@@ -93,11 +94,11 @@ def fixed_samples_give_a_gradient_of_mean_zero() -> Evidence:
 
 @claim("D6.0.15")
 def finite_differences_require_common_noise() -> Evidence:
-    """With common noise a difference is the reparametrised gradient; with fresh noise its variance
+    """With common noise a finite difference is the reparametrised gradient; with fresh noise its variance
     grows as 1/h² (Diehl sec. 6).
     """
     log_likelihood, q, _, _ = problem()
-    noise, fresh = torch.randn(2, 4_000, 2, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    noise, fresh = standard_normal(2, 4_000, 2, seed=1)
     common = torch.cat(finite_difference_gradient(log_likelihood, q, noise), 1)
     step_sizes = torch.tensor([0.1, 0.03, 0.01, 0.003, 0.001], dtype=DOUBLE)
     variances = torch.stack(
@@ -118,7 +119,7 @@ def finite_differences_require_common_noise() -> Evidence:
 
 @claim("D6.0.16", "B6.3-1")
 def reparametrised_gradients_have_smaller_variance() -> Evidence:
-    """A reparametrised gradient has several times less variance than the score function's, even with a baseline."""
+    """Reparametrised gradients have a smaller variance than score-function gradients, even with a baseline."""
     variance = {"path": total_variance(reparametrisation_gradient), "score": total_variance(score_function_gradient)}
     variance["baseline"] = total_variance(score_function_gradient_with_baseline)
     return all_of(
@@ -130,12 +131,12 @@ def reparametrised_gradients_have_smaller_variance() -> Evidence:
 
 @claim("D6.0.16")
 def the_variance_of_the_score_function_gradient_grows_with_the_dimension() -> Evidence:
-    """With the code's dimension the variance grows for the score function, not for reparametrisation (Diehl sec. 6)."""
+    """The variance grows with the code's dimension for the score function, not for reparametrisation (Diehl sec. 6)."""
     dimensions = torch.tensor([2, 4, 8, 16, 32])
     path, score = [], []
     for dimension in dimensions.tolist():
         q = GaussianParameters(torch.full((dimension,), 0.5, dtype=DOUBLE), torch.zeros(dimension, dtype=DOUBLE))
-        noise = torch.randn(8_000, dimension, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+        noise = standard_normal(8_000, dimension)
 
         def log_likelihood(z: Tensor) -> Tensor:
             return -(z - 1).square().sum() / 2
@@ -150,11 +151,11 @@ def the_variance_of_the_score_function_gradient_grows_with_the_dimension() -> Ev
 
 @claim("D6.0.17")
 def an_exact_kl_reduces_the_variance_for_concave_likelihoods() -> Evidence:
-    """With log p(x|z) concave in z the exact KL reduces the variance; where it is convex the sampled prior term would
+    """If log p(x|z) is concave in z the exact KL reduces the variance; if it is convex the sampled prior term would
     partly cancel it, and the exact KL increases the variance (Diehl sec. 6).
     """
     q = problem()[1]
-    noise = torch.randn(4_000, 2, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+    noise = standard_normal(4_000, 2)
 
     def convex(z: Tensor) -> Tensor:
         return 0.4 * z.square().sum()
@@ -173,7 +174,7 @@ def an_exact_kl_reduces_the_variance_for_concave_likelihoods() -> Evidence:
 def an_average_divides_by_its_number_of_terms() -> Correction:
     """With N = 64 observations and M draws each, a sum of M terms divided by N misses the ELBO (Diehl sec. 6)."""
     log_likelihood, q, elbo, _ = problem()
-    noise = torch.randn(NUM_DRAWS, 2, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+    noise = standard_normal(NUM_DRAWS, 2)
     weights: Tensor = vmap(lambda z: log_weight(log_likelihood, q, z))(codes_from_noise(q, noise))
     error = float(weights.std()) / NUM_DRAWS**0.5
     return Correction(

@@ -1,4 +1,4 @@
-"""Claims about the Helmholtz machine: what the wake and sleep phases improve (book sec. 11.1)."""
+"""Claims about the Helmholtz machine: effects of the wake and the sleep phase (book sec. 11.1)."""
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ def posterior(model: HelmholtzMachine, x: Tensor) -> Tensor:
 
 @claim("B11.1-4")
 def the_bound_is_the_evidence_minus_a_kl_divergence() -> Evidence:
-    """Log p(x) − Σ_z q log(p(x,z)/q) = KL(q(z|x) ‖ p(z|x)) ≥ 0 (book eq. 6.12)."""
+    """The gap log p(x) − Σ_z q log(p(x,z)/q) equals KL(q(z|x) ‖ p(z|x)) ≥ 0 (book eq. 6.12)."""
     model = random_machine(4, 3)
     x = all_masks(4).double()
     z = all_masks(3).double()[:, None].expand(-1, len(x), -1)
@@ -53,7 +53,7 @@ def the_wake_phase_follows_the_gradient_of_the_bound() -> Evidence:
 
 @claim("B11.1-4")
 def the_sleep_phase_learns_the_posterior_of_generated_samples() -> Evidence:
-    """Sleep reduces KL(p(z|x) ‖ q(z|x)) on generated samples, and here tightens the bound too (book sec. 11.1)."""
+    """The sleep phase reduces KL(p(z|x) ‖ q(z|x)) on samples; here the bound improves too (book sec. 11.1)."""
     model = random_machine(4, 2)
     x = all_masks(4).double()
 

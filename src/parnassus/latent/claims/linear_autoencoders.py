@@ -42,7 +42,7 @@ def train_linear_autoencoder(
 
 @claim("B4.1-3")
 def without_a_bottleneck_training_reaches_the_identity() -> Evidence:
-    """With as many code units as inputs training reaches W V = I and error 0, with fewer not (book sec. 4.1)."""
+    """With as many code units as inputs training converges to W V = I and error 0 (book sec. 4.1)."""
     x = gaussian_rows()
     x = x / x.std(0)  # with equal scales gradient descent converges quickly
     full, narrow = train_linear_autoencoder(x, 5, steps=1_500), train_linear_autoencoder(x, 4)
@@ -55,7 +55,7 @@ def without_a_bottleneck_training_reaches_the_identity() -> Evidence:
 
 @claim("B4.1-2", "B4.3-1")
 def a_linear_autoencoder_is_one_matrix_of_low_rank() -> Evidence:
-    """Encoder and decoder with identity activations compose to x ↦ W V x plus a constant (book eqs. 4.3-4.4)."""
+    """With identity activations decoder(encoder(x)) is W V x plus a constant, of rank K (book eqs. 4.3-4.4)."""
     torch.manual_seed(0)
     x, model = gaussian_rows(), LinearAutoencoder(5, 2).double()
     V, W = model.encoder.weight, model.decoder.weight
@@ -71,7 +71,7 @@ def a_linear_autoencoder_is_one_matrix_of_low_rank() -> Evidence:
 
 @claim("B4.3-2")
 def centring_replaces_the_biases() -> Evidence:
-    """Biases learn W b₁ + b₂ = (I − W V) x̄: raw data with biases equal centred data without (book sec. 4.3)."""
+    """Trained biases satisfy W b₁ + b₂ = (I − W V) x̄, which is equivalent to centring the data (book sec. 4.3)."""
     x = gaussian_rows(shift=0.5)
     raw, centred = train_linear_autoencoder(x, 2, bias=True, steps=1_200), train_linear_autoencoder(x - x.mean(0), 2)
     without_bias = train_linear_autoencoder(x, 2)
@@ -85,7 +85,7 @@ def centring_replaces_the_biases() -> Evidence:
 
 @claim("B4.3-3")
 def the_gradients_follow_from_second_moments() -> Evidence:
-    """∂E/∂W = −2 (Σ_yx − W V Σ_xx) Vᵀ and ∂E/∂V = −2 Wᵀ (Σ_yx − W V Σ_xx) are autograd's (book sec. 4.3)."""
+    """∂E/∂W = −2 (Σ_yx − W V Σ_xx) Vᵀ and ∂E/∂V = −2 Wᵀ (Σ_yx − W V Σ_xx) equal autograd (book sec. 4.3)."""
     generator = torch.Generator().manual_seed(1)
     x, y = gaussian_rows(), torch.randn(400, 4, generator=generator, dtype=torch.float64)
     V = torch.randn(2, 5, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -169,7 +169,7 @@ def only_pca_gives_uncorrelated_codes() -> Evidence:
 @erratum(
     "B4.3-12",
     printed="eigenvectors are the columns of V or the rows of W",
-    right="with V K × N and W N × K they are the rows of V and the columns of W",
+    right="for V of shape K × N and W of shape N × K they are the rows of V and the columns of W",
 )
 def eigenvectors_are_rows_of_the_encoder() -> Correction:
     """With the shapes given for the network, a column of V cannot hold N values (book sec. 4.3)."""
@@ -186,7 +186,7 @@ def eigenvectors_are_rows_of_the_encoder() -> Correction:
 
 @erratum("B4.3-12", printed="eigenvectors of the correlation matrix", right="eigenvectors of the covariance matrix")
 def the_best_subspace_comes_from_the_covariance() -> Correction:
-    """Σ = Xᵀ X / M is no correlation matrix: standardising features changes the eigenvectors (book sec. 4.3)."""
+    """Σ = Xᵀ X / M is not a correlation matrix: standardising features changes the eigenvectors (book sec. 4.3)."""
     x = gaussian_rows()
     sigma, scaled = second_moment(x), x / x.std(0)
     _, of_correlation = spectrum_by_eigh(scaled).pairs

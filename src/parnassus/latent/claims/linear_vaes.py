@@ -1,4 +1,4 @@
-"""Claims about the linear variational autoencoder: when it is PPCA, and when not (book sec. 5.2)."""
+"""Claims about the linear variational autoencoder and its equivalence to probabilistic PCA (book sec. 5.2)."""
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from parnassus.latent.linear.linear_vae import LinearVAE, fit_by_lbfgs
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA
 from parnassus.latent.linear.projection import principal_angles, projection_matrix
+from parnassus.probability import standard_normal
 
 
 def linear_vae(seed: int = 0) -> LinearVAE:
@@ -42,7 +43,7 @@ def the_bound_is_tight_at_the_principal_axes() -> Evidence:
 
 @claim("B5.2-3", "Z13.18")
 def a_trained_linear_vae_is_ppca() -> Evidence:
-    """Trained, it has PPCA's likelihood, noise and subspace; W's columns are the principal axes (book sec. 5.2)."""
+    """A trained linear VAE has PPCA's likelihood, noise and subspace, and principal axes as columns (book sec. 5.2)."""
     x = sample_rows()
     model = linear_vae()
     bound = -fit_by_lbfgs(model, x, num_rounds=4)[-1]
@@ -62,10 +63,10 @@ def a_trained_linear_vae_is_ppca() -> Evidence:
 @claim("B5.2-3")
 @torch.no_grad()
 def a_linear_autoencoder_finds_the_subspace_but_not_the_axes() -> Evidence:
-    """Without the diagonal q, W A reconstructs as well for any invertible A, with other columns (book sec. 5.2)."""
+    """Without a diagonal q, W and W A have the same error for any invertible A (book sec. 5.2)."""
     x = sample_rows()
     pca = PCA.fit(x, LATENT)
-    A = torch.randn(LATENT, LATENT, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    A = standard_normal(LATENT, LATENT, seed=4)
     model = LinearAutoencoder(FEATURES, LATENT).double()
     model.decoder.weight.copy_(pca.components @ A)
     model.encoder.weight.copy_(torch.linalg.solve(A, pca.components.mT))
@@ -115,7 +116,7 @@ def the_evidence_of_the_linear_model_agrees_with_quadrature() -> Evidence:
 
 @claim("Z13.18")
 def the_error_of_pca_is_minimal_and_the_sum_of_discarded_eigenvalues() -> Evidence:
-    """The error of PCA is the sum of discarded eigenvalues, and no random subspace has less (Zhao sec. 13)."""
+    """The error of PCA is the sum of discarded eigenvalues, the minimum over subspaces (Zhao sec. 13)."""
     x = sample_rows()
     eigenvalues, _ = spectrum_by_eigh(x).pairs
     centred = x - x.mean(0)

@@ -72,7 +72,7 @@ def every_initialisation_reaches_the_same_error() -> Evidence:
     right="not convex: (V, W) and (−V, −W) are both minima, at their midpoint the error is tr Σ",
 )
 def the_loss_is_not_convex() -> Correction:
-    """A convex function lies below its chords; this loss is larger between two of its minima (book sec. 4.3)."""
+    """A convex function lies below its chords; this loss is larger at the midpoint of two minima (book sec. 4.3)."""
     x = gaussian_rows()
     sigma = second_moment(x)
     V, W = critical_point([0, 1], sigma)

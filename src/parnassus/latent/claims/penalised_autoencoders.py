@@ -10,11 +10,11 @@ from parnassus.data import load_digits
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.penalties import (
     Penalty,
+    code_l2_penalty,
     code_penalty,
     contractive_penalty,
     kl_sparsity_penalty,
     l1_penalty,
-    l2_penalty,
     squared_jacobian_norm,
 )
 from parnassus.latent.claims.training import adam
@@ -40,7 +40,7 @@ def larger_weights_give_smaller_penalties() -> Evidence:
     weights = (0.001, 0.01, 0.1)
     return all_of(
         l1=penalty_decreases(code_penalty(l1_penalty), weights),
-        l2=penalty_decreases(code_penalty(l2_penalty), weights),
+        l2=penalty_decreases(code_penalty(code_l2_penalty), weights),
         kl_sparsity=penalty_decreases(code_penalty(partial(kl_sparsity_penalty, target=0.1)), weights),
         contractive=penalty_decreases(contractive_penalty, weights),
     )
@@ -91,7 +91,7 @@ def reconstruction_gains(variances: Tensor, weight: float) -> Tensor:
 
 @claim("B4.4-1")
 def an_overcomplete_autoencoder_copies_its_input_unless_penalised() -> Evidence:
-    """Without penalty all gains are 1; a contractive weight λ gives max(0, 1 − λN / 2s) at variance s."""
+    """Without penalty all gains are 1; with contractive weight λ they are max(0, 1 − λN / 2s) at variance s."""
     variances = torch.tensor([2.0, 1.0, 0.5, 0.05, 0.02], dtype=torch.float64)
     weight = 0.1
     predicted = (1 - weight * len(variances) / (2 * variances)).clamp(min=0)
@@ -103,7 +103,7 @@ def an_overcomplete_autoencoder_copies_its_input_unless_penalised() -> Evidence:
 
 @claim("B4.4-5")
 def a_large_autoencoder_memorises_few_examples() -> Evidence:
-    """Trained on 20 digits, a wide network fits them but not others; on 1,400 it generalises (book sec. 4.4)."""
+    """A wide network trained on 20 digits does not generalise; trained on 1,400 digits it does (book sec. 4.4)."""
     digits = load_digits()
     test = digits.test.x.flatten(1)
 

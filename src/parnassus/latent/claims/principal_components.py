@@ -32,7 +32,7 @@ def correlated_rows(rows: int = 200, features: int = 6, seed: int = 0) -> Tensor
 
 @claim("B4.3-4")
 def pca_by_eigenvectors_and_by_singular_vectors_agree() -> Evidence:
-    """Eigenvectors of the covariance, singular vectors of the data and scikit-learn give one PCA (book sec. 4.3)."""
+    """Eigenvectors of the covariance, singular vectors of the data and scikit-learn agree (book sec. 4.3)."""
     x = correlated_rows()
     ours, by_svd = PCA.fit(x, 3), PCA.fit(x, 3, solver=spectrum_by_svd)
     reference = decomposition.PCA(3, svd_solver="full").fit(x.numpy())
@@ -101,7 +101,7 @@ def pca_as_printed(x: Tensor, latent: int) -> tuple[Tensor, Tensor]:
 
 @erratum("B4.3-4", printed="iL = argsort(L); V[:, iL[:K]]", right="iL = argsort(L)[::-1]: the K largest eigenvalues")
 def the_listing_keeps_the_smallest_eigenvalues() -> Correction:
-    """Sorting ascending and taking the first K keeps the directions of least variance (book sec. 4.3)."""
+    """Sorting ascending and taking the first K keeps the directions with the smallest variance (book sec. 4.3)."""
     x = correlated_rows()
     _, projected = pca_as_printed(x, 2)
     fitted = PCA.fit(x, 2)
@@ -169,7 +169,7 @@ def the_inverse_in_the_projection_needs_the_selected_columns() -> Correction:
 
 @claim("B4.3-11")
 def the_top_eigenvectors_span_the_best_subspace() -> Evidence:
-    """tr(P Σ) = Σ_i λ_i c_i with 0 ≤ c_i = u_iᵀ P u_i ≤ 1 and Σ_i c_i = K: at most the top K (book sec. 4.3)."""
+    """tr(P Σ) = Σ_i λ_i c_i, 0 ≤ c_i = u_iᵀ P u_i ≤ 1, Σ_i c_i = K, is at most the sum of the top K (book sec. 4.3)."""
     x = correlated_rows()
     sigma = second_moment(x - x.mean(0))
     eigenvalues, U = spectrum_by_eigh(x).pairs
@@ -190,7 +190,7 @@ def the_top_eigenvectors_span_the_best_subspace() -> Evidence:
 
 @erratum(
     "B4.3-11",
-    printed="tr(P_W Σ) < Σ_{i∈I} λ_i for every other subspace, whatever the eigenvectors I",
+    printed="tr(P_W Σ) < Σ_{i∈I} λ_i for every other subspace and any eigenvectors I",
     right="tr(P_W Σ) ≤ Σ_{i∈I} λ_i for I = the K largest, with equality when λ_K = λ_{K+1}",
 )
 def only_the_top_eigenvectors_are_optimal() -> Correction:
@@ -214,7 +214,7 @@ def only_the_top_eigenvectors_are_optimal() -> Correction:
 
 @claim("B4.3-15")
 def pca_of_pca_scores_is_pca() -> Evidence:
-    """PCA to K₁ and of its scores to K₂ equals PCA to K₂; the product of two matrices has rank K₂ (book sec. 4.3)."""
+    """PCA to K₁ dimensions followed by PCA to K₂ equals PCA to K₂ dimensions (book sec. 4.3)."""
     x = correlated_rows()
     first = PCA.fit(x, 4)
     second = PCA.fit(first.transform(x), 2)
@@ -228,7 +228,7 @@ def pca_of_pca_scores_is_pca() -> Evidence:
 
 @claim("B4.3-15")
 def stages_collapse_only_without_a_nonlinearity() -> Evidence:
-    """N → K₁ → K₂ → K₁ → N has rank K₂ if all stages are matrices, and more with relu in between (book sec. 4.3)."""
+    """N → K₁ → K₂ → K₁ → N has rank K₂ if all stages are linear, and a higher rank with ReLU (book sec. 4.3)."""
     generator = torch.Generator().manual_seed(2)
     sizes = [(6, 4), (4, 1), (1, 4), (4, 6)]
     A, B, C, D = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in sizes)

@@ -15,6 +15,7 @@ from parnassus.latent.linear.number_of_components import bic_by_size, log_likeli
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates, ppca_em_step
 from parnassus.latent.linear.projection import principal_angles, pseudo_inverse, second_moment
+from parnassus.probability import standard_normal
 
 ROWS, FEATURES, LATENT = 400, 8, 3
 
@@ -40,9 +41,9 @@ def random_rotation(seed: int = 5) -> Tensor:
 
 @claim("B5.1-1")
 def without_noise_all_points_lie_in_a_subspace() -> Evidence:
-    """Samples of W ν + μ lie in a K-dimensional subspace; their covariance tends to W Wᵀ (book sec. 5.1)."""
+    """Samples of W ν + μ lie in a K-dimensional subspace; their covariance converges to W Wᵀ (book sec. 5.1)."""
     model = true_model()
-    v = torch.randn(200_000, LATENT, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    v = standard_normal(200_000, LATENT, seed=2)
     x = model.inverse_transform(v)
     covariance = second_moment(x - x.mean(0))
     eigenvalues = torch.linalg.eigvalsh(covariance).flip(0)
@@ -83,7 +84,7 @@ def the_log_likelihood_has_a_low_rank_form() -> Evidence:
 
 @erratum("B5.1-3", printed="+(NK/2) ln 2π for N samples, K latents", right="−(MN/2) ln 2π for M samples, N dimensions")
 def the_constant_counts_the_dimensions_of_the_data() -> Correction:
-    """The constant of the log-likelihood has a minus and the data's dimension (book eq. 5.2)."""
+    """The constant of the log-likelihood is negative and contains the dimension of the data (book eq. 5.2)."""
     model, x = true_model(), sample_rows()
     C, centred = model.covariance, x - model.mean
     without_constant = -ROWS / 2 * torch.logdet(C) - (centred * torch.linalg.solve(C, centred.mT).mT).sum() / 2
@@ -123,7 +124,7 @@ def the_posterior_needs_the_small_matrix() -> Correction:
 
 @claim("B5.1-5")
 def vanishing_noise_gives_the_projection() -> Evidence:
-    """As σ² → 0 the code tends to pInv(W)(x − μ) linearly in σ², its covariance to 0 (book sec. 5.1)."""
+    """As σ² → 0 the code converges to pInv(W)(x − μ) linearly in σ², its covariance to 0 (book sec. 5.1)."""
     model, x = true_model(), sample_rows(50)
     variances = torch.logspace(-1, -6, 6, dtype=torch.float64)
     models = [PPCA(model.mean, model.W, variance) for variance in variances]
@@ -149,7 +150,7 @@ def vanishing_noise_gives_the_projection() -> Evidence:
 
 @claim("B5.1-6")
 def the_closed_form_maximises_the_likelihood() -> Evidence:
-    """The closed form is stationary and exceeds truth and perturbations; rotations are equal (book sec. 5.1)."""
+    """The closed form maximises the likelihood: it is stationary, and rotations have equal values (book sec. 5.1)."""
     x = sample_rows()
     best = PPCA.fit(x, LATENT)
     maximum = best.log_prob(x).sum()

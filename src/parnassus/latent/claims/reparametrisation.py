@@ -25,7 +25,7 @@ def reparametrised_samples(mean: float, variance: float, count: int) -> Tensor:
 
 @claim("B6.3-1", "D6.0.16")
 def reparametrised_samples_are_normal() -> Evidence:
-    """Samples z = μ + σ ε with ε ~ N(0, 1) have mean μ and deviation σ, and pass a normality test (book sec. 6.3)."""
+    """Samples z = μ + σ ε with ε ~ N(0, 1) have mean μ and standard deviation σ and are normal (book sec. 6.3)."""
     torch.manual_seed(0)
     z = reparametrised_samples(1.5, 0.25, 100_000)
     return all_of(
@@ -53,7 +53,7 @@ def reparametrised_samples_pass_gradients() -> Evidence:
 
 @erratum("B6.3-1", printed="ε ~ N(0, σ²), x = σ² ε + μ", right="ε ~ N(0, 1), z = σ ε + μ")
 def noise_is_scaled_by_the_deviation() -> Correction:
-    """As printed σ = 0.5 gives a deviation of 0.125, and of 0.25 if the noise is standard (book sec. 6.3)."""
+    """As printed σ = 0.5 gives a standard deviation of 0.125, or 0.25 with standard noise (book sec. 6.3)."""
     torch.manual_seed(0)
     sigma = 0.5
     epsilon = torch.randn(100_000, dtype=DOUBLE)
@@ -87,7 +87,7 @@ def a_factor_of_the_covariance_transforms_the_noise() -> Evidence:
 
 @claim("B6.3-2", "D6.0.8", "D6.0.21")
 def every_parameter_vector_gives_one_covariance() -> Evidence:
-    """A factor with exp on its diagonal gives a positive definite Σ for all parameters, each Σ once (Diehl ex. 6.4)."""
+    """A Cholesky factor with exp on its diagonal is a bijection onto positive definite covariances (Diehl ex. 6.4)."""
     torch.manual_seed(0)
     parameters = 2 * torch.randn(500, num_gaussian_parameters(4), dtype=DOUBLE)
     normal = gaussian_from_parameters(parameters, 4)
@@ -105,7 +105,7 @@ def every_parameter_vector_gives_one_covariance() -> Evidence:
 
 @claim("D6.0.18")
 def bonnet_and_price_give_the_gradients_of_a_gaussian_mean() -> Evidence:
-    """∇_μ E f = E ∇f and ∇_Σ E f = ½ E ∇²f, against the closed form for f = exp(a·z) (Diehl sec. 6)."""
+    """∇_μ E f = E ∇f and ∇_Σ E f = ½ E ∇²f agree with the closed form for f = exp(a·z) (Diehl sec. 6)."""
     torch.manual_seed(0)
     a = torch.tensor([0.4, -0.3], dtype=DOUBLE)
     mean = torch.tensor([0.5, 1.0], dtype=DOUBLE)

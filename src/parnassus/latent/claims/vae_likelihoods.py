@@ -27,7 +27,7 @@ def one_layer_vae(features: int, latent: int, *, std: float = 1.0) -> VAE:
 
 @claim("B5.2-1", "B6.3-10")
 def a_vae_assigns_higher_likelihood_to_real_images() -> Evidence:
-    """Trained on digits, a VAE gives test digits higher likelihood than their pixels shuffled (book sec. 5.2)."""
+    """A VAE trained on digits assigns test digits a higher likelihood than shuffled pixels (book sec. 5.2)."""
     digits = load_digits()
     torch.manual_seed(0)
     vae = VAE(mlp((64, 64, 16)), BernoulliDecoder(mlp((8, 64, 64))), 8)
@@ -60,7 +60,7 @@ def one_layer_in_each_direction_is_a_vae() -> Evidence:
 
 @erratum("B5.2-2", printed="variances g(V_Σ x) with any activation g", right="a positive link, such as exp(V_Σ x)")
 def a_variance_needs_a_positive_link() -> Correction:
-    """With g the identity or tanh half of all variances are negative; with exp none are (book eq. 5.5)."""
+    """If g is the identity or tanh, half of all variances are negative; with exp all are positive (book eq. 5.5)."""
     vae = one_layer_vae(6, 2)
     x = torch.randn(1_000, 6, dtype=DOUBLE)
     raw = vae.posterior_parameters(x)[1]
@@ -69,10 +69,12 @@ def a_variance_needs_a_positive_link() -> Correction:
 
 
 @erratum(
-    "B5.2-2", printed="beyond its mean, p(x|z) does not matter", right="its variance weighs reconstruction against KL"
+    "B5.2-2",
+    printed="beyond its mean, p(x|z) does not matter",
+    right="the variance of p(x|z) weights reconstruction against KL",
 )
 def the_variance_of_the_decoder_matters() -> Correction:
-    """A linear VAE trained with s = 0.1 uses its code, with s = 3 it hardly does (book sec. 5.2)."""
+    """The rate of a trained linear VAE decreases with the decoder's std: s = 0.1 against s = 3 (book sec. 5.2)."""
     torch.manual_seed(1)
     x = torch.randn(200, 1, dtype=DOUBLE) @ torch.randn(1, 4, dtype=DOUBLE) + 0.1 * torch.randn(200, 4, dtype=DOUBLE)
     rates = []
@@ -173,11 +175,11 @@ def errors_are_averaged_not_reconstructions() -> Correction:
 
 @claim("B6.3-8", "D6.0.21")
 def a_heteroscedastic_decoder_learns_the_noise_level() -> Evidence:
-    """Heads for mean and deviation give −½ Σ [log 2πs² + (x − μ)²/s²] and fit the noise level (book sec. 6.3)."""
+    """Heads for mean and std give −½ Σ [log 2πs² + (x − μ)²/s²] and fit the noise level (book sec. 6.3)."""
     torch.manual_seed(0)
     decoder = HeteroscedasticGaussianDecoder(mlp((1, 32, 2), activation=tanh))
     z = torch.linspace(-1, 1, 400)[:, None]
-    true_std = 0.1 + 0.4 * (z + 1)  # deviation from 0.1 to 0.9
+    true_std = 0.1 + 0.4 * (z + 1)  # from 0.1 to 0.9
     x = 2 * z + true_std * torch.randn(400, 1)
     adam(decoder, lambda: -decoder(z).log_prob(x).mean(), steps=400, lr=1e-2)
     decoded = decoder(z)

@@ -24,7 +24,7 @@ def book_vae(pixels: int = 784, hidden: int = 256, latent: int = 16) -> VAE:
 
 
 class ListedVAE(nn.Module):
-    """The same with five layers named as in the book; `activation` is what the listing applies to a layer's output."""
+    """The book's network with five layers named as printed; `activation` is applied to the output of each layer."""
 
     def __init__(self, activation: Callable[[Tensor], Tensor | nn.Module], *, pixels: int = 784) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def images() -> Tensor:
 
 @claim("B6.3-9")
 def the_network_of_the_book_has_415024_parameters() -> Evidence:
-    """784-256-16 and back: listing and ours have equal parameter counts and, with equal weights, equal losses."""
+    """The 784-256-16 VAE has as many parameters as the listing and, with equal weights, the same loss."""
     ours, listing = book_vae(), ListedVAE(torch.relu)
     heads, bias = ours.get_parameter("encoder.1.weight").mT, ours.get_parameter("encoder.1.bias")
     parameters = {
@@ -98,7 +98,7 @@ def a_body_must_be_indented() -> Correction:
     )
 
 
-@erratum("B6.3-9", printed="x.view(-1, 784) whatever input_dim is", right="x.flatten(1)")
+@erratum("B6.3-9", printed="x.view(-1, 784) for every input_dim", right="x.flatten(1)")
 def the_input_size_is_an_argument() -> Correction:
     """For other image sizes the fixed 784 changes the number of rows or fails; flatten(1) does not (book sec. 6.3)."""
     coloured = torch.rand(2, 3, 28, 28)

@@ -14,15 +14,16 @@ from parnassus.latent.vector_quantised.codebook import (
     nearest_code_indices,
     straight_through,
 )
+from parnassus.probability import standard_normal
 
 
 def normal_rows(count: int = 4_000, dim: int = 2) -> Tensor:
-    return torch.randn(count, dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return standard_normal(count, dim)
 
 
 @claim("B13.3.1-10")
 def the_straight_through_gradient_is_the_identity() -> Evidence:
-    """Straight-through: the value is the code, the Jacobian by the encoder's output the identity (book sec. 13.3.1)."""
+    """The straight-through estimator has the value of the code and the identity as Jacobian (book sec. 13.3.1)."""
     z, codes = normal_rows(3).requires_grad_(), normal_rows(7, 2) + 0.1
     quantised = codes[nearest_code_indices(z, codes)]
     jacobian = torch.autograd.functional.jacobian(
@@ -56,7 +57,7 @@ def each_term_of_the_codebook_loss_has_its_own_gradient() -> Evidence:
 
 @claim("B13.3.1-10")
 def the_quantisation_error_decreases_with_the_number_of_codes() -> Evidence:
-    """In two dimensions the squared error falls as 1/K, i.e. 2^(−2 bits/dim), with K codes (book sec. 13.3.1)."""
+    """In two dimensions the squared error decreases as 1/K, i.e. 2^(−2 bits/dim), with K codes (book sec. 13.3.1)."""
     x, errors = normal_rows(), []
     for count in (4, 16, 64):
         torch.manual_seed(0)
@@ -89,7 +90,7 @@ def unused_codes_are_restarted() -> Evidence:
 
 @claim("B13.3.1-10")
 def an_autoregressive_prior_needs_fewer_bits() -> Evidence:
-    """For repeated codes an independent prior pays for each, an autoregressive one for one (book sec. 13.3.1)."""
+    """For six equal codes an autoregressive prior needs 1/6 of the bits of an independent one (book sec. 13.3.1)."""
     torch.manual_seed(0)
     codes = torch.arange(64)[:, None].expand(-1, 6) % 4
     frequencies, neighbours = IndependentPrior.fit(codes, 4), NeighbourPrior(4, (2, 3), width=16)

@@ -1,1 +1,1 @@
-"""The room's part of `parnassus evaluate`."""
+"""The `Sample` and `Evaluate` that experiments with variational autoencoders share."""

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from parnassus.data import DataError, open_images
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
@@ -15,39 +15,42 @@ from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.elbo import VAETerms
 from parnassus.latent.variational.vae import VAE
 from parnassus.setting_types import GreyImageData
-from parnassus.train import AtLeast, NonNegative, Positive
+from parnassus.train import AtLeast, DeviceName, ModelCollection, NonNegative, Positive
 from parnassus.train.devices import choose_device
-from parnassus.train.sample_predict_evaluate import Row
-from parnassus.train.trained import Trained
+from parnassus.train.sample_predict_evaluate import ResultRow
+from parnassus.train.trained import TrainedRun
 
 
 @dataclass(frozen=True)
 class VAEEvaluate:
-    """Log-likelihood, rate and distortion of the test images of a data set."""
+    """Log-likelihood, rate and distortion of the test images of a data set, for every VAE of a run."""
 
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a folder of your own
+    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     num_examples: Positive[int] = 1_000  # maximum number of test images
-    num_draws: Annotated[int, AtLeast(2)] = 200  # importance samples per image
+    num_importance_samples: Annotated[int, AtLeast(2)] = 200  # importance samples per image
     seed: NonNegative[int] = 0  # seed of the binarisation and of the importance samples
-    device: str = "auto"  # device: auto, cpu, cuda or mps
+    device: DeviceName = "auto"  # device to use
 
-    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
-        return [self.evaluate(trained) for trained in runs]
+    def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:
+        return [
+            {"run": trained.folder.path.name, **name, **self.evaluate(model)}
+            for trained in runs
+            for name, model in _named_models(trained.model)
+        ]
 
-    def evaluate(self, trained: Trained) -> Row:
+    def evaluate(self, model: VAE) -> ResultRow:
         device = choose_device(self.device)
-        model = deepcopy(cast("VAE", trained.model)).to(device)
+        model = deepcopy(model).to(device)
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             x = self.load_images(model).to(device)
-            likelihood = importance_likelihood(model, x, samples=self.num_draws)
+            likelihood = importance_likelihood(model, x, samples=self.num_importance_samples)
             terms = evaluate_terms(model, x)
         return {
-            "run": trained.folder.path.name,
             "data": self.data,
             "num_examples": len(x),
-            "num_draws": self.num_draws,
+            "num_importance_samples": self.num_importance_samples,
             "nll": likelihood.nll,
             "nll_error": likelihood.nll_error,
             "effective_samples": float(likelihood.effective.median()),
@@ -63,6 +66,13 @@ class VAEEvaluate:
         if x.shape[1:] != shape:
             raise DataError(f"images must have the model's shape {shape}; those of {self.data} have {(*x.shape[1:],)}")
         return torch.bernoulli(x) if isinstance(model.decoder, BernoulliDecoder) else x
+
+
+def _named_models(model: nn.Module) -> list[tuple[ResultRow, VAE]]:
+    """The VAEs of a run, each with its name as a column if there are several."""
+    if isinstance(model, ModelCollection):
+        return [({"model": name}, vae) for name, vae in cast("ModelCollection[VAE]", model).named_models()]
+    return [({}, cast("VAE", model))]
 
 
 @torch.no_grad()

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability import entropy, require_distribution
+from parnassus.probability import check_distribution, entropy
 
 
 def log_partition(energy: Float[Tensor, "*batch states"], *, beta: float = 1.0) -> Float[Tensor, "*batch"]:
@@ -32,19 +32,19 @@ def free_energy(
 
     The text omits the β and log Z of this relation. Z sums over all x and z, F over z for the given x.
     """
-    _require_positive_beta(beta)
-    require_distribution(q, "q")
+    _check_positive_beta(beta)
+    check_distribution(q, "q")
     mean = torch.where(q > 0, q * energy, 0.0).sum(-1)
     return mean - entropy(q) / beta
 
 
 def min_free_energy(energy: Float[Tensor, "*batch states"], *, beta: float = 1.0) -> Float[Tensor, "*batch"]:
     """min_q F(q) = −(1/β) log Σ_z exp(−β E(z)), attained by q = `boltzmann_distribution(energy)` (book sec. 6.1)."""
-    _require_positive_beta(beta)
+    _check_positive_beta(beta)
     return -log_partition(energy, beta=beta) / beta
 
 
-def _require_positive_beta(beta: float) -> None:
+def _check_positive_beta(beta: float) -> None:
     if not beta > 0:
         raise ValueError(f"a free energy needs an inverse temperature beta > 0; got beta={beta}")
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from parnassus.latent.energy_based.restricted_boltzmann_machine import require_binary
+from parnassus.latent.energy_based.restricted_boltzmann_machine import check_binary
 from parnassus.layers.dropout import all_masks
 
 MAX_ENUMERATED_HIDDEN_UNITS = 16
@@ -88,7 +88,7 @@ class HelmholtzMachine(nn.Module):
 
     def log_prob(self, x: Float[Tensor, "batch visible"]) -> Float[Tensor, " batch"]:
         """The exact evidence log p(x) = log Σ_z p(x, z), over all states of the hidden units."""
-        require_binary(x)
+        check_binary(x)
         return self._over_all_states(x, self.log_joint).logsumexp(0)
 
     def exact_bound(self, x: Float[Tensor, "batch visible"]) -> Float[Tensor, " batch"]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Energy: TypeAlias = Callable[[Tensor], Tensor]
-"""Maps states along the first axis to one energy per state."""
+"""A function that maps states along the first axis to one energy per state."""
 
 
 class ChainState(NamedTuple):
@@ -32,7 +32,7 @@ def gibbs_sampling(
 
     Only differences of energies are needed, never Z. The chains are independent.
     """
-    _require_chain(sweeps, beta)
+    _check_chain(sweeps, beta)
     state = start.clone()
     for _ in range(sweeps):
         for unit in range(state.shape[1]):
@@ -56,7 +56,7 @@ def metropolis_sampling(
 
     `propose` must be symmetric: s → s′ as probable as s′ → s. States may have any shape.
     """
-    _require_chain(steps, beta)
+    _check_chain(steps, beta)
     state, current = start, energy(start)
     num_accepted = torch.zeros_like(current)
     for _ in range(steps):
@@ -70,6 +70,6 @@ def metropolis_sampling(
     return ChainState(state, num_accepted / steps)
 
 
-def _require_chain(steps: int, beta: float) -> None:
+def _check_chain(steps: int, beta: float) -> None:
     if steps < 1 or not 0 <= beta < float("inf"):
         raise ValueError(f"a chain needs at least one step and 0 ≤ beta < ∞; got {steps} steps, beta={beta}")

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from parnassus.errors import check_positive
 from parnassus.layers.dropout import all_masks
 
 MAX_ENUMERATED_UNITS = 20
@@ -61,7 +62,7 @@ class RBM(nn.Module):
         return v
 
     def loss(self, x: Float[Tensor, "batch visible"]) -> Float[Tensor, ""]:
-        """⟨F⟩_data − ⟨F⟩_negatives: its gradient estimates that of −log p; its value is no estimate of −log p.
+        """⟨F⟩_data − ⟨F⟩_negatives: its gradient estimates that of −log p; its value is not an estimate of −log p.
 
         With negatives sampled from the model the gradient would be unbiased; short chains bias it. Values between
         0 and 1 are taken as probabilities of a 1.
@@ -72,7 +73,7 @@ class RBM(nn.Module):
     def log_partition(self) -> Float[Tensor, ""]:
         """The exact log Z, enumerating the states of the smaller layer and summing over the larger in closed form.
 
-        log Z = log Σ_h exp(c·h + Σ_i softplus(b_i + (Wᵀh)_i)),   or the same with the layers exchanged
+        log Z = log Σ_h exp(c·h + Σ_i softplus(b_i + (Wᵀh)_i)),   or with the layers exchanged
         """
         hidden, visible = self.weight.shape
         if hidden <= visible:
@@ -87,7 +88,7 @@ class RBM(nn.Module):
 
     def log_prob(self, v: Float[Tensor, "*batch visible"]) -> Float[Tensor, "*batch"]:
         """The exact log p(v) = −F(v) − log Z; its cost is exponential in the size of the smaller layer."""
-        require_binary(v)
+        check_binary(v)
         return -self.free_energy(v) - self.log_partition()
 
     def sample(self, count: int, *, steps: int = 1_000) -> Float[Tensor, "count visible"]:
@@ -118,7 +119,7 @@ class ContrastiveDivergence(nn.Module):
 
     def __init__(self, steps: int) -> None:
         super().__init__()
-        _require_steps(steps)
+        check_positive(steps=steps)
         self.steps = steps
 
     def forward(self, rbm: RBM, x: Float[Tensor, "batch visible"]) -> Float[Tensor, "batch visible"]:
@@ -132,7 +133,7 @@ class PersistentContrastiveDivergence(nn.Module):
 
     def __init__(self, chains: int, visible: int, *, steps: int = 1) -> None:
         super().__init__()
-        _require_steps(steps)
+        check_positive(steps=steps)
         self.steps = steps
         self.register_buffer("particles", torch.rand(chains, visible).round())
 
@@ -141,13 +142,8 @@ class PersistentContrastiveDivergence(nn.Module):
         return self.particles
 
 
-def require_binary(states: Float[Tensor, "*shape"]) -> None:
+def check_binary(states: Float[Tensor, "*shape"]) -> None:
     """Raise a ValueError unless every state is 0 or 1."""
     if not bool(((states == 0) | (states == 1)).all()):
         low, high = float(states.amin()), float(states.amax())
         raise ValueError(f"binary states must be 0 or 1; got values from {low:g} to {high:g}")
-
-
-def _require_steps(steps: int) -> None:
-    if steps < 1:
-        raise ValueError(f"steps must be positive; got steps={steps}")

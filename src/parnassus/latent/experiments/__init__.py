@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on latent-variable models; one file per command."""

@@ -19,7 +19,7 @@ covers = ("B4.4-1", "B4.4-5")
 expected = {
     "train_error_few": at_most(3e-4, "training error per pixel with the smallest training set"),
     "test_train_ratio_few": at_least(150.0, "ratio of test to training error with the smallest training set"),
-    "test_train_ratio_many": at_most(1.6, "the same with the largest training set"),
+    "test_train_ratio_many": at_most(1.6, "ratio of test to training error with the largest training set"),
     "noise_test_error_ratio": at_most(
         0.9, "ratio of the test errors with and without input noise, smallest training set"
     ),
@@ -29,7 +29,7 @@ profiles = {"smoke": {"train_sizes": (20, 200), "steps": 40}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images: a data set, or a folder of your own
+    data: ImageData = "digits"  # images: a data set, or a path to an image folder
     train_sizes: tuple[Positive[int], ...] = (20, 60, 200, 600, 1_400)  # sizes of the training sets
     steps: Positive[int] = 1_500  # gradient steps per network
     width: Positive[int] = 256  # hidden units of encoder and decoder

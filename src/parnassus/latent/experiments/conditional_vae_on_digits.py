@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from sklearn.svm import SVC
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.data import DataError, Dataset, open_data
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.latent_space.quality_metrics import neighbour_accuracy
 from parnassus.latent.variational.conditional_vae import ConditionalVAE
 from parnassus.latent.variational.decoders import BernoulliDecoder
+from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
 from parnassus.report import image_grid
 from parnassus.setting_types import GreyImageData
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band
@@ -23,7 +23,7 @@ expected = {
     "class_accuracy": at_least(
         0.97, "fraction of samples that a classifier of real images assigns to the requested class"
     ),
-    "classifier_accuracy": no_band("accuracy of the same classifier on real test images"),
+    "classifier_accuracy": no_band("accuracy of the classifier on real test images"),
     "bayes_accuracy": at_least(0.85, "accuracy of classifying test images by p(x|y) and Bayes' rule"),
     "code_neighbour_accuracy": at_most(
         0.4, "accuracy of predicting the class of a code from its nearest codes; 0.1 is chance"
@@ -46,7 +46,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class: a data set, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: a data set, or a path to an image folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     steps: Positive[int] = 1_500  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
@@ -78,11 +78,11 @@ class Experiment:
             codes = model.condition_on(label).encode(x)
             predicted = model.log_prob_by_class(x[:300], samples=20).argmax(1)
         requested = torch.arange(50 * len(data.classes), device=run.device) % len(data.classes)
-        classifier = fit_classifier(data.train)
+        classifier = fit_classifier(data.train.x, data.train.y)
         self.plot_samples(run, model, data, (x, label))
         return {
-            "class_accuracy": accuracy(classifier, sample_means(model, requested), requested),
-            "classifier_accuracy": accuracy(classifier, data.test.x, data.test.y),
+            "class_accuracy": classifier_accuracy(classifier, sample_means(model, requested), requested),
+            "classifier_accuracy": classifier_accuracy(classifier, data.test.x, data.test.y),
             "bayes_accuracy": float((predicted == label[:300]).float().mean()),
             "code_neighbour_accuracy": float(neighbour_accuracy(codes, label, neighbours=min(10, len(codes) - 1))),
             "negative_elbo": float(terms.negative_elbo.mean()),
@@ -134,14 +134,3 @@ def binarise(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
 def sample_means(model: ConditionalVAE, label: Tensor) -> Tensor:
     """The mean of p(x|z, y) for one code of the prior per label."""
     return model.decode(torch.randn(len(label), model.latent_dim, device=label.device), label)
-
-
-def fit_classifier(split: Split) -> SVC:
-    """A support vector machine on raw pixels, fitted to at most 5,000 images."""
-    subset = split.take(5_000)
-    assert subset.y is not None
-    return SVC(C=10.0).fit(subset.x.flatten(1).cpu().numpy(), subset.y.cpu().numpy())
-
-
-def accuracy(classifier: SVC, x: Tensor, label: Tensor) -> float:
-    return float(classifier.score(x.flatten(1).cpu().numpy(), label.cpu().numpy()))

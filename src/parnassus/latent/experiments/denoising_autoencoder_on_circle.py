@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from math import pi
 
 import torch
 from torch import Tensor
@@ -18,14 +17,16 @@ from parnassus.latent.autoencoders.denoising_autoencoder import (
     score_from_denoiser,
     smoothed_log_density,
 )
+from parnassus.latent.figures import plot_vector_field
+from parnassus.latent.textbook.circle import circle_points, distance_to_circle
 from parnassus.layers import mlp, tanh
-from parnassus.report import histograms, vector_field
+from parnassus.report import histograms
 from parnassus.train import Positive, Run, at_least, at_most, descend
 
 covers = ("B4.4-3", "B4.4-4")
 expected = {
     "distance_ratio": at_most(0.25, "ratio of the mean distances to the circle after and before denoising"),
-    "gap_to_ideal": at_most(0.045, "RMS distance to the optimal denoiser E[x | noisy x]"),
+    "distance_to_optimal_denoiser": at_most(0.045, "RMS distance to the optimal denoiser E[x | noisy x]"),
     "score_cosine": at_least(0.97, "cosine similarity of the estimated score and the gradient of the log-density"),
 }
 profiles = {"smoke": {"steps": 100}}
@@ -39,8 +40,7 @@ class Experiment:
     noise_std: Positive[float] = 0.25  # standard deviation of the noise added to the points
 
     def __call__(self, run: Run) -> dict[str, float]:
-        angle = torch.arange(2_000) * 2 * pi / 2_000
-        circle = torch.stack([angle.cos(), angle.sin()], 1).to(run.device)
+        circle = circle_points(2_000).float().to(run.device)
         network = Autoencoder(mlp((2, self.width, self.width), activation=tanh), mlp((self.width, self.width, 2)))
         model = DenoisingAutoencoder(network, partial(add_gaussian_noise, std=self.noise_std))
         model, optimizer = run.prepare(model, partial(Adam, lr=1e-3))
@@ -49,19 +49,19 @@ class Experiment:
 
         model.requires_grad_(requires_grad=False)
         noisy = add_gaussian_noise(circle, std=self.noise_std)
-        before, after = _distance(noisy), _distance(model(noisy))
+        before, after = distance_to_circle(noisy), distance_to_circle(model(noisy))
         figure = histograms({"noisy": before, "denoised": after}, x_label="distance to the circle")
         run.figure("distances", figure, "Distance to the circle before and after denoising.")
         grid = torch.cartesian_prod(*[torch.linspace(-1.6, 1.6, 17, device=run.device)] * 2)
         fields = {"field": model(grid) - grid, "ideal_field": exact_denoiser(circle, grid, std=self.noise_std) - grid}
         captions = ("g(f(x̂)) − x̂ of the network, at 1/3 scale.", "E[x | x̂] − x̂ of the optimal denoiser, at 1/3 scale.")
         for (name, field), caption in zip(fields.items(), captions, strict=True):
-            run.figure(name, vector_field(grid, field / 3, background=circle), caption)
+            run.figure(name, plot_vector_field(grid, field / 3, background=circle), caption)
 
         score = score_from_denoiser(model(noisy), noisy, std=self.noise_std)
         return {
             "distance_ratio": float(after.mean() / before.mean()),
-            "gap_to_ideal": float(
+            "distance_to_optimal_denoiser": float(
                 (model(noisy) - exact_denoiser(circle, noisy, std=self.noise_std)).square().mean().sqrt()
             ),
             "score_cosine": float(
@@ -74,9 +74,3 @@ class Experiment:
         x_hat = x_hat.clone().requires_grad_()
         (gradient,) = torch.autograd.grad(smoothed_log_density(circle, x_hat, std=self.noise_std).sum(), x_hat)
         return gradient
-
-
-def _distance(x: Tensor) -> Tensor:
-    """The distance of each point to the unit circle."""
-    distance: Tensor = (torch.linalg.vector_norm(x, dim=1) - 1).abs()
-    return distance

@@ -27,18 +27,18 @@ from parnassus.train import NonNegative, Positive, Run, at_least, at_most, desce
 covers = ("B4.4-2", "B4.4-3")
 expected = {
     "psnr": no_band("peak signal-to-noise ratio of denoised test digits, dB"),
-    "gain": at_least(7.2, "gain over the corrupted digits, dB"),
-    "gain_over_linear": at_least(1.4, "gain over the best linear denoiser, dB"),
-    "error_over_identity": at_most(0.19, "ratio of the squared errors of denoised and corrupted digits"),
+    "psnr_gain": at_least(7.2, "PSNR gain over the corrupted digits, dB"),
+    "psnr_gain_over_linear": at_least(1.4, "PSNR gain over the best linear denoiser, dB"),
+    "error_ratio_to_identity": at_most(0.19, "ratio of the squared errors of denoised and corrupted digits"),
 }
 profiles = {"smoke": {"steps": 20}, "gpu": {"data": "mnist", "steps": 20_000, "width": 1024}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images: a data set, or a folder of your own
+    data: ImageData = "digits"  # images: a data set, or a path to an image folder
     corruption: Literal["gaussian", "masking", "salt_and_pepper"] = "gaussian"  # corruption of the input
-    noise_level: NonNegative[float] = 0.3  # standard deviation of Gaussian noise, or fraction of corrupted pixels
+    corruption_level: NonNegative[float] = 0.3  # standard deviation of Gaussian noise, or fraction of corrupted pixels
     steps: Positive[int] = 4_000  # gradient steps
     width: Positive[int] = 256  # hidden units of encoder and decoder
     latent_dim: Positive[int] = 64  # dimension of the code
@@ -46,9 +46,9 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         kernels: dict[str, Corruption] = {
-            "gaussian": partial(add_gaussian_noise, std=self.noise_level),
-            "masking": partial(mask_at_random, probability=self.noise_level),
-            "salt_and_pepper": partial(add_salt_and_pepper_noise, probability=self.noise_level),
+            "gaussian": partial(add_gaussian_noise, std=self.corruption_level),
+            "masking": partial(mask_at_random, probability=self.corruption_level),
+            "salt_and_pepper": partial(add_salt_and_pepper_noise, probability=self.corruption_level),
         }
         corrupt = kernels[self.corruption]
         encoder = dense_encoder(data.shape, self.latent_dim, width=self.width)
@@ -63,7 +63,7 @@ class Experiment:
         noisy = corrupt(clean)
         rows = {"clean": clean, "corrupted": noisy, "linear": _denoise_linearly(train, corrupt, noisy)}
         if self.corruption == "gaussian":
-            rows["exact for training set"] = exact_denoiser(train, noisy.flatten(1), std=self.noise_level).view_as(
+            rows["exact for training set"] = exact_denoiser(train, noisy.flatten(1), std=self.corruption_level).view_as(
                 noisy
             )
         with torch.no_grad():
@@ -78,9 +78,9 @@ class Experiment:
         )
         return {
             "psnr": ratios["autoencoder"],
-            "gain": ratios["autoencoder"] - ratios["corrupted"],
-            "gain_over_linear": ratios["autoencoder"] - ratios["linear"],
-            "error_over_identity": 10 ** ((ratios["corrupted"] - ratios["autoencoder"]) / 10),
+            "psnr_gain": ratios["autoencoder"] - ratios["corrupted"],
+            "psnr_gain_over_linear": ratios["autoencoder"] - ratios["linear"],
+            "error_ratio_to_identity": 10 ** ((ratios["corrupted"] - ratios["autoencoder"]) / 10),
         }
 
 

@@ -26,26 +26,28 @@ from parnassus.latent.variational.posterior_collapse import linear_kl_annealing
 from parnassus.layers import mlp
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, no_band
 
 covers = ("B6.4-3", "B6.4-4", "B6.3-5")
 expected = {
     "top_rate_ladder": at_least(1.0, "rate of the upper level of the ladder VAE on test images, nats"),
-    "top_rate_plain": no_band("the same for the plain hierarchy, whose posteriors do not depend on the level above"),
+    "top_rate_plain": no_band(
+        "rate of the upper level of the plain hierarchy, whose posteriors do not depend on the level above"
+    ),
     "top_fraction_ladder": at_least(0.25, "fraction of the ladder VAE's rate in its upper level"),
-    "top_fraction_plain": at_most(0.25, "the same for the plain hierarchy"),
+    "top_fraction_plain": at_most(0.25, "fraction of the plain hierarchy's rate in its upper level"),
     "bottom_rate_ladder": no_band("rate of the lower level of the ladder VAE, nats"),
     "bottom_rate_plain": no_band("rate of the lower level of the plain hierarchy, nats"),
     "nll_ladder": at_most(24.0, "−log p(x) of a test image under the ladder VAE by importance sampling, nats"),
-    "nll_plain": no_band("the same under the plain hierarchy"),
+    "nll_plain": no_band("−log p(x) of a test image under the plain hierarchy by importance sampling, nats"),
     "nll_gain": at_least(0.0, "−log p(x) of the plain hierarchy minus that of the ladder VAE, nats"),
-    "nll_error": no_band("standard error of `nll_ladder` from the finite number of importance samples"),
+    "nll_error": no_band("standard error of `nll_ladder` due to the finite number of importance samples"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 16, "num_draws": 5},
+    "smoke": {"steps": 10, "width": 16, "num_importance_samples": 5},
     "gpu": {
         "data": "mnist", "steps": 20_000, "batch_size": 256, "width": 512, "bottom_dim": 32, "top_dim": 16,
-        "learning_rate": 5e-4, "num_draws": 500,
+        "learning_rate": 5e-4, "num_importance_samples": 500,
     },
 }  # fmt: skip
 
@@ -54,17 +56,17 @@ NARROW = -4.0  # initial log σ² of the inference heads
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a folder of your own
+    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
     steps: Positive[int] = 1_400  # gradient steps; the weight of the rates is annealed over the first half
     batch_size: Positive[int] = 128  # images per gradient step
     bottom_dim: Positive[int] = 16  # dimension of the lower code
     top_dim: Positive[int] = 4  # dimension of the upper code
     width: Positive[int] = 128  # hidden units of every network
     learning_rate: Positive[float] = 2e-3  # Adam's learning rate
-    num_draws: Positive[int] = 100  # importance samples per image in the estimate of its likelihood
+    num_importance_samples: Positive[int] = 100  # importance samples per image in the estimate of its likelihood
 
-    def model(self, shape: Sequence[int]) -> SideBySide[LadderVAE]:
-        return SideBySide(
+    def model(self, shape: Sequence[int]) -> ModelCollection[LadderVAE]:
+        return ModelCollection(
             {
                 "ladder": self.build_hierarchy(shape, precision_weighted_posterior),
                 "plain": self.build_hierarchy(shape, encoder_only_posterior),
@@ -92,11 +94,16 @@ class Experiment:
             run.update(optimizer, loss)
             run.log(step, loss=loss)
             if step % max(1, self.steps // 40) == 0:
-                run.record(step, **{f"upper_rate/{name}": mean_rates(one, train)[1] for name, one in model.every()})
+                run.record(
+                    step, **{f"upper_rate/{name}": mean_rates(one, train)[1] for name, one in model.named_models()}
+                )
 
         self.plot_results(run, model, test)
-        final = {name: mean_rates(one, test) for name, one in model.every()}
-        likelihood = {name: importance_likelihood(one, test, samples=self.num_draws) for name, one in model.every()}
+        final = {name: mean_rates(one, test) for name, one in model.named_models()}
+        likelihood = {
+            name: importance_likelihood(one, test, samples=self.num_importance_samples)
+            for name, one in model.named_models()
+        }
         rows: list[dict[str, str | float]] = [
             {
                 "": name,
@@ -105,7 +112,7 @@ class Experiment:
                 "distortion": mean_distortion(one, test),
                 "−log p(x)": likelihood[name].nll,
             }
-            for name, one in model.every()
+            for name, one in model.named_models()
         ]
         run.table("levels", rows, "Test images, in nats; −ELBO is the sum of distortion and both rates.")
         return {
@@ -122,10 +129,10 @@ class Experiment:
         }
 
     @torch.no_grad()
-    def plot_results(self, run: Run, model: SideBySide[LadderVAE], test: Tensor) -> None:
-        lines = {name: run.curve(f"upper_rate/{name}") for name, _ in model.every()}
+    def plot_results(self, run: Run, model: ModelCollection[LadderVAE], test: Tensor) -> None:
+        lines = {name: run.curve(f"upper_rate/{name}") for name, _ in model.named_models()}
         run.figure("upper_rate", curves(lines, x_label="step", y_label="upper rate (nats)"), UPPER)
-        x, ladder = test[:10], model.one("ladder")
+        x, ladder = test[:10], model.model("ladder")
         levels = torch.cat([x, *(ladder.reconstruct(x, num_levels=number) for number in (0, 1, 2))])
         names = ["image", "no level", "upper level", "both levels"]
         run.figure("levels", image_grid(levels, columns=10, row_labels=names), LEVELS)
@@ -140,8 +147,8 @@ class Experiment:
 class Sample:
     num_samples: Positive[int] = 64  # number of samples
 
-    def __call__(self, model: SideBySide[LadderVAE]) -> Tensor:
-        return model.one("ladder").sample(self.num_samples)
+    def __call__(self, model: ModelCollection[LadderVAE]) -> Tensor:
+        return model.model("ladder").sample(self.num_samples)
 
 
 UPPER = (

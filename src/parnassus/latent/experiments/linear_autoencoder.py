@@ -21,8 +21,8 @@ from parnassus.train import Positive, Run, at_most, descend
 covers = ("B4.3-1", "B4.3-3", "B4.3-12", "B4.3-13", "B4.3-14")
 expected = {
     "largest_angle": at_most(1e-3, "largest angle between the learned and the principal subspace"),
-    "excess_error": at_most(3e-5, "relative excess of the error over that of PCA"),
-    "encoder_gap": at_most(0.01, "relative distance of the code to that of the pseudo-inverse"),
+    "excess_error": at_most(3e-5, "relative difference between the error and that of PCA"),
+    "code_distance": at_most(0.01, "relative distance of the code to that of the pseudo-inverse"),
     "max_eigenvector_cosine": at_most(
         0.999, "largest cosine between a decoder column and any eigenvector; only the span is determined"
     ),
@@ -32,7 +32,7 @@ profiles = {"smoke": {"steps": 200}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples: a data set, or a file or folder of your own
+    data: AnyData = "digits"  # examples: a data set, or a path to a file or folder
     latent_dim: Positive[int] = 4  # dimension of the code
     steps: Positive[int] = 3_000  # steps of full-batch gradient descent
     learning_rate: Positive[float] = 0.02  # learning rate, with momentum 0.9
@@ -83,7 +83,7 @@ class Experiment:
         lines = {
             "largest principal angle": history["largest_angle"],
             "relative excess error": history["excess_error"],
-            "relative distance of V x and pInv(W) x": history["encoder_gap"],
+            "relative distance of V x and pInv(W) x": history["code_distance"],
         }
         caption = "The decoder's span converges to that of the top eigenvectors, and the encoder to pInv(W)."
         run.figure("convergence", curves(dict(lines), x_label="step", y_label="distance", log_y=True), caption)
@@ -99,7 +99,7 @@ def _distances(model: LinearAutoencoder, x: Tensor, pca: PCA) -> dict[str, float
         "excess_error": max(
             float(model.loss(x)) / float(pca.residual_variance) - 1, 1e-9
         ),  # rounding errors may make it negative
-        "encoder_gap": float((z - least_squares_code(W, x)).norm() / z.norm()),
+        "code_distance": float((z - least_squares_code(W, x)).norm() / z.norm()),
     }
 
 

@@ -20,12 +20,12 @@ covers = ("B5.2-3", "B5.1-6", "Z13.18")
 expected = {
     "likelihood_gap": at_most(1e-8, "log-likelihood per row of PPCA minus that of the linear VAE, nats"),
     "bound_gap": at_most(1e-8, "log-likelihood per row of PPCA minus the ELBO of the linear VAE, nats"),
-    "noise_gap": at_most(1e-5, "relative difference of the noise variances"),
+    "noise_variance_difference": at_most(1e-5, "relative difference of the noise variances"),
     "subspace_angle": at_most(1e-4, "largest angle to the principal subspace"),
     "axis_cosine": at_least(0.999999, "smallest cosine between a column of W and its principal axis"),
-    "autoencoder_cosine": at_most(0.99, "the same for a linear autoencoder, which determines only the subspace"),
+    "autoencoder_cosine": at_most(0.99, "smallest cosine for a linear autoencoder, which determines only the subspace"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 100, "lbfgs_rounds": 4}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 100, "num_lbfgs_rounds": 4}, "gpu": {}}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Experiment:
     num_examples: Positive[int] = 500  # training examples
     steps: Positive[int] = 2_500  # full-batch steps of Adam
     learning_rate: Positive[float] = 0.02  # learning rate of Adam
-    lbfgs_rounds: Positive[int] = 8  # rounds of 100 steps of L-BFGS after Adam
+    num_lbfgs_rounds: Positive[int] = 8  # rounds of 100 steps of L-BFGS after Adam
 
     def __call__(self, run: Run) -> dict[str, float]:
         x = self.sample_rows(run.seed).to(run.device)
@@ -63,11 +63,11 @@ class Experiment:
             ),
             "The subspace converges first, then the axes within it: the ELBO is tight only at the principal axes.",
         )
-        fit_by_lbfgs(model, x, num_rounds=self.lbfgs_rounds)
+        fit_by_lbfgs(model, x, num_rounds=self.num_lbfgs_rounds)
         last = distances(model, x, ppca, pca)
 
         autoencoder = LinearAutoencoder(self.num_features, self.latent_dim).double().to(run.device)
-        fit_autoencoder(autoencoder, x, rounds=self.lbfgs_rounds)
+        fit_by_lbfgs(autoencoder, x, num_rounds=self.num_lbfgs_rounds)
         captions = {
             "linear VAE": "the columns of W are the principal axes, in arbitrary order",
             "linear autoencoder": "the columns of W span the principal subspace but are not the principal axes",
@@ -91,7 +91,7 @@ class Experiment:
         return {
             "likelihood_gap": last["likelihood_gap"],
             "bound_gap": last["bound_gap"],
-            "noise_gap": abs(float(fitted.variance / ppca.variance) - 1),
+            "noise_variance_difference": abs(float(fitted.variance / ppca.variance) - 1),
             "subspace_angle": last["subspace_angle"],
             "axis_cosine": 1 - last["axis_gap"],
             "autoencoder_cosine": float(cosines(autoencoder.decoder.weight.detach(), pca).amax(1).min()),
@@ -123,17 +123,3 @@ def distances(model: LinearVAE, x: Tensor, ppca: PPCA, pca: PCA) -> dict[str, fl
 def cosines(W: Tensor, pca: PCA) -> Tensor:
     """|cos| of the angle between each column of W (rows) and each principal axis (columns)."""
     return cosine_similarity(W[:, :, None], pca.components[:, None, :], dim=0).abs()
-
-
-def fit_autoencoder(model: LinearAutoencoder, x: Tensor, *, rounds: int) -> None:
-    """Minimise the squared error by full-batch L-BFGS."""
-    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=100, line_search_fn="strong_wolfe")
-
-    def closure() -> float:
-        optimizer.zero_grad()
-        loss = model.loss(x)
-        loss.backward()
-        return float(loss.detach())
-
-    for _ in range(rounds):
-        optimizer.step(closure)

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 covers = ("B4.1-4", "B4.3-4", "B4.3-5", "B4.3-9")
 expected = {
     "explained_by_2": between(0.28, 0.29, "fraction of the variance explained by two components"),
-    "explained_by_up_to_16": between(0.845, 0.855, "the same for up to 16 components"),
+    "explained_by_up_to_16": between(0.845, 0.855, "fraction of the variance explained by up to 16 components"),
     "test_train_error_ratio": between(0.95, 1.05, "ratio of the test to the training error"),
-    "gap_to_eigenvalues": at_most(1e-4, "relative difference of the error and the sum of the omitted eigenvalues"),
+    "eigenvalue_sum_error": at_most(
+        1e-4, "relative difference between the error and the sum of the omitted eigenvalues"
+    ),
     "plane_angle": at_most(0.12, "angle between the plane fitted to noisy points and the true one"),
 }
 profiles = {"smoke": {"num_shown": 4}}
@@ -29,7 +31,7 @@ profiles = {"smoke": {"num_shown": 4}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples: a data set, or a file or folder of your own
+    data: AnyData = "digits"  # examples: a data set, or a path to a file or folder
     num_shown: Positive[int] = 10  # test examples to reconstruct
     noise_std: NonNegative[float] = 0.3  # standard deviation of the points around their plane in space
 
@@ -61,7 +63,7 @@ class Experiment:
             "explained_by_2": float(fits[2].explained_variance_ratio.sum()),
             "explained_by_up_to_16": float(fits[up_to_16].explained_variance_ratio.sum()),
             "test_train_error_ratio": test_errors[up_to_16] / train_errors[up_to_16],
-            "gap_to_eigenvalues": max(abs(train_errors[size] / predicted[size] - 1) for size in sizes),
+            "eigenvalue_sum_error": max(abs(train_errors[size] / predicted[size] - 1) for size in sizes),
             "plane_angle": float(principal_angles(fitted.components, plane).max()),
         }
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from parnassus.data import DataError, Dataset, open_data
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates
+from parnassus.probability import uniform_samples
 from parnassus.report import PALETTE, curves, image_grid, subplots
 from parnassus.setting_types import AnyData
 from parnassus.train import Positive, Run, at_least, at_most, between
@@ -28,17 +29,17 @@ expected = {
     ),
 }
 profiles = {
-    "smoke": {"em_iterations": 30, "num_shown": 5},
-    "gpu": {"data": "mnist", "grey_levels": 256, "em_iterations": 300},
+    "smoke": {"max_iter": 30, "num_shown": 5},
+    "gpu": {"data": "mnist", "grey_levels": 256, "max_iter": 300},
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples: a data set, or a file or folder of your own
+    data: AnyData = "digits"  # examples: a data set, or a path to a file or folder
     grey_levels: Positive[int] = 17  # grey levels of the data, for dequantisation
     latent_dim: Positive[int] = 16  # dimension of the code of the evaluated model
-    em_iterations: Positive[int] = 150  # iterations of EM
+    max_iter: Positive[int] = 150  # iterations of EM
     num_shown: Positive[int] = 10  # examples per row of figures
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -94,7 +95,7 @@ class Experiment:
 
     def _dequantise(self, x: Tensor, seed: int) -> Tensor:
         """Add uniform noise of one grey level, so that the data have a density on [0, 1]."""
-        noise = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        noise = uniform_samples(*x.shape, seed=seed)
         return (x.double() * (self.grey_levels - 1) + noise.to(x.device)) / self.grey_levels
 
     def _plot_samples(self, run: Run, data: Dataset, models: dict[int, PPCA], test: Tensor) -> None:
@@ -115,7 +116,7 @@ class Experiment:
     def _fit_by_em(self, run: Run, x: Tensor) -> tuple[list[float], float]:
         """The gap to the closed form after each EM iteration from a random start, and the smallest increase."""
         maximum = float(PPCA.fit(x, self.latent_dim).log_prob(x).mean())
-        models = ppca_em_iterates(x, self.latent_dim, num_iterations=self.em_iterations, seed=run.seed)
+        models = ppca_em_iterates(x, self.latent_dim, num_iterations=self.max_iter, seed=run.seed)
         likelihoods = [float(model.log_prob(x).mean()) for model in models]
         gaps = [maximum - value for value in likelihoods]
         figure = curves(

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 covers = ("B6.1-10", "B11.1-2", "B11.1-3")
 expected = {
     "nll": at_most(18.6, "exact −log p of a test digit in nats, trained by persistent contrastive divergence"),
-    "nll_of_cd1": no_band("the same, trained by contrastive divergence with one step (CD-1)"),
-    "nll_of_independent_pixels": no_band("the same for independent pixels, without hidden units"),
-    "cd1_less_persistent": between(
+    "nll_cd1": no_band("exact −log p of a test digit in nats, trained by contrastive divergence with one step (CD-1)"),
+    "nll_independent_pixels": no_band("exact −log p of a test digit in nats, independent pixels without hidden units"),
+    "cd1_minus_persistent": between(
         -0.7, 0.7, "difference between CD-1 and persistent chains in nats; about 0 at this size"
     ),
     "ais_error": at_most(0.2, "absolute error of log Z estimated by annealed importance sampling"),
@@ -86,9 +86,9 @@ class Experiment:
         run.note("comparison", describe_comparison(nll, independent, self.hidden_size))
         return {
             "nll": nll["persistent"],
-            "nll_of_cd1": nll["CD-1"],
-            "nll_of_independent_pixels": independent,
-            "cd1_less_persistent": nll["CD-1"] - nll["persistent"],
+            "nll_cd1": nll["CD-1"],
+            "nll_independent_pixels": independent,
+            "cd1_minus_persistent": nll["CD-1"] - nll["persistent"],
             "ais_error": error,
         }
 

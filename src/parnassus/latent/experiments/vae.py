@@ -14,12 +14,13 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.data import DataError, Dataset, open_images
-from parnassus.latent.autoencoders.image_networks import image_networks
+from parnassus.latent.autoencoders.convolutional_networks import image_networks
 from parnassus.latent.commands.evaluate_vae import VAEEvaluate, evaluate_terms
-from parnassus.latent.figures import VAESample, plot_rate_and_distortion, plot_rate_distortion_trajectory
+from parnassus.latent.commands.sample_vae import VAESample
+from parnassus.latent.figures import plot_rate_and_distortion, plot_rate_distortion_trajectory
 from parnassus.latent.latent_space import interpolation
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
-from parnassus.latent.variational.aggregated_posterior import ACTIVE_RATE, rate_per_unit_of
+from parnassus.latent.variational.aggregated_posterior import ACTIVE_RATE, model_rate_per_unit
 from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDecoder
 from parnassus.latent.variational.vae import VAE
 from parnassus.optim import Adam
@@ -30,7 +31,7 @@ from parnassus.train import NonNegative, Positive, Run, at_least, at_most, betwe
 covers = ("B5.2-1", "B5.2-4", "B6.2-1", "B6.3-5", "B6.3-10", "B6.4-2", "B6.4-3", "B6.4-4", "D6.0.19", "D6.0.21")
 expected = {
     "test_nll": at_most(107.0, "−log p(x) of a test image by importance sampling, nats"),
-    "nll_error": no_band("standard error of that estimate from the finite number of importance samples"),
+    "nll_error": no_band("standard error of `test_nll` due to the finite number of importance samples"),
     "effective_samples": no_band("median effective sample size of the importance samples"),
     "negative_elbo": no_band("distortion + rate of test images, nats"),
     "distortion": no_band("−log p(x|z) of test images given their code, nats"),
@@ -39,35 +40,35 @@ expected = {
     "independent_pixels": no_band("−log p(x) of a test image under independent pixels, nats"),
 }
 profiles = {
-    "smoke": {"steps": 10, "width": 16, "num_examples": 200, "num_draws": 10},
+    "smoke": {"steps": 10, "width": 16, "num_examples": 200, "num_importance_samples": 10},
     "gpu": {
-        "data": "mnist", "steps": 15_000, "batch_size": 256, "width": 32, "blocks": 2, "latent_dim": 40,
-        "learning_rate": 1e-3, "num_examples": 60_000, "num_draws": 1_000,
+        "data": "mnist", "steps": 15_000, "batch_size": 256, "width": 32, "num_blocks": 2, "latent_dim": 40,
+        "learning_rate": 1e-3, "num_examples": 60_000, "num_importance_samples": 1_000,
     },
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a folder of your own
+    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     steps: Positive[int] = 3_000  # gradient steps
     batch_size: Positive[int] = 100  # images per gradient step
     latent_dim: Positive[int] = 16  # dimension of the code
     width: Positive[int] = 400  # hidden units, or channels of a convolutional network, doubled per downsampling
-    blocks: NonNegative[int] = 0  # residual blocks per resolution of a convolutional network; 0: dense layers
+    num_blocks: NonNegative[int] = 0  # residual blocks per resolution of a convolutional network; 0: dense layers
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
     use_gaussian_decoder: bool = False  # grey images and a Gaussian decoder instead of binarised images
     num_examples: Positive[int] = 10_000  # maximum number of training images, and of test images
-    num_draws: Positive[int] = 200  # importance samples per image in the estimate of its likelihood
+    num_importance_samples: Positive[int] = 200  # importance samples per image in the estimate of its likelihood
 
     def model(self, shape: Sequence[int]) -> VAE:
-        if self.blocks and (shape[1] % 4 or shape[2] % 4):
+        if self.num_blocks and (shape[1] % 4 or shape[2] % 4):
             raise DataError(
                 "height and width must be divisible by 4 for convolutions; "
                 f"got {shape[1]} × {shape[2]}; `--image-size 32` resizes the images of a folder"
             )
-        encoder, network = image_networks(shape, self.latent_dim, width=self.width, blocks=self.blocks)
+        encoder, network = image_networks(shape, self.latent_dim, width=self.width, blocks=self.num_blocks)
         return VAE(
             encoder,
             GaussianDecoder(network) if self.use_gaussian_decoder else BernoulliDecoder(network),
@@ -94,12 +95,12 @@ class Experiment:
                 run.record(step, distortion=terms.distortion.mean(), rate=terms.rate.mean())
 
         terms = evaluate_terms(model, x)
-        likelihood = importance_likelihood(model, x, samples=self.num_draws)
+        likelihood = importance_likelihood(model, x, samples=self.num_importance_samples)
         independent = independent_pixels_nll(data.train.x, x) if not self.use_gaussian_decoder else float("nan")
         distortion, rate = float(terms.distortion.mean()), float(terms.rate.mean())
         with torch.no_grad():
             self.report_elbo_terms(run, distortion, rate, likelihood.nll, independent)
-            coordinate_rates = rate_per_unit_of(model, x)
+            coordinate_rates = model_rate_per_unit(model, x)
             plot_partial_codes(run, model, x, coordinate_rates)
             plot_images(run, model, data, x, coordinate_rates)
         metrics = {

@@ -21,7 +21,7 @@ from parnassus.latent.variational.elbo import NegativeELBO, mean_rate_and_distor
 from parnassus.latent.variational.vae import VAE
 from parnassus.report import FAINT, INK, PALETTE, image_grid, subplots
 from parnassus.setting_types import GreyImageData
-from parnassus.train import NonNegative, Positive, Run, SideBySide, at_least, at_most, between, descend, no_band
+from parnassus.train import ModelCollection, NonNegative, Positive, Run, at_least, at_most, between, descend, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ expected = {
     "rate_min_beta": at_least(28.0, "rate at the smallest β, nats"),
     "rate_max_beta": at_most(0.1, "rate at the largest β, nats"),
     "distortion_min_beta": no_band("distortion of test images at the smallest β, nats"),
-    "distortion_max_beta": no_band("the same at the largest β"),
+    "distortion_max_beta": no_band("distortion of test images at the largest β, nats"),
     "rate_decreases": at_least(1.0, "fraction of steps to the next β at which the rate decreases"),
     "distortion_increases": at_least(1.0, "fraction of steps at which the training distortion increases"),
     "best_elbo_beta": between(0.6, 1.7, "β with the smallest negative ELBO on test images; 1 in theory"),
@@ -56,7 +56,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a folder of your own
+    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
     betas: tuple[NonNegative[float], ...] = (0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 4.0)  # weights β of the rate, increasing
     steps: Positive[int] = 700  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
@@ -64,9 +64,9 @@ class Experiment:
     width: Positive[int] = 128  # hidden units
     learning_rate: Positive[float] = 3e-3  # Adam's learning rate
 
-    def model(self, shape: Sequence[int]) -> SideBySide[VAE]:
-        """One network per β, named by its index, because a module name must not contain a point."""
-        return SideBySide({str(index): self.build_vae(shape, beta) for index, beta in enumerate(self.betas)})
+    def model(self, shape: Sequence[int]) -> ModelCollection[VAE]:
+        """One network per β, named by its index, because a module name must not contain a dot."""
+        return ModelCollection({str(index): self.build_vae(shape, beta) for index, beta in enumerate(self.betas)})
 
     def build_vae(self, shape: Sequence[int], beta: float) -> VAE:
         encoder = mlp_encoder(shape, 2 * self.latent_dim, width=self.width)
@@ -84,7 +84,7 @@ class Experiment:
         for step, loss in descend(run, model, optimizer, batches):
             run.log(step, loss=loss / len(self.betas))
 
-        vaes = [vae for _, vae in model.every()]
+        vaes = [vae for _, vae in model.named_models()]
         rows, train_rows = ([mean_rate_and_distortion(vae, x) for vae in vaes] for x in (test, train))
         mean, log_variance = posterior_parameters(vaes[self.betas.index(1.0)], test)
         information = code_information(mean, log_variance, num_draws=20)
@@ -115,13 +115,13 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    network: Positive[int] = 5  # number of the network to sample from, counted from 1 in order of β
+    network: Positive[int] = 5  # number of the network to sample from, starting from 1, in order of β
     num_samples: Positive[int] = 64  # number of samples
 
-    def __call__(self, model: SideBySide[VAE]) -> Tensor:
+    def __call__(self, model: ModelCollection[VAE]) -> Tensor:
         if not 1 <= self.network <= len(model):
             raise DataError(f"network must be between 1 and {len(model)}; got network={self.network}")
-        vae = model.one(str(self.network - 1))
+        vae = model.model(str(self.network - 1))
         return vae.decode(vae.prior().sample((self.num_samples,)))
 
 

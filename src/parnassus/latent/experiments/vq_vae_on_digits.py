@@ -22,8 +22,8 @@ expected = {
     "test_error": at_most(0.014, "squared error per pixel of test images, reconstructed from their codes"),
     "codebook_perplexity": at_least(25.0, "perplexity of the codes over test images"),
     "bits": at_most(150.0, "bits per test image under the prior conditioned on neighbouring codes"),
-    "bits_independent": no_band("the same under independent code frequencies per position"),
-    "bits_uniform": no_band("the same under uniform codes: positions × log₂ K"),
+    "bits_independent": no_band("bits per test image under independent code frequencies per position"),
+    "bits_uniform": no_band("bits per test image under uniform codes: positions × log₂ K"),
 }
 profiles = {
     "smoke": {"steps": 6, "prior_steps": 6, "codebook_size": 16, "num_examples": 128},
@@ -40,7 +40,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "mnist_mini"  # images with a height and width divisible by 4: a data set, or a folder of your own
+    data: ImageData = "mnist_mini"  # images (sides divisible by 4): a data set, or a path to an image folder
     codebook_size: Positive[int] = 64  # number of codebook vectors K
     codebook_dim: Positive[int] = 16  # dimension of the codebook vectors
     width: Positive[int] = 16  # channels of the convolutions

@@ -8,18 +8,18 @@ from torch import Tensor
 
 
 def centre_offset(z: Float[Tensor, "count latent"]) -> Float[Tensor, ""]:
-    """‖z̄‖ over the root-mean-square distance of codes from z̄; 0 when centred."""
+    """‖z̄‖ divided by the root mean square distance of the codes from z̄; 0 if centred."""
     distance: Tensor = torch.linalg.vector_norm(z.mean(0))
     return distance / _rms_distance(z)
 
 
 def anisotropy(z: Float[Tensor, "count latent"]) -> Float[Tensor, ""]:
-    """Largest over smallest standard deviation among the principal axes; 1 when isotropic."""
+    """Ratio of the largest to the smallest standard deviation along the principal axes; 1 if isotropic."""
     deviations: Tensor = torch.linalg.svdvals(z - z.mean(0))
     return deviations[0] / deviations[-1]
 
 
-def coverage(z: Float[Tensor, "count 2"], *, cells: int = 20) -> Float[Tensor, ""]:
+def grid_coverage(z: Float[Tensor, "count 2"], *, cells: int = 20) -> Float[Tensor, ""]:
     """The fraction of the cells × cells grid over the codes' bounding box that holds at least one code."""
     low, high = z.amin(0), z.amax(0)
     index = ((z - low) / (high - low) * cells).long().clamp(max=cells - 1)
@@ -41,7 +41,7 @@ def neighbour_accuracy(
 
 @dataclass(frozen=True)
 class LatentHoles:
-    """Midpoints of pairs of codes, and their distance to the nearest code relative to the spread of the codes."""
+    """Midpoints of pairs of codes, and their distance to the nearest code relative to the codes' standard deviation."""
 
     points: Float[Tensor, "count latent"]
     depth: Float[Tensor, " count"]
@@ -53,7 +53,7 @@ class LatentHoles:
 def find_holes(z: Float[Tensor, "count latent"], *, pairs: int = 1_000, seed: int = 0) -> LatentHoles:
     """The midpoints of random pairs of codes: in a well-used latent space they are close to other codes.
 
-    Midpoints lie in the convex hull of the codes, so that empty corners of a bounding box do not count as holes.
+    Midpoints lie in the convex hull of the codes, so that empty corners of a bounding box are not treated as holes.
     """
     generator = torch.Generator().manual_seed(seed)
     first, second = torch.randint(len(z), (2, pairs), generator=generator).to(z.device)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 from torch.nn.functional import softplus
 
+from parnassus.errors import check_positive
 from parnassus.latent.energy_based.hamiltonian_monte_carlo import hmc_step
 from parnassus.latent.energy_based.restricted_boltzmann_machine import RBM
 from parnassus.probability.inference.importance_sampling import LogDensity, effective_sample_size, log_mean_exp
@@ -59,10 +60,9 @@ class ReverseAISEstimate(AISEstimate):
         return -log_mean_exp(self.log_weights, 0)
 
 
-def sigmoid_schedule(count: int, *, steepness: float = 4.0) -> Float[Tensor, " times"]:
+def sigmoid_temperatures(count: int, *, steepness: float = 4.0) -> Float[Tensor, " times"]:
     """`count` + 1 times from 0 to 1, denser at both ends, where most densities change fastest."""
-    if count < 1:
-        raise ValueError(f"count must be positive; got count={count}")
+    check_positive(count=count)
     ramp = torch.linspace(-steepness, steepness, count + 1, dtype=torch.float64).sigmoid()
     return (ramp - ramp[0]) / (ramp[-1] - ramp[0])
 
@@ -83,7 +83,7 @@ def anneal(
 
     w = ∏_k f_{t_k}(x_{k−1}) / f_{t_{k−1}}(x_{k−1}),   x_k ~ T_{t_k}(x_{k−1}),   E[w] = Z₁ / Z₀
     """
-    _require_times(times)
+    _check_times(times)
     x, log_weights = start, torch.zeros_like(path(start, 0.0))
     for index, (before, after) in enumerate(pairwise(times.tolist())):
         log_weights = log_weights + path(x, after) - path(x, before)
@@ -98,7 +98,7 @@ def reverse_anneal(
 
     E[∏_k f_{t_{k−1}}(x_{k−1}) / f_{t_k}(x_{k−1})] = Z₀ / Z₁
     """
-    _require_times(times)
+    _check_times(times)
     x, log_weights = end, torch.zeros_like(path(end, 1.0))
     for index, (before, after) in reversed(list(enumerate(pairwise(times.tolist())))):
         x = transition(x, after, index)
@@ -115,7 +115,7 @@ def ais_log_evidence(
     `log_joint` maps codes (chains, batch, dim) to log p(x, z) (chains, batch); `start` is any normalised
     distribution of batch shape (batch,) over the codes: the prior, or better an encoder's q(z|x).
     """
-    times = sigmoid_schedule(num_times)
+    times = sigmoid_temperatures(num_times)
     path = geometric_path(start.log_prob, log_joint)
     step_sizes = tune_step_sizes(path, start.sample((min(chains, 8),)), times, num_leapfrog_steps=num_leapfrog_steps)
     return anneal(path, _hmc_transition(path, step_sizes, num_leapfrog_steps), start.sample((chains,)), times)
@@ -134,7 +134,7 @@ def reverse_ais_log_evidence(
 
     They are available where the posterior is known, or where (x, z) was sampled from the model: then z ~ p(z|x).
     """
-    times = sigmoid_schedule(num_times)
+    times = sigmoid_temperatures(num_times)
     path = geometric_path(start.log_prob, log_joint)
     step_sizes = tune_step_sizes(
         path, start.sample((min(len(posterior), 8),)), times, num_leapfrog_steps=num_leapfrog_steps
@@ -211,7 +211,7 @@ def _hmc_transition(path: DensityPath, step_sizes: Tensor, num_leapfrog_steps: i
     return transition
 
 
-def _require_times(times: Tensor) -> None:
+def _check_times(times: Tensor) -> None:
     if len(times) < 2 or times[0] != 0 or times[-1] != 1 or bool((times.diff() < 0).any()):
         raise ValueError(
             f"times must increase from 0 to 1; got {times.tolist()[:5]} … {float(times[-1]) if len(times) else ''}"

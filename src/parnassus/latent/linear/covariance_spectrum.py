@@ -54,9 +54,9 @@ def eigendecompose(covariance: RunningCovariance, num_components: int | None = N
 
 
 def _eigh_lapack(covariance: np.ndarray, num_components: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs, or only the leading ones where they are few, which takes two thirds of the time.
+    """All pairs, or only the leading ones if they are few, which takes two thirds of the time.
 
-    A subset is computed on one thread: more would wait for those that numpy's product left spinning.
+    A subset is computed on one thread, since idle threads of numpy's matrix product still occupy the cores.
     """
     features = len(covariance)
     if 2 * num_components >= features:

@@ -30,7 +30,7 @@ def covariance_of_batches(batches: Iterable[Shaped[Tensor, "_count features"]]) 
 def incremental_pca(batches: Iterable[Shaped[Tensor, "_count features"]], num_components: int) -> PCA:
     """The PCA of all rows together, in float64: equal to the fit in memory, not an approximation (book sec. 4.3).
 
-    Memory holds one batch and a features × features matrix, whatever the number of rows.
+    Memory holds one batch and a features × features matrix, regardless of the number of rows.
     """
     return PCA.from_spectrum(eigendecompose(covariance_of_batches(batches), num_components), num_components)
 

@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Normal
 
+from parnassus.errors import check_at_least_one
+from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.linear.probabilistic_pca import PPCA
 
 
@@ -75,13 +77,14 @@ class LinearVAE(nn.Module):
         return self
 
 
-def fit_by_lbfgs(model: LinearVAE, x: Float[Tensor, "count features"], *, num_rounds: int = 20) -> list[float]:
+def fit_by_lbfgs(
+    model: LinearVAE | LinearAutoencoder, x: Float[Tensor, "count features"], *, num_rounds: int = 20
+) -> list[float]:
     """Minimise the exact loss over all rows by L-BFGS; returns the losses after every round of 100 steps.
 
     Use float64: float32 does not resolve the differences of the loss that fix the last digits of the principal axes.
     """
-    if num_rounds < 1:
-        raise ValueError(f"num_rounds must be at least 1; got num_rounds={num_rounds}")
+    check_at_least_one(num_rounds=num_rounds)
     optimizer = torch.optim.LBFGS(
         model.parameters(), max_iter=100, history_size=50, line_search_fn="strong_wolfe", tolerance_grad=1e-11,
         tolerance_change=0.0,

@@ -10,12 +10,12 @@ from torch import Tensor
 from parnassus.latent.linear.covariance_spectrum import Spectrum, spectrum_by_eigh
 
 EIGENVALUE_TOLERANCE = 1e-7
-"""Eigenvalues below this are taken as 0: of data of order 1 in single precision they are rounding errors."""
+"""Eigenvalues below this are treated as 0: for data of order 1 in single precision they are rounding errors."""
 
 
 @dataclass(frozen=True)
 class PCA:
-    """A mean and the `num_components` directions of largest variance through it (book sec. 4.3).
+    """A mean and the `num_components` directions with the largest variance (book sec. 4.3).
 
         z = U_Kᵀ (x − x̄),   x̂ = x̄ + U_K z,   Σ u_i = λ_i u_i,   λ_1 ≥ λ_2 ≥ …
         ⟨‖x − x̂‖²⟩ = Σ_{i>K} λ_i                                                  (book eq. 4.7)
@@ -28,7 +28,7 @@ class PCA:
     components: Float[Tensor, "features latent"]
     eigenvalues: Float[Tensor, " found"]
     remaining_variance: Float[Tensor, ""]
-    """Sum of the eigenvalues that were not computed; zero when all were."""
+    """Sum of the eigenvalues that were not computed; zero if all were."""
 
     @classmethod
     def fit(

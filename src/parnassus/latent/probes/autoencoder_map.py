@@ -11,7 +11,7 @@ from parnassus.data import Dataset, Split, open_data
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.latent_space.latent_grid import latent_range
 from parnassus.latent.probes.neighbour_classes import plot_neighbour_classes
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Images, Numbers, Plane, PointPicker
 
 MAX_PLOTTED = 2_000  # codes shown in the plane
@@ -23,31 +23,31 @@ class _Settings(Protocol):
     num_examples: int
 
 
-def _load_data(trained: Trained) -> Dataset:
+def _load_data(trained: TrainedRun) -> Dataset:
     return open_data(cast("_Settings", trained.experiment).data)
 
 
-def _classes(trained: Trained) -> tuple[str, ...]:
+def _classes(trained: TrainedRun) -> tuple[str, ...]:
     return trained.compute_once(_load_data).classes
 
 
-def _training_images(trained: Trained) -> Split:
+def _training_images(trained: TrainedRun) -> Split:
     """The images the autoencoder was trained on."""
     return trained.compute_once(_load_data).train.take(cast("_Settings", trained.experiment).num_examples)
 
 
-def _autoencoder(trained: Trained) -> Autoencoder:
+def _autoencoder(trained: TrainedRun) -> Autoencoder:
     return cast("Autoencoder", trained.model)
 
 
 @torch.no_grad()
-def _codes(trained: Trained) -> Float[Tensor, "count 2"]:
+def _codes(trained: TrainedRun) -> Float[Tensor, "count 2"]:
     """The codes of the training images."""
     parts = trained.compute_once(_training_images).x.split(1_000)
     return torch.cat([trained.compute_once(_autoencoder).encode(part) for part in parts])
 
 
-def _plane(trained: Trained) -> Plane:
+def _plane(trained: TrainedRun) -> Plane:
     training, z = trained.compute_once(_training_images), trained.compute_once(_codes)
     across, up = latent_range(z, tail=0.002)
     low, high = torch.tensor([across, up]).mT
@@ -59,7 +59,7 @@ def _plane(trained: Trained) -> Plane:
 @probe("autoencoder_on_fashion")
 @torch.no_grad()
 def explore_latent_plane(
-    trained: Trained, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]
+    trained: TrainedRun, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]
 ) -> list[Answer]:
     """The image decoded from a point of the latent plane, and the classes of the codes around it (book sec. 4.5).
 
@@ -85,8 +85,8 @@ def explore_latent_plane(
     ]
 
 
-def _decoded_images(trained: Trained, point: Tensor, nearest: int) -> Images:
-    """The decoded point beside the training image with the nearest code and its reconstruction."""
+def _decoded_images(trained: TrainedRun, point: Tensor, nearest: int) -> Images:
+    """The decoded point next to the training image with the nearest code and its reconstruction."""
     training, model = trained.compute_once(_training_images), trained.compute_once(_autoencoder)
     original = training.x[nearest : nearest + 1]
     label = "" if training.y is None else f": {trained.compute_once(_classes)[int(training.y[nearest])]}"
@@ -100,7 +100,7 @@ def _decoded_images(trained: Trained, point: Tensor, nearest: int) -> Images:
     return Images("Decoded image", images.clamp(0, 1), captions)
 
 
-def _typical_distance(trained: Trained) -> float:
+def _typical_distance(trained: TrainedRun) -> float:
     """The median distance of a code to the nearest other one, over the first thousand."""
     codes = trained.compute_once(_codes)
     return float(_distances(codes[:1_000], codes).topk(2, largest=False).values[:, 1].median())

@@ -8,7 +8,7 @@ from torch import Tensor
 from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, open_data
 from parnassus.latent.linear.pca import EIGENVALUE_TOLERANCE, PCA
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Curves, Images, IntSlider, Numbers
 
 
@@ -16,25 +16,25 @@ class _Settings(Protocol):
     data: str
 
 
-def _load_data(trained: Trained) -> Dataset:
+def _load_data(trained: TrainedRun) -> Dataset:
     return open_data(cast("_Settings", trained.experiment).data)
 
 
-def _full_pca(trained: Trained) -> PCA:
+def _full_pca(trained: TrainedRun) -> PCA:
     """All components of the training examples."""
     train = trained.compute_once(_load_data).train.x.flatten(1)
     return PCA.fit(train, train.shape[1])
 
 
-def _num_features(trained: Trained) -> int:
+def _num_features(trained: TrainedRun) -> int:
     return trained.compute_once(_load_data).train.x[0].numel()
 
 
-def _num_test(trained: Trained) -> int:
+def _num_test(trained: TrainedRun) -> int:
     return len(trained.compute_once(_load_data).test)
 
 
-def _mean_test_errors(trained: Trained) -> Tensor:
+def _mean_test_errors(trained: TrainedRun) -> Tensor:
     """The mean error on test examples for every number of components."""
     parts = trained.compute_once(_load_data).test.x.flatten(1).split(1_000)
     return torch.cat([trained.compute_once(_full_pca).reconstruction_errors(part) for part in parts]).mean(0)
@@ -42,7 +42,7 @@ def _mean_test_errors(trained: Trained) -> Tensor:
 
 @probe("pca_on_digits")
 def reconstruct_from_components(
-    trained: Trained,
+    trained: TrainedRun,
     components: Annotated[int, IntSlider("number of components, K", 1, _num_features)] = 16,
     example: Annotated[int, IntSlider("test example", 1, _num_test)] = 1,
 ) -> list[Answer]:

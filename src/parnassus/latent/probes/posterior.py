@@ -57,7 +57,7 @@ def ppca_posterior(
         "reconstruction W E[ν | x] + μ": _format_point(reconstruction),
         "projection of x by PCA": _format_point(projection),
         "ln p(x)": float(model.log_prob(x)),
-        "mean ln p of all points": float(model.log_prob(POINTS).mean()),
+        "mean ln p(x) of all points": float(model.log_prob(POINTS).mean()),
         "maximum-likelihood σ²": float(FITTED.residual_variance),
     }
     about = "The mean over all points is largest at the maximum-likelihood σ²."

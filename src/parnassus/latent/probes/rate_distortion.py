@@ -10,8 +10,8 @@ from parnassus.atlas.decorators import probe
 from parnassus.data import open_data
 from parnassus.latent.variational.elbo import mean_rate_and_distortion
 from parnassus.latent.variational.vae import VAE
-from parnassus.train import SideBySide
-from parnassus.train.trained import Trained
+from parnassus.train import ModelCollection
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, Curves, Images, IntSlider, Select
 
 NUM_DRAWS = 50  # codes per estimate
@@ -24,33 +24,33 @@ class _Settings(Protocol):
     betas: tuple[float, ...]
 
 
-def _vaes(trained: Trained) -> list[VAE]:
-    return [vae for _, vae in cast("SideBySide[VAE]", trained.model).every()]
+def _vaes(trained: TrainedRun) -> list[VAE]:
+    return [vae for _, vae in cast("ModelCollection[VAE]", trained.model).named_models()]
 
 
-def _settings(trained: Trained) -> _Settings:
+def _settings(trained: TrainedRun) -> _Settings:
     return cast("_Settings", trained.experiment)
 
 
-def _names(trained: Trained) -> Sequence[str]:
+def _names(trained: TrainedRun) -> Sequence[str]:
     return [f"β = {beta:g}" for beta in _settings(trained).betas]
 
 
-def _grey_images(trained: Trained) -> Tensor:
+def _grey_images(trained: TrainedRun) -> Tensor:
     return open_data(_settings(trained).data).test.x[:500]
 
 
-def _binary_images(trained: Trained) -> Tensor:
+def _binary_images(trained: TrainedRun) -> Tensor:
     """Test images with pixels sampled from their grey values, with a fixed seed."""
     return torch.bernoulli(trained.compute_once(_grey_images), generator=torch.Generator().manual_seed(0))
 
 
-def _num_examples(trained: Trained) -> int:
+def _num_examples(trained: TrainedRun) -> int:
     return len(trained.compute_once(_binary_images))
 
 
 @torch.no_grad()
-def _mean_curve(trained: Trained) -> tuple[list[float], list[float]]:
+def _mean_curve(trained: TrainedRun) -> tuple[list[float], list[float]]:
     """Mean rate and distortion of every network over the test images."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -63,7 +63,7 @@ def _mean_curve(trained: Trained) -> tuple[list[float], list[float]]:
 @probe("vae_rate_distortion")
 @torch.no_grad()
 def rate_and_distortion_of_an_image(
-    trained: Trained,
+    trained: TrainedRun,
     beta: Annotated[int, Select("weight β of the rate", _names)] = 4,
     example: Annotated[int, IntSlider("test image", 1, _num_examples)] = 1,
 ) -> list[Answer]:

@@ -8,9 +8,9 @@ from torch import Tensor
 from parnassus.atlas.decorators import probe
 from parnassus.data import open_images
 from parnassus.latent.latent_space.interpolation import latent_traversal
-from parnassus.latent.variational.aggregated_posterior import rate_per_unit_of
+from parnassus.latent.variational.aggregated_posterior import model_rate_per_unit
 from parnassus.latent.variational.vae import VAE
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, FloatSlider, Images, IntSlider, Numbers
 
 COUNT = 7  # images of a traversal
@@ -23,15 +23,15 @@ class _Settings(Protocol):
     use_gaussian_decoder: bool
 
 
-def _settings(trained: Trained) -> _Settings:
+def _settings(trained: TrainedRun) -> _Settings:
     return cast("_Settings", trained.experiment)
 
 
-def _vae(trained: Trained) -> VAE:
+def _vae(trained: TrainedRun) -> VAE:
     return cast("VAE", trained.model)
 
 
-def _test_images(trained: Trained) -> Tensor:
+def _test_images(trained: TrainedRun) -> Tensor:
     """Test images as the model was trained on them: binary, or grey."""
     x = open_images(_settings(trained).data, _settings(trained).image_size).test.x[:500]
     if _settings(trained).use_gaussian_decoder:
@@ -39,23 +39,23 @@ def _test_images(trained: Trained) -> Tensor:
     return torch.bernoulli(x, generator=torch.Generator().manual_seed(0))
 
 
-def _num_examples(trained: Trained) -> int:
+def _num_examples(trained: TrainedRun) -> int:
     return len(trained.compute_once(_test_images))
 
 
-def _rates(trained: Trained) -> Tensor:
+def _rates(trained: TrainedRun) -> Tensor:
     """The mean rate of each coordinate over the test images, in nats."""
-    return rate_per_unit_of(trained.compute_once(_vae), trained.compute_once(_test_images))
+    return model_rate_per_unit(trained.compute_once(_vae), trained.compute_once(_test_images))
 
 
-def _latent_dim(trained: Trained) -> int:
+def _latent_dim(trained: TrainedRun) -> int:
     return trained.compute_once(_vae).latent_dim
 
 
 @probe("vae")
 @torch.no_grad()
 def traverse_code(
-    trained: Trained,
+    trained: TrainedRun,
     example: Annotated[int, IntSlider("test image", 1, _num_examples)] = 1,
     rank: Annotated[int, IntSlider("coordinate, by decreasing rate", 1, _latent_dim)] = 1,
     value: Annotated[float, FloatSlider("its value, in standard deviations of the prior", -4.0, 4.0)] = 0.0,

@@ -11,8 +11,8 @@ from parnassus.latent.probes.neighbour_classes import plot_neighbour_classes
 from parnassus.latent.variational.aggregated_posterior import log_aggregated_posterior
 from parnassus.latent.variational.reparametrisation import GaussianParameters
 from parnassus.latent.variational.vae import VAE
-from parnassus.train import SideBySide
-from parnassus.train.trained import Trained
+from parnassus.train import ModelCollection
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Images, Numbers, Plane, PointPicker
 
 MAX_PLOTTED = 2_000  # codes shown in the plane
@@ -27,26 +27,26 @@ class _Settings(Protocol):
     num_examples: int
 
 
-def _settings(trained: Trained) -> _Settings:
+def _settings(trained: TrainedRun) -> _Settings:
     return cast("_Settings", trained.experiment)
 
 
-def _load_data(trained: Trained) -> Dataset:
+def _load_data(trained: TrainedRun) -> Dataset:
     size = _settings(trained).image_size
     return open_data(_settings(trained).data, size=None if size is None else (size, size))
 
 
-def _training_images(trained: Trained) -> Split:
+def _training_images(trained: TrainedRun) -> Split:
     """The images the model was trained on."""
     return trained.compute_once(_load_data).train.take(_settings(trained).num_examples)
 
 
-def _vae(trained: Trained) -> VAE:
-    return cast("VAE", cast("SideBySide[nn.Module]", trained.model).one("vae"))
+def _vae(trained: TrainedRun) -> VAE:
+    return cast("VAE", cast("ModelCollection[nn.Module]", trained.model).model("vae"))
 
 
 @torch.no_grad()
-def _posteriors(trained: Trained) -> GaussianParameters:
+def _posteriors(trained: TrainedRun) -> GaussianParameters:
     """Mean and log-variance of the posterior of each training image."""
     parts = [
         trained.compute_once(_vae).posterior_parameters(part)
@@ -55,7 +55,7 @@ def _posteriors(trained: Trained) -> GaussianParameters:
     return GaussianParameters(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-def _plane(trained: Trained) -> Plane:
+def _plane(trained: TrainedRun) -> Plane:
     mean, training = trained.compute_once(_posteriors).mean, trained.compute_once(_training_images)
     inside = (mean.abs() <= LIMIT).all(1).nonzero()[:MAX_PLOTTED, 0]
     labels = None if training.y is None else training.y[inside]
@@ -66,7 +66,7 @@ def _plane(trained: Trained) -> Plane:
 @probe("vae_latent_map")
 @torch.no_grad()
 def explore_vae_plane(
-    trained: Trained, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]
+    trained: TrainedRun, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]
 ) -> list[Answer]:
     """The image decoded from a point of the latent plane, with the densities p(z) and q(z) there (book sec. 5.2).
 
@@ -96,8 +96,8 @@ def explore_vae_plane(
     ]
 
 
-def _decoded_images(trained: Trained, point: Tensor, nearest: int) -> Images:
-    """The decoded point beside the training image with the nearest code and its reconstruction."""
+def _decoded_images(trained: TrainedRun, point: Tensor, nearest: int) -> Images:
+    """The decoded point next to the training image with the nearest code and its reconstruction."""
     training, model = trained.compute_once(_training_images), trained.compute_once(_vae)
     original = training.x[nearest : nearest + 1]
     label = "" if training.y is None else f": {trained.compute_once(_load_data).classes[int(training.y[nearest])]}"

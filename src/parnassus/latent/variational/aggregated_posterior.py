@@ -7,11 +7,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
 from parnassus.latent.variational.vae import VAE
+from parnassus.probability import normal_log_density
 
 ACTIVE_RATE = 0.05
-"""Nats per image above which a coordinate of the code counts as used."""
+"""Rate in nats per image above which a coordinate of the code is considered active."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,15 @@ def code_information(
         I(X, Z) = E [log q(z|x) − log q(z)]                                      (book eq. 6.18)
         KL(q(z) ‖ p(z)) = E [log q(z) − log p(z)]                                (book eq. 6.22)
 
-    All in float64. The rows are taken as the whole data distribution, so I(X, Z) saturates at log n nats.
+    All in float64. The rows are treated as the whole data distribution, so I(X, Z) saturates at log n nats.
     """
-    if num_draws < 1:
-        raise ValueError(f"num_draws must be positive; got num_draws={num_draws}")
+    check_positive(num_draws=num_draws)
     mean, log_variance = mean.double(), log_variance.double()
     means, log_variances = mean.repeat(num_draws, 1), log_variance.repeat(num_draws, 1)
     z = reparametrise(means, log_variances)
-    posterior = _log_normal(z, means, log_variances)
+    posterior = normal_log_density(z, mean=means, variance=log_variances.exp()).sum(1)
     aggregated = log_aggregated_posterior(z, mean, log_variance)
-    prior = _log_normal(z, torch.zeros_like(z), torch.zeros_like(z))
+    prior = normal_log_density(z, mean=0.0, variance=1.0).sum(1)
     rate = standard_normal_kl(mean, log_variance).mean()
     return CodeInformation(float(rate), float((posterior - aggregated).mean()), float((aggregated - prior).mean()))
 
@@ -75,7 +76,7 @@ def rate_per_unit(
 
 
 @torch.no_grad()
-def rate_per_unit_of(model: VAE, x: Float[Tensor, "rows *event"]) -> Float[Tensor, " latent"]:
+def model_rate_per_unit(model: VAE, x: Float[Tensor, "rows *event"]) -> Float[Tensor, " latent"]:
     """`rate_per_unit` of the posteriors of a model, encoding 1,000 rows at a time."""
     mean, log_variance = (
         torch.cat(part) for part in zip(*(model.posterior_parameters(p) for p in x.split(1_000)), strict=True)
@@ -100,7 +101,3 @@ def second_moments(
     is minimal at 1.
     """
     return (mean.square() + log_variance.exp()).mean(0)
-
-
-def _log_normal(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-    return -((z - mean).square() / log_variance.exp() + log_variance + log(2 * pi)).sum(1) / 2

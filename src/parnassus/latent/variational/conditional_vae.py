@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn.functional import one_hot
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.elbo import Objective
 from parnassus.latent.variational.iwae import ImportanceWeightedELBO
 from parnassus.latent.variational.vae import VAE
@@ -29,8 +30,7 @@ class ConditionalVAE(nn.Module):
         objective: Objective | None = None,
     ) -> None:
         super().__init__()
-        if classes < 1:
-            raise ValueError(f"classes must be positive; got classes={classes}")
+        check_positive(classes=classes)
         self.encoder = encoder
         self.decoder = decoder
         self.latent_dim = latent_dim
@@ -44,7 +44,7 @@ class ConditionalVAE(nn.Module):
                 f"labels must lie between 0 and {self.classes - 1}; got {int(label.min())} to {int(label.max())}"
             )
         condition = one_hot(label, self.classes)
-        encoder, decoder = _Conditioned(self.encoder, condition), _Conditioned(self.decoder, condition)
+        encoder, decoder = _ConditionalNetwork(self.encoder, condition), _ConditionalNetwork(self.decoder, condition)
         return VAE(encoder, decoder, self.latent_dim, objective=self.objective)
 
     def loss(self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
@@ -68,7 +68,7 @@ class ConditionalVAE(nn.Module):
         return torch.stack([-ImportanceWeightedELBO(samples)(self.condition_on(label), x) for label in labels], 1)
 
 
-class _Conditioned(nn.Module):
+class _ConditionalNetwork(nn.Module):
     """A network with a condition concatenated to its input; the input may hold several copies of the batch."""
 
     def __init__(self, network: nn.Module, condition: Tensor) -> None:

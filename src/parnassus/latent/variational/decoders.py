@@ -8,14 +8,15 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli, Distribution, Independent
 from torch.nn.functional import softplus
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import independent_normal
 
 
 class BernoulliDecoder(nn.Module):
     """p(x|z) = Π_i p_iˣⁱ (1 − p_i)^(1 − x_i) with logits `network(z)` (book sec. 6.3).
 
-    −log p(x|z) is the binary cross-entropy, a likelihood for x in {0, 1} only. For grey values it is still a loss, but
-    no negative log-density: its minimum is the entropy of the grey values, not 0.
+    −log p(x|z) is the binary cross-entropy, a likelihood for x in {0, 1} only. For grey values it is a loss, but not
+    a negative log-density: its minimum is the entropy of the grey values, not 0.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -38,8 +39,7 @@ class GaussianDecoder(nn.Module):
 
     def __init__(self, network: nn.Module, *, std: float = 1.0, learned: bool = True) -> None:
         super().__init__()
-        if not std > 0:
-            raise ValueError(f"std must be positive; got std={std}")
+        check_positive(std=std)
         self.network = network
         self.log_std = nn.Parameter(torch.tensor(log(std)), requires_grad=learned)
 
@@ -56,14 +56,15 @@ class HeteroscedasticGaussianDecoder(nn.Module):
 
     def __init__(self, network: nn.Module, *, min_std: float = 1e-3) -> None:
         super().__init__()
-        if not min_std > 0:
-            raise ValueError(f"min_std must be positive; got min_std={min_std}")
+        check_positive(min_std=min_std)
         self.network = network
         self.min_std = min_std
 
     def forward(self, z: Float[Tensor, "batch latent"]) -> Distribution:
         values: Tensor = self.network(z)
         if values.shape[1] % 2:
-            raise ValueError(f"the network must return as many means as deviations; got {values.shape[1]} values")
+            raise ValueError(
+                f"the network must return as many means as standard deviations; got {values.shape[1]} values"
+            )
         mean, raw = values.chunk(2, dim=1)
         return independent_normal(mean, softplus(raw) + self.min_std)

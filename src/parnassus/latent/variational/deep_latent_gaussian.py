@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution, MultivariateNormal
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.full_covariance_vae import gaussian_from_parameters
 from parnassus.probability import gaussian_kl
 
@@ -20,8 +21,7 @@ class FullCovarianceDecoder(nn.Module):
 
     def __init__(self, network: nn.Module, features: int) -> None:
         super().__init__()
-        if features < 1:
-            raise ValueError(f"features must be positive; got features={features}")
+        check_positive(features=features)
         self.network = network
         self.features = features
 

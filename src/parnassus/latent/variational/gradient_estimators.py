@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, jacrev, vmap
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import GaussianParameters, standard_normal_kl
 
 LogLikelihood: TypeAlias = Callable[[Tensor], Tensor]
@@ -66,10 +67,9 @@ def finite_difference_gradient(
 ) -> GaussianParameters:
     """[L(ϕ + h; ε) − L(ϕ − h; ε)] / 2h with h = `step` for every parameter (Diehl sec. 6, approach 0).
 
-    Both evaluations use the same noise by default; with independent `second_noise` the variance grows like 1/h².
+    Both evaluations use the same noise by default; with independent `second_noise` the variance grows as 1/h².
     """
-    if not step > 0:
-        raise ValueError(f"step must be positive; got step={step}")
+    check_positive(step=step)
 
     def weights(parameters: Tensor, epsilon: Tensor) -> Tensor:
         shifted = GaussianParameters(*parameters.chunk(2))
@@ -123,7 +123,7 @@ def bonnet_price_gradient(
 def bonnet_price_derivatives(
     function: LogLikelihood, z: Float[Tensor, "samples latent"]
 ) -> tuple[Float[Tensor, "samples latent"], Float[Tensor, "samples latent latent"]]:
-    """∇f and ½ ∇²f at each sample; the means are the gradients of E f in μ and Σ (Rezende et al. 2014; Diehl sec. 6).
+    """∇f and ½ ∇²f at each sample; their means are the gradients of E f with respect to μ and Σ (Rezende et al. 2014).
 
         ∇_μ E_{N(μ,Σ)} f = E ∇f            (Bonnet)
         ∇_Σ E_{N(μ,Σ)} f = ½ E ∇²f         (Price)
@@ -158,7 +158,7 @@ def _weights(log_likelihood: LogLikelihood, q: GaussianParameters, noise: Tensor
 
 
 def _score_times(values: Tensor, q: GaussianParameters, noise: Tensor) -> GaussianParameters:
-    """The score ∇ log q(z) of each sample times its value: ε/σ in μ and ½(ε² − 1) in log σ²."""
+    """∇ log q(z) of each sample times its value: ε/σ with respect to μ, ½(ε² − 1) with respect to log σ²."""
     return GaussianParameters(
         values[:, None] * noise / (q.log_variance / 2).exp(), values[:, None] * (noise.square() - 1) / 2
     )
@@ -167,6 +167,6 @@ def _score_times(values: Tensor, q: GaussianParameters, noise: Tensor) -> Gaussi
 def _gradients(
     term: Callable[[GaussianParameters, Tensor], Tensor], q: GaussianParameters, rows: Tensor
 ) -> GaussianParameters:
-    """The gradient of `term` in the parameters, for each row."""
+    """The gradient of `term` with respect to the parameters, for each row."""
     gradient: GaussianParameters = vmap(grad(term), in_dims=(None, 0))(q, rows)
     return gradient

@@ -1,6 +1,6 @@
 """InfoVAE: separate weights for the rate and for the distance of q(z) from the prior (book sec. 6.4)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
 from parnassus.latent.variational.vae import VAE
-from parnassus.probability import PairwiseKernel, RBFKernel, squared_mmd
+from parnassus.probability import PairwiseKernel, rbf_kernel, squared_mmd
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class InfoVAE:
 
     alpha: float = 1.0
     lam: float = 100.0  # λ; `lambda` is a keyword
-    kernel: PairwiseKernel = field(default_factory=RBFKernel)
+    kernel: PairwiseKernel = rbf_kernel
 
     def __post_init__(self) -> None:
         if not self.alpha <= 1:

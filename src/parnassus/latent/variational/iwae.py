@@ -6,6 +6,7 @@ from math import log
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.vae import VAE
 
 
@@ -19,8 +20,7 @@ class ImportanceWeightedELBO:
     samples: int = 50
 
     def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise ValueError(f"samples must be positive; got samples={self.samples}")
+        check_positive(samples=self.samples)
 
     def __call__(self, model: VAE, x: Float[Tensor, "batch *event"], /) -> Float[Tensor, " batch"]:
         return log(self.samples) - model.log_weights(x, self.samples).logsumexp(0)

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import GaussianParameters, independent_normal, reparametrise
 from parnassus.probability import diagonal_gaussian_kl
 
@@ -84,8 +85,7 @@ class LadderVAE(nn.Module):
                 "there must be as many encoder_heads as bottom_up networks and one prior head fewer; "
                 f"got {len(bottom_up)} bottom_up, {len(encoder_heads)} encoder_heads, {len(prior_heads)} prior_heads"
             )
-        if top_dim < 1:
-            raise ValueError(f"top_dim must be positive; got top_dim={top_dim}")
+        check_positive(top_dim=top_dim)
         self.bottom_up = nn.ModuleList(bottom_up)
         self.encoder_heads = nn.ModuleList(encoder_heads)
         self.prior_heads = nn.ModuleList(prior_heads)

@@ -39,8 +39,12 @@ class PredictiveVAE(nn.Module):
 
     def class_probabilities(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch classes"]:
         """p(y|z) at the posterior mean of each row."""
+        return self.class_logits(x).softmax(-1)
+
+    def class_logits(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch classes"]:
+        """The logits of p(y|z) at the posterior mean of each row."""
         logits: Tensor = self.head(self.vae.encode(x))
-        return logits.softmax(-1)
+        return logits
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class GaussianParameters(NamedTuple):
 def reparametrise(
     mean: Float[Tensor, "batch latent"], log_variance: Float[Tensor, "batch latent"]
 ) -> Float[Tensor, "batch latent"]:
-    """Sample z = μ + σ ε with ε ~ N(0, I), differentiable in μ and σ (book sec. 6.3, fig. 6.1).
+    """Sample z = μ + σ ε with ε ~ N(0, I), differentiable with respect to μ and σ (book sec. 6.3, fig. 6.1).
 
     The text multiplies by σ² in words and by σ in its listing; only σ gives z the variance σ².
     """

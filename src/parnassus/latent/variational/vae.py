@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
+from parnassus.errors import check_positive
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.elbo import NegativeELBO, Objective, VAETerms
 from parnassus.latent.variational.reparametrisation import (
@@ -29,8 +30,7 @@ class VAE(nn.Module):
         self, encoder: nn.Module, decoder: nn.Module, latent_dim: int, *, objective: Objective | None = None
     ) -> None:
         super().__init__()
-        if latent_dim < 1:
-            raise ValueError(f"latent_dim must be positive; got latent_dim={latent_dim}")
+        check_positive(latent_dim=latent_dim)
         self.encoder = encoder
         self.decoder = decoder
         self.latent_dim = latent_dim

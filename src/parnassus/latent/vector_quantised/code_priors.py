@@ -11,7 +11,7 @@ class IndependentPrior(nn.Module):
 
     def __init__(self, codes: int, positions: int) -> None:
         super().__init__()
-        _require_sizes(codes, positions)
+        _check_sizes(codes, positions)
         self.positions = positions
         self.logits = nn.Parameter(torch.zeros(positions, codes))
 
@@ -44,7 +44,7 @@ class NeighbourPrior(nn.Module):
 
     def __init__(self, codes: int, grid_shape: tuple[int, int], *, width: int = 64) -> None:
         super().__init__()
-        _require_sizes(codes, grid_shape[0] * grid_shape[1])
+        _check_sizes(codes, grid_shape[0] * grid_shape[1])
         self.codes, self.grid_shape, self.positions = codes, grid_shape, grid_shape[0] * grid_shape[1]
         self.neighbours = nn.ModuleList(nn.Embedding(codes + 1, width) for _ in range(4))  # the last: outside
         self.position_embedding = nn.Parameter(torch.zeros(*grid_shape, width))
@@ -76,6 +76,6 @@ class NeighbourPrior(nn.Module):
         return indices
 
 
-def _require_sizes(codes: int, positions: int) -> None:
+def _check_sizes(codes: int, positions: int) -> None:
     if codes < 1 or positions < 1:
         raise ValueError(f"codes and positions must be positive; got codes={codes}, positions={positions}")

@@ -27,7 +27,20 @@ def codebook_perplexity(indices: Int[Tensor, "*batch"], codes: int) -> Float[Ten
     return entropy(frequencies).exp()
 
 
-class Codebook(nn.Module):
+class _Codes(nn.Module):
+    """K codes e_k, with the search for the nearest one."""
+
+    codes: Tensor
+
+    def forward(self, vectors: Float[Tensor, "*batch dim"]) -> Int[Tensor, "*batch"]:
+        """The indices of the nearest codes."""
+        return nearest_code_indices(vectors, self.codes)
+
+    def lookup(self, indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch dim"]:
+        return embedding(indices, self.codes)
+
+
+class Codebook(_Codes):
     """K codes e_k learned by gradient (van den Oord et al. 2017, eq. 3).
 
         ‖sg[z] − e‖² + commitment ‖z − sg[e]‖²,   e the code nearest to z, sg[·] stops the gradient
@@ -39,16 +52,9 @@ class Codebook(nn.Module):
 
     def __init__(self, count: int, dim: int, *, commitment: float = 0.25) -> None:
         super().__init__()
-        _require_sizes(count, dim, commitment)
+        _check_sizes(count, dim, commitment)
         self.codes = nn.Parameter(torch.randn(count, dim) / dim**0.5)
         self.commitment = commitment
-
-    def forward(self, vectors: Float[Tensor, "*batch dim"]) -> Int[Tensor, "*batch"]:
-        """The indices of the nearest codes."""
-        return nearest_code_indices(vectors, self.codes)
-
-    def lookup(self, indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch dim"]:
-        return embedding(indices, self.codes)
 
     def loss(self, vectors: Float[Tensor, "*batch dim"], indices: Int[Tensor, "*batch"]) -> Float[Tensor, ""]:
         quantised = self.lookup(indices)
@@ -58,7 +64,7 @@ class Codebook(nn.Module):
         """Do nothing: the optimiser updates these codes."""
 
 
-class EMACodebook(nn.Module):
+class EMACodebook(_Codes):
     """K codes updated as exponential moving averages of their vectors; dead codes restart at vectors of the batch.
 
         N_k ← γ N_k + (1 − γ) n_k,   m_k ← γ m_k + (1 − γ) Σ z of code k,   e_k = m_k / N_k
@@ -67,7 +73,6 @@ class EMACodebook(nn.Module):
     of the loss remains. A code restarts when N_k falls below `restart_threshold` times the mean count.
     """
 
-    codes: Tensor
     counts: Tensor
     sums: Tensor
 
@@ -75,7 +80,7 @@ class EMACodebook(nn.Module):
         self, count: int, dim: int, *, commitment: float = 0.25, decay: float = 0.99, restart_threshold: float = 0.02
     ) -> None:
         super().__init__()
-        _require_sizes(count, dim, commitment)
+        _check_sizes(count, dim, commitment)
         if not (0 <= decay < 1 and 0 <= restart_threshold < 1):
             raise ValueError(
                 "decay and restart_threshold must lie in [0, 1); "
@@ -86,13 +91,6 @@ class EMACodebook(nn.Module):
         self.register_buffer("codes", codes)
         self.register_buffer("counts", torch.ones(count))
         self.register_buffer("sums", codes.clone())
-
-    def forward(self, vectors: Float[Tensor, "*batch dim"]) -> Int[Tensor, "*batch"]:
-        """The indices of the nearest codes."""
-        return nearest_code_indices(vectors, self.codes)
-
-    def lookup(self, indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch dim"]:
-        return embedding(indices, self.codes)
 
     def loss(self, vectors: Float[Tensor, "*batch dim"], indices: Int[Tensor, "*batch"]) -> Float[Tensor, ""]:
         return self.commitment * mse_loss(vectors, self.lookup(indices))
@@ -112,7 +110,7 @@ class EMACodebook(nn.Module):
         self.codes.copy_(self.sums / self.counts[:, None])
 
 
-def _require_sizes(count: int, dim: int, commitment: float) -> None:
+def _check_sizes(count: int, dim: int, commitment: float) -> None:
     if count < 1 or dim < 1 or commitment < 0:
         raise ValueError(
             "count and dim must be positive and commitment not negative; "

@@ -1,1 +1,1 @@
-"""Claims about activations, dense layers, linear models and the first classifier, with numerical evidence."""
+"""Claims about activations, dense layers, linear models and the first classifier, each with numerical evidence."""

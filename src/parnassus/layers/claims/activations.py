@@ -12,6 +12,7 @@ from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum,
 from parnassus.layers import activations as act
 from parnassus.layers.dense import mlp
 from parnassus.optim.optimisers.gradient_descent import gradient_descent
+from parnassus.probability import standard_normal
 
 
 def grid(low: float = -8.0, high: float = 8.0, points: int = 3_201) -> Tensor:
@@ -94,7 +95,7 @@ def relu_deactivates_half_of_the_units() -> Evidence:
 
 @claim("B1.2-10", "D1.0.5", "Z5.6")
 def tanh_is_a_centred_sigmoid() -> Evidence:
-    """The tanh is odd, within (−1, 1) and equals 2 sigmoid(2x) − 1; its printed quotient overflows (book eq. 1.6)."""
+    """Tanh is odd, lies in (−1, 1) and equals 2 sigmoid(2x) − 1; its printed quotient overflows (book eq. 1.6)."""
     x = grid()
     large = torch.tensor([800.0], dtype=torch.float64)
     printed = (large.exp() - (-large).exp()) / (large.exp() + (-large).exp())
@@ -110,7 +111,7 @@ def tanh_is_a_centred_sigmoid() -> Evidence:
 
 @claim("B1.2-11", "D1.0.6", "Z5.5")
 def the_sigmoid_has_maximal_slope_one_quarter() -> Evidence:
-    """The sigmoid maps to (0, 1), sigmoid(−x) = 1 − sigmoid(x), with maximal slope ¼ at 0 (book eq. 1.7)."""
+    """The sigmoid maps to (0, 1), sigmoid(−x) = 1 − sigmoid(x), with maximum slope ¼ at 0 (book eq. 1.7)."""
     x = grid()
     slope = act.sigmoid_derivative(x)
     return all_of(
@@ -145,7 +146,7 @@ def the_printed_tanh_is_nan_for_large_negative_inputs() -> Correction:
 
 @claim("B1.2-12")
 def leaky_relu_recovers_where_relu_is_dead() -> Evidence:
-    """A neuron negative on all data never learns with ReLU, but does with leaky ReLU, α = 0.01 (book eq. 1.8)."""
+    """A unit with negative pre-activations on all data is never updated with ReLU, unlike leaky ReLU (book eq. 1.8)."""
     x = torch.linspace(0, 1, 21, dtype=torch.float64)
     start = torch.tensor([-1.0, -0.5], dtype=torch.float64)  # w x + b < 0 on all of [0, 1]
 
@@ -164,7 +165,7 @@ def leaky_relu_recovers_where_relu_is_dead() -> Evidence:
 @claim("D1.0.7")
 def gelu_is_an_expected_random_gate() -> Evidence:
     """x·P[N(0, 1) ≤ x] by sampling is x Φ(x); the tanh form deviates by at most 4.73e−4 (Diehl sec. 1)."""
-    draws = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    draws = standard_normal(1_000_000)
     x = torch.linspace(-3, 3, 25, dtype=torch.float64)
     fractions = torch.searchsorted(draws.sort().values, x, right=True) / len(draws)
     deviation = (act.gelu_tanh(grid()) - act.gelu(grid())).abs()

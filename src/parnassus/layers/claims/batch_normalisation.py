@@ -40,7 +40,7 @@ def batch_norm_equals_torch() -> Evidence:
 
 @claim("B2.2-1", "D1.6.7", "Z8.1")
 def batch_norm_removes_mean_and_scale() -> Evidence:
-    """Mean 0, variance σ²/(σ² + ε), invariant to a x + c; γ = √(σ² + ε), β = μ invert it (book eq. 2.7)."""
+    """x̂ has mean 0, variance σ²/(σ² + ε), is invariant to a x + c; γ = √(σ² + ε), β = μ invert it (book eq. 2.7)."""
     x = torch.tensor([1e-3, 1.0, 30.0], dtype=torch.float64) * standard_normal(64, 3) + 5
     standardised, stats = standardise(x, (0,)), moments(x, (0,))
     scaled = standardise(3 * x + 7, (0,), epsilon=0.0)
@@ -101,7 +101,7 @@ def standardising_does_not_decorrelate() -> Correction:
 
 @claim("B2.2-2")
 def the_classifier_with_batch_norm_has_671754_parameters() -> Evidence:
-    """Two normalised layers of 512 units add 2 · 1024 parameters to 669,706, in either order (book sec. 2.2)."""
+    """Two normalised layers of 512 units add 2 · 1,024 parameters to 669,706, in either order (book sec. 2.2)."""
     torch.manual_seed(0)
     x = torch.randn(64, 784)
     after, before = batch_norm_classifier(784, 10), batch_norm_classifier(784, 10, layer=norm_before_activation)
@@ -195,11 +195,11 @@ def batch_norm_cancels_the_bias() -> Evidence:
 
 @claim("Z8.1")
 def batch_statistics_have_noise_of_order_one_over_root_size() -> Evidence:
-    """The standard errors of batch means and deviations fall as |B|^(−½) (Zhao sec. 8)."""
+    """The standard errors of batch means and batch standard deviations decrease as |B|^(−½) (Zhao sec. 8)."""
     sizes = torch.tensor([2, 4, 8, 16, 32, 64, 128, 256])
     x = standard_normal(2_000 * 256)
     stats_by_size = [moments(x.unflatten(0, (-1, int(size))), (1,)) for size in sizes]
-    large = sizes[2:]  # for 2 or 4 examples the deviation is far from its asymptotic distribution
+    large = sizes[2:]  # for 2 or 4 examples the standard deviation is far from its asymptotic distribution
     return all_of(
         mean=rate(sizes, torch.stack([stats.mean.std() for stats in stats_by_size]), -0.5, atol=0.02),
         deviation=rate(
@@ -211,7 +211,7 @@ def batch_statistics_have_noise_of_order_one_over_root_size() -> Evidence:
 
 @claim("B2.2-4")
 def batch_norm_reduces_covariate_shift() -> Evidence:
-    """In 50 steps mean and spread of the second layer's outputs change less with batch norm (book ex. 2.2)."""
+    """Batch normalisation reduces changes of a layer's mean and standard deviation in training (book ex. 2.2)."""
     digits = load_digits()
     x, y = digits.train.x, digits.train.y
     assert y is not None

@@ -21,7 +21,7 @@ def execute_listing(listing: str, names: Mapping[str, object] | None = None) -> 
 
 @claim("B1.4-1")
 def the_torch_version_is_recorded() -> Evidence:
-    """Every run records the torch version that the text prints; it is at least 1.12 (book sec. 1.4)."""
+    """Every run records the version of torch, which is at least 1.12 as the text requires (book sec. 1.4)."""
     recorded = versions()["torch"]
     major, minor = (int(part) for part in recorded.split(".")[:2])
     return all_of(

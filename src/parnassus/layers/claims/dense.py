@@ -12,6 +12,7 @@ from torch.nn import functional
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.layers.activations import identity, relu
 from parnassus.layers.dense import Dense, affine, count_parameters, mlp
+from parnassus.layers.initialisation import zero_initialiser
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
     least_squares,
@@ -149,7 +150,7 @@ def no_affine_function_fits_xor() -> Evidence:
 @claim("B1.2-4", "B1.2-6")
 def one_hidden_layer_fits_xor() -> Evidence:
     """relu(x₁ − x₂) + relu(x₂ − x₁) = |x₁ − x₂| is a 2-2-1 network that computes XOR (book sec. 1.2)."""
-    network = mlp((2, 2, 1), initialise=_initialise_zeros).double()
+    network = mlp((2, 2, 1), initialise=zero_initialiser).double()
     with torch.no_grad():
         network.get_parameter("0.weight").copy_(torch.tensor([[1.0, -1.0], [-1.0, 1.0]]))
         network.get_parameter("1.weight").fill_(1.0)
@@ -158,11 +159,6 @@ def one_hidden_layer_fits_xor() -> Evidence:
         on_the_four_points=close(network(XOR)[:, 0], XOR_VALUES),
         everywhere=close(network(x)[:, 0], (x[:, 0] - x[:, 1]).abs(), atol=1e-14),
     )
-
-
-def _initialise_zeros(weight: Tensor, bias: Tensor) -> None:
-    nn.init.zeros_(weight)
-    nn.init.zeros_(bias)
 
 
 @claim("B1.2-7", "B1.2-14", "B1.2-15")
@@ -196,7 +192,7 @@ def the_classifier_has_669706_parameters() -> Evidence:
 
 @claim("B1.2-3")
 def a_perfect_fit_can_generalise_badly() -> Evidence:
-    """Training error falls with the degree of a polynomial; held-out error falls, then rises (book sec. 1.2)."""
+    """Training error decreases in the degree of a polynomial; held-out error has a minimum (book sec. 1.2)."""
     x = torch.linspace(-1, 1, 16, dtype=torch.float64)
     x_test = torch.linspace(-0.99, 0.99, 400, dtype=torch.float64)
     degrees = range(1, 16)

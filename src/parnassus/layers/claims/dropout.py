@@ -95,7 +95,7 @@ def units_are_dropped_independently() -> Evidence:
     right="each with probability 20 %; the others are scaled by 1.25",
 )
 def a_fifth_is_dropped_only_on_average() -> Correction:
-    """The number of zeros among 128 units has mean 25.6 and deviation 4.5; kept units are scaled (Diehl sec. 1.6)."""
+    """The number of zeros among 128 units has mean 25.6 and std 4.5; kept units are scaled (Diehl sec. 1.6)."""
     torch.manual_seed(0)
     y = nn.functional.dropout(torch.ones(20_000, 128, dtype=torch.float64), 0.2)
     zeros = (y == 0).double().sum(1)
@@ -112,7 +112,7 @@ def a_fifth_is_dropped_only_on_average() -> Correction:
 
 @claim("B2.2-6", "D1.6.2")
 def dropout_adds_no_parameters() -> Evidence:
-    """669,706 as in chapter 1; the notes' 784-128-10 classifier has 101,770 (book sec. 2.2, Diehl sec. 1.6)."""
+    """Dropout adds no parameters: 669,706 in the book, 101,770 for 784-128-10 (book sec. 2.2, Diehl sec. 1.6)."""
     return all_of(
         book=close(count_parameters(dropout_classifier(784, 10)), 669_706),
         notes=close(count_parameters(dropout_classifier(784, 10, hidden=(128,), rates=(0.2,))), 101_770),

@@ -1,4 +1,4 @@
-"""Claims about linear regression, its minibatch step and its leave-one-out error (Zhao sec. 3)."""
+"""Claims about linear regression, its mini-batch step and its leave-one-out error (Zhao sec. 3)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.func import grad, jacrev
 
 from parnassus.atlas import Correction, Evidence, accepts, all_of, claim, close, erratum, greater_equal, less_equal
-from parnassus.data.toy import linear, polynomial
+from parnassus.data.built_in.toy import linear, polynomial
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
     append_ones,
@@ -28,6 +28,7 @@ from parnassus.losses.regression import half_mean_squared_error, half_squared_er
 from parnassus.optim.optimisers.gradient_descent import gradient_descent
 from parnassus.optim.training.cross_validation import cross_validate
 from parnassus.optim.training.minibatches import shuffled_batches
+from parnassus.probability import standard_normal
 
 SLOPES, INTERCEPT = (2.0, -3.4), 4.2
 
@@ -35,7 +36,7 @@ SLOPES, INTERCEPT = (2.0, -3.4), 4.2
 def sample_linear(count: int, *, noise: float, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Samples of y = 2 x₁ − 3.4 x₂ + 4.2 + noise, in double precision."""
     x = linear(count, SLOPES, INTERCEPT, noise=0.0, seed=seed).x.double()
-    epsilon = torch.randn(count, generator=torch.Generator().manual_seed(seed + 1), dtype=torch.float64)
+    epsilon = standard_normal(count, seed=seed + 1)
     return x, x @ torch.tensor(SLOPES, dtype=torch.float64) + INTERCEPT + noise * epsilon
 
 
@@ -46,7 +47,7 @@ def half_loss(x: Tensor, y: Tensor, theta: Tensor) -> Tensor:
 
 @claim("Z3.1")
 def a_linear_fit_recovers_the_true_coefficients() -> Evidence:
-    """A linear model is `nn.Linear(d, 1)`; the noiseless fit is exact, else it estimates the mean (Zhao sec. 3)."""
+    """A linear model is `nn.Linear(d, 1)`; its fit is exact without noise and estimates E[y|x] (Zhao sec. 3)."""
     x, y = sample_linear(1_000, noise=0.0)
     torch.manual_seed(0)
     layer = nn.Linear(2, 1).double()
@@ -81,9 +82,9 @@ def the_half_cancels_and_the_loss_is_quadratic() -> Evidence:
 
 @claim("Z3.2")
 def one_outlier_moves_the_squared_fit_without_bound() -> Evidence:
-    """An outlier δ changes the squared fit's slope by δ (x_i − x̄)/S_xx; robust fits stay bounded (Zhao sec. 3)."""
+    """An outlier δ changes the least-squares slope by δ (x_i − x̄)/S_xx, robust slopes boundedly (Zhao sec. 3)."""
     x = torch.linspace(-1, 1, 21, dtype=torch.float64)
-    noise = 0.1 * torch.randn(21, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    noise = 0.1 * standard_normal(21, seed=3)
     fits: dict[str, Callable[[Tensor], LinearRegression]] = {
         "squared": lambda y: LinearRegression.fit(x[:, None], y),
         "absolute": lambda y: iteratively_reweighted_least_squares(x[:, None], y, absolute_error_weights),
@@ -141,7 +142,7 @@ def autograd_step(
 
 @claim("Z3.5")
 def the_explicit_step_is_the_autograd_step() -> Evidence:
-    """The explicit step equals torch's SGD; with decaying learning rate it reaches the minimum (Zhao sec. 3)."""
+    """The explicit step equals torch's SGD; with a decaying learning rate it converges to the minimum (Zhao sec. 3)."""
     x, y = sample_linear(256, noise=0.5)
     w, b = torch.tensor([1.0, 1.0], dtype=torch.float64), torch.tensor(-1.0, dtype=torch.float64)
     ours = linear_sgd_step(w, b, x[:10], y[:10], learning_rate=0.1)
@@ -189,7 +190,7 @@ def the_noise_of_the_linear_data_is_normal() -> Evidence:
 
 @claim("Z3.13")
 def degree_n_minus_one_interpolates_n_points() -> Evidence:
-    """Degree 3 recovers a cubic, n − 1 interpolates n points; training error is non-increasing (Zhao sec. 3)."""
+    """Degree 3 recovers a cubic, degree n − 1 interpolates n points; training error is non-increasing (Zhao sec. 3)."""
     train, test = polynomial(20, noise=0.1, seed=0), polynomial(2_000, noise=0.1, seed=1)
     assert train.y is not None
     assert test.y is not None
@@ -215,7 +216,7 @@ def degree_n_minus_one_interpolates_n_points() -> Evidence:
 
 @claim("Z3.14")
 def leave_one_out_has_a_closed_form() -> Evidence:
-    """With k = n, cross-validation of least squares is the mean of (r_i / (1 − h_ii))² (Zhao sec. 3)."""
+    """With k = n, the cross-validation error of least squares is the mean of (r_i / (1 − h_ii))² (Zhao sec. 3)."""
     x, y = sample_linear(40, noise=1.0)
 
     def errors(train: Tensor, held: Tensor) -> tuple[float, float]:

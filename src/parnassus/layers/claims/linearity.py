@@ -13,7 +13,7 @@ STEPS = torch.tensor([[0.0, 50_000.0], [1_000_000.0, 1_050_000.0]], dtype=torch.
 
 @claim("Z5.1")
 def a_linear_model_has_constant_effects() -> Evidence:
-    """∂ŷ/∂x_k = w_k everywhere: a feature always acts in the same direction by the same amount (Zhao sec. 5)."""
+    """∂ŷ/∂x_k = w_k everywhere: the effect of a feature has constant sign and size (Zhao sec. 5)."""
     x, w, b = standard_normal(200, 5), standard_normal(5, seed=1), standard_normal(1, seed=2)[0]
     h = 0.5
     secants = torch.stack([(linear_model(x + h * unit, w, b) - linear_model(x, w, b)) / h for unit in torch.eye(5)], 1)
@@ -27,7 +27,7 @@ def a_linear_model_has_constant_effects() -> Evidence:
 
 @claim("Z5.1")
 def log_income_weights_the_first_increase_most() -> Evidence:
-    """In log(income + c) the first 50,000 count 80 times as much as the step to 1.05 million (Zhao sec. 5)."""
+    """log(income + c) changes 80 times as much from 0 to 50,000 as from 1 to 1.05 million (Zhao sec. 5)."""
     score = torch.log(STEPS + BASE)
     increase = score.diff(dim=1)[:, 0]
     probability = sigmoid(score - torch.log(torch.tensor(20_000.0)))

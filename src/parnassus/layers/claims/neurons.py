@@ -1,4 +1,4 @@
-"""Errata of the text on neurons and layers: which σ, which b, which order (book secs. 1.2 and 2.2)."""
+"""Errata on neurons and layers: activation σ, biases b_l, order of normalisation and ReLU (book secs. 1.2, 2.2)."""
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,12 @@ from parnassus.probability import standard_normal
 
 
 @erratum(
-    "B1.2-7", printed="σ is applied to each element of wᵀx + b", right="to the scalar wᵀx + b; a layer has elements"
+    "B1.2-7",
+    printed="σ is applied to each element of wᵀx + b",
+    right="σ is applied to the scalar wᵀx + b; only a layer has elements",
 )
 def a_neuron_has_a_scalar_pre_activation() -> Correction:
-    """For one point wᵀx + b is a scalar and cannot be iterated; for a layer Wᵀx + b is a vector (book eq. 1.3)."""
+    """wᵀx + b of a neuron is a scalar without elements; Wᵀx + b of a layer is a vector (book eq. 1.3)."""
     x, w, b = standard_normal(4), standard_normal(4, seed=1), standard_normal(1, seed=2)[0]
     layer = Dense(4, 3, activation=tanh).double()
     return Correction(
@@ -36,7 +38,7 @@ def a_neuron_has_a_scalar_pre_activation() -> Correction:
     right="σ any activation, sigmoid the logistic function",
 )
 def sigma_denotes_two_functions() -> Correction:
-    """Compared with tanh, σ is the logistic function; in a neuron, any activation: values differ (book sec. 1.2).
+    """σ denotes the logistic function next to tanh, but any activation in a neuron: values differ (book sec. 1.2).
 
     Other S-shaped functions are not logistic either, though some are rescaled logistic functions (tanh).
     """
@@ -54,7 +56,7 @@ def sigma_denotes_two_functions() -> Correction:
 
 @erratum("B1.2-14", printed="W_l ∈ ℝ^(n_{l−1} × n_l) and b ∈ ℝ^(n_l)", right="b_l ∈ ℝ^(n_l), one per layer")
 def every_layer_has_its_own_bias() -> Correction:
-    """A bias shared by all layers fits only equal widths, and even then changes the network (book sec. 1.2)."""
+    """A bias shared by all layers requires equal widths, and even then changes the network (book sec. 1.2)."""
     torch.manual_seed(0)
     uneven, even = (mlp(sizes, activation=tanh, output=tanh).double() for sizes in ((5, 8, 3), (5, 5, 5)))
     x = standard_normal(7, 5)

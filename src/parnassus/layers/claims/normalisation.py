@@ -89,7 +89,7 @@ def a_layer_normalised_vector_has_norm_root_n() -> Evidence:
 
 @claim("D1.6.9")
 def inputs_are_standardised_with_training_statistics() -> Evidence:
-    """Training data get mean 0 and variance 1; a shift of the test data is preserved (Diehl sec. 1.6)."""
+    """Standardised training data have mean 0 and variance 1; a shift of the test data is preserved (Diehl sec. 1.6)."""
     scale = torch.tensor([1.0, 10.0, 0.1], dtype=torch.float64)
     train, test = scale * standard_normal(500, 3) + 4, scale * (standard_normal(500, 3, seed=1) + 1) + 4
     fitted, leaking = Standardiser.fit(train), Standardiser.fit(torch.cat([train, test]))

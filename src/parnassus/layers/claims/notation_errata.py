@@ -62,7 +62,7 @@ def the_softmax_sum_needs_its_own_index() -> Correction:
 
 @erratum("Z3.4", printed="Σ over i ∈ β_i, divided by |β|", right="Σ over i ∈ B_t, divided by |B_t|: batch t, example i")
 def the_batch_needs_its_own_index() -> Correction:
-    """With i for both, a step uses example i only if it lies in batch i: two of twelve here (Zhao sec. 3)."""
+    """With index i for both, a step uses example i only if it lies in batch i: two of twelve here (Zhao sec. 3)."""
     source = torch.Generator().manual_seed(0)
     x, y, w = (torch.randn(*shape, generator=source, dtype=torch.float64) for shape in ((12, 3), (12,), (3,)))
     b = torch.tensor(0.5, dtype=torch.float64)
@@ -129,7 +129,7 @@ def the_index_belongs_to_the_input() -> Correction:
 
 @erratum("Z3.11", printed="E_{(x,y)∼P[l(x, y, f(x))]} and ∬ l(x, yf(x)) p", right="E_{(x,y)∼P}[l(x, y, f(x))] = ∬ l p")
 def the_expected_loss_has_three_arguments() -> Correction:
-    """With the bracket in the subscript nothing is averaged; without the comma y multiplies f(x) (Zhao sec. 3)."""
+    """With the bracket in the subscript no average is taken; without the comma y multiplies f(x) (Zhao sec. 3)."""
 
     def density(x: Tensor, y: Tensor) -> Tensor:
         joint: Tensor = (Normal(0.0, 1.0).log_prob(x) + Normal(2 * x, 0.5).log_prob(y)).exp()

@@ -1,4 +1,4 @@
-"""Claims about model size, data and selection: training error against test error (Diehl sec. 1.3)."""
+"""Claims about training and test error by model size, sample size and model selection (Diehl sec. 1.3)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_
 from parnassus.data import load_digits
 from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.claims.generalisation import SIGMA, fit_polynomial, predict_polynomial, sample_noisy_sine
-from parnassus.layers.classifier import dense_classifier, evaluate, require_labels
+from parnassus.layers.classifier import check_labels, dense_classifier, evaluate
 from parnassus.layers.dense import affine
 from parnassus.layers.linear_models.linear_regression import least_squares, linear_model
 from parnassus.losses.regression import mean_squared_error
@@ -33,7 +33,7 @@ def polynomial_errors(count: int, degree: int, *, draws: int, seed: int) -> tupl
 
 @claim("Z3.9", "Z3.12")
 def model_size_and_data_determine_the_generalisation_gap() -> Evidence:
-    """Much data, small model: no gap. Size lowers training error, raises test error on few data (Zhao sec. 3)."""
+    """Generalisation gap: 0 for much data and a small model; with few data it grows with model size (Zhao sec. 3)."""
     x, y = sample_noisy_sine(30, torch.Generator().manual_seed(3))
     nested = torch.stack(
         [mean_squared_error(predict_polynomial(fit_polynomial(x, y, d), d, x), y) for d in range(1, 13)]
@@ -44,8 +44,8 @@ def model_size_and_data_determine_the_generalisation_gap() -> Evidence:
     return all_of(
         no_gap_with_much_data=close(train, test, rtol=0.1),
         training_error_falls=less_equal(nested.diff(), 1e-12),
-        less_data_more_error=greater_equal(fewer.diff(), 0.0),
-        more_size_more_error=greater_equal(larger.diff(), 0.0),
+        test_error_rises_with_fewer_data=greater_equal(fewer.diff(), 0.0),
+        test_error_rises_with_degree=greater_equal(larger.diff(), 0.0),
         not_below_the_noise=greater_equal(fewer.min(), 0.9 * SIGMA**2),
     )
 
@@ -63,7 +63,7 @@ def hidden_layer_errors(count: int, width: int) -> tuple[Tensor, Tensor]:
 
 @claim("D1.3.3")
 def wide_networks_overfit_small_training_sets() -> Evidence:
-    """With 25 examples width lowers training error but raises test error; more data remedies it (Diehl sec. 1.3)."""
+    """With 25 examples, width lowers the training error and raises the test error; more data help (Diehl sec. 1.3)."""
     narrow, wide, more_data = hidden_layer_errors(25, 6), hidden_layer_errors(25, 24), hidden_layer_errors(2_000, 24)
     return all_of(
         training_error_falls=less_equal(wide[0], narrow[0] / 2),
@@ -75,7 +75,7 @@ def wide_networks_overfit_small_training_sets() -> Evidence:
 
 @claim("D1.3.5")
 def selecting_the_best_of_many_is_biased() -> Evidence:
-    """The best of k random guessers has accuracy E[max_k Bin(n, ½)]/n on its n labels, ½ on others (Diehl sec. 1.3)."""
+    """The best of k random classifiers has accuracy E[max_k Bin(n, ½)]/n on n labels, ½ on others (Diehl sec. 1.3)."""
     n, k, repetitions = 100, 200, 300
     source = torch.Generator().manual_seed(0)
     binomial = torch.distributions.Binomial(n, torch.tensor(0.5, dtype=torch.float64))
@@ -94,7 +94,7 @@ def selecting_the_best_of_many_is_biased() -> Evidence:
 
 @claim("Z5.11")
 def a_network_can_memorise_random_labels() -> Evidence:
-    """A wide network fits random labels without error and has chance accuracy on new data (Zhao sec. 5)."""
+    """A wide network fits random labels without error and has chance-level accuracy on new data (Zhao sec. 5)."""
     torch.manual_seed(0)
     x, new_x = torch.randn(60, 20), torch.randn(2_000, 20)
     labels, new_labels = torch.randint(2, (60,)), torch.randint(2, (2_000,))
@@ -113,7 +113,7 @@ def a_network_can_memorise_random_labels() -> Evidence:
 def losses_at_the_listed_learning_rate(output: Activation) -> dict[str, float]:
     """Training loss on digits after 150 steps of each optimiser, with the settings of the book's listings."""
     data = load_digits()
-    labels = require_labels(data.train.y, 10)
+    labels = check_labels(data.train.y, 10)
     batches = data.train.pairs(64, 150)
     losses: dict[str, float] = {}
     optimisers: dict[str, Callable[..., Optimizer]] = {
@@ -137,7 +137,7 @@ def losses_at_the_listed_learning_rate(output: Activation) -> dict[str, float]:
 
 @claim("B3.4-4")
 def adaptive_methods_lead_at_the_listed_learning_rate() -> Evidence:
-    """Adam, RMSProp < AdaGrad < momentum < SGD in loss; a final ReLU costs adaptive methods most (book ex. 3.5)."""
+    """Losses: Adam, RMSProp < AdaGrad < momentum < SGD; a final ReLU raises the adaptive ones most (book ex. 3.5)."""
     fixed, printed = losses_at_the_listed_learning_rate(identity), losses_at_the_listed_learning_rate(relu)
     increase = {name: printed[name] - fixed[name] for name in fixed}
     pairs = ("sgd", "momentum"), ("momentum", "adagrad"), ("adagrad", "rmsprop"), ("adagrad", "adam")
@@ -145,7 +145,7 @@ def adaptive_methods_lead_at_the_listed_learning_rate() -> Evidence:
     return all_of(
         corrected_network=greater_equal(leads[0], 0.0),
         with_final_relu=greater_equal(leads[1], 0.0),
-        adaptive_lose_more=greater_equal(
+        adaptive_losses_increase_more=greater_equal(
             min(increase[name] for name in ("adagrad", "rmsprop", "adam")), max(increase["sgd"], increase["momentum"])
         ),
     )

@@ -34,7 +34,7 @@ def the_norm_is_euclidean() -> Evidence:
 
 @claim("D0.2")
 def torch_defaults_match_the_table() -> Evidence:
-    """Defaults of torch: ε = 1e−5, momentum 0.1 for the new mean, Linear on ±1/√m; ours the same (Diehl sec. 0)."""
+    """Defaults of torch, also used here: ε = 1e−5, momentum 0.1 for the new mean, Linear on ±1/√m (Diehl sec. 0)."""
     torch.manual_seed(0)
     norm, linear, dense = nn.BatchNorm1d(4), nn.Linear(300, 200), Dense(300, 200)
     x = standard_normal(50, 4).float() + 3
@@ -60,7 +60,7 @@ def torch_defaults_match_the_table() -> Evidence:
 
 @claim("D0.2")
 def keras_batch_norm_averages_over_two_of_three_axes() -> Evidence:
-    """Batch norm over batch and n of (batch, n, c) is torch's on the transposed array (Diehl sec. 0)."""
+    """Batch norm over axes batch and n of (batch, n, c) is torch's on the transposed array (Diehl sec. 0)."""
     x = standard_normal(6, 5, 3)
     mean, variance = x.mean((0, 1)), x.var((0, 1), correction=0)
     pooled = (x - mean) / (variance + 1e-3).sqrt()
@@ -74,7 +74,7 @@ def keras_batch_norm_averages_over_two_of_three_axes() -> Evidence:
 
 @claim("D0.2")
 def our_counterparts_exist() -> Evidence:
-    """Every name in the column of our counterparts can be resolved (Diehl sec. 0)."""
+    """Every name in the column of the library's counterparts can be resolved (Diehl sec. 0)."""
     names = [each.ours for each in COUNTERPARTS if each.ours]
     return close(sum(resolve(name) is not None for name in names), len(names))
 
@@ -218,7 +218,7 @@ def depth_has_two_meanings() -> Correction:
 
 
 def max_linear_regions(hidden: int, *, inputs: int, width: int) -> int:
-    """The maximal number of linear regions of networks with this many hidden layers (Diehl thm. 1.7)."""
+    """The maximum number of linear regions of networks with this many hidden layers (Diehl thm. 1.7)."""
     regions: int = (width // inputs) ** (inputs * (hidden - 1)) * sum(comb(width, j) for j in range(inputs + 1))
     return regions
 

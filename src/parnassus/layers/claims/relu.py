@@ -17,7 +17,7 @@ from parnassus.probability import standard_normal
 
 @claim("D1.0.10", "D1.0.4")
 def relu_is_positively_homogeneous() -> Evidence:
-    """ReLU(αx) = α ReLU(x) for α > 0, not for α < 0; networks without biases inherit it (Diehl sec. 1)."""
+    """ReLU(αx) = α ReLU(x) for α > 0, not for α < 0; the same holds for networks without biases (Diehl sec. 1)."""
     torch.manual_seed(0)
     x, factor = standard_normal(300), standard_normal(300, seed=1).abs()
     network = mlp((4, 9, 9, 3), initialise=xavier_normal()).double()
@@ -33,7 +33,7 @@ def relu_is_positively_homogeneous() -> Evidence:
 
 @claim("D1.0.10")
 def only_relu_gives_exact_zeros() -> Evidence:
-    """At initialisation half of the ReLU activations are exactly 0; tanh and sigmoid give none (Diehl sec. 1)."""
+    """At initialisation half of the ReLU activations are exactly 0, none of tanh and the sigmoid (Diehl sec. 1)."""
     torch.manual_seed(0)
     x = standard_normal(400, 30)
 
@@ -73,7 +73,7 @@ def relu_changes_topology_and_tanh_does_not() -> Evidence:
 
 @claim("D1.0.10")
 def a_dead_layer_never_learns() -> Evidence:
-    """If all pre-activations of a layer are negative, its gradients are and stay exactly 0 (Diehl sec. 1)."""
+    """If all pre-activations of a layer are negative, its gradients are 0 and remain so (Diehl sec. 1)."""
     torch.manual_seed(0)
     network = mlp((3, 6, 1)).double()
     x, y = standard_normal(100, 3), standard_normal(100, 1, seed=1)

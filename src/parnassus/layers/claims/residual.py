@@ -9,14 +9,9 @@ from torch.func import functional_call, grad, jacrev, stack_module_state, vmap
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises
 from parnassus.layers.activations import Activation, sigmoid, tanh
 from parnassus.layers.dense import Dense, mlp
-from parnassus.layers.initialisation import xavier_normal
+from parnassus.layers.initialisation import xavier_normal, zero_initialiser
 from parnassus.layers.residual import Residual, residual_mlp
 from parnassus.probability import standard_normal
-
-
-def initialise_zeros(weight: Tensor, bias: Tensor) -> None:
-    nn.init.zeros_(weight)
-    nn.init.zeros_(bias)
 
 
 def first_layer_gradient_norm(network: nn.Module) -> Tensor:
@@ -28,10 +23,10 @@ def first_layer_gradient_norm(network: nn.Module) -> Tensor:
 
 @claim("D1.6.3")
 def a_residual_block_adds_its_input() -> Evidence:
-    """F = 0 gives the identity, ∂y/∂x = I + ∂F/∂x; a projection adapts unequal shapes (Diehl sec. 1.6)."""
+    """A block with F = 0 is the identity, ∂y/∂x = I + ∂F/∂x; a projection adapts shapes (Diehl sec. 1.6)."""
     torch.manual_seed(0)
     body, x = Dense(5, 5, activation=tanh).double(), standard_normal(1, 5)
-    zero = Residual(Dense(5, 5, initialise=initialise_zeros).double())
+    zero = Residual(Dense(5, 5, initialise=zero_initialiser).double())
     wide, projection = Dense(5, 7).double(), Dense(5, 7).double()
     jacobian = jacrev(Residual(body))(x).reshape(5, 5)
     return all_of(
@@ -45,7 +40,7 @@ def a_residual_block_adds_its_input() -> Evidence:
 
 @claim("D1.6.4")
 def skip_connections_preserve_the_first_gradient() -> Evidence:
-    """With depth the first gradient vanishes in plain sigmoid and tanh networks, not with skips (Diehl sec. 1.6)."""
+    """Without skip connections first-layer gradients of deep sigmoid and tanh networks vanish (Diehl sec. 1.6)."""
     plain: dict[Activation, Tensor] = {}
     residual: dict[Activation, Tensor] = {}
     for activation in (sigmoid, tanh):
@@ -79,7 +74,7 @@ def skip_connections_preserve_the_first_gradient() -> Evidence:
 
 @erratum("D1.6.4", printed="no risk of vanishing gradients", right="less risk: I + ∂F/∂x may still be small")
 def skip_connections_do_not_exclude_vanishing_gradients() -> Correction:
-    """Blocks with F(x) = −⅞ x shrink values and gradients to an eighth each (Diehl sec. 1.6)."""
+    """Each block with F(x) = −⅞ x scales values and gradients by 1/8 (Diehl sec. 1.6)."""
 
     def shrink(weight: Tensor, bias: Tensor) -> None:
         weight.data.copy_(-0.875 * torch.eye(len(weight)))
@@ -95,7 +90,7 @@ def skip_connections_do_not_exclude_vanishing_gradients() -> Correction:
 
 @claim("D1.6.4")
 def a_skip_connection_bypasses_a_bottleneck() -> Evidence:
-    """Through one unit the Jacobian has rank 1 and half the variance is lost; with a skip, rank 2 (Diehl sec. 1.6)."""
+    """A bottleneck of one unit has a Jacobian of rank 1; a skip connection restores rank 2 (Diehl sec. 1.6)."""
     torch.manual_seed(0)
     narrow = mlp((2, 1, 2), activation=tanh).double()
     x = standard_normal(200, 2)
@@ -115,7 +110,7 @@ def a_skip_connection_bypasses_a_bottleneck() -> Evidence:
 
 @claim("D1.6.3")
 def near_identity_maps_are_easier_with_skip_connections() -> Evidence:
-    """Deep networks fit x + 0.1 sin x far better as residual corrections than without skips (Diehl sec. 1.6)."""
+    """Deep networks fit x + 0.1 sin x with a much smaller error with skip connections (Diehl sec. 1.6)."""
     x = torch.linspace(-3, 3, 64, dtype=torch.float64)[:, None]
     y = x + 0.1 * torch.sin(x)
     body = partial(mlp, (1, 16, 1), activation=tanh)
@@ -135,5 +130,5 @@ def near_identity_maps_are_easier_with_skip_connections() -> Evidence:
         errors[name] = vmap(loss)(weights)
     return all_of(
         with_skips=less_equal(errors["residual"].median(), 0.01),
-        gain=greater_equal(errors["plain"].median() / errors["residual"].median(), 50.0),
+        error_ratio=greater_equal(errors["plain"].median() / errors["residual"].median(), 50.0),
     )

@@ -6,7 +6,7 @@ from math import comb
 import torch
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
-from parnassus.data.toy import linear
+from parnassus.data.built_in.toy import linear
 from parnassus.layers.claims.linear_models import autograd_step, sample_linear
 from parnassus.layers.linear_models.linear_regression import append_ones, least_squares, linear_sgd_step
 from parnassus.layers.linear_models.ridge_regression import ridge_regression
@@ -16,7 +16,7 @@ from parnassus.optim.optimisers.weight_decay import penalised_minimiser
 
 @claim("Z3.15", "B2.2-9")
 def weight_decay_converges_to_ridge() -> Evidence:
-    """Descent with decay λ ends at (X_cᵀX_c/n + λI) w = X_cᵀy_c/n; ‖w‖ falls with λ; λ = 0 is OLS (Zhao sec. 3)."""
+    """With weight decay λ, (X_cᵀX_c/n + λI) w = X_cᵀy_c/n; ‖w‖ decreases in λ; λ = 0 is OLS (Zhao sec. 3)."""
     x, y = sample_linear(100, noise=1.0)
     x = x + torch.tensor([1.0, -0.5], dtype=torch.float64)
     start = torch.zeros(2, dtype=torch.float64), torch.tensor(0.0, dtype=torch.float64)
@@ -47,7 +47,7 @@ def weight_decay_converges_to_ridge() -> Evidence:
 
 @claim("Z3.15")
 def weight_decay_helps_with_few_examples() -> Evidence:
-    """With 18 noisy features and 20 examples some λ > 0 lowers the error on new data (Zhao sec. 3)."""
+    """With 18 features and 20 noisy examples some λ > 0 lowers the error on new data (Zhao sec. 3)."""
     train = linear(20, (0.3,) * 18, 0.05, noise=1.0, seed=0)
     test = linear(1_000, (0.3,) * 18, 0.05, noise=1.0, seed=1)
     assert train.y is not None
@@ -68,7 +68,7 @@ def weight_decay_helps_with_few_examples() -> Evidence:
 
 @erratum("Z3.15", printed="w ← … = w − η/|B| Σ xᵢ(…)", right="w ← … = (1 − ηλ) w − η/|B| Σ xᵢ(…)")
 def the_decay_factor_stays() -> Correction:
-    """After its second equals sign the printed step omits 1 − ηλ: the two sides differ by ηλ w (Zhao sec. 3)."""
+    """The right-hand side of the printed step omits 1 − ηλ: the two sides differ by ηλ w (Zhao sec. 3)."""
     x, y = sample_linear(20, noise=0.5)
     w, b = torch.tensor([1.0, -1.0], dtype=torch.float64), torch.tensor(0.5, dtype=torch.float64)
     expected, _ = autograd_step(x, y, w, b, learning_rate=0.1, weight_decay=0.3)

@@ -8,7 +8,7 @@ from torch.func import grad, jacrev, vmap
 from torch.nn import functional
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
-from parnassus.data.toy import TINY_CLASSES, TINY_PROTOTYPES, tiny_images
+from parnassus.data.built_in.toy import TINY_CLASSES, TINY_PROTOTYPES, tiny_images
 from parnassus.layers.classifier import dense_classifier, evaluate
 from parnassus.layers.dense import affine, count_parameters
 from parnassus.layers.linear_models.linear_regression import LinearRegression
@@ -38,7 +38,7 @@ def random_scores(count: int = 40, classes: int = 5) -> tuple[Tensor, Tensor]:
 
 @claim("Z4.1")
 def tiny_images_have_three_classes_of_four_pixels() -> Evidence:
-    """Every class has a third of the images, and their mean is its prototype (Zhao sec. 4)."""
+    """Each class has a third of the images; their mean is the class prototype (Zhao sec. 4)."""
     x, labels = load_tiny_images(6_000)
     means = torch.stack([x[labels == k].mean(0) for k in range(3)])
     return all_of(
@@ -50,7 +50,7 @@ def tiny_images_have_three_classes_of_four_pixels() -> Evidence:
 
 @claim("Z4.2")
 def one_hot_labels_have_no_order() -> Evidence:
-    """Rows equal torch's one-hot, sum to 1, argmax inverts them, and all classes have distance √2 (Zhao sec. 4)."""
+    """One-hot rows equal torch's, sum to 1, are inverted by argmax and have distance √2 (Zhao sec. 4)."""
     labels = torch.randint(3, (50,), generator=torch.Generator().manual_seed(0))
     encoded, corners = one_hot(labels, 3), one_hot(torch.arange(3), 3)
     distances = torch.cdist(corners, corners)[~torch.eye(3, dtype=torch.bool)]
@@ -65,7 +65,7 @@ def one_hot_labels_have_no_order() -> Evidence:
 
 @claim("Z4.3")
 def least_squares_on_one_hot_labels_sums_to_one() -> Evidence:
-    """Least squares on one-hot labels leaves [0, 1], yet with a bias its outputs sum to 1 (Zhao sec. 4)."""
+    """Least squares on one-hot labels has outputs outside [0, 1]; with a bias they sum to 1 (Zhao sec. 4)."""
     x, labels = load_tiny_images()
     y = one_hot(labels, 3).double()
     torch.manual_seed(0)
@@ -87,7 +87,7 @@ def least_squares_on_one_hot_labels_sums_to_one() -> Evidence:
 
 @claim("Z4.4")
 def softmax_preserves_order_and_needs_the_shift() -> Evidence:
-    """Softmax preserves order; without the shift exp overflows above 709, in float32 above 88 (Zhao sec. 4)."""
+    """Softmax preserves order; without the shift exp overflows above 709 (above 88 in float32) (Zhao sec. 4)."""
     scores, _ = random_scores()
 
     def naive(z: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def softmax_preserves_order_and_needs_the_shift() -> Evidence:
 
 @claim("Z4.5")
 def cross_entropy_is_the_negative_log_likelihood() -> Evidence:
-    """−log Π P(y|x) = Σ l(y, ŷ); l is −log ŷ of the label, 0 for certainty, minimal H(y) if soft (Zhao sec. 4)."""
+    """−log Π P(y|x) = Σ l(y, ŷ); l = −log ŷ of the label; for soft labels the minimum is H(y) (Zhao sec. 4)."""
     scores, soft = random_scores()
     labels = soft.argmax(-1)
     probabilities = softmax(scores)
@@ -136,7 +136,7 @@ def cross_entropy_is_the_negative_log_likelihood() -> Evidence:
 
 @claim("Z4.6")
 def the_cross_entropy_gradient_is_prediction_minus_label() -> Evidence:
-    """The loss log Σ exp(o_k) − Σ y_j o_j has ∂l/∂o = softmax(o) − y, sum 0, and is convex (Zhao sec. 4)."""
+    """L = log Σ exp(o_k) − Σ y_j o_j is convex, with ∂l/∂o = softmax(o) − y, which sums to 0 (Zhao sec. 4)."""
     scores, soft = random_scores()
     three_forms = [
         -(soft * softmax(scores).log()).sum(-1),
@@ -173,7 +173,7 @@ def the_cross_entropy_gradient_is_prediction_minus_label() -> Evidence:
 
 @claim("Z4.7")
 def three_fits_of_softmax_regression_agree() -> Evidence:
-    """Newton's method, minibatch SGD and scikit-learn give the same probabilities on tiny images (Zhao sec. 4)."""
+    """Newton's method, mini-batch SGD and scikit-learn give the same probabilities on tiny images (Zhao sec. 4)."""
     x, labels = load_tiny_images()
     test, test_labels = load_tiny_images(seed=1)
     newton = SoftmaxRegression.fit(x, labels, classes=3)

@@ -94,7 +94,7 @@ def batch_indices_must_be_kept() -> Correction:
 
 @claim("C-02", "D1.2.2")
 def the_index_notation_tutorial() -> Evidence:
-    """Slices, squeezes, products and batches of the tutorial by einsum and by torch (Diehl sec. 1.2)."""
+    """Slices, squeezes, products and batches of the tutorial agree between einsum and torch (Diehl sec. 1.2)."""
     m, n = standard_normal(3, 4), standard_normal(3, 4, seed=1)
     x, y, z = standard_normal(2, 3, 4), standard_normal(2, 3, 4, seed=1), standard_normal(3, 4, 2, seed=2)
     last = torch.eye(4, dtype=torch.float64)[3]
@@ -117,7 +117,7 @@ def the_index_notation_tutorial() -> Evidence:
 
 @claim("C-02")
 def shapes_can_be_predicted() -> Evidence:
-    """The shape of the result of each operation of the tutorial, predicted before computing (Diehl sec. 1.2)."""
+    """The results of all operations of the tutorial have the predicted shapes (Diehl sec. 1.2)."""
     m, x, z = standard_normal(3, 4), standard_normal(2, 3, 4), standard_normal(3, 4, 2)
     a, b = standard_normal(2, 2), standard_normal(2, 2, seed=1)  # called 3×3 in the notes, printed as 2×2
     predictions: list[tuple[Tensor, tuple[int, ...]]] = [
@@ -189,7 +189,7 @@ def the_zero_tensor_is_pure() -> Correction:
 
 @claim("D1.2.5")
 def decompositions_find_the_rank_of_small_tensors() -> Evidence:
-    """For order 2 the matrix rank, for small tensors of order 3 the number of their terms (Diehl sec. 1.2)."""
+    """The rank is the matrix rank for order 2, the number of terms for small tensors of order 3 (Diehl sec. 1.2)."""
     source = torch.Generator().manual_seed(0)
     matrix = standard_normal(5, 2) @ standard_normal(2, 4, seed=1)
     bounds = [

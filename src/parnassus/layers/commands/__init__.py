@@ -1,1 +1,1 @@
-"""The room's part of `parnassus predict` and `parnassus evaluate`."""
+"""The `Predict` and `Evaluate` that experiments with image classifiers share."""

@@ -3,20 +3,24 @@
 The experiment builds its model with `run.build(self.model, shape=data.shape, classes=data.classes)`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import ClassVar, NamedTuple, Protocol, cast
+from math import prod
+from typing import ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from parnassus.data import DataError, open_data
-from parnassus.data.image_folder import read_image
-from parnassus.layers.classifier import evaluate, require_labels
+from parnassus.data import DataError, Split, open_data
+from parnassus.data.files.image_folder import read_image
+from parnassus.layers.activations import Activation, identity
+from parnassus.layers.classifier import Classifier, Evaluation, check_labels, dense_classifier, evaluate
+from parnassus.losses import softmax
 from parnassus.setting_types import ImageData, Positive
-from parnassus.train.sample_predict_evaluate import Input, Row
-from parnassus.train.trained import Trained
+from parnassus.train.sample_predict_evaluate import Input, ResultRow
+from parnassus.train.trained import TrainedRun
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
@@ -28,6 +32,42 @@ class HasData(Protocol):
     def data(self) -> str: ...
 
 
+@runtime_checkable
+@runtime_checkable
+class HasWidth(Protocol):
+    """An experiment with the number of hidden units."""
+
+    @property
+    def width(self) -> int: ...
+
+
+class DenseClassifierExperiment:
+    """The model and the predictions of experiments that train a dense classifier with one hidden layer."""
+
+    def model(self: HasWidth, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.width,))
+
+    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
+        """Class probabilities, which `parnassus explain` attributes to the inputs."""
+        return softmax(model(x))
+
+
+class OutputComparisonExperiment:
+    """The networks of experiments that compare logits with and without a final ReLU; the linear ones are saved."""
+
+    def model(self: HasWidth, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        """The network with linear logits."""
+        return two_layer_classifier(shape, classes, self.width, identity)
+
+    def build_network(self: HasWidth, shape: Sequence[int], classes: Sequence[str], output: Activation) -> Classifier:
+        return two_layer_classifier(shape, classes, self.width, output)
+
+
+def two_layer_classifier(shape: Sequence[int], classes: Sequence[str], width: int, output: Activation) -> Classifier:
+    """A dense classifier with two hidden layers of the same width."""
+    return dense_classifier(prod(shape), len(classes), hidden=(width, width), output=output)
+
+
 class ImageFormat(NamedTuple):
     """Shape and classes of the images that a run was trained on."""
 
@@ -35,7 +75,7 @@ class ImageFormat(NamedTuple):
     classes: tuple[str, ...]
 
     @classmethod
-    def of_run(cls, trained: Trained) -> "ImageFormat":
+    def of_run(cls, trained: TrainedRun) -> "ImageFormat":
         facts = cast("dict[str, list[int] | list[str]]", trained.folder.read_json("model.json"))
         shape = cast("list[int]", facts["shape"])
         if len(shape) != 3:
@@ -45,18 +85,29 @@ class ImageFormat(NamedTuple):
         return cls((shape[0], shape[1], shape[2]), tuple(cast("list[str]", facts["classes"])))
 
 
-def predict_images(model: nn.Module, trained: Trained, inputs: Sequence[Input], *, top_k: int) -> Iterator[Row]:
-    """The `top_k` most probable classes of each image, resized to the size of the training images."""
+def predict_images(
+    logits: Callable[[Tensor], Tensor], trained: TrainedRun, inputs: Sequence[Input], *, top_k: int
+) -> Iterator[ResultRow]:
+    """The `top_k` most probable classes of each image, resized to the size of the training images.
+
+    `logits` maps a batch of images to the logits of their classes.
+    """
     (channels, height, width), classes = ImageFormat.of_run(trained)
     for each in inputs:
         image = read_image(each.path or BytesIO(each.read_bytes()), size=(height, width), channels=channels)
         with torch.no_grad():
-            best = model(image[None])[0].softmax(0).topk(min(top_k, len(classes)))
+            best = logits(image[None])[0].softmax(0).topk(min(top_k, len(classes)))
         for index, probability in zip(best.indices.tolist(), best.values.tolist(), strict=True):
             yield {"image": each.name, "class": classes[index], "probability": probability}
 
 
-def evaluate_images(models: Mapping[str, nn.Module], trained: Trained, data: str | None) -> Row:
+def evaluate_split(model: nn.Module, split: Split) -> Evaluation:
+    """Accuracy and cross-entropy of a classifier on labelled examples."""
+    assert split.y is not None
+    return evaluate(model, split.x, split.y)
+
+
+def evaluate_images(models: Mapping[str, nn.Module], trained: TrainedRun, data: str | None) -> ResultRow:
     """Accuracy and cross-entropy of models of one run on test images, by default those of its own data.
 
     The keys of `models` are prefixes of the columns.
@@ -69,7 +120,7 @@ def evaluate_images(models: Mapping[str, nn.Module], trained: Trained, data: str
             f"{name} must have the shape and the classes of the training data; got shape={tuple(found.shape)} and "
             f"classes {', '.join(found.classes)}, trained on shape={shape} and classes {', '.join(classes)}"
         )
-    labels = require_labels(found.test.y, len(classes))
+    labels = check_labels(found.test.y, len(classes))
     row: dict[str, str | float] = {"run": trained.folder.path.name, "data": name, "images": len(labels)}
     for prefix, model in models.items():
         evaluation = evaluate(model, found.test.x, labels)
@@ -82,7 +133,7 @@ class PredictImages:
     suffixes: ClassVar[tuple[str, ...]] = IMAGE_SUFFIXES
     top_k: Positive[int] = 3  # classes reported for each image
 
-    def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
+    def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
         return predict_images(trained.model, trained, inputs, top_k=self.top_k)
 
 
@@ -90,5 +141,5 @@ class PredictImages:
 class EvaluateImages:
     data: ImageData | None = None  # labelled images of the same classes; by default the run's own test images
 
-    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
+    def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:
         return [evaluate_images({"": trained.model}, trained, self.data) for trained in runs]

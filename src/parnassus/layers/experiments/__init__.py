@@ -1,1 +1,1 @@
-"""Runs of this room: one file an experiment."""
+"""Experiments on dense networks, their layers and linear models; one file per command."""

@@ -33,10 +33,10 @@ covers = (
 )
 expected = {
     "gelu_minimum": between(-0.17, -0.1699, "minimum of GELU"),
-    "steepest_sigmoid": between(0.2499, 0.2501, "maximum derivative of the sigmoid"),
-    "relu_silent": between(0.49, 0.51, "fraction of standard normal inputs with ReLU output 0"),
-    "tanh_mean": between(-0.01, 0.01, "mean of tanh over standard normal inputs"),
-    "gelu_by_tanh_gap": between(4.6e-4, 4.8e-4, "maximum absolute error of the tanh approximation of GELU"),
+    "max_sigmoid_derivative": between(0.2499, 0.2501, "maximum derivative of the sigmoid"),
+    "relu_zero_fraction": between(0.49, 0.51, "fraction of standard normal inputs with ReLU output 0"),
+    "tanh_mean": between(-0.01, 0.01, "mean of tanh for standard normal inputs"),
+    "gelu_tanh_error": between(4.6e-4, 4.8e-4, "maximum absolute error of the tanh approximation of GELU"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_samples": 100_000}, "gpu": {}}
 
@@ -81,10 +81,10 @@ class Experiment:
         )
         return {
             "gelu_minimum": float(act.gelu(x).min()),
-            "steepest_sigmoid": float(act.sigmoid_derivative(x).max()),
-            "relu_silent": float((act.relu(normal) == 0).double().mean()),
+            "max_sigmoid_derivative": float(act.sigmoid_derivative(x).max()),
+            "relu_zero_fraction": float((act.relu(normal) == 0).double().mean()),
             "tanh_mean": float(act.tanh(normal).mean()),
-            "gelu_by_tanh_gap": float((act.gelu_tanh(x) - act.gelu(x)).abs().max()),
+            "gelu_tanh_error": float((act.gelu_tanh(x) - act.gelu(x)).abs().max()),
         }
 
 

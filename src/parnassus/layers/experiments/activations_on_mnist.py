@@ -9,6 +9,7 @@ from torch.optim import SGD
 from parnassus.data import Dataset, open_data
 from parnassus.layers import (
     Activation,
+    check_labels,
     dense_classifier,
     evaluate,
     gelu,
@@ -16,7 +17,6 @@ from parnassus.layers import (
     identity,
     leaky_relu,
     relu,
-    require_labels,
     sigmoid,
     tanh,
 )
@@ -36,7 +36,7 @@ expected = {
     "step_behind_relu": at_least(0.06, "test accuracy with ReLU minus that with the step function"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"epochs": 1, "hidden_size": 16, "batch_size": 500},
+    "smoke": {"epochs": 1, "width": 16, "batch_size": 500},
     "gpu": {"data": "mnist"},
 }
 
@@ -53,11 +53,11 @@ ACTIVATIONS: dict[str, Activation] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a folder of your own
-    hidden_size: Positive[int] = 512  # units of each of the two hidden layers
+    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    width: Positive[int] = 512  # units of each of the two hidden layers
     epochs: Positive[int] = 5  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step
-    learning_rate: Positive[float] = 0.1  # learning rate of SGD; at the book's 0.001 most networks hardly learn
+    learning_rate: Positive[float] = 0.1  # learning rate of SGD; at the book's 0.001 most networks are hardly trained
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
@@ -77,7 +77,7 @@ class Experiment:
         rows: list[dict[str, str | float]] = [
             {
                 "activation": names[name],
-                "accuracy %": round(100 * final[name], 2),
+                "accuracy (%)": round(100 * final[name], 2),
                 "loss": round(run.curve(f"test_loss/{name}")[1][-1], 4),
                 "weight change of layer 1": round(run.curve(f"weight_change/{name}")[1][-1], 4),
             }
@@ -99,8 +99,8 @@ class Experiment:
         return {**final, "step_behind_relu": final["relu"] - final["step"]}
 
     def train(self, run: Run, name: str, activation: Activation, data: Dataset) -> None:
-        labels = require_labels(data.test.y, len(data.classes))
-        hidden = (self.hidden_size, self.hidden_size)
+        labels = check_labels(data.test.y, len(data.classes))
+        hidden = (self.width, self.width)
         model = dense_classifier(prod(data.shape), len(data.classes), hidden=hidden, activation=activation)
         initial = model.get_parameter("network.1.weight").detach().clone().to(run.device)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))

@@ -12,7 +12,7 @@ from torch.func import grad, vmap
 
 from parnassus.atlas import exponent
 from parnassus.data import Split, load_digits
-from parnassus.layers import Moments, moments, normalise, relu, require_labels
+from parnassus.layers import Moments, check_labels, moments, normalise, relu
 from parnassus.losses import cross_entropy
 from parnassus.report import curves
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
@@ -20,18 +20,18 @@ from parnassus.train import Positive, Run, at_least, at_most, between, no_band
 covers = ("Z8.1", "Z8.2", "D1.6.7", "B2.2-1")
 expected = {
     "accuracy_at_2": at_most(0.75, "test accuracy with batch normalisation, batch size 2"),
-    "accuracy_at_64": at_least(0.93, "the same with batch size 64"),
-    "accuracy_at_largest": at_least(0.93, "the same with the largest batch size"),
-    "best_size": no_band("batch size with the highest test accuracy, with normalisation"),
-    "gain_at_2": at_most(-0.1, "test accuracy with normalisation minus that without, batch size 2"),
-    "gain_at_64": at_least(0.0, "the same with batch size 64"),
-    "noise_of_means": between(
-        -0.55, -0.45, "exponent of the standard deviation of batch means in the batch size; −½ in theory"
+    "accuracy_at_64": at_least(0.93, "test accuracy with batch normalisation, batch size 64"),
+    "accuracy_at_largest": at_least(0.93, "test accuracy with batch normalisation, largest batch size"),
+    "best_batch_size": no_band("batch size with the highest test accuracy, with normalisation"),
+    "accuracy_gain_at_2": at_most(-0.1, "test accuracy with normalisation minus that without, batch size 2"),
+    "accuracy_gain_at_64": at_least(0.0, "test accuracy with normalisation minus that without, batch size 64"),
+    "batch_mean_std_exponent": between(
+        -0.55, -0.45, "exponent of the batch size in the standard deviation of batch means; −½ in theory"
     ),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"steps": 10, "num_seeds": 1},
-    "gpu": {"num_seeds": 32, "steps": 2_000},
+    "smoke": {"steps": 10, "num_networks": 1},
+    "gpu": {"num_networks": 32, "steps": 2_000},
 }
 
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 2_048)
@@ -44,9 +44,9 @@ Norm: TypeAlias = Callable[[Tensor], Moments]
 
 @dataclass(frozen=True)
 class Experiment:
-    hidden_size: Positive[int] = 64  # units of each of the two hidden layers
+    width: Positive[int] = 64  # units of each of the two hidden layers
     steps: Positive[int] = 300  # gradient steps, the same for every batch size
-    num_seeds: Positive[int] = 3  # networks per batch size and learning rate
+    num_networks: Positive[int] = 3  # networks per batch size and learning rate
 
     def __call__(self, run: Run) -> dict[str, float]:
         digits = load_digits().to(run.device)
@@ -67,7 +67,7 @@ class Experiment:
                 bands={name: (each.amin(1), each.amax(1)) for name, each in tests.items()},
             ),
             f"After {self.steps} steps at the learning rate with the highest validation accuracy; mean and range over "
-            f"{self.num_seeds} networks.",
+            f"{self.num_networks} networks.",
         )
         gaps = {
             name: (SIZES, [float((each["training"] - each["test"]).mean()) for each in results])
@@ -86,7 +86,7 @@ class Experiment:
             curves(
                 {name: (SIZES, each) for name, each in lines.items()},
                 x_label="batch size",
-                y_label="standard deviation over batches / that of the unit",
+                y_label="standard deviation over batches, relative to the unit's",
                 log_x=True,
                 log_y=True,
             ),
@@ -103,8 +103,8 @@ class Experiment:
             [
                 {
                     "batch size": size,
-                    "with normalisation %": round(100 * float(mean["with normalisation"][index]), 2),
-                    "without %": round(100 * float(mean["without"][index]), 2),
+                    "accuracy with (%)": round(100 * float(mean["with normalisation"][index]), 2),
+                    "accuracy without (%)": round(100 * float(mean["without"][index]), 2),
                     "learning rate with": accuracy["with normalisation"][index]["rate"].item(),
                     "learning rate without": accuracy["without"][index]["rate"].item(),
                 }
@@ -122,20 +122,20 @@ class Experiment:
             "accuracy_at_2": float(mean["with normalisation"][0]),
             "accuracy_at_64": float(mean["with normalisation"][SIZES.index(64)]),
             "accuracy_at_largest": float(mean["with normalisation"][-1]),
-            "best_size": float(SIZES[best]),
-            "gain_at_2": float(gain[0]),
-            "gain_at_64": float(gain[SIZES.index(64)]),
-            "noise_of_means": slope,
+            "best_batch_size": float(SIZES[best]),
+            "accuracy_gain_at_2": float(gain[0]),
+            "accuracy_gain_at_64": float(gain[SIZES.index(64)]),
+            "batch_mean_std_exponent": slope,
         }
 
     def train(self, run: Run, norm: Norm, size: int, parts: dict[str, Split]) -> dict[str, Tensor]:
-        """Accuracy on each split of `num_seeds` networks at the learning rate with the best validation accuracy.
+        """Accuracy on each split of `num_networks` networks at the learning rate with the best validation accuracy.
 
         All networks are trained in parallel; evaluation uses the moments of the whole training set.
         """
-        x, y = parts["training"].x.flatten(1), require_labels(parts["training"].y, 10)
-        weights = self.initialise(run, len(RATES) * self.num_seeds)
-        rates = torch.tensor(RATES, device=run.device).repeat_interleave(self.num_seeds)
+        x, y = parts["training"].x.flatten(1), check_labels(parts["training"].y, 10)
+        weights = self.initialise(run, len(RATES) * self.num_networks)
+        rates = torch.tensor(RATES, device=run.device).repeat_interleave(self.num_networks)
 
         def loss(weights: Weights, images: Tensor, labels: Tensor) -> Tensor:
             return cross_entropy(forward(weights, images, norm), labels).mean()
@@ -150,13 +150,13 @@ class Experiment:
         accuracies = {}
         for name, part in parts.items():
             logits = vmap(partial(predict, x=part.x.flatten(1), train=x, norm=norm))(weights)
-            correct = (logits.argmax(-1) == require_labels(part.y, 10)).float().mean(1)
-            accuracies[name] = correct.view(len(RATES), self.num_seeds).cpu()
+            correct = (logits.argmax(-1) == check_labels(part.y, 10)).float().mean(1)
+            accuracies[name] = correct.view(len(RATES), self.num_networks).cpu()
         best = int(accuracies["validation"].mean(1).argmax())
         return {**{name: each[best] for name, each in accuracies.items()}, "rate": torch.tensor(RATES[best])}
 
     def initialise(self, run: Run, count: int) -> Weights:
-        sizes = (64, self.hidden_size, self.hidden_size, 10)
+        sizes = (64, self.width, self.width, 10)
         weights = {}
         for layer in range(3):
             inputs, outputs = sizes[layer], sizes[layer + 1]
@@ -209,4 +209,4 @@ def predict(weights: Weights, x: Tensor, train: Tensor, norm: Norm) -> Tensor:
 
 
 def labels_from(y: Tensor | None, start: int) -> Tensor:
-    return require_labels(y, 10)[start:]
+    return check_labels(y, 10)[start:]

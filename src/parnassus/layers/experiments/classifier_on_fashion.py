@@ -6,7 +6,7 @@ Fashion-MNIST must be downloaded; the default is the embedded handwritten digits
 
 from dataclasses import dataclass
 from functools import partial
-from math import inf, log, prod
+from math import inf, log
 
 import torch
 from torch import Tensor
@@ -15,14 +15,15 @@ from torch.optim import SGD
 from parnassus.data import Dataset, open_data
 from parnassus.layers import (
     Classifier,
+    check_labels,
     count_parameters,
     dead_logits,
-    dense_classifier,
     evaluate,
-    identity,
     relu,
-    require_labels,
 )
+from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.layers.commands.image_classifiers import OutputComparisonExperiment
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.losses import accuracy_per_class, cross_entropy
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
@@ -36,55 +37,58 @@ expected = {
     "printed_loss": no_band("test cross-entropy of the network as printed, in nats"),
     "gain": at_least(0.0, "test accuracy with linear logits minus that as printed"),
     "starts_with_dead_logits_printed": no_band("fraction of runs in which the printed network has a dead logit"),
-    "starts_with_dead_logits_fixed": between(0, 0, "the same with linear logits"),
+    "starts_with_dead_logits_fixed": between(
+        0, 0, "fraction of runs in which the network with linear logits has a dead logit"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"steps": 60, "num_evaluations": 2, "num_seeds": 2, "hidden_size": 64},
-    "gpu": {"data": "fashion_mnist", "num_seeds": 5},
+    "smoke": {"steps": 60, "num_evaluations": 2, "num_networks": 2, "width": 64},
+    "gpu": {"data": "fashion_mnist", "num_networks": 5},
 }
 
 
 @dataclass(frozen=True)
-class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a folder of your own
-    hidden_size: Positive[int] = 512  # units of each of the two hidden layers
+class Experiment(OutputComparisonExperiment):
+    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    width: Positive[int] = 512  # units of each of the two hidden layers
     steps: Positive[int] = 4_690  # gradient steps; 5 epochs of Fashion-MNIST
     num_evaluations: Positive[int] = 5  # evaluations during training; on Fashion-MNIST one per epoch by default
-    num_seeds: Positive[int] = 1  # independent initialisations; results are means over them
+    num_networks: Positive[int] = 1  # independent initialisations; results are means over them
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 1e-3  # learning rate of SGD
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         describe_data(run, data)
-        inputs, classes = prod(data.shape), len(data.classes)
-        results: dict[str, list[TestResult]] = {"printed": [], "fixed": []}
-        for seed in range(1, self.num_seeds + 1):
-            printed = dense_classifier(inputs, classes, hidden=(self.hidden_size, self.hidden_size), output=relu)
-            fixed = dense_classifier(inputs, classes, hidden=(self.hidden_size, self.hidden_size), output=identity)
+        results: dict[str, list[ClassifierResult]] = {"printed": [], "fixed": []}
+        for seed in range(1, self.num_networks + 1):
+            printed = self.build_network(data.shape, data.classes, relu)
+            fixed = run.build(self.model, shape=data.shape, classes=data.classes)
             fixed.load_state_dict(printed.state_dict())  # the same initialisation for both
             for name, model in (("printed", printed), ("fixed", fixed)):
                 trained = self.train(run, name if seed == 1 else f"{name} {seed}", model, data)
-                results[name].append(TestResult.of(trained, data))
+                results[name].append(ClassifierResult.of(trained, data))
+                if seed == 1 and name == "fixed":
+                    run.publish(trained)
         self.report(run, data, results)
         run.note("size", f"Each network has {count_parameters(fixed):,} parameters (book ex. 1.1).")
-        mean = {name: sum(end.accuracy for end in each) / self.num_seeds for name, each in results.items()}
+        mean = {name: sum(end.accuracy for end in each) / self.num_networks for name, each in results.items()}
         return {
             "printed_accuracy": mean["printed"],
-            "printed_loss": sum(end.loss for end in results["printed"]) / self.num_seeds,
+            "printed_loss": sum(end.loss for end in results["printed"]) / self.num_networks,
             "fixed_accuracy": mean["fixed"],
-            "fixed_loss": sum(end.loss for end in results["fixed"]) / self.num_seeds,
+            "fixed_loss": sum(end.loss for end in results["fixed"]) / self.num_networks,
             "gain": mean["fixed"] - mean["printed"],
-            "starts_with_dead_logits_printed": sum(bool(end.dead) for end in results["printed"]) / self.num_seeds,
-            "starts_with_dead_logits_fixed": sum(bool(end.dead) for end in results["fixed"]) / self.num_seeds,
+            "starts_with_dead_logits_printed": sum(bool(end.dead) for end in results["printed"]) / self.num_networks,
+            "starts_with_dead_logits_fixed": sum(bool(end.dead) for end in results["fixed"]) / self.num_networks,
         }
 
-    def report(self, run: Run, data: Dataset, results: dict[str, list["TestResult"]]) -> None:
+    def report(self, run: Run, data: Dataset, results: dict[str, list["ClassifierResult"]]) -> None:
         rows: list[dict[str, str | float]] = [
             {
                 "network": name,
                 "seed": seed,
-                "accuracy %": round(100 * end.accuracy, 1),
+                "accuracy (%)": round(100 * end.accuracy, 1),
                 "loss": round(end.loss, 4),
                 "dead classes": ", ".join(data.classes[k] for k in end.dead) or "none",
             }
@@ -95,13 +99,15 @@ class Experiment:
         indices = list(range(1, self.num_evaluations + 1))
         lines, ranges = {}, {}
         for name in results:
-            names = [name, *(f"{name} {seed}" for seed in range(2, self.num_seeds + 1))]
+            names = [name, *(f"{name} {seed}" for seed in range(2, self.num_networks + 1))]
             values = torch.tensor([run.curve(f"accuracy/{each}")[1] for each in names])
             lines[name], ranges[name] = (indices, values.mean(0)), (values.amin(0), values.amax(0))
         run.figure(
             "accuracy during training",
-            curves(lines, x_label="evaluation", y_label="test accuracy", bands=ranges if self.num_seeds > 1 else None),
-            f"Mean and range over {self.num_seeds} initialisations." if self.num_seeds > 1 else "",
+            curves(
+                lines, x_label="evaluation", y_label="test accuracy", bands=ranges if self.num_networks > 1 else None
+            ),
+            f"Mean and range over {self.num_networks} initialisations." if self.num_networks > 1 else "",
         )
         run.table(
             "accuracy by class",
@@ -115,7 +121,7 @@ class Experiment:
 
     def train(self, run: Run, name: str, model: Classifier, data: Dataset) -> Classifier:
         """SGD with shuffled batches; the listing does not shuffle."""
-        labels = require_labels(data.test.y, len(data.classes))
+        labels = check_labels(data.test.y, len(data.classes))
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))
         interval = self.steps // self.num_evaluations
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps, partial=True)):
@@ -127,7 +133,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class TestResult:
+class ClassifierResult:
     """Test results of one trained network."""
 
     accuracy: float
@@ -138,8 +144,8 @@ class TestResult:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, model: Classifier, data: Dataset) -> "TestResult":
-        labels = require_labels(data.test.y, len(data.classes))
+    def of(cls, model: Classifier, data: Dataset) -> "ClassifierResult":
+        labels = check_labels(data.test.y, len(data.classes))
         logits, dead = model(data.test.x), dead_logits(model, data.train.x)
         losses = cross_entropy(logits, labels)[torch.isin(labels, dead)]
         test = evaluate(model, data.test.x, labels)
@@ -149,7 +155,7 @@ class TestResult:
 
 def describe_data(run: Run, data: Dataset) -> None:
     """Example images (book fig. 1.5) and statistics of the data set."""
-    labels = require_labels(data.train.y, len(data.classes))
+    labels = check_labels(data.train.y, len(data.classes))
     counts = torch.bincount(labels, minlength=len(data.classes))
     if len(data.shape) == 3 and int(counts.min()) >= 8:
         first = torch.cat([(labels == k).nonzero()[:8, 0] for k in range(len(data.classes))])
@@ -174,7 +180,7 @@ def describe_data(run: Run, data: Dataset) -> None:
     )
 
 
-def summarise(data: Dataset, results: dict[str, list[TestResult]]) -> str:
+def summarise(data: Dataset, results: dict[str, list[ClassifierResult]]) -> str:
     affected = [end for end in results["printed"] if end.dead]
     bound = f"ln {len(data.classes)} = {log(len(data.classes)):.4f}"
     outcome = (

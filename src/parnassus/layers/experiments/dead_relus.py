@@ -11,6 +11,7 @@ from parnassus.data import Dataset, load_digits
 from parnassus.layers import (
     Activation,
     Classifier,
+    check_labels,
     dead_units,
     elu,
     evaluate,
@@ -18,7 +19,6 @@ from parnassus.layers import (
     leaky_relu,
     mlp,
     relu,
-    require_labels,
     tanh,
 )
 from parnassus.report import curves, heatmap
@@ -26,13 +26,17 @@ from parnassus.train import Positive, Run, at_least, at_most, descend
 
 covers = ("D1.0.10", "B1.2-12")
 expected = {
-    "dead_at_a_small_rate": at_most(0.05, "fraction of dead units after training at learning rate 0.03, bias 0"),
-    "dead_at_a_large_rate": at_least(0.75, "the same with learning rate 3"),
-    "dead_from_a_low_bias": at_least(0.4, "the same with learning rate 0.03, lowest initial bias"),
-    "relu_stays_dead": at_least(1.0, "fraction of an initially dead ReLU layer that is dead after training"),
+    "dead_fraction_small_rate": at_most(0.05, "fraction of dead units after training at learning rate 0.03, bias 0"),
+    "dead_fraction_large_rate": at_least(0.75, "fraction of dead units after training at learning rate 3, bias 0"),
+    "dead_fraction_low_bias": at_least(
+        0.4, "fraction of dead units after training at learning rate 0.03, lowest initial bias"
+    ),
+    "dead_fraction_after_recovery": at_least(
+        1.0, "fraction of units of an initially dead ReLU layer that are dead after training"
+    ),
     "relu_accuracy": at_most(0.15, "test accuracy of a network with an initially dead ReLU layer"),
-    "leaky_accuracy": at_least(0.85, "the same with leaky ReLU, from the same initialisation"),
-    "elu_accuracy": at_least(0.9, "the same with ELU"),
+    "leaky_accuracy": at_least(0.85, "test accuracy with leaky ReLU from the same initialisation"),
+    "elu_accuracy": at_least(0.9, "test accuracy with ELU from the same initialisation"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 2, "recovery_steps": 6}, "gpu": {}}
 
@@ -90,10 +94,10 @@ class Experiment:
             "also prevent it.",
         )
         return {
-            "dead_at_a_small_rate": float(dead[0, 0]),
-            "dead_at_a_large_rate": float(dead[0, -1]),
-            "dead_from_a_low_bias": float(dead[-1, 0]),
-            "relu_stays_dead": still["ReLU"][1][-1],
+            "dead_fraction_small_rate": float(dead[0, 0]),
+            "dead_fraction_large_rate": float(dead[0, -1]),
+            "dead_fraction_low_bias": float(dead[-1, 0]),
+            "dead_fraction_after_recovery": still["ReLU"][1][-1],
             "relu_accuracy": lines["ReLU"][1][-1],
             "leaky_accuracy": lines["leaky ReLU"][1][-1],
             "elu_accuracy": lines["ELU"][1][-1],
@@ -123,7 +127,7 @@ class Experiment:
         for step, loss in descend(run, model, optimizer, digits.train.pairs(self.batch_size, self.recovery_steps)):
             run.log(step, **{f"loss/{name}": loss})
             if (step + 1) % max(1, self.recovery_steps // 50) == 0 or step == 0:
-                accuracy = evaluate(model, digits.test.x, require_labels(digits.test.y, 10)).accuracy
+                accuracy = evaluate(model, digits.test.x, check_labels(digits.test.y, 10)).accuracy
                 dead = float(negative_fraction(network, digits.train.x))
                 run.record(step + 1, **{f"accuracy/{name}": accuracy, f"still_dead/{name}": dead})
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.layers import Classifier, dropout_classifier, evaluate, require_labels
+from parnassus.layers import Classifier, check_labels, dropout_classifier, evaluate
 from parnassus.losses import softmax
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.setting_types import GreyImageData
@@ -22,22 +22,26 @@ if TYPE_CHECKING:
 covers = ("B2.2-5", "B2.2-6", "B2.2-7", "D1.6.1", "D1.6.2", "Z5.12")
 expected = {
     "gap_without": at_least(0.3, "test loss minus training loss, without dropout"),
-    "gap_with_half": no_band("the same with dropout rate ½"),
-    "gap_ratio": at_most(0.92, "gap with rate ½ over gap without dropout"),
+    "gap_with_half": no_band("test loss minus training loss, with dropout rate ½"),
+    "gap_ratio": at_most(0.92, "ratio of the gap with rate ½ to the gap without dropout"),
     "accuracy_without": at_least(0.75, "test accuracy without dropout"),
     "accuracy_gain_with_half": at_least(0.0, "test accuracy with rate ½ minus that without dropout"),
-    "noisy_accuracy_gain_with_half": at_least(0.005, "the same on images with noise of standard deviation ½"),
-    "distance_to_average": at_most(
-        0.1, "mean total variation of a pass without dropout to the mean over masks, rate ½"
+    "noisy_accuracy_gain_with_half": at_least(
+        0.005, "accuracy gain from rate ½ on images with noise of standard deviation ½"
     ),
-    "distance_of_one_mask": no_band("the same for a single mask"),
+    "distance_to_average": at_most(
+        0.1, "mean total variation distance of a pass without dropout to the mean over masks, rate ½"
+    ),
+    "distance_of_one_mask": no_band(
+        "mean total variation distance of a pass with one mask to the mean over masks, rate ½"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {"epochs": 2, "num_networks": 1, "num_masks": 10},
     "gpu": {
         "data": "fashion_mnist",
         "num_examples": 6_000,
-        "hidden_sizes": (256, 256),
+        "widths": (256, 256),
         "batch_size": 256,
         "epochs": 60,
     },
@@ -49,9 +53,9 @@ NOISE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a folder of your own
+    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
     num_examples: Positive[int] = 1_000  # training images; few, so that the network overfits
-    hidden_sizes: tuple[Positive[int], ...] = (128,)  # units of the hidden layers
+    widths: tuple[Positive[int], ...] = (128,)  # units of the hidden layers
     epochs: Positive[int] = 30  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 0.2  # learning rate of SGD
@@ -61,7 +65,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         data = replace(data, train=data.train.take(self.num_examples))
-        labels, test_labels = (require_labels(split.y, len(data.classes)) for split in (data.train, data.test))
+        labels, test_labels = (check_labels(split.y, len(data.classes)) for split in (data.train, data.test))
         networks = {
             p: [self.train(run, p, data, first=index == 0) for index in range(self.num_networks)] for p in RATES
         }
@@ -138,10 +142,10 @@ class Experiment:
         }
 
     def train(self, run: Run, p: float, data: Dataset, *, first: bool) -> Classifier:
-        rates = [p] * len(self.hidden_sizes)
-        model = dropout_classifier(prod(data.shape), len(data.classes), hidden=self.hidden_sizes, rates=rates)
+        rates = [p] * len(self.widths)
+        model = dropout_classifier(prod(data.shape), len(data.classes), hidden=self.widths, rates=rates)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))
-        labels = require_labels(data.test.y, len(data.classes))
+        labels = check_labels(data.test.y, len(data.classes))
         per_epoch = data.train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         batches = data.train.pairs(self.batch_size, self.epochs * per_epoch, partial=True)
         for step, (x, y) in run.steps(batches):
@@ -155,7 +159,7 @@ class Experiment:
 
     @torch.no_grad()
     def distance_to_average(self, model: Classifier, x: Tensor) -> tuple[float, float]:
-        """Mean total variation to the mean over masks: of a pass without dropout, and of a single mask."""
+        """Mean total variation distances to the mean over masks: of a pass without dropout, and of a single mask."""
         model.train()
         thinned = torch.stack([softmax(model(x)) for _ in range(self.num_masks)])
         mean = thinned.mean(0)

@@ -1,21 +1,18 @@
 """Early stopping: a network overfits few digits with label noise (book fig. 2.3)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
-from parnassus.layers import Classifier, Evaluation, dense_classifier, evaluate, require_labels
+from parnassus.layers import check_labels, evaluate
+from parnassus.layers.commands.image_classifiers import DenseClassifierExperiment, evaluate_split
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
-from parnassus.losses import softmax
-from parnassus.optim import EarlyStopping, hold_out
+from parnassus.optim import EarlyStopping, holdout_indices
 from parnassus.report import curves
 from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, between, descend, no_band
@@ -24,43 +21,38 @@ covers = ("B2.2-8", "D1.3.2", "D1.3.3")
 expected = {
     "best_epoch": between(1, 40, "epoch with the smallest validation loss"),
     "stopped_at": no_band("epoch at which early stopping would end training"),
-    "validation_rise": at_least(1.4, "validation loss of the last epoch over the smallest"),
-    "training_fall": at_most(0.25, "training loss of the last epoch over that of the best"),
+    "validation_rise": at_least(1.4, "ratio of the last to the smallest validation loss"),
+    "training_fall": at_most(0.25, "ratio of the training loss of the last epoch to that of the best epoch"),
     "accuracy_stopped": at_least(0.78, "test accuracy with the restored weights"),
-    "accuracy_last": no_band("the same with the weights of the last epoch"),
-    "restored_error": between(0.0, 1e-6, "validation loss with the restored weights minus the recorded one, absolute"),
+    "accuracy_last": no_band("test accuracy with the weights of the last epoch"),
+    "restored_error": between(
+        0.0, 1e-6, "absolute difference between the validation loss of the restored weights and the recorded one"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"epochs": 8, "patience": 3, "hidden_size": 64},
-    "gpu": {"data": "mnist", "num_examples": 4_000, "hidden_size": 2_048},
+    "smoke": {"epochs": 8, "patience": 3, "width": 64},
+    "gpu": {"data": "mnist", "num_examples": 4_000, "width": 2_048},
 }
 
 
 @dataclass(frozen=True)
-class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+class Experiment(DenseClassifierExperiment):
+    data: GreyImageData = "digits"  # images by class, or a path to an image folder
     num_examples: Positive[int] = 500  # labelled images, training and validation together
     label_noise: UnitInterval = 0.2  # fraction of their labels replaced at random
     validation_fraction: UnitInterval = 0.4  # fraction of the images held out for validation
-    hidden_size: Positive[int] = 512  # hidden units
+    width: Positive[int] = 512  # hidden units
     epochs: Positive[int] = 150  # passes over the training images, far beyond the optimum
     patience: Positive[int] = 20  # epochs without improvement before stopping
     batch_size: Positive[int] = 32  # images per gradient step
 
-    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
-        return dense_classifier(prod(shape), len(classes), hidden=(self.hidden_size,))
-
-    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
-        """Class probabilities, which `parnassus explain` attributes to the inputs."""
-        return softmax(model(x))
-
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         classes = len(data.classes)
-        test_labels = require_labels(data.test.y, classes)
+        test_labels = check_labels(data.test.y, classes)
         subset = data.train.take(self.num_examples)
-        labels = corrupt_labels(require_labels(subset.y, classes), classes, self.label_noise)
-        rows, held = hold_out(len(subset), self.validation_fraction)
+        labels = corrupt_labels(check_labels(subset.y, classes), classes, self.label_noise)
+        rows, held = holdout_indices(len(subset), self.validation_fraction)
         train, validation = Split(subset.x[rows], labels[rows]), Split(subset.x[held], labels[held])
 
         model = run.build(self.model, shape=data.shape, classes=data.classes)
@@ -124,8 +116,3 @@ def corrupt_labels(labels: Tensor, classes: int, probability: float) -> Tensor:
     """Each label replaced, with the given probability, by one drawn uniformly from all classes."""
     replacements = torch.randint(classes, labels.shape, device=labels.device)
     return torch.where(torch.rand(labels.shape, device=labels.device) < probability, replacements, labels)
-
-
-def evaluate_split(model: Classifier, split: Split) -> Evaluation:
-    assert split.y is not None
-    return evaluate(model, split.x, split.y)

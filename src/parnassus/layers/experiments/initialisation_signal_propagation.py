@@ -33,13 +33,23 @@ if TYPE_CHECKING:
 
 covers = ("B3.4-1", "B3.4-2", "B3.4-3", "Z5.9", "Z5.10")
 expected = {
-    "xavier_values": between(0.2, 5.0, "second moment after the last ReLU layer over that after the first, gain √2"),
-    "xavier_gradients": between(0.2, 5.0, "second moment of the gradient at the first layer over that at the last"),
-    "printed_xavier_values": between(1e-9, 1e-6, "xavier_values with the variance printed in the book"),
-    "default_values": at_most(1e-2, "xavier_values with torch's default"),
-    "default_gradients": at_most(1e-25, "xavier_gradients with torch's default"),
-    "small_normal_gradients": at_most(1e-60, "xavier_gradients with N(0, 0.01²)"),
-    "unit_normal_gradients": between(1e80, 1e130, "xavier_gradients with N(0, 1)"),
+    "xavier_output_ratio": between(
+        0.2, 5.0, "ratio of the outputs' second moments, last ReLU layer to first, Xavier with gain √2"
+    ),
+    "xavier_gradient_ratio": between(
+        0.2, 5.0, "ratio of the gradients' second moments, first layer to last, Xavier with gain √2"
+    ),
+    "printed_xavier_output_ratio": between(
+        1e-9, 1e-6, "ratio of the outputs' second moments with the variance printed in the book"
+    ),
+    "default_output_ratio": at_most(1e-2, "ratio of the outputs' second moments with torch's default"),
+    "default_gradient_ratio": at_most(1e-25, "ratio of the gradients' second moments with torch's default"),
+    "small_normal_gradient_ratio": at_most(
+        1e-60, "ratio of the gradients' second moments with weights from N(0, 0.01²)"
+    ),
+    "unit_normal_gradient_ratio": between(
+        1e80, 1e130, "ratio of the gradients' second moments with weights from N(0, 1)"
+    ),
     "tanh_factor_with_torch_gain": no_band("factor per layer of the second moment of tanh outputs with torch's gain"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"width": 32, "num_networks": 2}, "gpu": {"width": 2_048}}
@@ -85,7 +95,7 @@ class Experiment:
                 }
                 for name, s in signals.items()
             ],
-            "Ratio of second moments: last layer over first for outputs, first layer over last for gradients.",
+            "Ratio of second moments: last layer to first for outputs, first layer to last for gradients.",
         )
         gains = self.gain_table(run)
         run.table(
@@ -107,13 +117,13 @@ class Experiment:
             "width is suitable for one width only.",
         )
         return {
-            "xavier_values": ratio(xavier.values),
-            "xavier_gradients": 1 / ratio(xavier.gradients),
-            "printed_xavier_values": ratio(printed.values),
-            "default_values": ratio(default.values),
-            "default_gradients": 1 / ratio(default.gradients),
-            "small_normal_gradients": 1 / ratio(signals["N(0, 0.01²)"].gradients),
-            "unit_normal_gradients": 1 / ratio(signals["N(0, 1)"].gradients),
+            "xavier_output_ratio": ratio(xavier.values),
+            "xavier_gradient_ratio": 1 / ratio(xavier.gradients),
+            "printed_xavier_output_ratio": ratio(printed.values),
+            "default_output_ratio": ratio(default.values),
+            "default_gradient_ratio": 1 / ratio(default.gradients),
+            "small_normal_gradient_ratio": 1 / ratio(signals["N(0, 0.01²)"].gradients),
+            "unit_normal_gradient_ratio": 1 / ratio(signals["N(0, 1)"].gradients),
             "tanh_factor_with_torch_gain": float(
                 next(row for row in gains if row["activation"] == "tanh")["factor, torch gain"]
             ),

@@ -8,8 +8,8 @@ import torch
 from torch.optim import SGD
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.layers import Classifier, dense_classifier, evaluate, require_labels
-from parnassus.optim import LearningRateCurve, find_learning_rate, hold_out, validation_search
+from parnassus.layers import Classifier, check_labels, dense_classifier, evaluate
+from parnassus.optim import LearningRateCurve, find_learning_rate, holdout_indices, validation_search
 from parnassus.report import curves
 from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, UnitInterval, at_least, between, descend
@@ -17,7 +17,7 @@ from parnassus.train import Positive, Run, UnitInterval, at_least, between, desc
 covers = ("B1.3-10", "B1.3-11")
 expected = {
     "best_rate": between(0.3, 3.0, "learning rate with the smallest validation loss"),
-    "finder_rate": between(0.1, 5.0, "learning rate suggested by the range test"),
+    "range_test_rate": between(0.1, 5.0, "learning rate suggested by the range test"),
     "test_accuracy": at_least(0.95, "test accuracy with the best learning rate"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 1}, "gpu": {}}
@@ -25,7 +25,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 1}, "gpu": {}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class, or a path to an image folder
     learning_rates: tuple[Positive[float], ...] = (
         0.003,
         0.01,
@@ -37,14 +37,14 @@ class Experiment:
         10.0,
     )  # candidate learning rates
     validation_fraction: UnitInterval = 0.2  # fraction of training images held out
-    hidden_size: Positive[int] = 128  # hidden units
+    width: Positive[int] = 128  # hidden units
     epochs: Positive[int] = 30  # passes over the training images, per candidate
     batch_size: Positive[int] = 64  # images per gradient step
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
-        labels, test_labels = (require_labels(split.y, len(data.classes)) for split in (data.train, data.test))
-        rows, held = hold_out(len(data.train), self.validation_fraction)
+        labels, test_labels = (check_labels(split.y, len(data.classes)) for split in (data.train, data.test))
+        rows, held = holdout_indices(len(data.train), self.validation_fraction)
         train = Split(data.train.x[rows], labels[rows])
         validation = Split(data.train.x[held], labels[held])
 
@@ -95,10 +95,10 @@ class Experiment:
             f"{search.best:g}. The test set is used once, after training on all images with that rate: accuracy "
             f"{100 * test.accuracy:.1f} %.",
         )
-        return {"best_rate": search.best, "finder_rate": range_test.suggestion, "test_accuracy": test.accuracy}
+        return {"best_rate": search.best, "range_test_rate": range_test.suggestion, "test_accuracy": test.accuracy}
 
     def network(self, data: Dataset) -> Classifier:
-        return dense_classifier(prod(data.shape), len(data.classes), hidden=(self.hidden_size,))
+        return dense_classifier(prod(data.shape), len(data.classes), hidden=(self.width,))
 
     def range_test(self, data: Dataset, train: Split) -> LearningRateCurve:
         model = self.network(data).to(train.x.device)
@@ -120,4 +120,4 @@ class Experiment:
         per_epoch = train.pairs(self.batch_size, 0, partial=True).steps_per_epoch
         for x, y in train.pairs(self.batch_size, self.epochs * per_epoch, partial=True):
             run.update(optimizer, model.loss(x, y))
-        return evaluate(model, validation.x, require_labels(validation.y, len(data.classes))).loss
+        return evaluate(model, validation.x, check_labels(validation.y, len(data.classes))).loss

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from parnassus.data.toy import curve
+from parnassus.data.built_in.toy import curve
 from parnassus.layers import mlp
 from parnassus.losses import mean_squared_error
 from parnassus.optim import SGD, Adam
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 covers = ("C-09", "D1.3.4")
 expected = {
-    "error_as_given": at_least(2.0, "test mean squared error with the tutorial's settings"),
-    "error_with_adam": at_most(1.0, "the same with Adam and more epochs"),
-    "error_of_the_mean": at_least(4.0, "the same for the best constant"),
+    "test_error_sgd": at_least(2.0, "test mean squared error with the tutorial's settings"),
+    "test_error_adam": at_most(1.0, "test mean squared error with Adam and more epochs"),
+    "test_error_constant": at_least(4.0, "test mean squared error of the best constant"),
     "steps_to_nan": between(1, 1_000, "steps of gradient descent with the diverging rate until the loss is not finite"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"adam_epochs": 30}, "gpu": {}}
@@ -36,7 +36,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"adam_epochs": 30}, "gpu": {
 @dataclass(frozen=True)
 class Experiment:
     num_points: Positive[int] = 100  # training points, uniform on [−2, 2]
-    hidden_size: Positive[int] = 80  # units of the hidden layer
+    width: Positive[int] = 80  # units of the hidden layer
     batch_size: Positive[int] = 16  # points per gradient step
     learning_rate: Positive[float] = 1e-3  # learning rate of SGD, as in the tutorial
     epochs: Positive[int] = 10  # epochs of SGD, as in the tutorial
@@ -52,7 +52,7 @@ class Experiment:
         assert y is not None
         assert test.y is not None
         y = y[: self.num_points]
-        initial = mlp((1, self.hidden_size, 1))
+        initial = mlp((1, self.width, 1))
         initial_state = {name: value.clone() for name, value in initial.state_dict().items()}
         optimisers: dict[str, tuple[Callable[[Iterable[nn.Parameter]], Optimizer], int]] = {
             "SGD (tutorial)": (partial(SGD, lr=self.learning_rate), self.epochs),
@@ -63,7 +63,7 @@ class Experiment:
         batches = -(-self.num_points // self.batch_size)
         line = torch.linspace(-2, 2, 400)[:, None]
         for name, (factory, epochs) in optimisers.items():
-            model = mlp((1, self.hidden_size, 1))
+            model = mlp((1, self.width, 1))
             model.load_state_dict(initial_state)
             model, optimizer = run.prepare(model, factory)
             for step, _ in run.steps(epochs * batches):
@@ -99,9 +99,9 @@ class Experiment:
             "steps.",
         )
         return {
-            "error_as_given": errors["SGD (tutorial)"],
-            "error_with_adam": errors["Adam"],
-            "error_of_the_mean": constant,
+            "test_error_sgd": errors["SGD (tutorial)"],
+            "test_error_adam": errors["Adam"],
+            "test_error_constant": constant,
             "steps_to_nan": len(losses) - 1,
         }
 

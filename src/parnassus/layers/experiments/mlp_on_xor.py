@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.optim import SGD
 
-from parnassus.data.toy import xor
+from parnassus.data.built_in.toy import xor
 from parnassus.layers import least_squares, linear_model, mlp, relu, tanh
 from parnassus.losses import mean_squared_error
 from parnassus.report import FAINT, PALETTE, bar_chart, draw_network, subplots, surface
@@ -25,15 +25,15 @@ covers = ("B1.2-4", "B1.2-5", "B1.2-6", "B1.2-7", "B1.2-15")
 expected = {
     "affine_error": between(0.2499, 0.2501, "mean squared error of the best affine function"),
     "network_error": at_most(1e-3, "mean squared error of a network with a hidden layer"),
-    "solved_with_2_units": between(0.03, 0.4, "fraction of random initialisations that solve XOR with 2 hidden units"),
-    "solved_with_8_units": at_least(0.8, "the same with 8 hidden units"),
+    "success_rate_2_units": between(0.03, 0.4, "fraction of random initialisations that solve XOR with 2 hidden units"),
+    "success_rate_8_units": at_least(0.8, "fraction of random initialisations that solve XOR with 8 hidden units"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 150, "num_networks": 10}, "gpu": {}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    hidden_size: Positive[int] = 4  # hidden units of the plotted network
+    width: Positive[int] = 4  # hidden units of the plotted network
     steps: Positive[int] = 2_000  # gradient steps per network
     learning_rate: Positive[float] = 0.3  # learning rate of gradient descent
     num_networks: Positive[int] = 200  # networks per hidden size for the success rate
@@ -47,9 +47,7 @@ class Experiment:
         w, b = least_squares(x, y)
         affine_error = mean_squared_error(linear_model(x, w, b), y)
 
-        network, optimizer = run.prepare(
-            mlp((2, self.hidden_size, 1), activation=tanh), partial(SGD, lr=self.learning_rate)
-        )
+        network, optimizer = run.prepare(mlp((2, self.width, 1), activation=tanh), partial(SGD, lr=self.learning_rate))
         for step, _ in run.steps(self.steps):
             loss = mean_squared_error(network(x)[:, 0], y)
             run.update(optimizer, loss)
@@ -61,12 +59,11 @@ class Experiment:
         run.figure(
             "fitted function",
             add_axis_labels(surface(outputs, extent=(0, 1, 0, 1), points=targets)),
-            f"The trained 2-{self.hidden_size}-1 tanh network on the unit square; dots are the four targets (book "
-            "fig. 1.2).",
+            f"The trained 2-{self.width}-1 tanh network on the unit square; dots are the four targets (book fig. 1.2).",
         )
         run.figure(
             "biological and artificial neurons",
-            plot_neuron_and_network((2, self.hidden_size, 1)),
+            plot_neuron_and_network((2, self.width, 1)),
             "A biological neuron collects signals through its dendrites and transmits them along its axon; a layered "
             "network of artificial neurons (book fig. 1.4).",
         )
@@ -87,8 +84,8 @@ class Experiment:
         return {
             "affine_error": float(affine_error),
             "network_error": float(network_error),
-            "solved_with_2_units": solved["2 hidden"],
-            "solved_with_8_units": solved["8 hidden"],
+            "success_rate_2_units": solved["2 hidden"],
+            "success_rate_8_units": solved["8 hidden"],
         }
 
     def success_rate(self, hidden: int, x: Tensor, y: Tensor) -> float:

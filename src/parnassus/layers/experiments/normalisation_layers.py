@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 covers = ("C-08", "D1.6.6", "D1.6.7", "D1.6.8", "Z8.2", "Z8.3")
 expected = {
     "batch_norm_dependence": at_least(
-        0.3, "change of an example's output when the others are shifted by ±10, batch norm"
+        0.3, "maximum change of an example's output when the others are shifted by ±10, batch norm"
     ),
-    "layer_norm_dependence": at_most(0.0, "the same for layer norm"),
+    "layer_norm_dependence": at_most(
+        0.0, "maximum change of an example's output when the others are shifted by ±10, layer norm"
+    ),
     "norm_over_root_n": between(0.999, 1.0, "‖LN(x)‖/√n for vectors with variance near 1"),
-    "norm_formula_error": at_most(1e-12, "largest deviation of ‖LN(x)‖ from √(n v/(v + ε))"),
-    "inside_over_outside": between(
-        0.006, 0.0066, "standard deviation after dividing by √(var + ε) over that with √var + ε, at √var = ε"
+    "norm_formula_error": at_most(1e-12, "maximum difference between ‖LN(x)‖ and √(n v/(v + ε))"),
+    "epsilon_std_ratio": between(
+        0.006, 0.0066, "ratio of output standard deviations, ε inside the root to ε outside, at √var = ε"
     ),
     "tutorial_rows_error": at_most(
-        1e-6, "difference from torch on inputs without a separate position axis, and layer norm"
+        1e-6, "maximum difference from torch: batch norm without a position axis, and layer norm"
     ),
-    "tutorial_positions_error": at_least(0.1, "difference of the notes' batch norm from torch, with positions"),
-    "tutorial_pooled_error": at_most(1e-6, "the same with statistics over the positions too"),
+    "tutorial_positions_error": at_least(0.1, "maximum difference of the notes' batch norm from torch, with positions"),
+    "tutorial_pooled_error": at_most(1e-6, "maximum difference from torch with statistics over batch and positions"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_draws": 4}, "gpu": {}}
 
@@ -85,7 +87,7 @@ class Experiment:
         return {
             "norm_over_root_n": float(ratio),
             "norm_formula_error": float(torch.stack(errors).max()),
-            "inside_over_outside": float(inside[0] / outside[0]),
+            "epsilon_std_ratio": float(inside[0] / outside[0]),
         }
 
 

@@ -1,6 +1,6 @@
 """Five optimisers on one classifier, at a common and at a tuned learning rate (book fig. 3.2, ex. 3.5).
 
-The network is trained as printed, with a last ReLU, and without it. The learning rate 10⁻³ of the listings suits the
+The network is trained as printed, with a final ReLU, and without it. The learning rate 10⁻³ of the listings suits the
 adaptive methods; the search on a validation set tunes the learning rate of each method.
 """
 
@@ -17,8 +17,8 @@ import torch
 from torch.optim import Optimizer
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.layers import Classifier, dense_classifier, evaluate, identity, relu, require_labels
-from parnassus.optim import SGD, AdaGrad, Adam, Momentum, RMSProp, hold_out, validation_search
+from parnassus.layers import Classifier, check_labels, dense_classifier, evaluate, identity, relu
+from parnassus.optim import SGD, AdaGrad, Adam, Momentum, RMSProp, holdout_indices, validation_search
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.report.plots import moving_average
 from parnassus.setting_types import GreyImageData
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 covers = ("B3.4-4", "B3.2-7", "B3.3-7")
 expected = {
-    "loss_of_sgd": between(2.0, 2.31, "final training loss of SGD, without the last ReLU"),
-    "loss_of_momentum": between(1.0, 2.25, "the same with momentum 0.8"),
-    "loss_of_adagrad": at_most(0.75, "the same with AdaGrad"),
-    "loss_of_rmsprop": at_most(0.6, "the same with RMSProp"),
-    "loss_of_adam": at_most(0.6, "the same with Adam"),
+    "loss_of_sgd": between(2.0, 2.31, "final training loss of SGD, without the final ReLU"),
+    "loss_of_momentum": between(1.0, 2.25, "final training loss with momentum 0.8, without the final ReLU"),
+    "loss_of_adagrad": at_most(0.75, "final training loss of AdaGrad, without the final ReLU"),
+    "loss_of_rmsprop": at_most(0.6, "final training loss of RMSProp, without the final ReLU"),
+    "loss_of_adam": at_most(0.6, "final training loss of Adam, without the final ReLU"),
     "lead_of_adaptive": at_least(
-        0.5, "smallest loss of the other two minus largest loss of the three adaptive methods"
+        0.5, "smallest loss of SGD and momentum minus largest loss of the three adaptive methods"
     ),
-    "cost_of_the_last_relu": no_band("increase of Adam's loss caused by the last ReLU"),
+    "cost_of_the_last_relu": no_band("increase of Adam's loss caused by the final ReLU"),
     "tuned_spread": at_most(0.3, "range of the validation losses, each at its best learning rate"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"steps": 12, "search_steps": 4, "hidden_size": 16, "learning_rates": (0.01,)},
-    "gpu": {"data": "fashion_mnist", "hidden_size": 512},
+    "smoke": {"steps": 12, "search_steps": 4, "width": 16, "learning_rates": (0.01,)},
+    "gpu": {"data": "fashion_mnist", "width": 512},
 }
 
 OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
@@ -57,7 +57,7 @@ OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # labelled image data set, or a folder of images by class
-    hidden_size: Positive[int] = 128  # units in each of the two hidden layers; 512 in the book
+    width: Positive[int] = 128  # units in each of the two hidden layers; 512 in the book
     steps: Positive[int] = 600  # gradient steps of each training run
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 1e-3  # common learning rate of all five optimisers
@@ -66,10 +66,10 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
-        labels, test_labels = (require_labels(split.y, len(data.classes)) for split in (data.train, data.test))
+        labels, test_labels = (check_labels(split.y, len(data.classes)) for split in (data.train, data.test))
         printed, fixed = (self.build_network(data, output) for output in (relu, identity))
         fixed.load_state_dict(printed.state_dict())  # the same initial weights for all
-        networks = {"without the last ReLU": fixed, "as printed": printed}
+        networks = {"without the final ReLU": fixed, "as printed": printed}
         final_loss: dict[str, dict[str, float]] = {}
         accuracy: dict[str, dict[str, float]] = {}
         for kind, network in networks.items():
@@ -84,11 +84,11 @@ class Experiment:
             "training loss",
             plot_losses(run, list(networks)),
             f"Same initial weights, hyperparameters of the listings: learning rate {self.learning_rate:g}, momentum "
-            "0.8, α = 0.9, β = (0.9, 0.99). The last ReLU preserves the ranking; the best methods lose most from it "
-            "(book fig. 3.2).",
+            "0.8, α = 0.9, β = (0.9, 0.99). The final ReLU preserves the ranking; it raises the losses of the best "
+            "methods most (book fig. 3.2).",
         )
 
-        train_rows, val_rows = hold_out(len(data.train), 0.2)
+        train_rows, val_rows = holdout_indices(len(data.train), 0.2)
         inner = Split(data.train.x[train_rows], labels[train_rows])
         searches = {}
         for name, optimiser in OPTIMISERS.items():
@@ -118,8 +118,8 @@ class Experiment:
             [
                 {
                     "optimiser": name,
-                    "training loss": round(final_loss["without the last ReLU"][name], 3),
-                    "test accuracy (%)": round(100 * accuracy["without the last ReLU"][name], 1),
+                    "training loss": round(final_loss["without the final ReLU"][name], 3),
+                    "test accuracy (%)": round(100 * accuracy["without the final ReLU"][name], 1),
                     "training loss, as printed": round(final_loss["as printed"][name], 3),
                     "test accuracy (%), as printed": round(100 * accuracy["as printed"][name], 1),
                     "best learning rate": searches[name].best,
@@ -130,7 +130,7 @@ class Experiment:
             "Mean training loss over the last tenth of the steps and test accuracy at the common learning rate; then "
             "the learning rate selected on the validation set.",
         )
-        fixed_losses = final_loss["without the last ReLU"]
+        fixed_losses = final_loss["without the final ReLU"]
         adaptive = max(fixed_losses[name] for name in ("AdaGrad", "RMSProp", "Adam"))
         spread = max(best.values()) - min(best.values())
         run.note(
@@ -138,7 +138,7 @@ class Experiment:
             f"At the common learning rate {self.learning_rate:g} the adaptive methods are best, as the size of their "
             "steps is independent of the scale of the gradient; SGD has made little progress "
             f"({fixed_losses['SGD']:.2f} nats, Adam {fixed_losses['Adam']:.2f}). With tuned learning rates the "
-            f"validation losses of all five are within {spread:.2f} nats. The last ReLU increases Adam's loss by "
+            f"validation losses of all five are within {spread:.2f} nats. The final ReLU increases Adam's loss by "
             f"{final_loss['as printed']['Adam'] - fixed_losses['Adam']:.2f} nats.",
         )
         return {
@@ -149,9 +149,7 @@ class Experiment:
         }
 
     def build_network(self, data: Dataset, output: Callable[[torch.Tensor], torch.Tensor]) -> Classifier:
-        return dense_classifier(
-            prod(data.shape), len(data.classes), hidden=(self.hidden_size, self.hidden_size), output=output
-        )
+        return dense_classifier(prod(data.shape), len(data.classes), hidden=(self.width, self.width), output=output)
 
     def train(
         self, run: Run, name: str, network: Classifier, optimiser: Callable[..., Optimizer], split: Split

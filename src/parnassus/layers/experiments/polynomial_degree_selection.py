@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from parnassus.data.toy import polynomial
+from parnassus.data.built_in.toy import polynomial
 from parnassus.layers import LinearRegression, leave_one_out_residuals, polynomial_features
 from parnassus.losses import mean_squared_error
 from parnassus.optim import cross_validate
@@ -21,11 +21,11 @@ expected = {
     "best_degree": between(3, 3, "degree with the smallest median test error; the true polynomial is a cubic"),
     "selected_degree": between(3, 4, "degree most often selected by cross-validation"),
     "selection_error_ratio": between(
-        0.95, 1.6, "median test error of the selected degree over that of the true degree"
+        0.95, 1.6, "median ratio of the test error of the selected degree to that of the true degree"
     ),
-    "underfit": at_least(5.0, "test error of degree 1 over the minimum"),
-    "overfit": at_least(5.0, "test error of the largest degree over the minimum"),
-    "cubic_generalisation_gap": at_most(0.1, "relative gap between training and test error of a cubic, largest sample"),
+    "underfitting_ratio": at_least(5.0, "ratio of the test error of degree 1 to the minimum"),
+    "overfitting_ratio": at_least(5.0, "ratio of the test error of the largest degree to the minimum"),
+    "cubic_generalisation_gap": at_most(0.1, "relative generalisation gap of a cubic, largest sample"),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {"num_repeats": 2, "train_sizes": (20, 50), "num_folds": 3, "max_degree": 12},
@@ -39,7 +39,7 @@ FLOOR = 1e-5  # smallest error shown on the logarithmic axis
 @dataclass(frozen=True)
 class Experiment:
     num_points: Positive[int] = 30  # training points for the comparison of degrees
-    noise: Positive[float] = 0.1  # standard deviation of the noise
+    noise_std: Positive[float] = 0.1  # standard deviation of the noise
     max_degree: Positive[int] = 15  # largest polynomial degree
     train_sizes: tuple[Positive[int], ...] = (20, 30, 50, 80, 120, 200, 400, 1_000)  # training set sizes to compare
     num_folds: Positive[int] = 10  # cross-validation folds
@@ -84,13 +84,13 @@ class Experiment:
         run.figure(
             "degree and sample size",
             heatmap(
-                (table / self.noise**2).log10(),
+                (table / self.noise_std**2).log10(),
                 row_labels=[str(degree) for degree in degrees],
                 column_labels=[str(size) for size in self.train_sizes],
                 x_label="points",
                 y_label="degree",
             ),
-            "log₁₀ of the test error over the noise variance: 0 is optimal. Degrees below 3 are biased for every "
+            "log₁₀(test error / noise variance): 0 is optimal. Degrees below 3 are biased for every "
             "sample size; higher degrees need more points.",
         )
         run.figure(
@@ -119,13 +119,13 @@ class Experiment:
             "best_degree": float(best + 1),
             "selected_degree": float(counts.argmax()),
             "selection_error_ratio": error_ratio,
-            "underfit": float(test_error[0] / test_error[best]),
-            "overfit": float(test_error[-1] / test_error[best]),
+            "underfitting_ratio": float(test_error[0] / test_error[best]),
+            "overfitting_ratio": float(test_error[-1] / test_error[best]),
             "cubic_generalisation_gap": float(1 - large_sample[0] / large_sample[1]),
         }
 
     def sample_data(self, num_points: int, seed: int) -> Data:
-        data = polynomial(num_points, noise=self.noise, seed=seed)
+        data = polynomial(num_points, noise=self.noise_std, seed=seed)
         assert data.y is not None
         return data.x[:, 0].double(), data.y[:, 0].double()
 

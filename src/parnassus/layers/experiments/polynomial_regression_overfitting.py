@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 covers = ("B1.2-3", "B1.3-1")
 expected = {
     "best_degree": between(3, 4, "degree with the smallest test error"),
-    "training_error_of_largest": between(0.0, 1e-9, "training error of the largest degree"),
-    "price_of_underfitting": no_band("test error of degree 1 over the smallest test error"),
-    "price_of_overfitting": at_least(500.0, "test error of the largest degree over the smallest test error"),
+    "training_error_largest_degree": between(0.0, 1e-9, "training error of the largest degree"),
+    "underfitting_ratio": no_band("ratio of the test error of degree 1 to the smallest test error"),
+    "overfitting_ratio": at_least(500.0, "ratio of the test error of the largest degree to the smallest test error"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_draws": 20}, "gpu": {}}
 
@@ -27,14 +27,14 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"num_draws": 20}, "gpu": {}}
 @dataclass(frozen=True)
 class Experiment:
     num_points: Positive[int] = 16  # noisy training points
-    noise: NonNegative[float] = 0.3  # standard deviation of the noise
+    noise_std: NonNegative[float] = 0.3  # standard deviation of the noise
     max_degree: Positive[int] = 15  # largest degree; with num_points − 1 the fit interpolates
     num_draws: Positive[int] = 200  # independent draws of the noise
 
     def __call__(self, run: Run) -> dict[str, float]:
         x = torch.linspace(-1, 1, self.num_points, dtype=torch.float64)
         test_x = torch.linspace(-1, 1, 500, dtype=torch.float64)
-        noise = self.noise * torch.randn(self.num_draws, self.num_points, dtype=torch.float64)
+        noise = self.noise_std * torch.randn(self.num_draws, self.num_points, dtype=torch.float64)
         degrees = list(range(1, self.max_degree + 1))
 
         training_error = torch.zeros(self.num_draws, len(degrees), dtype=torch.float64)
@@ -74,9 +74,9 @@ class Experiment:
         )
         return {
             "best_degree": float(degrees[best]),
-            "training_error_of_largest": float(training_error[:, -1].max()),
-            "price_of_underfitting": float(typical[0] / typical[best]),
-            "price_of_overfitting": float(typical[-1] / typical[best]),
+            "training_error_largest_degree": float(training_error[:, -1].max()),
+            "underfitting_ratio": float(typical[0] / typical[best]),
+            "overfitting_ratio": float(typical[-1] / typical[best]),
         }
 
 

@@ -9,7 +9,7 @@ import torch
 from torch.optim import Adam, AdamW
 
 from parnassus.data import Dataset, Split, open_data
-from parnassus.layers import dense_classifier, dropout_classifier, evaluate, require_labels
+from parnassus.layers import check_labels, dense_classifier, dropout_classifier, evaluate
 from parnassus.optim import EarlyStopping
 from parnassus.report import INK, PALETTE, curves, subplots
 from parnassus.setting_types import GreyImageData
@@ -21,55 +21,59 @@ if TYPE_CHECKING:
 covers = ("D1.3.2", "D1.3.3")
 expected = {
     "train_loss": at_most(1e-3, "training loss of the network without regularisation"),
-    "test_rise": at_least(1.05, "its final test loss over its minimum"),
-    "stopped": at_most(0.95, "test loss with early stopping over the final one without regularisation"),
-    "dropout": at_most(1.0, "final test loss with dropout over that without regularisation"),
-    "decay": at_most(0.95, "final test loss with weight decay over that without regularisation"),
-    "more_data": at_most(0.7, "final test loss with more training images over that without regularisation"),
+    "test_loss_ratio": at_least(1.05, "ratio of final to minimum test loss without regularisation"),
+    "early_stopping_ratio": at_most(
+        0.95, "ratio of the test loss with early stopping to the final one without regularisation"
+    ),
+    "dropout_ratio": at_most(1.0, "ratio of the final test loss with dropout to that without regularisation"),
+    "weight_decay_ratio": at_most(
+        0.95, "ratio of the final test loss with weight decay to that without regularisation"
+    ),
+    "more_data_ratio": at_most(0.7, "ratio of the final test loss with more training images to that with fewer"),
     "accuracy": no_band("test accuracy without regularisation"),
     "accuracy_more_data": at_least(0.9, "test accuracy with more training images"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"steps": 20, "widths": (4, 16), "hidden_size": 32},
-    "gpu": {"data": "mnist", "num_examples": 1_000, "steps": 5_000, "hidden_size": 1_024},
+    "smoke": {"steps": 20, "widths": (4, 16), "width": 32},
+    "gpu": {"data": "mnist", "num_examples": 1_000, "steps": 5_000, "width": 1_024},
 }
 
 PLAIN = "no regularisation"
-Curves = dict[str, list[float]]
+LossCurves = dict[str, list[float]]
 
 
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # labelled image data set, or a folder of images by class
     num_examples: Positive[int] = 100  # training images
-    data_factor: Positive[int] = 5  # factor of training images for the network with more data
+    train_size_factor: Positive[int] = 5  # factor of training images for the network with more data
     num_validation: Positive[int] = 300  # validation images for early stopping
-    hidden_size: Positive[int] = 256  # units in each of the two hidden layers
+    width: Positive[int] = 256  # units in each of the two hidden layers
     steps: Positive[int] = 800  # gradient steps
     batch_size: Positive[int] = 40  # images per gradient step
     widths: tuple[Positive[int], ...] = (2, 4, 8, 16, 32, 64, 128, 256)  # widths of the networks with one hidden layer
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = shuffle_training_data(open_data(self.data)).to(run.device)
-        if self.data_factor * self.num_examples + self.num_validation > len(data.train):
+        if self.train_size_factor * self.num_examples + self.num_validation > len(data.train):
             raise ValueError(
-                f"data_factor × num_examples + num_validation must not exceed {len(data.train)}; got {self}"
+                f"train_size_factor × num_examples + num_validation must not exceed {len(data.train)}; got {self}"
             )
-        labels = require_labels(data.test.y, len(data.classes))
+        labels = check_labels(data.test.y, len(data.classes))
         small_set = data.train.take(self.num_examples)
         validation = Split(
             data.train.x[-self.num_validation :],
-            require_labels(data.train.y, len(data.classes))[-self.num_validation :],
+            check_labels(data.train.y, len(data.classes))[-self.num_validation :],
         )
         sets = {
             PLAIN: small_set,
             "dropout": small_set,
             "weight decay": small_set,
-            "more data": data.train.take(self.data_factor * self.num_examples),
+            "more data": data.train.take(self.train_size_factor * self.num_examples),
         }
         batches = {name: split.pairs(self.batch_size, 0, partial=True) for name, split in sets.items()}
 
-        inputs, classes, hidden = prod(data.shape), len(data.classes), (self.hidden_size, self.hidden_size)
+        inputs, classes, hidden = prod(data.shape), len(data.classes), (self.width, self.width)
         plain = partial(dense_classifier, inputs, classes, hidden=hidden)
         with_dropout = partial(dropout_classifier, inputs, classes, hidden=hidden, rates=(0.5, 0.5))
         nets = {
@@ -86,10 +90,10 @@ class Experiment:
                 run.update(optimizer, net.loss(*batches[name].at(step, run.seed)))
             if (step + 1) % interval == 0:
                 stopping.update(
-                    evaluate(nets[PLAIN][0], validation.x, require_labels(validation.y, 2)).loss, nets[PLAIN][0]
+                    evaluate(nets[PLAIN][0], validation.x, check_labels(validation.y, 2)).loss, nets[PLAIN][0]
                 )
                 for name, (net, _) in nets.items():
-                    train_loss = evaluate(net, sets[name].x, require_labels(sets[name].y, 2)).loss
+                    train_loss = evaluate(net, sets[name].x, check_labels(sets[name].y, 2)).loss
                     run.record(
                         step, **{f"train/{name}": train_loss, f"test/{name}": evaluate(net, data.test.x, labels).loss}
                     )
@@ -104,9 +108,9 @@ class Experiment:
         run.figure(
             "training and test loss",
             plot_losses(train, test, interval, best_step, stopped.loss),
-            f"All networks have two layers of {self.hidden_size} units and are trained on {self.num_examples} "
-            f"images, the last one on {self.data_factor} times as many. The dot marks early stopping, selected on "
-            f"{self.num_validation} validation images.",
+            f"All networks have two layers of {self.width} units and are trained on {self.num_examples} "
+            f"images, the last one on {self.train_size_factor} times as many. The dot marks early stopping, selected "
+            f"on {self.num_validation} validation images.",
         )
         self.plot_capacity(run, data, small_set)
         tail = max(1, len(test[PLAIN]) // 5)  # mean over the last fifth, as single values fluctuate
@@ -116,15 +120,15 @@ class Experiment:
             f"Without regularisation the network memorises its {self.num_examples} images, and its test loss ends at "
             f"{final[PLAIN]:.2f} after a minimum of {min(test[PLAIN]):.2f}. Early stopping gives "
             f"{stopped.loss:.2f}, dropout ends at {final['dropout']:.2f}, weight decay at {final['weight decay']:.2f}, "
-            f"and {self.data_factor} times as many images at {final['more data']:.2f}.",
+            f"and {self.train_size_factor} times as many images at {final['more data']:.2f}.",
         )
         return {
             "train_loss": train[PLAIN][-1],
-            "test_rise": final[PLAIN] / min(test[PLAIN]),
-            "stopped": stopped.loss / final[PLAIN],
-            "dropout": final["dropout"] / final[PLAIN],
-            "decay": final["weight decay"] / final[PLAIN],
-            "more_data": final["more data"] / final[PLAIN],
+            "test_loss_ratio": final[PLAIN] / min(test[PLAIN]),
+            "early_stopping_ratio": stopped.loss / final[PLAIN],
+            "dropout_ratio": final["dropout"] / final[PLAIN],
+            "weight_decay_ratio": final["weight decay"] / final[PLAIN],
+            "more_data_ratio": final["more data"] / final[PLAIN],
             "accuracy": end.accuracy,
             "accuracy_more_data": with_more_data.accuracy,
         }
@@ -138,8 +142,8 @@ class Experiment:
             optimizer = Adam(net.parameters(), lr=3e-3)
             for x, y in small_set.pairs(self.batch_size, self.steps):
                 run.update(optimizer, net.loss(x, y))
-            train.append(max(evaluate(net, small_set.x, require_labels(small_set.y, 2)).loss, 1e-4))
-            test.append(evaluate(net, data.test.x, require_labels(data.test.y, 2)).loss)
+            train.append(max(evaluate(net, small_set.x, check_labels(small_set.y, 2)).loss, 1e-4))
+            test.append(evaluate(net, data.test.x, check_labels(data.test.y, 2)).loss)
         run.figure(
             "capacity",
             curves(
@@ -161,7 +165,7 @@ def shuffle_training_data(data: Dataset) -> Dataset:
     return replace(data, train=Split(data.train.x[rows], None if y is None else y[rows]))
 
 
-def plot_losses(train: Curves, test: Curves, interval: int, best_step: int, stopped_loss: float) -> "Figure":
+def plot_losses(train: LossCurves, test: LossCurves, interval: int, best_step: int, stopped_loss: float) -> "Figure":
     figure, axes = subplots(1, 2, size=(10.0, 3.8))
     left, right = axes[0]
     for name, colour in zip(train, PALETTE, strict=False):

@@ -1,6 +1,6 @@
-"""ReLU: training speed, sparsity, folding, homogeneity and dead units, measured (Diehl sec. 1).
+"""ReLU: training speed, sparsity, folding, homogeneity and dead units (Diehl sec. 1).
 
-See also `classifier_confidence_far_from_data`, `betti_numbers_by_layer` and `dead_relus`.
+See also `relu_confidence_far_from_data`, `betti_numbers_by_layer` and `dead_relus`.
 """
 
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
 from parnassus.data import Split, load_digits
-from parnassus.data.toy import moons
+from parnassus.data.built_in.toy import moons
 from parnassus.layers import (
     Activation,
     Classifier,
     betti_numbers,
+    check_labels,
     evaluate,
     layer_outputs,
     mlp,
     relu,
-    require_labels,
     sigmoid,
     tanh,
     xavier_normal,
@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 
 covers = ("D1.0.10", "D1.0.4", "Z5.4")
 expected = {
-    "speed_at_equal_rate": at_least(4.0, "epochs of tanh over epochs of ReLU, raw grey values, learning rate 0.01"),
-    "speed_at_best_rate": no_band("the same with the best learning rate of each"),
-    "zeros_at_start": between(0.4, 0.6, "fraction of ReLU activations equal to 0 before training"),
-    "zeros_at_end": between(0.4, 0.6, "the same after training"),
-    "holes_after_folding": between(0, 0, "holes of a circle after x ↦ |x|"),
-    "homogeneity_gap": at_most(1e-4, "largest |f(αx)/(α f(x)) − 1| of a ReLU network without biases"),
-    "gradient_when_dead": between(0, 0, "gradient norm of a layer with negative pre-activations only"),
-    "exact_hits_of_zero": between(0, 0.001, "fraction of pre-activations equal to 0 in a trained network"),
+    "epoch_ratio_equal_rate": at_least(
+        4.0, "ratio of epochs to the target error, tanh to ReLU, raw grey values, learning rate 0.01"
+    ),
+    "epoch_ratio_best_rate": no_band("ratio of epochs to the target error, tanh to ReLU, best learning rate of each"),
+    "zero_fraction_initial": between(0.4, 0.6, "fraction of ReLU activations equal to 0 before training"),
+    "zero_fraction_final": between(0.4, 0.6, "fraction of ReLU activations equal to 0 after training"),
+    "holes_after_folding": between(0, 0, "number of holes of a circle after x ↦ |x|"),
+    "homogeneity_error": at_most(1e-4, "maximum of |f(αx)/(α f(x)) − 1| of a ReLU network without biases"),
+    "dead_layer_gradient_norm": between(0, 0, "gradient norm of a layer with negative pre-activations only"),
+    "zero_preactivation_fraction": between(0, 0.001, "fraction of pre-activations equal to 0 in a trained network"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"max_epochs": 1, "steps": 30, "batch_size": 700}, "gpu": {}}
 
@@ -70,7 +72,7 @@ class Experiment:
     def measure_training_speed(self, run: Run) -> dict[str, float]:
         """Epochs to the target error by learning rate, on scaled and on raw grey values."""
         digits = load_digits().train
-        labels = require_labels(digits.y, 10)
+        labels = check_labels(digits.y, 10)
         centred = digits.x.flatten(1) - digits.x.flatten(1).mean(0)
         epochs: dict[str, list[float]] = {}
         for scale, kind in ((1.0, "scaled"), (self.input_scale, "raw")):
@@ -90,8 +92,8 @@ class Experiment:
         index = LEARNING_RATES.index(0.01)
         best = {name: min(needed) for name, needed in epochs.items()}
         return {
-            "speed_at_equal_rate": epochs["tanh, raw"][index] / epochs["ReLU, raw"][index],
-            "speed_at_best_rate": best["tanh, raw"] / best["ReLU, raw"],
+            "epoch_ratio_equal_rate": epochs["tanh, raw"][index] / epochs["ReLU, raw"][index],
+            "epoch_ratio_best_rate": best["tanh, raw"] / best["ReLU, raw"],
         }
 
     def epochs_needed(self, split: Split, sigma: Activation, rate: float, seed: int) -> float:
@@ -104,7 +106,7 @@ class Experiment:
                 optimizer.zero_grad()
                 model.loss(*batches.at(epoch * batches.steps_per_epoch + step, seed)).backward()
                 optimizer.step()
-            if evaluate(model, split.x, require_labels(split.y, 10)).accuracy >= 1 - self.target_error:
+            if evaluate(model, split.x, check_labels(split.y, 10)).accuracy >= 1 - self.target_error:
                 return epoch + 1.0
         return self.max_epochs + 1.0
 
@@ -129,7 +131,11 @@ class Experiment:
             "Fraction of hidden activations equal to 0: about one half with ReLU, none with the others.",
         )
         relu_line = lines["ReLU"][1]
-        return {"zeros_at_start": relu_line[0], "zeros_at_end": relu_line[-1], "exact_hits_of_zero": zero_fraction}
+        return {
+            "zero_fraction_initial": relu_line[0],
+            "zero_fraction_final": relu_line[-1],
+            "zero_preactivation_fraction": zero_fraction,
+        }
 
 
 def plot_training_speed(epochs: dict[str, list[float]], max_epochs: int) -> "Figure":
@@ -201,7 +207,7 @@ def measure_homogeneity(run: Run) -> dict[str, float]:
         "ReLU(αx) = α ReLU(x) for α > 0, and a network of ReLU layers without biases is homogeneous as well. Biases "
         "violate this near the origin, a bounded activation far from it.",
     )
-    return {"homogeneity_gap": gap}
+    return {"homogeneity_error": gap}
 
 
 def init_normal_biases(weight: Tensor, bias: Tensor) -> None:
@@ -245,4 +251,4 @@ def measure_dead_units(run: Run) -> dict[str, float]:
         "units cannot recover; with tanh it is small but not 0. Right: one-sided difference quotients at 0. ReLU "
         "has 0 from the left and 1 from the right; no pre-activation of a trained network is exactly 0.",
     )
-    return {"gradient_when_dead": norms["ReLU"][-1]}
+    return {"dead_layer_gradient_norm": norms["ReLU"][-1]}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data.toy import moons
+from parnassus.data.built_in.toy import moons
 from parnassus.layers import Activation, Residual, mlp, relu, residual_mlp, sigmoid, tanh, xavier_normal
 from parnassus.losses import mean_squared_error
 from parnassus.report import INK, PALETTE, subplots
@@ -20,18 +20,30 @@ if TYPE_CHECKING:
 
 covers = ("D1.6.3", "D1.6.4")
 expected = {
-    "plain_sigmoid_gradient": at_most(
-        1e-30, "first-layer gradient of the deepest plain network over that of the shallowest"
+    "plain_sigmoid_gradient_ratio": at_most(
+        1e-30, "ratio of first-layer gradient norms, deepest to shallowest plain sigmoid network"
     ),
-    "plain_relu_gradient": at_most(1e-6, "the same with ReLU"),
-    "plain_tanh_gradient": at_most(0.5, "the same with tanh, for which this initialisation is nearly optimal"),
-    "residual_sigmoid_gradient": at_least(0.1, "the same with the sigmoid and skip connections"),
-    "residual_relu_gradient": at_least(0.1, "the same with ReLU and skip connections"),
-    "residual_tanh_gradient": at_least(0.1, "the same with tanh and skip connections"),
+    "plain_relu_gradient_ratio": at_most(
+        1e-6, "ratio of first-layer gradient norms, deepest to shallowest plain ReLU network"
+    ),
+    "plain_tanh_gradient_ratio": at_most(
+        0.5, "ratio for plain tanh networks, for which this initialisation is nearly optimal"
+    ),
+    "residual_sigmoid_gradient_ratio": at_least(
+        0.1, "ratio of first-layer gradient norms, deepest to shallowest sigmoid network with skip connections"
+    ),
+    "residual_relu_gradient_ratio": at_least(
+        0.1, "ratio of first-layer gradient norms, deepest to shallowest ReLU network with skip connections"
+    ),
+    "residual_tanh_gradient_ratio": at_least(
+        0.1, "ratio of first-layer gradient norms, deepest to shallowest tanh network with skip connections"
+    ),
     "plain_error": at_least(1e-2, "mean squared error of a deep plain network on x + 0.1 sin x"),
-    "residual_error": at_most(1e-3, "the same with skip connections"),
-    "narrow_error": at_least(0.05, "fraction of the variance lost in a bottleneck of one unit"),
-    "narrow_error_with_skip": at_most(0.01, "the same with a skip connection around it"),
+    "residual_error": at_most(1e-3, "mean squared error of a deep network with skip connections on x + 0.1 sin x"),
+    "bottleneck_error": at_least(0.05, "fraction of the variance lost in a bottleneck of one unit"),
+    "bottleneck_error_with_skip": at_most(
+        0.01, "fraction of the variance lost with a skip connection around the bottleneck"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 15, "num_networks": 2, "depths": (4, 16)}, "gpu": {}}
 
@@ -44,7 +56,7 @@ class Experiment:
     width: Positive[int] = 32  # units per hidden layer
     num_networks: Positive[int] = 10  # networks over which gradients are averaged
     steps: Positive[int] = 400  # gradient steps per trained network
-    blocks: Positive[int] = 12  # blocks of the networks fitted to x + 0.1 sin x
+    num_blocks: Positive[int] = 12  # blocks of the networks fitted to x + 0.1 sin x
     learning_rate: Positive[float] = 3e-3  # learning rate of Adam
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -67,7 +79,8 @@ class Experiment:
         run.figure(
             "near-identity map",
             plot_near_identity(x, y, fits),
-            f"Fits of x + 0.1 sin x with {self.blocks} blocks after {self.steps} steps of Adam; right: output minus x.",
+            f"Fits of x + 0.1 sin x with {self.num_blocks} blocks after {self.steps} steps of Adam; right: "
+            "output minus x.",
         )
         points = moons(400, noise=0.1, seed=run.seed).x.to(run.device)
         points = (points - points.mean(0)) / points.std(0)
@@ -94,16 +107,16 @@ class Experiment:
             "if blocks only add to it.",
         )
         return {
-            "plain_sigmoid_gradient": plain["sigmoid"],
-            "plain_relu_gradient": plain["ReLU"],
-            "plain_tanh_gradient": plain["tanh"],
-            "residual_sigmoid_gradient": skips["sigmoid"],
-            "residual_relu_gradient": skips["ReLU"],
-            "residual_tanh_gradient": skips["tanh"],
+            "plain_sigmoid_gradient_ratio": plain["sigmoid"],
+            "plain_relu_gradient_ratio": plain["ReLU"],
+            "plain_tanh_gradient_ratio": plain["tanh"],
+            "residual_sigmoid_gradient_ratio": skips["sigmoid"],
+            "residual_relu_gradient_ratio": skips["ReLU"],
+            "residual_tanh_gradient_ratio": skips["tanh"],
             "plain_error": errors["plain"],
             "residual_error": errors["residual"],
-            "narrow_error": lost["plain"],
-            "narrow_error_with_skip": lost["residual"],
+            "bottleneck_error": lost["plain"],
+            "bottleneck_error_with_skip": lost["residual"],
         }
 
     def plain(self, depth: int, activation: Activation) -> nn.Sequential:
@@ -145,7 +158,7 @@ class Experiment:
             body = mlp((1, 16, 1), activation=tanh)
             return Residual(body) if kind == "residual" else body
 
-        network = nn.Sequential(*(build_block() for _ in range(self.blocks)))
+        network = nn.Sequential(*(build_block() for _ in range(self.num_blocks)))
         return self.train(run, f"near_identity/{kind}", network, x, y)
 
     def fit_bottleneck(self, run: Run, kind: str, points: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Weight decay: path of minimisers, ridge regression, and L² penalty against AdamW (book ex. 2.3)."""
+"""Weight decay: regularisation path, ridge regression, and L² penalty against AdamW (book ex. 2.3)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 
 from parnassus.data import load_digits
-from parnassus.data.toy import linear
+from parnassus.data.built_in.toy import linear
 from parnassus.layers import (
+    check_labels,
     dense_classifier,
     effective_parameters,
     evaluate,
     linear_model,
-    require_labels,
     ridge_path,
     ridge_regression,
 )
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
 covers = ("B2.2-9", "Z3.15")
 expected = {
-    "descent_to_formula": at_most(1e-8, "distance of the limit of gradient descent from (H + αI)⁻¹Hθ*"),
-    "ridge_gain": at_least(1.5, "test error of least squares over that of ridge regression with the best penalty"),
-    "penalty_spread": at_least(0.5, "difference of two weights after Adam with an L² penalty; both should decay"),
-    "decoupled_spread": at_most(0.1, "the same with decoupled weight decay"),
+    "limit_distance": at_most(1e-8, "distance between the limit of gradient descent and (H + αI)⁻¹Hθ*"),
+    "ridge_error_ratio": at_least(
+        1.5, "ratio of the test error of least squares to that of ridge regression with the best penalty"
+    ),
+    "penalty_difference": at_least(0.5, "difference of two weights after Adam with an L² penalty; both should decay"),
+    "decoupled_difference": at_most(0.1, "difference of the two weights after Adam with decoupled weight decay"),
     "accuracy_without": no_band("test accuracy without weight decay"),
     "accuracy_penalty": no_band("best test accuracy with an L² penalty and Adam"),
     "accuracy_decoupled": no_band("best test accuracy with decoupled weight decay (AdamW)"),
@@ -64,14 +66,14 @@ class Experiment:
             "summary",
             "Weight decay shrinks directions of low curvature most: as α grows, the minimiser loses these components "
             "first. With few examples and many features this helps: the best penalty divides the test error by "
-            f"{metrics['ridge_gain']:.1f}.\n\nAdam divides the gradient of an L² penalty by the root mean square of "
-            "the whole gradient, so a weight with large gradients hardly decays. Decoupled weight decay (AdamW) "
-            "shrinks the weights directly, all at the same rate.",
+            f"{metrics['ridge_error_ratio']:.1f}.\n\nAdam divides the gradient of an L² penalty by the root mean "
+            "square of the whole gradient, so a weight with large gradients hardly decays. Decoupled weight decay "
+            "(AdamW) shrinks the weights directly, all at the same rate.",
         )
         return metrics
 
     def quadratic_loss(self, run: Run) -> dict[str, float]:
-        """Path of the penalised minimisers of a quadratic loss, and the shrinkage of each component."""
+        """Regularisation path of a quadratic loss, and the shrinkage of each component."""
         rotation = torch.tensor([[0.8, -0.6], [0.6, 0.8]], dtype=torch.float64)
         hessian = (
             rotation
@@ -82,7 +84,7 @@ class Experiment:
         alphas = torch.logspace(-3, 3, 61, dtype=torch.float64)
         path = torch.stack([penalised_minimiser(hessian, optimum, float(alpha)) for alpha in alphas])
         run.figure(
-            "path of the minimiser",
+            "regularisation path",
             plot_contours(hessian, optimum, path, alphas),
             "Contours of the loss (ellipses) and of the penalty (circles). As α grows the minimiser moves from θ* to "
             "0, first along the direction of low curvature.",
@@ -101,7 +103,7 @@ class Experiment:
             return (theta - optimum) @ hessian @ (theta - optimum) / 2 + l2_penalty(theta, 1.0)
 
         limit = gradient_descent(penalised_loss, torch.zeros_like(optimum), learning_rate=0.2, steps=400)[-1]
-        return {"descent_to_formula": float((limit - penalised_minimiser(hessian, optimum, 1.0)).norm())}
+        return {"limit_distance": float((limit - penalised_minimiser(hessian, optimum, 1.0)).norm())}
 
     def fit_ridge_regression(self, run: Run) -> dict[str, float]:
         """Training and test error by penalty; three of the true coefficients are not zero."""
@@ -129,7 +131,7 @@ class Experiment:
         )
         unpenalised = ridge_regression(x, y, penalty=0.0)
         unpenalised_error = mean_squared_error(linear_model(test_x, unpenalised.w, unpenalised.b), test_y)
-        return {"ridge_gain": float(unpenalised_error / test_errors.min())}
+        return {"ridge_error_ratio": float(unpenalised_error / test_errors.min())}
 
     def noise_gradients(self, run: Run) -> dict[str, float]:
         """Two weights whose gradients are pure noise, with a large and a small standard deviation."""
@@ -161,13 +163,15 @@ class Experiment:
             "weight decay should move them. An L² penalty shrinks only the weight with small gradients; decoupled "
             "weight decay shrinks both.",
         )
-        spread = {name: float((each[-500:, 0] - each[-500:, 1]).mean().abs()) for name, each in trajectories.items()}
-        return {f"{name}_spread": value for name, value in spread.items()}
+        difference = {
+            name: float((each[-500:, 0] - each[-500:, 1]).mean().abs()) for name, each in trajectories.items()
+        }
+        return {f"{name}_difference": value for name, value in difference.items()}
 
     def digit_networks(self, run: Run) -> dict[str, float]:
         """Test accuracy of networks trained on few digits, by kind and strength of the decay."""
         digits = load_digits().to(run.device)
-        train, labels = digits.train.take(self.num_images), require_labels(digits.test.y, 10)
+        train, labels = digits.train.take(self.num_images), check_labels(digits.test.y, 10)
         decays = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
         def test_accuracy(optimizer_class: Callable[..., Optimizer], decay: float) -> float:

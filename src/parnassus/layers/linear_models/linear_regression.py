@@ -1,4 +1,4 @@
-"""Linear regression: least squares in closed form and minibatch SGD (book secs. 1.2, 1.3, Zhao sec. 3)."""
+"""Linear regression: least squares in closed form and mini-batch SGD (book secs. 1.2, 1.3, Zhao sec. 3)."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.optim.optimisers.gradient_descent import gradient_step
 from parnassus.optim.optimisers.weight_decay import weight_decay_step
 
@@ -21,7 +22,7 @@ def least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, ""]]:
     """The (w, b) that minimise ‖X w + b·1 − y‖², with minimal norm if not unique (book sec. 1.3)."""
-    require_regression_data(x, y)
+    check_regression_data(x, y)
     solution = minimum_norm_solution(append_ones(x), y)
     return solution[:-1], solution[-1]
 
@@ -29,7 +30,7 @@ def least_squares(
 def minimum_norm_solution(
     design: Float[Tensor, "rows columns"], y: Float[Tensor, " rows"]
 ) -> Float[Tensor, " columns"]:
-    """Minimum-norm least-squares solution A⁺ y: of all minimisers of ‖A θ − y‖, the one of least ‖θ‖.
+    """Minimum-norm least-squares solution A⁺ y: of all minimisers of ‖A θ − y‖, the one with the smallest ‖θ‖.
 
         A = U S Vᵀ,   A⁺ = V S⁺ Uᵀ
 
@@ -42,8 +43,8 @@ def minimum_norm_solution(
     return solution
 
 
-def require_regression_data(x: Float[Tensor, "batch features"], y: Shaped[Tensor, "rows *target"]) -> None:
-    """Raise an error if x and y are empty, of different length or not finite."""
+def check_regression_data(x: Float[Tensor, "batch features"], y: Shaped[Tensor, "rows *target"]) -> None:
+    """Raise a ValueError if x and y are empty, of different length or not finite."""
     if len(x) == 0:
         raise ValueError("a fit needs at least one example; got none")
     if len(x) != len(y):
@@ -66,7 +67,7 @@ def linear_sgd_step(
     learning_rate: float,
     weight_decay: float = 0.0,
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, ""]]:
-    """One step of minibatch SGD on ½(wᵀx + b − y)² (Zhao sec. 3).
+    """One step of mini-batch SGD on ½(wᵀx + b − y)² (Zhao sec. 3).
 
         w ← (1 − ηλ) w − η/|B| Σ_{i∈B} x_i (wᵀx_i + b − y_i)
         b ← b − η/|B| Σ_{i∈B} (wᵀx_i + b − y_i)
@@ -117,8 +118,7 @@ def polynomial_features(x: Float[Tensor, " batch"], degree: int) -> Float[Tensor
     Together with the intercept they span the same functions as x, x², …, x^degree, but are better conditioned on
     [−1, 1].
     """
-    if degree < 1:
-        raise ValueError(f"degree must be at least 1; got degree={degree}")
+    check_at_least_one(degree=degree)
     columns = [torch.ones_like(x), x]
     for k in range(1, degree):
         columns.append(((2 * k + 1) * x * columns[k] - k * columns[k - 1]) / (k + 1))

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.layers.linear_models.linear_regression import LinearRegression, require_regression_data
+from parnassus.errors import check_non_negative
+from parnassus.layers.linear_models.linear_regression import LinearRegression, check_regression_data
 
 
 def ridge_regression(
@@ -15,7 +16,7 @@ def ridge_regression(
         (X_cᵀX_c/n + λI) w = X_cᵀy_c/n,   b = ȳ − x̄ᵀw
 
     X_c and y_c are centred. It is the fixed point of gradient descent with weight decay λ. In the notation
-    ‖Xw − y‖² + α‖w‖², α = nλ; λ = 0 gives the least-squares fit of minimal norm.
+    ‖Xw − y‖² + α‖w‖², α = nλ; λ = 0 gives the minimum-norm least-squares fit.
     """
     u, s, v, mean_x, mean_y = _centred_svd(x, y, penalty)
     w = v @ (_filter_factors(s, len(x) * penalty) * (u.T @ (y - mean_y)))
@@ -39,7 +40,7 @@ def ridge_path(
 
 def effective_parameters(x: Float[Tensor, "batch features"], *, penalty: float) -> Float[Tensor, ""]:
     """Effective degrees of freedom Σ_j s_j² / (s_j² + nλ): the rank at λ = 0, 0 as λ → ∞."""
-    _require_penalty(penalty)
+    check_non_negative(penalty=penalty)
     squared: Tensor = torch.linalg.svdvals(x - x.mean(0)).square()
     return (squared / (squared + len(x) * penalty)).sum()
 
@@ -48,8 +49,8 @@ def _centred_svd(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], penalty: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """U, s, V of the centred rows, and the means of x and y."""
-    require_regression_data(x, y)
-    _require_penalty(penalty)
+    check_regression_data(x, y)
+    check_non_negative(penalty=penalty)
     mean_x, mean_y = x.mean(0), y.mean()
     u, s, vh = torch.linalg.svd(x - mean_x, full_matrices=False)
     return u, s, vh.T, mean_x, mean_y
@@ -59,8 +60,3 @@ def _filter_factors(s: Float[Tensor, " rank"], penalty: Tensor | float) -> Tenso
     """S / (s² + α), and 0 for vanishing singular values."""
     nonzero = s > s.max() * max(s.shape) * torch.finfo(s.dtype).eps
     return torch.where(nonzero, s / torch.where(nonzero, s.square() + penalty, 1.0), 0.0)
-
-
-def _require_penalty(penalty: float) -> None:
-    if not penalty >= 0:
-        raise ValueError(f"penalty must not be negative; got penalty={penalty}")

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
     append_ones,
@@ -29,8 +30,7 @@ def absolute_error_weights(residual: Float[Tensor, " batch"], *, floor: float = 
 
 def huber_weights(residual: Float[Tensor, " batch"], *, delta: float = 1.0) -> Float[Tensor, " batch"]:
     """Weights min(1, δ/|r|) of the Huber loss."""
-    if not delta > 0:
-        raise ValueError(f"delta must be positive; got delta={delta}")
+    check_positive(delta=delta)
     return delta / residual.abs().clamp(min=delta)
 
 

@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 from parnassus.layers.dense import affine
-from parnassus.layers.linear_models.linear_regression import append_ones, minimum_norm_solution, require_regression_data
+from parnassus.layers.linear_models.linear_regression import append_ones, check_regression_data, minimum_norm_solution
 from parnassus.losses.classification import cross_entropy, one_hot, softmax, softmax_jacobian
 
 
@@ -16,7 +17,7 @@ class SoftmaxRegression:
     """o = Wᵀx + b, ŷ = softmax(o): class probabilities from a linear map (Zhao sec. 4).
 
     W is features × classes as in `parnassus.layers.dense`; the notes and torch store the transpose. The same model for
-    minibatch training is `dense_classifier(features, classes, hidden=())`.
+    mini-batch training is `dense_classifier(features, classes, hidden=())`.
     """
 
     weight: Float[Tensor, "features classes"]
@@ -30,9 +31,8 @@ class SoftmaxRegression:
 
         Without a penalty, linearly separable classes have no maximum-likelihood weights: they diverge.
         """
-        if not penalty >= 0:
-            raise ValueError(f"penalty must not be negative; got penalty={penalty}")
-        require_regression_data(x, labels)
+        check_non_negative(penalty=penalty)
+        check_regression_data(x, labels)
         y = one_hot(labels, classes).double()
         theta = newton(append_ones(x).double(), y, penalty).to(x.dtype)
         return cls(theta[:-1], theta[-1])

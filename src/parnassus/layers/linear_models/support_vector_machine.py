@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.errors import check_non_negative
+
 
 def multiclass_hinge(scores: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     """max(0, 1 + max_{j≠y} s_j − s_y): 0 if the label's score leads by a margin of 1 (Crammer and Singer 2001)."""
@@ -55,8 +57,7 @@ class SupportVectorMachine(nn.Module):
 
     def __init__(self, features: nn.Module, outputs: int, classes: int, *, penalty: float = 1e-4) -> None:
         super().__init__()
-        if not penalty >= 0:
-            raise ValueError(f"penalty must not be negative; got penalty={penalty}")
+        check_non_negative(penalty=penalty)
         self.features = features
         self.scores = nn.Linear(outputs, classes)
         self.penalty = penalty

@@ -31,5 +31,5 @@ def plot_activation(
     }
     return [
         Curves(f"{name} and its derivative", lines, x_label="x", y_label="", marked=x),
-        Numbers("Values at x", values, about=f"Last: the factor by which {layers} such layers scale a gradient."),
+        Numbers("Values at x", values, about=f"Last value: the factor by which {layers} such layers scale a gradient."),
     ]

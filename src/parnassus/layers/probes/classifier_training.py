@@ -10,9 +10,9 @@ from torch.nn.functional import interpolate
 
 from parnassus.atlas.decorators import probe
 from parnassus.data import Split
-from parnassus.data.toy import eight_gaussians, moons, rings, spirals
+from parnassus.data.built_in.toy import eight_gaussians, moons, rings, spirals
 from parnassus.layers.activations import ACTIVATIONS
-from parnassus.layers.classifier import require_labels
+from parnassus.layers.classifier import check_labels
 from parnassus.layers.decision_regions import diverging_colours, draw_points, pixel_grid
 from parnassus.layers.mlp_training import MLPSnapshots, PenaltyGradient, train_adam
 from parnassus.losses import accuracy, cross_entropy, softmax
@@ -38,7 +38,7 @@ def _xor_quadrants(count: int, *, noise: float, seed: int) -> Split:
 def _alternating_clusters(count: int, *, noise: float, seed: int) -> Split:
     """Eight clusters on a circle, with alternating classes."""
     clusters = eight_gaussians(count, noise=0.15 + noise, seed=seed)
-    return Split(clusters.x, require_labels(clusters.y, 8) % 2)
+    return Split(clusters.x, check_labels(clusters.y, 8) % 2)
 
 
 DATASETS: dict[str, Callable[..., Split]] = {
@@ -77,7 +77,7 @@ def train_classifier(
     """
     dataset, penalty = list(DATASETS.values())[data], list(PENALTIES.values())[regulariser](strength)
     points = dataset(2 * NUM_POINTS, noise=noise, seed=seed)
-    x, y = points.x - points.x.mean(0), require_labels(points.y, 2)
+    x, y = points.x - points.x.mean(0), check_labels(points.y, 2)
     x = x / x.std()
     torch.manual_seed(seed)
     start = MLPSnapshots.initialise((2, *[units] * layers, 2), *list(ACTIVATIONS.values())[activation])

@@ -10,11 +10,11 @@ from torch.nn.functional import pad
 
 from parnassus.atlas.decorators import probe
 from parnassus.data import Dataset, open_data
-from parnassus.layers.classifier import Classifier, require_labels
+from parnassus.layers.classifier import Classifier, check_labels
 from parnassus.layers.dense import Dense, layer_outputs
 from parnassus.layers.image_alignment import ImageAlignment
 from parnassus.losses import softmax
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, DrawingPad, Images, IntSlider
 
 NUM_TOP_IMAGES = 5  # training images shown for a hidden unit
@@ -25,7 +25,7 @@ class _Settings(Protocol):
     data: str
 
 
-def _data(trained: Trained) -> Dataset:
+def _data(trained: TrainedRun) -> Dataset:
     data = open_data(cast("_Settings", trained.experiment).data)
     if len(data.shape) != 3 or data.shape[0] != 1:
         raise ValueError(
@@ -35,38 +35,38 @@ def _data(trained: Trained) -> Dataset:
     return data
 
 
-def _image_size(trained: Trained) -> tuple[int, int]:
+def _image_size(trained: TrainedRun) -> tuple[int, int]:
     _, height, width = trained.compute_once(_data).shape
     return height, width
 
 
-def _examples(trained: Trained) -> list[tuple[str, Tensor]]:
+def _examples(trained: TrainedRun) -> list[tuple[str, Tensor]]:
     """The first test image of each class."""
     data = trained.compute_once(_data)
-    labels = require_labels(data.test.y, len(data.classes))
+    labels = check_labels(data.test.y, len(data.classes))
     first = [(name, (labels == index).nonzero()) for index, name in enumerate(data.classes)]
     return [(name, data.test.x[int(rows[0]), 0]) for name, rows in first if len(rows)]
 
 
-def _alignment(trained: Trained) -> ImageAlignment:
+def _alignment(trained: TrainedRun) -> ImageAlignment:
     return ImageAlignment.fit(trained.compute_once(_data).train.x)
 
 
-def _network(trained: Trained) -> nn.Sequential:
+def _network(trained: TrainedRun) -> nn.Sequential:
     return cast("nn.Sequential", cast("Classifier", trained.model).network)
 
 
-def _hidden_activations(trained: Trained, images: Tensor) -> list[Tensor]:
+def _hidden_activations(trained: TrainedRun, images: Tensor) -> list[Tensor]:
     """The activations of each hidden layer: all layers but the initial flattening and the logits."""
     return layer_outputs(trained.compute_once(_network), images)[1:-1]
 
 
-def _num_units(trained: Trained) -> int:
+def _num_units(trained: TrainedRun) -> int:
     """The number of hidden units in all layers."""
     return sum(h.shape[1] for h in _hidden_activations(trained, trained.compute_once(_data).test.x[:1]))
 
 
-def _top_images(trained: Trained) -> tuple[Tensor, Tensor]:
+def _top_images(trained: TrainedRun) -> tuple[Tensor, Tensor]:
     """Largest activations (rank, unit) of each hidden unit, and the indices of those training images."""
     images = trained.compute_once(_data).train.x[:NUM_CANDIDATES]
     activations = torch.cat([torch.cat(_hidden_activations(trained, part), 1) for part in images.split(1_000)])
@@ -74,7 +74,7 @@ def _top_images(trained: Trained) -> tuple[Tensor, Tensor]:
     return top.values, top.indices
 
 
-def _max_activation(trained: Trained) -> Tensor:
+def _max_activation(trained: TrainedRun) -> Tensor:
     """The activation shown as white: each unit's maximum, but at least a tenth of the maximum over all units."""
     largest = trained.compute_once(_top_images)[0][0]
     return largest.clamp(min=max(float(largest.max()) / 10, 1e-9))
@@ -83,7 +83,7 @@ def _max_activation(trained: Trained) -> Tensor:
 @probe("classifier_on_digits")
 @torch.no_grad()
 def draw_a_digit(
-    trained: Trained,
+    trained: TrainedRun,
     drawing: Annotated[Float[Tensor, "height width"], DrawingPad("drawing", _image_size, _examples)],
     unit: Annotated[int, IntSlider("hidden unit (0: the one with the largest relative activation)", 0, _num_units)] = 0,
 ) -> list[Answer]:
@@ -104,7 +104,7 @@ def draw_a_digit(
     ]
 
 
-def _class_probabilities(trained: Trained, image: Tensor) -> Bars:
+def _class_probabilities(trained: TrainedRun, image: Tensor) -> Bars:
     probabilities = softmax(trained.model(image))[0]
     predicted, names = int(probabilities.argmax()), trained.compute_once(_data).classes
     about = f"Predicted class: {names[predicted]}, with probability {float(probabilities[predicted]):.0%}."
@@ -123,7 +123,7 @@ def _activation_images(brightness: Tensor, hidden: list[Tensor]) -> list[Images]
     return images
 
 
-def _unit_images(trained: Trained, image: Tensor, activations: Tensor, selected: int) -> Images:
+def _unit_images(trained: TrainedRun, image: Tensor, activations: Tensor, selected: int) -> Images:
     """The input, the weights of one hidden unit, and the training images with its largest activations."""
     data, (values, rows) = trained.compute_once(_data), trained.compute_once(_top_images)
     first = cast("Dense", trained.compute_once(_network)[1]).weight
@@ -134,7 +134,7 @@ def _unit_images(trained: Trained, image: Tensor, activations: Tensor, selected:
         captions.append("weights")
     candidates = data.train.take(NUM_CANDIDATES)
     images.append(candidates.x[rows[:, selected]])
-    labels = require_labels(candidates.y, len(data.classes))[rows[:, selected]].tolist()
+    labels = check_labels(candidates.y, len(data.classes))[rows[:, selected]].tolist()
     top = zip(labels, values[:, selected].tolist(), strict=True)
     captions += [f"{data.classes[label]}: {value:.2f}" for label, value in top]
     about = (
@@ -145,7 +145,7 @@ def _unit_images(trained: Trained, image: Tensor, activations: Tensor, selected:
     return Images("One hidden unit", torch.cat(images), captions, about=about)
 
 
-def _output_weights(trained: Trained, selected: int, units: int) -> str:
+def _output_weights(trained: TrainedRun, selected: int, units: int) -> str:
     """The classes with the largest and the smallest output weight of a unit of the last hidden layer."""
     last = cast("Dense", trained.compute_once(_network)[-1]).weight
     within = selected - (units - last.shape[0])

@@ -1,1 +1,1 @@
-"""Claims about loss functions: values, gradients and minimisers."""
+"""Claims about loss functions: values, gradients and minimisers, each with numerical evidence."""

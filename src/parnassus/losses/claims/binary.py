@@ -20,7 +20,7 @@ def sample_logits_and_targets(count: int = 200) -> tuple[Tensor, Tensor]:
 
 @claim("B2.1-7")
 def binary_cross_entropy_gradient_is_output_minus_label() -> Evidence:
-    """∂ℰ/∂a_i = sigmoid(a_i) − t_i, also in the stable form, up to |a| = 50 and far beyond (book eq. 2.6)."""
+    """∂ℰ/∂a_i = sigmoid(a_i) − t_i, also in the numerically stable form, for small and large logits (book eq. 2.6)."""
     a, t = sample_logits_and_targets()
     (gradient,) = grad(binary_cross_entropy(a, t).sum(), a)
     small = a[a.abs() < 10]
@@ -64,7 +64,7 @@ def two_class_softmax_is_a_sigmoid() -> Evidence:
 
 @claim("B2.1-8", "D1.4.6")
 def cross_entropy_gradient_is_prediction_minus_target() -> Evidence:
-    """For a label or a distribution over classes, the gradient in the logits is softmax(z) − target (book ex. 2.1)."""
+    """For a label or a distribution over classes, the gradient is ∂ℰ/∂z = softmax(z) − target (book ex. 2.1)."""
     source = torch.Generator().manual_seed(1)
     z = torch.randn(60, 7, generator=source, dtype=torch.float64, requires_grad=True)
     labels = torch.randint(7, (60,), generator=source)

@@ -110,7 +110,7 @@ def cross_entropy_is_the_negative_log_probability_of_the_label() -> Evidence:
 
 @claim("B1.4-7")
 def the_gradient_of_cross_entropy_is_softmax_minus_label() -> Evidence:
-    """∂ℰ/∂z = softmax(z) − y, the difference of output and one-hot label (book sec. 1.4)."""
+    """∂ℰ/∂z = softmax(z) − y, the difference between output and one-hot label (book sec. 1.4)."""
     z, k = sample_logits()
     z.requires_grad_()
     (gradient,) = torch.autograd.grad(cross_entropy(z, k).sum(), z)

@@ -24,7 +24,7 @@ def find_counterexample(candidate: Norm, dim: int = 4) -> tuple[str, float, floa
 
 @claim("D1.3.4")
 def the_best_constant_is_the_median_or_the_mean() -> Evidence:
-    """The median minimises the mean absolute error over constants, the mean the squared error (Diehl sec. 1.3)."""
+    """Over constants the median minimises the mean absolute error, the mean the mean squared error (Diehl sec. 1.3)."""
     values = standard_normal(41).exp()
     grid = torch.linspace(0, 6, 60_001, dtype=torch.float64)[:, None]
 
@@ -74,7 +74,7 @@ def huber_loss_is_quadratic_then_linear() -> Evidence:
 
 @claim("Z2.2")
 def counterexamples_are_found_exactly_for_non_norms() -> Evidence:
-    """ℓ1, ℓ2, ℓp and ℓ∞ pass all axioms; p = ½, squared length and the count of nonzeros have counterexamples."""
+    """ℓ1, ℓ2, ℓp and ℓ∞ satisfy all axioms; p = ½, squared length and the number of nonzeros do not (Zhao sec. 2)."""
     passing: list[Norm] = [l1_norm, l2_norm, *[partial(p_norm, order=order) for order in ORDERS]]
     triangle = find_counterexample(lambda x: x.abs().sqrt().sum(-1).square())
     squared = find_counterexample(lambda x: x.square().sum(-1))
@@ -91,7 +91,9 @@ def counterexamples_are_found_exactly_for_non_norms() -> Evidence:
     )
 
 
-@erratum("Z2.2", printed="‖x + y‖ = ‖x‖ + ‖y‖", right="‖x + y‖ ≤ ‖x‖ + ‖y‖, equal for vectors of one direction")
+@erratum(
+    "Z2.2", printed="‖x + y‖ = ‖x‖ + ‖y‖", right="‖x + y‖ ≤ ‖x‖ + ‖y‖, with equality for vectors in the same direction"
+)
 def the_triangle_inequality_is_not_an_equality() -> Correction:
     """One version of the notes prints = for ≤ in the second axiom (Zhao sec. 2)."""
     x, y = standard_normal(500, 3), standard_normal(500, 3, seed=1)
@@ -124,7 +126,7 @@ def euclidean_and_manhattan_norms() -> Evidence:
 
 @claim("Z2.4")
 def p_norms_decrease_to_the_maximum_norm() -> Evidence:
-    """‖x‖_p is ℓ1 and ℓ2 for p = 1, 2, is non-increasing in p, and tends to max |x_i| (Zhao sec. 2)."""
+    """‖x‖_p is ℓ1 and ℓ2 for p = 1, 2, is non-increasing in p, and converges to max |x_i| (Zhao sec. 2)."""
     x = standard_normal(300, 5)
     by_order = torch.stack([p_norm(x, order=order) for order in ORDERS])
     return all_of(

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 covers = ("D1.4.2", "D1.4.3", "D1.4.4", "D1.4.6", "D1.4.7", "D1.4.8")
 expected = {
-    "highest_cross_entropy": between(6.1, 6.3, "largest cross-entropy on the grid, in nats"),
-    "highest_l1": between(1.98, 2.0, "largest L¹ distance, which is at most 2"),
-    "lowest_on_the_diagonal": between(0.014, 0.015, "smallest entropy, the cross-entropy of p with itself"),
-    "kl_on_the_diagonal": at_most(1e-12, "largest |KL| of a distribution with itself"),
-    "cross_entropy_minus_kl": at_least(0.0, "smallest difference of cross-entropy and KL, the entropy of p"),
-    "pinsker": between(0.999, 1.0, "largest TV / √(KL/2), at most 1 by Pinsker's inequality"),
-    "jensen_shannon_ratio": between(0.97, 1.0, "largest Jensen-Shannon divergence over its bound log 2"),
+    "max_cross_entropy": between(6.1, 6.3, "maximum cross-entropy on the grid, in nats"),
+    "max_l1_distance": between(1.98, 2.0, "maximum L¹ distance, which is at most 2"),
+    "min_entropy": between(0.014, 0.015, "minimum entropy, the cross-entropy of p with itself"),
+    "max_self_kl": at_most(1e-12, "maximum |KL| of a distribution with itself"),
+    "cross_entropy_minus_kl": at_least(0.0, "minimum of cross-entropy minus KL, which is the entropy of p"),
+    "pinsker_ratio": between(0.999, 1.0, "maximum of TV / √(KL/2), at most 1 by Pinsker's inequality"),
+    "jensen_shannon_ratio": between(0.97, 1.0, "ratio of the maximum Jensen-Shannon divergence to its bound log 2"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"num_points": 21}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"grid_size": 21}, "gpu": {}}
 
 Distance = Callable[[Tensor, Tensor], Tensor]
 SURFACES: dict[str, tuple[Distance, str]] = {
@@ -55,11 +55,11 @@ SYMMETRIC: dict[str, tuple[Distance, str]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    num_points: Positive[int] = 101  # grid points along p and along q
+    grid_size: Positive[int] = 101  # grid points along p and along q
     margin: Positive[float] = 0.002  # distance of the grid from 0 and 1
 
     def __call__(self, run: Run) -> dict[str, float]:
-        grid = torch.linspace(self.margin, 1 - self.margin, self.num_points, dtype=torch.float64)
+        grid = torch.linspace(self.margin, 1 - self.margin, self.grid_size, dtype=torch.float64)
         p, q = bernoulli(grid)[:, None], bernoulli(grid)[None, :]
         heights = {name: distance(p, q) for name, (distance, _) in SURFACES.items()}
         run.figure(
@@ -85,21 +85,21 @@ class Experiment:
             "Jensen-Shannon divergence is at most log 2 (book eq. 6.5).",
         )
         cross, kl = heights["cross-entropy"], heights["KL(p ‖ q)"]
-        off_diagonal = ~torch.eye(self.num_points, dtype=torch.bool)
+        off_diagonal = ~torch.eye(self.grid_size, dtype=torch.bool)
         pinsker = total_variation(p, q)[off_diagonal] / (kl[off_diagonal] / 2).sqrt()
         run.note(
-            "what to see",
+            "results",
             f"The largest cross-entropy on this grid is −log {self.margin:g} = {float(cross.max()):.2f} and would be "
             f"infinite without the margin; L¹ is at most 2. Total variation is at most √(KL/2) (Pinsker) and reaches "
             f"{float(pinsker.max()):.4f} of this bound for nearly equal distributions.",
         )
         return {
-            "highest_cross_entropy": float(cross.max()),
-            "highest_l1": float(heights["L¹"].max()),
-            "lowest_on_the_diagonal": float(cross.diagonal().min()),
-            "kl_on_the_diagonal": float(kl.diagonal().abs().max()),
+            "max_cross_entropy": float(cross.max()),
+            "max_l1_distance": float(heights["L¹"].max()),
+            "min_entropy": float(cross.diagonal().min()),
+            "max_self_kl": float(kl.diagonal().abs().max()),
             "cross_entropy_minus_kl": float((cross - kl).min()),
-            "pinsker": float(pinsker.max()),
+            "pinsker_ratio": float(pinsker.max()),
             "jensen_shannon_ratio": float(jensen_shannon_divergence(p, q).max() / torch.tensor(2.0).log()),
         }
 

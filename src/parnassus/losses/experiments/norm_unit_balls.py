@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 covers = ("D0.1", "Z2.2", "Z2.3", "Z2.4")
 expected = {
-    "norms_refuted": at_most(0.0, "norms for which a counterexample was found"),
-    "others_refuted": between(4.0, 4.0, "the same for ℓ½, squared length, count of nonzeros and printed ℓ¹"),
+    "norms_refuted": at_most(0.0, "number of norms for which a counterexample was found"),
+    "others_refuted": between(
+        4.0, 4.0, "number of counterexamples found for ℓ½, squared length, number of nonzeros and printed ℓ¹"
+    ),
     "half_norm_of_sum": between(4.0, 4.0, "‖e₁ + e₂‖ for p = ½, though ‖e₁‖ + ‖e₂‖ = 2"),
-    "manhattan": between(7.0, 7.0, "Manhattan distance of (0, 0) and (3, −4)"),
-    "euclid": between(5.0, 5.0, "Euclidean distance of (0, 0) and (3, −4)"),
-    "largest_rise_with_p": at_most(0.0, "largest increase of a p-norm from one p to the next"),
-    "largest_norm_ratio": between(0.9, 1.0, "largest ‖x‖₁ / (√n ‖x‖₂), at most 1"),
+    "manhattan_distance": between(7.0, 7.0, "Manhattan distance of (0, 0) and (3, −4)"),
+    "euclidean_distance": between(5.0, 5.0, "Euclidean distance of (0, 0) and (3, −4)"),
+    "max_increase_with_p": at_most(0.0, "maximum increase of a p-norm from one p to the next"),
+    "max_norm_ratio": between(0.9, 1.0, "maximum of ‖x‖₁ / (√n ‖x‖₂), at most 1"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_trials": 200}, "gpu": {}}
 
@@ -35,7 +37,7 @@ CANDIDATES: dict[str, tuple[Norm, bool]] = {
     "ℓ∞": (partial(p_norm, order=torch.inf), True),
     "ℓ½": (lambda x: x.abs().sqrt().sum(-1).square(), False),
     "squared length": (lambda x: x.square().sum(-1), False),
-    "count of nonzeros": (lambda x: (x != 0).double().sum(-1), False),
+    "number of nonzeros": (lambda x: (x != 0).double().sum(-1), False),
     "ℓ¹ as printed, Σ xᵢ": (lambda x: x.sum(-1), False),
 }
 ORDERS = (0.5, 1.0, 1.5, 2.0, 4.0, torch.inf)
@@ -78,7 +80,7 @@ class Experiment:
                 }
                 for name, each in violations.items()
             ],
-            f"Norm axioms tested on {self.num_trials:,} random vectors. Only a counterexample is a proof.",
+            f"Norm axioms tested on {self.num_trials:,} random vectors. Only a counterexample is conclusive.",
         )
         refuted = [name for name, violation in violations.items() if violation is not None]
         x = torch.randn(1_000, 6, generator=generator, dtype=torch.float64)
@@ -88,10 +90,10 @@ class Experiment:
             "norms_refuted": float(sum(CANDIDATES[name][1] for name in refuted)),
             "others_refuted": float(sum(not CANDIDATES[name][1] for name in refuted)),
             "half_norm_of_sum": float(CANDIDATES["ℓ½"][0](e[0] + e[1])),
-            "manhattan": float(l1_norm(vector)),
-            "euclid": float(l2_norm(vector)),
-            "largest_rise_with_p": rise,
-            "largest_norm_ratio": float((l1_norm(x) / (6**0.5 * l2_norm(x))).max()),
+            "manhattan_distance": float(l1_norm(vector)),
+            "euclidean_distance": float(l2_norm(vector)),
+            "max_increase_with_p": rise,
+            "max_norm_ratio": float((l1_norm(x) / (6**0.5 * l2_norm(x))).max()),
         }
 
 

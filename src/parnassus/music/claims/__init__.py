@@ -1,1 +1,1 @@
-"""Claims about music as sequences."""
+"""Claims about music as sequences, each with numerical evidence."""

@@ -1,4 +1,4 @@
-"""Keys and the form of pieces (book sec. 10.1)."""
+"""Claims about keys and the form of pieces (book sec. 10.1)."""
 
 import torch
 
@@ -36,7 +36,7 @@ def the_key_of_sixteen_notes_can_be_estimated() -> Evidence:
         a_fourth_higher=close(
             (higher == (estimated[:, 0] + 5) % 12 + estimated[:, 0] // 12 * 12).double().mean(), 1.0, atol=0
         ),
-        a_scale=close(
+        key_of_a_scale=close(
             float(estimate_key(torch.tensor([60, 62, 64, 65, 67, 69, 71, 72, 67, 64, 60])) == Key(0)), 1.0, atol=0
         ),
     )

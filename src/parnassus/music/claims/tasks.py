@@ -1,4 +1,4 @@
-"""Solos over chords, inpainting, and melodies for a given rhythm (book sec. 10.1.2)."""
+"""Claims about solos over chords, inpainting, and melodies for a given rhythm (book sec. 10.1.2)."""
 
 import torch
 from torch import nn
@@ -136,6 +136,6 @@ def pitch_depends_on_the_metre() -> Evidence:
     beat = is_strong_beat(music.durations)
     of_chord = torch.isin(music.pitches % 12, torch.tensor([0, 4, 7]))
     return all_of(
-        strong=close(strong_chord_tone_fraction(music.pitches, music.durations), 1.0, atol=0),
-        weak=less_equal(of_chord[~beat].double().mean(), 0.5),
+        strong_beats=close(strong_chord_tone_fraction(music.pitches, music.durations), 1.0, atol=0),
+        weak_beats=less_equal(of_chord[~beat].double().mean(), 0.5),
     )

@@ -1,6 +1,9 @@
-"""Sequence-to-sequence transformer from chords to a solo (book sec. 10.1.2)."""
+"""Sequence-to-sequence transformer from chords to a solo (book sec. 10.1.2).
 
-from collections.abc import Mapping
+Solos over chords of yours: parnassus sample last --chords "C Am F G C"
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +13,9 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.models.seq2seq import ConditionedDecoder, Transformer, seq2seq
-from parnassus.data import Split
+from parnassus.data import DataError, Split
+from parnassus.music.commands.sample_notes import NoteSample, format_pieces
+from parnassus.music.note_names import parse_chord, pitch_name
 from parnassus.music.solo import (
     CADENCE,
     CHORDS,
@@ -23,32 +28,37 @@ from parnassus.music.solo import (
     chord_tones,
     generate_solos,
     is_on_beat,
+    sample_progressions,
     solo_nll,
 )
 from parnassus.optim import Adam
 from parnassus.report import PALETTE, bar_chart, heatmap, subplots
 from parnassus.text.generation import generate
 from parnassus.text.sampling import token_sampler
-from parnassus.train import Positive, Run, SideBySide, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, Text, at_least, at_most, descend, no_band
 
 covers = ("B10.1.2-7",)
 expected = {
     "chord_tones/with_chords": at_least(0.75, "fraction of notes on beats that are chord tones, variable chords only"),
-    "chord_tones/without_chords": at_most(0.6, "the same for a model whose encoder receives no chords"),
-    "chord_tones/scale": no_band("the same for random notes of the scale: 3 of 7"),
+    "chord_tones/without_chords": at_most(
+        0.6, "fraction of notes on beats that are chord tones, encoder without chords"
+    ),
+    "chord_tones/scale": no_band("fraction of notes on beats that are chord tones, random notes of the scale: 3 of 7"),
     "nll/with_chords": at_most(1.1, "mean −log p of a note of test solos, in nats"),
-    "nll/without_chords": no_band("the same without chords"),
-    "nll/optimal": no_band("the same under the generating distribution, the smallest possible loss"),
+    "nll/without_chords": no_band("mean −log p of a note of test solos, in nats, encoder without chords"),
+    "nll/optimal": no_band("mean −log p of a note under the generating distribution: the minimum of the loss"),
     "sensitivity/own_chord": at_least(0.4, "total variation of p(note on a beat) when its own chord is exchanged"),
-    "sensitivity/other_chord": at_most(0.2, "the same when another chord of the piece is exchanged"),
+    "sensitivity/other_chord": at_most(
+        0.2, "total variation of p(note on a beat) when another chord of the piece is exchanged"
+    ),
 }
 profiles = {
-    "smoke": {"steps": 4, "num_examples": 64, "num_test": 16, "width": 16, "bars": 4},
+    "smoke": {"steps": 4, "num_examples": 64, "num_test": 16, "width": 16, "num_chords": 4},
     "gpu": {
         "steps": 6_000,
         "batch_size": 256,
-        "num_keys": 12,
-        "bars": 8,
+        "num_major_keys": 12,
+        "num_chords": 8,
         "num_layers": 2,
         "num_examples": 100_000,
         "learning_rate": 2e-3,
@@ -62,8 +72,8 @@ FREE, FREE_NOTES = slice(1, -len(CADENCE)), slice(NOTES, -NOTES * len(CADENCE))
 NAMES = {"with_chords": "with chords", "without_chords": "without chords", "scale": "random notes of the scale"}
 
 
-class WithoutChords(nn.Module):
-    """The same model with every chord replaced by a constant token."""
+class ChordAblation(nn.Module):
+    """The model with every chord replaced by a constant token."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -78,8 +88,8 @@ class WithoutChords(nn.Module):
 
 @dataclass(frozen=True)
 class Experiment:
-    bars: Positive[int] = 6  # chords per piece, with four notes each
-    num_keys: Positive[int] = 1  # number of major keys; 1 is C major only
+    num_chords: Positive[int] = 6  # chords per piece, with four notes each
+    num_major_keys: Positive[int] = 1  # number of major keys; 1 is C major only
     num_examples: Positive[int] = 20_000  # training pieces
     num_test: Positive[int] = 200  # test pieces
     steps: Positive[int] = 500  # gradient steps
@@ -88,25 +98,26 @@ class Experiment:
     num_layers: Positive[int] = 1  # blocks of the encoder and of the decoder
     learning_rate: Positive[float] = 5e-3  # peak learning rate of the 1cycle schedule
 
-    def model(self) -> SideBySide[Transformer | WithoutChords]:
+    def model(self) -> ModelCollection[Transformer | ChordAblation]:
         build = partial(
             seq2seq,
             (1 + CHORDS, 2 + HIGHEST - LOWEST + 1),
-            NOTES * self.bars,
+            NOTES * self.num_chords,
             width=self.width,
             heads=4,
             depth=self.num_layers,
             hidden=2 * self.width,
         )
-        return SideBySide({"with_chords": build(), "without_chords": WithoutChords(build())})
+        return ModelCollection({"with_chords": build(), "without_chords": ChordAblation(build())})
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.bars < 4 or self.num_test < 2:
+        if self.num_chords < 4 or self.num_test < 2:
             raise ValueError(
-                f"bars must be at least 4 and num_test at least 2; got bars={self.bars}, num_test={self.num_test}"
+                "num_chords must be at least 4 and num_test at least 2; "
+                f"got num_chords={self.num_chords}, num_test={self.num_test}"
             )
-        train = generate_solos(self.num_examples, bars=self.bars, keys=self.num_keys, seed=2 * run.seed)
-        test = generate_solos(self.num_test, bars=self.bars, keys=self.num_keys, seed=2 * run.seed + 1)
+        train = generate_solos(self.num_examples, bars=self.num_chords, keys=self.num_major_keys, seed=2 * run.seed)
+        test = generate_solos(self.num_test, bars=self.num_chords, keys=self.num_major_keys, seed=2 * run.seed + 1)
         models = run.build(self.model)
         num_models = len(models)  # before torchrun wraps them
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
@@ -123,16 +134,16 @@ class Experiment:
         in_scale = chord_tones(test.chords).double().mean() * 12 / 7  # all chord tones are in the scale
         fractions, nats, generated = {"scale": float(in_scale)}, {"optimal": float(solo_nll(test).mean())}, {}
         with torch.no_grad():
-            for name, model in models.every():
+            for name, model in models.named_models():
                 nats[name] = float(model.eval().loss(chords, solos))
-                tokens = generate(model.condition_on(chords), solos[:, :1], token_sampler(), NOTES * self.bars)
+                tokens = generate(model.condition_on(chords), solos[:, :1], token_sampler(), NOTES * self.num_chords)
                 generated[name] = LOWEST + (tokens.cpu() - 2).clamp(min=0)
                 fractions[name] = chord_tone_fraction(generated[name][:, FREE_NOTES], test.chords[:, FREE])
-        full = models.one("with_chords")
+        full = models.model("with_chords")
         if not isinstance(full, Transformer):
             raise TypeError(f"the model with chords must be a Transformer; got {type(full).__name__}")
         sensitivity = chord_sensitivity(full, chords, solos)
-        is_own = torch.eye(self.bars, dtype=torch.bool).repeat_interleave(NOTES // 2, 0)[:, FREE]
+        is_own = torch.eye(self.num_chords, dtype=torch.bool).repeat_interleave(NOTES // 2, 0)[:, FREE]
         self.plot_results(
             run, test.chords[0], {name: notes[0] for name, notes in generated.items()}, fractions, sensitivity
         )
@@ -152,7 +163,7 @@ class Experiment:
         sensitivity: Tensor,
     ) -> None:
         run.figure(
-            "chord_tones",
+            "chord tones",
             bar_chart(
                 {NAMES[name]: fractions[name] for name in NAMES},
                 x_label="fraction of notes on beats that are chord tones",
@@ -163,7 +174,7 @@ class Experiment:
         )
         plot_solos(run, chords, generated)
         run.figure(
-            "chord_sensitivity",
+            "sensitivity to chords",
             heatmap(
                 sensitivity,
                 row_labels=[str(beat + 1) for beat in range(len(sensitivity))],
@@ -174,6 +185,39 @@ class Experiment:
             "Total variation of the distribution of the note on each beat when one chord is exchanged for that of "
             "another piece. Each chord affects its own two beats; the model has learned this alignment.",
         )
+
+
+@dataclass(frozen=True)
+class Sample(NoteSample):
+    chords: Text = ""  # chord symbols, such as "C Am F G C"; random progressions in C major by default
+
+    def write(self, models: ModelCollection[Transformer | ChordAblation]) -> Iterator[str]:
+        """Solos of four notes per chord, one line per chord."""
+        model = models.model("with_chords")
+        assert isinstance(model, Transformer)
+        chords = self.progressions(max_chords=model.window // NOTES)
+        source = (chords + 1).to(next(model.parameters()).device)
+        start = torch.full_like(source[:, :1], BEGIN)
+        tokens = generate(model.condition_on(source), start, self.sampler(BEGIN + 1), NOTES * chords.shape[1])
+        notes = tokens.cpu() - BEGIN - 1 + LOWEST
+        return format_pieces([format_solo(*solo) for solo in zip(chords, notes, strict=True)])
+
+    def progressions(self, max_chords: int) -> Int[Tensor, "count bars"]:
+        """The given chords for every sample, or random progressions."""
+        if not self.chords:
+            return sample_progressions(torch.zeros(self.num_samples).long(), max_chords, torch.default_generator)
+        names = self.chords.split()
+        if not 1 <= len(names) <= max_chords:
+            raise DataError(f"chords must have 1 to {max_chords} names, as many as in training; got {self.chords!r}")
+        return torch.tensor([parse_chord(name) for name in names]).expand(self.num_samples, -1)
+
+
+def format_solo(chords: Int[Tensor, " bars"], notes: Int[Tensor, " time"]) -> list[str]:
+    """The notes over each chord."""
+    return [
+        f"{chord_name(chord):<3} {' '.join(map(pitch_name, bar))}"
+        for chord, bar in zip(chords.tolist(), notes.view(-1, NOTES).tolist(), strict=True)
+    ]
 
 
 @torch.no_grad()

@@ -1,1 +1,1 @@
-"""Claims about optimisation methods and their convergence."""
+"""Claims about optimisation methods and their convergence, each with numerical evidence."""

@@ -9,20 +9,20 @@ from torch.func import grad
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
 from parnassus.optim.convexity.adagrad_regret import AdaGradTrajectory, lipschitz_trace_bound, smooth_regret_bound
-from parnassus.optim.landscapes.problems import Problem, infinity_norm, quadratic, smooth_problems
+from parnassus.optim.landscapes.problems import OptimisationProblem, infinity_norm, quadratic, smooth_problems
 from parnassus.optim.optimisers.averaged_sgd import averaged_sgd, biased_coin, coin_subgradient
 
 STEPS = 60
 
 
-def run_adagrad(problem: Problem, *, learning_rate: float, steps: int = STEPS) -> AdaGradTrajectory:
+def run_adagrad(problem: OptimisationProblem, *, learning_rate: float, steps: int = STEPS) -> AdaGradTrajectory:
     """AdaGrad with exact gradients of one function."""
     gradient = grad(problem.loss)
     return AdaGradTrajectory.compute(lambda _, w: gradient(w), problem.start, learning_rate=learning_rate, steps=steps)
 
 
-def adagrad_runs() -> dict[str, tuple[Problem, AdaGradTrajectory]]:
-    """Runs on smooth convex problems and a nonsmooth one, with rates proportional to the initial distance R."""
+def adagrad_runs() -> dict[str, tuple[OptimisationProblem, AdaGradTrajectory]]:
+    """Runs on smooth and nonsmooth convex problems, with learning rates proportional to the initial distance R."""
     generator = torch.Generator().manual_seed(0)
     problems = {name: problem for name, problem in smooth_problems().items() if problem.alpha >= 0}
     problems["infinity norm"] = infinity_norm(torch.randn(4, generator=generator, dtype=torch.float64))
@@ -43,7 +43,7 @@ def max_ratios(ratios: list[Tensor]) -> Tensor:
 
 @claim("B3.3.1-1")
 def adagrad_step_identity_is_exact() -> Evidence:
-    """gᵀ(w⁽ᵗ⁾ − w*) = (‖w⁽ᵗ⁾ − w*‖²_G − ‖w⁽ᵗ⁺¹⁾ − w*‖²_G)/(2η) + (η/2)‖g‖²_(G⁻¹), without remainder (book eq. 3.52)."""
+    """gᵀ(w⁽ᵗ⁾ − w*) = (‖w⁽ᵗ⁾ − w*‖²_G − ‖w⁽ᵗ⁺¹⁾ − w*‖²_G)/(2η) + (η/2)‖g‖²_(G⁻¹) holds exactly (book eq. 3.52)."""
     gaps = []
     for problem, run in adagrad_runs().values():
         right = (
@@ -70,7 +70,7 @@ def summed_step_identities_bound_the_regret() -> Evidence:
 
 @claim("B3.3.1-3")
 def monotone_preconditioners_bound_the_distance_terms() -> Evidence:
-    """The distance decreases sum to at most D² tr G, as G⁽ᵗ⁾ − G⁽ᵗ⁻¹⁾ ⪰ 0 (book eq. 3.63)."""
+    """The sum of the distance decreases is at most D² tr G, as G⁽ᵗ⁾ − G⁽ᵗ⁻¹⁾ ⪰ 0 (book eq. 3.63)."""
     growth, ratios, largest = [], [], []
     for problem, run in adagrad_runs().values():
         growth.append(torch.linalg.eigvalsh(run.roots.diff(dim=0)).min())
@@ -186,7 +186,7 @@ def adagrad_error_decays_as_one_over_root_t() -> Correction:
 
 
 def averaged_adagrad_error(steps: int, *, runs: int) -> Tensor:
-    """Mean excess of AdaGrad's mean iterate on the hardest coin for this number of steps, η = R = 1.
+    """Mean suboptimality of AdaGrad's mean iterate on the biased-coin problem (bias 1/√T), η = R = 1.
 
     Gradients are ±1, so that G⁽ᵗ⁾ = √(t + 1) in every run, and runs can be batched.
     """

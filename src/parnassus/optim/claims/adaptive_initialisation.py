@@ -55,9 +55,11 @@ def rmsprop_average_starts_one_step_earlier() -> Correction:
     )
 
 
-@erratum("B3.3-3", "B3.3-4", printed="eq. 3.36 is a mean of squares", right="a sum: the root mean square times √t")
+@erratum(
+    "B3.3-3", "B3.3-4", printed="eq. 3.36 is a mean of squares", right="it is a sum: the root mean square times √t"
+)
 def adagrad_sums_and_does_not_average() -> Correction:
-    """The text names AdaGrad's sum a root mean square; with a mean the steps would stay at η (book sec. 3.3)."""
+    """The text calls AdaGrad's sum a root mean square; with a mean the step size would remain η (book sec. 3.3)."""
     steps, eta = 400, 1.0
     step_sizes = -optimizer_trajectory(
         torch.sum, torch.zeros(1, dtype=torch.float64), partial(AdaGrad, lr=eta), steps=steps

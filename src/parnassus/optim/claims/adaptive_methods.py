@@ -61,7 +61,7 @@ def full_matrix_adagrad_is_rotation_equivariant() -> Evidence:
 
 @claim("B3.3-3", "B3.3-7")
 def adagrad_is_scale_invariant() -> Evidence:
-    """AdaGrad matches torch; its first step has size η everywhere; c·f has the path of f (book eqs. 3.36-3.39)."""
+    """AdaGrad matches torch; its first step has size η everywhere; c·f has the iterates of f (book eqs. 3.36-3.39)."""
     make = partial(AdaGrad, lr=0.3)
     path = optimizer_trajectory(coupled_convex_loss, START, make, steps=50)
     torch_path = optimizer_trajectory(coupled_convex_loss, START, partial(torch.optim.Adagrad, lr=0.3), steps=50)
@@ -83,7 +83,7 @@ def adagrad_is_scale_invariant() -> Evidence:
 
 @erratum("B3.3-4", printed="R⁽ᵗ⁾ averages G⁽ᵗ⁾ = Σ_{i≤t} ∇f⊙∇f", right="R⁽ᵗ⁾ averages ∇f⊙∇f alone")
 def averaging_a_cumulative_sum_does_not_forget() -> Correction:
-    """For constant gradients RMSProp steps stay at η; as printed they decay as AdaGrad's (book eqs. 3.40-3.42)."""
+    """For constant gradients RMSProp has step size η; as printed it decays like AdaGrad's (book eqs. 3.40-3.42)."""
     steps, eta = 1_000, 1.0
 
     def last_step(make: Callable[..., Optimizer]) -> Tensor:

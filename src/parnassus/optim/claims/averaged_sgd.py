@@ -11,7 +11,7 @@ from parnassus.optim.optimisers.averaged_sgd import averaged_sgd, biased_coin, c
 
 @claim("B3.1-6")
 def averaged_sgd_converges_as_one_over_root_t() -> Evidence:
-    """E f(w̄) − f* ≤ Rρ/√T, attained within a factor of two on coins of bias 1/√T (book sec. 3.1)."""
+    """E f(w̄) − f* ≤ Rρ/√T, tight within a factor of two on the biased-coin problem (bias 1/√T) (book sec. 3.1)."""
     sizes = [16, 64, 256, 1024]
     errors = torch.stack([averaged_sgd_error(steps, runs=4_000) for steps in sizes])
     t = torch.tensor(sizes, dtype=torch.float64)
@@ -45,7 +45,7 @@ def exact_gradients_converge_faster_than_stochastic_ones() -> Evidence:
 
 
 def averaged_sgd_error(steps: int, *, runs: int) -> Tensor:
-    """Mean excess of w̄ over `runs` runs on the hardest coin for this number of steps."""
+    """Mean suboptimality of w̄ over `runs` runs on the biased-coin problem (bias 1/√T)."""
     bias = steps**-0.5
     problem = biased_coin(bias)
     subgradient = coin_subgradient(bias, generator=torch.Generator().manual_seed(0))

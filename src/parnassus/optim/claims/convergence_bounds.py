@@ -13,11 +13,12 @@ from parnassus.optim.convexity.convergence_bounds import (
     first_order_decrease,
     min_squared_gradient_bound,
     polyak_lojasiewicz_bound,
+    step_counts,
     strongly_convex_bound,
     strongly_convex_worst_case,
 )
 from parnassus.optim.landscapes.problems import (
-    Problem,
+    OptimisationProblem,
     huber_worst_case,
     infinity_norm,
     quadratic,
@@ -29,29 +30,24 @@ from parnassus.optim.optimisers.gradient_descent import gradient_descent
 ROUNDING = 1e-13  # rounding error of a comparison of values of order one
 
 
-def run_gradient_descent(problem: Problem, *, steps: int, fraction: float = 1.0) -> Tensor:
-    """The path of gradient descent with η = fraction/β."""
+def run_gradient_descent(problem: OptimisationProblem, *, steps: int, fraction: float = 1.0) -> Tensor:
+    """The iterates of gradient descent with η = fraction/β."""
     return gradient_descent(problem.loss, problem.start, learning_rate=fraction / problem.beta, steps=steps)
 
 
-def convex_problems(seed: int = 0) -> dict[str, Problem]:
+def convex_problems(seed: int = 0) -> dict[str, OptimisationProblem]:
     return {name: problem for name, problem in smooth_problems(seed).items() if problem.alpha >= 0}
 
 
-def strongly_convex_problems() -> list[Problem]:
+def strongly_convex_problems() -> list[OptimisationProblem]:
     generator = torch.Generator().manual_seed(1)
     spectra = [torch.logspace(-k, 0, 12, dtype=torch.float64) for k in (1, 2)]
     return [*(quadratic(each, generator=generator) for each in spectra), smooth_problems()["ridge logistic"]]
 
 
-def step_counts(steps: int) -> Tensor:
-    """The step counts t = 1, …, steps."""
-    return torch.arange(1, steps + 1, dtype=torch.float64)
-
-
 @claim("B3.1-2")
 def decrease_is_the_rate_times_the_squared_gradient() -> Evidence:
-    """The decrease per step over η‖∇f‖² tends to 1, with an error linear in η (book eq. 3.5)."""
+    """The decrease per step divided by η‖∇f‖² converges to 1, with an error linear in η (book eq. 3.5)."""
     problem = smooth_problems()["ridge logistic"]
     rates = torch.logspace(-3, 0, 7, dtype=torch.float64) / problem.beta
     start = problem.start[None]
@@ -125,7 +121,7 @@ def smallest_gradient_is_bounded() -> Evidence:
 
 @claim("B3.1-4")
 def strong_convexity_implies_the_polyak_lojasiewicz_inequality() -> Evidence:
-    """f(w) − f* ≤ ‖∇f(w)‖²/(2α) wherever curvature is at least α (book eq. 3.15)."""
+    """f(w) − f* ≤ ‖∇f(w)‖²/(2α) where the curvature is at least α (book eq. 3.15)."""
     generator = torch.Generator().manual_seed(0)
     ratios = []
     for problem in strongly_convex_problems():
@@ -136,7 +132,7 @@ def strong_convexity_implies_the_polyak_lojasiewicz_inequality() -> Evidence:
 
 @claim("B3.1-4")
 def strong_convexity_gives_linear_convergence() -> Evidence:
-    """With η = 1/β each step multiplies the excess by at most 1 − α/β (book eq. 3.18)."""
+    """With η = 1/β each step multiplies the suboptimality by at most 1 − α/β (book eq. 3.18)."""
     t = step_counts(150)
     step_factors, ratios = [], []
     for problem in strongly_convex_problems():
@@ -159,7 +155,7 @@ def worst_case_factor_is_the_square() -> Evidence:
         excess = problem.excess(run_gradient_descent(problem, steps=100))[1:]
         ratios.append((excess / strongly_convex_worst_case(problem, t))[excess > 1e-13].max())
     one, alpha = torch.ones(1, dtype=torch.float64), 0.1
-    flat = Problem(lambda w: alpha * w.square().sum() / 2, one, 0 * one, alpha=alpha, beta=1.0)
+    flat = OptimisationProblem(lambda w: alpha * w.square().sum() / 2, one, 0 * one, alpha=alpha, beta=1.0)
     attained = flat.excess(run_gradient_descent(flat, steps=100))[1:]
     return all_of(
         holds=less_equal(torch.stack(ratios), 1 + 1e-9),
@@ -170,7 +166,7 @@ def worst_case_factor_is_the_square() -> Evidence:
 
 @claim("B3.1-4")
 def linear_convergence_needs_strong_convexity() -> Evidence:
-    """On w⁴ the factor per step tends to 1, so that 1 − α/β fails eventually for every α > 0 (book sec. 3.1)."""
+    """On w⁴ the factor per step converges to 1, so that 1 − α/β fails eventually for every α > 0 (book sec. 3.1)."""
     problem = quartic(torch.ones(1, dtype=torch.float64))
     excess = problem.excess(run_gradient_descent(problem, steps=2_000))
     tail = slice(500, 2_000)
@@ -199,7 +195,7 @@ def convexity_gives_rate_one_over_t() -> Evidence:
 
 @claim("B3.1-5", "D1.5.4")
 def every_inequality_of_the_convex_proof_holds() -> Evidence:
-    """The value decreases, the distance does not grow, and its decrease bounds the excess (book eqs. 3.19-3.26).
+    """The value decreases, the distance is non-increasing, and its decrease bounds f − f* (book eqs. 3.19-3.26).
 
     f(w⁽ᵗ⁺¹⁾) − f* ≤ (‖w⁽ᵗ⁾ − w*‖² − ‖w⁽ᵗ⁺¹⁾ − w*‖²)/(2η); summed over t, the distances telescope (Diehl thm. 1.11).
     """

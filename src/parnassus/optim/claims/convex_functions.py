@@ -84,7 +84,11 @@ def chords_of_convex_functions_lie_above_the_graph() -> Evidence:
     )
 
 
-@erratum("Z12.4", printed="λf(x₁) + (1−λ)f(x₂) > f(λx₁ + (1−λ)x₂)", right="≥; > only for x₁ ≠ x₂ and 0 < λ < 1")
+@erratum(
+    "Z12.4",
+    printed="λf(x₁) + (1−λ)f(x₂) > f(λx₁ + (1−λ)x₂)",
+    right="≥; > requires x₁ ≠ x₂, 0 < λ < 1 and strict convexity",
+)
 def strict_inequality_excludes_every_function() -> Correction:
     """At λ = 0, λ = 1 or x₁ = x₂ both sides are equal, for every function (Zhao sec. 12)."""
     x1, x2 = sample_cube(300, 2), sample_cube(300, 2, seed=1)
@@ -104,7 +108,7 @@ def strict_inequality_excludes_every_function() -> Correction:
 
 @claim("Z12.7")
 def gradient_descent_on_convex_functions_reaches_one_value() -> Evidence:
-    """From 40 starts gradient descent reaches one value on convex functions, several on x cos πx (Zhao sec. 12)."""
+    """From 40 starts gradient descent finds one value on convex functions, several on x cos πx (Zhao sec. 12)."""
     convex = {
         "x²": SMOOTH_CONVEX["x²"],
         "log(1 + exp x) + x²/4": lambda x: SMOOTH_CONVEX["log(1 + exp x)"](x) + x.square().sum() / 4,

@@ -18,9 +18,11 @@ from parnassus.optim.optimisers.gradient_descent import (
 from parnassus.optim.optimisers.newton import newton_descent, preconditioned_step
 from parnassus.optim.optimisers.sgd import SGD
 from parnassus.optim.training.minibatches import sequential_batches
+from parnassus.probability import standard_normal
 
 START = torch.tensor([1.0, -0.7, 0.4], dtype=torch.float64)
 CURVATURES = torch.tensor([4.0, 1.0, 0.25], dtype=torch.float64)
+"""Curvatures of the quadratic ℓ(θ) = ½ Σ β_i θ_i²; the largest is β = 4, so that 2/β = ½."""
 
 
 def quadratic_loss(theta: Tensor) -> Tensor:
@@ -199,7 +201,7 @@ def one_start_does_not_determine_the_preconditioner() -> Correction:
 
 @claim("D1.5.1")
 def argmin_is_a_set() -> Evidence:
-    """The set argmin may contain one point, four, a line or none; the gradient vanishes on it (Diehl sec. 1.5)."""
+    """The set argmin may contain one point, four points, a line or no point; ∇C vanishes on it (Diehl sec. 1.5)."""
     axis = torch.linspace(-6, 6, 25, dtype=torch.float64)
     grid = torch.cartesian_prod(axis, axis)
     counts, gradients = [], []
@@ -230,7 +232,7 @@ def negative_gradient_is_the_steepest_descent_direction() -> Evidence:
     differences = torch.stack(
         [(coupled_convex_loss(theta + offset) - coupled_convex_loss(theta - offset)) / (2 * h) for offset in offsets]
     )
-    directions = torch.randn(10_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    directions = standard_normal(10_000, 3)
     directions = directions / directions.norm(dim=1, keepdim=True)
     steepest = steepest_descent(gradient)
     return all_of(
@@ -244,7 +246,7 @@ def negative_gradient_is_the_steepest_descent_direction() -> Evidence:
 
 @claim("D1.5.3", "C-06")
 def gradient_descent_on_a_parabola_oscillates_and_converges() -> Evidence:
-    """On x² with learning rate 0.9 the path is (−0.8)ᵗ x₀; above 1 it diverges (Diehl sec. 1.5)."""
+    """On x² with learning rate 0.9 the iterates are (−0.8)ᵗ x₀; above 1 they diverge (Diehl sec. 1.5)."""
     start = torch.tensor([5.1], dtype=torch.float64)
     path = gradient_descent(lambda x: x.square().sum(), start, learning_rate=0.9, steps=15)[:, 0]
     divergent = gradient_descent(lambda x: x.square().sum(), start, learning_rate=1.05, steps=15)[:, 0]

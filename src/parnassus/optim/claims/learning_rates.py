@@ -7,17 +7,11 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
+from parnassus.optim.claims.gradient_descent import CURVATURES, quadratic_loss
 from parnassus.optim.optimisers.gradient_descent import gradient_descent
-from parnassus.optim.training.holdout_validation import hold_out, validation_search
+from parnassus.optim.training.holdout_validation import holdout_indices, validation_search
 from parnassus.optim.training.learning_rate_finder import find_learning_rate
 from parnassus.optim.training.learning_rate_schedules import one_cycle_momentum, one_cycle_rate
-
-CURVATURES = torch.tensor([4.0, 1.0, 0.25], dtype=torch.float64)
-"""Curvatures of the quadratic ℓ(θ) = ½ Σ β_i θ_i²; the largest is β = 4, so that 2/β = ½."""
-
-
-def quadratic_loss(theta: Tensor) -> Tensor:
-    return (CURVATURES * theta.square()).sum() / 2
 
 
 def isotropic_loss(beta: float, theta: Tensor) -> Tensor:
@@ -26,7 +20,7 @@ def isotropic_loss(beta: float, theta: Tensor) -> Tensor:
 
 @claim("B1.3-9")
 def gradient_descent_converges_below_two_over_beta() -> Evidence:
-    """On a quadratic of largest curvature β, descent converges below η = 2/β and diverges above (book sec. 1.3)."""
+    """On a quadratic with curvatures up to β, gradient descent converges if and only if η < 2/β (book sec. 1.3)."""
     start = torch.ones(3, dtype=torch.float64)
     last = {
         eta: quadratic_loss(gradient_descent(quadratic_loss, start, learning_rate=eta, steps=400)[-1])
@@ -46,7 +40,7 @@ def gradient_descent_converges_below_two_over_beta() -> Evidence:
 @claim("B1.3-10")
 def validation_and_training_sets_are_disjoint() -> Evidence:
     """Every example is in exactly one of both sets; the search selects the best rate (book sec. 1.3)."""
-    train, validation = hold_out(100, 0.2, generator=torch.Generator().manual_seed(0))
+    train, validation = holdout_indices(100, 0.2, generator=torch.Generator().manual_seed(0))
 
     def final_loss(eta: float) -> float:
         return float(

@@ -162,7 +162,7 @@ def equal_batches_average_to_the_full_gradient() -> Evidence:
 
 @erratum("B1.3-8", "B1.4-10", printed="each mini-batch contributes equally", right="weight batches by their size")
 def short_batches_must_be_weighted_by_size() -> Correction:
-    """60,000 examples in batches of 64 leave a last batch of 32, which counts double (book sec. 1.3)."""
+    """60,000 examples in batches of 64 leave a last batch of 32, whose examples weigh twice as much (book sec. 1.3)."""
     values = torch.arange(60_000, dtype=torch.float64)  # sorted data
     batches = list(sequential_batches(60_000, 64))
     means = torch.stack([values[rows].mean() for rows in batches])

@@ -17,7 +17,7 @@ from parnassus.optim.optimisers.nesterov import Nesterov, NesterovMomentum, nest
 def momentum_as_printed(
     start: Tensor, gammas: list[float], etas: list[float], friction: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """Path and velocities of φ ← friction · φ + γ ∇f, w ← w − η φ on the quadratic; as printed the friction is 1."""
+    """Iterates and velocities of φ ← friction · φ + γ ∇f, w ← w − η φ on the quadratic; the printed friction is 1."""
     path, velocities = [start], [torch.zeros_like(start)]
     for gamma, eta in zip(gammas, etas, strict=True):
         velocities.append(friction * velocities[-1] + gamma * grad(quadratic_loss)(path[-1]))
@@ -144,7 +144,7 @@ def heavy_ball_and_moving_average_momentum_are_equivalent() -> Evidence:
 
 @erratum("D1.5.6", printed="θ_{t+1} = θ_t + v_t, m ∈ (0, 1]", right="θ_{t+1} = θ_t + v_{t+1}, m ∈ [0, 1)")
 def momentum_step_uses_the_updated_velocity() -> Correction:
-    """Moving by the old velocity delays the gradient: it diverges where gradient descent converges (Diehl sec. 1.5)."""
+    """Moving by the old velocity delays the gradient and diverges where gradient descent converges (Diehl sec. 1.5)."""
     eta, steps = 1.5, 60
     by_old_velocity, by_new_velocity = [1.0], [1.0]
     old_velocity = new_velocity = 0.0

@@ -53,7 +53,7 @@ def nesterov_converges_as_one_over_t_squared() -> Evidence:
 
 @claim("B3.2-3")
 def huber_loss_is_the_worst_case_of_nesterov() -> Evidence:
-    """The worst-case excess after T steps is 2βR²/((T + 2)(T + 3)), which tends to the bound (book sec. 3.2)."""
+    """The worst-case suboptimality after T steps is 2βR²/((T + 2)(T + 3)), asymptotically the bound (book sec. 3.2)."""
     excess, predicted, bound = [], [], []
     for steps in (1, 5, 20, 100):
         problem = huber_worst_case((steps**2 + 5 * steps + 2) / 8)
@@ -176,7 +176,7 @@ def nesterov_ode_with_other_damping_has_bessel_solutions() -> Evidence:
 
 @claim("B3.2-6")
 def oscillations_decay_as_a_power_of_time() -> Evidence:
-    """On ½w² the peaks of f decay as s^(−r) (book sec. 3.2)."""
+    """On ½w² the local maxima of f decay as s^(−r) (book sec. 3.2)."""
     s = torch.linspace(20, 160, 28_001, dtype=torch.float64)
     parts = {}
     for r in (1.0, 2.0, 3.0, 6.0):
@@ -186,9 +186,9 @@ def oscillations_decay_as_a_power_of_time() -> Evidence:
     return all_of(**parts)
 
 
-@erratum("B3.2-6", printed="r > 3 converges faster", right="in the long run; initially it is slower")
+@erratum("B3.2-6", printed="r > 3 converges faster", right="it is faster asymptotically, but initially slower")
 def larger_damping_is_slower_initially() -> Correction:
-    """A larger r is faster in the long run only: f = 0.01 is first reached later for larger r (book sec. 3.2)."""
+    """A larger r is faster only asymptotically: f = 0.01 is first reached later for larger r (book sec. 3.2)."""
     s = torch.linspace(0, 50, 5_001, dtype=torch.float64)
     f = {r: quadratic_nesterov_flow(s, damping=r).square() / 2 for r in (1.0, 3.0, 9.0, 30.0)}
     hitting_time = {r: s[values < 0.01][0] for r, values in f.items()}

@@ -8,7 +8,7 @@ from torch.distributions import MultivariateNormal
 from torch.func import grad
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
-from parnassus.data.toy import curve, linear
+from parnassus.data.built_in.toy import curve, linear
 from parnassus.optim.optimisers.gradient_descent import gradient_descent
 from parnassus.optim.optimisers.weight_decay import (
     decay_weights,
@@ -20,6 +20,7 @@ from parnassus.optim.optimisers.weight_decay import (
 )
 from parnassus.optim.training.cross_validation import cross_validate, k_folds
 from parnassus.optim.training.early_stopping import EarlyStopping
+from parnassus.probability import standard_normal
 
 
 def random_quadratic(seed: int = 0, *, rank: int = 4) -> tuple[Tensor, Tensor]:
@@ -102,7 +103,7 @@ def l2_penalty_is_a_gaussian_prior() -> Evidence:
     """α/2 θᵀθ is −log N(θ; 0, I/α) up to a constant: θ̃ is the maximum a posteriori estimate (book sec. 2.2)."""
     hessian, minimiser = random_quadratic()
     prior = MultivariateNormal(torch.zeros(4, dtype=torch.float64), torch.eye(4, dtype=torch.float64) / 0.5)
-    thetas = torch.randn(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    thetas = standard_normal(20, 4)
     constant = torch.stack([l2_penalty(theta, 0.5) for theta in thetas]) + prior.log_prob(thetas)
     likelihood = MultivariateNormal(minimiser, precision_matrix=hessian)
     best = penalised_minimiser(hessian, minimiser, 0.5)
@@ -147,7 +148,7 @@ def decoupled_weight_decay_differs_from_l2_for_adam() -> Evidence:
 
 @claim("Z3.14")
 def cross_validation_validates_every_example_once() -> Evidence:
-    """Folds are disjoint and cover all examples; their mean error selects the right degree (Zhao sec. 3)."""
+    """Folds are disjoint and cover all examples; their mean error selects the true degree (Zhao sec. 3)."""
     folds = k_folds(23, 5, generator=torch.Generator().manual_seed(0))
     validated = torch.cat([validation for _, validation in folds])
     sizes = torch.tensor([len(validation) for _, validation in folds])

@@ -5,15 +5,17 @@ from torch import Tensor
 from torch.func import grad
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
-from parnassus.optim.claims.convergence_bounds import convex_problems, step_counts
+from parnassus.optim.claims.convergence_bounds import convex_problems
 from parnassus.optim.claims.convex_functions import NONSMOOTH_CONVEX, SMOOTH_CONVEX
 from parnassus.optim.claims.convex_sets import lp_ball, sample_cube
+from parnassus.optim.convexity.convergence_bounds import step_counts
 from parnassus.optim.convexity.convex_functions import nearby_lower_point
-from parnassus.optim.landscapes.problems import Problem
+from parnassus.optim.landscapes.problems import OptimisationProblem
 from parnassus.optim.optimisers.gradient_descent import gradient_descent
+from parnassus.probability import uniform_samples
 
 
-def bound_margin(problem: Problem, fraction: float, *, steps: int = 20) -> Tensor:
+def bound_margin(problem: OptimisationProblem, fraction: float, *, steps: int = 20) -> Tensor:
     """Minimum over t of ‖θ₀ − θ*‖²/(2ηt) − (C(θ_t) − min C), with η = fraction/L of either sign."""
     eta, gradient = fraction / problem.beta, grad(problem.loss)
     path = [problem.start]
@@ -38,7 +40,7 @@ def a_rate_below_one_over_l_may_be_negative() -> Correction:
 
 @erratum("D1.5.4", printed="C(θ_t) − min C ≤ ‖θ₀ − θ*‖²/(2ηt) with θ* undefined", right="θ* ∈ argmin C, and t ≥ 1")
 def the_distance_is_to_a_minimiser() -> Correction:
-    """The bound holds with the distance to a minimiser; to another point the distance may be 0 (Diehl thm. 1.11)."""
+    """The bound holds with the distance to a minimiser; the distance to another point may be 0 (Diehl thm. 1.11)."""
     problem = next(iter(convex_problems().values()))
     eta, t = 0.5 / problem.beta, step_counts(40)
     excess = problem.excess(gradient_descent(problem.loss, problem.start, learning_rate=eta, steps=40))[1:]
@@ -83,7 +85,7 @@ def convex_weights_lie_in_the_unit_interval() -> Correction:
     def fraction_inside(weights: Tensor) -> Tensor:
         return lp_ball(2.0)(weights * a + (1 - weights) * b).double().mean()
 
-    weights = torch.rand(400, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    weights = uniform_samples(400, 1)
     line = torch.tensor([1.0, 2.0], dtype=torch.float64)
     on_line = ((5 * a[:, :1] - 4 * b[:, :1]) * line) @ torch.tensor([-2.0, 1.0], dtype=torch.float64)
     return Correction(
@@ -98,7 +100,7 @@ def convex_weights_lie_in_the_unit_interval() -> Correction:
 @erratum(
     "Z12.7",
     printed="the lower point contradicts that x* is not the global minimum",
-    right="it contradicts that x* is a local minimum",
+    right="the lower point contradicts that x* is a local minimum",
 )
 def the_contradiction_is_with_the_local_minimum() -> Correction:
     """The proof assumes that x* is not a global minimum and contradicts that it is a local one (Zhao sec. 12)."""

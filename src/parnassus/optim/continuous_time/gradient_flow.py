@@ -12,7 +12,7 @@ from torch.func import grad
 from parnassus.optim.continuous_time.runge_kutta import rk4_step
 from parnassus.optim.optimisers.gradient_descent import Loss
 
-Field = Callable[[Tensor, float], Tensor]
+TimeDependentVectorField = Callable[[Tensor, float], Tensor]
 
 
 def gradient_flow(
@@ -35,9 +35,9 @@ def nesterov_flow(
 
         w″ + (r/s) w′ = −∇f(w),   w(0) = w⁽⁰⁾, w′(0) = 0
 
-    As s → 0, w′/s tends to w″, hence w″(0) = −∇f(w⁽⁰⁾)/(1 + r).
+    As s → 0, w′/s converges to w″, hence w″(0) = −∇f(w⁽⁰⁾)/(1 + r).
     """
-    _validate_damping(damping)
+    _check_damping(damping)
     gradient = grad(loss)
 
     def field(state: Tensor, s: float) -> Tensor:
@@ -58,7 +58,7 @@ def quadratic_nesterov_flow(
 
     Computed by Poisson's integral, the second line, by a quadrature that is accurate for x below about 200.
     """
-    _validate_damping(damping)
+    _check_damping(damping)
     node, weight = np.polynomial.legendre.leggauss(240)
     theta = torch.as_tensor(node * pi / 2, dtype=s.dtype, device=s.device)
     mass = torch.as_tensor(weight, dtype=s.dtype, device=s.device) * theta.cos() ** (damping - 1)
@@ -67,7 +67,7 @@ def quadratic_nesterov_flow(
     return integral / mass.sum()
 
 
-def _integrate(field: Field, start: Tensor, time: float, steps: int) -> Tensor:
+def _integrate(field: TimeDependentVectorField, start: Tensor, time: float, steps: int) -> Tensor:
     """The classical Runge-Kutta method of order 4 for dy/ds = field(y, s)."""
     if not time > 0 or steps < 1:
         raise ValueError(f"need time > 0 and steps ≥ 1; got time={time}, steps={steps}")
@@ -78,6 +78,6 @@ def _integrate(field: Field, start: Tensor, time: float, steps: int) -> Tensor:
     return torch.stack(path)
 
 
-def _validate_damping(damping: float) -> None:
+def _check_damping(damping: float) -> None:
     if not damping >= 1:
         raise ValueError(f"need damping ≥ 1; got damping={damping}")

@@ -32,7 +32,7 @@ def find_violating_chord(
 ) -> Segment | None:
     """The random chord that lies furthest below the graph; None if no chord lies below it.
 
-    Gaps within rounding of 0 do not count. A chord found proves that f is not convex.
+    Gaps within rounding error of 0 are ignored. A chord found proves that f is not convex.
     """
     if len(points) < 2:
         raise ValueError(f"a chord needs at least two points; got {len(points)}")
@@ -78,7 +78,7 @@ def nearby_lower_point(
 
         λ = max(0, 1 − p/‖x* − x₀‖),   f(λx* + (1 − λ)x₀) ≤ λf(x*) + (1 − λ)f(x₀) < f(x*)
 
-    If x₀ is lower than x*, so is the point at λ, for every radius p > 0: x* is then no local minimum.
+    If x₀ is lower than x*, so is the point at λ, for every radius p > 0: x* is then not a local minimum.
     """
     if not radius > 0 or torch.equal(x_star, x0):
         raise ValueError(f"need radius > 0 and two different points; got radius={radius}, x_star={x_star}, x0={x0}")

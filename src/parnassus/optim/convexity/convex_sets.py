@@ -34,7 +34,7 @@ def find_nonconvex_segment(
         X convex:  λa + (1 − λ)b ∈ X  for all a, b ∈ X and λ ∈ [0, 1]
 
     The ends are sampled from those of `points` that lie in the set. A segment found proves that the set is not convex;
-    None is no proof of convexity.
+    None is not a proof of convexity.
     """
     inside = points[contains(points)]
     if len(inside) < 2:

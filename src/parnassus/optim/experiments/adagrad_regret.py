@@ -1,4 +1,4 @@
-"""AdaGrad regret: every term of the regret bound, and the convergence rate that follows from it (book sec. 3.3.1)."""
+"""AdaGrad regret: every term of the regret bound, and the convergence rate that it implies (book sec. 3.3.1)."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -10,7 +10,7 @@ from torch.func import grad
 from parnassus.atlas import exponent
 from parnassus.optim import (
     AdaGradTrajectory,
-    Problem,
+    OptimisationProblem,
     averaged_sgd,
     biased_coin,
     coin_subgradient,
@@ -23,12 +23,14 @@ from parnassus.train import Positive, Run, at_most, between
 
 covers = ("B3.3.1-1", "B3.3.1-2", "B3.3.1-3", "B3.3.1-4", "B3.3.1-5", "B3.3.1-6")
 expected = {
-    "identity_gap": at_most(1e-9, "maximum error of the identity of one step"),
-    "distances_over_bound": at_most(1.0, "maximum of the summed distance decreases over D² tr G"),
-    "norms_over_bound": at_most(1.0, "maximum of the summed preconditioned gradient norms over 2 tr G"),
-    "regret_over_bound": at_most(1.0, "maximum of the regret over (D²/(2η) + η) tr G"),
-    "distance_over_rate": at_most(1.0, "maximum distance from w* over η on the smooth function: D = η is valid"),
-    "smooth_regret_over_bound": at_most(1.0, "total regret on a smooth function over (9/2)βdD²"),
+    "identity_error": at_most(1e-9, "maximum error of the identity of one step"),
+    "distance_bound_ratio": at_most(1.0, "maximum ratio of the summed distance decreases to D² tr G"),
+    "gradient_norm_bound_ratio": at_most(1.0, "maximum ratio of the summed preconditioned gradient norms to 2 tr G"),
+    "regret_bound_ratio": at_most(1.0, "maximum ratio of the regret to (D²/(2η) + η) tr G"),
+    "distance_to_rate_ratio": at_most(
+        1.0, "maximum ratio of the distance from w* to η on the smooth function: D = η is valid"
+    ),
+    "smooth_regret_bound_ratio": at_most(1.0, "ratio of the total regret on a smooth function to (9/2)βdD²"),
     "smooth_exponent": between(-1.05, -0.95, "exponent of T in the mean regret, exact gradients of a smooth function"),
     "stochastic_exponent": between(-0.55, -0.43, "exponent of T in the error, stochastic gradients"),
 }
@@ -58,7 +60,7 @@ class Experiment:
         errors = torch.stack([self.coin_error(steps, generator) for steps in sizes])
         figure, axes = subplots(size=(6.6, 4.2))
         ax = axes[0, 0]
-        ax.loglog(sizes, errors, color=PALETTE[2], marker="o", markersize=4, label="coins of bias 1/√T, mean iterate")
+        ax.loglog(sizes, errors, color=PALETTE[2], marker="o", markersize=4, label="biased-coin problem, mean iterate")
         for (name, values), colour in zip(mean.items(), PALETTE, strict=False):
             ax.loglog(t, values, color=colour, label=f"{name}, mean regret")
         ax.loglog(t, 0.5 / t.sqrt(), color=INK, linestyle="--", linewidth=1, label="slope −½")
@@ -77,8 +79,8 @@ class Experiment:
         middle = self.steps // 2 - 1
         result = {
             **proof,
-            "distance_over_rate": trajectory.diameter(smooth.minimiser) / trajectory.learning_rate,
-            "smooth_regret_over_bound": float(total[-1]) / bound,
+            "distance_to_rate_ratio": trajectory.diameter(smooth.minimiser) / trajectory.learning_rate,
+            "smooth_regret_bound_ratio": float(total[-1]) / bound,
             "smooth_exponent": exponent(t[[middle, -1]], mean["quadratic"][[middle, -1]]),
             "stochastic_exponent": exponent((sizes[0], sizes[-1]), errors[[0, -1]]),
         }
@@ -86,18 +88,21 @@ class Experiment:
             "results",
             "Every inequality of the proof holds at every step. The mean regret decays as "
             f"T^({result['smooth_exponent']:.2f}) on the smooth function; the error decays as "
-            f"T^({result['stochastic_exponent']:.2f}) on the biased coins, which is the rate of the bound.",
+            f"T^({result['stochastic_exponent']:.2f}) on the biased-coin problem (bias 1/√T), which "
+            "is the rate of the bound.",
         )
         return result
 
-    def run_adagrad(self, problem: Problem) -> AdaGradTrajectory:
+    def run_adagrad(self, problem: OptimisationProblem) -> AdaGradTrajectory:
         """AdaGrad with exact gradients and a learning rate that also bounds all distances from w*."""
         gradient = grad(problem.loss)
         return AdaGradTrajectory.compute(
             lambda _, w: gradient(w), problem.start, learning_rate=2.5 * problem.radius, steps=self.steps
         )
 
-    def compare_proof_terms(self, run: Run, runs: dict[str, tuple[Problem, AdaGradTrajectory]]) -> dict[str, float]:
+    def compare_proof_terms(
+        self, run: Run, runs: dict[str, tuple[OptimisationProblem, AdaGradTrajectory]]
+    ) -> dict[str, float]:
         """Plot the chain of inequalities of the proof, each curve below the next."""
         figure, axes = subplots(1, 2, size=(10.0, 4.2))
         gaps, ratios = [], []
@@ -135,14 +140,14 @@ class Experiment:
         )
         distances, norms_ratio, regret_ratio = torch.tensor(ratios).max(0).values.tolist()
         return {
-            "identity_gap": float(max(gaps)),
-            "distances_over_bound": distances,
-            "norms_over_bound": norms_ratio,
-            "regret_over_bound": regret_ratio,
+            "identity_error": float(max(gaps)),
+            "distance_bound_ratio": distances,
+            "gradient_norm_bound_ratio": norms_ratio,
+            "regret_bound_ratio": regret_ratio,
         }
 
     def coin_error(self, steps: int, generator: torch.Generator) -> Tensor:
-        """Mean excess of AdaGrad's mean iterate on the hardest coin for this number of steps, where G is √(t + 1)."""
+        """Mean suboptimality of AdaGrad's mean iterate on the biased-coin problem (bias 1/√T), where G is √(t + 1)."""
         bias = steps**-0.5
         problem, subgradient = biased_coin(bias), coin_subgradient(bias, generator=generator)
         start = problem.start.repeat(self.num_runs, 1)
@@ -150,6 +155,6 @@ class Experiment:
         return problem.excess(mean).mean()
 
 
-def regret(problem: Problem, trajectory: AdaGradTrajectory) -> Tensor:
+def regret(problem: OptimisationProblem, trajectory: AdaGradTrajectory) -> Tensor:
     """Σ_{i≤t} f(w⁽ⁱ⁾) − f*."""
     return problem.excess(trajectory.path[:-1]).cumsum(0)

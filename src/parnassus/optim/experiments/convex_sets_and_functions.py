@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 
 covers = ("Z12.2", "Z12.3", "Z12.4", "Z12.8", "Z12.9")
 expected = {
-    "convex_sets_refuted": at_most(0.0, "convex sets for which the test found a segment leaving the set"),
-    "other_sets_refuted": between(3.0, 3.0, "the same for ring, two discs and ℓ½ ball"),
-    "convex_functions_refuted": at_most(0.0, "convex functions for which the test found a chord below the graph"),
-    "other_functions_refuted": between(2.0, 2.0, "the same for cos πx and √|x|"),
-    "test_disagreements": at_most(0.0, "functions for which chords and second derivatives disagree"),
+    "convex_sets_refuted": at_most(0.0, "number of convex sets for which the test found a segment that leaves the set"),
+    "other_sets_refuted": between(
+        3.0, 3.0, "number of segments found for the ring, two discs and ℓ½ ball, one per set"
+    ),
+    "convex_functions_refuted": at_most(
+        0.0, "number of convex functions for which the test found a chord below the graph"
+    ),
+    "other_functions_refuted": between(
+        2.0, 2.0, "number of chords below the graph found for cos πx and √|x|, one per function"
+    ),
+    "test_disagreements": at_most(0.0, "number of functions for which chords and second derivatives disagree"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_trials": 2_000}, "gpu": {}}
 
@@ -52,7 +58,7 @@ class Experiment:
         run.note(
             "results",
             "A segment or chord found by the test proves that the set or function is not convex. If it finds none "
-            f"among {self.num_trials:,}, this is evidence of convexity and no proof.",
+            f"among {self.num_trials:,}, this is evidence of convexity, not a proof.",
         )
         return result
 

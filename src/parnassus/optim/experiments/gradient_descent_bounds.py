@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from parnassus.optim import (
-    Problem,
+    OptimisationProblem,
     convex_bound,
     convex_worst_case,
     descent_lemma_decrease,
@@ -25,6 +25,7 @@ from parnassus.optim import (
     strongly_convex_bound,
     strongly_convex_worst_case,
 )
+from parnassus.optim.convexity.convergence_bounds import step_counts
 from parnassus.report import FAINT, INK, PALETTE, subplots
 from parnassus.train import Positive, Run, at_least, at_most, between
 
@@ -33,18 +34,28 @@ if TYPE_CHECKING:
 
 covers = ("B3.1-2", "B3.1-3", "B3.1-4", "B3.1-5", "D1.5.4")
 expected = {
-    "decrease_over_bound": at_least(0.999999, "minimum decrease per step over the bound of the descent lemma"),
-    "squared_gradient_over_bound": at_most(1.0, "maximum of min ‖∇f‖² over its bound"),
-    "strongly_convex_ratio": at_most(1.000001, "maximum excess over the bound for strongly convex functions"),
-    "convex_ratio": at_most(1.0, "maximum excess over the bound for convex functions"),
-    "worst_case_ratio": between(0.999999999, 1.000000001, "excess of the worst-case Huber loss over the exact bound"),
-    "quartic_over_linear_bound": at_least(1.0, "excess of w⁴ over a linear-convergence bound that does not apply"),
-    "violations_over_convex_bound": at_least(1.0, "minimum excess where an assumption fails, over the convex bound"),
+    "decrease_bound_ratio": at_least(
+        0.999999, "minimum ratio of the decrease per step to the bound of the descent lemma"
+    ),
+    "squared_gradient_bound_ratio": at_most(1.0, "maximum ratio of min ‖∇f‖² to its bound"),
+    "strongly_convex_bound_ratio": at_most(
+        1.000001, "maximum ratio of the suboptimality to the bound for strongly convex functions"
+    ),
+    "convex_bound_ratio": at_most(1.0, "maximum ratio of the suboptimality to the bound for convex functions"),
+    "worst_case_bound_ratio": between(
+        0.999999999, 1.000000001, "ratio of the suboptimality of the worst-case Huber loss to the exact bound"
+    ),
+    "quartic_bound_ratio": at_least(
+        1.0, "ratio of the suboptimality of w⁴ to a linear-convergence bound that does not apply"
+    ),
+    "violated_assumption_bound_ratio": at_least(
+        1.0, "minimum ratio of the suboptimality to the convex bound where an assumption fails"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 100}, "gpu": {}}
 
 Lines = Mapping[str, Tensor]
-ROUNDING = 1e-12  # excesses below this are rounding
+ROUNDING = 1e-12  # a suboptimality below this is rounding error
 
 
 @dataclass(frozen=True)
@@ -65,13 +76,14 @@ class Experiment:
         run.note(
             "results",
             "Every bound holds on every problem that meets its assumptions. The worst-case Huber loss attains "
-            f"{result['worst_case_ratio']:.3f} of the exact bound β‖w⁽⁰⁾ − w*‖²/(4T + 2), which is slightly less than "
-            "half of the usual bound; the usual bound for strongly convex functions has half the optimal exponent.",
+            f"{result['worst_case_bound_ratio']:.3f} of the exact bound β‖w⁽⁰⁾ − w*‖²/(4T + 2), which is slightly less "
+            "than half of the usual bound; the usual bound for strongly convex functions has half the optimal "
+            "exponent.",
         )
         return result
 
     def compare_descent_lemma(
-        self, run: Run, problems: Mapping[str, Problem], paths: Mapping[str, Tensor]
+        self, run: Run, problems: Mapping[str, OptimisationProblem], paths: Mapping[str, Tensor]
     ) -> dict[str, float]:
         """Compare the decrease of every step, and the smallest gradient, with their bounds."""
         figure, axes = subplots(1, 2, size=(10.0, 4.0))
@@ -102,12 +114,12 @@ class Experiment:
             "of T squared gradients is below the dashed 1/T.",
         )
         return {
-            "decrease_over_bound": float(min(decrease_ratios)),
-            "squared_gradient_over_bound": float(max(gradient_ratios)),
+            "decrease_bound_ratio": float(min(decrease_ratios)),
+            "squared_gradient_bound_ratio": float(max(gradient_ratios)),
         }
 
     def compare_strongly_convex(
-        self, run: Run, problems: Mapping[str, Problem], paths: Mapping[str, Tensor]
+        self, run: Run, problems: Mapping[str, OptimisationProblem], paths: Mapping[str, Tensor]
     ) -> dict[str, float]:
         """Compare strongly convex problems, and w⁴, which is not, with the linear-convergence bound."""
         figure, axes = subplots(1, 2, size=(10.0, 4.0))
@@ -120,7 +132,9 @@ class Experiment:
             axes[0, 0].semilogy(t, excess.clamp(min=ROUNDING), color=colour, label=name)
             axes[0, 0].semilogy(t, bound, color=colour, linestyle="--", linewidth=1.2)
             axes[0, 0].semilogy(t, strongly_convex_worst_case(problem, t), color=colour, linestyle=":", linewidth=1.2)
-        axes[0, 0].set(xlabel="steps T", title="excess f − f*", ylim=(ROUNDING, 30), xlim=(0, min(self.steps, 350)))
+        axes[0, 0].set(
+            xlabel="steps T", title="suboptimality f − f*", ylim=(ROUNDING, 30), xlim=(0, min(self.steps, 350))
+        )
         add_line_style_legend(axes[0, 0], {"(1 − α/β)ᵀ": "--", "(1 − α/β)²ᵀ, exact": ":"})
         flat = replace(quartic(torch.ones(1, dtype=torch.float64)), alpha=0.06)  # its α is 0
         path = gradient_descent(flat.loss, flat.start, learning_rate=1 / flat.beta, steps=self.steps)
@@ -132,17 +146,17 @@ class Experiment:
         run.figure(
             "strong convexity",
             figure,
-            "Left: with curvature between α and β the excess converges linearly, below the theorem's bound (dashed) "
+            "Left: with curvature between α and β, f − f* converges linearly, below the theorem's bound (dashed) "
             "and the exact bound (dotted), which the ellipse follows. Right: w⁴ has no curvature at its minimum; its "
-            "excess decays as a power of T and exceeds every linear-convergence bound.",
+            "suboptimality decays as a power of T and exceeds every linear-convergence bound.",
         )
         return {
-            "strongly_convex_ratio": float(max(ratios)),
-            "quartic_over_linear_bound": float((excess / bound)[-1]),
+            "strongly_convex_bound_ratio": float(max(ratios)),
+            "quartic_bound_ratio": float((excess / bound)[-1]),
         }
 
     def compare_convex(
-        self, run: Run, problems: Mapping[str, Problem], paths: Mapping[str, Tensor]
+        self, run: Run, problems: Mapping[str, OptimisationProblem], paths: Mapping[str, Tensor]
     ) -> dict[str, float]:
         """Compare convex problems, worst-case Huber losses and violated assumptions with the convex bound."""
         figure, axes = subplots(1, 3, size=(12.0, 4.0))
@@ -181,13 +195,13 @@ class Experiment:
             "without convexity or without smoothness the bound does not hold.",
         )
         return {
-            "convex_ratio": float(torch.stack([(each / bound).max() for each in convex.values()]).max()),
-            "worst_case_ratio": float((attained / worst[[length - 1 for length in lengths]]).max()),
-            "violations_over_convex_bound": float(min((each / bound)[-1] for each in violations.values())),
+            "convex_bound_ratio": float(torch.stack([(each / bound).max() for each in convex.values()]).max()),
+            "worst_case_bound_ratio": float((attained / worst[[length - 1 for length in lengths]]).max()),
+            "violated_assumption_bound_ratio": float(min((each / bound)[-1] for each in violations.values())),
         }
 
     def run_violations(self) -> dict[str, Tensor]:
-        """Excess over β‖w⁽⁰⁾ − w*‖² of three problems that violate an assumption of the theorem."""
+        """(f − f*) / (β‖w⁽⁰⁾ − w*‖²) of three problems that violate an assumption of the theorem."""
         valley = ellipse(25.0)
         box = egg_box(torch.tensor([3.2, -3.0], dtype=torch.float64))  # near a local minimum
         nonsmooth = replace(infinity_norm(torch.tensor([0.95], dtype=torch.float64)), beta=10.0)
@@ -203,12 +217,8 @@ class Experiment:
         }
 
 
-def step_counts(steps: int) -> Tensor:
-    return torch.arange(1, steps + 1, dtype=torch.float64)
-
-
-def relative_excess(problem: Problem, path: Tensor) -> Tensor:
-    """Excess after 1, 2, … steps over β‖w⁽⁰⁾ − w*‖², so that one bound holds for all problems."""
+def relative_excess(problem: OptimisationProblem, path: Tensor) -> Tensor:
+    """(f − f*) / (β‖w⁽⁰⁾ − w*‖²) after 1, 2, … steps, so that one bound holds for all problems."""
     return problem.excess(path)[1:] / (problem.beta * problem.radius**2)
 
 

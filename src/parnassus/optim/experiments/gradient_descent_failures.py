@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 covers = ("Z12.1", "Z12.7", "Z12.10")
 expected = {
     "final_values_convex": between(1.0, 1.0, "number of distinct final values of gradient descent, convex function"),
-    "final_values_nonconvex": at_least(3.0, "the same for x cos πx"),
+    "final_values_nonconvex": at_least(3.0, "number of distinct final values of gradient descent, x cos πx"),
     "minimum_shift": between(0.05, 0.3, "distance between the minimisers of risk and empirical risk"),
-    "tangent_exponent": between(1.98, 2.03, "exponent of ε in the linearisation error of exp at 1"),
-    "tangent_factor": between(1.35, 1.37, "linearisation error over ε², near e/2 = 1.359"),
+    "linearisation_exponent": between(1.98, 2.03, "exponent of ε in the linearisation error of exp at 1"),
+    "linearisation_factor": between(1.35, 1.37, "ratio of the linearisation error to ε², near e/2 = 1.359"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_starts": 12}, "gpu": {}}
 
@@ -46,7 +46,7 @@ class Experiment:
         result = self.compare_minima(run) | self.plot_functions(run) | self.measure_linearisation_error(run)
         run.note(
             "results",
-            f"From {self.num_starts} starts gradient descent reaches one value on a convex function and "
+            f"From {self.num_starts} starts gradient descent converges to one value on a convex function and to "
             f"{result['final_values_nonconvex']:.0f} values on x cos πx. The minimiser of the empirical risk is "
             f"{result['minimum_shift']:.2f} away from that of the risk.",
         )
@@ -74,7 +74,7 @@ class Experiment:
             figure,
             "Left: a convex function may have many minimisers but only one minimum value. Middle: without convexity "
             "the result depends on the start. Right: the proof; if f(x₀) < f(x*), the chord between them bounds f at "
-            "points arbitrarily near x* below f(x*), so that x* is no local minimum.",
+            "points arbitrarily near x* below f(x*), so that x* is not a local minimum.",
         )
         return {
             "final_values_convex": float(len((50 * values["max(|x| − 1, 0)"]).round().abs().unique())),
@@ -137,8 +137,8 @@ class Experiment:
         )
         tenth = int((steps - 0.01).abs().argmin())
         return {
-            "tangent_exponent": exponent(steps[[4, tenth]], error[[4, tenth]]),
-            "tangent_factor": float(error[tenth] / steps[tenth].square()),
+            "linearisation_exponent": exponent(steps[[4, tenth]], error[[4, tenth]]),
+            "linearisation_factor": float(error[tenth] / steps[tenth].square()),
         }
 
 

@@ -21,8 +21,10 @@ from parnassus.train import Positive, Run, at_most, between
 
 covers = ("D1.5.2", "D1.5.3", "D1.5.5", "Z3.4")
 expected = {
-    "steepest_angle_error": at_most(0.6, "degrees between the direction of smallest derivative and −∇C"),
-    "min_derivative_over_norm": between(-1.0, -0.9999, "smallest sampled directional derivative over ‖∇C‖"),
+    "steepest_angle_error": at_most(
+        0.6, "angle between the direction with the smallest derivative and −∇C, in degrees"
+    ),
+    "min_derivative_ratio": between(-1.0, -0.9999, "ratio of the smallest sampled directional derivative to ‖∇C‖"),
     "variance_exponent": between(-1.1, -0.9, "exponent of the batch size in the variance of the batch gradient"),
     "bias_in_standard_errors": at_most(4.5, "mean of batch gradients minus full gradient, in standard errors"),
     "floor_exponent": between(0.8, 1.2, "exponent of η in the final squared distance, with replacement"),
@@ -118,7 +120,7 @@ class Experiment:
         )
         return {
             "steepest_angle_error": float((best_sample @ steepest).clamp(-1, 1).arccos().rad2deg()),
-            "min_derivative_over_norm": float(((unit @ gradient).min() / gradient.norm()).clamp(min=-1)),
+            "min_derivative_ratio": float(((unit @ gradient).min() / gradient.norm()).clamp(min=-1)),
         }
 
     def measure_gradient_noise(self, run: Run, x: Tensor, y: Tensor, source: torch.Generator) -> dict[str, float]:

@@ -29,18 +29,26 @@ if TYPE_CHECKING:
 
 covers = ("B3.2-3", "B3.2-4", "B3.2-5", "B3.2-6")
 expected = {
-    "nesterov_over_bound": at_most(1.0, "maximum excess of φ over 2‖w⁽⁰⁾ − w*‖²/(γ(T + 1)²)"),
-    "worst_over_exact": between(0.999999, 1.000001, "excess of the worst-case Huber loss over 2βR²/((T + 2)(T + 3))"),
-    "nesterov_over_descent": at_most(
-        0.05, "Nesterov's excess over that of gradient descent, ill-conditioned quadratic"
+    "nesterov_bound_ratio": at_most(1.0, "maximum ratio of the suboptimality of φ to 2‖w⁽⁰⁾ − w*‖²/(γ(T + 1)²)"),
+    "worst_case_bound_ratio": between(
+        0.999999, 1.000001, "ratio of the suboptimality of the worst-case Huber loss to 2βR²/((T + 2)(T + 3))"
     ),
-    "well_conditioned_ratio": at_least(10.0, "the same on a well-conditioned quadratic, where descent is faster"),
-    "flow_exponent": between(0.9, 1.1, "exponent of η in the distance of gradient descent from gradient flow"),
-    "ode_exponent": between(0.47, 0.53, "exponent of γ in the distance of Nesterov's φ from its equation"),
-    "ode_factor": between(0.7, 0.8, "distance of Nesterov's φ from its equation over √γ"),
+    "ill_conditioned_ratio": at_most(
+        0.05, "ratio of suboptimalities, Nesterov's method to gradient descent, ill-conditioned quadratic"
+    ),
+    "well_conditioned_ratio": at_least(
+        10.0, "ratio of suboptimalities, Nesterov's method to gradient descent, well-conditioned quadratic"
+    ),
+    "flow_exponent": between(0.9, 1.1, "exponent of η in the distance between gradient descent and gradient flow"),
+    "ode_exponent": between(
+        0.47, 0.53, "exponent of γ in the distance between Nesterov's φ and the solution of its equation"
+    ),
+    "ode_factor": between(
+        0.7, 0.8, "ratio to √γ of the distance between Nesterov's φ and the solution of its equation"
+    ),
     "hitting_time_r_3": between(3.2, 3.4, "time at which f = 0.01 is first reached, r = 3"),
     "hitting_time_r_9": between(5.6, 5.8, "time at which f = 0.01 is first reached, r = 9"),
-    "late_9_over_3": at_most(1e-4, "maximum of f on 40 ≤ s ≤ 50 with r = 9, over that with r = 3"),
+    "late_maximum_ratio": at_most(1e-4, "ratio of the maxima of f on 40 ≤ s ≤ 50, r = 9 to r = 3"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 300, "min_learning_rate": 1e-3}, "gpu": {}}
 
@@ -55,7 +63,7 @@ class Experiment:
         run.note(
             "results",
             "Nesterov's method converges as 1/T², gradient descent as 1/T; on the worst-case Huber loss it attains the "
-            "exact bound. It is not always faster: on a well-conditioned quadratic its excess is "
+            "exact bound. It is not always faster: on a well-conditioned quadratic its suboptimality is "
             f"{result['well_conditioned_ratio']:.0f} times that of gradient descent after 150 steps. Its iterates "
             f"follow a differential equation at time k√γ, within {result['ode_factor']:.2f} √γ; the time step is √γ, "
             "not γ as for gradient descent.",
@@ -99,15 +107,15 @@ class Experiment:
         run.figure(
             "convergence rate of Nesterov's method",
             figure,
-            "Left: excess and bound (dashed) of gradient descent and Nesterov's method, with exponents −1 and −2. "
-            "Middle: for every T a Huber loss attains the exact worst case (dotted), which tends to the bound "
-            "(dashed). Right: on a well-conditioned quadratic Nesterov's method overshoots and oscillates, and "
+            "Left: suboptimality and bound (dashed) of gradient descent and Nesterov's method, with exponents −1 and "
+            "−2. Middle: for every T a Huber loss attains the exact worst case (dotted), which approaches the "
+            "bound (dashed). Right: on a well-conditioned quadratic Nesterov's method overshoots and oscillates, and "
             "gradient descent is faster.",
         )
         return {
-            "nesterov_over_bound": float((accelerated / bound).max()),
-            "worst_over_exact": float(max(worst_case_ratios)),
-            "nesterov_over_descent": float(accelerated[-1] / plain[-1]),
+            "nesterov_bound_ratio": float((accelerated / bound).max()),
+            "worst_case_bound_ratio": float(max(worst_case_ratios)),
+            "ill_conditioned_ratio": float(accelerated[-1] / plain[-1]),
             "well_conditioned_ratio": float(accelerated_well[149] / plain_well[149]),
         }
 
@@ -189,18 +197,18 @@ class Experiment:
         axes[0, 0].axhline(0.01, color=FAINT, linestyle="--", linewidth=1)
         axes[0, 0].set(xlabel="time s", title="f initially")
         axes[0, 0].legend()
-        axes[0, 1].set(xlabel="time s", title="f in the long run", ylim=(1e-14, 1))
+        axes[0, 1].set(xlabel="time s", title="f asymptotically", ylim=(1e-14, 1))
         run.figure(
             "damping coefficients",
             figure,
-            "With damping r in place of 3 the peaks of f decay as s^(−r): a larger r is faster in the long run (right) "
+            "With damping r in place of 3 the peaks of f decay as s^(−r): a larger r is faster asymptotically (right) "
             "and slower initially (left; the dashed line is 0.01).",
         )
         late_maximum = {r: values[s >= 40].max() for r, values in f.items()}
         return {
             "hitting_time_r_3": float(s[f[3.0] < 0.01][0]),
             "hitting_time_r_9": float(s[f[9.0] < 0.01][0]),
-            "late_9_over_3": float(late_maximum[9.0] / late_maximum[3.0]),
+            "late_maximum_ratio": float(late_maximum[9.0] / late_maximum[3.0]),
         }
 
 

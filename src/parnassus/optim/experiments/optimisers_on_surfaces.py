@@ -38,16 +38,18 @@ if TYPE_CHECKING:
 
 covers = ("B3.2-1", "B3.2-2", "B3.2-3", "B3.3-3", "B3.3-4", "B3.3-6", "C-06", "D1.5.1", "D1.5.3", "D1.5.6", "D1.5.7")
 expected = {
-    "zigzag_fraction": between(1, 1, "fraction of steps that cross the narrow valley at η = 1.8/β"),
-    "descent_steps_valley": at_least(150, "steps of gradient descent to converge in the narrow valley"),
+    "zigzag_fraction": between(1, 1, "fraction of gradient descent steps that cross the narrow valley at η = 1.8/β"),
+    "gradient_descent_steps_valley": at_least(150, "steps of gradient descent to converge in the narrow valley"),
     "momentum_steps_valley": at_most(100, "steps of momentum 0.9 to converge in the narrow valley"),
-    "descent_steps_rosenbrock": at_least(300, "steps of gradient descent to converge on the Rosenbrock function"),
+    "gradient_descent_steps_rosenbrock": at_least(
+        300, "steps of gradient descent to converge on the Rosenbrock function"
+    ),
     "best_steps_rosenbrock": at_most(250, "steps of the best first-order method on the Rosenbrock function"),
     "newton_steps_rosenbrock": at_most(10, "steps of Newton's method on the Rosenbrock function"),
-    "newton_gap_saddle": between(0.99, 1.01, "distance to the minimum value where Newton's method stops, saddle"),
-    "parabola_error": at_most(1e-12, "maximum distance of gradient descent on x² from (−0.8)ᵗ x₀"),
+    "newton_suboptimality_saddle": between(0.99, 1.01, "C − min C where Newton's method stops on the saddle surface"),
+    "parabola_error": at_most(1e-12, "maximum distance between gradient descent on x² and (−0.8)ᵗ x₀"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 40, "num_learning_rates": 3}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"max_steps": 40, "num_learning_rates": 3}, "gpu": {}}
 
 OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
     "gradient descent": SGD,
@@ -82,7 +84,7 @@ class OptimiserRun:
 
 @dataclass(frozen=True)
 class Experiment:
-    steps: Positive[int] = 600  # maximum number of steps of each optimiser
+    max_steps: Positive[int] = 600  # maximum number of steps of each optimiser
     num_learning_rates: Positive[int] = 14  # learning rates of the search, from 10⁻⁴ to 2 in geometric progression
     tolerance: Positive[float] = 1e-3  # converged when the value stays within this of the minimum
 
@@ -104,7 +106,7 @@ class Experiment:
                 for name, runs in results.items()
             ],
             f"Steps until the value stays within {self.tolerance:g} of the minimum, with the learning rate; – if no "
-            f"learning rate converges in {self.steps} steps.",
+            f"learning rate converges in {self.max_steps} steps.",
         )
         error = self.plot_parabola(run)
         narrow, curved, saddle_runs = results["narrow valley"], results["Rosenbrock"], results["saddle"]
@@ -121,12 +123,12 @@ class Experiment:
         )
         return {
             "zigzag_fraction": zigzag_fraction,
-            "descent_steps_valley": self.count_steps(narrow["gradient descent"]),
+            "gradient_descent_steps_valley": self.count_steps(narrow["gradient descent"]),
             "momentum_steps_valley": self.count_steps(narrow["momentum"]),
-            "descent_steps_rosenbrock": self.count_steps(curved["gradient descent"]),
+            "gradient_descent_steps_rosenbrock": self.count_steps(curved["gradient descent"]),
             "best_steps_rosenbrock": self.count_steps(curved[best]),
             "newton_steps_rosenbrock": self.count_steps(curved["Newton"]),
-            "newton_gap_saddle": float(saddle_runs["Newton"].gaps[-1]),
+            "newton_suboptimality_saddle": float(saddle_runs["Newton"].gaps[-1]),
             "parabola_error": error,
         }
 
@@ -137,10 +139,10 @@ class Experiment:
         results = {}
         for name, optimiser in OPTIMISERS.items():
             factories = [partial(optimiser, lr=rate) for rate in rates]
-            paths = optimizer_trajectories(surface, start, factories, steps=self.steps)
+            paths = optimizer_trajectories(surface, start, factories, steps=self.max_steps)
             runs = [self.evaluate_run(surface, rate, path) for rate, path in zip(rates, paths, strict=True)]
             results[name] = min(runs, key=self.score)
-        path = newton_descent(surface, start, steps=min(self.steps, 40))
+        path = newton_descent(surface, start, steps=min(self.max_steps, 40))
         return results | {"Newton": self.evaluate_run(surface, 1.0, path)}
 
     def evaluate_run(self, surface: Surface, rate: float, path: Tensor) -> OptimiserRun:
@@ -154,7 +156,7 @@ class Experiment:
         return self.count_steps(result) + (0.0 if result.converged_at is not None else float(result.gaps[-1]))
 
     def count_steps(self, result: OptimiserRun) -> int:
-        return self.steps if result.converged_at is None else result.converged_at
+        return self.max_steps if result.converged_at is None else result.converged_at
 
     def plot_zigzag(self, run: Run) -> float:
         """Plot fig. 3.1: gradient descent near its largest stable rate, momentum and Nesterov."""

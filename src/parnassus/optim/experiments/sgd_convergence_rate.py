@@ -13,8 +13,8 @@ from parnassus.train import Positive, Run, between
 covers = ("B3.1-6", "D1.5.5")
 expected = {
     "exponent": between(-0.55, -0.45, "exponent of T in the error of averaged SGD"),
-    "error_over_bound": between(0.4, 1.0, "maximum of the error over its bound Rρ/√T"),
-    "floor_over_theory": between(0.9, 1.1, "noise floor at a fixed learning rate over η σ²/(2 − η)"),
+    "error_bound_ratio": between(0.4, 1.0, "maximum ratio of the error to its bound Rρ/√T"),
+    "noise_floor_ratio": between(0.9, 1.1, "ratio of the noise floor at a fixed learning rate to η σ²/(2 − η)"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_runs": 300, "max_steps": 256}, "gpu": {}}
 
@@ -37,7 +37,7 @@ class Experiment:
         t, error = torch.tensor(sizes, dtype=torch.float64), torch.stack(errors)
         bound = averaged_sgd_bound(t, radius=1.0, lipschitz=1.0)
         figure, axes = subplots(1, 2, size=(10.0, 4.0))
-        axes[0, 0].loglog(t, error, color=PALETTE[0], marker="o", markersize=4, label="coin of bias 1/√T")
+        axes[0, 0].loglog(t, error, color=PALETTE[0], marker="o", markersize=4, label="biased coin, bias 1/√T")
         axes[0, 0].loglog(t, bound, color=INK, linestyle="--", linewidth=1.2, label="Rρ/√T")
         axes[0, 0].set(xlabel="steps T", title="E f(w̄) − f*")
         axes[0, 0].legend()
@@ -52,14 +52,14 @@ class Experiment:
         run.figure(
             "error of SGD",
             figure,
-            "Left: T tosses can hardly distinguish a coin of bias 1/√T from a fair one, and the error of the mean "
-            "iterate is close to its bound Rρ/√T. Right: at a fixed learning rate and gradient noise of variance 1, "
-            "E w² converges to η/(2 − η), dashed.",
+            "Left: the biased-coin problem with bias 1/√T, which T samples hardly distinguish from 0; the error of the "
+            "mean iterate is close to its bound Rρ/√T. Right: at a fixed learning rate and gradient noise of variance "
+            "1, E w² converges to η/(2 − η), dashed.",
         )
         return {
             "exponent": exponent(t[[0, -1]], error[[0, -1]]),
-            "error_over_bound": float((error / bound).max()),
-            "floor_over_theory": max(floors, key=lambda ratio: abs(ratio - 1)),
+            "error_bound_ratio": float((error / bound).max()),
+            "noise_floor_ratio": max(floors, key=lambda ratio: abs(ratio - 1)),
         }
 
 

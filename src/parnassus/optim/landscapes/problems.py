@@ -10,14 +10,15 @@ from torch import Tensor
 from torch.func import grad, vmap
 from torch.nn.functional import logsigmoid
 
+from parnassus.errors import check_at_least_one
 from parnassus.optim.optimisers.newton import newton_descent
 
 Function = Callable[[Tensor], Tensor]
-"""f(w) of one vector w, a scalar."""
+"""A scalar function f(w) of one vector w."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class OptimisationProblem:
     """min_w f(w) with the constants that convergence theorems need (book eq. 3.1).
 
     Second derivatives in any direction lie between α and β. α > 0: strongly convex; α = 0: convex; α < 0: possibly not
@@ -50,7 +51,7 @@ class Problem:
         return gradients
 
 
-def quadratic(spectrum: Float[Tensor, " dim"], *, generator: torch.Generator) -> Problem:
+def quadratic(spectrum: Float[Tensor, " dim"], *, generator: torch.Generator) -> OptimisationProblem:
     """½ (w − w*)ᵀ A (w − w*), where A has this spectrum in a random basis, w* and the start are standard normal."""
     if not bool((spectrum >= 0).all()) or not bool(spectrum.any()):
         raise ValueError(f"the spectrum must be ≥ 0 and not all 0; got {spectrum.tolist()}")
@@ -63,23 +64,22 @@ def quadratic(spectrum: Float[Tensor, " dim"], *, generator: torch.Generator) ->
         stretched: Tensor = root @ (w - minimiser)
         return stretched.square().sum() / 2
 
-    return Problem(loss, start, minimiser, alpha=float(spectrum.min()), beta=float(spectrum.max()))
+    return OptimisationProblem(loss, start, minimiser, alpha=float(spectrum.min()), beta=float(spectrum.max()))
 
 
-def ellipse(condition_number: float) -> Problem:
+def ellipse(condition_number: float) -> OptimisationProblem:
     """½ (w₁²/κ + w₂²) from (κ, 1): a narrow valley of condition number κ (book fig. 3.1)."""
-    if not condition_number >= 1:
-        raise ValueError(f"condition_number must be at least 1; got condition_number={condition_number}")
+    check_at_least_one(condition_number=condition_number)
     curvature = torch.tensor([1 / condition_number, 1.0], dtype=torch.float64)
 
     def loss(w: Tensor) -> Tensor:
         return (curvature * w.square()).sum() / 2
 
     start = torch.tensor([condition_number, 1.0], dtype=torch.float64)
-    return Problem(loss, start, torch.zeros_like(start), alpha=1 / condition_number, beta=1.0)
+    return OptimisationProblem(loss, start, torch.zeros_like(start), alpha=1 / condition_number, beta=1.0)
 
 
-def ridge_logistic(x: Float[Tensor, "count dim"], y: Float[Tensor, " count"], *, ridge: float) -> Problem:
+def ridge_logistic(x: Float[Tensor, "count dim"], y: Float[Tensor, " count"], *, ridge: float) -> OptimisationProblem:
     """L2-regularised logistic regression: mean of log(1 + e^(−yᵢ xᵢ·w)) plus ½ λ‖w‖², labels y = ±1, from w = 0.
 
     α = λ, and β = λ + λ_max(XᵀX)/(4n), as no second derivative of log(1 + e^−z) exceeds ¼.
@@ -94,28 +94,28 @@ def ridge_logistic(x: Float[Tensor, "count dim"], y: Float[Tensor, " count"], *,
     start = x.new_zeros(x.shape[1])
     minimiser = newton_descent(loss, start, steps=20)[-1]
     largest = float(torch.linalg.matrix_norm(x, 2)) ** 2 / (4 * len(x))
-    return Problem(loss, start, minimiser, alpha=ridge, beta=ridge + largest)
+    return OptimisationProblem(loss, start, minimiser, alpha=ridge, beta=ridge + largest)
 
 
-def log_cosh(start: Float[Tensor, " dim"]) -> Problem:
+def log_cosh(start: Float[Tensor, " dim"]) -> OptimisationProblem:
     """Σ log cosh wᵢ: curvature at most 1, and almost 0 far from the minimum."""
 
     def loss(w: Tensor) -> Tensor:
         return torch.logaddexp(w, -w).sum() - len(start) * torch.log(w.new_tensor(2.0))
 
-    return Problem(loss, start, torch.zeros_like(start), alpha=0.0, beta=1.0)
+    return OptimisationProblem(loss, start, torch.zeros_like(start), alpha=0.0, beta=1.0)
 
 
-def quartic(start: Float[Tensor, " dim"]) -> Problem:
+def quartic(start: Float[Tensor, " dim"]) -> OptimisationProblem:
     """¼ Σ wᵢ⁴, with zero curvature at the minimum; β = 3 max wᵢ² holds on the cube that contains the iterates."""
 
     def loss(w: Tensor) -> Tensor:
         return w.pow(4).sum() / 4
 
-    return Problem(loss, start, torch.zeros_like(start), alpha=0.0, beta=3 * float(start.abs().max()) ** 2)
+    return OptimisationProblem(loss, start, torch.zeros_like(start), alpha=0.0, beta=3 * float(start.abs().max()) ** 2)
 
 
-def huber_worst_case(displacement: float, *, beta: float = 1.0, radius: float = 1.0) -> Problem:
+def huber_worst_case(displacement: float, *, beta: float = 1.0, radius: float = 1.0) -> OptimisationProblem:
     """The Huber loss on which a gradient method attains its worst case (Drori & Teboulle 2014).
 
         f(w) = ½ β w²                for |w| ≤ τ = R/(2c + 1)
@@ -134,28 +134,28 @@ def huber_worst_case(displacement: float, *, beta: float = 1.0, radius: float = 
         return beta * torch.where(size <= threshold, size.square() / 2, threshold * size - threshold**2 / 2).sum()
 
     start = torch.tensor([radius], dtype=torch.float64)
-    return Problem(loss, start, torch.zeros_like(start), alpha=0.0, beta=beta)
+    return OptimisationProblem(loss, start, torch.zeros_like(start), alpha=0.0, beta=beta)
 
 
-def infinity_norm(start: Float[Tensor, " dim"]) -> Problem:
+def infinity_norm(start: Float[Tensor, " dim"]) -> OptimisationProblem:
     """Maximum norm max |wᵢ|: convex, Lipschitz continuous, not differentiable everywhere (β = ∞)."""
 
     def loss(w: Tensor) -> Tensor:
         return w.abs().amax()
 
-    return Problem(loss, start, torch.zeros_like(start), alpha=0.0, beta=inf)
+    return OptimisationProblem(loss, start, torch.zeros_like(start), alpha=0.0, beta=inf)
 
 
-def egg_box(start: Float[Tensor, " dim"]) -> Problem:
+def egg_box(start: Float[Tensor, " dim"]) -> OptimisationProblem:
     """Σ ½ wᵢ² + 2 (1 − cos 2wᵢ): global minimum at 0, many local minima, curvature from −7 to 9."""
 
     def loss(w: Tensor) -> Tensor:
         return (w.square() / 2 + 2 * (1 - (2 * w).cos())).sum()
 
-    return Problem(loss, start, torch.zeros_like(start), alpha=-7.0, beta=9.0)
+    return OptimisationProblem(loss, start, torch.zeros_like(start), alpha=-7.0, beta=9.0)
 
 
-def smooth_problems(seed: int = 0) -> dict[str, Problem]:
+def smooth_problems(seed: int = 0) -> dict[str, OptimisationProblem]:
     """One problem of each kind with finite β, by name: five convex ones and the non-convex egg box."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(60, 5, generator=generator, dtype=torch.float64)

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from parnassus.optim.optimisers.gradient_descent import Loss
 
 OptimizerFactory: TypeAlias = Callable[[Iterable[nn.Parameter]], Optimizer]
-"""Builds an optimiser of given parameters, e.g. `partial(Adam, lr=0.1)`."""
+"""A constructor of an optimiser from its parameters, e.g. `partial(Adam, lr=0.1)`."""
 
 
 def optimizer_trajectory(

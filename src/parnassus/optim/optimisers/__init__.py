@@ -1,1 +1,1 @@
-"""Optimisers, and what modifies their steps: weight decay, gradient clipping, averaging."""
+"""Optimisers, weight decay, gradient clipping and iterate averaging."""

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
-from parnassus.optim.optimisers.foreach_optimizer import ForeachOptimizer, Group, add_l2
+from parnassus.optim.optimisers.foreach_optimizer import ForeachOptimizer, Group, add_l2, root_scaled_step
 
 
 class AdaGrad(ForeachOptimizer):
@@ -22,9 +22,7 @@ class AdaGrad(ForeachOptimizer):
         gradient = add_l2(gradient, theta, group["weight_decay"])
         squares = self.state_tensors("squares", theta)
         torch._foreach_addcmul_(squares, gradient, gradient)
-        root = torch._foreach_sqrt(squares)
-        torch._foreach_add_(root, group["eps"])
-        torch._foreach_addcdiv_(theta, gradient, root, -group["lr"])
+        root_scaled_step(group, theta, gradient, squares)
 
 
 class FullAdaGrad(ForeachOptimizer):
@@ -34,8 +32,8 @@ class FullAdaGrad(ForeachOptimizer):
         θ ← θ − η G⁻¹ g,   G = S^{1/2}
 
     Each tensor with d elements has its own d × d matrix; a step takes O(d³) operations. Before there are d independent
-    gradients G is singular and G⁻¹ is its pseudo-inverse: eigenvalues of S up to `cutoff` times the largest count as
-    zero.
+    gradients G is singular and G⁻¹ is its pseudo-inverse: eigenvalues of S up to `cutoff` times the largest are
+    treated as zero.
     """
 
     def __init__(
@@ -53,7 +51,7 @@ class FullAdaGrad(ForeachOptimizer):
 
 
 def inverse_root(matrix: Float[Tensor, "dim dim"], cutoff: float) -> Float[Tensor, "dim dim"]:
-    """(S^{1/2})⁺ of a symmetric S ⪰ 0; eigenvalues up to `cutoff` (or rounding) times the largest count as zero."""
+    """(S^{1/2})⁺ of a symmetric S ⪰ 0; eigenvalues ≤ `cutoff` (or rounding) times the largest are treated as zero."""
     values, vectors = torch.linalg.eigh(matrix)
     is_nonzero = values > max(cutoff, len(values) * torch.finfo(values.dtype).eps) * values[-1]
     root: Tensor = vectors * torch.where(is_nonzero, values, torch.inf).rsqrt() @ vectors.mT

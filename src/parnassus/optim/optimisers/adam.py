@@ -30,8 +30,8 @@ class Adam(ForeachOptimizer):
     ) -> None:
         super().__init__(parameters, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
 
-    def validate_group(self, group: Group) -> None:
-        super().validate_group(group)
+    def check_group(self, group: Group) -> None:
+        super().check_group(group)
         if not all(0 <= beta < 1 for beta in group["betas"]):
             raise ValueError(f"betas must satisfy 0 ≤ beta < 1; got betas={group['betas']}")
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.optim.landscapes.problems import Problem
+from parnassus.optim.landscapes.problems import OptimisationProblem
 from parnassus.optim.optimisers.gradient_descent import gradient_step
 
 Subgradient = Callable[[int, Tensor], Tensor]
@@ -21,7 +21,7 @@ def averaged_sgd(
 
         w⁽ᵗ⁺¹⁾ = w⁽ᵗ⁾ − η g_t,   E[g_t] a subgradient of f at w⁽ᵗ⁾
 
-    With η = R/(ρ√T) its expected excess is at most Rρ/√T (book sec. 3.1; Shalev-Shwartz & Ben-David 2014, thm. 14.8).
+    With η = R/(ρ√T), E f(w̄) − f* is at most Rρ/√T (book sec. 3.1; Shalev-Shwartz & Ben-David 2014, thm. 14.8).
     """
     if not learning_rate > 0 or steps < 1:
         raise ValueError(f"need learning_rate > 0 and steps ≥ 1; got learning_rate={learning_rate}, steps={steps}")
@@ -32,10 +32,11 @@ def averaged_sgd(
     return total / steps
 
 
-def biased_coin(bias: float) -> Problem:
-    """½ (1 + δ)|w − 1| + ½ (1 − δ)|w + 1| from w = 0: the median of a coin with P(+1) = ½ (1 + δ).
+def biased_coin(bias: float) -> OptimisationProblem:
+    """½ (1 + δ)|w − 1| + ½ (1 − δ)|w + 1| from w = 0: the biased-coin problem, the median of z = ±1.
 
-    The minimum is at w = 1, by 2δ lower than the value at −1; T tosses cannot detect a bias δ below about 1/√T.
+    P(z = 1) = ½ (1 + δ). The minimum is at w = 1, by 2δ lower than the value at −1; T samples cannot detect a bias
+    δ below about 1/√T.
     """
     if not 0 < bias <= 1:
         raise ValueError(f"need 0 < bias ≤ 1; got bias={bias}")
@@ -44,11 +45,11 @@ def biased_coin(bias: float) -> Problem:
         return ((1 + bias) * (w - 1).abs() + (1 - bias) * (w + 1).abs()).sum() / 2
 
     start = torch.zeros(1, dtype=torch.float64)
-    return Problem(loss, start, torch.ones_like(start), alpha=0.0, beta=inf)
+    return OptimisationProblem(loss, start, torch.ones_like(start), alpha=0.0, beta=inf)
 
 
 def coin_subgradient(bias: float, *, generator: torch.Generator) -> Subgradient:
-    """Stochastic subgradient of `biased_coin`: a subgradient of |w − z| for a toss z = ±1 with P(z = 1) = ½ (1 + δ).
+    """Stochastic subgradient of `biased_coin`: a subgradient of |w − z| for z = ±1 with P(z = 1) = ½ (1 + δ).
 
     It is 1 for w > z and −1 otherwise, of norm ρ = 1 everywhere.
     """

@@ -1,4 +1,4 @@
-"""Shared part of all optimisers: the interface of torch, updates of lists of tensors by foreach kernels."""
+"""Base class of all optimisers: the interface of torch, with updates of lists of tensors by foreach kernels."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ class ForeachOptimizer(Optimizer):
     def update(self, group: Group, theta: list[Tensor], gradient: list[Tensor]) -> None:
         """Update the tensors of `theta` in place from their gradients and the optimiser state."""
 
-    def validate_group(self, group: Group) -> None:
-        """Raise a ValueError on invalid settings; a method adds its own rules."""
+    def check_group(self, group: Group) -> None:
+        """Raise a ValueError on invalid settings; subclasses add their own checks."""
         if not group["lr"] > 0:
             raise ValueError(f"the learning rate must be positive; got lr={group['lr']}")
         if not group["weight_decay"] >= 0:
@@ -39,7 +39,7 @@ class ForeachOptimizer(Optimizer):
             raise ValueError(f"eps must not be negative; got eps={group['eps']}")
 
     def add_param_group(self, param_group: Group) -> None:
-        self.validate_group({**self.defaults, **param_group})
+        self.check_group({**self.defaults, **param_group})
         super().add_param_group(param_group)
 
     @torch.no_grad()
@@ -91,3 +91,10 @@ def add_l2(gradient: list[Tensor], theta: list[Tensor], weight_decay: float) -> 
     if weight_decay == 0:
         return gradient
     return list(torch._foreach_add(gradient, theta, alpha=weight_decay))
+
+
+def root_scaled_step(group: Group, theta: list[Tensor], direction: list[Tensor], squares: list[Tensor]) -> None:
+    """θ ← θ − η d ⊘ (√r + ε) in place, for all parameters."""
+    root = torch._foreach_sqrt(squares)
+    torch._foreach_add_(root, group["eps"])
+    torch._foreach_addcdiv_(theta, direction, root, -group["lr"])

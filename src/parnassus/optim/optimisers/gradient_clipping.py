@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_positive
+
 
 def global_norm(gradients: list[Tensor]) -> Float[Tensor, ""]:
     """‖g‖ of all tensors as one vector; 0 for an empty list."""
@@ -38,6 +40,5 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> Float
 
 
 def _clip_factor(norm: Float[Tensor, ""], max_norm: float) -> Float[Tensor, ""]:
-    if not max_norm > 0:
-        raise ValueError(f"max_norm must be positive; got max_norm={max_norm}")
+    check_positive(max_norm=max_norm)
     return torch.clamp(max_norm / norm, max=1.0)  # 1 where the norm is 0, as max_norm / 0 is ∞

@@ -7,14 +7,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.func import grad, vmap
 
-Loss = Callable[[Tensor], Tensor]
-"""ℓ(θ), a scalar."""
+from parnassus.errors import check_positive
 
-Schedule = Callable[[int], float]
+Loss = Callable[[Tensor], Tensor]
+"""A scalar loss ℓ(θ)."""
+
+LearningRateSchedule = Callable[[int], float]
 """The learning rate η⁽ᵗ⁾ of step t = 0, 1, …"""
 
 Error = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""ℰ(θ, x, y) of one example, a scalar."""
+"""The scalar loss ℰ(θ, x, y) of one example."""
 
 
 def gradient_step(
@@ -25,7 +27,7 @@ def gradient_step(
 
 
 def steepest_descent(gradient: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """−g/‖g‖: the unit vector y of smallest directional derivative ⟨y, g⟩ = −‖g‖ (Diehl sec. 1.5)."""
+    """−g/‖g‖: the unit vector y with the smallest directional derivative ⟨y, g⟩ = −‖g‖ (Diehl sec. 1.5)."""
     norm: Tensor = torch.linalg.vector_norm(gradient)
     if norm == 0:
         raise ValueError("the steepest descent direction needs a nonzero gradient; got zero")
@@ -33,7 +35,7 @@ def steepest_descent(gradient: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape
 
 
 def gradient_descent(
-    loss: Loss, start: Float[Tensor, "*shape"], *, learning_rate: float | Schedule, steps: int
+    loss: Loss, start: Float[Tensor, "*shape"], *, learning_rate: float | LearningRateSchedule, steps: int
 ) -> Float[Tensor, "path *shape"]:
     """Iterates θ⁽⁰⁾, …, θ⁽ˢᵗᵉᵖˢ⁾ of θ⁽ᵗ⁺¹⁾ = θ⁽ᵗ⁾ − η⁽ᵗ⁾ ∇ℓ(θ⁽ᵗ⁾) (book eqs. 1.13, 3.2, Diehl sec. 1.5).
 
@@ -43,7 +45,7 @@ def gradient_descent(
     path = [start]
     for step in range(steps):
         eta = learning_rate(step) if callable(learning_rate) else learning_rate
-        _validate_rate(eta)
+        check_positive(learning_rate=eta)
         path.append(gradient_step(path[-1], gradient(path[-1]), eta))
     return torch.stack(path)
 
@@ -74,15 +76,10 @@ def stochastic_gradient_descent(
 
     Any function of `parnassus.optim.training.minibatches` gives the batches; batches of one index give online SGD.
     """
-    _validate_rate(learning_rate)
+    check_positive(learning_rate=learning_rate)
     x, y = data
     path = [start]
     for indices in batches:
         gradient = per_sample_gradients(error, path[-1], x[indices], y[indices]).mean(0)
         path.append(gradient_step(path[-1], gradient, learning_rate))
     return torch.stack(path)
-
-
-def _validate_rate(learning_rate: float) -> None:
-    if not learning_rate > 0:
-        raise ValueError(f"the learning rate must be positive; got learning_rate={learning_rate}")

@@ -22,8 +22,8 @@ class Momentum(ForeachOptimizer):
     ) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
-    def validate_group(self, group: Group) -> None:
-        super().validate_group(group)
+    def check_group(self, group: Group) -> None:
+        super().check_group(group)
         if not 0 <= group["momentum"] < 1:
             raise ValueError(f"the momentum must satisfy 0 ≤ μ < 1; got momentum={group['momentum']}")
 
@@ -53,7 +53,7 @@ def heavy_ball(
 
     As printed the velocity is not damped, and on a quadratic it oscillates indefinitely. μ = 0 is gradient descent.
     """
-    _validate(learning_rate, momentum)
+    _check_hyperparameters(learning_rate, momentum)
     gradient = grad(loss)
     path, velocity = [start], torch.zeros_like(start)
     for _ in range(steps):
@@ -72,7 +72,7 @@ def moving_average_momentum(
 
     Equals `heavy_ball` with the learning rate η (1 − β). As printed θ moves by v_t, one gradient late.
     """
-    _validate(learning_rate, momentum)
+    _check_hyperparameters(learning_rate, momentum)
     gradient = grad(loss)
     path, velocity = [start], torch.zeros_like(start)
     for _ in range(steps):
@@ -82,7 +82,7 @@ def moving_average_momentum(
 
 
 def max_stable_rate(curvature: float, momentum: float = 0.0) -> float:
-    """2 (1 + μ) / β: above this rate momentum diverges on a quadratic of largest curvature β (book sec. 3.2)."""
+    """2 (1 + μ) / β: above this rate momentum diverges on a quadratic with largest curvature β (book sec. 3.2)."""
     return 2 * (1 + momentum) / curvature
 
 
@@ -95,14 +95,14 @@ def convergence_factor(
 
     Without momentum it is |1 − ηβ|; where the roots are complex it is √μ for every η (book sec. 3.2).
     """
-    _validate(learning_rate, momentum)
+    _check_hyperparameters(learning_rate, momentum)
     middle = 1 + momentum - learning_rate * curvature
     discriminant = middle.square() - 4 * momentum
     real = (middle.abs() + discriminant.clamp(min=0).sqrt()) / 2
     return torch.where(discriminant < 0, momentum**0.5, real)
 
 
-def _validate(learning_rate: float, momentum: float) -> None:
+def _check_hyperparameters(learning_rate: float, momentum: float) -> None:
     if not learning_rate > 0 or not 0 <= momentum < 1:
         raise ValueError(
             f"need learning_rate > 0 and 0 ≤ momentum < 1; got learning_rate={learning_rate}, momentum={momentum}"

@@ -52,8 +52,8 @@ class Nesterov(ForeachOptimizer):
     ) -> None:
         super().__init__(parameters, {"lr": lr, "damping": damping, "weight_decay": weight_decay})
 
-    def validate_group(self, group: Group) -> None:
-        super().validate_group(group)
+    def check_group(self, group: Group) -> None:
+        super().check_group(group)
         if not group["damping"] > 0:
             raise ValueError(f"the damping must be positive; got damping={group['damping']}")
 

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, jacrev
 
+from parnassus.errors import check_positive
 from parnassus.optim.optimisers.gradient_descent import Loss
 
 
@@ -31,8 +32,7 @@ def newton_descent(
 
     It converges to a stationary point, which is a minimum only where the curvature is positive.
     """
-    if not learning_rate > 0:
-        raise ValueError(f"the learning rate must be positive; got learning_rate={learning_rate}")
+    check_positive(learning_rate=learning_rate)
     gradient, hessian = grad(loss), jacrev(grad(loss))
     path = [start]
     for _ in range(steps):

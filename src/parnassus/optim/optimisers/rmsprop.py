@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
-from parnassus.optim.optimisers.foreach_optimizer import ForeachOptimizer, Group, add_l2
+from parnassus.optim.optimisers.foreach_optimizer import ForeachOptimizer, Group, add_l2, root_scaled_step
 
 
 class RMSProp(ForeachOptimizer):
@@ -27,8 +27,8 @@ class RMSProp(ForeachOptimizer):
     ) -> None:
         super().__init__(parameters, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay})
 
-    def validate_group(self, group: Group) -> None:
-        super().validate_group(group)
+    def check_group(self, group: Group) -> None:
+        super().check_group(group)
         if not 0 <= group["alpha"] < 1:
             raise ValueError(f"alpha must satisfy 0 ≤ alpha < 1; got alpha={group['alpha']}")
 
@@ -37,6 +37,4 @@ class RMSProp(ForeachOptimizer):
         squares = self.state_tensors("squares", theta)
         torch._foreach_mul_(squares, group["alpha"])
         torch._foreach_addcmul_(squares, gradient, gradient, 1 - group["alpha"])
-        root = torch._foreach_sqrt(squares)
-        torch._foreach_add_(root, group["eps"])
-        torch._foreach_addcdiv_(theta, gradient, root, -group["lr"])
+        root_scaled_step(group, theta, gradient, squares)

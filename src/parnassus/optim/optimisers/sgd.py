@@ -10,7 +10,7 @@ from parnassus.optim.optimisers.foreach_optimizer import ForeachOptimizer, Group
 class SGD(ForeachOptimizer):
     """SGD without momentum: θ ← θ − η g, where g is the gradient of a mini-batch (book eq. 3.2).
 
-    As it has no momentum, no scheduler can switch one on: see `Momentum`.
+    A scheduler that sets `momentum` has no effect on it; see `Momentum`.
     """
 
     single_pass = True

@@ -6,13 +6,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.errors import check_non_negative
+
 
 def l2_penalty(theta: Float[Tensor, "*shape"], weight_decay: float) -> Float[Tensor, ""]:
     """α/2 θᵀθ, the penalty in J̃(θ) = J(θ) + α/2 θᵀθ (book eq. 2.9).
 
     It is −log of the prior N(0, I/α) up to a constant: the minimiser of J̃ is the maximum a posteriori estimate.
     """
-    _validate(weight_decay)
+    check_non_negative(weight_decay=weight_decay)
     return weight_decay / 2 * theta.square().sum()
 
 
@@ -31,7 +33,7 @@ def decay_weights(
     An optimiser that rescales its gradient, as Adam does, also rescales an L2 penalty in it and hardly decays weights
     with large gradients; decoupled, every weight shrinks by the same factor. For SGD the two are equal.
     """
-    _validate(weight_decay)
+    check_non_negative(weight_decay=weight_decay)
     return (1 - learning_rate * weight_decay) * theta
 
 
@@ -52,7 +54,7 @@ def penalised_minimiser(
 
     H must be symmetric and positive semi-definite, so that H + αI is invertible for every α > 0.
     """
-    _validate(weight_decay)
+    check_non_negative(weight_decay=weight_decay)
     identity = torch.eye(len(minimiser), dtype=hessian.dtype, device=hessian.device)
     solution: Tensor = torch.linalg.solve(hessian + weight_decay * identity, hessian @ minimiser)
     return solution
@@ -60,7 +62,7 @@ def penalised_minimiser(
 
 def shrinkage_factors(eigenvalues: Float[Tensor, "*shape"], weight_decay: float) -> Float[Tensor, "*shape"]:
     """λ_i / (λ_i + α): the factor of θ* along the eigenvector of H with eigenvalue λ_i (book ex. 2.3)."""
-    _validate(weight_decay)
+    check_non_negative(weight_decay=weight_decay)
     return eigenvalues / (eigenvalues + weight_decay)
 
 
@@ -74,14 +76,9 @@ def weight_decay_groups(model: nn.Module, weight_decay: float) -> list[Parameter
     Vectors are biases and the scales of normalisation layers; shrinking an intercept would only shift the mean
     prediction.
     """
-    _validate(weight_decay)
+    check_non_negative(weight_decay=weight_decay)
     trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return [
         {"params": [each for each in trainable if each.ndim >= 2], "weight_decay": weight_decay},
         {"params": [each for each in trainable if each.ndim < 2], "weight_decay": 0.0},
     ]
-
-
-def _validate(weight_decay: float) -> None:
-    if not weight_decay >= 0:
-        raise ValueError(f"weight_decay must not be negative; got weight_decay={weight_decay}")

@@ -27,7 +27,7 @@ class EarlyStopping:
         self.patience, self.min_delta = patience, min_delta
         self.updates = 0
         self.best_error = inf
-        self.best_update = -1  # updates count from 0, as epochs do
+        self.best_update = -1  # updates are numbered from 0, like epochs
         self.stopped_at: int | None = None
         self._weights: dict[str, Tensor] = {}
 

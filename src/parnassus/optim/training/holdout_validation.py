@@ -1,4 +1,4 @@
-"""Hold-out validation: split off a validation set and select hyper-parameters on it (book sec. 1.3)."""
+"""Hold-out validation: split off a validation set and select hyperparameters on it (book sec. 1.3)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 Candidate = TypeVar("Candidate")
 
 
-def hold_out(
+def holdout_indices(
     num_examples: int, fraction: float, *, generator: Generator | None = None
 ) -> tuple[Int[Tensor, " train"], Int[Tensor, " validation"]]:
     """Random split into training and validation indices, with this fraction of all examples held out."""
@@ -28,14 +28,14 @@ def hold_out(
 
 @dataclass(frozen=True)
 class SearchResult(Generic[Candidate]):
-    """The candidates of a hyper-parameter search and their validation losses, in the same order."""
+    """The candidates of a hyperparameter search and their validation losses, in the same order."""
 
     candidates: Sequence[Candidate]
     losses: Sequence[float]
 
     @property
     def best(self) -> Candidate:
-        """The candidate of smallest validation loss; NaN losses are ignored."""
+        """The candidate with the smallest validation loss; NaN losses are ignored."""
         _, index = min((loss, index) for index, loss in enumerate(self.losses) if not isnan(loss))
         return self.candidates[index]
 

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 def sequential_batches(num_examples: int, batch_size: int, *, epochs: int = 1) -> Iterator[Int[Tensor, " rows"]]:
     """Batches in the order of the data, as a loader without shuffling (book sec. 1.4)."""
-    _validate(num_examples, batch_size)
+    _check_sizes(num_examples, batch_size)
     for _ in range(epochs):
         yield from torch.split(torch.arange(num_examples), batch_size)
 
@@ -23,7 +23,7 @@ def fixed_partition_batches(
     num_examples: int, batch_size: int, *, epochs: int = 1, generator: Generator | None = None
 ) -> Iterator[Int[Tensor, " rows"]]:
     """One random partition, used in every epoch (book sec. 1.3)."""
-    _validate(num_examples, batch_size)
+    _check_sizes(num_examples, batch_size)
     batches = torch.split(torch.randperm(num_examples, generator=generator), batch_size)
     for _ in range(epochs):
         yield from batches
@@ -33,7 +33,7 @@ def shuffled_batches(
     num_examples: int, batch_size: int, *, epochs: int = 1, generator: Generator | None = None
 ) -> Iterator[Int[Tensor, " rows"]]:
     """A new random partition each epoch, as `shuffle=True` of torch."""
-    _validate(num_examples, batch_size)
+    _check_sizes(num_examples, batch_size)
     for _ in range(epochs):
         yield from torch.split(torch.randperm(num_examples, generator=generator), batch_size)
 
@@ -42,12 +42,12 @@ def batches_with_replacement(
     num_examples: int, batch_size: int, *, epochs: int = 1, generator: Generator | None = None
 ) -> Iterator[Int[Tensor, " rows"]]:
     """Independent batches sampled with replacement; an epoch may miss some examples."""
-    _validate(num_examples, batch_size)
+    _check_sizes(num_examples, batch_size)
     for _ in range(epochs * ceil(num_examples / batch_size)):
         yield torch.randint(num_examples, (batch_size,), generator=generator)
 
 
-def _validate(num_examples: int, batch_size: int) -> None:
+def _check_sizes(num_examples: int, batch_size: int) -> None:
     if not 1 <= batch_size <= num_examples:
         raise ValueError(
             f"batch_size must be between 1 and num_examples; got batch_size={batch_size}, num_examples={num_examples}"

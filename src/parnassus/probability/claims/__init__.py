@@ -1,1 +1,1 @@
-"""Claims about distributions, divergences, expectations, stochastic processes and inference."""
+"""Claims about distributions, divergences, stochastic processes and inference, each with numerical evidence."""

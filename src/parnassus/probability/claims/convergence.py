@@ -4,7 +4,6 @@ from math import pi
 
 import torch
 from scipy.stats import kstest
-from torch import Tensor
 from torch.distributions import Cauchy
 
 from parnassus.atlas import (
@@ -19,9 +18,8 @@ from parnassus.atlas import (
     less_equal,
     rate,
 )
-from parnassus.probability.claims.total_variation import random_distributions
 from parnassus.probability.distributions.discrete import DiscreteDistribution, empirical_distribution
-from parnassus.probability.distributions.normal import standard_normal
+from parnassus.probability.distributions.seeded_samples import random_distributions, standard_normal, uniform_samples
 from parnassus.probability.expectations.convergence_examples import (
     alternating_sign_sequence,
     spike_sequence,
@@ -47,16 +45,12 @@ STEPS = torch.arange(1, 2_016)  # complete blocks of the typewriter sequence, th
 ZERO = torch.zeros_like(OMEGA)
 
 
-def uniforms(*shape: int, seed: int = 0) -> Tensor:
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 @claim("D5.0.12")
 def stronger_modes_bound_weaker_ones() -> Evidence:
     """P[|X_n−X| > ε] is at most P[sup > ε] and E|X_n−X|ᵖ/εᵖ, and bounds the Lévy distance (Diehl thm. 5.7)."""
     x = standard_normal(500)
     limit = standard_normal(500, seed=1)
-    paths = limit[:, None] + x[:, None] * uniforms(500, 60, seed=2) * 3 / torch.arange(1, 61)
+    paths = limit[:, None] + x[:, None] * uniform_samples(500, 60, seed=2) * 3 / torch.arange(1, 61)
     eps = 0.3
     deviating = deviation_probability(paths, limit, tolerance=eps)
     l1_error, l3_error = lp_error(paths, limit, order=1.0), lp_error(paths, limit, order=3.0)
@@ -102,7 +96,7 @@ def no_implication_can_be_reversed() -> Evidence:
 
 @claim("D5.0.12")
 def the_levy_distance_metrises_convergence_in_distribution() -> Evidence:
-    """A metric, min(|a − b|, 1) for point masses; for X/n it tends to 0, total variation does not (Diehl sec. 5)."""
+    """The Lévy distance is a metric; for X/n it converges to 0, total variation does not (Diehl sec. 5)."""
     masses = random_distributions(3, 8)
     distributions = [DiscreteDistribution(standard_normal(8, seed=seed), p) for seed, p in enumerate(masses)]
     table = torch.stack([levy_distance(a, b) for a in distributions for b in distributions]).view(3, 3)
@@ -191,12 +185,12 @@ def the_typewriter_sequence_is_one_once_per_block() -> Evidence:
 
 @claim("D5.0.14")
 def running_means_converge_if_the_mean_exists() -> Evidence:
-    """Means of exponential samples converge like 1/√n; Cauchy means keep the Cauchy distribution (Diehl thm. 5.9)."""
-    draws = -uniforms(300, 8_192).log()
+    """Means of exponential samples converge as 1/√n; means of Cauchy samples remain Cauchy (Diehl thm. 5.9)."""
+    draws = -uniform_samples(300, 8_192).log()
     means = running_means(draws)
     n = torch.tensor([64, 128, 256, 512, 1_024, 2_048])
     error = (means - 1).abs()[:, n - 1].mean(0)
-    cauchy = running_means(Cauchy(0.0, 1.0).icdf(uniforms(4_000, 500, seed=1)))
+    cauchy = running_means(Cauchy(0.0, 1.0).icdf(uniform_samples(4_000, 500, seed=1)))
     return all_of(
         converged=less_equal(
             tail_deviation_probability(means, torch.ones(300, dtype=torch.float64), tolerance=0.1)[4_095], 0.01
@@ -211,13 +205,13 @@ def running_means_converge_if_the_mean_exists() -> Evidence:
 
 @claim("D5.0.14")
 def scaled_sums_converge_to_the_normal_distribution() -> Evidence:
-    """The distance of n^(−1/2) Σ X_i to N(0, E X²) decays as 1/√n; for Cauchy sums it grows (Diehl thm. 5.9)."""
+    """The distance between n^(−1/2) Σ X_i and N(0, E X²) decays as 1/√n; for Cauchy it grows (Diehl thm. 5.9)."""
     counts = torch.tensor([4, 16, 64, 256, 1_024])
     coins = torch.tensor([coin_sum_normal_distance(int(n)) for n in counts], dtype=torch.float64)
     sizes = (1, 4, 16, 64)
-    sums = [scaled_sums(-uniforms(40_000, n, seed=n).log() - 1) for n in sizes]
+    sums = [scaled_sums(-uniform_samples(40_000, n, seed=n).log() - 1) for n in sizes]
     exponential_distances = torch.stack([kolmogorov_distance(x, torch.special.ndtr) for x in sums])
-    cauchy = Cauchy(0.0, 1.0).icdf(uniforms(4_000, 256, seed=1))
+    cauchy = Cauchy(0.0, 1.0).icdf(uniform_samples(4_000, 256, seed=1))
     cauchy_distances = torch.stack(
         [kolmogorov_distance(scaled_sums(cauchy[:, :n]), torch.special.ndtr) for n in (4, 64, 256)]
     )

@@ -6,15 +6,15 @@ from torch.distributions import Normal
 from torch.distributions import kl_divergence as library_divergence
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
-from parnassus.probability.claims.total_variation import random_distributions
-from parnassus.probability.inference.discrete_latent_model import DiscreteLatentModel, ElboTerms, kl_to_joint
+from parnassus.probability.distributions.seeded_samples import random_distributions
+from parnassus.probability.inference.discrete_latent_model import (
+    DiscreteLatentModel,
+    ElboTerms,
+    kl_to_joint,
+    random_latent_model,
+)
 
 CAUSES, OBSERVATIONS = 4, 40
-
-
-def random_model(seed: int = 0) -> DiscreteLatentModel:
-    prior = random_distributions(1, CAUSES, seed=seed)[0]
-    return DiscreteLatentModel(prior, random_distributions(CAUSES, OBSERVATIONS, seed=seed + 1))
 
 
 def random_posterior(seed: int = 2) -> Tensor:
@@ -22,7 +22,7 @@ def random_posterior(seed: int = 2) -> Tensor:
 
 
 def model_and_terms() -> tuple[DiscreteLatentModel, Tensor, ElboTerms]:
-    model, q = random_model(), random_posterior()
+    model, q = random_latent_model(CAUSES, OBSERVATIONS), random_posterior()
     return model, q, model.terms(q)
 
 
@@ -70,13 +70,15 @@ def the_evidence_adds_the_mean_log_joint() -> Correction:
 @claim("B6.1-12")
 def the_log_evidence_is_the_elbo_plus_the_gap() -> Evidence:
     """For every q, log p(x) = KL(q ‖ p(z|x)) − KL(q ‖ p(z)) + E_q[log p(x|z)] (book eq. 6.10)."""
-    model = random_model()
+    model = random_latent_model(CAUSES, OBSERVATIONS)
     samples = [model.terms(random_posterior(seed)) for seed in range(20)]
     sums = torch.stack([terms.gap - terms.kl_to_prior + terms.log_likelihood for terms in samples])
     return close(sums, model.evidence.log().expand_as(sums), atol=1e-13)
 
 
-@erratum("B6.1-13", printed="the ELBO is an upper bound of log p(x)", right="a lower bound: ELBO ≤ log p(x)")
+@erratum(
+    "B6.1-13", printed="the ELBO is an upper bound of log p(x)", right="the ELBO is a lower bound: ELBO ≤ log p(x)"
+)
 def the_elbo_is_a_lower_bound() -> Correction:
     """The preceding sentence calls it an upper bound; the formula itself is correct (book eq. 6.12)."""
     model, _, terms = model_and_terms()
@@ -88,7 +90,7 @@ def the_elbo_is_a_lower_bound() -> Correction:
 @claim("B6.1-13")
 def the_elbo_is_tight_only_at_the_posterior() -> Evidence:
     """ELBO < log p(x) for 50 random q, equal at the posterior; near it the gap is quadratic (book eq. 6.12)."""
-    model = random_model()
+    model = random_latent_model(CAUSES, OBSERVATIONS)
     log_evidence = model.evidence.log()
     elbos = torch.stack([model.terms(random_posterior(seed)).elbo for seed in range(50)])
     direction = random_posterior() - 0.25

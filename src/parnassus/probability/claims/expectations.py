@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.distributions import Normal
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises, rate
-from parnassus.probability.claims.total_variation import random_distributions
-from parnassus.probability.distributions.normal import normal_density, normal_log_density, standard_normal
+from parnassus.probability.distributions.normal import normal_density, normal_log_density
+from parnassus.probability.distributions.seeded_samples import random_distributions, standard_normal
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 from parnassus.probability.expectations.expectation import (
     covariance,
@@ -31,7 +31,7 @@ PROBABILITIES = torch.tensor([0.5, 0.4, 0.1], dtype=torch.float64)
 
 @claim("Z2.6")
 def bayes_theorem_recovers_the_joint_table() -> Evidence:
-    """Posterior and evidence give the joint table; applied twice the theorem recovers prior and likelihood."""
+    """Posterior and evidence give the joint table; Bayes' rule, applied twice, recovers prior and likelihood."""
     prior, likelihood = random_distributions(1, 4)[0], random_distributions(4, 6, seed=1)
     posterior, evidence = posterior_table(prior, likelihood)
     back_likelihood, back_prior = posterior_table(evidence, posterior)
@@ -89,7 +89,7 @@ def quadrature_and_sampling_agree() -> Evidence:
 
 @claim("Z3.6")
 def the_normal_density_has_mass_mean_and_variance() -> Evidence:
-    """It integrates to 1 with mean μ and variance σ², and agrees with torch, which takes σ (Zhao sec. 3)."""
+    """The normal density has mass 1, mean μ and variance σ², and equals torch's, which takes σ (Zhao sec. 3)."""
     mean, sigma = 1.5, 0.7
 
     def density(x: Tensor) -> Tensor:

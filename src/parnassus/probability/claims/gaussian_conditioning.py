@@ -21,9 +21,9 @@ from parnassus.atlas import (
     rejects,
 )
 from parnassus.probability.claims.gaussians import COVARIANCE, MEAN, random_gaussian
-from parnassus.probability.distributions.gaussian import Gaussian, independent_pair
+from parnassus.probability.distributions.gaussian import Gaussian, joint_of_independent
 from parnassus.probability.distributions.gaussian_conditioning import condition, solve_by_cholesky
-from parnassus.probability.distributions.normal import standard_normal
+from parnassus.probability.distributions.seeded_samples import standard_normal
 
 
 @claim("D5.0.11")
@@ -78,7 +78,7 @@ def conditioning_agrees_with_rejection_sampling() -> Evidence:
 
 @claim("D5.0.11", "D5.0.8")
 def conditioning_works_with_singular_covariances() -> Evidence:
-    """Two coordinates of a rank-2 Gaussian in ℝ⁴, or a singular three, determine the others (Diehl ex. 5.6)."""
+    """Two coordinates of a rank-2 Gaussian in ℝ⁴, or three with singular Σ_YY, determine the others (Diehl ex. 5.6)."""
     gaussian = random_gaussian(4, rank=2)
     z = gaussian.sample(20, generator=torch.Generator().manual_seed(0))
     two = condition(gaussian, z[:, :2], observed=[0, 1])
@@ -150,7 +150,7 @@ def conditioning_never_increases_the_covariance() -> Evidence:
     """Σ_XX − Σ_{X|y} is positive semi-definite, and 0 where Σ_XY = 0 (Diehl ex. 5.6)."""
     joint = random_gaussian(6)
     conditional = condition(joint, torch.zeros(2, dtype=torch.float64), observed=[4, 5])
-    independent = independent_pair(random_gaussian(2), random_gaussian(2, seed=5))
+    independent = joint_of_independent(random_gaussian(2), random_gaussian(2, seed=5))
     independent_conditional = condition(independent, standard_normal(10, 2), observed=[2, 3])
     return all_of(
         positive_semidefinite=greater_equal(

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises, runs
-from parnassus.data.toy import eight_gaussians
-from parnassus.probability.claims.kl_divergence import vector
+from parnassus.data.built_in.toy import eight_gaussians
+from parnassus.probability.distributions.seeded_samples import float64_tensor
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 from parnassus.probability.inference.gaussian_mixture import (
     GaussianMixture,
@@ -27,7 +27,7 @@ def three_gaussians() -> GaussianMixture:
         [[[0.3, 0.0], [0.0, 0.3]], [[1.0, 0.8], [0.8, 1.0]], [[0.1, 0.0], [0.0, 2.0]]], dtype=torch.float64
     )
     means = torch.tensor([[-3.0, 0.0], [0.0, 2.0], [3.0, -1.0]], dtype=torch.float64)
-    return GaussianMixture(vector(0.2, 0.3, 0.5), means, covariances)
+    return GaussianMixture(float64_tensor(0.2, 0.3, 0.5), means, covariances)
 
 
 def eight_gaussian_rows(count: int = 400) -> Tensor:
@@ -51,7 +51,7 @@ def a_mixture_density_is_multimodal() -> Evidence:
         mean=close(mean, mixture.weights @ mixture.means, atol=1e-5),
         library=close(mixture.log_prob(points), library.log_prob(points), rtol=1e-12),
         modes=greater_equal(mixture.log_prob(mixture.means), mixture.log_prob(between).max() + 1.0),
-        far_away=greater_equal(mixture.log_prob(vector(1e3, 0.0)[None]), -1e7),  # where the density underflows
+        far_away=greater_equal(mixture.log_prob(float64_tensor(1e3, 0.0)[None]), -1e7),  # where the density underflows
     )
 
 
@@ -151,13 +151,13 @@ def the_likelihood_is_unbounded() -> Evidence:
     def log_likelihood(variance: float) -> Tensor:
         identity = torch.eye(2, dtype=torch.float64)
         mixture = GaussianMixture(
-            vector(0.5, 0.5), torch.stack([x.mean(0), x[0]]), torch.stack([2 * identity, variance * identity])
+            float64_tensor(0.5, 0.5), torch.stack([x.mean(0), x[0]]), torch.stack([2 * identity, variance * identity])
         )
         return mixture.log_prob(x).sum()
 
     log_likelihoods = torch.stack([log_likelihood(10.0**-k) for k in range(4, 200, 40)])
     one_row = torch.eye(2, dtype=torch.float64)[torch.zeros(100, dtype=torch.long)]
-    one_row[0] = vector(0.0, 1.0)  # component 1 is responsible for a single row
+    one_row[0] = float64_tensor(0.0, 1.0)  # component 1 is responsible for a single row
     return all_of(
         grows=greater_equal(log_likelihoods.diff(), 50.0),
         rejected_without_a_floor=raises(ValueError, lambda: m_step(x, one_row, floor=0.0)),
@@ -167,8 +167,8 @@ def the_likelihood_is_unbounded() -> Evidence:
 
 @erratum("D6.0.7", printed="φ ∈ ℝⁿ", right="φ in the simplex: φ_i ≥ 0, Σ φ_i = 1")
 def weights_lie_in_the_simplex() -> Correction:
-    """With arbitrary weights in ℝⁿ, Σ φ_i N(x|μ_i, Σ_i) is no density (Diehl ex. 6.3)."""
-    valid, arbitrary = three_gaussians(), vector(1.0, -0.5, 1.2)
+    """With arbitrary weights in ℝⁿ, Σ φ_i N(x|μ_i, Σ_i) is not a density (Diehl ex. 6.3)."""
+    valid, arbitrary = three_gaussians(), float64_tensor(1.0, -0.5, 1.2)
     points = torch.cartesian_prod(*[torch.linspace(-10, 10, 201, dtype=torch.float64)] * 2)
     components = valid.log_joint(points).exp() / valid.weights
 

@@ -9,7 +9,8 @@ from torch import Tensor
 from parnassus.atlas import Correction, Evidence, accepts, all_of, claim, close, erratum, less_equal, raises
 from parnassus.probability.claims.gaussians import random_gaussian
 from parnassus.probability.distributions.gaussian import Gaussian
-from parnassus.probability.distributions.normal import normal_density, standard_normal
+from parnassus.probability.distributions.normal import normal_density
+from parnassus.probability.distributions.seeded_samples import standard_normal
 from parnassus.probability.expectations.expectation import expectation_by_quadrature
 from parnassus.probability.expectations.gauss_hermite import gaussian_expectation
 from parnassus.probability.expectations.gaussian_integration_by_parts import (
@@ -98,7 +99,7 @@ def four_factors_have_three_terms() -> Evidence:
 
 @claim("D5.0.10")
 def gaussian_integration_by_parts_holds() -> Evidence:
-    """E[X_k f(X)] = Σ_i Σ_ki E[∂_i f(X)] for smooth f, every k, singular Σ included (Diehl thm. 5.5, proof B)."""
+    """E[X_k f(X)] = Σ_i Σ_ki E[∂_i f(X)] for smooth f and every k, also for singular Σ (Diehl thm. 5.5, proof B)."""
     gaussian, w = centred_gaussian(3), 0.2 * standard_normal(3, seed=4)
     singular = random_gaussian(3, rank=2)
     singular = Gaussian(torch.zeros_like(singular.mean), singular.covariance)

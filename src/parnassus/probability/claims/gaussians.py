@@ -22,12 +22,12 @@ from parnassus.probability.distributions.gaussian import (
     cholesky_root,
     eigen_root,
     gaussian_log_density,
-    independent_pair,
     independent_sum,
+    joint_of_independent,
 )
 from parnassus.probability.distributions.independence import event_dependence
 from parnassus.probability.distributions.joint_density import GridDensity
-from parnassus.probability.distributions.normal import standard_normal
+from parnassus.probability.distributions.seeded_samples import standard_normal
 from parnassus.probability.expectations.gauss_hermite import gaussian_expectation
 
 MEAN = torch.tensor([0.3, -0.2], dtype=torch.float64)
@@ -105,7 +105,7 @@ def normals_are_closed_under_affine_maps_and_sums() -> Evidence:
     """Means, covariances and moment generating functions of AX + b and X + Y agree with quadrature (Diehl thm. 5.3)."""
     x, y = random_gaussian(3), random_gaussian(3, seed=5)
     A, b, a = standard_normal(2, 3, seed=7), standard_normal(2, seed=8), 0.3 * standard_normal(3, seed=9)
-    image, pair = x.affine(A, b), independent_pair(x, y)
+    image, pair = x.affine(A, b), joint_of_independent(x, y)
     total = independent_sum(x, y)
     add = torch.cat([torch.eye(3), torch.eye(3)], 1).double()
     alike = Gaussian(torch.zeros(3, dtype=torch.float64), x.covariance)
@@ -135,7 +135,7 @@ def normals_are_closed_under_affine_maps_and_sums() -> Evidence:
 def jointly_normal_and_uncorrelated_means_independent() -> Evidence:
     """With a block-diagonal Σ the density is a product; X and SX, S a random sign, are dependent (Diehl thm. 5.3)."""
     x, y = random_gaussian(2), random_gaussian(3, seed=5)
-    pair, points = independent_pair(x, y), standard_normal(100, 5, seed=9)
+    pair, points = joint_of_independent(x, y), standard_normal(100, 5, seed=9)
     draws = standard_normal(100_000)
     signs = (standard_normal(100_000, seed=1) > 0).double() * 2 - 1
     flipped = draws * signs
@@ -194,7 +194,7 @@ def _log_density_in_the_subspace(x: Tensor, gaussian: Gaussian, basis: Tensor) -
 
 @erratum("D5.0.8", printed="N(0, 0) = δ₀ only", right="N(m, 0) = δ_m for every m")
 def a_gaussian_of_zero_variance_is_a_point_mass_at_its_mean() -> Correction:
-    """aᵀX ~ N(aᵀμ, aᵀΣa) needs point masses away from 0 wherever aᵀΣa = 0 and aᵀμ ≠ 0 (Diehl sec. 5)."""
+    """aᵀX ~ N(aᵀμ, aᵀΣa) needs point masses away from 0 where aᵀΣa = 0 and aᵀμ ≠ 0 (Diehl sec. 5)."""
     gaussian = Gaussian(MEAN, torch.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=torch.float64))
     fixed = gaussian.sample(1_000, generator=torch.Generator().manual_seed(0))[:, 1]
     point = gaussian.marginal([1])

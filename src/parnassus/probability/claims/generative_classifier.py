@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import Independent, MultivariateNormal, Normal, kl_divergence
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
-from parnassus.probability.claims.total_variation import random_distributions
+from parnassus.probability.distributions.seeded_samples import random_distributions
 from parnassus.probability.inference.generative_classifier import (
     GenerativeClassifier,
     fit_linear_discriminant,
@@ -24,7 +24,7 @@ def two_gaussian_classes() -> GenerativeClassifier:
 
 @claim("D5.2.1")
 def the_bayes_classifier_has_minimal_risk() -> Evidence:
-    """Of all 3⁵ decision rules for 3 classes and 5 observations, argmax P(C | x) has minimal risk (Diehl sec. 5.2)."""
+    """Among all 3⁵ decision rules (3 classes, 5 observations) argmax P(C | x) has minimum risk (Diehl sec. 5.2)."""
     joint = random_distributions(1, 15)[0].reshape(3, 5)
     rules = torch.tensor(list(product(range(3), repeat=5)))
     risk = 1 - joint[rules, torch.arange(5)].sum(1)

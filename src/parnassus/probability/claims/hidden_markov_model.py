@@ -47,7 +47,7 @@ def a_lumped_chain_is_not_markov() -> Evidence:
 
 @claim("D5.1.8")
 def the_stationary_lumped_chain_is_not_markov() -> Evidence:
-    """Started in its stationary distribution (6, 5, 4, 5, 4)/24, it is not Markov either (Diehl ex. 5.10)."""
+    """Started in the stationary distribution (6, 5, 4, 5, 4)/24, the lumped chain is not Markov (Diehl ex. 5.10)."""
     stationary = torch.tensor([6, 5, 4, 5, 4], dtype=torch.float64) / 24
     start = {state: Fraction(weight, 24) for state, weight in enumerate((6, 5, 4, 5, 4), start=1)}
     one_step = chain_distribution(start, [LUMPED_CHAIN])
@@ -62,7 +62,7 @@ def the_stationary_lumped_chain_is_not_markov() -> Evidence:
     )
 
 
-@erratum("D5.1.8", printed="A as printed, for n = 2", right="its transpose, for n = 5: A_ij = P[i → j]")
+@erratum("D5.1.8", printed="A as printed, for n = 2", right="the transpose of A, for n = 5: A_ij = P[i → j]")
 def the_transition_matrix_is_printed_transposed() -> Correction:
     """The printed matrix has columns that sum to one; its rows sum to 1.2, 1.2, 0.7, 1.2, 0.7 (Diehl ex. 5.10)."""
     model = lumped_chain(torch.full((5,), 0.2, dtype=torch.float64))

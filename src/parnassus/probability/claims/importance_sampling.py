@@ -1,14 +1,13 @@
 """Claims about Monte Carlo estimates of the evidence (Diehl sec. 6)."""
 
 from functools import partial
-from math import log
 
 import torch
-from torch import Tensor
-from torch.distributions import Categorical, Distribution, Independent, MultivariateNormal, Normal
+from torch.distributions import Categorical, MultivariateNormal
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
 from parnassus.probability.claims.gaussian_mixture import three_gaussians
+from parnassus.probability.distributions.seeded_samples import standard_normal
 from parnassus.probability.inference.gaussian_mixture import GaussianMixture
 from parnassus.probability.inference.importance_sampling import (
     collision_probability,
@@ -18,31 +17,15 @@ from parnassus.probability.inference.importance_sampling import (
     evidence_from_weights,
     log_mean_exp,
 )
-
-NOISE = 0.5
-
-
-def prior(dim: int) -> Distribution:
-    return Independent(Normal(torch.zeros(dim, dtype=torch.float64), torch.ones(dim, dtype=torch.float64)), 1)
-
-
-def log_likelihood(x: Tensor, z: Tensor) -> Tensor:
-    """X = Z + noise of standard deviation ½ in every coordinate: one value per sample."""
-    each: Tensor = Normal(z, NOISE).log_prob(x)
-    return each.sum(-1)
-
-
-def log_evidence(x: Tensor) -> Tensor:
-    """X is normal with variance 1 + ¼."""
-    each: Tensor = Normal(torch.zeros_like(x), (1 + NOISE**2) ** 0.5).log_prob(x)
-    return each.sum(-1)
-
-
-def relative_variance(x: Tensor) -> Tensor:
-    """Var p(x|Z) / p(x)² for Z from the prior, since N(x; z, s²)² = N(x; z, s²/2) / √(4πs²)."""
-    wider: Tensor = Normal(torch.zeros_like(x), (1 + NOISE**2 / 2) ** 0.5).log_prob(x)
-    square = wider - log(4 * torch.pi * NOISE**2) / 2
-    return (square.sum(-1) - 2 * log_evidence(x)).exp() - 1
+from parnassus.probability.textbook.noisy_observation import (
+    log_evidence,
+    log_joint,
+    log_likelihood,
+    posterior,
+    prior,
+    relative_variance,
+    typical_observation,
+)
 
 
 @claim("D6.0.9")
@@ -67,8 +50,7 @@ def prior_sampling_is_unbiased_but_its_logarithm_is_not() -> Evidence:
 def prior_sampling_degrades_with_the_dimension() -> Evidence:
     """At a typical x the relative variance grows by a constant factor per dimension of z (Diehl sec. 6)."""
     torch.manual_seed(0)
-    typical = torch.full((12,), (1 + NOISE**2) ** 0.5, dtype=torch.float64)
-    points = [typical[:dim] for dim in range(2, 13, 2)]
+    points = [typical_observation(dim) for dim in range(2, 13, 2)]
     exact = torch.stack([relative_variance(x) for x in points])
     effective = [
         evidence_by_prior_sampling(partial(log_likelihood, x), prior(len(x)), 20_000).effective for x in points
@@ -108,14 +90,10 @@ def the_posterior_is_the_optimal_proposal() -> Evidence:
     """With q the posterior every weight equals p(x), for a mixture and a linear Gaussian model (Diehl sec. 6)."""
     torch.manual_seed(0)
     mixture, x = three_gaussians(), torch.tensor([[0.5, 0.5]], dtype=torch.float64)
-    log_joint = mixture.log_joint(x)[0]
-    exact = evidence_by_importance_sampling(lambda z: log_joint[z], Categorical(logits=log_joint), 100)
+    joint = mixture.log_joint(x)[0]
+    exact = evidence_by_importance_sampling(lambda z: joint[z], Categorical(logits=joint), 100)
     observation = torch.tensor([0.8, -0.3], dtype=torch.float64)
-    shrinkage = 1 / (1 + NOISE**2)
-    posterior = Independent(Normal(shrinkage * observation, (1 - shrinkage) ** 0.5), 1)
-    linear = evidence_by_importance_sampling(
-        lambda z: prior(2).log_prob(z) + log_likelihood(observation, z), posterior, 100
-    )
+    linear = evidence_by_importance_sampling(partial(log_joint, observation), posterior(observation), 100)
     return all_of(
         mixture=close(exact.log_evidence, mixture.log_prob(x)[0], atol=1e-13),
         linear=close(linear.log_evidence, log_evidence(observation), atol=1e-13),
@@ -134,7 +112,7 @@ def importance_sampling_is_unbiased() -> Evidence:
     errors, deviations = [], []
     for count in counts.tolist():
         z = proposal.sample(torch.Size([4_000, count]))
-        estimate = log_mean_exp(prior(2).log_prob(z) + log_likelihood(x, z) - proposal.log_prob(z))
+        estimate = log_mean_exp(log_joint(x, z) - proposal.log_prob(z))
         relative = (estimate - log_evidence(x)).exp()
         errors.append(relative.std())
         deviations.append((relative.mean() - 1).abs() / (relative.std() / 4_000**0.5))
@@ -148,14 +126,14 @@ def importance_sampling_is_unbiased() -> Evidence:
 
 @claim("D6.0.11")
 def a_proposal_must_cover_the_posterior() -> Evidence:
-    """A q that is 0 on a component misses its part of p(x), without any sign in the weights (Diehl sec. 6)."""
+    """A q that is 0 on a component omits its part of p(x), which the weights do not indicate (Diehl sec. 6)."""
     torch.manual_seed(0)
     mixture, x = three_gaussians(), torch.tensor([[1.5, 0.5]], dtype=torch.float64)
-    log_joint = mixture.log_joint(x)[0]
-    incomplete = Categorical(logits=log_joint[:2])  # has probability 0 on the third component
-    estimate = evidence_by_importance_sampling(lambda z: log_joint[z], incomplete, 1_000)
+    joint = mixture.log_joint(x)[0]
+    incomplete = Categorical(logits=joint[:2])  # has probability 0 on the third component
+    estimate = evidence_by_importance_sampling(lambda z: joint[z], incomplete, 1_000)
     return all_of(
-        misses_the_third=close(estimate.log_evidence, log_joint[:2].logsumexp(0), atol=1e-12),
+        misses_the_third=close(estimate.log_evidence, joint[:2].logsumexp(0), atol=1e-12),
         too_low=less_equal(estimate.log_evidence, mixture.log_prob(x)[0] - 0.1),
         weights_without_variance=less_equal(estimate.spread, 1e-12),
     )
@@ -163,9 +141,9 @@ def a_proposal_must_cover_the_posterior() -> Evidence:
 
 @claim("D6.0.11")
 def the_effective_sample_size_counts_equal_weights() -> Evidence:
-    """(Σw)²/Σw² is k for k equal weights among zeros, M for equal ones, and scale-invariant (Diehl sec. 6)."""
+    """(Σw)²/Σw² is the number k of equal nonzero weights, at most M, and scale-invariant (Diehl sec. 6)."""
     some = torch.where(torch.arange(50) < 7, 0.0, -torch.inf)
-    uneven = torch.randn(50, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    uneven = standard_normal(50)
     spread = evidence_from_weights(uneven).spread
     effective = effective_sample_size(uneven)
     return all_of(

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises, rate
-from parnassus.probability.claims.total_variation import random_distributions
 from parnassus.probability.distributions.conditional import conditional_expectation, conditional_table, conditioning_gap
 from parnassus.probability.distributions.discrete import events, joint_distribution, push_forward
 from parnassus.probability.distributions.gaussian import gaussian_log_density
@@ -17,8 +16,9 @@ from parnassus.probability.distributions.independence import (
     product_table,
 )
 from parnassus.probability.distributions.joint_density import GridDensity, box_density
-from parnassus.probability.distributions.normal import normal_density, standard_normal
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.normal import normal_density
+from parnassus.probability.distributions.seeded_samples import random_distributions, standard_normal
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.expectations.expectation import expectation, expectation_by_sampling
 
 TWO_DICE = torch.cartesian_prod(
@@ -73,7 +73,7 @@ def events_factorise_exactly_when_functions_do() -> Evidence:
 
 
 def _gap_by_enumeration(table: Tensor) -> Tensor:
-    """The same by enumeration of all pairs of events."""
+    """The maximum dependence of events, by enumeration of all pairs of events."""
     rows, columns = events(len(table)).double(), events(table.shape[1]).double()
     return (rows @ (table - product_table(table)) @ columns.mT).abs().max()
 
@@ -106,7 +106,7 @@ def a_normal_density_factorises_only_without_correlation() -> Evidence:
 
 @claim("D5.0.4")
 def a_pair_on_the_diagonal_has_no_density() -> Evidence:
-    """Histograms of (X, X) grow like 1/h on the diagonal; those of an independent pair converge (Diehl sec. 5)."""
+    """Histograms of (X, X) grow as 1/h on the diagonal; those of an independent pair converge (Diehl sec. 5)."""
     x, other, origin = standard_normal(400_000), standard_normal(400_000, seed=1), torch.zeros(2, dtype=torch.float64)
     widths = torch.tensor([0.4, 0.2, 0.1, 0.05, 0.025], dtype=torch.float64)
 
@@ -176,7 +176,7 @@ def zero_is_no_probability_measure() -> Correction:
         corrected=all_of(
             a_distribution_for_each_value=close(conditional_table(table).sum(1), 1.0, atol=1e-15),
             still_conditional=less_equal(conditioning_gap(conditional_table(table), table), 1e-15),
-            the_printed_family_is_rejected=raises(ValueError, lambda: require_distribution(printed)),
+            the_printed_family_is_rejected=raises(ValueError, lambda: check_distribution(printed)),
         ),
     )
 

@@ -3,11 +3,10 @@
 from math import log
 
 import torch
-from torch import Tensor
 from torch.autograd import grad
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
-from parnassus.probability.claims.total_variation import random_distributions
+from parnassus.probability.distributions.seeded_samples import float64_tensor, random_distributions, uniform_samples
 from parnassus.probability.divergences.entropy import cross_entropy_between, entropy
 from parnassus.probability.divergences.kl_divergence import (
     jeffreys_divergence,
@@ -17,15 +16,11 @@ from parnassus.probability.divergences.kl_divergence import (
 from parnassus.probability.divergences.total_variation import lp_distance
 
 
-def vector(*probabilities: float) -> Tensor:
-    return torch.tensor(probabilities, dtype=torch.float64)
-
-
 @claim("D1.4.4", "B6.1-1", "D6.0.4")
 def divergence_is_zero_only_for_equal_distributions() -> Evidence:
     """KL ≥ 0, equality only for P = Q; not symmetric, without triangle inequality (Diehl sec. 1.4)."""
     p, q = random_distributions(2_000, 4), random_distributions(2_000, 4, seed=1)
-    half, quarter, tenth = vector(0.5, 0.5), vector(0.25, 0.75), vector(0.1, 0.9)
+    half, quarter, tenth = float64_tensor(0.5, 0.5), float64_tensor(0.25, 0.75), float64_tensor(0.1, 0.9)
     detour = kl_divergence(half, quarter) + kl_divergence(quarter, tenth)
     return all_of(
         positive=greater_equal(kl_divergence(p, q), (p - q).square().sum(-1) / 2),
@@ -56,7 +51,7 @@ def divergence_is_infinite_without_absolute_continuity() -> Evidence:
 @erratum("D1.4.4", printed="0 log(0/0) := 0 is sufficient", right="also 0 log(0/q) := 0 and p log(p/0) := +∞")
 def zero_needs_three_conventions() -> Correction:
     """With this convention alone the formula gives NaN where P(i) = 0 < Q(i) (Diehl sec. 1.4)."""
-    p, q = vector(0.5, 0.5, 0.0, 0.0), vector(0.25, 0.25, 0.5, 0.0)
+    p, q = float64_tensor(0.5, 0.5, 0.0, 0.0), float64_tensor(0.25, 0.25, 0.5, 0.0)
     ratio = torch.where((p == 0) & (q == 0), 1.0, p / q)
     return Correction(
         printed=close((p * ratio.log()).sum(), log(2), atol=1e-12),
@@ -69,7 +64,7 @@ def zero_needs_three_conventions() -> Correction:
 @erratum("D1.4.4", printed="the divergence with the natural logarithm is in bits", right="nats; bits with base 2")
 def natural_logarithms_give_nats() -> Correction:
     """KL of a certain outcome from a fair coin is log 2 nats, which is one bit (Diehl sec. 1.4)."""
-    certain, fair = vector(1.0, 0.0), vector(0.5, 0.5)
+    certain, fair = float64_tensor(1.0, 0.0), float64_tensor(0.5, 0.5)
     return Correction(
         printed=close(kl_divergence(certain, fair), 1.0, atol=1e-12),
         corrected=all_of(
@@ -88,7 +83,7 @@ def natural_logarithms_give_nats() -> Correction:
 def divergence_is_jointly_convex() -> Correction:
     """The printed bound contains only one of the two pairs that are mixed, and fails (Diehl sec. 1.4)."""
     p, q, p_other, q_other = (random_distributions(20_000, 4, seed=seed) for seed in range(4))
-    weight = torch.rand(20_000, 1, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    weight = uniform_samples(20_000, 1, seed=4)
     mixed = kl_divergence(weight * p + (1 - weight) * p_other, weight * q + (1 - weight) * q_other)
     first, second, weight = kl_divergence(p, q), kl_divergence(p_other, q_other), weight[:, 0]
     return Correction(
@@ -163,7 +158,7 @@ def one_hot_labels_belong_in_the_first_argument() -> Evidence:
 )
 def half_of_jeffreys_is_not_jensen_shannon() -> Correction:
     """The symmetrised KL is half of Jeffreys and unbounded; Jensen-Shannon is at most log 2 (book eq. 6.5)."""
-    p, q = vector(0.9, 0.1), vector(0.1, 0.9)
+    p, q = float64_tensor(0.9, 0.1), float64_tensor(0.1, 0.9)
     return Correction(
         printed=close(jeffreys_divergence(p, q) / 2, jensen_shannon_divergence(p, q), atol=1e-3),
         corrected=all_of(
@@ -177,13 +172,13 @@ def half_of_jeffreys_is_not_jensen_shannon() -> Correction:
 def jensen_shannon_is_bounded_and_its_root_a_metric() -> Evidence:
     """JS ≤ log 2, attained for disjoint supports, where Jeffreys is +∞; √JS is a metric, JS is not (book sec. 6.1)."""
     p, q, r = (random_distributions(5_000, 3, seed=seed) for seed in range(3))
-    disjoint = vector(0.5, 0.5, 0.0), vector(0.0, 0.0, 1.0)
+    disjoint = float64_tensor(0.5, 0.5, 0.0), float64_tensor(0.0, 0.0, 1.0)
     direct, first, second = (
         jensen_shannon_divergence(p, q),
         jensen_shannon_divergence(p, r),
         jensen_shannon_divergence(r, q),
     )
-    near_one = torch.stack([vector(1 - 10.0**-k, 10.0**-k) for k in range(1, 9)])
+    near_one = torch.stack([float64_tensor(1 - 10.0**-k, 10.0**-k) for k in range(1, 9)])
     return all_of(
         symmetric=close(jensen_shannon_divergence(q, p), direct, atol=1e-15),
         at_most_log_2=less_equal(direct, log(2)),

@@ -9,9 +9,7 @@ from torch.distributions import Categorical, Normal
 from torch.distributions import kl_divergence as library_divergence
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, raises
-from parnassus.probability.claims.kl_divergence import vector
-from parnassus.probability.claims.total_variation import random_distributions
-from parnassus.probability.distributions.normal import standard_normal
+from parnassus.probability.distributions.seeded_samples import float64_tensor, random_distributions, standard_normal
 from parnassus.probability.divergences.kl_divergence import (
     density_ratio,
     is_absolutely_continuous,
@@ -60,7 +58,7 @@ def closed_form_quadrature_and_sampling_agree() -> Evidence:
 def the_density_ratio_transforms_q_into_p() -> Evidence:
     """P(A) = Σ_A (dP/dQ) Q for all 2⁵ events, and KL = E_P log dP/dQ; without P ≪ Q it is +∞ (Diehl sec. 6)."""
     p, q = random_distributions(2, 5, seed=3)
-    p = torch.cat([p[:-1], vector(0.0)]) / p[:-1].sum()  # an outcome with P = 0 < Q
+    p = torch.cat([p[:-1], float64_tensor(0.0)]) / p[:-1].sum()  # an outcome with P = 0 < Q
     events = torch.tensor(list(product((0.0, 1.0), repeat=5)), dtype=torch.float64)
     ratio = density_ratio(p, q)
     possible = p > 0
@@ -68,7 +66,7 @@ def the_density_ratio_transforms_q_into_p() -> Evidence:
         every_event=close(events @ (ratio * q), events @ p, atol=1e-15),
         mean_log_ratio=close((p * ratio.log())[possible].sum(), kl_divergence(p, q), atol=1e-14),
         absolutely_continuous_one_way=close(
-            torch.stack([is_absolutely_continuous(p, q), is_absolutely_continuous(q, p)]), vector(1.0, 0.0)
+            torch.stack([is_absolutely_continuous(p, q), is_absolutely_continuous(q, p)]), float64_tensor(1.0, 0.0)
         ),
         infinite_otherwise=close(kl_divergence(q, p), torch.inf),
         ratio_rejected_otherwise=raises(ValueError, lambda: density_ratio(q, p)),
@@ -78,7 +76,7 @@ def the_density_ratio_transforms_q_into_p() -> Evidence:
 @claim("D6.0.3")
 def divergence_is_not_symmetric() -> Evidence:
     """Exercise: for P = (½, ½, 0) and Q = (¼, ¼, ½) KL(P ‖ Q) = log 2 and KL(Q ‖ P) = +∞ (Diehl sec. 6)."""
-    p, q = vector(0.5, 0.5, 0.0), vector(0.25, 0.25, 0.5)
+    p, q = float64_tensor(0.5, 0.5, 0.0), float64_tensor(0.25, 0.25, 0.5)
     return all_of(forward=close(kl_divergence(p, q), log(2), atol=1e-15), reverse=close(kl_divergence(q, p), torch.inf))
 
 
@@ -88,7 +86,7 @@ def the_negative_part_is_bounded_by_one_over_e() -> Evidence:
     p, q = random_distributions(5_000, 4), random_distributions(5_000, 4, seed=1)
     s = torch.linspace(0.001, 0.999, 999, dtype=torch.float64)  # P(1) = s/e and Q(1) = s
     worst = negative_part(torch.stack([s / e, 1 - s / e], -1), torch.stack([s, 1 - s], -1))
-    cauchy = torch.distributions.Cauchy(vector(0.0)[0], vector(1.0)[0])
+    cauchy = torch.distributions.Cauchy(float64_tensor(0.0)[0], float64_tensor(1.0)[0])
     half_widths = (1e2, 1e3, 1e4)
     divergences = torch.stack(
         [kl_by_quadrature(cauchy.log_prob, NARROW.log_prob, low=-r, high=r, points=400_001) for r in half_widths]

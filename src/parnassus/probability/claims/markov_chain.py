@@ -20,6 +20,7 @@ from parnassus.atlas import (
     rejects,
 )
 from parnassus.probability.distributions.normal import normal_density
+from parnassus.probability.distributions.seeded_samples import seeded_generator, uniform_samples
 from parnassus.probability.processes.markov_chain import InhomogeneousMarkovChain, MarkovChain, stationary_distribution
 from parnassus.probability.processes.markov_kernel import LinearGaussianKernel, kernel_mass, sample_paths
 from parnassus.probability.processes.path_distribution import (
@@ -35,10 +36,6 @@ WEATHER = MarkovChain(
     torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64),
     torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]], dtype=torch.float64),
 )
-
-
-def seeded_generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def chi_square_p_value(states: Tensor, distribution: Tensor) -> float:
@@ -101,9 +98,9 @@ def the_marginal_distribution_is_a_matrix_power() -> Evidence:
 
 @claim("D5.1.4")
 def row_stochastic_matrices_preserve_mass() -> Evidence:
-    """ν A is a distribution for every ν if the rows of A sum to one, not if its columns do (Diehl ex. 5.10)."""
+    """ν A is a distribution for every ν if the rows of A sum to one; columns do not suffice (Diehl ex. 5.10)."""
     columns = WEATHER.transition.T
-    starts = torch.rand(100, 3, generator=seeded_generator(), dtype=torch.float64)
+    starts = uniform_samples(100, 3)
     starts = starts / starts.sum(1, keepdim=True)
     return all_of(
         rows=close((starts @ WEATHER.transition).sum(1), 1.0, atol=1e-14),
@@ -114,7 +111,7 @@ def row_stochastic_matrices_preserve_mass() -> Evidence:
 
 @claim("D5.1.4")
 def a_chain_converges_at_the_rate_of_its_second_eigenvalue() -> Evidence:
-    """The distance of ν Aⁿ to the stationary distribution decreases by |λ₂| per step (Diehl sec. 5.1)."""
+    """The distance of ν Aⁿ to the stationary distribution decreases by the factor |λ₂| per step (Diehl sec. 5.1)."""
     stationary = stationary_distribution(WEATHER.transition)
     second = torch.linalg.eigvals(WEATHER.transition).abs().sort(descending=True).values[1]
     distance = (WEATHER.marginals(16) - stationary).abs().sum(1)
@@ -128,7 +125,7 @@ def a_chain_converges_at_the_rate_of_its_second_eigenvalue() -> Evidence:
 @claim("D5.1.5")
 def inhomogeneous_transitions_multiply_in_order() -> Evidence:
     """With a matrix for each step the distribution is ν A_0 A_1 A_2, in this order (Diehl ex. 5.10)."""
-    matrices = torch.rand(3, 4, 4, generator=seeded_generator(), dtype=torch.float64).square()
+    matrices = uniform_samples(3, 4, 4).square()
     matrices = matrices / matrices.sum(-1, keepdim=True)
     chain = InhomogeneousMarkovChain(torch.tensor([0.7, 0.1, 0.1, 0.1], dtype=torch.float64), matrices)
     ends = chain.sample(200_000, generator=seeded_generator(1))[:, -1]

@@ -8,7 +8,7 @@ from torch.distributions import Categorical, MultivariateNormal
 from torch.distributions import kl_divergence as library_divergence
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
-from parnassus.probability.claims.total_variation import random_distributions
+from parnassus.probability.distributions.seeded_samples import random_distributions
 from parnassus.probability.divergences.entropy import (
     conditional_entropy,
     corrected_entropy,

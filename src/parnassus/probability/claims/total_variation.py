@@ -6,16 +6,11 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, raises
+from parnassus.probability.distributions.seeded_samples import random_distributions
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 from parnassus.probability.divergences.total_variation import lp_distance, total_variation, total_variation_event
 
 ORDERS = (1.0, 1.5, 2.0, 3.0, torch.inf)
-
-
-def random_distributions(count: int, outcomes: int, *, seed: int = 0) -> Tensor:
-    """Samples from the uniform distribution on the simplex, Dirichlet(1, …, 1)."""
-    weights = torch.rand(count, outcomes, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).log()
-    return weights / weights.sum(-1, keepdim=True)
 
 
 @claim("D1.4.2")
@@ -35,7 +30,7 @@ def lp_distances_are_metrics() -> Evidence:
 
 @claim("D1.4.2")
 def the_triangle_inequality_fails_below_order_one() -> Evidence:
-    """For p = ½ the distance of (½,0,½,0) and (0,½,0,½) is 8, but 4 via (0,½,½,0) (Diehl sec. 1.4)."""
+    """L^½ violates the triangle inequality: (½,0,½,0) to (0,½,0,½) is 8, but 4 via (0,½,½,0) (Diehl sec. 1.4)."""
 
     def half(p: Tensor, q: Tensor) -> Tensor:
         return (p - q).abs().sqrt().sum(-1).square()

@@ -8,16 +8,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.discrete import largest_event_gap, require_joint_table
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.discrete import check_joint_table, largest_event_gap
+from parnassus.probability.distributions.simplex import check_distribution
 
 
 def conditional_table(table: Float[Tensor, "rows columns"]) -> Float[Tensor, "columns rows"]:
     """P_{X|Y=y}(x) = P[X=x, Y=y] / P[Y=y], one row per y (Diehl thm. 5.2).
 
-    Where P[Y=y] = 0 any distribution is admissible; here it is P_X. The zeros printed in the notes are no distribution.
+    Where P[Y=y] = 0 any distribution is admissible; here it is P_X. The zeros in the notes are not a distribution.
     """
-    require_joint_table(table)
+    check_joint_table(table)
     p_x, p_y = table.sum(1), table.sum(0)
     possible = p_y > 0
     return torch.where(possible[:, None], table.mT / torch.where(possible, p_y, 1)[:, None], p_x)
@@ -27,14 +27,14 @@ def joint_from_conditional(
     kernel: Float[Tensor, "columns rows"], p_y: Float[Tensor, " columns"]
 ) -> Float[Tensor, "rows columns"]:
     """P[X=x, Y=y] = P_{X|Y=y}(x) P[Y=y]: the joint table of a conditional and a marginal distribution."""
-    require_distribution(kernel, "kernel")
-    require_distribution(p_y, "p_y")
+    check_distribution(kernel, "kernel")
+    check_distribution(p_y, "p_y")
     return kernel.mT * p_y
 
 
 def conditioning_gap(kernel: Float[Tensor, "columns rows"], table: Float[Tensor, "rows columns"]) -> Float[Tensor, ""]:
     """max_{A,B} |P[X∈A, Y∈B] − ∫_B P_{X|Y=y}(A) P_Y(dy)|: 0 only for conditional distributions (Diehl thm. 5.2)."""
-    require_joint_table(table)
+    check_joint_table(table)
     return largest_event_gap(table, joint_from_conditional(kernel, table.sum(0)))
 
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.expectations.expectation import expectation
 
 MAX_VALUES = 12  # largest n for which all 2ⁿ events are enumerated
@@ -25,7 +25,7 @@ class DiscreteDistribution:
     p: Float[Tensor, " masses"]
 
     def __post_init__(self) -> None:
-        require_distribution(self.p)
+        check_distribution(self.p)
         if len(self.values) != len(self.p):
             raise ValueError(
                 f"p must have one entry per value; got {len(self.values)} values, {len(self.p)} probabilities"
@@ -48,14 +48,14 @@ class DiscreteDistribution:
 
 
 def push_forward(values: Float[Tensor, " outcomes *event"], p: Float[Tensor, " outcomes"]) -> DiscreteDistribution:
-    """The distribution P_X(A) = P[X ∈ A] of a random variable; outcomes of equal value are merged (Diehl sec. 5)."""
-    require_distribution(p)
+    """The distribution P_X(A) = P[X ∈ A] of a random variable; outcomes with equal values are merged (Diehl sec. 5)."""
+    check_distribution(p)
     atoms, index = torch.unique(values, dim=0, return_inverse=True)
     return DiscreteDistribution(atoms, p.new_zeros(len(atoms)).index_add(0, index, p))
 
 
 def empirical_distribution(sample: Float[Tensor, " draws *event"]) -> DiscreteDistribution:
-    """The distribution that gives each of n draws the probability 1/n."""
+    """The empirical distribution: probability 1/n for each of n draws."""
     if len(sample) == 0:
         raise ValueError("an empirical distribution needs at least one draw")
     return DiscreteDistribution(sample, sample.new_full((len(sample),), 1 / len(sample)))
@@ -74,7 +74,7 @@ def joint_distribution(
     x: Float[Tensor, " outcomes *event_x"], y: Float[Tensor, " outcomes *event_y"], p: Float[Tensor, " outcomes"]
 ) -> JointDistribution:
     """The distribution of (X, Y), two random variables on the same space (Diehl sec. 5)."""
-    require_distribution(p)
+    check_distribution(p)
     x_atoms, row = torch.unique(x, dim=0, return_inverse=True)
     y_atoms, column = torch.unique(y, dim=0, return_inverse=True)
     masses = p.new_zeros(len(x_atoms) * len(y_atoms)).index_add(0, row * len(y_atoms) + column, p)
@@ -99,6 +99,6 @@ def largest_event_gap(first: Float[Tensor, "rows columns"], second: Float[Tensor
     return torch.maximum(difference.clamp(min=0).sum(1), (-difference).clamp(min=0).sum(1)).max()
 
 
-def require_joint_table(table: Float[Tensor, "rows columns"]) -> None:
+def check_joint_table(table: Float[Tensor, "rows columns"]) -> None:
     """Raise a ValueError unless the entries of the table are probabilities that sum to one."""
-    require_distribution(table.flatten(), "the joint table")
+    check_distribution(table.flatten(), "the joint table")

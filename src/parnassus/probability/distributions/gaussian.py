@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 Root: TypeAlias = Callable[[Tensor], Tensor]
-"""Maps a covariance Σ to some R with R Rᵀ = Σ."""
+"""A function that maps a covariance Σ to some R with R Rᵀ = Σ."""
 
 
 def cholesky_root(covariance: Float[Tensor, "*batch dim dim"]) -> Float[Tensor, "*batch dim dim"]:
@@ -26,11 +26,11 @@ def cholesky_root(covariance: Float[Tensor, "*batch dim dim"]) -> Float[Tensor, 
 def eigen_root(covariance: Float[Tensor, "*batch dim dim"]) -> Float[Tensor, "*batch dim dim"]:
     """R = V √Λ with R Rᵀ = Σ = V Λ Vᵀ; Σ may be singular (Diehl sec. 5)."""
     eigenvalues, eigenvectors = torch.linalg.eigh(covariance)
-    root: Tensor = eigenvectors * torch.where(numerically_positive(eigenvalues), eigenvalues, 0).sqrt()[..., None, :]
+    root: Tensor = eigenvectors * torch.where(is_numerically_positive(eigenvalues), eigenvalues, 0).sqrt()[..., None, :]
     return root
 
 
-def numerically_positive(eigenvalues: Float[Tensor, "*batch dim"]) -> Bool[Tensor, "*batch dim"]:
+def is_numerically_positive(eigenvalues: Float[Tensor, "*batch dim"]) -> Bool[Tensor, "*batch dim"]:
     """Mask of the eigenvalues above the rounding error of the largest: λ_i > dim · ε · λ_max."""
     rounding = eigenvalues.shape[-1] * torch.finfo(eigenvalues.dtype).eps
     return eigenvalues > rounding * eigenvalues.abs().amax(-1, keepdim=True)
@@ -87,7 +87,7 @@ class Gaussian:
     @property
     def rank(self) -> Tensor:
         """Dimension of the support, one value per batch entry."""
-        return numerically_positive(self._spectrum[0]).sum(-1)
+        return is_numerically_positive(self._spectrum[0]).sum(-1)
 
     def sample(
         self, count: int, *, root: Root = eigen_root, generator: torch.Generator | None = None
@@ -110,7 +110,7 @@ class Gaussian:
         A point mass has log-density 0 at its location.
         """
         eigenvalues, eigenvectors = self._spectrum
-        is_positive = numerically_positive(eigenvalues)
+        is_positive = is_numerically_positive(eigenvalues)
         coordinates = (eigenvectors.mT @ (x - self.mean)[..., None])[..., 0]
         safe = torch.where(is_positive, eigenvalues, 1)
         terms = torch.where(is_positive, (2 * pi * safe).log() + coordinates.square() / safe, 0)
@@ -138,7 +138,7 @@ def independent_sum(first: Gaussian, second: Gaussian) -> Gaussian:
     return Gaussian(first.mean + second.mean, first.covariance + second.covariance)
 
 
-def independent_pair(first: Gaussian, second: Gaussian) -> Gaussian:
+def joint_of_independent(first: Gaussian, second: Gaussian) -> Gaussian:
     """The joint distribution of independent X and Y, with block-diagonal covariance (Diehl thm. 5.3)."""
     batch = torch.broadcast_shapes(
         first.mean.shape[:-1], second.mean.shape[:-1], first.covariance.shape[:-2], second.covariance.shape[:-2]
@@ -152,5 +152,5 @@ def independent_pair(first: Gaussian, second: Gaussian) -> Gaussian:
 
 
 def symmetrise(matrix: Float[Tensor, "*batch dim dim"]) -> Float[Tensor, "*batch dim dim"]:
-    """½ (M + Mᵀ): removes the asymmetry that rounding leaves."""
+    """½ (M + Mᵀ), which removes asymmetry due to rounding."""
     return (matrix + matrix.mT) / 2

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.gaussian import Gaussian, cholesky_root, numerically_positive, symmetrise
+from parnassus.probability.distributions.gaussian import Gaussian, cholesky_root, is_numerically_positive, symmetrise
 
-Solver: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""Maps a covariance Σ and right-hand sides B as columns to some S with Σ S = B."""
+CovarianceSolver: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""A function that maps a covariance Σ and right-hand sides B as columns to some S with Σ S = B."""
 
 
 def solve_by_cholesky(
@@ -29,7 +29,7 @@ def solve_by_pseudo_inverse(
     Σ⁺ = Σ_i v_i v_iᵀ / λ_i over the positive eigenvalues λ_i
     """
     eigenvalues, V = torch.linalg.eigh(covariance)
-    is_positive = numerically_positive(eigenvalues)[..., None]
+    is_positive = is_numerically_positive(eigenvalues)[..., None]
     coordinates = V.mT @ right
     outside, size = torch.where(is_positive, 0, coordinates).norm(dim=-2), coordinates.norm(dim=-2)
     if bool((outside > torch.finfo(right.dtype).eps ** 0.5 * size).any()):
@@ -48,7 +48,7 @@ def condition(
     values: Float[Tensor, "*#batch observed"],
     *,
     observed: Sequence[int],
-    solve: Solver = solve_by_pseudo_inverse,
+    solve: CovarianceSolver = solve_by_pseudo_inverse,
 ) -> Gaussian:
     """The distribution of the other coordinates X, in their order, given Y = y of the `observed` (Diehl ex. 5.6).
 

@@ -4,12 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.discrete import largest_event_gap, require_joint_table
+from parnassus.probability.distributions.discrete import check_joint_table, largest_event_gap
 
 
 def product_table(table: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
     """P_X ⊗ P_Y, the joint table of independent X and Y with the same marginals (Diehl sec. 5)."""
-    require_joint_table(table)
+    check_joint_table(table)
     return table.sum(1)[:, None] * table.sum(0)
 
 

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
+
 
 @dataclass(frozen=True)
 class GridDensity:
@@ -73,10 +75,9 @@ def box_density(
 ) -> Float[Tensor, ""]:
     """The fraction of points in a cube of side h divided by its volume: a histogram density estimate (Diehl sec. 5).
 
-    It converges as h → 0 where the points have a continuous density. Pairs (X, X) have none: their distribution is
-    concentrated on the diagonal, a null set, and the estimate grows like 1/h.
+    It converges as h → 0 where the points have a continuous density. Pairs (X, X) have no density: their distribution
+    is concentrated on the diagonal, a null set, and the estimate grows like 1/h.
     """
-    if not width > 0:
-        raise ValueError(f"width must be positive; got width={width}")
+    check_positive(width=width)
     inside = ((points - centre).abs() <= width / 2).all(-1)
     return inside.to(points.dtype).mean() / width ** points.shape[-1]

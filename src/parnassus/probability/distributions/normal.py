@@ -1,15 +1,10 @@
-"""The normal density in one dimension, and seeded standard normal samples (Zhao sec. 3)."""
+"""The normal density in one dimension (Zhao sec. 3)."""
 
 from math import pi
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-
-
-def standard_normal(*shape: int, seed: int = 0) -> Tensor:
-    """Independent N(0, 1) samples in float64, determined by the seed."""
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def normal_log_density(

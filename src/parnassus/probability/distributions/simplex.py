@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def require_distribution(p: Float[Tensor, "*batch outcomes"], name: str = "p") -> None:
+def check_distribution(p: Float[Tensor, "*batch outcomes"], name: str = "p") -> None:
     """Raise a ValueError unless the last axis of `p` holds distributions: non-negative, with sum one.
 
     Sums may deviate from one by the root of the machine epsilon: 3·10⁻⁴ in float32, 1.5·10⁻⁸ in float64.
@@ -24,9 +24,9 @@ def require_distribution(p: Float[Tensor, "*batch outcomes"], name: str = "p") -
         )
 
 
-def require_pair(p: Float[Tensor, "*batch_p n"], q: Float[Tensor, "*batch_q m"]) -> None:
+def check_pair(p: Float[Tensor, "*batch_p n"], q: Float[Tensor, "*batch_q m"]) -> None:
     """Raise a ValueError unless both are distributions over the same number of outcomes."""
-    require_distribution(p, "p")
-    require_distribution(q, "q")
+    check_distribution(p, "p")
+    check_distribution(q, "q")
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(f"p and q must have the same number of outcomes; got {p.shape[-1]} and {q.shape[-1]}")

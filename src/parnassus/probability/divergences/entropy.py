@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution, require_pair
+from parnassus.probability.distributions.simplex import check_distribution, check_pair
 
 
 def entropy(p: Float[Tensor, "*batch outcomes"], *, base: float = e) -> Float[Tensor, "*batch"]:
     """H(P) = −Σ_i p_i log p_i ≥ 0, the expected negative log-probability (Diehl sec. 1.4)."""
-    require_distribution(p)
+    check_distribution(p)
     return -xlogy(p, p).sum(-1) / nats_per_unit(base)
 
 
@@ -27,7 +27,7 @@ def cross_entropy_between(
     The expected negative log-probability under Q of outcomes drawn from P. From logits and labels:
     `losses.cross_entropy`.
     """
-    require_pair(p, q)
+    check_pair(p, q)
     return -xlogy(p, q).sum(-1) / nats_per_unit(base)
 
 
@@ -43,7 +43,7 @@ def conditional_entropy(joint: Float[Tensor, "*batch x y"], *, base: float = e) 
 
     Computed as the mean over y of the entropy of p(x|y), which avoids cancellation.
     """
-    require_distribution(joint.flatten(-2), "joint")
+    check_distribution(joint.flatten(-2), "joint")
     y = joint.sum(-2)
     conditional = joint / torch.where(y > 0, y, 1)[..., None, :]
     conditional = torch.where(y[..., None, :] > 0, conditional, 1 / joint.shape[-2])  # arbitrary where p(y) = 0

@@ -17,7 +17,7 @@ def diagonal_gaussian_kl(
 
     A last axis of length 1 broadcasts: the same value in every coordinate, as in σ² I.
     """
-    _require_positive(variance_1, variance_2)
+    _check_positive(variance_1, variance_2)
     ratio = variance_1 / variance_2
     return ((ratio - 1 - ratio.log() + (mean_1 - mean_2).square() / variance_2) / 2).sum(-1)
 
@@ -40,7 +40,7 @@ def gaussian_kl(
     return kl
 
 
-def _require_positive(*variances: Tensor) -> None:
+def _check_positive(*variances: Tensor) -> None:
     for variance in variances:
         if not bool((variance > 0).all()):
             raise ValueError(f"a variance must be positive; the smallest is {float(variance.min()):g}")

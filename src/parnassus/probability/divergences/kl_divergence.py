@@ -12,17 +12,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_pair
+from parnassus.probability.distributions.simplex import check_pair
 from parnassus.probability.divergences.entropy import nats_per_unit, xlogy
 from parnassus.probability.expectations.expectation import (
-    Estimate,
     Function,
+    MonteCarloEstimate,
     expectation_by_quadrature,
     expectation_by_sampling,
 )
 
 LogDensity: TypeAlias = Function
-"""Maps points to the logarithm of a density at each."""
+"""A function that maps points to the logarithm of a density."""
 
 
 def kl_divergence(
@@ -32,7 +32,7 @@ def kl_divergence(
 
     Non-negative, 0 only for P = Q, and +∞ if and only if some outcome has P(i) > 0 = Q(i).
     """
-    require_pair(p, q)
+    check_pair(p, q)
     return (xlogy(p, p) - xlogy(p, q)).sum(-1) / nats_per_unit(base)
 
 
@@ -53,7 +53,7 @@ def jensen_shannon_divergence(
 
     The divergence of this name in the book (book eq. 6.5) is half of `jeffreys_divergence`.
     """
-    require_pair(p, q)
+    check_pair(p, q)
     middle = (p + q) / 2
     return (kl_divergence(p, middle, base=base) + kl_divergence(q, middle, base=base)) / 2
 
@@ -62,7 +62,7 @@ def is_absolutely_continuous(
     p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#batch outcomes"]
 ) -> Bool[Tensor, "*#batch"]:
     """Whether P ≪ Q: events of probability 0 under Q have probability 0 under P (Diehl sec. 6)."""
-    require_pair(p, q)
+    check_pair(p, q)
     return ~((p > 0) & (q == 0)).any(-1)
 
 
@@ -87,7 +87,7 @@ def kl_by_quadrature(
     )
 
 
-def kl_by_sampling(log_p: LogDensity, log_q: LogDensity, draws: Float[Tensor, "draws *event"]) -> Estimate:
+def kl_by_sampling(log_p: LogDensity, log_q: LogDensity, draws: Float[Tensor, "draws *event"]) -> MonteCarloEstimate:
     """KL(P ‖ Q) ≈ (1/n) Σ_i log p(x_i)/q(x_i) over samples x_i of P, with standard error (book sec. 6.1).
 
     Unbiased; single log-ratios may be negative, and so may the estimate from few samples.

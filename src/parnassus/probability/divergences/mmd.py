@@ -7,29 +7,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
+from parnassus.probability.divergences.rbf_kernel import squared_distances
+
 
 @runtime_checkable
 class PairwiseKernel(Protocol):
-    """A positive definite kernel, evaluated as k(x_i, y_j) for all pairs of rows."""
+    """A positive definite kernel, evaluated as k(x_i, y_j) for all pairs of rows, such as `rbf_kernel`."""
 
     def __call__(
         self, x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], /
     ) -> Float[Tensor, "count_x count_y"]: ...
-
-
-@dataclass(frozen=True)
-class RBFKernel:
-    """The Gaussian kernel k(x, y) = exp(−‖x − y‖² / 2h²) of bandwidth h."""
-
-    bandwidth: float = 1.0
-
-    def __post_init__(self) -> None:
-        _require_positive(self.bandwidth, "bandwidth")
-
-    def __call__(
-        self, x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], /
-    ) -> Float[Tensor, "count_x count_y"]:
-        return (-_squared_distances(x, y) / (2 * self.bandwidth**2)).exp()
 
 
 @dataclass(frozen=True)
@@ -39,12 +27,12 @@ class InverseMultiquadricKernel:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_positive(self.scale, "scale")
+        check_positive(scale=self.scale)
 
     def __call__(
         self, x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], /
     ) -> Float[Tensor, "count_x count_y"]:
-        return self.scale / (self.scale + _squared_distances(x, y))
+        return self.scale / (self.scale + squared_distances(x, y))
 
 
 @dataclass(frozen=True)
@@ -86,33 +74,22 @@ def gaussian_squared_mmd(
     mean_2: Float[Tensor, " dim"],
     variance_2: Float[Tensor, " dim"],
     *,
-    kernel: RBFKernel,
+    length_scale: float = 1.0,
 ) -> Float[Tensor, ""]:
-    """The squared MMD of N(μ₁, diag σ₁²) and N(μ₂, diag σ₂²) under the Gaussian kernel, in closed form.
+    """The squared MMD of N(μ₁, diag σ₁²) and N(μ₂, diag σ₂²) under the RBF kernel, in closed form.
 
     E k(X, Y) = Π_j √(h² / v_j) exp(−(μ₁ − μ₂)_j² / 2v_j),   v = h² + σ₁² + σ₂²
     """
 
     def mean_kernel(offset: Tensor, variance: Tensor) -> Tensor:
-        v = kernel.bandwidth**2 + variance
-        return ((kernel.bandwidth**2 / v).sqrt() * (-offset.square() / (2 * v)).exp()).prod()
+        v = length_scale**2 + variance
+        return ((length_scale**2 / v).sqrt() * (-offset.square() / (2 * v)).exp()).prod()
 
     zero = torch.zeros_like(mean_1)
     between = mean_kernel(mean_1 - mean_2, variance_1 + variance_2)
     return mean_kernel(zero, 2 * variance_1) + mean_kernel(zero, 2 * variance_2) - 2 * between
 
 
-def _squared_distances(x: Tensor, y: Tensor) -> Tensor:
-    """‖x_i − y_j‖² by products: the gradient of a square root would be infinite where two rows are equal."""
-    products = x.square().sum(1)[:, None] + y.square().sum(1) - 2 * x @ y.mT
-    return products.clamp(min=0)
-
-
 def _off_diagonal_mean(matrix: Tensor) -> Tensor:
     count = len(matrix)
     return (matrix.sum() - matrix.diagonal().sum()) / (count * (count - 1))
-
-
-def _require_positive(value: float, name: str) -> None:
-    if not value > 0:
-        raise ValueError(f"{name} must be positive; got {name}={value}")

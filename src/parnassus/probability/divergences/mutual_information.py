@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 
 
@@ -22,7 +22,7 @@ def mutual_information(joint: Float[Tensor, "*batch x y"], *, base: float = e) -
 
     Computed by the first line; the differences of the second suffer cancellation when I is small.
     """
-    require_distribution(joint.flatten(-2), "joint")
+    check_distribution(joint.flatten(-2), "joint")
     product = joint.sum(-1)[..., :, None] * joint.sum(-2)[..., None, :]
     return kl_divergence(joint.flatten(-2), product.flatten(-2), base=base)
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_pair
+from parnassus.probability.distributions.simplex import check_pair
 
 
 def lp_distance(
@@ -12,11 +12,11 @@ def lp_distance(
 ) -> Float[Tensor, "*#batch"]:
     """(Σ_i |P(i) − Q(i)|ᵒʳᵈᵉʳ)^(1/order) over the last axis, the largest |P(i) − Q(i)| for order ∞ (Diehl sec. 1.4).
 
-    For order < 1 the triangle inequality fails, so it is no metric.
+    For order < 1 the triangle inequality fails, so it is not a metric.
     """
     if not order >= 1:
         raise ValueError(f"order must be at least 1, as the triangle inequality fails below; got order={order}")
-    require_pair(p, q)
+    check_pair(p, q)
     distance: Tensor = torch.linalg.vector_norm(p - q, order, dim=-1)
     return distance
 
@@ -35,5 +35,5 @@ def total_variation_event(
     p: Float[Tensor, "*#batch outcomes"], q: Float[Tensor, "*#batch outcomes"]
 ) -> Bool[Tensor, "*#batch outcomes"]:
     """A = {i : P(i) ≥ Q(i)}, an event that attains the total variation (Diehl sec. 1.4)."""
-    require_pair(p, q)
+    check_pair(p, q)
     return p >= q

@@ -1,6 +1,6 @@
 """Sequences of random variables that converge in one mode but not in another (Diehl sec. 5).
 
-Each maps outcomes ω and indices n = 1, 2, … to X_n(ω), one row per outcome.
+Each function maps outcomes ω and indices n = 1, 2, … to X_n(ω), one row per outcome.
 """
 
 import torch
@@ -26,7 +26,7 @@ def typewriter_sequence(omega: Float[Tensor, " outcomes"], n: Int[Tensor, " step
     It converges to 0 in probability and in every Lᵖ, as P[X_n ≠ 0] = 1/m, but for no ω, as each ω has X_n(ω) = 1 once
     in every block.
     """
-    _require_unit_interval(omega)
+    _check_unit_interval(omega)
     m, j = typewriter_block(n)
     return ((omega[:, None] >= (j - 1).to(omega) / m) & (omega[:, None] < j.to(omega) / m)).to(omega.dtype)
 
@@ -38,7 +38,7 @@ def spike_sequence(
 
     It converges to 0 for every ω > 0, hence almost surely; E|X_n|ᵖ = n^(ap − 1), so in Lᵖ if and only if p < 1/a.
     """
-    _require_unit_interval(omega)
+    _check_unit_interval(omega)
     return torch.where(omega[:, None] * n < 1, n.to(omega) ** power, 0)
 
 
@@ -54,6 +54,6 @@ def vanishing_sequence(x: Float[Tensor, " outcomes"], n: Int[Tensor, " steps"]) 
     return x[:, None] / n.to(x)
 
 
-def _require_unit_interval(omega: Float[Tensor, " outcomes"]) -> None:
+def _check_unit_interval(omega: Float[Tensor, " outcomes"]) -> None:
     if not bool(((omega >= 0) & (omega < 1)).all()):
         raise ValueError(f"omega must lie in [0, 1); got values from {float(omega.min()):g} to {float(omega.max()):g}")

@@ -1,4 +1,4 @@
-"""Four modes of convergence of random variables, each by a quantity that tends to zero (Diehl thm. 5.7).
+"""Four modes of convergence of random variables, each by a quantity that converges to zero (Diehl thm. 5.7).
 
 Paths hold one outcome per row and X_1, X_2, … along it; `limit` is X for the same outcomes.
 
@@ -9,20 +9,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one, check_positive
 from parnassus.probability.distributions.discrete import DiscreteDistribution
 
 
 def deviation_probability(
     paths: Float[Tensor, "outcomes steps"], limit: Float[Tensor, " outcomes"], *, tolerance: float
 ) -> Float[Tensor, " steps"]:
-    """P[|X_n − X| > ε], which tends to 0 for every ε > 0 if and only if X_n → X in probability (Diehl sec. 5)."""
+    """P[|X_n − X| > ε], which converges to 0 for every ε > 0 if and only if X_n → X in probability (Diehl sec. 5)."""
     return _fraction_beyond(_distances(paths, limit), tolerance)
 
 
 def tail_deviation_probability(
     paths: Float[Tensor, "outcomes steps"], limit: Float[Tensor, " outcomes"], *, tolerance: float
 ) -> Float[Tensor, " steps"]:
-    """P[sup_{m≥n} |X_m − X| > ε], which tends to 0 for every ε > 0 iff X_n → X almost surely (Diehl sec. 5).
+    """P[sup_{m≥n} |X_m − X| > ε], which converges to 0 for every ε > 0 iff X_n → X almost surely (Diehl sec. 5).
 
     The supremum is over the given steps, so the values near the last step are not informative.
     """
@@ -32,9 +33,8 @@ def tail_deviation_probability(
 def lp_error(
     paths: Float[Tensor, "outcomes steps"], limit: Float[Tensor, " outcomes"], *, order: float
 ) -> Float[Tensor, " steps"]:
-    """E|X_n − X|ᵖ with p = `order`, which tends to 0 if and only if X_n → X in Lᵖ (Diehl sec. 5)."""
-    if not order >= 1:
-        raise ValueError(f"order must be at least 1; got order={order}")
+    """E|X_n − X|ᵖ with p = `order`, which converges to 0 if and only if X_n → X in Lᵖ (Diehl sec. 5)."""
+    check_at_least_one(order=order)
     return _distances(paths, limit).pow(order).mean(0)
 
 
@@ -66,6 +66,5 @@ def _distances(paths: Float[Tensor, "outcomes steps"], limit: Float[Tensor, " ou
 
 
 def _fraction_beyond(distances: Float[Tensor, "outcomes steps"], tolerance: float) -> Float[Tensor, " steps"]:
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive; got tolerance={tolerance}")
+    check_positive(tolerance=tolerance)
     return (distances > tolerance).to(distances.dtype).mean(0)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 
 Function: TypeAlias = Callable[[Tensor], Tensor]
 """An elementwise function of a tensor."""
@@ -18,7 +18,7 @@ Function: TypeAlias = Callable[[Tensor], Tensor]
 
 def expectation(values: Float[Tensor, " values *event"], p: Float[Tensor, " outcomes"]) -> Float[Tensor, "*event"]:
     """E[X] = Σ_x x p(x), with values along the first axis (Zhao sec. 2)."""
-    require_distribution(p)
+    check_distribution(p)
     if len(values) != len(p):
         raise ValueError(
             f"values must have one entry per probability; got {len(values)} values, {len(p)} probabilities"
@@ -51,16 +51,16 @@ def expectation_by_quadrature(
     return torch.trapezoid(function(x) * density(x), x)
 
 
-class Estimate(NamedTuple):
+class MonteCarloEstimate(NamedTuple):
     """A Monte Carlo mean and its standard error."""
 
     mean: Tensor
     error: Tensor
 
 
-def expectation_by_sampling(function: Function, draws: Float[Tensor, "draws *event"]) -> Estimate:
+def expectation_by_sampling(function: Function, draws: Float[Tensor, "draws *event"]) -> MonteCarloEstimate:
     """E[f(X)] ≈ 1/n Σ_i f(x_i) over samples of X; the error decreases as 1/√n (Zhao sec. 2)."""
     if len(draws) < 2:
         raise ValueError(f"a standard error needs at least two draws; got {len(draws)}")
     values = function(draws)
-    return Estimate(values.mean(0), values.std(0) / len(draws) ** 0.5)
+    return MonteCarloEstimate(values.mean(0), values.std(0) / len(draws) ** 0.5)

@@ -12,7 +12,7 @@ from torch.func import vmap
 from parnassus.probability.distributions.gaussian import Gaussian, eigen_root
 
 PointMap: TypeAlias = Callable[[Tensor], Tensor]
-"""Maps a single point (dim) to a tensor."""
+"""A function that maps a single point (dim) to a tensor."""
 
 MAX_NODES = 2_000_000  # nodes of a grid
 

@@ -25,7 +25,7 @@ def gaussian_integration_by_parts(
 
     `function` takes a single point. The expectations are by quadrature, exact for polynomials of degree < 2 · nodes.
     """
-    _require_centred(distribution)
+    _check_centred(distribution)
     product = gaussian_expectation(lambda x: x[coordinate] * function(x), distribution, nodes=nodes)
     gradient = gaussian_expectation(grad(function), distribution, nodes=nodes)
     return IntegrationByParts(product, distribution.covariance[coordinate] @ gradient)
@@ -43,9 +43,9 @@ def residual_decomposition(distribution: Gaussian, coordinate: int = 0) -> Resid
 
         X = X̂ + λ X₁,   λ_i = E[X₁X_i] / E[X₁²],   X̂ = X − λ X₁ ~ N(0, Σ − λ λᵀ E[X₁²])
 
-    It requires E[X₁²] > 0. The notes print X − λ_i X₁ for the vector X̂, with an index too many.
+    It requires E[X₁²] > 0. The notes print X − λ_i X₁ for the vector X̂, with a superfluous index.
     """
-    _require_centred(distribution)
+    _check_centred(distribution)
     column = distribution.covariance[:, coordinate]
     variance = column[coordinate]
     if not bool(variance > 0):
@@ -65,6 +65,6 @@ def residuals(
     return x - x[:, coordinate, None] * direction
 
 
-def _require_centred(distribution: Gaussian) -> None:
+def _check_centred(distribution: Gaussian) -> None:
     if bool(distribution.mean.detach().any()):
         raise ValueError(f"the distribution must be centred; got mean={distribution.mean.tolist()}")

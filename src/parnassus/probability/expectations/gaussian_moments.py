@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 from parnassus.probability.distributions.gaussian import Gaussian
 
 Pairing: TypeAlias = tuple[tuple[int, int], ...]
@@ -16,8 +17,7 @@ Pairing: TypeAlias = tuple[tuple[int, int], ...]
 
 def pairings(count: int) -> Iterator[Pairing]:
     """All partitions of 0, …, count − 1 into pairs: (count − 1)!! of them, none if count is odd (Diehl thm. 5.5)."""
-    if count < 0:
-        raise ValueError(f"count must be non-negative; got count={count}")
+    check_non_negative(count=count)
     yield from _pairings_of(tuple(range(count)))
 
 
@@ -42,7 +42,7 @@ def moment_by_pairings(covariance: Float[Tensor, "dim dim"], indices: Sequence[i
 
 
 def moment_by_recursion(covariance: Float[Tensor, "dim dim"], indices: Sequence[int]) -> Float[Tensor, ""]:
-    """The same moment, by recursion over the partner of the first factor (Diehl thm. 5.5).
+    """The moment of `gaussian_moment`, by recursion over the partner of the first factor (Diehl thm. 5.5).
 
         E[X₁ X₂ ⋯ Xₙ] = Σ_{j>1} E[X₁ X_j] E[∏_{i≠1,j} X_i]
 
@@ -62,7 +62,7 @@ def moment_by_recursion(covariance: Float[Tensor, "dim dim"], indices: Sequence[
 
 
 def moment_by_differentiation(distribution: Gaussian, indices: Sequence[int]) -> Float[Tensor, ""]:
-    """The same moment of any Gaussian, as a derivative of its moment generating function (Diehl thm. 5.5, proof A).
+    """The moment of any Gaussian, as a derivative of its moment generating function (Diehl thm. 5.5, proof A).
 
     E[X_{i₁} ⋯ X_{iₙ}] = ∂ⁿ/∂a_{i₁}⋯∂a_{iₙ} E exp⟨a, X⟩ at a = 0
     """

@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.expectations.expectation import expectation
 
 PointFunction: TypeAlias = Callable[[Tensor], Tensor]
-"""Maps points along the first axis to one value each."""
+"""A function that maps points along the first axis to one value each."""
 
 
 class JensenInequality(NamedTuple):
@@ -45,7 +45,7 @@ def jensen_merge_path(
     Returns Σ p φ(x) after 0, 1, …, count − 1 merges. For convex φ no merge increases it; the first value is the right
     side of the inequality, the last the left (Diehl lem. 1.9; Zhao sec. 12).
     """
-    require_distribution(weights, "weights")
+    check_distribution(weights, "weights")
     sums = [expectation(function(points), weights)]
     while len(points) > 1:
         weight = weights[0] + weights[1]
@@ -58,21 +58,21 @@ def jensen_merge_path(
 
 
 class EvidenceBound(NamedTuple):
-    """The expected negative log-likelihood over causes, an upper bound of the negative log-evidence."""
+    """The expected negative log-likelihood over latent states, an upper bound of the negative log-evidence."""
 
     bound: Tensor  # E_Y[−log P(X|Y)]
     nll: Tensor  # −log P(X)
 
 
 def prior_evidence_bound(
-    log_likelihood: Float[Tensor, "*batch causes"], prior: Float[Tensor, " causes"]
+    log_likelihood: Float[Tensor, "*batch states"], prior: Float[Tensor, " states"]
 ) -> EvidenceBound:
-    """E_Y[−log P(X|Y)] ≥ −log E_Y[P(X|Y)] = −log P(X), from log P(x|y) for every cause y (Zhao sec. 12).
+    """E_Y[−log P(X|Y)] ≥ −log E_Y[P(X|Y)] = −log P(X), from log P(x|y) for every latent state y (Zhao sec. 12).
 
-    Jensen with φ = −log: the negative ELBO with the prior as variational posterior. Tight only where all causes give x
-    the same likelihood.
+    Jensen with φ = −log: the negative ELBO with the prior as variational posterior. Tight only where all latent
+    states give x the same likelihood.
     """
-    require_distribution(prior, "prior")
+    check_distribution(prior, "prior")
     return EvidenceBound(
         bound=-(torch.where(prior > 0, prior * log_likelihood, 0)).sum(-1),
         nll=-(log_likelihood + prior.log()).logsumexp(-1),

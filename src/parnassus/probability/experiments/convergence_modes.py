@@ -30,19 +30,21 @@ covers = ("D5.0.12", "D5.0.13")
 expected = {
     "typewriter_in_probability": at_most(0.03, "P[|X_n| > ½] of the typewriter sequence at the last step"),
     "typewriter_almost_surely": between(0.999, 1.001, "P[X_m ≠ 0 for a later m] of the typewriter sequence"),
-    "spike_almost_surely": at_most(0.003, "P[X_m ≠ 0 for a later m] of the spikes n"),
-    "spike_in_mean": between(0.98, 1.02, "E|X_n| of the spikes n, exactly 1 for every n"),
-    "mirror_in_distribution": at_most(1e-5, "Lévy distance of −X to X"),
-    "mirror_in_probability": between(0.75, 0.85, "P[|X_n − X| > ½] of (−1)ⁿ X at odd n, exactly P[|X| > ¼] = 0.80"),
-    "verdicts_wrong": at_most(0.0, "entries of the table that contradict the theory"),
+    "spike_almost_surely": at_most(0.003, "P[X_m ≠ 0 for a later m] of the spike of height n"),
+    "spike_in_mean": between(0.98, 1.02, "E|X_n| of the spike of height n, exactly 1 for every n"),
+    "alternating_in_distribution": at_most(1e-5, "Lévy distance between −X and X"),
+    "alternating_in_probability": between(
+        0.75, 0.85, "P[|X_n − X| > ½] of (−1)ⁿ X at odd n, exactly P[|X| > ¼] = 0.80"
+    ),
+    "contradictions_with_theory": at_most(0.0, "number of entries of the table that contradict the theory"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"num_outcomes": 2_000, "steps": 1_200}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"num_outcomes": 2_000, "sequence_length": 1_200}, "gpu": {}}
 
 TOLERANCE = 0.5
 SMALL = 0.1  # threshold for convergence to 0 at the last step
 
 
-class Sequence(NamedTuple):
+class RandomSequence(NamedTuple):
     """Sample paths of a sequence, its limit, and the modes in which it converges."""
 
     paths: Tensor
@@ -56,19 +58,19 @@ MODES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "in L¹": lambda paths, limit: lp_error(paths, limit, order=1.0),
     "in probability": lambda paths, limit: deviation_probability(paths, limit, tolerance=TOLERANCE),
 }
-"""The quantity that tends to 0 in each mode; convergence in distribution uses the Lévy distance."""
+"""The quantity that converges to 0 in each mode; convergence in distribution uses the Lévy distance."""
 
 
 @dataclass(frozen=True)
 class Experiment:
     num_outcomes: Positive[int] = 4_000  # outcomes ω (even)
-    steps: Positive[int] = 2_000  # length of each sequence
-    raster_steps: Positive[int] = 60  # steps of the typewriter sequence plotted
+    sequence_length: Positive[int] = 2_000  # length of each sequence
+    num_plotted_steps: Positive[int] = 60  # steps of the typewriter sequence plotted
 
     def __call__(self, run: Run) -> dict[str, float]:
         if self.num_outcomes % 2 or self.num_outcomes < 2:
             raise ValueError(f"num_outcomes must be even and positive, so that X is symmetric; got {self.num_outcomes}")
-        n = torch.arange(1, self.steps + 1)
+        n = torch.arange(1, self.sequence_length + 1)
         omega = (
             torch.arange(self.num_outcomes) + torch.rand(self.num_outcomes, dtype=torch.float64)
         ) / self.num_outcomes
@@ -77,17 +79,19 @@ class Experiment:
         sequences = examples(omega, x, n)
         run.figure(
             "typewriter sequence",
-            plot_typewriter(self.raster_steps),
+            plot_typewriter(self.num_plotted_steps),
             "The set X_n(ω) = 1 for every n. The intervals become narrower, so X_n → 0 in probability, but every ω "
             "(one is marked) lies in one interval of each block, so X_n(ω) does not converge.",
         )
         measured = {name: {mode: f(s.paths, s.limit) for mode, f in MODES.items()} for name, s in sequences.items()}
-        steps = torch.unique(2 * (10 ** torch.linspace(-0.3, log10(self.steps / 4), 9)).long() + 1)  # odd, log-spaced
+        steps = torch.unique(
+            2 * (10 ** torch.linspace(-0.3, log10(self.sequence_length / 4), 9)).long() + 1
+        )  # odd, log-spaced
         levy = {name: levy_distances(sequence, steps) for name, sequence in sequences.items()}
         run.figure(
             "convergence in each mode",
-            modes_figure(measured, levy, steps),
-            f"Each quantity tends to 0 if and only if the sequence converges in that mode (ε = {TOLERANCE:g}). For "
+            plot_modes(measured, levy, steps),
+            f"Each quantity converges to 0 if and only if the sequence converges in that mode (ε = {TOLERANCE:g}). For "
             "almost sure convergence it depends on all later steps, so only the first half is plotted. For "
             "convergence in distribution it is the Lévy distance, which is 0 for (−1)ⁿ X.",
         )
@@ -105,11 +109,11 @@ class Experiment:
         run.table(
             "modes of convergence",
             rows,
-            f"The quantity of each mode at n = {last + 1}; below {SMALL:g} counts as convergence. "
-            f"Contradictions to the theory: {errors}.",
+            f"The quantity of each mode at n = {last + 1}; values below {SMALL:g} are treated as 0. "
+            f"Contradictions with the theory: {errors}.",
         )
         run.note(
-            "what to see",
+            "results",
             "Almost sure convergence and convergence in L¹ imply convergence in probability, which implies "
             "convergence in distribution; L² implies L¹. No implication can be reversed: the typewriter sequence "
             "converges in L² but not almost surely, a spike of height n almost surely but not in L¹, one of height "
@@ -121,21 +125,21 @@ class Experiment:
             "typewriter_almost_surely": float(typewriter["almost surely"][last]),
             "spike_almost_surely": float(spike["almost surely"][last]),
             "spike_in_mean": float(spike["in L¹"][:10].mean()),
-            "mirror_in_distribution": float(levy["(−1)ⁿ X"][-1]),
-            "mirror_in_probability": float(alternating["in probability"][last]),
-            "verdicts_wrong": float(errors),
+            "alternating_in_distribution": float(levy["(−1)ⁿ X"][-1]),
+            "alternating_in_probability": float(alternating["in probability"][last]),
+            "contradictions_with_theory": float(errors),
         }
 
 
-def examples(omega: Tensor, x: Tensor, n: Tensor) -> dict[str, Sequence]:
+def examples(omega: Tensor, x: Tensor, n: Tensor) -> dict[str, RandomSequence]:
     zero = torch.zeros_like(omega)
     weaker = ("in probability", "in distribution")
     return {
-        "X/n": Sequence(vanishing_sequence(x, n), zero, ("almost surely", "in L²", "in L¹", *weaker)),
-        "typewriter": Sequence(typewriter_sequence(omega, n), zero, ("in L²", "in L¹", *weaker)),
-        "spike √n": Sequence(spike_sequence(omega, n, power=0.5), zero, ("almost surely", "in L¹", *weaker)),
-        "spike n": Sequence(spike_sequence(omega, n), zero, ("almost surely", *weaker)),
-        "(−1)ⁿ X": Sequence(alternating_sign_sequence(x, n), x, ("in distribution",)),
+        "X/n": RandomSequence(vanishing_sequence(x, n), zero, ("almost surely", "in L²", "in L¹", *weaker)),
+        "typewriter": RandomSequence(typewriter_sequence(omega, n), zero, ("in L²", "in L¹", *weaker)),
+        "spike √n": RandomSequence(spike_sequence(omega, n, power=0.5), zero, ("almost surely", "in L¹", *weaker)),
+        "spike n": RandomSequence(spike_sequence(omega, n), zero, ("almost surely", *weaker)),
+        "(−1)ⁿ X": RandomSequence(alternating_sign_sequence(x, n), x, ("in distribution",)),
     }
 
 
@@ -157,15 +161,15 @@ def plot_typewriter(steps: int) -> "Figure":
     return figure
 
 
-def levy_distances(sequence: Sequence, steps: Tensor) -> Tensor:
-    """Lévy distances of the distributions at the given steps to that of the limit."""
+def levy_distances(sequence: RandomSequence, steps: Tensor) -> Tensor:
+    """Lévy distances between the distributions at the given steps and that of the limit."""
     limit = empirical_distribution(sequence.limit)
     return torch.stack(
         [levy_distance(empirical_distribution(x), limit, bisections=20) for x in sequence.paths[:, steps - 1].mT]
     )
 
 
-def modes_figure(measured: dict[str, dict[str, Tensor]], levy: dict[str, Tensor], steps: Tensor) -> "Figure":
+def plot_modes(measured: dict[str, dict[str, Tensor]], levy: dict[str, Tensor], steps: Tensor) -> "Figure":
     figure, axes = subplots(2, 3, size=(10.0, 6.0))
     panels = dict(zip((*MODES, "in distribution"), axes.flat, strict=False))
     n = torch.arange(1, int(steps[-1]) + 1, 2)  # odd, as the even members of (−1)ⁿ X are X itself

@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 
 covers = ("D6.0.7", "B6.1-14")
 expected = {
-    "largest_fall": at_most(1e-6, "largest decrease of the mean log-likelihood in an EM step"),
-    "best_minus_truth": between(-0.1, 0.02, "mean test log-likelihood: best fit minus true mixture"),
-    "starts_near_the_best": between(0.1, 1.0, "fraction of starts that end within 0.01 nats of the best"),
-    "worst_start": at_most(-0.01, "final mean log-likelihood: worst start minus best start"),
-    "descent_minus_em": between(-0.4, 0.01, "final mean log-likelihood: gradient descent minus EM, same start"),
-    "components_chosen": between(5, 8, "number of components with the highest test log-likelihood"),
-    "weights_error": at_most(0.06, "largest error of a weight of the best fit"),
+    "max_log_likelihood_decrease": at_most(1e-6, "maximum decrease of the mean log-likelihood in an EM step"),
+    "best_fit_minus_truth": between(
+        -0.1, 0.02, "mean test log-likelihood of the best fit minus that of the true mixture"
+    ),
+    "fraction_of_starts_near_best": between(0.1, 1.0, "fraction of starts that end within 0.01 nats of the best"),
+    "worst_minus_best_start": at_most(
+        -0.01, "final mean log-likelihood of the worst start minus that of the best start"
+    ),
+    "gradient_descent_minus_em": between(
+        -0.4, 0.01, "final mean log-likelihood of gradient descent minus that of EM, same start"
+    ),
+    "selected_components": between(5, 8, "number of components with the highest test log-likelihood"),
+    "max_weight_error": at_most(0.06, "maximum error of the mixture weights of the best fit"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"steps": 8, "num_starts": 3, "num_points": 150, "max_components": 5},
+    "smoke": {"max_iter": 8, "num_starts": 3, "num_points": 150, "max_components": 5},
     "gpu": {},
 }
 
@@ -38,35 +44,35 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     num_points: Positive[int] = 600  # training points
-    steps: Positive[int] = 80  # steps of EM and of gradient descent
+    max_iter: Positive[int] = 80  # steps of EM and of gradient descent
     num_starts: Positive[int] = 16  # random initialisations of EM
-    learning_rate: Positive[float] = 0.1  # learning rate of Adam, the comparison
-    max_components: Positive[int] = 10  # largest number of components compared
+    learning_rate: Positive[float] = 0.1  # learning rate of Adam, for the comparison
+    max_components: Positive[int] = 10  # maximum number of components compared
 
     def __call__(self, run: Run) -> dict[str, float]:
         truth = five_gaussians()
         x, test = truth.sample(self.num_points), truth.sample(10_000)
         components = len(truth.weights)
-        run.figure("mixture densities", density_figure(truth, x), DENSITIES)
+        run.figure("mixture densities", plot_density(truth, x), DENSITIES)
 
         paths, log_likelihoods = [], []
         for seed in range(self.num_starts):
             start = kmeans_plus_plus_start(x, components, seed=self.num_starts * run.seed + seed)
-            paths.append(list(islice(em_iterates(x, start), self.steps + 1)))
+            paths.append(list(islice(em_iterates(x, start), self.max_iter + 1)))
             log_likelihoods.append([float(mixture.log_prob(x).mean()) for mixture in paths[-1]])
         curves_of_starts = np.array(log_likelihoods)
         best = int(curves_of_starts[:, -1].argmax())
-        run.figure("EM steps", steps_figure(paths[best], x), STEPS)
+        run.figure("EM steps", plot_steps(paths[best], x), STEPS)
         run.figure(
-            "log-likelihood of all starts", starts_figure(curves_of_starts, float(truth.log_prob(x).mean())), STARTS
+            "log-likelihood of all starts", plot_starts(curves_of_starts, float(truth.log_prob(x).mean())), STARTS
         )
         worst = int(curves_of_starts[:, -1].argmin())
-        run.figure("best and worst start", ends_figure(paths[best][-1], paths[worst][-1], x), ENDS)
+        run.figure("best and worst start", plot_ends(paths[best][-1], paths[worst][-1], x), ENDS)
 
         descent = self.descend(run, paths[best][0], x)
         lines = {
-            "EM": (range(self.steps + 1), curves_of_starts[best]),
-            "gradient descent (Adam)": (range(self.steps), descent),
+            "EM": (range(self.max_iter + 1), curves_of_starts[best]),
+            "gradient descent (Adam)": (range(self.max_iter), descent),
         }
         run.figure(
             "EM and gradient descent",
@@ -76,7 +82,7 @@ class Experiment:
         )
 
         sizes = range(1, self.max_components + 1)
-        fits = [GaussianMixture.fit(x, size, steps=self.steps, seed=run.seed) for size in sizes]
+        fits = [GaussianMixture.fit(x, size, steps=self.max_iter, seed=run.seed) for size in sizes]
         train = [float(fit.log_prob(x).mean()) for fit in fits]
         held_out = [float(fit.log_prob(test).mean()) for fit in fits]
         chosen = sizes[int(np.argmax(held_out))]
@@ -99,27 +105,27 @@ class Experiment:
         )
         ends = curves_of_starts[:, -1] - curves_of_starts[best, -1]
         run.note(
-            "what to see",
+            "results",
             f"Every EM step increases the likelihood, but the local maximum reached depends on the start: "
             f"{np.mean(ends > -0.01):.0%} of {self.num_starts} starts reach the best one, the worst ends "
             f"{-ends.min():.2f} nats per point below. Typically one component then covers two true components while "
             "two others share one.",
         )
         return {
-            "largest_fall": float(-np.diff(curves_of_starts, axis=1).min().clip(max=0)),
-            "best_minus_truth": float((fitted.log_prob(test) - truth.log_prob(test)).mean()),
-            "starts_near_the_best": float(np.mean(ends > -0.01)),
-            "worst_start": float(ends.min()),
-            "descent_minus_em": descent[-1] - float(curves_of_starts[best, -1]),
-            "components_chosen": float(chosen),
-            "weights_error": weights_error,
+            "max_log_likelihood_decrease": float(-np.diff(curves_of_starts, axis=1).min().clip(max=0)),
+            "best_fit_minus_truth": float((fitted.log_prob(test) - truth.log_prob(test)).mean()),
+            "fraction_of_starts_near_best": float(np.mean(ends > -0.01)),
+            "worst_minus_best_start": float(ends.min()),
+            "gradient_descent_minus_em": descent[-1] - float(curves_of_starts[best, -1]),
+            "selected_components": float(chosen),
+            "max_weight_error": weights_error,
         }
 
     def descend(self, run: Run, start: GaussianMixture, x: Tensor) -> list[float]:
         """The mean log-likelihood before each step of Adam."""
         x = x.to(run.device)
         model, optimizer = run.prepare(UnconstrainedMixture(start), partial(Adam, lr=self.learning_rate))
-        for step, _ in run.steps(self.steps):
+        for step, _ in run.steps(self.max_iter):
             loss = model.loss(x)
             run.update(optimizer, loss)
             run.record(step, log_likelihood=-loss.detach())
@@ -138,7 +144,7 @@ STARTS = "Mean log-likelihood of the training points, one curve per start. No cu
 ENDS = "Final mixtures of the best and the worst start. Both are fixed points of EM."
 
 
-def density_figure(truth: GaussianMixture, x: Tensor) -> "Figure":
+def plot_density(truth: GaussianMixture, x: Tensor) -> "Figure":
     figure, axes = subplots(1, 2, size=(10.0, 4.2))
     line = torch.linspace(-5, 6, 400, dtype=torch.float64)[:, None]
     mixture = GaussianMixture(
@@ -160,7 +166,7 @@ def density_figure(truth: GaussianMixture, x: Tensor) -> "Figure":
     return figure
 
 
-def steps_figure(path: list[GaussianMixture], x: Tensor) -> "Figure":
+def plot_steps(path: list[GaussianMixture], x: Tensor) -> "Figure":
     last = len(path) - 1
     steps = sorted({0, 1, min(3, last), min(8, last), min(20, last), last})
     figure, axes = subplots(-(-len(steps) // 3), 3, size=(10.0, 6.4 if len(steps) > 3 else 3.4))
@@ -172,7 +178,7 @@ def steps_figure(path: list[GaussianMixture], x: Tensor) -> "Figure":
     return figure
 
 
-def ends_figure(best: GaussianMixture, worst: GaussianMixture, x: Tensor) -> "Figure":
+def plot_ends(best: GaussianMixture, worst: GaussianMixture, x: Tensor) -> "Figure":
     figure, axes = subplots(1, 2, size=(9.0, 4.0))
     for ax, name, mixture in ((axes[0, 0], "best", best), (axes[0, 1], "worst", worst)):
         plot_mixture(ax, mixture, x)
@@ -180,7 +186,7 @@ def ends_figure(best: GaussianMixture, worst: GaussianMixture, x: Tensor) -> "Fi
     return figure
 
 
-def starts_figure(curves_of_starts: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", truth: float) -> "Figure":
+def plot_starts(curves_of_starts: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", truth: float) -> "Figure":
     figure, axes = subplots()
     ax = axes[0, 0]
     for curve in curves_of_starts:

@@ -17,6 +17,15 @@ from parnassus.probability import (
     evidence_from_weights,
     log_mean_exp,
 )
+from parnassus.probability.textbook.noisy_observation import (
+    log_evidence,
+    log_joint,
+    log_likelihood,
+    posterior,
+    prior,
+    relative_variance,
+    typical_observation,
+)
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
 from parnassus.train import Positive, Run, at_most, between
 
@@ -26,60 +35,69 @@ if TYPE_CHECKING:
 
 covers = ("D6.0.6", "D6.0.9", "D6.0.10", "D6.0.11")
 expected = {
-    "share_of_hits": between(
+    "hit_fraction": between(
         0.1, 0.15, "fraction of prior samples equal to the component of x, for eight equal weights"
     ),
-    "exact_spread": at_most(1e-12, "relative spread of the weights with the posterior as proposal"),
-    "prior_effective_share": at_most(2e-3, "effective sample size over samples, prior sampling in 10 dimensions"),
-    "proposal_effective_share": between(0.2, 0.3, "the same with a widened posterior as proposal"),
-    "prior_bias": between(-3.0, -0.8, "mean of log p̂(x) − log p(x), 1000 prior samples in 10 dimensions"),
-    "proposal_bias": between(-0.02, 0.02, "the same with the widened posterior"),
-    "blind_error": between(-0.8, -0.6, "log p̂(x) − log p(x) with a proposal that omits half of the posterior"),
+    "posterior_relative_error": at_most(
+        1e-12, "relative standard error of the estimate with the posterior as proposal"
+    ),
+    "prior_ess_fraction": at_most(2e-3, "ratio of effective to actual sample size, prior sampling in 10 dimensions"),
+    "proposal_ess_fraction": between(
+        0.2, 0.3, "ratio of effective to actual sample size, overdispersed posterior as proposal, 10 dimensions"
+    ),
+    "prior_bias": between(-3.0, -0.8, "mean of log p̂(x) − log p(x), 1,000 prior samples in 10 dimensions"),
+    "proposal_bias": between(
+        -0.02, 0.02, "mean of log p̂(x) − log p(x), 1,000 samples of the overdispersed posterior in 10 dimensions"
+    ),
+    "incomplete_proposal_error": between(
+        -0.8, -0.6, "log p̂(x) − log p(x) with a proposal that omits half of the posterior"
+    ),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_repeats": 30, "num_draws": 2_000}, "gpu": {}}
 
-NOISE = 0.5
 DIMS = (1, 2, 4, 6, 8, 10, 14, 20)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    components: Positive[int] = 8  # Gaussian components of the mixture, on a circle
+    num_components: Positive[int] = 8  # Gaussian components of the mixture, on a circle
     num_draws: Positive[int] = 20_000  # samples per effective sample size
     num_repeats: Positive[int] = 300  # repetitions of each estimate
-    std_scale: float = 1.4  # standard deviation of the proposal over that of the posterior
+    std_scale: Positive[float] = 1.4  # ratio of the standard deviations of proposal and posterior
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.components < 2:
-            raise ValueError(f"components must be at least 2; got components={self.components}")
-        mixture = circle_mixture(self.components)
+        if self.num_components < 2:
+            raise ValueError(f"num_components must be at least 2; got num_components={self.num_components}")
+        mixture = circle_mixture(self.num_components)
         cause = torch.tensor([0])
         x = mixture.sample_given(cause)
-        run.figure("prior and posterior samples", samples_figure(mixture, x, draws=60), SAMPLES)
+        run.figure("prior and posterior samples", plot_samples(mixture, x, draws=60), SAMPLES)
         pairs = torch.multinomial(mixture.weights, 2 * self.num_draws, replacement=True).view(2, -1)
         fraction = float((pairs[0] == pairs[1]).double().mean())
-        log_joint = mixture.log_joint(x)[0]
-        exact = evidence_by_importance_sampling(lambda z: log_joint[z], Categorical(logits=log_joint), 100)
+        joint = mixture.log_joint(x)[0]
+        exact = evidence_by_importance_sampling(lambda z: joint[z], Categorical(logits=joint), 100)
 
-        run.figure("proposals in one dimension", line_figure(self.std_scale), LINE)
+        run.figure("proposals in one dimension", plot_line(self.std_scale), LINE)
         effective = {
             "prior": [self.by_prior(dim).effective / self.num_draws for dim in DIMS],
-            "widened posterior": [self.by_importance(dim).effective / self.num_draws for dim in DIMS],
+            "overdispersed posterior": [self.by_importance(dim).effective / self.num_draws for dim in DIMS],
         }
-        theory = [1 / (1 + relative_variance(typical(dim))) for dim in DIMS]
-        run.figure("effective sample size", effective_figure(effective, theory), EFFECTIVE)
+        theory = [1 / (1 + float(relative_variance(typical_observation(dim)))) for dim in DIMS]
+        run.figure("effective sample size", plot_effective(effective, theory), EFFECTIVE)
 
         counts = (10, 30, 100, 300, 1_000)
-        ten = typical(10)
+        ten = typical_observation(10)
         errors = {
             "prior": torch.stack([self.estimates(ten, prior(10), count) for count in counts]),
-            "widened posterior": torch.stack(
-                [self.estimates(ten, widened_posterior(ten, self.std_scale), count) for count in counts]
+            "overdispersed posterior": torch.stack(
+                [self.estimates(ten, posterior(ten, std_scale=self.std_scale), count) for count in counts]
             ),
         }
-        run.figure("estimation error", estimates_figure(counts, errors), ESTIMATES)
+        run.figure("estimation error", plot_estimates(counts, errors), ESTIMATES)
 
-        one_of_two = Categorical(logits=torch.tensor([0.0, -torch.inf]))  # of two equally likely causes one is omitted
+        one_of_two = Categorical(
+            logits=torch.tensor([0.0, -torch.inf])
+        )  # omits one of two equally likely latent states
         incomplete = evidence_by_importance_sampling(lambda z: torch.full(z.shape, log(0.5)), one_of_two, 100)
         rows = [self.row(name, estimate) for name, estimate in self.compare_proposals(ten).items()]
         run.table(
@@ -88,50 +106,52 @@ class Experiment:
             f"log p(x) is {float(log_evidence(ten)):.3f}; {self.num_draws:,} samples each.",
         )
         run.note(
-            "what to see",
+            "results",
             f"A fraction {fraction:.1%} of the prior samples are the component that generated x; Σ φ_i² is "
             f"{float(collision_probability(mixture.weights)):.1%}. With a continuous z the effective sample size "
-            "decreases by a constant factor per dimension. A slightly widened posterior keeps "
-            f"{float(effective['widened posterior'][DIMS.index(10)]):.0%} of the samples effective in ten dimensions; "
-            "with the posterior itself every weight equals p(x).\n\n"
+            "decreases by a constant factor per dimension. A slightly overdispersed posterior keeps "
+            f"{float(effective['overdispersed posterior'][DIMS.index(10)]):.0%} of the samples effective in ten "
+            "dimensions; with the posterior itself every weight equals p(x).\n\n"
             f"A proposal that omits half of the posterior has an error of {float(incomplete.log_evidence):.2f}, which "
-            f"the weights do not indicate: their relative spread is {float(incomplete.spread):.0f}.",
+            f"the weights do not indicate: their relative standard error is {float(incomplete.spread):.0f}.",
         )
         bias = {name: float(error[-1].mean()) for name, error in errors.items()}
         return {
-            "share_of_hits": fraction,
-            "exact_spread": float(exact.spread),
-            "prior_effective_share": float(effective["prior"][DIMS.index(10)]),
-            "proposal_effective_share": float(effective["widened posterior"][DIMS.index(10)]),
+            "hit_fraction": fraction,
+            "posterior_relative_error": float(exact.spread),
+            "prior_ess_fraction": float(effective["prior"][DIMS.index(10)]),
+            "proposal_ess_fraction": float(effective["overdispersed posterior"][DIMS.index(10)]),
             "prior_bias": bias["prior"],
-            "proposal_bias": bias["widened posterior"],
-            "blind_error": float(incomplete.log_evidence),
+            "proposal_bias": bias["overdispersed posterior"],
+            "incomplete_proposal_error": float(incomplete.log_evidence),
         }
 
     def by_prior(self, dim: int) -> EvidenceEstimate:
-        return evidence_by_prior_sampling(lambda z: log_likelihood(typical(dim), z), prior(dim), self.num_draws)
+        return evidence_by_prior_sampling(
+            lambda z: log_likelihood(typical_observation(dim), z), prior(dim), self.num_draws
+        )
 
     def by_importance(self, dim: int) -> EvidenceEstimate:
-        x = typical(dim)
+        x = typical_observation(dim)
         return evidence_by_importance_sampling(
-            lambda z: prior(dim).log_prob(z) + log_likelihood(x, z),
-            widened_posterior(x, self.std_scale),
+            lambda z: log_joint(x, z),
+            posterior(x, std_scale=self.std_scale),
             self.num_draws,
         )
 
     def estimates(self, x: Tensor, proposal: "Independent[Normal]", count: int) -> Tensor:
         """The error log p̂(x) − log p(x) of every repetition."""
         z = proposal.sample(torch.Size([self.num_repeats, count]))
-        log_weights = prior(len(x)).log_prob(z) + log_likelihood(x, z) - proposal.log_prob(z)
+        log_weights = log_joint(x, z) - proposal.log_prob(z)
         return log_mean_exp(log_weights) - log_evidence(x)
 
     def compare_proposals(self, x: Tensor) -> dict[str, EvidenceEstimate]:
-        exact = widened_posterior(x, 1.0)
+        exact = posterior(x)
         z = exact.sample(torch.Size([self.num_draws]))
-        weights = prior(len(x)).log_prob(z) + log_likelihood(x, z) - exact.log_prob(z)
+        weights = log_joint(x, z) - exact.log_prob(z)
         return {
             "prior": self.by_prior(len(x)),
-            "widened posterior": self.by_importance(len(x)),
+            "overdispersed posterior": self.by_importance(len(x)),
             "posterior": evidence_from_weights(weights),
         }
 
@@ -139,7 +159,7 @@ class Experiment:
         return {
             "proposal": name,
             "log p̂(x)": f"{float(estimate.log_evidence):.3f}",
-            "relative spread": f"{float(estimate.spread):.2g}",
+            "relative standard error": f"{float(estimate.spread):.2g}",
             "effective sample size": f"{float(estimate.effective):,.0f}",
             "warning": estimate.warning.split(",")[0] or "none",
         }
@@ -151,12 +171,12 @@ SAMPLES = (
     "posterior: all samples contribute."
 )
 LINE = (
-    "Prior, posterior and widened posterior of a one-dimensional z. Below: 80 samples of the prior and of the widened "
-    "posterior, with opacity proportional to their weights."
+    "Prior, posterior and overdispersed posterior of a one-dimensional z. Below: 80 samples of the prior and of the "
+    "overdispersed posterior, with opacity proportional to their weights."
 )
 EFFECTIVE = (
-    "Effective sample size over the number of samples, against the dimension of z; dashed: the exact value for the "
-    "prior. It decreases by a constant factor per dimension. Once no sample is near the posterior the estimate "
+    "Effective sample size divided by the number of samples, against the dimension of z; dashed: the exact value for "
+    "the prior. It decreases by a constant factor per dimension. Once no sample is near the posterior the estimate "
     "saturates at one sample, which is too optimistic."
 )
 ESTIMATES = (
@@ -173,40 +193,7 @@ def circle_mixture(components: int) -> GaussianMixture:
     return GaussianMixture(weights, means, covariance.expand(components, 2, 2))
 
 
-def prior(dim: int) -> "Independent[Normal]":
-    return Independent(Normal(torch.zeros(dim, dtype=torch.float64), torch.ones(dim, dtype=torch.float64)), 1)
-
-
-def typical(dim: int) -> Tensor:
-    """An observation one standard deviation from 0 in every coordinate."""
-    return torch.full((dim,), (1 + NOISE**2) ** 0.5, dtype=torch.float64)
-
-
-def log_likelihood(x: Tensor, z: Tensor) -> Tensor:
-    """X is z with noise in every coordinate."""
-    each: Tensor = Normal(z, NOISE).log_prob(x)
-    return each.sum(-1)
-
-
-def log_evidence(x: Tensor) -> Tensor:
-    each: Tensor = Normal(torch.zeros_like(x), (1 + NOISE**2) ** 0.5).log_prob(x)
-    return each.sum(-1)
-
-
-def widened_posterior(x: Tensor, std_scale: float) -> "Independent[Normal]":
-    """The posterior N(x / (1 + s²), s² / (1 + s²)) with its standard deviation multiplied by `std_scale`."""
-    shrinkage = 1 / (1 + NOISE**2)
-    return Independent(Normal(shrinkage * x, torch.full_like(x, std_scale * (1 - shrinkage) ** 0.5)), 1)
-
-
-def relative_variance(x: Tensor) -> float:
-    """Var p(x|Z) / p(x)² for samples from the prior: N(x; z, s²)² = N(x; z, s²/2) / √(4πs²)."""
-    wider: Tensor = Normal(torch.zeros_like(x), (1 + NOISE**2 / 2) ** 0.5).log_prob(x)
-    square = (wider - log(4 * pi * NOISE**2) / 2).sum()
-    return float((square - 2 * log_evidence(x)).expm1())
-
-
-def samples_figure(mixture: GaussianMixture, x: Tensor, *, draws: int) -> "Figure":
+def plot_samples(mixture: GaussianMixture, x: Tensor, *, draws: int) -> "Figure":
     figure, axes = subplots(1, 2, size=(9.6, 5.4))
     proposals = {"prior": mixture.weights, "posterior": mixture.responsibilities(x)[0]}
     for ax, (name, weights) in zip(axes[0], proposals.items(), strict=True):
@@ -223,20 +210,22 @@ def samples_figure(mixture: GaussianMixture, x: Tensor, *, draws: int) -> "Figur
     return figure
 
 
-def line_figure(std_scale: float) -> "Figure":
+def plot_line(std_scale: float) -> "Figure":
     figure, axes = subplots(2, 1, size=(7.2, 4.6))
-    x = 1.6 * typical(1)
+    x = 1.6 * typical_observation(1)
     z = torch.linspace(-3.5, 3.5, 500, dtype=torch.float64)
     densities = {
         "prior": prior(1),
-        "posterior": widened_posterior(x, 1.0),
-        "widened posterior": widened_posterior(x, std_scale),
+        "posterior": posterior(x),
+        "overdispersed posterior": posterior(x, std_scale=std_scale),
     }
     for (name, density), colour in zip(densities.items(), (FAINT, INK, PALETTE[0]), strict=True):
         axes[0, 0].plot(z, density.log_prob(z[:, None]).exp(), color=colour, label=name)
     axes[0, 0].set(ylabel="density of z", xlim=(-3.5, 3.5))
     axes[0, 0].legend(loc="upper left")
-    plot_rug(axes[1, 0], {"prior": densities["prior"], "widened posterior": densities["widened posterior"]}, x)
+    plot_rug(
+        axes[1, 0], {"prior": densities["prior"], "overdispersed posterior": densities["overdispersed posterior"]}, x
+    )
     return figure
 
 
@@ -244,7 +233,7 @@ def plot_rug(ax: "Axes", proposals: "dict[str, Independent[Normal]]", x: Tensor)
     """80 samples of each proposal, with opacity proportional to their weights."""
     for height, (_, proposal) in enumerate(proposals.items()):
         z = proposal.sample(torch.Size([80]))
-        log_weights = prior(1).log_prob(z) + log_likelihood(x, z) - proposal.log_prob(z)
+        log_weights = log_joint(x, z) - proposal.log_prob(z)
         shade = (log_weights - log_weights.max()).exp()
         ax.vlines(z[:, 0], height - 0.35, height + 0.35, color=FAINT, linewidth=0.8, alpha=0.5)
         strokes = [(PALETTE[1], alpha) for alpha in shade.tolist()]
@@ -253,7 +242,7 @@ def plot_rug(ax: "Axes", proposals: "dict[str, Independent[Normal]]", x: Tensor)
     ax.grid(visible=False)
 
 
-def effective_figure(effective: dict[str, list[Tensor]], theory: list[float]) -> "Figure":
+def plot_effective(effective: dict[str, list[Tensor]], theory: list[float]) -> "Figure":
     lines = {name: (DIMS, torch.stack(fractions)) for name, fractions in effective.items()}
     figure = curves(lines, x_label="dimension of z", y_label="effective sample size / samples", log_y=True)
     ax = figure.axes[0]
@@ -263,7 +252,7 @@ def effective_figure(effective: dict[str, list[Tensor]], theory: list[float]) ->
     return figure
 
 
-def estimates_figure(counts: tuple[int, ...], errors: dict[str, Tensor]) -> "Figure":
+def plot_estimates(counts: tuple[int, ...], errors: dict[str, Tensor]) -> "Figure":
     lines = {name: (counts, error.mean(1)) for name, error in errors.items()}
     bands = {name: (error.quantile(0.1, 1), error.quantile(0.9, 1)) for name, error in errors.items()}
     figure = curves(lines, x_label="samples", y_label="log p̂(x) − log p(x)", log_x=True, bands=bands)

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 covers = ("D5.0.14",)
 expected = {
-    "exponential_mean_error": at_most(0.04, "largest distance of the running mean from E[X] = 0 over the last half"),
-    "cauchy_mean_spread": between(0.7, 1.4, "median |mean of n Cauchy samples|, exactly 1 for every n"),
-    "coin_exponent": between(-0.53, -0.47, "power of n at which coin sums approach the normal distribution, exact"),
-    "exponential_exponent": between(-0.65, -0.4, "the same for exponential variables, by sampling"),
+    "exponential_mean_error": at_most(0.04, "maximum distance of the running mean from E[X] = 0 over the last half"),
+    "cauchy_mean_median": between(0.7, 1.4, "median |mean of n Cauchy samples|, exactly 1 for every n"),
+    "coin_exponent": between(-0.53, -0.47, "exponent of n in the Kolmogorov distance of coin sums to N(0, 1), exact"),
+    "exponential_exponent": between(
+        -0.65, -0.4, "exponent of n in the Kolmogorov distance of sums of exponential variables to N(0, 1), by sampling"
+    ),
     "cauchy_distance": at_least(0.2, "Kolmogorov distance of scaled Cauchy sums to N(0, 1) at the largest n"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 2_000, "num_sums": 4_000}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"sequence_length": 2_000, "num_sums": 4_000}, "gpu": {}}
 
 COUNTS = (1, 4, 16, 64, 256)
 """Terms per sum."""
@@ -52,23 +54,23 @@ def cauchy(u: Tensor) -> Tensor:
 
 
 SAMPLERS: dict[str, Callable[[Tensor], Tensor]] = {"coin ±1": coin, "exponential − 1": exponential, "Cauchy": cauchy}
-"""Each maps uniform samples to samples of its distribution; all but the last have mean 0 and variance 1."""
+"""Functions from uniform samples to samples of a distribution; all but the last have mean 0 and variance 1."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    steps: Positive[int] = 20_000  # samples per running mean
+    sequence_length: Positive[int] = 20_000  # samples per running mean
     num_curves: Positive[int] = 12  # running means plotted per distribution
     num_sums: Positive[int] = 40_000  # sums per number of terms
 
     def __call__(self, run: Run) -> dict[str, float]:
         means = {
-            name: running_means(draw(torch.rand(max(self.num_curves, 200), self.steps, dtype=torch.float64)))
+            name: running_means(draw(torch.rand(max(self.num_curves, 200), self.sequence_length, dtype=torch.float64)))
             for name, draw in SAMPLERS.items()
         }
         run.figure(
             "running means",
-            means_figure({name: paths[: self.num_curves] for name, paths in means.items()}),
+            plot_means({name: paths[: self.num_curves] for name, paths in means.items()}),
             "Means of the first n samples. If E[X] exists they converge to it; dashed: ±2/√n. Cauchy samples of "
             "magnitude n keep occurring, about once while n grows fivefold, and move the mean again.",
         )
@@ -79,32 +81,32 @@ class Experiment:
         }
         run.figure(
             "scaled sums",
-            sums_figure(sums),
+            plot_sums(sums),
             "Histograms of (X_1 + … + X_n) / √n and the standard normal density. For the coin there is one bar per "
             "value of the sum; for Cauchy the histogram becomes wider.",
         )
         run.figure(
             "distance to the normal distribution",
-            distances_figure(distances, floor=0.87 / self.num_sums**0.5),
+            plot_distances(distances, floor=0.87 / self.num_sums**0.5),
             "Kolmogorov distance of the scaled sums to N(0, 1). Dots: sampled; grey: sampling error of a normal "
             "sample of this size; dashed: the exact value for the coin.",
         )
         exact = [coin_sum_normal_distance(n) for n in COUNTS[1:]]
-        second_half = means["exponential − 1"][0, self.steps // 2 :]
+        second_half = means["exponential − 1"][0, self.sequence_length // 2 :]
         exponents = {
             "coin": exponent(COUNTS[1:], exact),
             "exponential": exponent(COUNTS[:4], distances["exponential − 1"][:4]),
         }
         run.note(
-            "what to see",
-            f"The distance decreases with the power {exponents['coin']:.2f} of n for the coin and "
+            "results",
+            f"The exponent of n in the distance is {exponents['coin']:.2f} for the coin and "
             f"{exponents['exponential']:.2f} for the skewed exponential, the Berry-Esseen rate 1/√n. Cauchy variables "
             "have neither mean nor variance, and both theorems fail: the mean of n samples has the distribution of a "
             "single one.".replace("-0", "−0"),
         )
         return {
             "exponential_mean_error": float(second_half.abs().max()),
-            "cauchy_mean_spread": float(means["Cauchy"][:, -1].abs().median()),
+            "cauchy_mean_median": float(means["Cauchy"][:, -1].abs().median()),
             "coin_exponent": exponents["coin"],
             "exponential_exponent": exponents["exponential"],
             "cauchy_distance": distances["Cauchy"][-1],
@@ -114,7 +116,7 @@ class Experiment:
         return scaled_sums(draw(torch.rand(self.num_sums, count, dtype=torch.float64)))
 
 
-def means_figure(means: dict[str, Tensor]) -> "Figure":
+def plot_means(means: dict[str, Tensor]) -> "Figure":
     figure, axes = subplots(1, len(means), size=(11.0, 3.4))
     for (name, paths), ax, colour in zip(means.items(), axes[0], PALETTE, strict=False):
         n = torch.arange(1, paths.shape[1] + 1)
@@ -128,7 +130,7 @@ def means_figure(means: dict[str, Tensor]) -> "Figure":
     return figure
 
 
-def sums_figure(sums: dict[str, dict[int, Tensor]]) -> "Figure":
+def plot_sums(sums: dict[str, dict[int, Tensor]]) -> "Figure":
     counts = (1, 4, 64)
     figure, axes = subplots(len(sums), len(counts), size=(10.0, 6.6))
     x = torch.linspace(-4.5, 4.5, 300, dtype=torch.float64)
@@ -144,7 +146,7 @@ def sums_figure(sums: dict[str, dict[int, Tensor]]) -> "Figure":
     return figure
 
 
-def distances_figure(distances: dict[str, list[float]], *, floor: float) -> "Figure":
+def plot_distances(distances: dict[str, list[float]], *, floor: float) -> "Figure":
     figure, axes = subplots()
     ax = axes[0, 0]
     for (name, values), colour in zip(distances.items(), PALETTE, strict=False):

@@ -1,11 +1,11 @@
-"""Bayes' theorem for two events and for tables of causes and observations (Zhao sec. 2)."""
+"""Bayes' theorem for two events and for tables of hypotheses and observations (Zhao sec. 2)."""
 
 from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 
 
 def bayes_theorem(likelihood: float, prior: float, evidence: float) -> float:
@@ -21,23 +21,25 @@ def bayes_theorem(likelihood: float, prior: float, evidence: float) -> float:
 
 
 class Posterior(NamedTuple):
-    """Row m of `posterior` holds P(cause | observation m), `evidence` the probability of that observation."""
+    """Row m of `posterior` holds P(hypothesis | observation m), `evidence` the probability of that observation."""
 
-    posterior: Tensor  # (observations, causes)
+    posterior: Tensor  # (observations, hypotheses)
     evidence: Tensor  # (observations)
 
 
-def posterior_table(prior: Float[Tensor, " causes"], likelihood: Float[Tensor, "rows observations"]) -> Posterior:
+def posterior_table(prior: Float[Tensor, " hypotheses"], likelihood: Float[Tensor, "rows observations"]) -> Posterior:
     """Posterior and evidence from a prior P(k) and likelihood rows P(m|k) (Zhao eq. 3).
 
         P(k|m) = P(m|k) P(k) / P(m),   P(m) = Σ_k P(m|k) P(k)
 
     An observation of probability 0 has no posterior and is an error.
     """
-    require_distribution(prior, "prior")
-    require_distribution(likelihood, "likelihood")
+    check_distribution(prior, "prior")
+    check_distribution(likelihood, "likelihood")
     if len(prior) != len(likelihood):
-        raise ValueError(f"likelihood must have one row per cause; got {len(prior)} causes, {len(likelihood)} rows")
+        raise ValueError(
+            f"likelihood must have one row per hypothesis; got {len(prior)} hypotheses, {len(likelihood)} rows"
+        )
     joint = prior[:, None] * likelihood
     evidence = joint.sum(0)
     if not bool((evidence > 0).all()):

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.seeded_samples import random_distributions
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.divergences.entropy import cross_entropy_between, entropy
 from parnassus.probability.divergences.kl_divergence import kl_divergence
 from parnassus.probability.inference.bayes import posterior_table
@@ -33,21 +34,21 @@ class ElboTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class DiscreteLatentModel:
-    """A prior over causes z and a likelihood of observations x given the cause (Diehl sec. 6).
+    """A prior over latent states z and a likelihood of observations x given z (Diehl sec. 6).
 
         p(x, z) = p(z) p(x|z),   p(x) = Σ_z p(x, z),   p(z|x) = p(x, z) / p(x)
 
     Row k of the likelihood is p(x | z = k). Every observation must have positive probability.
     """
 
-    prior: Float[Tensor, " causes"]
-    likelihood: Float[Tensor, "causes observations"]
+    prior: Float[Tensor, " states"]
+    likelihood: Float[Tensor, "states observations"]
 
     def __post_init__(self) -> None:
         posterior_table(self.prior, self.likelihood)  # validates both
 
     @property
-    def joint(self) -> Float[Tensor, "observations causes"]:
+    def joint(self) -> Float[Tensor, "observations states"]:
         """p(x, z), one row per observation."""
         return (self.prior[:, None] * self.likelihood).T
 
@@ -57,11 +58,11 @@ class DiscreteLatentModel:
         return posterior_table(self.prior, self.likelihood).evidence
 
     @property
-    def posterior(self) -> Float[Tensor, "observations causes"]:
+    def posterior(self) -> Float[Tensor, "observations states"]:
         """p(z|x), one row per observation (Diehl sec. 6)."""
         return posterior_table(self.prior, self.likelihood).posterior
 
-    def terms(self, q: Float[Tensor, "observations causes"]) -> ElboTerms:
+    def terms(self, q: Float[Tensor, "observations states"]) -> ElboTerms:
         """Terms of the ELBO for a variational posterior q(z|x), one row per observation (book eqs. 6.6-6.12).
 
         KL(q ‖ p(z|x)) = KL(q ‖ p(x,z)) + log p(x)                                     (book eq. 6.6)
@@ -70,7 +71,7 @@ class DiscreteLatentModel:
         log p(x) = KL(q ‖ p(z|x)) − KL(q ‖ p(z)) + E_q[log p(x|z)]                     (book eq. 6.10)
                  = KL(q ‖ p(z|x)) + E_q[log p(x,z)] + H(q)                             (book eq. 6.11, sign corrected)
         """
-        require_posterior_table(q, self)
+        check_posterior_table(q, self)
         log_likelihood = torch.xlogy(q, self.likelihood.T).sum(-1)
         return ElboTerms(
             log_likelihood=log_likelihood,
@@ -81,23 +82,29 @@ class DiscreteLatentModel:
         )
 
 
+def random_latent_model(states: int, observations: int, *, seed: int = 0) -> DiscreteLatentModel:
+    """A model whose prior and likelihood are sampled from the uniform distribution on the simplex."""
+    prior = random_distributions(1, states, seed=seed)[0]
+    return DiscreteLatentModel(prior, random_distributions(states, observations, seed=seed + 1))
+
+
 def kl_to_joint(
-    q: Float[Tensor, "observations causes"], joint: Float[Tensor, "observations causes"]
+    q: Float[Tensor, "observations states"], joint: Float[Tensor, "observations states"]
 ) -> Float[Tensor, " observations"]:
     """KL(q(z|x) ‖ p(x, z)) = Σ_z q log(q / p(x, z)) where p(x, ·) sums to p(x), not to one (book eq. 6.6).
 
     It equals KL(q(z|x) ‖ p(z|x)) − log p(x), the negative ELBO, and may be negative.
     """
-    require_distribution(q, "q(z|x)")
+    check_distribution(q, "q(z|x)")
     return (torch.xlogy(q, q) - torch.xlogy(q, joint)).sum(-1)
 
 
-def require_posterior_table(q: Tensor, model: DiscreteLatentModel) -> None:
-    """Raise a ValueError unless `q` holds a distribution over the model's causes for each of its observations."""
-    require_distribution(q, "q(z|x)")
-    causes, observations = model.likelihood.shape
-    if q.shape != (observations, causes):
+def check_posterior_table(q: Tensor, model: DiscreteLatentModel) -> None:
+    """Raise a ValueError unless `q` holds a distribution over the latent states for each observation."""
+    check_distribution(q, "q(z|x)")
+    states, observations = model.likelihood.shape
+    if q.shape != (observations, states):
         raise ValueError(
-            f"q(z|x) must have one row per observation and one column per cause, {observations} × {causes}; "
+            f"q(z|x) must have one row per observation and one column per latent state, {observations} × {states}; "
             f"got shape {tuple(q.shape)}"
         )

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 
 MIN_FRACTION = 1e-8
-"""A component with a smaller fraction of the rows is rejected: its moments would be dominated by rounding."""
+"""Components with a smaller fraction of the rows are rejected: their moments would be dominated by rounding."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class GaussianMixture:
     covariances: Float[Tensor, "components dim dim"]
 
     def __post_init__(self) -> None:
-        require_distribution(self.weights, "weights")
+        check_distribution(self.weights, "weights")
         components, dim = self.means.shape
         if len(self.weights) != components or self.covariances.shape != (components, dim, dim):
             raise ValueError(
@@ -99,7 +99,7 @@ class GaussianMixture:
         Each run starts from `kmeans_plus_plus_start` and stops when a step increases the mean log-likelihood by less
         than `tolerance`. `floor` is added to every variance. Runs with a degenerate component are discarded.
         """
-        _require_rows(x, components)
+        _check_rows(x, components)
         if not (starts >= 1 and steps >= 1 and floor >= 0):
             raise ValueError(
                 f"need starts ≥ 1, steps ≥ 1 and floor ≥ 0; got starts={starts}, steps={steps}, floor={floor}"
@@ -134,7 +134,7 @@ def m_step(
 
     It maximises `mixture_elbo` for these responsibilities if `floor` is 0.
     """
-    require_distribution(responsibilities, "responsibilities")
+    check_distribution(responsibilities, "responsibilities")
     total = responsibilities.sum(0)
     if not float(total.min()) > MIN_FRACTION * len(x):
         empty = (total <= MIN_FRACTION * len(x)).nonzero()[:, 0].tolist()
@@ -154,7 +154,7 @@ def mixture_elbo(
 
     The gap to log p(x) is KL(r ‖ P(Z | x)), which is 0 after the E-step.
     """
-    require_distribution(responsibilities, "responsibilities")
+    check_distribution(responsibilities, "responsibilities")
     energy = torch.where(responsibilities > 0, responsibilities * mixture.log_joint(x), 0)
     return (energy - torch.xlogy(responsibilities, responsibilities)).sum(-1)
 
@@ -175,7 +175,7 @@ def kmeans_plus_plus_start(x: Float[Tensor, "count dim"], components: int, *, se
     Each further mean is a row drawn with probability proportional to its squared distance from the nearest mean
     (Arthur and Vassilvitskii 2007); the covariance is that of the rows around their nearest mean.
     """
-    _require_rows(x, components)
+    _check_rows(x, components)
     source = torch.Generator().manual_seed(seed)
     chosen = [int(torch.randint(len(x), (1,), generator=source))]
     nearest = (x - x[chosen[0]]).square().sum(-1)
@@ -202,7 +202,7 @@ def _run_em(x: Tensor, mixture: GaussianMixture, *, steps: int, tolerance: float
     return mixture
 
 
-def _require_rows(x: Tensor, components: int) -> None:
+def _check_rows(x: Tensor, components: int) -> None:
     if not 1 <= components <= len(x):
         raise ValueError(
             f"components must lie between 1 and the number of rows; got components={components}, {len(x)} rows"

@@ -12,7 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, Independent, MultivariateNormal, Normal
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.errors import check_positive
+from parnassus.probability.distributions.simplex import check_distribution
 
 FitClassConditionals: TypeAlias = Callable[[Tensor, Tensor, int], Distribution]
 """fit(x, labels, classes): the class-conditional distributions of the features, as one batch."""
@@ -33,7 +34,7 @@ class GenerativeClassifier:
     class_conditional: Distribution
 
     def __post_init__(self) -> None:
-        require_distribution(self.prior, "prior")
+        check_distribution(self.prior, "prior")
         if self.class_conditional.batch_shape != self.prior.shape:
             raise ValueError(
                 f"need one density per class; got {len(self.prior)} classes, "
@@ -112,8 +113,7 @@ def fit_gaussian_naive_bayes(
 
     `min_variance` is added to the variances, as constant features have variance 0.
     """
-    if not min_variance > 0:
-        raise ValueError(f"min_variance must be positive; got min_variance={min_variance}")
+    check_positive(min_variance=min_variance)
     means, covariances = _class_moments(x, labels, classes)
     std = (covariances.diagonal(dim1=-2, dim2=-1) + min_variance).sqrt()
     return Independent(Normal(means, std), 1)

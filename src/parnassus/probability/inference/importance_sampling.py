@@ -12,10 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 
 LogDensity: TypeAlias = Callable[[Tensor], Tensor]
-"""Maps samples of z along the first axis to one log-density per sample (and batch entry)."""
+"""A function that maps samples of z along the first axis to one log-density per sample (and batch entry)."""
 
 
 def log_mean_exp(log_values: Float[Tensor, "..."], dim: int = -1) -> Float[Tensor, "..."]:
@@ -58,7 +58,7 @@ class EvidenceEstimate(NamedTuple):
 
     @property
     def nll_bias(self) -> float:
-        """The bias of `nll` to first order: half the mean squared spread."""
+        """The bias of `nll` to first order: half the mean of spread²."""
         return float(self.spread.square().mean()) / 2
 
     @property
@@ -68,7 +68,7 @@ class EvidenceEstimate(NamedTuple):
         if smallest >= max(10.0, self.draws / 100):
             return ""
         return (
-            f"the effective sample size is {smallest:.3g} of {self.draws} draws, so the spread is unreliable too; "
+            f"the effective sample size is {smallest:.3g} of {self.draws} draws, so the standard error is unreliable; "
             "use a proposal closer to the posterior, or more draws"
         )
 
@@ -76,7 +76,7 @@ class EvidenceEstimate(NamedTuple):
 def evidence_from_weights(log_weights: Float[Tensor, "*batch draws"]) -> EvidenceEstimate:
     """The estimate log (1/M) Σ_m w_m of log p(x) from log w_m = log p(x, z_m) − log q(z_m), with its error.
 
-    Where every weight is 0 the estimate is −∞, its spread +∞ and its effective sample size 0.
+    Where every weight is 0 the estimate is −∞, its `spread` +∞ and its effective sample size 0.
     """
     draws = log_weights.shape[-1]
     if draws < 2:
@@ -108,8 +108,8 @@ def evidence_by_importance_sampling(log_joint: LogDensity, proposal: Distributio
 
         p(x) = E_{Z~q}[p(x|Z) p(Z) / q(Z)],   q(z) = 0 only where p(x, z) = 0
 
-    With q the posterior every weight equals p(x). If q is 0 where p(x, z) > 0, that part of the evidence is missed
-    without any sign in the weights.
+    With q the posterior every weight equals p(x). If q is 0 where p(x, z) > 0, that part of the evidence is omitted,
+    which the weights do not indicate.
     """
     z = proposal.sample(torch.Size([draws]))
     log_proposal = proposal.log_prob(z)
@@ -123,7 +123,7 @@ def collision_probability(weights: Float[Tensor, " components"]) -> Float[Tensor
 
     For well-separated components it is the fraction of useful prior samples: 1/n for n equal weights.
     """
-    require_distribution(weights, "weights")
+    check_distribution(weights, "weights")
     return weights.square().sum()
 
 

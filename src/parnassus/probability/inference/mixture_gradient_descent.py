@@ -23,7 +23,7 @@ class UnconstrainedMixture(nn.Module):
         self.log_diagonal = nn.Parameter(roots.diagonal(dim1=-2, dim2=-1).log())
 
     def mixture(self) -> GaussianMixture:
-        """The mixture for the current parameters, differentiable in them."""
+        """The mixture for the current parameters, differentiable with respect to them."""
         roots = self.lower.tril(-1) + torch.diag_embed(self.log_diagonal.exp())
         return GaussianMixture(self.logits.softmax(0), self.means, roots @ roots.mT)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas.decorators import probe
-from parnassus.data.toy import checkerboard, eight_gaussians, moons, rings
+from parnassus.data.built_in.toy import checkerboard, eight_gaussians, moons, rings
 from parnassus.probability.divergences.entropy import entropy
 from parnassus.probability.inference.gaussian_mixture import (
     GaussianMixture,
@@ -53,7 +53,7 @@ def run_expectation_maximisation(
 
     Points have the mixed colour of the components responsible for them. The likelihood never decreases, but for some
     seeds EM ends in a local maximum with one component over two clusters. On the moons and rings more components
-    approximate a density that is no Gaussian mixture.
+    approximate a density that is not a Gaussian mixture.
     """
     x = list(DATASETS.values())[data](seed)
     x = (x - x.mean(0)) / x.std()

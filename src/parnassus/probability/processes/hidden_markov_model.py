@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.processes.markov_chain import MarkovChain
 
 LUMPED_CHAIN = {
@@ -31,14 +31,14 @@ class HiddenMarkovModel:
         α_n(i) = P[Y_0 = y_0, …, Y_n = y_n, X_n = i]
         α_0 = ν ∘ B_{·y_0},   α_{n+1} = (α_n A) ∘ B_{·y_{n+1}},   P[y_0, …, y_N] = Σ_i α_N(i)
 
-    B is `emission`; Y_n = f(X_n) is the case of one-hot rows. States and symbols count from 0.
+    B is `emission`; Y_n = f(X_n) is the case of one-hot rows. States and symbols are numbered from 0.
     """
 
     chain: MarkovChain
     emission: Float[Tensor, "states symbols"]
 
     def __post_init__(self) -> None:
-        require_distribution(self.emission, "emission")
+        check_distribution(self.emission, "emission")
         if len(self.emission) != len(self.chain.start):
             raise ValueError(
                 f"emission must have one row per state; got {len(self.emission)} rows, {len(self.chain.start)} states"
@@ -59,7 +59,7 @@ class HiddenMarkovModel:
 
         α is normalised at every step, so that long paths do not underflow.
         """
-        self._require_symbols(observations)
+        self._check_symbols(observations)
         predicted = self.chain.start.expand(len(observations), -1)
         posteriors, log_evidences = [], []
         for symbol in observations.T:
@@ -81,7 +81,7 @@ class HiddenMarkovModel:
             raise ValueError("observations must have positive probability; some path has probability 0")
         return posteriors[:, -1] @ self.chain.transition @ self.emission
 
-    def _require_symbols(self, observations: Tensor) -> None:
+    def _check_symbols(self, observations: Tensor) -> None:
         symbols = self.emission.shape[1]
         if observations.numel() == 0 or not (int(observations.min()) >= 0 and int(observations.max()) < symbols):
             raise ValueError(f"need one or more symbols from 0 to {symbols - 1}; got {observations.tolist()}")

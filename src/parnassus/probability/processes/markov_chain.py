@@ -1,6 +1,6 @@
 """Markov chains with finitely many states: an initial distribution and transition matrices (Diehl sec. 5.1).
 
-States count from 0 here, from 1 in the notes. Distributions are row vectors, multiplied by transitions on the right.
+States are numbered from 0 here, from 1 in the notes. Distributions are row vectors, with transitions on their right.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.errors import check_non_negative, check_positive
+from parnassus.probability.distributions.simplex import check_distribution
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class MarkovChain:
     transition: Float[Tensor, "states states"]
 
     def __post_init__(self) -> None:
-        require_distribution(self.start, "start")
-        require_transition(self.transition, states=len(self.start))
+        check_distribution(self.start, "start")
+        check_transition(self.transition, states=len(self.start))
 
     @classmethod
     def fit(cls, paths: Int[Tensor, "count time"], *, states: int, smoothing: float = 0.0) -> "MarkovChain":
@@ -37,9 +38,8 @@ class MarkovChain:
 
         `smoothing` is added to every count. Without it a state without outgoing transitions is an error.
         """
-        _require_paths(paths, states)
-        if not smoothing >= 0:
-            raise ValueError(f"smoothing must be non-negative; got smoothing={smoothing}")
+        _check_paths(paths, states)
+        check_non_negative(smoothing=smoothing)
         first = torch.bincount(paths[:, 0], minlength=states).double() + smoothing
         transitions = (paths[:, :-1] * states + paths[:, 1:]).flatten()
         counts = torch.bincount(transitions, minlength=states**2).double().reshape(states, states) + smoothing
@@ -52,25 +52,25 @@ class MarkovChain:
 
     def marginal(self, steps: int) -> Float[Tensor, " states"]:
         """ν Aⁿ, the distribution of X_n after n `steps` (Diehl ex. 5.10)."""
-        _require_steps(steps)
+        check_non_negative(steps=steps)
         power: Tensor = torch.linalg.matrix_power(self.transition, steps)
         return self.start @ power
 
     def marginals(self, steps: int) -> Float[Tensor, "time states"]:
         """The distributions of X_0, …, X_n, one per row."""
-        _require_steps(steps)
+        check_non_negative(steps=steps)
         return propagate_distribution(self.start, repeat(self.transition, steps))
 
     def sample(
         self, count: int, *, steps: int, generator: torch.Generator | None = None
     ) -> Int[Tensor, "{count} {steps}+1"]:
         """Sample `count` independent paths X_0, …, X_n."""
-        _require_steps(steps)
+        check_non_negative(steps=steps)
         return sample_chain(self.start, repeat(self.transition, steps), count=count, generator=generator)
 
     def log_prob(self, paths: Int[Tensor, "count time"]) -> Float[Tensor, " count"]:
         """The log-probability log ν(x_0) + Σ_n log A(x_n, x_{n+1}); −∞ for a path of probability 0."""
-        _require_paths(paths, len(self.start))
+        _check_paths(paths, len(self.start))
         return self.start.log()[paths[:, 0]] + self.transition.log()[paths[:, :-1], paths[:, 1:]].sum(1)
 
 
@@ -86,8 +86,8 @@ class InhomogeneousMarkovChain:
     transitions: Float[Tensor, "steps states states"]
 
     def __post_init__(self) -> None:
-        require_distribution(self.start, "start")
-        require_transition(self.transitions, states=len(self.start))
+        check_distribution(self.start, "start")
+        check_transition(self.transitions, states=len(self.start))
 
     def marginals(self) -> Float[Tensor, "time states"]:
         """The distributions of X_0, …, X_N, one per row."""
@@ -116,8 +116,7 @@ def sample_chain(
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "{count} time"]:
     """Sample paths: the initial state from `start`, each next state from the row of the current one."""
-    if count < 1:
-        raise ValueError(f"count must be positive; got count={count}")
+    check_positive(count=count)
     states, path = torch.zeros(count, dtype=torch.int64, device=start.device), []
     for rows in chain([start.expand(len(start), -1)], transitions):
         states = torch.multinomial(rows[states], 1, generator=generator)[:, 0]
@@ -130,7 +129,7 @@ def stationary_distribution(transition: Float[Tensor, "states states"]) -> Float
 
     Solved as [A − 1, 1]ᵀ πᵀ = (0, …, 0, 1)ᵀ in float64. Several closed classes of states are an error.
     """
-    require_transition(transition, states=len(transition))
+    check_transition(transition, states=len(transition))
     states = len(transition)
     rows = transition.double() / transition.double().sum(1, keepdim=True)  # float32 rows sum to one only approximately
     step = rows - torch.eye(states, dtype=torch.float64, device=transition.device)
@@ -143,22 +142,17 @@ def stationary_distribution(transition: Float[Tensor, "states states"]) -> Float
     return solution.clamp(min=0).to(transition)
 
 
-def require_transition(transition: Float[Tensor, "*batch rows columns"], *, states: int) -> None:
+def check_transition(transition: Float[Tensor, "*batch rows columns"], *, states: int) -> None:
     """Raise a ValueError unless the matrix is square with `states` rows that are distributions."""
     if transition.shape[-2:] != (states, states):
         raise ValueError(
             f"a transition matrix needs a row and a column for each of {states} states; "
             f"got {transition.shape[-2]} × {transition.shape[-1]}"
         )
-    require_distribution(transition, "transition")
+    check_distribution(transition, "transition")
 
 
-def _require_steps(steps: int) -> None:
-    if steps < 0:
-        raise ValueError(f"steps must be non-negative; got steps={steps}")
-
-
-def _require_paths(paths: Tensor, states: int) -> None:
+def _check_paths(paths: Tensor, states: int) -> None:
     if paths.numel() == 0:
         raise ValueError(f"paths must not be empty; got shape {tuple(paths.shape)}")
     if not (int(paths.min()) >= 0 and int(paths.max()) < states):

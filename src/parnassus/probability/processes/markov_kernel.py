@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
+from parnassus.errors import check_positive
+
 MarkovKernel: TypeAlias = Callable[[Tensor, torch.Generator | None], Tensor]
 """kernel(x, generator): a sample from A(x, ·) for each row x."""
 
@@ -38,8 +40,7 @@ def kernel_mass(
     generator: torch.Generator | None = None,
 ) -> float:
     """A(x, B), estimated as the fraction of samples from A(x, ·) in the event B (Diehl ex. 5.10)."""
-    if draws < 1:
-        raise ValueError(f"draws must be positive; got draws={draws}")
+    check_positive(draws=draws)
     return float(event(kernel(x.expand(draws, *x.shape), generator)).double().mean())
 
 
@@ -81,7 +82,6 @@ class LinearGaussianKernel:
 
     def power(self, steps: int) -> "LinearGaussianKernel":
         """The composition of `steps` copies of this kernel."""
-        if steps < 1:
-            raise ValueError(f"steps must be positive; got steps={steps}")
+        check_positive(steps=steps)
         total = sum(self.factor ** (2 * step) for step in range(steps))
         return LinearGaussianKernel(total * self.covariance, self.factor**steps)

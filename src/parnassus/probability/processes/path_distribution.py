@@ -29,11 +29,11 @@ def chain_distribution(
     start: StateDistribution[State], transitions: Iterable[Mapping[State, StateDistribution[State]]]
 ) -> dict[tuple[State, ...], Fraction]:
     """P[x_0, …, x_N] = ν(x_0) A_0(x_0, x_1) … A_{N−1}(x_{N−1}, x_N), a matrix for each step (Diehl ex. 5.10)."""
-    _require_total(start, "the initial distribution")
+    _check_total(start, "the initial distribution")
     paths: dict[tuple[State, ...], Fraction] = {(state,): p for state, p in start.items() if p}
     for transition in transitions:
         for state, row in transition.items():
-            _require_total(row, f"the row of state {state}")
+            _check_total(row, f"the row of state {state}")
         paths = {
             (*path, following): probability * p
             for path, probability in paths.items()
@@ -125,7 +125,7 @@ def _marginal(distribution: PathDistribution[State], first: int, last: int) -> d
     return dict(total)
 
 
-def _require_total(distribution: StateDistribution[State], name: str) -> None:
+def _check_total(distribution: StateDistribution[State], name: str) -> None:
     total = sum(distribution.values(), Fraction(0))
     if min(distribution.values(), default=Fraction(0)) < 0 or total != 1:
         raise ValueError(f"{name} must hold non-negative fractions with sum one; they sum to {total}")

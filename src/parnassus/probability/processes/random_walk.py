@@ -25,7 +25,7 @@ def random_walk(
 def lift_to_histories(paths: Int[Tensor, "count time"]) -> Int[Tensor, "count time time"]:
     """Y_n = (X_0, …, X_n, 0, 0, …): the history as the state, which makes any process Markov (Diehl ex. 5.10).
 
-    States count from 1, as 0 pads future times; the notes omit the 0 from the new state space ({0} ∪ [n])ᴺ.
+    States are numbered from 1, as 0 pads future times; the notes omit the 0 from the new state space ({0} ∪ [n])ᴺ.
     """
     if paths.numel() and int(paths.min()) < 1:
         raise ValueError(f"states must be at least 1, as 0 is the padding value; got a state {int(paths.min())}")

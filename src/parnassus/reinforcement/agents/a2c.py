@@ -22,7 +22,7 @@ class A2CSettings:
     gae_lambda: UnitInterval = 1.0  # λ of generalised advantage estimation
     vf_coef: NonNegative[float] = 0.5  # value function coefficient of the loss
     ent_coef: NonNegative[float] = 0.0  # entropy coefficient of the loss
-    max_grad_norm: Positive[float] = 0.5  # largest norm of each learner's gradient
+    max_grad_norm: Positive[float] = 0.5  # maximum gradient norm of each learner
     normalize: bool = True  # normalise observations and rewards by running statistics
 
 
@@ -34,7 +34,7 @@ TUNED = {
     "MountainCar-v0": {"total_timesteps": 1_000_000, "n_envs": 16},
     "Pendulum-v1": {"total_timesteps": 1_000_000, "n_steps": 8, "gamma": 0.9, "gae_lambda": 0.9},
 }  # fmt: skip
-"""What differs in the settings tuned for other environments."""
+"""Overrides of the defaults, tuned for other environments."""
 
 
 def a2c_loss(
@@ -43,8 +43,8 @@ def a2c_loss(
     """−E[Â log π(a|s)] + c_v E (v(s) − R)² − c_H E H(π), with Â and R held constant (book eqs. 18.11-18.12).
 
     With λ = 0 they are δ = r + γ v(s') − v(s) and R = v + δ, and the two gradients are the book's: −E[δ ∇log π] for the
-    actor, −2c_v E[δ ∇v] for the critic. The estimate holds only for actions sampled from this very policy: every step
-    needs a new rollout. `fast.a2c_backward` writes the same gradient without autograd.
+    actor, −2c_v E[δ ∇v] for the critic. The estimate is valid only for actions sampled from the current policy: every
+    step needs a new rollout. `fast.a2c_backward` writes the same gradient without autograd.
     """
     distribution, values = model(batch.observations)
     weighted = batch.advantages * distribution.log_prob(batch.actions)

@@ -18,7 +18,7 @@ class Categorical(NamedTuple):
         return (self.logits - torch.empty_like(self.logits).exponential_().log()).argmax(-1)
 
     def mode(self) -> Int[Tensor, "*states"]:
-        """The most likely action."""
+        """The most probable action."""
         return self.logits.argmax(-1)
 
     def log_prob(self, action: Int[Tensor, "*states"]) -> Float[Tensor, "*states"]:
@@ -44,7 +44,7 @@ class DiagonalGaussian(NamedTuple):
         return self.mean + self.log_std.exp() * torch.randn_like(self.mean)
 
     def mode(self) -> Float[Tensor, "*states directions"]:
-        """The most likely action, which is the mean."""
+        """The most probable action, which is the mean."""
         return self.mean
 
     def log_prob(self, action: Float[Tensor, "*states directions"]) -> Float[Tensor, "*states"]:

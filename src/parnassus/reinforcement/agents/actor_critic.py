@@ -11,7 +11,11 @@ from parnassus.reinforcement.agents.action_distributions import ActionDistributi
 from parnassus.reinforcement.agents.stacked_networks import Layer, StackedLinear
 from parnassus.reinforcement.environments.interface import Actions, Continuous
 from parnassus.reinforcement.experience.running_statistics import RunningMeanStd
-from parnassus.reinforcement.fast.actor_critic_backward import Trace, forward_with_trace, write_gradients
+from parnassus.reinforcement.fast.actor_critic_backward import (
+    ActorCriticActivations,
+    forward_with_trace,
+    write_gradients,
+)
 from parnassus.reinforcement.fast.distribution_gradients import distribution_gradients
 from parnassus.reinforcement.fast.stacked_backward import gradient_buffer
 
@@ -59,18 +63,20 @@ class ActorCritic(nn.Module):
         return self._distribution(self._evaluate(x, 0)), self._evaluate(x, 1).squeeze(-1)
 
     @torch.no_grad()
-    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> Trace:
+    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> ActorCriticActivations:
         """Both outputs in one pass, with the layer inputs that `write_gradients` needs."""
         return forward_with_trace(self._normalise(x), self._parameters_by_layer)
 
-    def read_trace(self, trace: Trace, rows: int) -> tuple[ActionDistribution, Float[Tensor, "learners rows"]]:
+    def read_trace(
+        self, trace: ActorCriticActivations, rows: int
+    ) -> tuple[ActionDistribution, Float[Tensor, "learners rows"]]:
         """π(·|s) and v(s) for the first `rows` states of a trace."""
         return self._distribution(trace.outputs[:, :rows]), trace.values[:, :rows, 0]
 
     @torch.no_grad()
     def write_gradients(
         self,
-        trace: Trace,
+        trace: ActorCriticActivations,
         actions: Shaped[Tensor, "learners rows *action"],
         of_log_prob: Float[Tensor, "learners rows"],
         of_value: Float[Tensor, "learners rows"],

@@ -10,7 +10,7 @@ from parnassus.reinforcement.agents.actor_critic import ActorCritic
 
 
 class ActorParameters:
-    """θ of π_θ, one row per learner; the critic's weights, which share the stacks, are left out."""
+    """θ of π_θ, one row per learner; the critic's weights, which share the stacks, are excluded."""
 
     def __init__(self, model: ActorCritic) -> None:
         log_std = [] if model.log_std is None else [model.log_std]

@@ -35,8 +35,8 @@ class DQNSettings:
     gamma: UnitInterval = 0.99  # discount factor
     exploration_fraction: UnitInterval = 0.16  # fraction of training over which ε decreases from 1
     exploration_final_eps: UnitInterval = 0.04  # final ε
-    huber_delta: Positive[float] = 10.0  # error from which on the loss is linear
-    max_grad_norm: Positive[float] = 10.0  # largest norm of the gradient
+    huber_delta: Positive[float] = 10.0  # error beyond which the loss is linear
+    max_grad_norm: Positive[float] = 10.0  # maximum gradient norm
     width: Positive[int] = 128  # units of each of the two hidden layers
     decay_learning_rate: bool = False  # decrease the learning rate linearly to 0
     n_steps: Positive[int] = 5  # rewards in an n-step target
@@ -68,7 +68,7 @@ TUNED = {
         "exploration_fraction": 0.2, "huber_delta": 1.0, "decay_learning_rate": True, "averaging_tau": 0.003,
     },
 }  # fmt: skip
-"""What differs in the settings tuned for other environments."""
+"""Overrides of the defaults, tuned for other environments."""
 
 
 class QLoss(NamedTuple):
@@ -98,7 +98,7 @@ def q_loss(
 ) -> QLoss:
     """E ½ (target − Q(s, a; θ))² for every learner, weighted if the sample has weights (book eq. 18.7).
 
-    Errors larger than `huber_delta` count linearly (Huber loss), which bounds the influence of a single transition.
+    The loss is linear in errors larger than `huber_delta` (Huber loss), which bounds the influence of each transition.
     """
     predicted = values_of_actions(q, batch.transitions.actions)
     each = huber_loss(predicted, targets, reduction="none", delta=huber_delta)
@@ -118,7 +118,7 @@ def epsilon_greedy_actor(
     actions: int,
     epsilons: Float[Tensor, "steps learners envs"],
 ) -> Callable[[Float[Tensor, "learners envs features"]], Int[Tensor, "learners envs"]]:
-    """An ε-greedy policy for consecutive steps with one ε each; all random choices are drawn beforehand.
+    """An ε-greedy policy for consecutive steps with one ε each; all random numbers are drawn in advance.
 
     Where every environment explores, `q` is not evaluated.
     """
@@ -148,7 +148,7 @@ def update_target(target: nn.Module, model: nn.Module, tau: float = 1.0) -> None
 
 
 def count_discrete_actions(actions: Actions, name: str) -> int:
-    """The number of actions; a ValueError where they are continuous."""
+    """The number of actions. Raise a ValueError if they are continuous."""
     if not isinstance(actions, Discrete):
         raise ValueError(
             f"DQN needs a finite number of actions; {name} has continuous actions of dimension {actions.count}: "

@@ -15,27 +15,27 @@ from parnassus.setting_types import EnvironmentId, NonNegative, Positive
 class MultiLearnerAgent:
     """Independent learners in copies of one environment."""
 
-    env: EnvironmentId = "CartPole-v1"  # an environment of gymnasium
-    use_gymnasium: bool = False  # use gymnasium's implementation even where there is one in tensors
-    num_workers: NonNegative[int] = 0  # processes that share gymnasium's environments; 0 for none
+    env: EnvironmentId = "CartPole-v1"  # Gymnasium environment id
+    use_gymnasium: bool = False  # use the Gymnasium implementation even if a tensor implementation exists
+    num_workers: NonNegative[int] = 0  # worker processes for Gymnasium environments; 0: step them in the main process
     num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
-    eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
+    n_eval_episodes: Positive[int] = 100  # evaluation episodes per learner after training
 
     def make_environments(self, n_envs: int, device: torch.device | str = "cpu") -> Environments:
         return make_environments(
             self.env, n_envs, device=device, use_gymnasium=self.use_gymnasium, num_workers=self.num_workers
         )
 
-    def require_single_process(self, processes: int) -> None:
+    def check_single_process(self, processes: int) -> None:
         """Raise a ValueError under torchrun with several processes.
 
         Hand-written gradients and natural-gradient steps bypass the gradient averaging of distributed training: every
-        process would train weights of its own, and only those of the first would be saved.
+        process would train its own weights, and only those of the first process would be saved.
         """
         if processes > 1:
             raise ValueError(
-                f"agents learn in one process, not in {processes}: instead of torchrun, share gymnasium's environments "
-                "by --num-workers, or step more of them at once by --n-envs, in tensors on --device cuda"
+                f"agents must be trained in one process; got {processes} processes: instead of torchrun use "
+                "--num-workers, or tensor environments with a larger --n-envs and --device cuda"
             )
 
 
@@ -56,7 +56,7 @@ class MultiLearnerActor(MultiLearnerAgent):
     def act(
         self, model: ActorCritic, x: Float[Tensor, "learners batch features"], *, sample_actions: bool = False
     ) -> Shaped[Tensor, "learners batch *action"]:
-        """Actions of the learners in states x: the most likely ones, or sampled from the policy."""
+        """Actions of the learners in states x: the most probable ones, or sampled from the policy."""
         distribution = model.distribution(x)
         return distribution.sample() if sample_actions else distribution.mode()
 

@@ -1,4 +1,4 @@
-"""PPO: epochs of minibatch steps on a clipped surrogate (book sec. 18.5; Schulman et al. 2017)."""
+"""PPO: epochs of mini-batch steps on a clipped surrogate (book sec. 18.5; Schulman et al. 2017)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class PPOSettings:
     total_timesteps: Positive[int] = 100_000  # environment steps per learner
     n_envs: Positive[int] = 8  # environments per learner
     n_steps: Positive[int] = 64  # steps per environment between updates
-    batch_size: Positive[int] = 128  # rows per minibatch
+    batch_size: Positive[int] = 128  # rows per mini-batch
     n_epochs: Positive[int] = 4  # passes over each rollout
     learning_rate: Positive[float] = 1e-3  # initial learning rate of Adam; decreases linearly to 0
     clip_range: Positive[float] = 0.2  # clip range ε of the probability ratio; decreases linearly
@@ -28,7 +28,7 @@ class PPOSettings:
     gae_lambda: UnitInterval = 0.98  # λ of generalised advantage estimation
     vf_coef: NonNegative[float] = 0.5  # value function coefficient of the loss
     ent_coef: NonNegative[float] = 0.0  # entropy coefficient of the loss
-    max_grad_norm: Positive[float] = 0.5  # largest norm of each learner's gradient
+    max_grad_norm: Positive[float] = 0.5  # maximum gradient norm of each learner
     normalize: bool = True  # normalise observations and rewards by running statistics
 
 
@@ -48,7 +48,7 @@ TUNED = {
         "gae_lambda": 0.95, "normalize": False,
     },
 }  # fmt: skip
-"""What differs in the settings tuned for other environments."""
+"""Overrides of the defaults, tuned for other environments."""
 
 
 def ppo_loss(
@@ -66,10 +66,10 @@ def ppo_loss(
 
 
 def minibatches(batch: RolloutBatch, batch_size: int, n_epochs: int) -> Iterator[RolloutBatch]:
-    """All rows in batches, `n_epochs` times, in a random order of each learner's own."""
+    """All rows in batches, `n_epochs` times, in an independent random order for each learner."""
     learners, rows = batch.advantages.shape
     for _ in range(n_epochs):
-        if batch_size >= rows:  # one full batch: the order does not matter
+        if batch_size >= rows:  # one full batch: the order has no effect
             yield batch
             continue
         order = torch.rand(learners, rows, device=batch.advantages.device).argsort(1)

@@ -39,6 +39,6 @@ def values_of_actions(q: Float[Tensor, "*batch actions"], actions: Int[Tensor, "
     return q.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
 
 
-def half_squared_error(q: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, ""]:
+def squared_td_loss(q: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, ""]:
     """Mean of ½ (target − Q(s, a; θ))², with the gradient −E[(target − Q) ∇Q] (book eqs. 18.7, 18.8)."""
     return (targets - q).square().mean() / 2

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.reinforcement.fast.relu_network import ReLUMLP, Trace
+from parnassus.reinforcement.fast.relu_network import MLPActivations, ReLUMLP
 
 
 class QNetwork(nn.Module):
@@ -23,11 +23,11 @@ class QNetwork(nn.Module):
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
         return self.q.forward_with_trace(x).outputs
 
-    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> Trace:
+    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> MLPActivations:
         """Q(s, ·) with the layer inputs that `write_gradients` needs."""
         return self.q.forward_with_trace(x)
 
-    def write_gradients(self, trace: Trace, of_q: Float[Tensor, "learners batch actions"]) -> None:
+    def write_gradients(self, trace: MLPActivations, of_q: Float[Tensor, "learners batch actions"]) -> None:
         """Write every parameter's `grad`, given ∂L/∂Q."""
         self.q.write_gradients(trace, of_q)
 
@@ -49,12 +49,12 @@ class DuelingQNetwork(nn.Module):
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
         return self.forward_with_trace(x).outputs
 
-    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> Trace:
+    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> MLPActivations:
         """Q(s, ·) with the layer inputs that `write_gradients` needs."""
         heads, layer_inputs = self.heads.forward_with_trace(x)
-        return Trace(dueling_q_values(heads[..., :1], heads[..., 1:]), layer_inputs)
+        return MLPActivations(dueling_q_values(heads[..., :1], heads[..., 1:]), layer_inputs)
 
-    def write_gradients(self, trace: Trace, of_q: Float[Tensor, "learners batch actions"]) -> None:
+    def write_gradients(self, trace: MLPActivations, of_q: Float[Tensor, "learners batch actions"]) -> None:
         """Write every parameter's `grad`, given ∂L/∂Q.
 
         ∂L/∂V = Σ_a ∂L/∂Q_a,   ∂L/∂A_a = ∂L/∂Q_a − mean_a' ∂L/∂Q_a'

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.actor_parameters import ActorParameters
-from parnassus.reinforcement.environments.interface import Environments, endless_episode_error, require_divisible
+from parnassus.reinforcement.environments.interface import Environments, check_divisible, endless_episode_error
 from parnassus.reinforcement.experience.returns import discounted_returns
 from parnassus.reinforcement.experience.rollout_batch import group_by_learner
 
@@ -18,7 +18,7 @@ from parnassus.reinforcement.experience.rollout_batch import group_by_learner
 class EpisodeBatch:
     """One complete episode in every environment of each learner; steps after its end are not `live`.
 
-    An episode that a time limit truncates ends there: the return is that of so many steps.
+    An episode truncated by a time limit ends there, and its return is that of the steps taken.
     """
 
     observations: Float[Tensor, "steps learners envs features"]
@@ -45,7 +45,7 @@ def collect_episodes(
     num_learners: int = 1,
 ) -> EpisodeBatch:
     """Reset all environments and act until the first episode of each has ended."""
-    require_divisible(environments.n_envs, num_learners)
+    check_divisible(environments.n_envs, num_learners)
     observation = environments.reset()
     live = torch.ones(environments.n_envs, dtype=torch.bool, device=observation.device)
     steps: list[tuple[Tensor, ...]] = []

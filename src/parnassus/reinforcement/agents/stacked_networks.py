@@ -31,7 +31,7 @@ class StackedLinear(nn.Module):
 
 
 class StackedMLP(nn.Module):
-    """x ↦ W_n σ(… σ(W_1 x + b_1) …) + b_n for every learner; `gain` is that of the last layer."""
+    """x ↦ W_n σ(… σ(W_1 x + b_1) …) + b_n for every learner; `gain` scales the last layer's weights."""
 
     def __init__(
         self,

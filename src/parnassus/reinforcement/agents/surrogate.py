@@ -7,9 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
+
 
 def policy_ratio(log_prob: Float[Tensor, "*shape"], old_log_prob: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """ρ = π_new(a|s)/π_old(a|s); the gradient flows through the new policy only."""
+    """ρ = π_new(a|s)/π_old(a|s), with a gradient through the new policy only."""
     return (log_prob - old_log_prob.detach()).exp()
 
 
@@ -21,10 +23,9 @@ def clipped_surrogate(
         A > 0: A min(ρ, 1 + ε)        A < 0: A max(ρ, 1 − ε)
 
     It is flat once the ratio has left the interval in the direction that A favours. In the other direction it keeps its
-    gradient, so that a step too far is undone; nothing is penalised, although the book says so (book sec. 18.5).
+    gradient, so that overshooting is corrected; contrary to the book there is no penalty (book sec. 18.5).
     """
-    if not clip_range > 0:
-        raise ValueError(f"clip_range must be positive; got clip_range={clip_range}")
+    check_positive(clip_range=clip_range)
     highest = torch.where(advantage > 0, 1 + clip_range, torch.inf)
     lowest = torch.where(advantage < 0, 1 - clip_range, -torch.inf)
     return advantage * ratio.clamp(lowest, highest)

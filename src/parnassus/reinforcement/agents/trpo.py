@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.optim.conjugate_gradient import conjugate_gradient
+from parnassus.optim.optimisers.conjugate_gradient import conjugate_gradient
 from parnassus.reinforcement.agents.action_distributions import ActionDistribution, Categorical, DiagonalGaussian
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.actor_parameters import ActorParameters
@@ -29,10 +29,10 @@ class TRPOSettings:
     total_timesteps: Positive[int] = 100_000  # environment steps per learner
     n_envs: Positive[int] = 8  # environments per learner
     n_steps: Positive[int] = 128  # steps per environment between updates
-    target_kl: Positive[float] = 0.01  # δ, largest KL divergence of an update
+    target_kl: Positive[float] = 0.01  # δ, maximum KL divergence of an update
     cg_damping: NonNegative[float] = 1e-3  # damping added to the Fisher matrix
-    cg_max_steps: Positive[int] = 15  # largest number of conjugate gradient steps
-    batch_size: Positive[int] = 256  # rows per minibatch of the critic
+    cg_max_steps: Positive[int] = 15  # maximum number of conjugate gradient steps
+    batch_size: Positive[int] = 256  # rows per mini-batch of the critic
     n_epochs: Positive[int] = 20  # passes of the critic over each rollout
     learning_rate: Positive[float] = 2e-3  # learning rate of Adam for the critic
     gamma: UnitInterval = 0.98  # discount factor
@@ -49,7 +49,7 @@ TUNED = {
         "n_steps": 256, "cg_damping": 0.1, "n_epochs": 15, "learning_rate": 1e-3, "gamma": 0.9, "gae_lambda": 0.95,
     },
 }  # fmt: skip
-"""What differs in the settings tuned for other environments."""
+"""Overrides of the defaults, tuned for other environments."""
 
 
 class UpdateStatistics(NamedTuple):
@@ -156,7 +156,7 @@ def mean_kl(old: ActionDistribution, new: ActionDistribution) -> Float[Tensor, "
         return old.kl(new).mean(1)
     if isinstance(old, DiagonalGaussian) and isinstance(new, DiagonalGaussian):
         return old.kl(new).mean(1)
-    raise ValueError(f"both distributions must be of one kind; got {type(old).__name__} and {type(new).__name__}")
+    raise ValueError(f"both distributions must have the same type; got {type(old).__name__} and {type(new).__name__}")
 
 
 def detach_distribution(distribution: ActionDistribution) -> ActionDistribution:

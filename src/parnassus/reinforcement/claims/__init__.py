@@ -1,1 +1,1 @@
-"""Claims about reinforcement learning, each with its numerical evidence."""
+"""Claims about reinforcement learning, each with numerical evidence."""

@@ -1,10 +1,9 @@
 """Claims about the book's cat: Markov chain, values and optimal actions (book secs. 18.1, 18.2)."""
 
 import torch
-from torch import Tensor
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
-from parnassus.reinforcement.claims.random_processes import make_generator
+from parnassus.probability import float64_tensor, seeded_generator, standard_normal
 from parnassus.reinforcement.tabular.planning import (
     finite_horizon,
     modified_policy_iteration,
@@ -33,15 +32,11 @@ PRINTED = torch.tensor([-24.4, -10.2, 6.1, 2.1, 0.7, 0.0], dtype=torch.float64)
 RELAXED, TALK, STROKE = STATES.index("relaxed"), ACTIONS.index("talk"), ACTIONS.index("stroke")
 
 
-def numbers(*values: float | int) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
-
-
 @claim("B18.1-1")
 def visit_frequencies_match_the_occupancy() -> Evidence:
-    """In the loop r_t and s_{t+1} follow a_t; visits match the occupancy (book fig. 18.1)."""
+    """In the agent-environment loop r_t and s_{t+1} follow a_t; visits match the occupancy (book fig. 18.1)."""
     process, policy = cat_decision_process(1.0), cat_decision_process().uniform_policy()
-    steps = rollout(process, policy, UNIFORM_START, steps=400, n_envs=500, generator=make_generator())
+    steps = rollout(process, policy, UNIFORM_START, steps=400, n_envs=500, generator=seeded_generator())
     episodes = float(steps.terminated.sum())
     visits = torch.bincount(steps.states.flatten(), minlength=len(STATES)) / episodes
     expected = process.occupancy(policy, UNIFORM_START)
@@ -62,7 +57,7 @@ def sleep_is_reached_geometrically() -> Evidence:
     radius = torch.linalg.eigvals(chain.transition[:-1, :-1]).abs().max()
     return all_of(
         rows=close(chain.transition.sum(1), 1.0, atol=1e-15),
-        ends=close(cat_reward_process().terminal.double(), numbers(0, 0, 0, 0, 0, 1)),
+        ends=close(cat_reward_process().terminal.double(), float64_tensor(0, 0, 0, 0, 0, 1)),
         radius=close(radius, 0.917, atol=5e-4),
         decay_rate=close(awake[400] / awake[399], radius, rtol=1e-9),
         awake_in_the_limit=less_equal(awake[400], 1e-12),
@@ -71,7 +66,7 @@ def sleep_is_reached_geometrically() -> Evidence:
 
 @claim("B18.2-2")
 def the_example_day_has_the_printed_return() -> Evidence:
-    """Hungry, hunting, hungry, affectionate, sleeping: −4, and −4.475 at γ = 0.9 (book fig. 18.3)."""
+    """The return of hungry, hunting, hungry, affectionate, sleeping is −4, and −4.475 at γ = 0.9 (book fig. 18.3)."""
     day = state_indices(*EXAMPLE_EPISODE)
     return all_of(
         plain=close(cat_reward_process(1.0).path_return(day), -4.0, atol=1e-12),
@@ -82,7 +77,7 @@ def the_example_day_has_the_printed_return() -> Evidence:
 
 @claim("B18.2-3")
 def bellmans_equations_give_the_printed_values() -> Evidence:
-    """−24.435, −10.232, 6.141, 2.124, 0.687 at γ = 0.9; finite at γ = 1 too (book eqs. 18.1-18.5)."""
+    """The values are −24.435, −10.232, 6.141, 2.124, 0.687 at γ = 0.9, and finite at γ = 1 (book eqs. 18.1-18.5)."""
     process = cat_reward_process(0.9)
     values = process.values()
     x1, x2, x3, x4, x5, _ = values
@@ -97,27 +92,27 @@ def bellmans_equations_give_the_printed_values() -> Evidence:
     )
     return all_of(
         as_printed=close(values, PRINTED, atol=0.05),
-        three_digits=close(values, numbers(-24.435, -10.232, 6.141, 2.124, 0.687, 0), atol=6e-4),
+        three_digits=close(values, float64_tensor(-24.435, -10.232, 6.141, 2.124, 0.687, 0), atol=6e-4),
         the_five_equations=close(values[:5], equations, atol=1e-12),
         without_discount=close(
-            cat_reward_process(1.0).values(), numbers(-49.05, -24.05, 4.95, 1.47, -2.63, 0), atol=6e-3
+            cat_reward_process(1.0).values(), float64_tensor(-49.05, -24.05, 4.95, 1.47, -2.63, 0), atol=6e-3
         ),
     )
 
 
 @claim("B18.2-3")
 def four_methods_agree_on_the_values() -> Evidence:
-    """Linear solve, iteration, Monte Carlo and TD(0) agree (book eqs. 18.1-18.5)."""
+    """Linear solve, iteration, Monte Carlo and TD(0) give the same values (book eqs. 18.1-18.5)."""
     process = cat_reward_process(0.9)
     exact = process.values()
-    sampled, error = monte_carlo_values(process, 4_000, steps=120, generator=make_generator())
+    sampled, error = monte_carlo_values(process, 4_000, steps=120, generator=seeded_generator())
     learned = td_lambda(
         process,
         UNIFORM_START,
         steps=1_500,
         step_size=polynomial_step_size(0.7),
         num_learners=400,
-        generator=make_generator(),
+        generator=seeded_generator(),
     )
     is_awake = exact != 0
     return all_of(
@@ -130,12 +125,12 @@ def four_methods_agree_on_the_values() -> Evidence:
 @claim("B18.2-3")
 def bellman_backups_are_contractions() -> Evidence:
     """‖T v − T w‖ ≤ γ ‖v − w‖ in the maximum norm, for evaluation and optimality (book sec. 18.2)."""
-    v, w = torch.randn(2, 500, len(STATES), generator=make_generator(), dtype=torch.float64)
+    v, w = standard_normal(2, 500, len(STATES))
     v[:, -1] = w[:, -1] = 0  # terminal
     before = (v - w).abs().amax(1)
     ratios = [
-        (cat_reward_process(discount).backup(v) - cat_reward_process(discount).backup(w)).abs().amax(1) / before
-        for discount in (0.5, 0.9)
+        (cat_reward_process(gamma).backup(v) - cat_reward_process(gamma).backup(w)).abs().amax(1) / before
+        for gamma in (0.5, 0.9)
     ]
     optimality = (
         optimal_backup(cat_decision_process(0.9), v) - optimal_backup(cat_decision_process(0.9), w)
@@ -156,8 +151,8 @@ def talking_is_optimal_at_discount_nine_tenths() -> Evidence:
     talk, stroke = process.values_of(torch.stack([constant_policy("talk"), constant_policy("stroke")]))
     plans = [value_iteration(process), policy_iteration(process), modified_policy_iteration(process, 5)]
     return all_of(
-        always_talk=close(talk, numbers(-23.963, -9.498, 7.301, 3.867, 2.075, 0), atol=6e-4),
-        always_stroke=close(stroke, numbers(-24.469, -10.284, 6.059, 2.0, 0.589, 0), atol=6e-4),
+        always_talk=close(talk, float64_tensor(-23.963, -9.498, 7.301, 3.867, 2.075, 0), atol=6e-4),
+        always_stroke=close(stroke, float64_tensor(-24.469, -10.284, 6.059, 2.0, 0.589, 0), atol=6e-4),
         q_of_talking=close(plans[1].q[RELAXED, TALK], 3.867, atol=5e-4),
         q_of_stroking=close(plans[1].q[RELAXED, STROKE], 2.0, atol=1e-12),
         value_iteration=close(plans[0].values, talk, atol=1e-8),
@@ -169,7 +164,7 @@ def talking_is_optimal_at_discount_nine_tenths() -> Evidence:
 
 @claim("B18.2-4")
 def stroking_is_optimal_for_large_discounts() -> Evidence:
-    """From γ = 0.9384 on stroking is optimal: a confused cat may become hungry (book sec. 18.2)."""
+    """For γ ≥ 0.9384 stroking is optimal, as a confused cat may become hungry (book sec. 18.2)."""
     discounts = torch.linspace(0.5, 1.0, 51, dtype=torch.float64)
     ahead = torch.stack([policy_iteration(cat_decision_process(float(gamma))).q[RELAXED] for gamma in discounts])
     gain = ahead[:, TALK] - ahead[:, STROKE]
@@ -196,10 +191,10 @@ def value_iteration_meets_its_tolerance() -> Evidence:
         value_errors.append(float((plan.values - optimal).abs().max()) / plan.bound)
         policy_errors.append(float((process.values_of(plan.policy) - optimal).abs().max()) / tolerance)
     horizon_values, _ = finite_horizon(process, 3)
-    by_hand = numbers(-5 - 0.9 * 5 * 0.8 - 0.9 * 2 * 0.2, -2 - 0.9 * 2.5 + 0.9 * 2.5)
+    by_hand = float64_tensor(-5 - 0.9 * 5 * 0.8 - 0.9 * 2 * 0.2, -2 - 0.9 * 2.5 + 0.9 * 2.5)
     return all_of(
-        values_within_their_bound=less_equal(numbers(*value_errors), 1.0),
-        policy_within_the_tolerance=less_equal(numbers(*policy_errors), 1.0),
+        values_within_their_bound=less_equal(float64_tensor(*value_errors), 1.0),
+        policy_within_the_tolerance=less_equal(float64_tensor(*policy_errors), 1.0),
         two_steps_to_go=close(horizon_values[2, :2], by_hand, atol=1e-12),
         horizon_is_iteration=close(horizon_values, value_iterates(process, 3)),
     )

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal
+from parnassus.probability import standard_normal
 from parnassus.reinforcement.agents.dqn import q_loss
 from parnassus.reinforcement.agents.q_learning_targets import q_targets, values_of_actions
 from parnassus.reinforcement.agents.q_network import DuelingQNetwork, QNetwork, dueling_q_values
@@ -30,7 +31,7 @@ def random_sample(features: Tensor, num_learners: int = 2, rows: int = 32, seed:
 @claim("B18.3-3")
 def the_gradient_of_the_loss_matches_the_formula() -> Evidence:
     """For plain and dueling networks the gradient of the loss is −E[(target − Q) ∇Q]."""
-    batch = random_sample(torch.randn(9, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
+    batch = random_sample(standard_normal(9, 4, seed=1))
     transitions = batch.transitions
     gaps: list[Tensor] = []
     for network in (QNetwork, DuelingQNetwork):
@@ -78,7 +79,7 @@ def a_linear_network_with_one_hot_features_is_a_table() -> Evidence:
 
 @claim("B18.3-3")
 def dueling_heads_are_identifiable() -> Evidence:
-    """With advantages centred, the mean of Q over the actions is V, whatever A is."""
+    """With centred advantages the mean of Q over the actions is V for every A."""
     torch.manual_seed(0)
     value, advantage = torch.randn(50, 1).double(), torch.randn(50, 4).double()
     q = dueling_q_values(value, advantage)
@@ -91,7 +92,7 @@ def dueling_heads_are_identifiable() -> Evidence:
 
 @claim("B18.3-3")
 def importance_weights_correct_prioritised_sampling() -> Evidence:
-    """Weighted by w = (N P)⁻¹, transitions sampled by their errors have the mean of the buffer."""
+    """With weights w = (N P)⁻¹ the mean over prioritised samples is an unbiased estimate of the buffer's mean."""
     buffer = PrioritisedReplayBuffer(2, capacity=64, alpha=1.0)
     batch = random_sample(torch.randn(9, 2, generator=torch.Generator().manual_seed(1)), num_learners=1, rows=64)
     buffer.add(batch.transitions)

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
-from parnassus.reinforcement.claims.random_processes import DISCOUNT, make_generator, random_process
+from parnassus.probability import seeded_generator, standard_normal
+from parnassus.reinforcement.claims.random_processes import DISCOUNT, random_process
 from parnassus.reinforcement.experience.generalised_advantage import generalised_advantages, td_errors
 from parnassus.reinforcement.tabular.expected_advantage import expected_advantages
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
@@ -18,17 +19,17 @@ from parnassus.reinforcement.tabular.policy_gradient import (
     softmax_policy,
 )
 from parnassus.reinforcement.tabular.rollout import Rollout, rollout
-from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
+from parnassus.reinforcement.tabular.trajectories import TrajectoryDistribution, enumerate_trajectories
 from parnassus.reinforcement.textbook.cat import ACTIONS, STATES, cat_decision_process
 
 HORIZON = 3
 
 
-def small_problem() -> tuple[Trajectories, Tensor, Tensor, Tensor]:
+def small_problem() -> tuple[TrajectoryDistribution, Tensor, Tensor, Tensor]:
     """All paths of three steps in a small process; logits, policy and ∇J by finite differences."""
     process, start = random_process(), torch.tensor([0.7, 0.3], dtype=torch.float64)
     paths = enumerate_trajectories(process, start, HORIZON)
-    logits = torch.randn(2, 2, generator=make_generator(1), dtype=torch.float64)
+    logits = standard_normal(2, 2, seed=1)
     gradient, step = torch.zeros_like(logits), 1e-5
     for entry in range(4):
         shift = step * torch.eye(4, dtype=torch.float64)[entry].view(2, 2)
@@ -37,11 +38,11 @@ def small_problem() -> tuple[Trajectories, Tensor, Tensor, Tensor]:
     return paths, logits, softmax_policy(logits, process.allowed), gradient
 
 
-def _return(paths: Trajectories, process: MarkovDecisionProcess, logits: Tensor) -> Tensor:
+def _return(paths: TrajectoryDistribution, process: MarkovDecisionProcess, logits: Tensor) -> Tensor:
     return paths.probabilities(softmax_policy(logits, process.allowed)) @ paths.returns(DISCOUNT)[:, 0]
 
 
-def powers(paths: Trajectories) -> Tensor:
+def powers(paths: TrajectoryDistribution) -> Tensor:
     return DISCOUNT ** torch.arange(paths.actions.shape[1], dtype=torch.float64)
 
 
@@ -70,9 +71,7 @@ def the_policy_gradient_theorem_is_exact() -> Evidence:
     """∂J/∂θ(s, a) = d(s) π(a|s) A(s, a) equals the derivative through Bellman's equations (book eq. 18.9)."""
     gaps = []
     for process in (random_process(6, 4, seed=3), cat_decision_process(0.9)):
-        logits = torch.randn(
-            process.states, process.actions, generator=make_generator(4), dtype=torch.float64
-        ).requires_grad_()
+        logits = standard_normal(process.states, process.actions, seed=4).requires_grad_()
         start = process.uniform_policy().new_full((process.states,), 1 / process.states)
         policy = softmax_policy(logits, process.allowed)
         (by_autograd,) = torch.autograd.grad(expected_return(process, policy, start), logits)
@@ -179,7 +178,7 @@ def action_dependent_baselines_are_biased() -> Evidence:
 def the_expected_td_error_is_the_advantage() -> Evidence:
     """With v = V^π, E[δ | s, a] = A(s, a); and E[Σ_t γ^t δ_t ∇log π] = ∇J (book eqs. 18.11-18.12)."""
     process = random_process(4, 3, seed=5)
-    policy = softmax_policy(torch.randn(4, 3, generator=make_generator(6), dtype=torch.float64), process.allowed)
+    policy = softmax_policy(standard_normal(4, 3, seed=6), process.allowed)
     values = process.values_of(policy)
     shape = process.transition.shape
     errors = td_errors(
@@ -201,10 +200,10 @@ def the_expected_td_error_is_the_advantage() -> Evidence:
 @claim("B18.5-1")
 def the_critic_uses_a_semi_gradient() -> Evidence:
     """With the target detached ∇½δ² = −δ ∇v(s); the full gradient differs (book eq. 18.12)."""
-    features = torch.randn(2, 32, 5, generator=make_generator(), dtype=torch.float64)
-    weights = torch.randn(5, generator=make_generator(1), dtype=torch.float64).requires_grad_()
+    features = standard_normal(2, 32, 5)
+    weights = standard_normal(5, seed=1).requires_grad_()
     rewards, not_terminal = (
-        torch.randn(32, generator=make_generator(2), dtype=torch.float64),
+        standard_normal(32, seed=2),
         torch.zeros(32, dtype=torch.bool),
     )
     here, there = (each @ weights for each in features)
@@ -222,12 +221,12 @@ def the_critic_uses_a_semi_gradient() -> Evidence:
 def sample_rollout(process: MarkovDecisionProcess, policy: Tensor, envs: int) -> Rollout:
     start = torch.zeros(process.states, dtype=torch.float64)
     start[0] = 1
-    return rollout(process, policy, start, steps=60, n_envs=envs, generator=make_generator())
+    return rollout(process, policy, start, steps=60, n_envs=envs, generator=seeded_generator())
 
 
 @claim("B18.5-1")
 def lambda_trades_bias_for_variance() -> Evidence:
-    """With a wrong critic the bias falls to 0 as λ → 1 and the variance grows (Schulman et al. 2016)."""
+    """With an inexact critic the bias decreases to 0 as λ → 1 and the variance grows (Schulman et al. 2016)."""
     process = random_process(4, 3, seed=7)
     policy = process.uniform_policy()
     values = process.values_of(policy)
@@ -262,7 +261,7 @@ def lambda_trades_bias_for_variance() -> Evidence:
 
 @erratum("B18.5-1", printed="δ = r + γ v(s′) − v(s) at every step", right="δ = r − v(s) where the episode ends")
 def td_errors_must_mask_terminal_states() -> Correction:
-    """A nonzero critic at a terminal state changes δ there, unless the end is masked (book sec. 18.5)."""
+    """A nonzero critic at a terminal state changes δ there, unless terminal states are masked (book sec. 18.5)."""
     process = cat_decision_process(0.9)
     policy = process.uniform_policy()
     values = process.values_of(policy)

@@ -2,18 +2,15 @@
 
 import torch
 
+from parnassus.probability import seeded_generator
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 
 DISCOUNT = 0.9
 
 
-def make_generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def random_process(states: int = 2, actions: int = 2, seed: int = 0) -> MarkovDecisionProcess:
     """Random transitions and rewards without terminal states."""
-    generator = make_generator(seed)
+    generator = seeded_generator(seed)
     transition = torch.rand(states, actions, states, generator=generator, dtype=torch.float64)
     return MarkovDecisionProcess(
         transition / transition.sum(-1, keepdim=True),

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
-from parnassus.reinforcement.agents.q_learning_targets import half_squared_error, q_targets, values_of_actions
-from parnassus.reinforcement.claims.random_processes import make_generator
+from parnassus.probability import seeded_generator, standard_normal
+from parnassus.reinforcement.agents.q_learning_targets import q_targets, squared_td_loss, values_of_actions
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
 from parnassus.reinforcement.tabular.control import expected_sarsa_value, q_learning_value, sarsa_value, td_control
 from parnassus.reinforcement.tabular.double_q_learning import double_q_learning
@@ -29,12 +29,14 @@ def rms_error(process: MarkovDecisionProcess, q: Tensor, exact: Tensor) -> Tenso
 
 @claim("B18.3-1")
 def epsilon_greedy_probabilities() -> Evidence:
-    """The greedy action has 1 − ε + ε/|A|, others ε/|A|; ties share equally; actions not allowed have 0."""
+    """Greedy actions have probability 1 − ε + ε/|A|, others ε/|A|; ties have equal probability, forbidden actions 0."""
     q = torch.tensor([[1.0, 3.0, 2.0, 0.0], [2.0, 2.0, 1.0, 0.0]], dtype=torch.float64)
     policy = epsilon_greedy_policy(q, 0.2)
     allowed = torch.tensor([[True, False, True, True], [True, True, False, False]])
     fewer = epsilon_greedy_policy(q, 0.2, allowed)
-    drawn = torch.bincount(sample_categorical(policy[:1].expand(100_000, -1), make_generator()), minlength=4) / 100_000
+    drawn = (
+        torch.bincount(sample_categorical(policy[:1].expand(100_000, -1), seeded_generator()), minlength=4) / 100_000
+    )
     return all_of(
         greedy_and_others=close(policy[0], torch.tensor([0.05, 0.85, 0.05, 0.05]).double(), atol=1e-7),
         ties=close(policy[1], torch.tensor([0.45, 0.45, 0.05, 0.05]).double(), atol=1e-7),
@@ -47,16 +49,16 @@ def epsilon_greedy_probabilities() -> Evidence:
 @claim("B18.3-2")
 def q_learning_converges_to_the_optimal_values() -> Evidence:
     """With step sizes α_n = n^(−p) the error decays as n^(−p/2), on the cat and on a grid (book eq. 18.6)."""
-    cat, grid = cat_decision_process(0.9), GridWorld(CORNER, discount=0.9).process
+    cat, grid = cat_decision_process(0.9), GridWorld(CORNER, gamma=0.9).process
     parts: dict[str, Evidence] = {}
     for name, process, max_error in (("cat", cat, 1.0), ("grid", grid, 0.03)):
         exact, sweeps = policy_iteration(process).q, (300, 600, 1_200)
         learn = partial(synchronous_q_learning, process, num_learners=50)
         tables = [
-            learn(sweeps=count, step_size=polynomial_step_size(0.6), generator=make_generator()) for count in sweeps
+            learn(sweeps=count, step_size=polynomial_step_size(0.6), generator=seeded_generator()) for count in sweeps
         ]
         errors = [rms_error(process, q, exact) for q in tables]
-        constant = learn(sweeps=400, step_size=constant_step_size(0.2), generator=make_generator())
+        constant = learn(sweeps=400, step_size=constant_step_size(0.2), generator=seeded_generator())
         parts |= {
             f"{name}_decay_rate": rate(torch.tensor(sweeps), torch.stack(errors), -0.3, atol=0.1),
             f"{name}_final_error": less_equal(errors[-1], max_error),
@@ -71,14 +73,15 @@ def q_learning_converges_to_the_optimal_values() -> Evidence:
 
 @claim("B18.3-2")
 def q_learning_from_trajectories_converges() -> Evidence:
-    """ε-greedy Q-learning finds talking optimal too; terminal values stay 0 (book eq. 18.6)."""
+    """ε-greedy Q-learning also finds talking optimal; terminal values remain 0 (book eq. 18.6)."""
     process = cat_decision_process(0.9)
     exact = policy_iteration(process).q
     learners = partial(
         TabularLearners, process, UNIFORM_START, epsilon=0.5, step_size=polynomial_step_size(0.6), num_learners=400
     )
     tables = [
-        td_control(learners(steps=steps, generator=make_generator()), q_learning_value).q for steps in (100, 400, 1_600)
+        td_control(learners(steps=steps, generator=seeded_generator()), q_learning_value).q
+        for steps in (100, 400, 1_600)
     ]
     errors = torch.stack([rms_error(process, q, exact) for q in tables])
     return all_of(
@@ -92,7 +95,7 @@ def q_learning_from_trajectories_converges() -> Evidence:
 @claim("B18.3-2")
 def sarsa_is_on_policy_and_q_learning_off_policy() -> Evidence:
     """With a uniform policy SARSA finds Q^π and Q-learning Q*; expected SARSA varies less than SARSA."""
-    world = GridWorld("..G", step_reward=-0.1, slip=0.0, discount=0.9)
+    world = GridWorld("..G", step_reward=-0.1, slip_probability=0.0, gamma=0.9)
     process = world.process
     on_policy = process.q_values(process.values_of(process.uniform_policy()))
     best = policy_iteration(process).q
@@ -106,7 +109,7 @@ def sarsa_is_on_policy_and_q_learning_off_policy() -> Evidence:
         num_learners=100,
     )
     sarsa, expected, greedy = (
-        td_control(learners(generator=make_generator()), worth).q
+        td_control(learners(generator=seeded_generator()), worth).q
         for worth in (sarsa_value, expected_sarsa_value, q_learning_value)
     )
     there = ~process.terminal
@@ -121,8 +124,8 @@ def sarsa_is_on_policy_and_q_learning_off_policy() -> Evidence:
 
 @claim("B18.3-2")
 def the_best_path_at_the_cliff_depends_on_exploration() -> Evidence:
-    """With ε = 0.1 SARSA's path, a row higher, returns −20.7, and Q-learning's along the edge −45.8."""
-    world = GridWorld(CLIFF, step_reward=-1.0, slip=0.0, rewards={"G": 0.0, "C": -99.0})
+    """With ε = 0.1 the safe path (SARSA) has return −20.7, the path along the edge (Q-learning) −45.8."""
+    world = GridWorld(CLIFF, step_reward=-1.0, slip_probability=0.0, rewards={"G": 0.0, "C": -99.0})
     exploring = add_exploration(world.process, 0.1)
     edge, safe = (policy_iteration(process).policy for process in (world.process, exploring))
     greedy_returns, exploring_returns = (
@@ -141,7 +144,7 @@ def the_best_path_at_the_cliff_depends_on_exploration() -> Evidence:
 
 
 def overestimation_process(actions: int) -> tuple[MarkovDecisionProcess, Tensor]:
-    """Terminate with reward 0, or go on to equivalent actions with reward +0.9 or −1.1: −0.1 on average."""
+    """A process with two choices: terminate with reward 0, or take actions with reward +0.9 or −1.1, mean −0.1."""
     here, there, good, bad = range(4)
     transition = torch.zeros(4, actions, 4, dtype=torch.float64)
     transition[:, :, bad] = 1
@@ -157,13 +160,13 @@ def overestimation_process(actions: int) -> tuple[MarkovDecisionProcess, Tensor]
 
 @claim("B18.3-2")
 def double_q_learning_reduces_overestimation() -> Evidence:
-    """Q-learning overestimates the maximum over ten actions of mean −0.1, double Q-learning less."""
+    """Q-learning overestimates the maximum over ten actions of mean −0.1 more than double Q-learning."""
     process, start = overestimation_process(10)
     learners = partial(
         TabularLearners, process, start, steps=400, epsilon=0.1, step_size=constant_step_size(0.1), num_learners=400
     )
-    single = td_control(learners(generator=make_generator()), q_learning_value)
-    double = double_q_learning(learners(generator=make_generator()))
+    single = td_control(learners(generator=seeded_generator()), q_learning_value)
+    double = double_q_learning(learners(generator=seeded_generator()))
     frequencies = [float((each.rewards != 0).sum() / each.ended.sum()) for each in (single, double)]
     return all_of(
         true_value=close(policy_iteration(process).q[0, 1], -0.1, atol=1e-12),
@@ -175,7 +178,7 @@ def double_q_learning_reduces_overestimation() -> Evidence:
 
 def batch(seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """64 random transitions: states, actions, rewards, next states and ends."""
-    chance = make_generator(seed)
+    chance = seeded_generator(seed)
     states, following = torch.randint(5, (2, 64), generator=chance)
     actions = torch.randint(3, (64,), generator=chance)
     rewards = torch.randn(64, generator=chance, dtype=torch.float64)
@@ -195,7 +198,7 @@ def the_gradient_of_the_loss_has_a_minus() -> Correction:
     q = values_of_actions(online(one_hot[states]), actions)
     target = q_targets(rewards, held(one_hot[following]), terminated, gamma=0.9)
     parameters = list(online.parameters())
-    gradient = torch.autograd.grad(half_squared_error(q, target), parameters, retain_graph=True)
+    gradient = torch.autograd.grad(squared_td_loss(q, target), parameters, retain_graph=True)
     weighted = torch.autograd.grad(((target - q).detach() * q).mean(), parameters)
     ours, printed = (torch.cat([part.flatten() for part in parts]) for parts in (gradient, weighted))
     return Correction(printed=close(printed, ours, rtol=1e-9, atol=1e-12), corrected=close(-printed, ours, atol=1e-12))
@@ -205,11 +208,11 @@ def the_gradient_of_the_loss_has_a_minus() -> Correction:
 def one_hot_features_recover_tabular_q_learning() -> Evidence:
     """With one-hot features a gradient step on one transition is the tabular update (book eq. 18.6)."""
     states, actions, rewards, following, terminated = batch()
-    table = torch.randn(5, 3, generator=make_generator(1), dtype=torch.float64).requires_grad_()
+    table = standard_normal(5, 3, seed=1).requires_grad_()
     gaps = []
     for s, a, r, t, end in zip(states, actions, rewards, following, terminated, strict=True):
         target = q_targets(r[None], table[t][None], end[None], gamma=0.9)
-        (gradient,) = torch.autograd.grad(half_squared_error(values_of_actions(table[s][None], a[None]), target), table)
+        (gradient,) = torch.autograd.grad(squared_td_loss(values_of_actions(table[s][None], a[None]), target), table)
         stepped = table.detach() - 0.3 * gradient
         ruled = table.detach().clone()
         ahead = 0.0 if end else 0.9 * ruled[t].max()

@@ -4,14 +4,15 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
+from parnassus.probability import standard_normal
 from parnassus.reinforcement.agents.surrogate import clipped_surrogate, policy_ratio
-from parnassus.reinforcement.claims.random_processes import make_generator, random_process
+from parnassus.reinforcement.claims.random_processes import random_process
 from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.policy_gradient import expected_return, policy_gradient, softmax_policy
 from parnassus.reinforcement.tabular.trust_region import (
     fisher_product,
     improvement_lower_bound,
-    mean_kl,
+    occupancy_weighted_kl,
     surrogate_return,
     trust_region_step,
 )
@@ -20,12 +21,12 @@ START = torch.full((5,), 0.2, dtype=torch.float64)
 
 
 def random_logits(seed: int) -> Tensor:
-    return torch.randn(5, 3, generator=make_generator(seed), dtype=torch.float64)
+    return standard_normal(5, 3, seed=seed)
 
 
 @claim("B18.5-2")
 def trust_region_steps_satisfy_the_constraint_and_improve() -> Evidence:
-    """KL ≤ δ and a larger surrogate at each of 40 steps, up to the optimal return (book sec. 18.5)."""
+    """Each of 40 steps has KL ≤ δ and increases the surrogate; the return converges to its optimum (book sec. 18.5)."""
     process, target_kl = random_process(5, 3, seed=1), 0.02
     logits, returns, gains, kls = torch.zeros(5, 3, dtype=torch.float64), [], [], []
     for _ in range(40):
@@ -81,7 +82,7 @@ def the_natural_gradient_is_the_advantage() -> Evidence:
     visits = process.occupancy(policy, START)
     product = fisher_product(policy, visits, process.advantages_of(policy))
     step = 1e-3
-    kl = mean_kl(process, policy, softmax_policy(logits + step * shift, process.allowed), START)
+    kl = occupancy_weighted_kl(process, policy, softmax_policy(logits + step * shift, process.allowed), START)
     quadratic = (shift * fisher_product(policy, visits / visits.sum(), shift)).sum() * step**2 / 2
     return all_of(
         gradient=close(product, policy_gradient(process, policy, START), atol=1e-12),
@@ -103,8 +104,8 @@ def the_clipped_surrogate_is_flat_on_one_side_only() -> Evidence:
     ratio, up = surrogate_derivative(2.0)
     _, down = surrogate_derivative(-2.0)
     gain = clipped_surrogate(ratio, torch.full_like(ratio, 2.0), 0.2)
-    log_prob = torch.randn(50, generator=make_generator(), dtype=torch.float64).requires_grad_()
-    advantage = torch.randn(50, generator=make_generator(1), dtype=torch.float64)
+    log_prob = standard_normal(50).requires_grad_()
+    advantage = standard_normal(50, seed=1)
     first = clipped_surrogate(policy_ratio(log_prob, log_prob), advantage, 0.2)
     (score,) = torch.autograd.grad(first.sum(), log_prob)
     return all_of(
@@ -117,7 +118,7 @@ def the_clipped_surrogate_is_flat_on_one_side_only() -> Evidence:
 
 @erratum("B18.5-3", printed="a ratio outside [1 − ε, 1 + ε] is penalised", right="min(ρA, clip(ρ)A): flat on one side")
 def clipping_is_not_a_penalty() -> Correction:
-    """A penalty would pull back at both borders; the objective is flat beyond one of them."""
+    """A penalty would have a gradient at both borders; the objective is flat beyond one of them."""
     ratio, slope = surrogate_derivative(1.0)
     outside = (ratio > 1.2) | (ratio < 0.8)
     pulled_back = slope * (ratio - 1).sign() < 0  # towards 1

@@ -1,10 +1,14 @@
-"""The room's commands: `parnassus watch`, and the evaluation of trained agents."""
+"""The verb `watch`, and the `Evaluate` that experiments with agents share."""
 
-COMMANDS = {"watch": "record episodes of a trained agent as an animation (.gif): parnassus watch RUN [flags]"}
+from parnassus.errors import convert_value_errors
+
+COMMANDS = {"watch": "Record episodes of a trained agent as an animation (.gif): parnassus watch RUN [flags]."}
 
 
 def watch(arguments: list[str]) -> int:
     """Record episodes of a trained agent as an animation, and print their returns."""
     from parnassus.reinforcement.commands.record_episodes import parse_watch, record_episodes
 
-    return record_episodes(parse_watch(arguments))
+    settings = parse_watch(arguments)
+    with convert_value_errors():
+        return record_episodes(settings)

@@ -8,26 +8,25 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.reinforcement.commands.trained_agents import TrainedAgents
-from parnassus.reinforcement.evaluation.bootstrap import bootstrap_interval
-from parnassus.reinforcement.evaluation.episode_returns import interquartile_mean
+from parnassus.reinforcement.evaluation.episode_returns import bootstrap_interval, interquartile_mean
 from parnassus.reinforcement.evaluation.reward_thresholds import reward_threshold
-from parnassus.train import NonNegative, Positive
-from parnassus.train.sample_predict_evaluate import Row
-from parnassus.train.trained import Trained
+from parnassus.train import DeviceName, NonNegative, Positive
+from parnassus.train.sample_predict_evaluate import ResultRow
+from parnassus.train.trained import TrainedRun
 
 
 @dataclass(frozen=True)
 class EvaluateAgents:
     """Play episodes with the learners of every run; runs that differ only in their seed are also pooled."""
 
-    episodes: Positive[int] = 100  # episodes per learner
-    sample_actions: bool = False  # sample actions as in training, instead of taking the most likely one
+    n_eval_episodes: Positive[int] = 100  # episodes per learner
+    stochastic: bool = False  # sample actions as in training, instead of taking the most probable one
     seed: NonNegative[int] = 0  # seed of the episodes
-    device: str = "auto"  # where to compute
+    device: DeviceName = "auto"  # device to use
 
-    def __call__(self, runs: Sequence[Trained]) -> list[Row]:
-        agents = [TrainedAgents.of(run, device=self.device, sample_actions=self.sample_actions) for run in runs]
-        returns = [each.returns(self.episodes, seed=self.seed) for each in agents]
+    def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:
+        agents = [TrainedAgents.of(run, device=self.device, sample_actions=self.stochastic) for run in runs]
+        returns = [each.returns(self.n_eval_episodes, seed=self.seed) for each in agents]
         groups = [[index] for index in range(len(agents))] + groups_by_settings(agents)
         return [evaluation_row([agents[i] for i in group], [returns[i] for i in group]) for group in groups]
 
@@ -46,8 +45,8 @@ def groups_by_settings(agents: Sequence[TrainedAgents]) -> list[list[int]]:
     return [group for group in groups if len(group) > 1]
 
 
-def evaluation_row(agents: Sequence[TrainedAgents], returns: Sequence[Float[Tensor, "learners episodes"]]) -> Row:
-    """Statistics over learners, each of which counts by the mean of its episodes; ci: 95 % interval of the IQM."""
+def evaluation_row(agents: Sequence[TrainedAgents], returns: Sequence[Float[Tensor, "learners episodes"]]) -> ResultRow:
+    """Statistics over learners, each represented by its mean over episodes; ci: 95 % interval of the IQM."""
     env = agents[0].experiment.env
     means = torch.cat(list(returns)).mean(1)
     threshold = reward_threshold(env)
@@ -59,7 +58,7 @@ def evaluation_row(agents: Sequence[TrainedAgents], returns: Sequence[Float[Tens
         "run": " + ".join(each.name for each in agents),
         "env": env,
         "learners": len(means),
-        "episodes": returns[0].shape[1],
+        "n_eval_episodes": returns[0].shape[1],
         "mean": float(means.mean()),
         "std": float(means.std()) if len(means) > 1 else None,
         "iqm": float(interquartile_mean(means)),

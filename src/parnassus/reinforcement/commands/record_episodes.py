@@ -12,6 +12,8 @@ import tyro
 from numpy.typing import NDArray
 from torch import Tensor
 
+from parnassus.atlas.reading import settings_of
+from parnassus.atlas.settings import check_limits
 from parnassus.reinforcement.commands.trained_agents import TrainedAgents, find_agents
 from parnassus.reinforcement.environments import (
     TENSOR_ENVIRONMENTS,
@@ -23,6 +25,7 @@ from parnassus.reinforcement.environments.gymnasium_serial import make_gymnasium
 from parnassus.reinforcement.environments.interface import endless_episode_error
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RUNS
+from parnassus.setting_types import Between, DeviceName, NonNegative, Positive
 from parnassus.train.seeding import check_seed
 
 if TYPE_CHECKING:
@@ -30,11 +33,10 @@ if TYPE_CHECKING:
 
     Frame = NDArray[np.uint8]
 
-MAX_EPISODES = 10
-SELECTION_EPISODES = 20  # per learner, to find the best
-MAX_FRAME_RATE = 25.0  # frames per second; of faster environments only some steps are kept
-MAX_WIDTH, MIN_WIDTH = 480, 240  # pixels; a narrower frame has no room for its title
-PAUSE = 1_000  # milliseconds for which the last frame of an episode stays
+SELECTION_EPISODES = 20  # per learner, to select the best one
+MAX_FRAME_RATE = 25.0  # frames per second; steps of faster environments are subsampled
+MAX_WIDTH, MIN_WIDTH = 480, 240  # pixels; the title does not fit into a narrower frame
+PAUSE = 1_000  # milliseconds for which the last frame of an episode is shown
 SECONDS_PER_STEP = {"Acrobot-v1": 1 / 15, "CartPole-v1": 1 / 50, "MountainCar-v0": 1 / 30, "Pendulum-v1": 1 / 30}
 
 
@@ -42,19 +44,21 @@ SECONDS_PER_STEP = {"Acrobot-v1": 1 / 15, "CartPole-v1": 1 / 50, "MountainCar-v0
 class WatchSettings:
     """Record episodes of a trained agent as an animation (.gif), and print their returns."""
 
-    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]  # a prefix that fits one run, or `last`
-    episodes: int = 1  # number of episodes, at most 10
-    learner: int | None = None  # which of the run's learners, from 1; by default the best
-    sample_actions: bool = False  # sample actions as in training, instead of taking the most likely one
-    seed: int = 0  # seed of the episodes
-    out: Path | None = None  # where to write the animation; by default RUN/animations/seed-N.gif
-    device: str = "cpu"  # where to compute
-    folder: Path = RUNS  # where the runs are
+    run: Annotated[
+        tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")
+    ]  # a prefix that identifies one run, or `last`
+    episodes: Annotated[int, Between(1, 10)] = 1  # number of episodes
+    learner: Positive[int] | None = None  # number of the learner, starting from 1; by default the best
+    stochastic: bool = False  # sample actions as in training, instead of taking the most probable one
+    seed: NonNegative[int] = 0  # seed of the episodes
+    out: Path | None = None  # path of the animation; by default RUN/animations/seed-N.gif
+    device: DeviceName = "cpu"  # device to use
+    folder: Path = RUNS  # folder of the runs
 
 
 @dataclass(frozen=True)
 class Renderer:
-    """One copy of an environment, the frame of a state, and the seconds that a step lasts."""
+    """One copy of an environment, a function that draws its state, and the duration of a step in seconds."""
 
     environments: Environments
     render: "Callable[[Tensor, Tensor | None], Frame]"
@@ -73,7 +77,9 @@ class EpisodeFrame:
 
 
 def parse_watch(arguments: list[str]) -> WatchSettings:
-    return tyro.cli(WatchSettings, prog="parnassus watch", args=arguments)
+    settings = tyro.cli(WatchSettings, prog="parnassus watch", args=arguments)
+    check_limits(settings_of(WatchSettings), settings)
+    return settings
 
 
 def record_episodes(settings: WatchSettings) -> int:
@@ -81,9 +87,7 @@ def record_episodes(settings: WatchSettings) -> int:
     from parnassus.report.animations import write_gif
 
     check_seed(settings.seed)
-    if not 1 <= settings.episodes <= MAX_EPISODES:
-        raise RunError(f"--episodes must be between 1 and {MAX_EPISODES}; got {settings.episodes}")
-    agents = find_agents(settings.run, settings.folder, device=settings.device, sample_actions=settings.sample_actions)
+    agents = find_agents(settings.run, settings.folder, device=settings.device, sample_actions=settings.stochastic)
     learners = agents.experiment.num_learners
     if settings.learner is not None and not 1 <= settings.learner <= learners:
         raise RunError(f"--learner must be between 1 and {learners} for {agents.name}; got {settings.learner}")
@@ -115,7 +119,7 @@ def best_learner(agents: TrainedAgents, seed: int) -> int:
 
 
 def play_episodes(agents: TrainedAgents, renderer: Renderer, learner: int, episodes: int) -> Iterator[EpisodeFrame]:
-    """Episodes one after the other: a frame for their start and for every step."""
+    """Successive episodes, with one frame for the start and one for every step."""
     environments = renderer.environments
     observation, episode, step, total = environments.reset(), 1, 0, 0.0
     yield EpisodeFrame(renderer.render(observation[0], None), episode, step, total, is_last=False)
@@ -131,13 +135,13 @@ def play_episodes(agents: TrainedAgents, renderer: Renderer, learner: int, episo
 
 
 def choose_renderer(agents: TrainedAgents) -> Renderer:
-    """Our own drawing of an environment in tensors, else gymnasium's."""
+    """The drawing of a tensor environment by this library, otherwise Gymnasium's."""
     in_tensors = agents.experiment.env in TENSOR_ENVIRONMENTS and not agents.experiment.use_gymnasium
     return tensor_renderer(agents) if in_tensors else gymnasium_renderer(agents)
 
 
 def tensor_renderer(agents: TrainedAgents) -> Renderer:
-    """An environment in tensors, drawn from its observations."""
+    """A tensor environment, drawn from its observations."""
     from parnassus.reinforcement.figures.classic_control import RENDERERS
 
     env = agents.experiment.env
@@ -150,7 +154,7 @@ def tensor_renderer(agents: TrainedAgents) -> Renderer:
 
 
 def gymnasium_renderer(agents: TrainedAgents) -> Renderer:
-    """An environment of gymnasium, which draws itself at its start and after every step."""
+    """A Gymnasium environment, which renders its start and every step."""
     from gymnasium.wrappers import RenderCollection
 
     env = agents.experiment.env
@@ -169,7 +173,7 @@ def gymnasium_renderer(agents: TrainedAgents) -> Renderer:
 
 
 def make_drawing_environment(name: str) -> "gymnasium.Env[Any, Any]":
-    """An environment of gymnasium that renders to arrays."""
+    """A Gymnasium environment that renders to arrays."""
     from gymnasium.error import Error
 
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws without a window
@@ -189,7 +193,7 @@ def make_drawing_environment(name: str) -> "gymnasium.Env[Any, Any]":
 def timed_frames(
     played: Iterable[EpisodeFrame], ends: list[EpisodeFrame], *, seconds: float
 ) -> "Iterator[tuple[Frame, int]]":
-    """Frames and their milliseconds at the speed of the environment; the last of each episode is put into `ends`."""
+    """Frames and their milliseconds at the speed of the environment; the last of each episode is appended to `ends`."""
     every = max(1, round(1 / (MAX_FRAME_RATE * seconds)))
     milliseconds = max(20, round(1_000 * every * seconds))
     for each in played:

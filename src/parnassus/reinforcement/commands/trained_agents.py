@@ -13,15 +13,15 @@ from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run
 from parnassus.train.devices import choose_device
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 MAX_ENVIRONMENTS = 1_024
-"""Environments that are stepped at once; more episodes are played one round after the other."""
+"""Maximum number of environments stepped at once; further episodes are played in successive rounds."""
 
 
 @runtime_checkable
 class AgentExperiment(Protocol):
-    """An experiment whose model acts in an environment: by its most likely actions, or by sampled ones."""
+    """An experiment whose model acts in an environment, with the most probable or with sampled actions."""
 
     @property
     def env(self) -> str: ...
@@ -41,7 +41,7 @@ class AgentExperiment(Protocol):
 
 @dataclass(frozen=True)
 class TrainedAgents:
-    """The trained learners of one run; they act all at once."""
+    """The trained learners of one run, which act in parallel."""
 
     folder: Path
     experiment: AgentExperiment
@@ -50,7 +50,7 @@ class TrainedAgents:
     sample_actions: bool = False
 
     @classmethod
-    def of(cls, trained: Trained, *, device: str = "auto", sample_actions: bool = False) -> "TrainedAgents":
+    def of(cls, trained: TrainedRun, *, device: str = "auto", sample_actions: bool = False) -> "TrainedAgents":
         if not isinstance(trained.experiment, AgentExperiment):
             kind = trained.folder.read_json("run.json")["experiment"]
             raise RunError(f"{trained.folder.path.name} is a run of {kind}, which trains no agent")
@@ -83,4 +83,4 @@ class TrainedAgents:
 
 def find_agents(name: str, root: Path, *, device: str = "auto", sample_actions: bool = False) -> TrainedAgents:
     """The agents of the run called `name` in `root`."""
-    return TrainedAgents.of(Trained.open(find_run(root, name)), device=device, sample_actions=sample_actions)
+    return TrainedAgents.of(TrainedRun.open(find_run(root, name)), device=device, sample_actions=sample_actions)

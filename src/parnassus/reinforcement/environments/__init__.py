@@ -1,4 +1,4 @@
-"""Vectorised environments: implemented in tensors, or gymnasium's."""
+"""Vectorised environments: tensor implementations, or Gymnasium's."""
 
 from parnassus.reinforcement.environments.acrobot import Acrobot
 from parnassus.reinforcement.environments.cart_pole import CartPole

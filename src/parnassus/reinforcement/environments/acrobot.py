@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.optim.continuous_time.runge_kutta import rk4_step
 from parnassus.reinforcement.environments.interface import Discrete
 from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
 
@@ -17,7 +18,7 @@ class Acrobot:
 
     The torque acts at the second joint. Links have length, mass and moment of inertia 1 and their centres at ½.
     Observations are the cosines and sines of the angles and the angular velocities. One Runge-Kutta step of 1/5 s; the
-    equations of the original paper, with exactly the values of gymnasium's Acrobot-v1.
+    equations of the original paper, with exactly the values of Gymnasium's Acrobot-v1.
     """
 
     max_episode_steps: int = 500
@@ -34,12 +35,8 @@ class Acrobot:
         return torch.stack([first.cos(), first.sin(), second.cos(), second.sin(), first_speed, second_speed], 1)
 
     def move(self, state: Float[Tensor, "envs 4"], action: Int[Tensor, " envs"]) -> PhysicsStep:
-        torque, h = (action - 1).to(state), self.seconds
-        k1 = self.rate(state, torque)
-        k2 = self.rate(state + h / 2 * k1, torque)
-        k3 = self.rate(state + h / 2 * k2, torque)
-        k4 = self.rate(state + h * k3, torque)
-        moved = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        torque = (action - 1).to(state)
+        moved = rk4_step(lambda state, _: self.rate(state, torque), state, 0.0, self.seconds)
         angles = [wrap_angle(angle) for angle in moved[:, :2].unbind(1)]
         speeds = [s.clamp(-limit, limit) for s, limit in zip(moved[:, 2:].unbind(1), self.max_speeds, strict=True)]
         above = -angles[0].cos() - (angles[1] + angles[0]).cos() > 1.0

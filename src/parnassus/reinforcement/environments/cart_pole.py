@@ -19,7 +19,7 @@ class CartPole:
         ẍ = p − m l θ̈ cos θ / M
 
     with M the total mass, m that of the pole and l half its length, by Euler steps of 1/50 s; exactly the values of
-    gymnasium's CartPole-v1.
+    Gymnasium's CartPole-v1.
     """
 
     max_episode_steps: int = 500

@@ -1,4 +1,4 @@
-"""Any environment of gymnasium, as copies that step together; needs `pip install 'parnassus[gym]'`."""
+"""Copies of any Gymnasium environment that are stepped together; needs `pip install 'parnassus[gym]'`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -9,6 +9,7 @@ from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one, check_non_negative
 from parnassus.reinforcement.environments.gymnasium_serial import (
     EpisodeState,
     SerialEnvironments,
@@ -22,22 +23,22 @@ if TYPE_CHECKING:
     import gymnasium
 
 MAX_STEPS = 20_000
-"""Limit after which an episode counts as endless where gymnasium sets no time limit."""
+"""Number of steps after which an episode is considered non-terminating if Gymnasium sets no time limit."""
 
 UNUSED_ACTIONS = 1_000
-"""Past actions that no current episode needs, after which they are deleted."""
+"""Number of stored actions that no current episode needs at which they are deleted."""
 
 
 class GymnasiumEnvironments:
     """Copies of one environment by its id, in this process or shared by `num_workers` processes.
 
     Every episode has its own seed, drawn from torch's generator. An episode is saved as its seed and the actions so
-    far, and replayed when a run is resumed, whatever the environment's internal state. Workers change no result; their
-    number is reduced to one that shares the copies equally, and to none where that is one.
+    far, and replayed when a run is resumed, for any internal state. The number of workers does not affect results; it
+    is reduced to a divisor of the number of copies, and to 0 if that is 1.
 
-    In this process the copies are stepped by `SerialEnvironments`. gymnasium's SyncVectorEnv loops too, but cannot tell
-    in which copy and episode an error occurred, and adds 1.5 µs to the 6 µs that a step of CartPole-v1 takes, where
-    this loop adds 1, checks included (eight copies, one core).
+    In this process the copies are stepped by `SerialEnvironments`. Gymnasium's SyncVectorEnv loops too, but does not
+    report in which copy and episode an error occurred, and adds 1.5 µs to the 6 µs of a step of CartPole-v1; this loop
+    adds 1 µs, checks included (eight copies, one core).
     """
 
     def __init__(
@@ -49,10 +50,8 @@ class GymnasiumEnvironments:
         num_workers: int = 0,
         make: "Callable[[str], gymnasium.Env[Any, Any]]" = make_gymnasium,
     ) -> None:
-        if n_envs < 1:
-            raise ValueError(f"n_envs must be at least 1; got n_envs={n_envs}")
-        if num_workers < 0:
-            raise ValueError(f"num_workers must not be negative; got num_workers={num_workers}")
+        check_at_least_one(n_envs=n_envs)
+        check_non_negative(num_workers=num_workers)
         self.name, self.n_envs, self.device = name, n_envs, torch.device(device)
         workers = max(count for count in range(1, max(1, num_workers) + 1) if n_envs % count == 0)
         here = SerialEnvironments(name, [make(name) for _ in range(n_envs if workers == 1 else 1)])
@@ -67,11 +66,11 @@ class GymnasiumEnvironments:
         self.observations = np.zeros((n_envs, self.features), dtype=np.float32)
 
     def reset(self) -> Float[Tensor, "envs features"]:
-        """Start new episodes everywhere; the first observations."""
+        """Start new episodes in all environments; return the first observations."""
         return self._to_tensor(self._start_episodes(range(self.n_envs)))
 
     def step(self, action: Shaped[Tensor, "envs *action"]) -> Step:
-        """One action in every environment."""
+        """Take one action in every environment."""
         actions = self._to_space(action)
         self.past.append(actions)
         self.observations, rewards, terminated, truncated = self.backend.step(actions)
@@ -98,7 +97,7 @@ class GymnasiumEnvironments:
         }
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Replay the current episodes; raise where one does not reproduce its last observation."""
+        """Replay the current episodes. Raise an error if one does not reproduce its last observation."""
         seeds, lengths, actions, seen = (cast("Tensor", state[key]) for key in ("seeds", "lengths", "actions", "seen"))
         played = [own.numpy().copy() for own in actions.split(lengths.tolist())]
         past = np.zeros((int(lengths.max()), self.n_envs, *actions.shape[1:]), actions.numpy().dtype)

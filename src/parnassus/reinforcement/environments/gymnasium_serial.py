@@ -45,7 +45,7 @@ class SerialEnvironments:
         self.observations = np.zeros((len(envs), self.features), dtype=np.float32)
 
     def start_episodes(self, episodes: Sequence[EpisodeState | None]) -> NDArray[np.float32]:
-        """Start or replay the given episodes, where not None; the current observations of all environments."""
+        """Start or replay the given episodes that are not None; return the current observations of all environments."""
         self.observations = self.observations.copy()
         for index, episode in enumerate(episodes):
             if episode is not None:
@@ -53,7 +53,7 @@ class SerialEnvironments:
         return self.observations
 
     def step(self, actions: NDArray[Any]) -> StepArrays:
-        """One action in every environment."""
+        """Take one action in every environment."""
         n_envs, index = len(self.envs), 0
         observations = self._buffer(n_envs)
         rewards: list[SupportsFloat] = [0.0] * n_envs
@@ -118,7 +118,7 @@ class SerialEnvironments:
 
 
 def make_gymnasium(which: "str | EnvSpec", *, render: bool = False) -> "gymnasium.Env[Any, Any]":
-    """One environment of gymnasium, by id or registered spec; with `render` it returns frames as arrays."""
+    """One Gymnasium environment, by id or registered spec; with `render` it returns frames as arrays."""
     name = which if isinstance(which, str) else which.id
     try:
         import gymnasium

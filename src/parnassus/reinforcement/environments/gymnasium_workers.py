@@ -1,4 +1,4 @@
-"""Gymnasium environments in worker processes, several in each: worthwhile where a step is slow."""
+"""Gymnasium environments in worker processes, several per process: worthwhile if a step is slow."""
 
 import multiprocessing
 import signal
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class WorkerEnvironments:
     """Copies of the environment `like`, shared equally by worker processes, which end with this object.
 
-    gymnasium's AsyncVectorEnv sees one environment per worker, whose observation is that of all copies there: one
-    message per worker and step, whatever the number of copies.
+    Gymnasium's AsyncVectorEnv handles one environment per worker, whose observation is that of all its copies: one
+    message per worker and step, regardless of the number of copies.
     """
 
     def __init__(self, like: SerialEnvironments, n_envs: int, *, num_workers: int) -> None:
@@ -53,7 +53,7 @@ class WorkerEnvironments:
         self.close = weakref.finalize(self, _terminate, self.vector)
 
     def start_episodes(self, episodes: Sequence[EpisodeState | None]) -> NDArray[np.float32]:
-        """Start or replay the given episodes, where not None; the current observations of all environments."""
+        """Start or replay the given episodes that are not None; return the current observations of all environments."""
         size = self.envs_per_worker
         by_worker = [list(episodes[first : first + size]) for first in range(0, len(episodes), size)]
         mask = np.array([any(own) for own in by_worker])
@@ -62,21 +62,21 @@ class WorkerEnvironments:
             observations, info = self.vector.reset(seed=seed, options={"reset_mask": mask})
         except (EOFError, OSError) as error:
             self._report_exit(error)
-        self._require_no_error(info)
+        self._check_no_error(info)
         return np.asarray(observations).reshape(len(episodes), -1)
 
     def step(self, actions: NDArray[Any]) -> StepArrays:
-        """One action in every environment."""
+        """Take one action in every environment."""
         try:
             by_worker = actions.reshape(self.num_workers, self.envs_per_worker, *actions.shape[1:])
             observations, rewards, terminated, truncated, info = self.vector.step(by_worker)
         except (EOFError, OSError) as error:
             self._report_exit(error)
-        self._require_no_error(info)
+        self._check_no_error(info)
         rows, reward = observations.reshape(len(actions), -1), rewards.astype(np.float32).ravel()
         return StepArrays(rows, reward, terminated.ravel(), truncated.ravel())
 
-    def _require_no_error(self, info: dict[str, Any]) -> None:
+    def _check_no_error(self, info: dict[str, Any]) -> None:
         """Raise the error that a worker reported; the worker itself keeps running."""
         if info:
             raise BrokenEnvironmentError(next(each for each in info["error"] if each))
@@ -116,10 +116,10 @@ class _Worker:
         self,
         *,
         seed: list[EpisodeState | None],
-        options: object,  # noqa: ARG002 - gymnasium's signature
+        options: object,  # noqa: ARG002 - Gymnasium's signature
     ) -> tuple[NDArray[Any], dict[str, str]]:
         try:
-            if self.environments is None:  # only in a worker: gymnasium makes one more, to read its spaces
+            if self.environments is None:  # only in a worker: Gymnasium creates one more, to read its spaces
                 self.environments = self.make()
             return self.environments.start_episodes(seed), {}
         except BrokenEnvironmentError as error:
@@ -151,7 +151,7 @@ def _work(*arguments: Any) -> None:
 
 
 def _context() -> str:
-    """Workers are forked from a clean process where possible: forking a process with threads may deadlock."""
+    """Workers are forked from a clean process if possible: forking a process with threads may deadlock."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return "spawn"
     multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, "gymnasium"])
@@ -159,7 +159,7 @@ def _context() -> str:
 
 
 def _terminate(vector: "AsyncVectorEnv[Any, Any]") -> None:
-    """Terminate the workers, whatever they are doing."""
+    """Terminate the workers immediately."""
     vector.closed = True
     for process in vector.processes:
         process.terminate()

@@ -15,15 +15,15 @@ class BrokenEnvironmentError(UserError):
 
 
 def endless_episode_error(steps: int) -> BrokenEnvironmentError:
-    """The error for an episode that has not ended after so many steps where a complete one is needed."""
+    """The error for an episode that has not ended after this many steps although a complete one is needed."""
     return BrokenEnvironmentError(
         f"an episode has not ended after {steps:,} steps: an environment without terminal states needs a time limit, "
         "max_episode_steps where it is registered"
     )
 
 
-def require_divisible(n_envs: int, num_learners: int) -> None:
-    """Raise a ValueError unless every learner gets the same number of environments."""
+def check_divisible(n_envs: int, num_learners: int) -> None:
+    """Raise a ValueError unless every learner has the same number of environments."""
     if n_envs % num_learners:
         raise ValueError(f"n_envs must be divisible by num_learners; got n_envs={n_envs}, num_learners={num_learners}")
 
@@ -69,7 +69,7 @@ class Step(NamedTuple):
 class Environments(Protocol):
     """Copies of one environment that reset automatically when an episode ends.
 
-    `state_dict` holds all that is needed to continue from here, so that a run can be interrupted at any step.
+    `state_dict` holds the complete state, so that a run can be interrupted at any step.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Environments by their gymnasium ids."""
+"""Environments by their Gymnasium ids."""
 
 import torch
 
@@ -27,9 +27,9 @@ def make_environments(
     use_gymnasium: bool = False,
     num_workers: int = 0,
 ) -> Environments:
-    """Copies of an environment, in tensors where implemented and `use_gymnasium` is not set.
+    """Copies of an environment, in tensors if implemented and `use_gymnasium` is not set.
 
-    Gymnasium's can be shared by `num_workers` processes; tensor environments need none.
+    Gymnasium environments can be shared by `num_workers` processes; tensor environments do not use workers.
     """
     if name in TENSOR_ENVIRONMENTS and not use_gymnasium:
         return TensorEnvironments(TENSOR_ENVIRONMENTS[name], n_envs, device=device)

@@ -16,7 +16,7 @@ class MountainCar:
 
         ẋ ← ẋ + 0.001 (a − 1) − 0.0025 cos 3x,   |ẋ| ≤ 0.07,     x ← x + ẋ,   −1.2 ≤ x ≤ 0.6
 
-    The wall on the left stops the car. Exactly the values of gymnasium's MountainCar-v0.
+    The wall on the left stops the car. Its values are exactly those of Gymnasium's MountainCar-v0.
     """
 
     max_episode_steps: int = 200

@@ -17,7 +17,7 @@ class Pendulum:
 
         reward −(θ² + 0.1 θ̇² + 0.001 u²),   θ̇ ← θ̇ + (3g/2l · sin θ + 3u/ml²)/20,  |θ̇| ≤ 8,   θ ← θ + θ̇/20
 
-    with g = 10, l = m = 1 and θ² that of the angle within ±π. Exactly the values of gymnasium's Pendulum-v1.
+    with g = 10, l = m = 1 and θ² that of the angle within ±π. Exactly the values of Gymnasium's Pendulum-v1.
     """
 
     max_episode_steps: int = 200

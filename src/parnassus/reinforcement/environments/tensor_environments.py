@@ -1,4 +1,4 @@
-"""Environments in tensors: thousands of copies step at once, on any device (book sec. 18.1)."""
+"""Tensor environments: thousands of copies are stepped at once, on any device (book sec. 18.1)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, cast, runtime_checkable
@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.reinforcement.environments.interface import Actions, Continuous, Step
 
 
@@ -48,8 +49,7 @@ class TensorEnvironments:
     """
 
     def __init__(self, physics: Physics, n_envs: int, *, device: torch.device | str = "cpu") -> None:
-        if n_envs < 1:
-            raise ValueError(f"n_envs must be at least 1; got n_envs={n_envs}")
+        check_at_least_one(n_envs=n_envs)
         self.physics, self.n_envs, self.device = physics, n_envs, torch.device(device)
         self.features, self.actions = physics.features, physics.actions
         self.max_episode_steps = physics.max_episode_steps
@@ -57,13 +57,13 @@ class TensorEnvironments:
         self.age = torch.zeros(0, dtype=torch.int64)
 
     def reset(self) -> Float[Tensor, "envs features"]:
-        """Start new episodes everywhere; the first observations."""
+        """Start new episodes in all environments; return the first observations."""
         self.state = self.physics.start(self.n_envs, self.device)
         self.age = torch.zeros(self.n_envs, dtype=torch.int64, device=self.device)
         return self.physics.observe(self.state).float()
 
     def step(self, action: Shaped[Tensor, "envs *action"]) -> Step:
-        """One action in every environment."""
+        """Take one action in every environment."""
         state, reward, terminated = self.physics.move(self.state, _clip(action, self.actions))
         self.age += 1
         truncated = (self.age >= self.max_episode_steps) & ~terminated

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from parnassus.reinforcement.environments.interface import Environments, endless_episode_error, require_divisible
+from parnassus.reinforcement.environments.interface import Environments, check_divisible, endless_episode_error
 
 
 @runtime_checkable
 class Learners(Protocol):
-    """Any experiment with several learners that act in one kind of environment."""
+    """An experiment with several learners that act in the same environment."""
 
     @property
     def env(self) -> str: ...
@@ -21,7 +21,7 @@ class Learners(Protocol):
     def num_learners(self) -> int: ...
 
     @property
-    def eval_episodes(self) -> int: ...
+    def n_eval_episodes(self) -> int: ...
 
     def make_environments(self, n_envs: int, device: torch.device | str = "cpu") -> Environments: ...
 
@@ -35,7 +35,7 @@ def episode_returns(
     num_learners: int = 1,
 ) -> Float[Tensor, "learners episodes"]:
     """The return of the first complete episode of every environment."""
-    require_divisible(environments.n_envs, num_learners)
+    check_divisible(environments.n_envs, num_learners)
     observation = environments.reset()
     total = torch.zeros(environments.n_envs, dtype=torch.float64, device=observation.device)
     active = torch.ones(environments.n_envs, dtype=torch.bool, device=observation.device)
@@ -55,7 +55,7 @@ def episode_returns(
 def interquartile_mean(scores: Float[Tensor, "*shape"]) -> Float[Tensor, ""]:
     """The mean of the middle half of the scores (Agarwal et al. 2021).
 
-    Where a quarter is not an integer number of scores, those at its border count in part.
+    If a quarter is not an integer number of scores, those at its border have fractional weights.
     """
     if scores.numel() == 0:
         raise ValueError("the interquartile mean needs at least one score; got none")
@@ -63,6 +63,29 @@ def interquartile_mean(scores: Float[Tensor, "*shape"]) -> Float[Tensor, ""]:
     edges = torch.arange(count + 1, dtype=ranked.dtype, device=ranked.device) / count
     weight = (edges[1:].clamp(max=0.75) - edges[:-1].clamp(min=0.25)).clamp(min=0)
     return (weight * ranked).sum() / weight.sum()
+
+
+def bootstrap_interval(
+    scores: Float[Tensor, " learners"],
+    statistic: Callable[[Float[Tensor, " learners"]], Float[Tensor, ""]],
+    *,
+    level: float = 0.95,
+    num_resamples: int = 2_000,
+    generator: torch.Generator | None = None,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of a statistic over learners (Efron 1979).
+
+    Learners differ only by their seeds, so the interval estimates the variation over seeds. With five learners it is
+    somewhat too short; with one it is undefined.
+    """
+    if len(scores) < 2:
+        raise ValueError(f"a bootstrap interval needs at least two learners; got {len(scores)}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1; got level={level}")
+    resamples = torch.randint(len(scores), (num_resamples, len(scores)), generator=generator).to(scores.device)
+    values = torch.stack([statistic(each) for each in scores[resamples]])
+    low, high = torch.quantile(values, torch.tensor([(1 - level) / 2, (1 + level) / 2]).to(values)).tolist()
+    return low, high
 
 
 def summarise_returns(returns: Float[Tensor, "learners episodes"], threshold: float | None) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Mean returns at which gymnasium counts an environment as solved."""
+"""Mean returns at which Gymnasium considers an environment solved."""
 
 from parnassus.reinforcement.environments.gymnasium_serial import make_gymnasium
 from parnassus.reinforcement.environments.interface import BrokenEnvironmentError
@@ -10,16 +10,16 @@ REWARD_THRESHOLDS: dict[str, float | None] = {
     "MountainCar-v0": -110.0,
     "Pendulum-v1": None,
 }
-"""Thresholds of the mean return of a hundred episodes, known here without gymnasium."""
+"""Thresholds of the mean return of a hundred episodes, available without Gymnasium."""
 
 
 def reward_threshold(name: str) -> float | None:
-    """The mean return at which the environment counts as solved; None where gymnasium defines none."""
+    """The mean return at which the environment is considered solved; None if Gymnasium defines none."""
     if name in REWARD_THRESHOLDS:
         return REWARD_THRESHOLDS[name]
     try:
         environment = make_gymnasium(name)
-    except BrokenEnvironmentError:  # not an environment of gymnasium
+    except BrokenEnvironmentError:  # not a Gymnasium environment
         return None
     environment.close()
     threshold = environment.spec.reward_threshold if environment.spec is not None else None

@@ -14,9 +14,9 @@ from parnassus.reinforcement.experience.collector import RECENT, Collector
 class StopOnRewardThreshold:
     """Checks after every update whether all learners of an experiment have solved their environment.
 
-    The mean return of each learner's last hundred training episodes must reach the threshold, which costs nothing to
-    check; only then are evaluation episodes with the most likely actions run, whose mean must reach it too. (With a
-    thousand environments, the last hundred completed episodes are biased towards short ones.) `returns` are those of
+    The mean return of each learner's last hundred training episodes must reach the threshold, which needs no further
+    episodes; only then are evaluation episodes with the most probable actions run, whose mean must reach it too. (With
+    a thousand environments, the last hundred completed episodes are biased towards short ones.) `returns` are those of
     the evaluation, once solved.
     """
 
@@ -34,7 +34,7 @@ class StopOnRewardThreshold:
         if not has_reached_threshold(collector, self.threshold):
             return False
         experiment = self.experiment
-        environments = experiment.make_environments(experiment.eval_episodes * experiment.num_learners, self.device)
+        environments = experiment.make_environments(experiment.n_eval_episodes * experiment.num_learners, self.device)
         returns = episode_returns(environments, lambda x: experiment.act(model, x), experiment.num_learners)
         if bool((returns.mean(1) < self.threshold).any()):
             return False

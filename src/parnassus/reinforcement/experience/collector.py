@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from parnassus.reinforcement.environments.interface import Environments, require_divisible
+from parnassus.reinforcement.environments.interface import Environments, check_divisible
 
 RECENT = 100
 """Number of completed episodes over which a learner's return is averaged."""
@@ -19,8 +19,8 @@ RECENT = 100
 class Experience:
     """A rollout of each learner in its environments, step by step.
 
-    `next_observations` are the successors of the steps, before any reset: the states whose values count at a
-    truncation.
+    `next_observations` are the successors of the steps, before any reset: the states whose values are used at
+    a truncation.
     """
 
     observations: Float[Tensor, "steps learners envs features"]
@@ -38,7 +38,7 @@ class Collector:
     """
 
     def __init__(self, environments: Environments, num_learners: int = 1) -> None:
-        require_divisible(environments.n_envs, num_learners)
+        check_divisible(environments.n_envs, num_learners)
         self.environments, self.num_learners = environments, num_learners
         self.observation = self._split_learners(environments.reset())
         self.score = torch.zeros(environments.n_envs, device=self.observation.device)
@@ -52,7 +52,7 @@ class Collector:
 
     @property
     def progress(self) -> dict[str, float]:
-        """The same as metrics, learners counted from 1; empty until every learner has completed an episode."""
+        """The mean returns as metrics, learners numbered from 1; empty until every learner has completed an episode."""
         if not all(self.returns):
             return {}
         return {f"return/{index}": mean for index, mean in enumerate(self.recent_returns, 1)}

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from parnassus.reinforcement.tabular.markov_reward_process import require_discount
+from parnassus.reinforcement.tabular.markov_reward_process import check_discount
 
 
 def td_errors(
@@ -17,7 +17,7 @@ def td_errors(
 ) -> Float[Tensor, "*shape"]:
     """δ = r + γ v(s') − v(s), and r − v(s) where the episode terminated (book sec. 18.5).
 
-    With v = V^π its mean given s and a is the advantage A(s, a). The book omits the terminal case, and counts v(s').
+    With v = V^π its mean given s and a is the advantage A(s, a). The book omits the terminal case and adds v(s').
     """
     return rewards + gamma * next_values.masked_fill(terminated, 0) - values
 
@@ -36,12 +36,12 @@ def generalised_advantages(
 
         Â_t = δ_t + γλ Â_{t+1},   Â_{t+1} = 0 where the episode terminated or was truncated at step t
 
-    `next_values` are those of the states that the steps led to, before any reset. They do not count where an episode
-    `terminated`; where it was `truncated` by a time limit they do. λ = 0 gives δ alone: low variance, the critic's full
+    `next_values` are those of the states that the steps led to, before any reset. They are ignored where an episode
+    `terminated` and used where it was `truncated` by a time limit. λ = 0 gives δ alone: low variance, the critic's full
     bias; λ = 1 gives the return minus v: no bias, high variance.
     """
-    require_discount(gamma)
-    require_lambda(gae_lambda)
+    check_discount(gamma)
+    check_lambda(gae_lambda)
     errors = td_errors(rewards, values, next_values, terminated, gamma=gamma)
     decay = gamma * gae_lambda * (~(terminated | truncated)).to(errors)
     advantages = torch.empty_like(errors)
@@ -52,7 +52,7 @@ def generalised_advantages(
     return advantages
 
 
-def require_lambda(gae_lambda: float) -> None:
+def check_lambda(gae_lambda: float) -> None:
     """Raise a ValueError unless 0 ≤ λ ≤ 1."""
     if not 0 <= gae_lambda <= 1:
         raise ValueError(f"λ must satisfy 0 ≤ λ ≤ 1; got {gae_lambda}")

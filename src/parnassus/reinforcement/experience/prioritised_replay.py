@@ -42,8 +42,8 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         self.largest = torch.ones(num_learners, dtype=torch.float64, device=device)
 
     def sample(self, batch_size: int, batches: int, *, progress: float = 1.0) -> Iterator[ReplaySample]:
-        """Batches one by one, each by the current priorities; `progress` is the fraction of training done."""
-        self._require_transitions()
+        """Batches sampled one by one with the current priorities; `progress` is the completed fraction of training."""
+        self._check_transitions()
         beta = self.initial_beta + (1 - self.initial_beta) * min(1.0, progress)
         for _ in range(batches):
             indices, probabilities = sample_proportionally(self.priorities[:, : len(self)], batch_size)

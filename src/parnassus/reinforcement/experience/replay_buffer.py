@@ -10,7 +10,7 @@ from torch import Tensor
 from parnassus.reinforcement.experience.transitions import Transitions
 
 ROWS_AT_ONCE = 1024
-"""Rows that are sampled together where possible: a network's outputs for them still fit into the processor's cache."""
+"""Maximum number of rows sampled at once, for which a network's outputs fit into the processor's cache."""
 
 
 class ReplaySample(NamedTuple):
@@ -61,14 +61,14 @@ class ReplayBuffer:
             ],
             -1,
         )[:, -self.capacity :]
-        self.written += new.rewards.shape[1] - rows.shape[1]  # those that would be overwritten at once
+        self.written += new.rewards.shape[1] - rows.shape[1]  # skips those that would be overwritten immediately
         self._write(torch.arange(self.written, self.written + rows.shape[1], device=rows.device) % self.capacity, rows)
         self.written += rows.shape[1]
 
     def sample(self, batch_size: int, batches: int, *, progress: float = 1.0) -> Iterator[ReplaySample]:
         """Sample this many batches uniformly with replacement, several at a time; `progress` is not used here."""
         del progress
-        self._require_transitions()
+        self._check_transitions()
         indices = torch.randint(len(self), (self.num_learners, batches * batch_size), device=self.table.device)
         for some in indices.split(batch_size * max(1, ROWS_AT_ONCE // batch_size), 1):
             yield ReplaySample(self._read(some), None, some)
@@ -99,6 +99,6 @@ class ReplayBuffer:
         action, reward, discount, terminated = rest.unbind(-1)
         return Transitions(observations, action.long(), reward, discount, next_observations, terminated > 0)
 
-    def _require_transitions(self) -> None:
+    def _check_transitions(self) -> None:
         if not self.written:
             raise ValueError("the replay buffer is empty: add transitions before sampling")

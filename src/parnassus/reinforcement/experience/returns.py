@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from parnassus.reinforcement.tabular.markov_reward_process import require_discount
+from parnassus.reinforcement.tabular.markov_reward_process import check_discount
 
 
 def discounted_returns(
@@ -21,7 +21,7 @@ def discounted_returns(
     `last_values` are the values of the states after the last step, 0 by default. The printed sum begins at r_{t+1} and
     so omits the reward of a_t itself.
     """
-    require_discount(gamma)
+    check_discount(gamma)
     following = torch.zeros_like(rewards[0]) if last_values is None else last_values
     returns = torch.empty_like(rewards)
     for step in reversed(range(len(rewards))):

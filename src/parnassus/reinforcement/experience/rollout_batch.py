@@ -9,7 +9,7 @@ from torch import Tensor
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.experience.collector import Experience
 from parnassus.reinforcement.experience.generalised_advantage import generalised_advantages
-from parnassus.reinforcement.fast.actor_critic_backward import Trace
+from parnassus.reinforcement.fast.actor_critic_backward import ActorCriticActivations
 
 
 class RolloutBatch(NamedTuple):
@@ -32,7 +32,12 @@ class RolloutBatch(NamedTuple):
 
 @torch.no_grad()
 def estimate_advantages(
-    model: ActorCritic, experience: Experience, trace: Trace | None = None, *, gamma: float, gae_lambda: float
+    model: ActorCritic,
+    experience: Experience,
+    trace: ActorCriticActivations | None = None,
+    *,
+    gamma: float,
+    gae_lambda: float,
 ) -> RolloutBatch:
     """Generalised advantages by the critic, bootstrapping where an episode was truncated.
 

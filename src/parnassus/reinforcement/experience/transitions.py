@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.reinforcement.experience.collector import Experience
 from parnassus.reinforcement.experience.rollout_batch import group_by_learner
-from parnassus.reinforcement.tabular.markov_reward_process import require_discount, require_positive
+from parnassus.reinforcement.tabular.markov_reward_process import check_discount
 
 
 class Transitions(NamedTuple):
@@ -37,8 +38,8 @@ class NStepTransitions:
     """
 
     def __init__(self, n: int, *, gamma: float) -> None:
-        require_positive("n", n)
-        require_discount(gamma)
+        check_at_least_one(n=n)
+        check_discount(gamma)
         self.n, self.gamma = n, gamma
         self.waiting: Experience | None = None
 

@@ -1,1 +1,1 @@
-"""Experiments of reinforcement learning, one command each."""
+"""Experiments on reinforcement learning; one file per command."""

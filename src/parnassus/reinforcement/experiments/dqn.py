@@ -1,7 +1,7 @@
 """DQN: Q-learning with a neural network, a replay buffer and a target network (book sec. 18.3).
 
 Several independent learners, each with its own weights, buffer and environments, are trained in one process.
-The evaluated policy uses a moving average of the weights, so that a single late update cannot spoil it.
+The evaluated policy uses a moving average of the weights, which reduces the effect of single updates.
 """
 
 from collections.abc import Iterator
@@ -40,14 +40,20 @@ Network: TypeAlias = QNetwork | DuelingQNetwork
 
 covers = ("B18.1-1", "B18.3-1", "B18.3-3")
 expected = {
-    "return_mean": at_least(440.0, "mean return of episodes with the most likely actions"),
-    "return_iqm": at_least(490.0, "interquartile mean over the learners"),
+    "return_mean": at_least(440.0, "mean return of episodes with the most probable actions"),
+    "return_iqm": at_least(490.0, "interquartile mean of the return over learners"),
     "return_worst": no_band("mean return of the worst learner"),
-    "solved": no_band("fraction of learners above gymnasium's reward threshold; 0 where there is none"),
+    "solved": no_band("fraction of learners above Gymnasium's reward threshold; 0 if there is none"),
     "steps_per_second": no_band("environment steps per second of all learners, training included"),
 }
 profiles = {
-    "smoke": {"total_timesteps": 512, "learning_starts": 0, "gradient_steps": 8, "num_learners": 2, "eval_episodes": 2},
+    "smoke": {
+        "total_timesteps": 512,
+        "learning_starts": 0,
+        "gradient_steps": 8,
+        "num_learners": 2,
+        "n_eval_episodes": 2,
+    },
     "gpu": {"num_learners": 32},
 }
 tuned = {"env": TUNED}
@@ -55,9 +61,9 @@ tuned = {"env": TUNED}
 
 @dataclass(frozen=True)
 class Experiment(DQNSettings, MultiLearnerAgent):
-    double: bool = True  # double DQN: the online network selects the next action, the target network evaluates it
+    double_q: bool = True  # double DQN: the online network selects the next action, the target network evaluates it
     dueling: bool = False  # dueling architecture: separate heads for state values and advantages
-    prioritised: bool = False  # prioritised experience replay
+    prioritized_replay: bool = False  # prioritised experience replay
     fast_backward: bool = False  # compute the gradient of the loss by hand instead of by autograd; equal up to rounding
 
     def model(self) -> Network:
@@ -71,7 +77,7 @@ class Experiment(DQNSettings, MultiLearnerAgent):
         return epsilon_greedy(model(x), self.exploration_final_eps if sample_actions else 0.0)
 
     def replay_buffer(self, features: int, device: torch.device) -> ReplayBuffer:
-        buffer = PrioritisedReplayBuffer if self.prioritised else ReplayBuffer
+        buffer = PrioritisedReplayBuffer if self.prioritized_replay else ReplayBuffer
         capacity = min(self.buffer_size, self.total_timesteps)
         return buffer(features, capacity=capacity, num_learners=self.num_learners, device=device)
 
@@ -101,7 +107,7 @@ class Experiment(DQNSettings, MultiLearnerAgent):
         Those of double DQN depend on the online network, which changes between the batches.
         """
         transitions, rows = sample.transitions, batches[0].indices.shape[1]
-        if not self.double:
+        if not self.double_q:
             targets = q_targets(transitions.rewards, next_q, transitions.terminated, gamma=transitions.discounts)
             yield from targets.split(rows, 1)
             return
@@ -114,7 +120,7 @@ class Experiment(DQNSettings, MultiLearnerAgent):
             )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world_size)
+        self.check_single_process(run.world_size)
         model = run.build(self.model)
         target, average = (deepcopy(model).requires_grad_(False).to(run.device) for _ in range(2))
         make_optimizer = partial(

@@ -23,23 +23,23 @@ from parnassus.reinforcement.textbook.cat import (
     state_indices,
 )
 from parnassus.report import PALETTE, curves, draw_blocks, histograms, subplots
-from parnassus.train import Positive, Run, between, no_band
+from parnassus.train import Positive, Run, UnitInterval, between, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 covers = ("B18.1-1", "B18.2-1", "B18.2-2", "B18.2-3", "B18.2-4")
 expected = {
-    "value_of_hunting": between(-24.436, -24.434, "at γ = 0.9; −24.4 is printed"),
-    "value_of_confused": between(0.687, 0.688, "at γ = 0.9; 0.7 is printed"),
-    "return_of_the_example": between(-4.4751, -4.4749, "return of the example episode at γ = 0.9"),
-    "gain_of_talking": between(1.867, 1.868, "Q(relaxed, talk) − Q(relaxed, stroke) at γ = 0.9"),
+    "value_of_hunting": between(-24.436, -24.434, "value of hunting at γ = 0.9; −24.4 is printed"),
+    "value_of_confused": between(0.687, 0.688, "value of confused at γ = 0.9; 0.7 is printed"),
+    "example_return": between(-4.4751, -4.4749, "return of the example episode at γ = 0.9"),
+    "action_value_difference": between(1.867, 1.868, "Q(relaxed, talk) − Q(relaxed, stroke) at γ = 0.9"),
     "break_even_discount": between(0.9383, 0.9384, "γ above which stroking is the better action"),
-    "monte_carlo_max_error": no_band("largest error of the Monte Carlo values, in standard errors"),
-    "td_max_error": no_band("largest error of the TD(0) values, averaged over the learners"),
+    "monte_carlo_max_error": no_band("maximum error of the Monte Carlo values, in standard errors"),
+    "td_max_error": no_band("maximum error of the TD(0) values, averaged over the learners"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"num_episodes": 200, "steps": 300, "num_learners": 20},
+    "smoke": {"num_episodes": 200, "total_timesteps": 300, "num_learners": 20},
     "gpu": {},
 }
 
@@ -56,22 +56,22 @@ RELAXED, TALK, STROKE = STATES.index("relaxed"), ACTIONS.index("talk"), ACTIONS.
 
 @dataclass(frozen=True)
 class Experiment:
-    discount: float = 0.9  # discount factor γ
+    gamma: UnitInterval = 0.9  # discount factor γ
     num_episodes: Positive[int] = 4_000  # episodes sampled from each state
-    steps: Positive[int] = 6_000  # TD(0) steps per learner
+    total_timesteps: Positive[int] = 6_000  # TD(0) steps per learner
     num_learners: Positive[int] = 100  # independent TD(0) learners
 
     def __call__(self, run: Run) -> dict[str, float]:
-        process = cat_reward_process(self.discount)
+        process = cat_reward_process(self.gamma)
         exact = process.values()
-        run.figure("loop", draw_loop(), "The agent-environment loop: action, reward, next state.")
+        run.figure("loop", plot_loop(), "The agent-environment loop: action, reward, next state.")
         rewards = {
             state: f"{reward:+g}" if reward else "0"
             for state, reward in zip(STATES, process.reward.tolist(), strict=True)
         }
-        run.figure("chain", draw_chain(rewards), "The Markov chain with its rewards; sleeping is terminal.")
+        run.figure("chain", plot_chain(rewards), "The Markov chain with its rewards; sleeping is terminal.")
         values = {state: f"{value:.2f}" for state, value in zip(STATES, exact.tolist(), strict=True)}
-        run.figure("values", draw_chain(values, exact), f"State values at γ = {self.discount:g}.")
+        run.figure("values", plot_chain(values, exact), f"State values at γ = {self.gamma:g}.")
 
         run.table("example episode", episode_rows(process), "The book's example episode, step by step.")
         generator = torch.Generator().manual_seed(run.seed)
@@ -79,7 +79,7 @@ class Experiment:
         td = td_lambda(
             process,
             UNIFORM_START,
-            steps=self.steps,
+            steps=self.total_timesteps,
             step_size=polynomial_step_size(0.7),
             num_learners=self.num_learners,
             generator=generator,
@@ -99,37 +99,37 @@ class Experiment:
         )
         run.figure(
             "iteration",
-            draw_iteration(),
+            plot_iteration(),
             "Error of iterative policy evaluation; each sweep contracts it by γ.",
         )
         run.figure(
             "returns",
-            self.draw_returns(process, generator),
+            self.plot_returns(process, generator),
             "Returns of episodes that start in hungry; their mean estimates the state value.",
         )
         run.figure(
-            "discounts", draw_discounts(), "State values against the discount factor; they are finite at γ = 1 too."
+            "discounts", plot_discounts(), "State values against the discount factor; they are finite at γ = 1 too."
         )
         break_even = break_even_discount()
         run.figure(
             "action values",
-            draw_action_values(break_even),
+            plot_action_values(break_even),
             "Talking continues the episode, with a chance of affection and a risk of hunting; above "
             f"γ = {break_even:.4f} stroking, which ends it, is optimal.",
         )
-        q = policy_iteration(cat_decision_process(self.discount)).q[RELAXED]
-        run.table("constant policies", constant_policy_rows(self.discount), "State values of constant policies.")
+        q = policy_iteration(cat_decision_process(self.gamma)).q[RELAXED]
+        run.table("constant policies", constant_policy_rows(self.gamma), "State values of constant policies.")
         return {
             "value_of_hunting": float(exact[0]),
             "value_of_confused": float(exact[4]),
-            "return_of_the_example": float(process.path_return(state_indices(*EXAMPLE_EPISODE))),
-            "gain_of_talking": float(q[TALK] - q[STROKE]),
+            "example_return": float(process.path_return(state_indices(*EXAMPLE_EPISODE))),
+            "action_value_difference": float(q[TALK] - q[STROKE]),
             "break_even_discount": break_even,
             "monte_carlo_max_error": float(((monte_carlo - exact)[:-1].abs() / standard_error[:-1]).max()),
             "td_max_error": float((td.mean(0) - exact).abs().max()),
         }
 
-    def draw_returns(self, process: MarkovRewardProcess, generator: torch.Generator) -> "Figure":
+    def plot_returns(self, process: MarkovRewardProcess, generator: torch.Generator) -> "Figure":
         chain = process.chain(torch.eye(6, dtype=torch.float64)[STATES.index("hungry")])
         returns = process.path_return(chain.sample(self.num_episodes, steps=150, generator=generator))
         figure = histograms({"return": returns}, x_label="discounted return")
@@ -154,10 +154,8 @@ def episode_rows(process: MarkovRewardProcess) -> list[dict[str, str | float]]:
     total = 0.0
     for step, state in enumerate(EXAMPLE_EPISODE):
         reward = float(process.reward[STATES.index(state)])
-        total += process.discount**step * reward
-        rows.append(
-            {"t": str(step), "state": state, "reward": reward, "γ^t": process.discount**step, "sum so far": total}
-        )
+        total += process.gamma**step * reward
+        rows.append({"t": str(step), "state": state, "reward": reward, "γ^t": process.gamma**step, "sum so far": total})
     return rows
 
 
@@ -168,10 +166,10 @@ def estimate_rows(estimates: dict[str, Tensor]) -> list[dict[str, str | float]]:
     ]
 
 
-def constant_policy_rows(discount: float) -> list[dict[str, str | float]]:
-    process = cat_decision_process(discount)
+def constant_policy_rows(gamma: float) -> list[dict[str, str | float]]:
+    process = cat_decision_process(gamma)
     talk, stroke = process.values_of(torch.stack([constant_policy("talk"), constant_policy("stroke")]))
-    mixed = cat_reward_process(discount).values()
+    mixed = cat_reward_process(gamma).values()
     return [
         {
             "state": state,
@@ -183,7 +181,7 @@ def constant_policy_rows(discount: float) -> list[dict[str, str | float]]:
     ]
 
 
-def draw_loop() -> "Figure":
+def plot_loop() -> "Figure":
     figure, axes = subplots(size=(6.4, 1.7))
     blocks = {
         "agent": (0.0, 2.0),
@@ -198,7 +196,7 @@ def draw_loop() -> "Figure":
     return figure
 
 
-def draw_chain(notes: dict[str, str], values: Tensor | None = None) -> "Figure":
+def plot_chain(notes: dict[str, str], values: Tensor | None = None) -> "Figure":
     figure, axes = subplots(size=(9.0, 3.9))
     fills = None
     if values is not None:
@@ -209,24 +207,24 @@ def draw_chain(notes: dict[str, str], values: Tensor | None = None) -> "Figure":
     return figure
 
 
-def draw_iteration() -> "Figure":
+def plot_iteration() -> "Figure":
     lines = {}
-    for discount in (0.5, 0.9, 1.0):
-        process = cat_reward_process(discount)
+    for gamma in (0.5, 0.9, 1.0):
+        process = cat_reward_process(gamma)
         errors = (process.iterates(60) - process.values()).abs().amax(1)
-        lines[f"γ = {discount:g}"] = (range(61), errors.clamp(min=1e-16))
-    return curves(lines, x_label="sweeps", y_label="largest error", log_y=True)
+        lines[f"γ = {gamma:g}"] = (range(61), errors.clamp(min=1e-16))
+    return curves(lines, x_label="sweeps", y_label="maximum error", log_y=True)
 
 
-def draw_discounts() -> "Figure":
+def plot_discounts() -> "Figure":
     discounts = torch.linspace(0, 1, 101, dtype=torch.float64)
-    values = torch.stack([cat_reward_process(float(discount)).values() for discount in discounts])
+    values = torch.stack([cat_reward_process(float(gamma)).values() for gamma in discounts])
     lines = {state: (discounts, values[:, i]) for i, state in enumerate(STATES)}
     return curves(lines, x_label="discount γ", y_label="value")
 
 
-def draw_action_values(break_even: float) -> "Figure":
+def plot_action_values(break_even: float) -> "Figure":
     discounts = torch.linspace(0.5, 1, 101, dtype=torch.float64)
-    q = torch.stack([policy_iteration(cat_decision_process(float(discount))).q[RELAXED] for discount in discounts])
+    q = torch.stack([policy_iteration(cat_decision_process(float(gamma))).q[RELAXED] for gamma in discounts])
     lines = {"Q(relaxed, talk)": (discounts, q[:, TALK]), "Q(relaxed, stroke)": (discounts, q[:, STROKE])}
     return curves(lines, x_label="discount γ", y_label="action value", marks={f"γ = {break_even:.4f}": break_even})

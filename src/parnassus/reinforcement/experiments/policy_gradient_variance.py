@@ -1,4 +1,4 @@
-"""Policy gradient variance: baselines stay unbiased, critics trade variance for bias (book secs. 18.4, 18.5)."""
+"""Policy gradient variance: baselines are unbiased, critics trade variance for bias (book secs. 18.4, 18.5)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from parnassus.reinforcement.tabular.policy_gradient import (
     return_weights,
 )
 from parnassus.reinforcement.tabular.rollout import rollout
-from parnassus.reinforcement.tabular.trajectories import Trajectories, enumerate_trajectories
+from parnassus.reinforcement.tabular.trajectories import TrajectoryDistribution, enumerate_trajectories
 from parnassus.reinforcement.textbook.cat import ACTIONS, STATES, cat_decision_process
 from parnassus.report import curves
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
@@ -27,12 +27,20 @@ if TYPE_CHECKING:
 
 covers = ("B18.4-1", "B18.4-2", "B18.5-1")
 expected = {
-    "largest_bias": at_most(1e-9, "bias of the gradient over all episodes, for state-dependent baselines"),
-    "variance_with_values": at_most(0.9, "variance with b = V(s) over that without a baseline"),
-    "variance_with_optimal_baseline": at_most(0.9, "variance with the optimal b(s) over that without a baseline"),
-    "bias_of_an_action_baseline": at_least(0.01, "bias with the action-dependent baseline b = Q(s, a)"),
-    "talking_without_baseline": no_band("probability of the optimal action after training without a baseline"),
-    "talking_with_optimal_baseline": no_band("probability of the optimal action after training with the optimal b(s)"),
+    "max_bias": at_most(1e-9, "maximum bias of the gradient over all episodes, for state-dependent baselines"),
+    "variance_ratio_value_baseline": at_most(
+        0.9, "ratio of the variance with baseline b = V(s) to that without a baseline"
+    ),
+    "variance_ratio_optimal_baseline": at_most(
+        0.9, "ratio of the variance with the optimal baseline b(s) to that without a baseline"
+    ),
+    "action_baseline_bias": at_least(0.01, "bias of the gradient with the action-dependent baseline b = Q(s, a)"),
+    "optimal_action_probability_without_baseline": no_band(
+        "probability of the optimal action after training without a baseline"
+    ),
+    "optimal_action_probability_with_optimal_baseline": no_band(
+        "probability of the optimal action after training with the optimal b(s)"
+    ),
     "best_gae_lambda": between(0.7, 0.95, "λ with the lowest squared error, for an untrained critic"),
 }
 profiles: dict[str, dict[str, object]] = {
@@ -73,7 +81,7 @@ class Experiment:
                 "∂J/∂θ(relaxed, talk)": float(mean[RELAXED, TALK]),
                 "bias": float((mean - gradient).abs().max()),
                 "variance": float(variance),
-                "relative to none": float(variance / variance_without),
+                "ratio to no baseline": float(variance / variance_without),
             }
             for name, (mean, variance) in moments.items()
         ]
@@ -85,7 +93,7 @@ class Experiment:
         )
         run.figure(
             "constant baselines",
-            draw_constant_baselines(paths, policy),
+            plot_constant_baselines(paths, policy),
             "Variance of the estimate with a constant baseline: a parabola with its minimum near the mean return. The "
             "mean of the estimate is the same for every constant.",
         )
@@ -95,7 +103,7 @@ class Experiment:
         }
         run.figure(
             "learning",
-            draw_learning(training),
+            plot_learning(training),
             "Probability of the suboptimal action, stroking a relaxed cat, during training with one episode per "
             "update: median and 10 % to 90 % quantiles of the learners.",
         )
@@ -118,16 +126,16 @@ class Experiment:
         action_dependent = moments["Q(s, a), biased"][0]
         state_dependent = [mean for name, (mean, _) in moments.items() if "biased" not in name]
         return {
-            "largest_bias": float((torch.stack(state_dependent) - gradient).abs().max()),
-            "variance_with_values": float(moments["value V(s)"][1] / variance_without),
-            "variance_with_optimal_baseline": float(moments["optimal b(s)"][1] / variance_without),
-            "bias_of_an_action_baseline": float((action_dependent - gradient).abs().max()),
-            "talking_without_baseline": float(training["none"][-1].mean()),
-            "talking_with_optimal_baseline": float(training["optimal b(s)"][-1].mean()),
+            "max_bias": float((torch.stack(state_dependent) - gradient).abs().max()),
+            "variance_ratio_value_baseline": float(moments["value V(s)"][1] / variance_without),
+            "variance_ratio_optimal_baseline": float(moments["optimal b(s)"][1] / variance_without),
+            "action_baseline_bias": float((action_dependent - gradient).abs().max()),
+            "optimal_action_probability_without_baseline": float(training["none"][-1].mean()),
+            "optimal_action_probability_with_optimal_baseline": float(training["optimal b(s)"][-1].mean()),
             "best_gae_lambda": float(LAMBDAS[error.argmin()]),
         }
 
-    def train(self, paths: Trajectories, weights: Tensor, seed: int) -> Tensor:
+    def train(self, paths: TrajectoryDistribution, weights: Tensor, seed: int) -> Tensor:
         """Probability of talking before each update of all learners, by gradient ascent with one-episode estimates.
 
         Two actions need one parameter per learner, x = θ(talk) − θ(stroke), which changes by twice the step of each.
@@ -147,7 +155,7 @@ class Experiment:
 
     def advantage_errors(self, seed: int) -> tuple[Tensor, Tensor, Tensor]:
         """Mean squared error of Â averaged over episodes, its squared bias and its variance, for each λ."""
-        world = GridWorld(CORNER, discount=0.95)
+        world = GridWorld(CORNER, gamma=0.95)
         process, policy = world.process, world.process.uniform_policy()
         values = process.values_of(policy)
         critic, true_advantages = torch.zeros_like(values), process.advantages_of(policy)
@@ -165,14 +173,14 @@ class Experiment:
                 critic[steps.next_states],
                 steps.terminated,
                 steps.truncated,
-                gamma=process.discount,
+                gamma=process.gamma,
                 gae_lambda=gae_lambda,
             )[0]
             variance.append((estimate - mean[state, action]).square().mean() / EPISODES_PER_ESTIMATE)
         return torch.stack(squared_bias) + torch.stack(variance), torch.stack(squared_bias), torch.stack(variance)
 
 
-def all_baselines(paths: Trajectories, policy: Tensor) -> dict[str, Tensor | float]:
+def all_baselines(paths: TrajectoryDistribution, policy: Tensor) -> dict[str, Tensor | float]:
     """Baselines: none, a constant, two that depend on the state, and one that depends on the action."""
     process = cat_decision_process(DISCOUNT)
     states, values = paths.states[:, :-1], process.values_of(policy)
@@ -186,7 +194,7 @@ def all_baselines(paths: Trajectories, policy: Tensor) -> dict[str, Tensor | flo
     }
 
 
-def draw_constant_baselines(paths: Trajectories, policy: Tensor) -> "Figure":
+def plot_constant_baselines(paths: TrajectoryDistribution, policy: Tensor) -> "Figure":
     probabilities = paths.probabilities(policy)
     constants = torch.linspace(-6, 14, 81, dtype=torch.float64)
     variances = [
@@ -204,7 +212,7 @@ def draw_constant_baselines(paths: Trajectories, policy: Tensor) -> "Figure":
     )
 
 
-def draw_learning(training: dict[str, Tensor]) -> "Figure":
+def plot_learning(training: dict[str, Tensor]) -> "Figure":
     talking = {f"baseline: {name}": probabilities for name, probabilities in training.items()}
     episodes = range(1, 1 + len(next(iter(talking.values()))))
     return curves(

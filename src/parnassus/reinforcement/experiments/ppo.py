@@ -9,11 +9,11 @@ from functools import partial
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor, num_updates
 from parnassus.reinforcement.agents.ppo import TUNED, PPOSettings, minibatches, ppo_loss
+from parnassus.reinforcement.commands.actor_training import prepare_actor_training
 from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold
-from parnassus.reinforcement.experience.collector import Collector
 from parnassus.reinforcement.experience.rollout_batch import estimate_advantages
-from parnassus.reinforcement.experience.running_statistics import RewardNormaliser, normalise_rewards
+from parnassus.reinforcement.experience.running_statistics import normalise_rewards
 from parnassus.reinforcement.fast.flat_adam import FlatAdam
 from parnassus.reinforcement.fast.ppo_backward import ppo_backward
 from parnassus.reinforcement.figures.training_report import report_evaluation
@@ -21,14 +21,14 @@ from parnassus.train import Run, at_least, no_band
 
 covers = ("B18.1-1", "B18.5-1", "B18.5-3")
 expected = {
-    "return_mean": at_least(450.0, "mean return of episodes with the most likely actions"),
-    "return_iqm": at_least(475.0, "interquartile mean over the learners"),
+    "return_mean": at_least(450.0, "mean return of episodes with the most probable actions"),
+    "return_iqm": at_least(475.0, "interquartile mean of the return over learners"),
     "return_worst": no_band("mean return of the worst learner"),
-    "solved": at_least(0.8, "fraction of learners above gymnasium's reward threshold; 0 where there is none"),
+    "solved": at_least(0.8, "fraction of learners above Gymnasium's reward threshold; 0 if there is none"),
     "steps_per_second": no_band("environment steps per second of all learners, training included"),
 }
 profiles = {
-    "smoke": {"total_timesteps": 1_024, "num_learners": 2, "eval_episodes": 2},
+    "smoke": {"total_timesteps": 1_024, "num_learners": 2, "n_eval_episodes": 2},
     "gpu": {"n_envs": 512, "total_timesteps": 1_000_000, "batch_size": 4_096},
 }
 tuned = {"env": TUNED}
@@ -36,18 +36,13 @@ tuned = {"env": TUNED}
 
 @dataclass(frozen=True)
 class Experiment(PPOSettings, MultiLearnerActor):
-    stop_when_solved: bool = False  # stop as soon as all learners have solved the environment
+    stop_on_reward_threshold: bool = False  # stop as soon as all learners have solved the environment
     fast_backward: bool = False  # compute the gradient of the loss by hand instead of by autograd; equal up to rounding
 
     def model(self) -> ActorCritic:
         return self.actor_critic(normalize_observations=self.normalize)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world_size)
-        environments = self.make_environments(self.n_envs * self.num_learners, run.device)
-        collector = Collector(environments, self.num_learners)
-        model = run.build(self.model)
-        normaliser = RewardNormaliser(self.num_learners, self.n_envs, self.gamma) if self.normalize else None
         make_optimizer = partial(
             FlatAdam,
             lr=self.learning_rate,
@@ -55,12 +50,9 @@ class Experiment(PPOSettings, MultiLearnerActor):
             max_norm=self.max_grad_norm,
             num_learners=self.num_learners,
         )
-        model, optimizer = run.prepare(model, make_optimizer)
-        run.keep("collector", collector)
-        if normaliser is not None:
-            run.keep("reward_normaliser", normaliser.to(run.device))
+        model, optimizer, collector, normaliser = prepare_actor_training(run, self, make_optimizer)
 
-        stop = StopOnRewardThreshold(self, run.device) if self.stop_when_solved else None
+        stop = StopOnRewardThreshold(self, run.device) if self.stop_on_reward_threshold else None
         coefficients = {"vf_coef": self.vf_coef, "ent_coef": self.ent_coef}
         updates = num_updates(self.total_timesteps, self.n_envs, self.n_steps)
         for update, _ in run.steps(updates):

@@ -22,7 +22,7 @@ from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size
 from parnassus.report import FAINT, curves, subplots
 from parnassus.report.plots import moving_average
-from parnassus.train import Positive, Run, at_least, between, no_band
+from parnassus.train import Positive, Run, UnitInterval, at_least, between, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,12 +32,14 @@ expected = {
     "edge_path_exploring": between(-45.81, -45.80, "exact return of the shortest path with ε = 0.1"),
     "safe_path_exploring": between(-20.71, -20.70, "exact return of the optimal ε-greedy policy with ε = 0.1"),
     "edge_path_greedy": between(-13.001, -12.999, "exact return of the shortest path without exploration"),
-    "sarsa_minus_q_learning": at_least(5.0, "difference of the mean episode return in the last quarter of training"),
-    "q_learning": no_band("mean episode return in the last quarter of training"),
-    "sarsa": no_band("mean episode return in the last quarter of training"),
-    "expected_sarsa": no_band("mean episode return in the last quarter of training"),
+    "sarsa_minus_q_learning": at_least(
+        5.0, "difference of the mean episode returns in the last quarter of training, SARSA minus Q-learning"
+    ),
+    "q_learning": no_band("mean episode return of Q-learning in the last quarter of training"),
+    "sarsa": no_band("mean episode return of SARSA in the last quarter of training"),
+    "expected_sarsa": no_band("mean episode return of expected SARSA in the last quarter of training"),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"steps": 600, "num_learners": 5}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"total_timesteps": 600, "num_learners": 5}, "gpu": {}}
 
 METHODS: dict[str, NextValue] = {
     "Q-learning": q_learning_value,
@@ -48,13 +50,13 @@ METHODS: dict[str, NextValue] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    steps: Positive[int] = 12_000  # environment steps per learner
+    total_timesteps: Positive[int] = 12_000  # environment steps per learner
     num_learners: Positive[int] = 100  # independent learners per method
-    epsilon: float = 0.1  # probability of a random action
+    epsilon: UnitInterval = 0.1  # probability of a random action
     learning_rate: Positive[float] = 0.5  # step size α
 
     def __call__(self, run: Run) -> dict[str, float]:
-        world = GridWorld(CLIFF, step_reward=-1.0, slip=0.0, rewards={"G": 0.0, "C": -99.0})
+        world = GridWorld(CLIFF, step_reward=-1.0, slip_probability=0.0, rewards={"G": 0.0, "C": -99.0})
         exploring = add_exploration(world.process, self.epsilon)
         edge, safe = (policy_iteration(process).policy for process in (world.process, exploring))
         exact = {
@@ -67,7 +69,7 @@ class Experiment:
                 TabularLearners(
                     world.process,
                     world.start,
-                    steps=self.steps,
+                    steps=self.total_timesteps,
                     epsilon=self.epsilon,
                     step_size=constant_step_size(self.learning_rate),
                     num_learners=self.num_learners,
@@ -80,24 +82,24 @@ class Experiment:
         late_returns = {name: late_return(record) for name, record in records.items()}
         run.figure(
             "training returns",
-            draw_returns(records, exact),
+            plot_returns(records, exact),
             "Episode return during training, mean over the learners. Dashed: exact returns of both paths with the same "
             "exploration. Constant step sizes keep the learned tables noisy and the curves below the exact returns.",
         )
         run.figure(
             "two paths",
-            draw_paths(world, {"without exploration": edge, f"exploring with ε = {self.epsilon:g}": safe}, exploring),
+            plot_paths(world, {"without exploration": edge, f"exploring with ε = {self.epsilon:g}": safe}, exploring),
             "Optimal actions without and with exploration, and the expected visits per episode. Along the edge a "
             "random step down costs 100; one row higher it costs 2, with the step back up.",
         )
         run.figure(
             "learned values",
-            draw_tables(world, {name: record.q.mean(0) for name, record in records.items()}),
+            plot_tables(world, {name: record.q.mean(0) for name, record in records.items()}),
             "Learned values (mean over the learners) and greedy actions. Q-learning estimates the values of the greedy "
             "policy, without exploration; SARSA's values along the edge include the risk of falling.",
         )
         run.figure(
-            "exploration", draw_exploration(world), "Exact returns of both paths against the exploration rate ε."
+            "exploration", plot_exploration(world), "Exact returns of both paths against the exploration rate ε."
         )
         return {
             **exact,
@@ -114,10 +116,10 @@ def late_return(record: LearningRecord) -> float:
     return float(record.rewards[late:].sum() / record.ended[late:].sum().clamp(min=1))
 
 
-def draw_returns(records: dict[str, LearningRecord], exact: dict[str, float]) -> "Figure":
+def plot_returns(records: dict[str, LearningRecord], exact: dict[str, float]) -> "Figure":
     lines = {}
     for name, record in records.items():
-        count = max(2, int(record.ended.sum(0).double().quantile(0.1)))  # completed by nine learners in ten
+        count = max(2, int(record.ended.sum(0).double().quantile(0.1)))  # completed by 90 % of the learners
         mean = record.episode_returns(count).nanmean(0)
         lines[name] = (range(1, count + 1), moving_average(mean.numpy(), 8))
     figure = curves(lines, x_label="episode", y_label="return")
@@ -129,7 +131,7 @@ def draw_returns(records: dict[str, LearningRecord], exact: dict[str, float]) ->
     return figure
 
 
-def draw_paths(world: GridWorld, policies: dict[str, Tensor], exploring: MarkovDecisionProcess) -> "Figure":
+def plot_paths(world: GridWorld, policies: dict[str, Tensor], exploring: MarkovDecisionProcess) -> "Figure":
     """Greedy actions over the number of visits per episode."""
     figure, axes = subplots(len(policies), 1, size=(8.0, 2.9 * len(policies)))
     for ax, (name, policy) in zip(axes[:, 0], policies.items(), strict=True):
@@ -140,7 +142,7 @@ def draw_paths(world: GridWorld, policies: dict[str, Tensor], exploring: MarkovD
     return figure
 
 
-def draw_tables(world: GridWorld, tables: dict[str, Tensor]) -> "Figure":
+def plot_tables(world: GridWorld, tables: dict[str, Tensor]) -> "Figure":
     figure, axes = subplots(len(tables), 1, size=(8.0, 2.7 * len(tables)))
     for ax, (name, q) in zip(axes[:, 0], tables.items(), strict=True):
         arrows = world.arrows(q.argmax(-1)).split("\n")
@@ -149,7 +151,7 @@ def draw_tables(world: GridWorld, tables: dict[str, Tensor]) -> "Figure":
     return figure
 
 
-def draw_exploration(world: GridWorld) -> "Figure":
+def plot_exploration(world: GridWorld) -> "Figure":
     epsilons = torch.linspace(0, 0.3, 31, dtype=torch.float64)
     edge = policy_iteration(world.process).policy
     edge_returns, optimal_returns = [], []

@@ -27,18 +27,18 @@ from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.reinforcement.experience.rollout_batch import group_by_learner, group_by_step
 from parnassus.reinforcement.figures.learning_curves import learners_table
 from parnassus.report import curves
-from parnassus.train import Positive, Run, at_least, at_most, no_band
+from parnassus.train import Positive, Run, UnitInterval, at_least, at_most, no_band
 
 covers = ("B18.1-1", "B18.4-1", "B18.4-2")
 expected = {
-    "return_with_baseline": at_least(400.0, "mean return with a baseline, most likely actions"),
-    "return_without_baseline": no_band("mean return without a baseline"),
+    "return_with_baseline": at_least(400.0, "mean return with a baseline, most probable actions"),
+    "return_without_baseline": no_band("mean return without a baseline, most probable actions"),
     "training_return_with_baseline": no_band("mean return of all training episodes, with a baseline"),
     "training_return_without_baseline": no_band("mean return of all training episodes, without a baseline"),
-    "variance_ratio": at_most(0.3, "gradient variance with the baseline over that without; median"),
+    "variance_ratio": at_most(0.3, "median ratio of the gradient variance with the baseline to that without"),
 }
 profiles = {
-    "smoke": {"num_updates": 2, "n_envs": 2, "num_learners": 2, "eval_episodes": 2},
+    "smoke": {"num_updates": 2, "n_envs": 2, "num_learners": 2, "n_eval_episodes": 2},
     "gpu": {"n_envs": 64, "num_updates": 120},
 }
 
@@ -54,7 +54,7 @@ class Experiment(MultiLearnerActor):
     critic_learning_rate: Positive[float] = 1e-2  # learning rate of Adam for the critic
     critic_steps: Positive[int] = 20  # gradient steps of the critic per update
     batch_size: Positive[int] = 256  # states per gradient step of the critic
-    gamma: float = 0.99  # discount factor
+    gamma: UnitInterval = 0.99  # discount factor
 
     def model(self) -> ActorCritic:
         return self.actor_critic()
@@ -67,7 +67,7 @@ class Experiment(MultiLearnerActor):
         return (self.num_learners + 1) // 2
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world_size)
+        self.check_single_process(run.world_size)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.critic_learning_rate, fused=True))
         actor = ActorParameters(model)
         theta = nn.Parameter(actor.read())
@@ -96,7 +96,7 @@ class Experiment(MultiLearnerActor):
             mean_returns = enumerate(episodes.total_rewards.mean(1).tolist(), 1)
             run.record(update, **{f"return/{i}": mean for i, mean in mean_returns})
 
-        eval_environments = self.make_environments(self.num_learners * self.eval_episodes, run.device)
+        eval_environments = self.make_environments(self.num_learners * self.n_eval_episodes, run.device)
         eval_returns = episode_returns(eval_environments, lambda x: self.act(model, x), self.num_learners)
         training_returns = torch.tensor([run.curve(f"return/{i + 1}")[1] for i in range(self.num_learners)])
         variance_ratios = self.recorded_variance_ratios(run)
@@ -104,7 +104,7 @@ class Experiment(MultiLearnerActor):
         run.table(
             "learners",
             learners_table(eval_returns),
-            f"{self.eval_episodes} evaluation episodes each, with the most likely actions; the first "
+            f"{self.n_eval_episodes} evaluation episodes each, with the most probable actions; the first "
             f"{self.num_without_baseline} were trained without a baseline.",
         )
         without, with_baseline = eval_returns.mean(1).chunk(2)
@@ -118,7 +118,7 @@ class Experiment(MultiLearnerActor):
         }
 
     def variance_ratios(self, model: ActorCritic, episodes: EpisodeBatch, values: Tensor) -> Tensor:
-        """Gradient variance with the critic as baseline over that without, on the same episodes, per learner.
+        """Ratio of the gradient variances with the critic as baseline and without, on the same episodes, per learner.
 
         NaN where the variance without a baseline is 0, as for equal episodes.
         """
@@ -159,9 +159,9 @@ class Experiment(MultiLearnerActor):
             curves(
                 {name: (updates[::VARIANCE_INTERVAL], group.nanmedian(0).values) for name, group in groups.items()},
                 x_label="updates",
-                y_label="variance with / without the baseline",
+                y_label="variance ratio, with to without baseline",
                 log_y=True,
             ),
-            "Variance of the one-episode gradient with weights G − v over that with weights G, on the same episodes; "
+            "Ratio of the variances of the one-episode gradient with weights G − v and G, on the same episodes; "
             "median over the learners. An untrained critic leaves the ratio near 1.",
         )

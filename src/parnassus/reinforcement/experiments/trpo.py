@@ -22,16 +22,23 @@ from parnassus.train import Run, at_least, at_most, no_band
 
 covers = ("B18.1-1", "B18.5-1", "B18.5-2")
 expected = {
-    "return_mean": at_least(470.0, "mean return of episodes with the most likely actions"),
-    "return_iqm": at_least(490.0, "interquartile mean over the learners"),
+    "return_mean": at_least(470.0, "mean return of episodes with the most probable actions"),
+    "return_iqm": at_least(490.0, "interquartile mean of the return over learners"),
     "return_worst": no_band("mean return of the worst learner"),
-    "solved": at_least(0.8, "fraction of learners above gymnasium's reward threshold; 0 where there is none"),
-    "largest_kl": at_most(0.01, "largest mean KL divergence of a policy update"),
+    "solved": at_least(0.8, "fraction of learners above Gymnasium's reward threshold; 0 if there is none"),
+    "largest_kl": at_most(0.01, "maximum mean KL divergence of a policy update"),
     "moved": at_least(0.9, "fraction of updates in which a step was accepted"),
     "steps_per_second": no_band("environment steps per second of all learners, training included"),
 }
 profiles = {
-    "smoke": {"total_timesteps": 512, "n_envs": 4, "n_steps": 32, "n_epochs": 2, "num_learners": 2, "eval_episodes": 2},
+    "smoke": {
+        "total_timesteps": 512,
+        "n_envs": 4,
+        "n_steps": 32,
+        "n_epochs": 2,
+        "num_learners": 2,
+        "n_eval_episodes": 2,
+    },
     "gpu": {"n_envs": 512, "total_timesteps": 5_000_000, "batch_size": 4_096},
 }
 tuned = {"env": TUNED}
@@ -43,7 +50,7 @@ class Experiment(TRPOSettings, MultiLearnerActor):
         return self.actor_critic()
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.require_single_process(run.world_size)
+        self.check_single_process(run.world_size)
         environments = self.make_environments(self.n_envs * self.num_learners, run.device)
         collector = Collector(environments, self.num_learners)
         model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate, fused=True))

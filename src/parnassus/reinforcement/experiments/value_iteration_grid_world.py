@@ -19,7 +19,7 @@ from parnassus.reinforcement.tabular.planning import (
     value_iteration,
 )
 from parnassus.report import curves, subplots
-from parnassus.train import Run, Text, at_most, between, no_band
+from parnassus.train import Run, Text, UnitInterval, at_most, between, no_band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 covers = ("B18.2-3", "B18.2-4")
 expected = {
-    "value_at_the_start": between(
+    "start_value": between(
         0.7052, 0.7054, "value of the start cell of the 4 × 3 world without discount; 0.705 is printed"
     ),
-    "policies_evaluated": at_most(6.0, "policies evaluated by policy iteration"),
-    "sweeps": no_band("sweeps of value iteration until the policy is within 10⁻⁶ of the optimum"),
-    "error_over_bound": at_most(1.0, "true error of the final values over its bound"),
+    "policies_evaluated": at_most(6.0, "number of policies evaluated by policy iteration"),
+    "sweeps": no_band("number of sweeps of value iteration until the policy is within 10⁻⁶ of the optimum"),
+    "error_bound_ratio": at_most(1.0, "ratio of the true error of the final values to its bound"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {}, "gpu": {}}
 
@@ -43,38 +43,40 @@ STEP_REWARDS = (-2.0, -0.4, -0.04, 0.0)
 class Experiment:
     layout: Text = "....#...G/....#..../........./....#..../##.###.##/....#..../.S......./....#...X"  # rows of .#SGXC
     step_reward: float = -0.02  # reward of every step
-    slip: float = 0.2  # probability of moving sideways instead
-    discount: float = 0.95  # discount factor γ
+    slip_probability: UnitInterval = 0.2  # probability of moving sideways
+    gamma: UnitInterval = 0.95  # discount factor γ
 
     def __call__(self, run: Run) -> dict[str, float]:
         corner = GridWorld(CORNER)
         run.figure(
             "step rewards",
-            draw_step_rewards(),
+            plot_step_rewards(),
             "Optimal policies for four rewards per step. At −2 the agent takes the nearest terminal cell, even the "
             "pit; the less a step costs, the longer its detour around the pit; at 0 it bumps into walls instead.",
         )
-        world = GridWorld(self.layout, step_reward=self.step_reward, slip=self.slip, discount=self.discount)
+        world = GridWorld(
+            self.layout, step_reward=self.step_reward, slip_probability=self.slip_probability, gamma=self.gamma
+        )
         plan = value_iteration(world.process, tolerance=1e-6)
         optimal = policy_iteration(world.process)
         iterates = value_iterates(world.process, plan.sweeps)
         run.figure(
             "sweep by sweep",
-            draw_sweeps(world, iterates),
+            plot_sweeps(world, iterates),
             "Values after k sweeps: information about the goal spreads by one cell per sweep.",
         )
-        run.figure("policy", draw_policy(world, optimal.values, optimal.q), "Optimal values and actions.")
+        run.figure("policy", plot_policy(world, optimal.values, optimal.q), "Optimal values and actions.")
         errors = (iterates - optimal.values).abs().amax(1)
         changes = (iterates[1:] - iterates[:-1]).abs().amax(1)
         sweeps = torch.arange(len(iterates))
-        bound = self.discount / (1 - self.discount) * changes if self.discount < 1 else changes
+        bound = self.gamma / (1 - self.gamma) * changes if self.gamma < 1 else changes
         run.figure(
             "error and bound",
             curves(
                 {
                     "maximum error": (sweeps, errors.clamp(min=1e-15)),
                     "bound: γ/(1 − γ) × last change": (sweeps[1:], bound.clamp(min=1e-15)),
-                    "γ^k × initial error": (sweeps, errors[0] * self.discount**sweeps),
+                    "γ^k × initial error": (sweeps, errors[0] * self.gamma**sweeps),
                 },
                 x_label="sweeps",
                 y_label="maximum error",
@@ -84,10 +86,10 @@ class Experiment:
         )
         run.table("planning methods", planning_rows(world), "Cost of each planning method for the same policy.")
         return {
-            "value_at_the_start": float(value_iteration(corner.process).values @ corner.start),
+            "start_value": float(value_iteration(corner.process).values @ corner.start),
             "policies_evaluated": float(optimal.sweeps),
             "sweeps": float(plan.sweeps),
-            "error_over_bound": float((plan.values - optimal.values).abs().max()) / plan.bound,
+            "error_bound_ratio": float((plan.values - optimal.values).abs().max()) / plan.bound,
         }
 
 
@@ -97,7 +99,7 @@ def planning_rows(world: GridWorld) -> list[dict[str, str | float]]:
         "value iteration": value_iteration(process, tolerance=1e-6),
         "policy iteration, one linear solve each": policy_iteration(process),
     }
-    if process.discount < 1:
+    if process.gamma < 1:
         plans |= {
             f"modified policy iteration, {m} backups each": modified_policy_iteration(process, m, tolerance=1e-6)
             for m in (3, 10, 30)
@@ -108,11 +110,11 @@ def planning_rows(world: GridWorld) -> list[dict[str, str | float]]:
     ]
 
 
-def draw_step_rewards() -> "Figure":
+def plot_step_rewards() -> "Figure":
     figure, axes = subplots(1, len(STEP_REWARDS), size=(10.0, 2.4))
     for ax, step_reward in zip(axes[0], STEP_REWARDS, strict=True):
         world = GridWorld(
-            CORNER, step_reward=step_reward, discount=0.9999
+            CORNER, step_reward=step_reward, gamma=0.9999
         )  # just below 1: without discount and step cost some policies never reach a terminal cell
         plan = policy_iteration(world.process)
         arrows = world.arrows(plan.policy.argmax(-1)).split("\n")
@@ -122,7 +124,7 @@ def draw_step_rewards() -> "Figure":
     return figure
 
 
-def draw_sweeps(world: GridWorld, iterates: Tensor) -> "Figure":
+def plot_sweeps(world: GridWorld, iterates: Tensor) -> "Figure":
     sweeps = [k for k in (1, 2, 4, 8, 16) if k < len(iterates) - 1] + [len(iterates) - 1]
     figure, axes = subplots(2, 3, size=(10.0, 6.4))
     for ax, k in zip(axes.flat, sweeps, strict=False):
@@ -134,7 +136,7 @@ def draw_sweeps(world: GridWorld, iterates: Tensor) -> "Figure":
     return figure
 
 
-def draw_policy(world: GridWorld, values: Tensor, q: Tensor) -> "Figure":
+def plot_policy(world: GridWorld, values: Tensor, q: Tensor) -> "Figure":
     height, width = world.shape
     figure, axes = subplots(size=(min(9.0, 0.85 * width), min(9.0, 0.85 * width) * height / width))
     arrows = world.arrows(q.argmax(-1)).split("\n")

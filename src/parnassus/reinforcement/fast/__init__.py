@@ -1,1 +1,1 @@
-"""Hand-written backward passes and flat optimisers, equal to autograd's and torch's."""
+"""Hand-written backward passes and flat optimisers, equal to autograd and to torch's optimisers."""

@@ -4,14 +4,14 @@ import torch
 
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.experience.rollout_batch import RolloutBatch
-from parnassus.reinforcement.fast.actor_critic_backward import Trace
+from parnassus.reinforcement.fast.actor_critic_backward import ActorCriticActivations
 
 
 @torch.no_grad()
 def a2c_backward(
     model: ActorCritic,
     batch: RolloutBatch,
-    trace: Trace | None = None,
+    trace: ActorCriticActivations | None = None,
     *,
     vf_coef: float = 0.5,
     ent_coef: float = 0.0,

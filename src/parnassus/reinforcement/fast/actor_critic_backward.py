@@ -1,6 +1,6 @@
 """Forward and hand-written backward pass of actor and critic together (book sec. 18.5).
 
-With small networks and many updates most time is overhead between the products; this leaves little besides them.
+For small networks most of the time is overhead between the matrix products, most of which is avoided here.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from parnassus.reinforcement.agents.stacked_networks import Layer
 from parnassus.reinforcement.fast.stacked_backward import backward_through_layers, write_layer_gradients
 
 
-class Trace(NamedTuple):
-    """Outputs of actors and critics, and the input of every layer, those of the first one twice."""
+class ActorCriticActivations(NamedTuple):
+    """Outputs of actors and critics, and the input of every layer; that of the first one twice."""
 
     outputs: Float[Tensor, "learners batch actions"]
     values: Float[Tensor, "learners batch 1"]
     layer_inputs: list[Float[Tensor, "both batch inputs"]]
 
 
-def forward_with_trace(x: Float[Tensor, "learners batch features"], layers: Sequence[Layer]) -> Trace:
+def forward_with_trace(x: Float[Tensor, "learners batch features"], layers: Sequence[Layer]) -> ActorCriticActivations:
     """h_k = tanh(h_{k−1} W_k + b_k) for actors and critics, stacked in this order, then both heads.
 
     The heads are the last two layers, the actors' before the critics'.
@@ -36,12 +36,12 @@ def forward_with_trace(x: Float[Tensor, "learners batch features"], layers: Sequ
         )  # tanh x = 2σ(2x) − 1: a third of the time of torch's tanh
     actors, critics = layer_inputs[-1].chunk(2)
     outputs = torch.baddbmm(actor_bias, actors, actor_weight)
-    return Trace(outputs, torch.baddbmm(critic_bias, critics, critic_weight), layer_inputs)
+    return ActorCriticActivations(outputs, torch.baddbmm(critic_bias, critics, critic_weight), layer_inputs)
 
 
 @torch.no_grad()
 def write_gradients(
-    trace: Trace,
+    trace: ActorCriticActivations,
     layers: Sequence[Layer],
     of_outputs: Float[Tensor, "learners some actions"],
     of_values: Float[Tensor, "learners some 1"],

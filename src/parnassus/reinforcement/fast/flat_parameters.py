@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from parnassus.reinforcement.fast.gradient_clipping import clip_grad_norm_per_learner
 
 CACHE_LINE = 16
-"""Values that a processor fetches together: every parameter begins at such a line, as it would on its own."""
+"""Number of values per cache line; every parameter begins at a cache line, like a separately allocated tensor."""
 
 
 class FlatParameters:

@@ -1,4 +1,4 @@
-"""Gradient clipping for stacked weights: the norm of each learner is limited on its own."""
+"""Gradient clipping for stacked weights: the norm of each learner is limited independently."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 def clip_grad_norm_per_learner(
     parameters: Sequence[nn.Parameter], max_norm: float, *, num_learners: int
 ) -> Float[Tensor, " learners"]:
-    """Scale each learner's gradient down to `max_norm` where it is larger; returns the norms before.
+    """Scale each learner's gradient down to `max_norm` if it is larger; return the norms before clipping.
 
     Each stack holds one or several layers of every learner, layer by layer.
     """

@@ -1,6 +1,6 @@
 """Stacked ReLU networks with a hand-written backward pass (book sec. 18.3).
 
-With small networks and many updates half the time is overhead between the products; this leaves little besides them.
+For small networks half of the time is overhead between the matrix products, most of which is avoided here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,10 +15,10 @@ from parnassus.reinforcement.agents.stacked_networks import Layer, StackedLinear
 from parnassus.reinforcement.fast.stacked_backward import backward_through_layers, gradient_buffer
 
 COLUMN_MAJOR_FROM = 16
-"""Rows from which on it pays to store the last layer's narrow weight column by column: it is read in half the time."""
+"""Number of rows from which storing the last layer's narrow weight by columns halves the time to read it."""
 
 
-class Trace(NamedTuple):
+class MLPActivations(NamedTuple):
     """A network's output, and the input of each of its layers."""
 
     outputs: Float[Tensor, "learners batch outputs"]
@@ -26,7 +26,7 @@ class Trace(NamedTuple):
 
 
 class ReLUMLP(StackedMLP):
-    """StackedMLP with σ = ReLU, with a fast backward pass besides autograd's.
+    """StackedMLP with σ = ReLU, with a fast backward pass in addition to autograd's.
 
     The fast one is `forward_with_trace`, then `write_gradients`. Weights and biases are initialised uniformly in
     ±1/√inputs, as in nn.Linear, so that initial outputs are small.
@@ -46,17 +46,17 @@ class ReLUMLP(StackedMLP):
     def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
         return self.forward_with_trace(x).outputs
 
-    def forward_with_trace(self, x: Float[Tensor, "learners batch inputs"]) -> Trace:
+    def forward_with_trace(self, x: Float[Tensor, "learners batch inputs"]) -> MLPActivations:
         """h_0 = x, h_k = max(0, h_{k−1} W_k + b_k), and the output of the last layer."""
         *hidden, (weight, bias) = self._parameters_by_layer
         layer_inputs = [x]
         for inner, offset in hidden:
             layer_inputs.append(torch.baddbmm(offset, layer_inputs[-1], inner).relu_())
         last = weight.mT.contiguous().mT if x.shape[1] > COLUMN_MAJOR_FROM else weight
-        return Trace(torch.baddbmm(bias, layer_inputs[-1], last), layer_inputs)
+        return MLPActivations(torch.baddbmm(bias, layer_inputs[-1], last), layer_inputs)
 
     @torch.no_grad()
-    def write_gradients(self, trace: Trace, of_outputs: Float[Tensor, "learners batch outputs"]) -> None:
+    def write_gradients(self, trace: MLPActivations, of_outputs: Float[Tensor, "learners batch outputs"]) -> None:
         """Write every parameter's `grad`, given ∂L/∂outputs."""
         *hidden, (weight, bias) = self._parameters_by_layer
         # (gᵀ h)ᵀ: faster than hᵀ g where g has few columns

@@ -12,7 +12,7 @@ from parnassus.report.style import FAINT, INK, PALETTE
 Point: TypeAlias = tuple[float, float]
 
 WIDTH, HEIGHT = 480, 320  # pixels
-SUPERSAMPLING = 4  # factor by which images are drawn larger first, for smooth edges
+SUPERSAMPLING = 4  # supersampling factor, for smooth edges
 BLUE, ORANGE, GREEN = PALETTE[:3]
 
 

@@ -22,7 +22,7 @@ def plot_learning_curves(
     x_label: str = "environment steps per learner",
     y_label: str = "mean return of the last 100 episodes",
 ) -> "Figure":
-    """A thin line per learner and a thick one for their mean; a dashed line at the reward threshold."""
+    """One thin line per learner, a thick line for their mean, and a dashed line at the reward threshold."""
     figure, axes = subplots(size=(7.2, 3.8))
     ax = axes[0, 0]
     for steps, returns in curves.values():
@@ -47,7 +47,7 @@ def plot_divergences(
     x_label: str = "environment steps per learner",
     y_label: str = "KL divergence of an update",
 ) -> "Figure":
-    """A dot for each update of each learner, and a line at the largest allowed divergence."""
+    """One dot for each update of each learner, and a line at the maximum allowed divergence."""
     figure, axes = subplots(size=(7.2, 3.2))
     ax = axes[0, 0]
     for steps, kl in curves.values():
@@ -61,7 +61,7 @@ def plot_divergences(
 
 
 def learners_table(returns: object) -> list[dict[str, str | float]]:
-    """A row for each learner: mean, standard deviation, minimum and maximum of its episode returns."""
+    """One row per learner: mean, standard deviation, minimum and maximum of its episode returns."""
     return [
         {
             "learner": str(index + 1),

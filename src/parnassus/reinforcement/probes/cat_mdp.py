@@ -24,7 +24,7 @@ RELAXED, TALK, STROKE = STATES.index("relaxed"), ACTIONS.index("talk"), ACTIONS.
 
 @probe()
 def cat_mdp(
-    discount: Annotated[float, FloatSlider("discount γ", 0.0, 1.0)] = 0.9,
+    gamma: Annotated[float, FloatSlider("discount γ", 0.0, 1.0)] = 0.9,
     talking: Annotated[float, FloatSlider("probability of talking in state relaxed", 0.0, 1.0)] = 0.2,
     *,
     hunting: Annotated[float, FloatSlider("reward of hunting", -10.0, 10.0)] = -5.0,
@@ -40,11 +40,11 @@ def cat_mdp(
     it never is.
     """
     rewards = torch.tensor([hunting, hungry, affectionate, relaxed, confused, 0.0], dtype=torch.float64)
-    book = cat_decision_process(discount)
+    book = cat_decision_process(gamma)
     process = MarkovDecisionProcess(
         book.transition,
         rewards[:, None, None].expand(book.reward.shape),
-        discount,
+        gamma,
         book.terminal,
         book.allowed,
     )

@@ -26,17 +26,19 @@ def value_iteration_on_a_grid(
     goal: Annotated[float, FloatSlider("reward of the goal", 0.0, 5.0)] = 1.0,
     pit: Annotated[float, FloatSlider("reward of pits and cliffs", -10.0, 0.0)] = -1.0,
     step_reward: Annotated[float, FloatSlider("reward per step", -1.0, 0.2)] = -0.04,
-    slip: Annotated[float, FloatSlider("probability of slipping sideways", 0.0, 0.8)] = 0.2,
-    discount: Annotated[float, FloatSlider("discount γ", 0.0, 0.99)] = 0.95,
+    slip_probability: Annotated[float, FloatSlider("probability of slipping sideways", 0.0, 0.8)] = 0.2,
+    gamma: Annotated[float, FloatSlider("discount γ", 0.0, 0.99)] = 0.95,
 ) -> list[Answer]:
     """Values of the cells after k sweeps of value iteration, and the greedy policy (book sec. 18.2).
 
     Start with k = 0 and add sweeps: values propagate from the goal by one cell per sweep. Then edit the map: put a wall
-    beside the goal, or a second pit. Lower the reward per step until the agent prefers the pit; increase the slip
+    next to the goal, or a second pit. Lower the reward per step until the agent prefers the pit; increase the slip
     probability until it walks into walls to avoid the pit.
     """
     rewards = {"G": goal, "X": pit, "C": pit}
-    world = GridWorld(complete_map(layout), step_reward=step_reward, slip=slip, discount=discount, rewards=rewards)
+    world = GridWorld(
+        complete_map(layout), step_reward=step_reward, slip_probability=slip_probability, gamma=gamma, rewards=rewards
+    )
     iterates, optimal = value_iterates(world.process, SWEEPS), policy_iteration(world.process).values
     errors = (iterates - optimal).abs().amax(1)
     limit = float(optimal.abs().max()) or 1.0
@@ -51,7 +53,7 @@ def value_iteration_on_a_grid(
                 "maximum error": (sweeps, errors.clamp(min=1e-16).tolist()),
                 "γ^k × initial error": (
                     sweeps,
-                    [max(1e-16, float(errors[0]) * discount**k) for k in range(SWEEPS + 1)],
+                    [max(1e-16, float(errors[0]) * gamma**k) for k in range(SWEEPS + 1)],
                 ),
             },
             x_label="sweeps",
@@ -64,7 +66,7 @@ def value_iteration_on_a_grid(
 
 
 def complete_map(layout: str) -> str:
-    """A valid map from any text: short rows are filled with walls, unknown letters become floor.
+    """A valid map from any text: short rows are padded with walls, unknown letters become floor.
 
     Without floor the first cell becomes floor; with a cliff but no start the first floor cell becomes the start.
     """

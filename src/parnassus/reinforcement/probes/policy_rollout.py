@@ -17,7 +17,7 @@ from parnassus.reinforcement.evaluation.episode_returns import Learners
 from parnassus.reinforcement.experience.returns import discounted_returns
 from parnassus.reinforcement.figures.classic_control import RENDERERS
 from parnassus.reinforcement.tabular.exploration import epsilon_greedy_policy
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, Curves, FloatSlider, Images, IntSlider, Numbers
 
 MAX_STEPS = 200
@@ -35,7 +35,7 @@ PERTURBATIONS = {"Acrobot-v1": (2, 4.0), "CartPole-v1": (3, 2.0), "MountainCar-v
 """Index of the perturbed state variable, a velocity, and the largest perturbation."""
 
 
-class Request(NamedTuple):
+class RolloutRequest(NamedTuple):
     """The learner and seed of an episode, and size and step of the perturbation."""
 
     learner: int
@@ -68,11 +68,11 @@ class Episode:
         return returns[:, 0]
 
 
-def _count_learners(trained: Trained) -> int:
+def _count_learners(trained: TrainedRun) -> int:
     return cast("Learners", trained.experiment).num_learners
 
 
-def _cached_rollout(trained: Trained) -> Callable[[Request], Episode]:
+def _cached_rollout(trained: TrainedRun) -> Callable[[RolloutRequest], Episode]:
     """A function that runs episodes and caches the last few, which the step slider requests again."""
     experiment = cast("Learners", trained.experiment)
     if experiment.env not in TENSOR_ENVIRONMENTS:
@@ -86,7 +86,7 @@ def _cached_rollout(trained: Trained) -> Callable[[Request], Episode]:
 @probe("ppo", "a2c", "trpo", "reinforce", "dqn")
 @torch.no_grad()
 def policy_rollout(
-    trained: Trained,
+    trained: TrainedRun,
     step: Annotated[int, IntSlider("step", 0, MAX_STEPS)] = 42,
     perturbation: Annotated[float, FloatSlider("perturbation, relative to the largest", -1.0, 1.0)] = 0.4,
     *,
@@ -103,7 +103,7 @@ def policy_rollout(
     """
     experiment = cast("Learners", trained.experiment)
     env = experiment.env
-    episode = trained.compute_once(_cached_rollout)(Request(learner - 1, seed, perturbation, perturbation_step))
+    episode = trained.compute_once(_cached_rollout)(RolloutRequest(learner - 1, seed, perturbation, perturbation_step))
     steps, now = len(episode.rewards), min(step, len(episode.rewards))
     numbers: dict[str, float | str] = {
         "step": f"{now} of {steps}",
@@ -122,11 +122,11 @@ def policy_rollout(
     ]
 
 
-LEGEND = "Orange: the last action. Actions are the most likely ones, not sampled."
+LEGEND = "Orange: the last action. Actions are the most probable ones, not sampled."
 
 
 @torch.no_grad()
-def _run_episode(experiment: Learners, model: nn.Module, request: Request) -> Episode:
+def _run_episode(experiment: Learners, model: nn.Module, request: RolloutRequest) -> Episode:
     env = experiment.env
     physics, (variable, largest) = TENSOR_ENVIRONMENTS[env], PERTURBATIONS[env]
     with torch.random.fork_rng(devices=[]):
@@ -148,8 +148,8 @@ def _run_episode(experiment: Learners, model: nn.Module, request: Request) -> Ep
     return Episode(torch.stack(observations), distribution, values, actions, torch.stack(rewards), terminated, q)
 
 
-class Outputs(NamedTuple):
-    """A learner's policy, most likely action, state value and action values.
+class PolicyOutputs(NamedTuple):
+    """A learner's policy, most probable action, state value and action values.
 
     `mode` is the greedy action, also where ε = 1 makes all actions equally likely.
     """
@@ -160,20 +160,20 @@ class Outputs(NamedTuple):
     q: Float[Tensor, "states actions"] | None
 
 
-def _evaluate(experiment: Learners, model: nn.Module, observations: list[Tensor], learner: int) -> Outputs:
+def _evaluate(experiment: Learners, model: nn.Module, observations: list[Tensor], learner: int) -> PolicyOutputs:
     """The outputs of an actor-critic or Q-network for one learner."""
     x = torch.stack(observations).expand(experiment.num_learners, -1, -1)
     if not isinstance(model, ActorCritic):
         q: Tensor = model(x)[learner]
         probabilities = epsilon_greedy_policy(q, _settings(experiment).exploration_final_eps)
-        return Outputs(Categorical(probabilities.log()), q.argmax(-1), q.amax(-1), q)
+        return PolicyOutputs(Categorical(probabilities.log()), q.argmax(-1), q.amax(-1), q)
     distribution, values = model(x)
     policy: ActionDistribution = (
         Categorical(distribution.logits[learner])
         if isinstance(distribution, Categorical)
         else DiagonalGaussian(distribution.mean[learner], distribution.log_std[learner])
     )
-    return Outputs(policy, policy.mode(), values[learner], None)
+    return PolicyOutputs(policy, policy.mode(), values[learner], None)
 
 
 def _settings(experiment: Learners) -> Any:  # each its own kind of settings

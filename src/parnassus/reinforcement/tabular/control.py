@@ -57,6 +57,6 @@ def td_control(learners: TabularLearners, next_value: NextValue) -> LearningReco
         policy = learners.policy(q_next, next_state)
         next_action = sample_categorical(policy, learners.generator)
         value = next_value(NextStep(q_next, policy, next_action)).masked_fill(terminated, 0)
-        learners.update(q, visits, (learners.row, state, action), reward + learners.process.discount * value)
+        learners.update(q, visits, (learners.row, state, action), reward + learners.process.gamma * value)
         state, action = next_state, next_action
     return learners.record(q)

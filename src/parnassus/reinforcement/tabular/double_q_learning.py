@@ -9,7 +9,7 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningReco
 def double_q_learning(learners: TabularLearners) -> LearningRecord:
     """Two tables, one of which is updated at random at every step; the result is their mean.
 
-        Q₁(s, a) ← Q₁(s, a) + α (r + γ Q₂(s', argmax_a Q₁(s', a)) − Q₁(s, a)), or the same with 1 and 2 exchanged
+        Q₁(s, a) ← Q₁(s, a) + α (r + γ Q₂(s', argmax_a Q₁(s', a)) − Q₁(s, a)), or with 1 and 2 exchanged
 
     max_a Q(s', a) of one noisy table is biased upwards: E max ≥ max E. The other table's value of the selected action
     is not. The policy is ε-greedy in Q₁ + Q₂.
@@ -24,6 +24,6 @@ def double_q_learning(learners: TabularLearners) -> LearningRecord:
         reward, terminated, next_state = learners.step(step, state, action)
         q_next = q[table, row, next_state].masked_fill(~process.allowed[next_state], -torch.inf)
         next_value = q[1 - table, row, next_state, q_next.argmax(-1)].masked_fill(terminated, 0)
-        learners.update(q, visits, (table, row, state, action), reward + process.discount * next_value)
+        learners.update(q, visits, (table, row, state, action), reward + process.gamma * next_value)
         state = next_state
     return learners.record(q.mean(0))

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.errors import check_at_least_one
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
 from parnassus.reinforcement.tabular.exploration import epsilon_greedy_policy
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.markov_reward_process import require_positive
 from parnassus.reinforcement.tabular.step_sizes import StepSize
 
 
@@ -41,9 +41,8 @@ def sample_episode_starts(
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "{steps}+1 {num_learners}"]:
     """The state in which each learner would start an episode, before and after every step."""
-    require_positive("steps", steps)
-    require_positive("num_learners", num_learners)
-    require_distribution(start, "start")
+    check_at_least_one(steps=steps, num_learners=num_learners)
+    check_distribution(start, "start")
     if bool((start[process.terminal] > 0).any()):
         raise ValueError("start must have probability 0 at terminal states")
     return sample_categorical(start.expand((steps + 1) * num_learners, -1), generator).view(steps + 1, num_learners)

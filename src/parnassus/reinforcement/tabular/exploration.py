@@ -18,7 +18,7 @@ def epsilon_greedy_policy(
 
     Tied greedy actions share their probability equally.
     """
-    _require_probability(epsilon)
+    _check_probability(epsilon)
     candidates = torch.ones_like(q, dtype=torch.bool) if allowed is None else allowed
     if not bool(candidates.any(-1).all()):
         raise ValueError("every state needs at least one allowed action; got none")
@@ -35,7 +35,7 @@ def add_exploration(process: MarkovDecisionProcess, epsilon: float) -> MarkovDec
     Its optimal policy is the best ε-greedy policy, which SARSA learns; Q-learning learns the optimal policy without
     exploration.
     """
-    _require_probability(epsilon)
+    _check_probability(epsilon)
     uniform = process.uniform_policy()[..., None]
 
     def mix(table: Tensor) -> Tensor:
@@ -51,6 +51,6 @@ def _uniform_over(mask: Tensor, like: Tensor) -> Tensor:
     return mask.to(like) / mask.sum(-1, keepdim=True)
 
 
-def _require_probability(epsilon: float) -> None:
+def _check_probability(epsilon: float) -> None:
     if not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must be in [0, 1]; got epsilon={epsilon}")

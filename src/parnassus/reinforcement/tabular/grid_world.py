@@ -13,11 +13,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.markov_reward_process import require_discount
+from parnassus.reinforcement.tabular.markov_reward_process import check_discount
 
 DIRECTIONS = ("up", "right", "down", "left")
 ARROWS = ("↑", "→", "↓", "←")
-OFFSETS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # rows count downwards
+OFFSETS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # rows are numbered downwards
 DEFAULT_REWARDS: Mapping[str, float] = {"G": 1.0, "X": -1.0, "C": -100.0}
 LETTERS = ".#SGXC"
 
@@ -31,14 +31,14 @@ CLIFF = "............\n............\n............\nSCCCCCCCCCCG"
 class GridWorld:
     """A map with rewards of a step and of each letter, and the probability of slipping sideways.
 
-    `rewards` are those of stepping onto a letter, added to `step_reward`. With probability `slip` a step goes to one of
-    the two sides instead, half to each. Rows are separated by line breaks or "/".
+    `rewards` are those of stepping onto a letter, added to `step_reward`. With probability `slip_probability` a step
+    goes to one of the two sides instead, half to each. Rows are separated by line breaks or "/".
     """
 
     layout: str
     step_reward: float = -0.04
-    slip: float = 0.2
-    discount: float = 1.0
+    slip_probability: float = 0.2
+    gamma: float = 1.0
     rewards: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_REWARDS))
 
     def __post_init__(self) -> None:
@@ -55,9 +55,9 @@ class GridWorld:
         missing = sorted({letter for row in self.rows for letter in row if letter in "GXC"} - set(self.rewards))
         if missing:
             raise ValueError(f"rewards must define every letter of the map; {missing[0]!r} is missing")
-        if not 0 <= self.slip <= 1:
-            raise ValueError(f"slip must be in [0, 1]; got slip={self.slip}")
-        require_discount(self.discount)
+        if not 0 <= self.slip_probability <= 1:
+            raise ValueError(f"slip_probability must be in [0, 1]; got slip_probability={self.slip_probability}")
+        check_discount(self.gamma)
 
     @property
     def rows(self) -> list[str]:
@@ -98,7 +98,11 @@ class GridWorld:
         rewards: list[float] = []
         for (row, column), state in index.items():
             for action in range(4):
-                for turn, probability in ((0, 1 - self.slip), (1, self.slip / 2), (3, self.slip / 2)):
+                for turn, probability in (
+                    (0, 1 - self.slip_probability),
+                    (1, self.slip_probability / 2),
+                    (3, self.slip_probability / 2),
+                ):
                     down, across = OFFSETS[(action + turn) % 4]
                     letter, landing = self._landing(index, (row, column), (row + down, column + across))
                     for next_state, weight in landing.items():
@@ -113,10 +117,10 @@ class GridWorld:
         terminal = torch.tensor([self.letter(*cell) in "GX" for cell in self.cells])
         reward = torch.where(transition > 0, total / transition.clamp(min=1e-300), 0.0)
         allowed = torch.ones(len(index), 4, dtype=torch.bool)
-        return MarkovDecisionProcess(transition, reward, self.discount, terminal, allowed)
+        return MarkovDecisionProcess(transition, reward, self.gamma, terminal, allowed)
 
     def with_cell(self, row: int, column: int, letter: str) -> "GridWorld":
-        """The same world with another letter in one cell."""
+        """The world with another letter in one cell."""
         height, width = self.shape
         if not (0 <= row < height and 0 <= column < width):
             raise ValueError(f"the map has {height} rows and {width} columns; got row {row}, column {column}")

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
-from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, require_discount, solve_bellman
+from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, check_discount, solve_bellman
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class MarkovDecisionProcess:
 
     transition: Float[Tensor, "states actions states"]
     reward: Float[Tensor, "states actions states"]
-    discount: float
+    gamma: float
     terminal: Bool[Tensor, " states"]
     allowed: Bool[Tensor, "states actions"]
 
     def __post_init__(self) -> None:
-        require_distribution(self.transition, "transition")
-        require_discount(self.discount)
+        check_distribution(self.transition, "transition")
+        check_discount(self.gamma)
         stuck = (~self.terminal & ~self.allowed.any(1)).nonzero()[:, 0].tolist()
         if stuck:
             raise ValueError(f"every non-terminal state needs an allowed action; states {stuck} have none")
@@ -51,30 +51,30 @@ class MarkovDecisionProcess:
         """r̄(s, a) = Σ_s' P(s, a, s') r(s, a, s')."""
         return (self.transition * self.reward).sum(-1)
 
-    def with_discount(self, discount: float) -> "MarkovDecisionProcess":
-        """The same process with another discount."""
-        return replace(self, discount=discount)
+    def with_discount(self, gamma: float) -> "MarkovDecisionProcess":
+        """The process with another discount."""
+        return replace(self, gamma=gamma)
 
     def q_values(self, values: Float[Tensor, "*batch states"]) -> Float[Tensor, "*batch states actions"]:
         """Q(s, a) = r̄(s, a) + γ Σ_s' P(s, a, s') V(s'); −∞ where a is not allowed, 0 at a terminal state."""
         next_values = torch.einsum("sat,...t->...sa", self.transition, values.masked_fill(self.terminal, 0))
-        q = (self.expected_reward + self.discount * next_values).masked_fill(~self.allowed, -torch.inf)
+        q = (self.expected_reward + self.gamma * next_values).masked_fill(~self.allowed, -torch.inf)
         return q.masked_fill(self.terminal[:, None], 0)
 
     def reward_process(self, policy: Float[Tensor, "states actions"]) -> MarkovRewardProcess:
         """The Markov reward process of a policy: P_π(s, s') = Σ_a π(a|s) P(s, a, s')."""
-        self.require_policy(policy)
+        self.check_policy(policy)
         transition, reward = self._marginalise(policy)
         stay = torch.eye(self.states, dtype=transition.dtype, device=transition.device)
         return MarkovRewardProcess(
-            torch.where(self.terminal[:, None], stay, transition), reward.masked_fill(self.terminal, 0), self.discount
+            torch.where(self.terminal[:, None], stay, transition), reward.masked_fill(self.terminal, 0), self.gamma
         )
 
     def values_of(self, policy: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states"]:
-        """V^π by solving Bellman's equations for many policies; differentiable in π (book eqs. 18.1-18.5)."""
-        self.require_policy(policy)
+        """V^π of many policies from Bellman's equations, differentiable with respect to π (book eqs. 18.1-18.5)."""
+        self.check_policy(policy)
         transition, reward = self._marginalise(policy)
-        return solve_bellman(transition, reward, self.discount, self.terminal.expand(reward.shape))
+        return solve_bellman(transition, reward, self.gamma, self.terminal.expand(reward.shape))
 
     def advantages_of(self, policy: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
         """A^π(s, a) = Q^π(s, a) − V^π(s); −∞ where a is not allowed, 0 at a terminal state (book sec. 18.5)."""
@@ -88,22 +88,22 @@ class MarkovDecisionProcess:
 
         It sums to 1/(1 − γ) without terminal states, and to the mean length of an episode without discount.
         """
-        self.require_policy(policy)
-        require_distribution(start, "start")
+        self.check_policy(policy)
+        check_distribution(start, "start")
         transition, _ = self._marginalise(policy)
         active = (~self.terminal).to(start)
         onward = transition * active * active[:, None]
-        system = torch.eye(self.states, dtype=start.dtype, device=start.device) - self.discount * onward.mT
+        system = torch.eye(self.states, dtype=start.dtype, device=start.device) - self.gamma * onward.mT
         visits: Tensor = torch.linalg.solve(system, (start * active).expand(transition.shape[:-1]))
         return visits
 
     def uniform_policy(self) -> Float[Tensor, "states actions"]:
-        """Equal probability for every allowed action."""
+        """The policy with equal probability for every allowed action."""
         mask = torch.where(self.terminal[:, None], torch.ones_like(self.allowed), self.allowed).to(self.transition)
         return mask / mask.sum(1, keepdim=True)
 
     def greedy_policy(self, q: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
-        """The greedy policy: the first action of largest value."""
+        """The greedy policy: the first action with the largest value."""
         greedy = self.mask_q_values(q).argmax(-1)
         return torch.nn.functional.one_hot(greedy, self.actions).to(q)
 
@@ -122,9 +122,9 @@ class MarkovDecisionProcess:
         next_states = sample_categorical(self.transition[states, actions], generator)
         return self.reward[states, actions, next_states], next_states
 
-    def require_policy(self, policy: Float[Tensor, "*batch states actions"]) -> None:
+    def check_policy(self, policy: Float[Tensor, "*batch states actions"]) -> None:
         """Raise a ValueError unless each row is a distribution over allowed actions."""
-        require_distribution(policy, "policy")
+        check_distribution(policy, "policy")
         forbidden = (policy.detach() * ~(self.allowed | self.terminal[:, None])).amax(-1)
         if float(forbidden.max()) > 0:
             state = int(forbidden.reshape(-1, self.states).amax(0).argmax())

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_non_negative
 from parnassus.probability import MarkovChain
-from parnassus.probability.processes.markov_chain import require_transition
+from parnassus.probability.processes.markov_chain import check_transition
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class MarkovRewardProcess:
 
     transition: Float[Tensor, "states states"]
     reward: Float[Tensor, " states"]
-    discount: float
+    gamma: float
 
     def __post_init__(self) -> None:
-        require_transition(self.transition, states=len(self.reward))
-        require_discount(self.discount)
+        check_transition(self.transition, states=len(self.reward))
+        check_discount(self.gamma)
 
     @property
     def terminal(self) -> Bool[Tensor, " states"]:
@@ -42,15 +43,15 @@ class MarkovRewardProcess:
 
     def values(self) -> Float[Tensor, " states"]:
         """State values, by solving Bellman's equations (book eqs. 18.1-18.5)."""
-        return solve_bellman(self.transition, self.reward, self.discount, self.terminal)
+        return solve_bellman(self.transition, self.reward, self.gamma, self.terminal)
 
     def backup(self, values: Float[Tensor, "*batch states"]) -> Float[Tensor, "*batch states"]:
         """Bellman's operator r + γ P v, a contraction with factor γ in the maximum norm."""
-        return self.reward + self.discount * values @ self.transition.mT
+        return self.reward + self.gamma * values @ self.transition.mT
 
     def iterates(self, sweeps: int) -> Float[Tensor, "{sweeps}+1 states"]:
         """v_0 = 0 and v_{k+1} = r + γ P v_k, stacked: v_k is the expected sum of the first k rewards."""
-        require_count("sweeps", sweeps)
+        check_non_negative(sweeps=sweeps)
         iterates = [torch.zeros_like(self.reward)]
         for _ in range(sweeps):
             iterates.append(self.backup(iterates[-1]))
@@ -58,45 +59,33 @@ class MarkovRewardProcess:
 
     def path_return(self, path: Int[Tensor, "*batch time"]) -> Float[Tensor, "*batch"]:
         """Σ_t γ^t r(s_t) along a path of states (book sec. 18.2)."""
-        powers = self.discount ** torch.arange(path.shape[-1], dtype=self.reward.dtype, device=self.reward.device)
+        powers = self.gamma ** torch.arange(path.shape[-1], dtype=self.reward.dtype, device=self.reward.device)
         return (self.reward[path] * powers).sum(-1)
 
 
 def solve_bellman(
     transition: Float[Tensor, "*batch states states"],
     reward: Float[Tensor, "*batch states"],
-    discount: float,
+    gamma: float,
     terminal: Bool[Tensor, "*batch states"],
 ) -> Float[Tensor, "*batch states"]:
     """The v with v = r + γ P v, and v = 0 at terminal states; many processes at once."""
     onward = transition.masked_fill(terminal[..., None], 0)
-    if discount == 1:
-        _require_reachable_end(transition, terminal)
-    system = torch.eye(transition.shape[-1], dtype=transition.dtype, device=transition.device) - discount * onward
+    if gamma == 1:
+        _check_reachable_end(transition, terminal)
+    system = torch.eye(transition.shape[-1], dtype=transition.dtype, device=transition.device) - gamma * onward
     values: Tensor = torch.linalg.solve(system, reward.masked_fill(terminal, 0))
     return values
 
 
-def require_discount(discount: float) -> None:
+def check_discount(gamma: float) -> None:
     """Raise a ValueError unless 0 ≤ γ ≤ 1."""
-    if not 0 <= discount <= 1:
-        raise ValueError(f"the discount γ must satisfy 0 ≤ γ ≤ 1; got {discount}")
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"the discount γ must satisfy 0 ≤ γ ≤ 1; got {gamma}")
 
 
-def require_count(name: str, count: int) -> None:
-    """Raise a ValueError if a count is negative."""
-    if count < 0:
-        raise ValueError(f"{name} must not be negative; got {name}={count}")
-
-
-def require_positive(name: str, count: int) -> None:
-    """Raise a ValueError unless a count is at least 1."""
-    if count < 1:
-        raise ValueError(f"{name} must be at least 1; got {name}={count}")
-
-
-def _require_reachable_end(transition: Tensor, terminal: Tensor) -> None:
-    """Raise a ValueError where a state cannot reach a terminal one: with γ = 1 it would have no value."""
+def _check_reachable_end(transition: Tensor, terminal: Tensor) -> None:
+    """Raise a ValueError if a state cannot reach a terminal one: for γ = 1 its value would be undefined."""
     has_transition = (transition.detach() > 0).to(transition)
     reaches_end = terminal
     for _ in range(transition.shape[-1]):

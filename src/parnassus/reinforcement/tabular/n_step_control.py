@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
 from parnassus.reinforcement.tabular.control import NextStep, NextValue
 from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningRecord, TabularLearners
-from parnassus.reinforcement.tabular.markov_reward_process import require_positive
 
 
 def n_step_td_control(learners: TabularLearners, next_value: NextValue, *, n_steps: int) -> LearningRecord:
@@ -16,7 +16,7 @@ def n_step_td_control(learners: TabularLearners, next_value: NextValue, *, n_ste
     An entry is updated n steps after its visit. `sarsa_value` gives n-step SARSA. With `q_learning_value` the first n
     actions are those of the ε-greedy policy, so that the result lies between the on-policy and the optimal values.
     """
-    require_positive("n_steps", n_steps)
+    check_at_least_one(n_steps=n_steps)
     q, visits, state = learners.zeros(), learners.zeros(), learners.starts[0]
     action = sample_categorical(learners.policy(learners.q_of_state(q, state), state), learners.generator)
     pending: list[tuple[Tensor, Tensor]] = []
@@ -30,6 +30,6 @@ def n_step_td_control(learners: TabularLearners, next_value: NextValue, *, n_ste
             continue
         target = next_value(NextStep(q_next, policy, action))
         for past in range(step, step - n_steps, -1):
-            target = learners.rewards[past] + learners.process.discount * target.masked_fill(learners.ended[past], 0)
+            target = learners.rewards[past] + learners.process.gamma * target.masked_fill(learners.ended[past], 0)
         learners.update(q, visits, (learners.row, *pending.pop(0)), target)
     return learners.record(q)

@@ -13,14 +13,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one, check_non_negative
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.markov_reward_process import require_count, require_positive
 
 MAX_SWEEPS = 100_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanningResult:
     """Values, action values and the greedy policy; `bound` is an upper bound of the values' error, ∞ if unknown."""
 
     values: Float[Tensor, " states"]
@@ -39,34 +39,36 @@ def optimal_backup(
 
 def value_iterates(process: MarkovDecisionProcess, sweeps: int) -> Float[Tensor, "{sweeps}+1 states"]:
     """v_0 = 0, v_{k+1} = T v_k, stacked: v_k is the optimal expected return of k steps."""
-    require_count("sweeps", sweeps)
+    check_non_negative(sweeps=sweeps)
     iterates = [torch.zeros(process.states, dtype=process.transition.dtype, device=process.transition.device)]
     for _ in range(sweeps):
         iterates.append(optimal_backup(process, iterates[-1]))
     return torch.stack(iterates)
 
 
-def value_iteration(process: MarkovDecisionProcess, *, tolerance: float = 1e-8) -> Plan:
+def value_iteration(process: MarkovDecisionProcess, *, tolerance: float = 1e-8) -> PlanningResult:
     """Iterate v ← T v until the greedy policy is within `tolerance` of the optimum in every state.
 
     Without discount there is no such bound: it stops when no value changes by more than the tolerance in a sweep.
     """
-    _require_tolerance(tolerance)
-    discount = process.discount
-    max_change = tolerance if discount == 1 else tolerance * (1 - discount) / (2 * max(discount, 1e-300))
+    _check_tolerance(tolerance)
+    gamma = process.gamma
+    max_change = tolerance if gamma == 1 else tolerance * (1 - gamma) / (2 * max(gamma, 1e-300))
     values = value_iterates(process, 0)[0]
     for sweeps in range(1, MAX_SWEEPS + 1):
         previous, values = values, optimal_backup(process, values)
         change = float((values - previous).abs().max())
         if change <= max_change:
-            return _plan(process, values, sweeps, _bound(discount, change))
+            return _plan(process, values, sweeps, _bound(gamma, change))
     raise ValueError(
         f"value iteration has not converged after {MAX_SWEEPS:,} sweeps; without discount the optimal policy must "
-        f"reach a terminal state: got discount={discount}"
+        f"reach a terminal state: got gamma={gamma}"
     )
 
 
-def policy_iteration(process: MarkovDecisionProcess, policy: Float[Tensor, "states actions"] | None = None) -> Plan:
+def policy_iteration(
+    process: MarkovDecisionProcess, policy: Float[Tensor, "states actions"] | None = None
+) -> PlanningResult:
     """Alternate exact evaluation and greedy improvement until the policy is stable (Howard 1960).
 
     It starts from the uniform policy by default, and keeps an action unless another is better, which prevents cycles.
@@ -83,19 +85,21 @@ def policy_iteration(process: MarkovDecisionProcess, policy: Float[Tensor, "stat
     raise ValueError(f"policy iteration has not converged after {MAX_SWEEPS:,} policies")  # pragma: no cover
 
 
-def modified_policy_iteration(process: MarkovDecisionProcess, evaluations: int, *, tolerance: float = 1e-8) -> Plan:
+def modified_policy_iteration(
+    process: MarkovDecisionProcess, evaluations: int, *, tolerance: float = 1e-8
+) -> PlanningResult:
     """Policy iteration with m backups per policy instead of a solve: m = 1 is value iteration."""
-    _require_tolerance(tolerance)
-    require_positive("evaluations", evaluations)
-    if process.discount == 1:
-        raise ValueError("modified policy iteration needs a discount below 1; got discount=1")
-    max_change = tolerance * (1 - process.discount) / (2 * max(process.discount, 1e-300))
+    _check_tolerance(tolerance)
+    check_at_least_one(evaluations=evaluations)
+    if process.gamma == 1:
+        raise ValueError("modified policy iteration needs a discount below 1; got gamma=1")
+    max_change = tolerance * (1 - process.gamma) / (2 * max(process.gamma, 1e-300))
     values = value_iterates(process, 0)[0]
     for sweeps in range(1, MAX_SWEEPS + 1):
         q = process.q_values(values)
         change = float((q.amax(-1) - values).abs().max())
         if change <= max_change:
-            return _plan(process, q.amax(-1), sweeps, _bound(process.discount, change))
+            return _plan(process, q.amax(-1), sweeps, _bound(process.gamma, change))
         chain = process.reward_process(process.greedy_policy(q))
         for _ in range(evaluations):
             values = chain.backup(values)
@@ -110,15 +114,15 @@ def finite_horizon(
     return values, process.q_values(values[:-1]).argmax(-1)
 
 
-def _plan(process: MarkovDecisionProcess, values: Tensor, sweeps: int, bound: float) -> Plan:
+def _plan(process: MarkovDecisionProcess, values: Tensor, sweeps: int, bound: float) -> PlanningResult:
     q = process.q_values(values)
-    return Plan(values, q, process.greedy_policy(q), sweeps, bound)
+    return PlanningResult(values, q, process.greedy_policy(q), sweeps, bound)
 
 
-def _bound(discount: float, change: float) -> float:
-    return float("inf") if discount == 1 else discount / (1 - discount) * change
+def _bound(gamma: float, change: float) -> float:
+    return float("inf") if gamma == 1 else gamma / (1 - gamma) * change
 
 
-def _require_tolerance(tolerance: float) -> None:
+def _check_tolerance(tolerance: float) -> None:
     if not tolerance > 0:
         raise ValueError(f"the tolerance must be positive; got tolerance={tolerance}")

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.trajectories import Trajectories
+from parnassus.reinforcement.tabular.trajectories import TrajectoryDistribution
 
 
 def softmax_policy(
@@ -20,7 +20,7 @@ def softmax_policy(
 def expected_return(
     process: MarkovDecisionProcess, policy: Float[Tensor, "*batch states actions"], start: Float[Tensor, " states"]
 ) -> Float[Tensor, "*batch"]:
-    """J(π) = Σ_s ρ(s) V^π(s), by solving Bellman's equations; differentiable in π."""
+    """J(π) = Σ_s ρ(s) V^π(s), by solving Bellman's equations; differentiable with respect to π."""
     return process.values_of(policy) @ start
 
 
@@ -36,7 +36,7 @@ def policy_gradient(
 
 
 def reinforce_estimates(
-    paths: Trajectories, policy: Float[Tensor, "states actions"], weights: Float[Tensor, "paths steps"]
+    paths: TrajectoryDistribution, policy: Float[Tensor, "states actions"], weights: Float[Tensor, "paths steps"]
 ) -> Float[Tensor, "paths states actions"]:
     """REINFORCE's gradient estimate from each path: Σ_t w_t ∇_θ log π_θ(a_t|s_t) (book eqs. 18.9-18.10).
 
@@ -53,12 +53,12 @@ def reinforce_estimates(
 
 
 def return_weights(
-    paths: Trajectories, discount: float, baseline: Float[Tensor, "paths steps"] | float = 0.0
+    paths: TrajectoryDistribution, gamma: float, baseline: Float[Tensor, "paths steps"] | float = 0.0
 ) -> Float[Tensor, "paths steps"]:
     """w_t = γ^t (G_t − b_t), where G_t includes r_t, the reward of a_t (book sec. 18.4, corrected)."""
     steps = paths.actions.shape[1]
-    powers = discount ** torch.arange(steps, dtype=paths.rewards.dtype, device=paths.rewards.device)
-    return powers * (paths.returns(discount) - baseline)
+    powers = gamma ** torch.arange(steps, dtype=paths.rewards.dtype, device=paths.rewards.device)
+    return powers * (paths.returns(gamma) - baseline)
 
 
 def mean_and_variance(
@@ -70,9 +70,9 @@ def mean_and_variance(
 
 
 def optimal_baseline(
-    paths: Trajectories, policy: Float[Tensor, "states actions"], discount: float
+    paths: TrajectoryDistribution, policy: Float[Tensor, "states actions"], gamma: float
 ) -> Float[Tensor, " states"]:
-    """The baseline b(s) of minimal variance (book sec. 18.4).
+    """The baseline b(s) with minimum variance (book sec. 18.4).
 
         b(s) = E⟨g, h_s⟩ / E‖h_s‖²,   g = Σ_t γ^t G_t ∇log π,   h_s = Σ_t [s_t = s] γ^t ∇log π
 
@@ -80,9 +80,9 @@ def optimal_baseline(
     value V(s), but weights returns by the squared norm of the gradient.
     """
     probabilities = paths.probabilities(policy)
-    weights = return_weights(paths, discount)
+    weights = return_weights(paths, gamma)
     g = reinforce_estimates(paths, policy, weights)
-    h = reinforce_estimates(paths, policy, weights - return_weights(paths, discount, 1.0))
+    h = reinforce_estimates(paths, policy, weights - return_weights(paths, gamma, 1.0))
     numerator = torch.einsum("p,psa,psa->s", probabilities, g, h)
     denominator = torch.einsum("p,psa,psa->s", probabilities, h, h)
     return numerator / denominator.clamp(min=torch.finfo(denominator.dtype).tiny)

@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.reinforcement.experience.generalised_advantage import require_lambda
+from parnassus.errors import check_at_least_one
+from parnassus.reinforcement.experience.generalised_advantage import check_lambda
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
-from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, require_positive
+from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess
 from parnassus.reinforcement.tabular.step_sizes import StepSize
 
 
@@ -26,7 +27,7 @@ def monte_carlo_values(
     current = torch.arange(states, device=process.reward.device).repeat_interleave(num_paths)
     total = torch.zeros(states * num_paths, dtype=process.reward.dtype, device=process.reward.device)
     for step in range(steps):
-        total += process.discount**step * process.reward[current]
+        total += process.gamma**step * process.reward[current]
         current = sample_categorical(process.transition[current], generator)
     returns = total.view(states, num_paths)
     return returns.mean(1), returns.std(1) / num_paths**0.5
@@ -49,9 +50,8 @@ def td_lambda(
 
     `trace_decay` is λ: 0 bootstraps from the next state, 1 uses the rewards up to the end.
     """
-    require_lambda(trace_decay)
-    require_positive("steps", steps)
-    require_positive("num_learners", num_learners)
+    check_lambda(trace_decay)
+    check_at_least_one(steps=steps, num_learners=num_learners)
     row = torch.arange(num_learners, device=start.device)
     values = torch.zeros(num_learners, len(start), dtype=process.reward.dtype, device=start.device)
     trace, visits, terminal = torch.zeros_like(values), torch.zeros_like(values), process.terminal
@@ -59,8 +59,8 @@ def td_lambda(
     state = starts[0]
     for step in range(steps):
         next_state = sample_categorical(process.transition[state], generator)
-        delta = process.reward[state] + process.discount * values[row, next_state] - values[row, state]
-        trace *= process.discount * trace_decay
+        delta = process.reward[state] + process.gamma * values[row, next_state] - values[row, state]
+        trace *= process.gamma * trace_decay
         trace[row, state] += 1
         visits[row, state] += 1
         values += (step_size(visits[row, state]) * delta)[:, None] * trace

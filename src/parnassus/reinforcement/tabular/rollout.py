@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
 from parnassus.reinforcement.tabular.epsilon_greedy_learners import sample_episode_starts
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.markov_reward_process import require_positive
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def rollout(
     generator: torch.Generator | None = None,
 ) -> Rollout:
     """Follow a policy in `n_envs` copies, which restart at terminal states or time limits."""
-    process.require_policy(policy)
+    process.check_policy(policy)
     if max_episode_steps is not None:
-        require_positive("max_episode_steps", max_episode_steps)
+        check_at_least_one(max_episode_steps=max_episode_steps)
     starts = sample_episode_starts(process, start, steps=steps, num_learners=n_envs, generator=generator)
     state, age = starts[0], torch.zeros(n_envs, dtype=torch.int64, device=start.device)
     rows: list[tuple[Tensor, ...]] = []

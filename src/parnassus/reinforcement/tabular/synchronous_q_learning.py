@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_at_least_one
 from parnassus.reinforcement.tabular.categorical_sampling import sample_categorical
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.markov_reward_process import require_positive
 from parnassus.reinforcement.tabular.step_sizes import StepSize
 
 
@@ -26,8 +26,7 @@ def synchronous_q_learning(
 
     Q is initialised to 0 and stays 0 at terminal states; actions that are not allowed have −∞.
     """
-    require_positive("sweeps", sweeps)
-    require_positive("num_learners", num_learners)
+    check_at_least_one(sweeps=sweeps, num_learners=num_learners)
     pairs = process.states * process.actions
     transition = process.transition.reshape(1, pairs, process.states).expand(num_learners, -1, -1)
     transition = transition.reshape(-1, process.states)
@@ -36,7 +35,7 @@ def synchronous_q_learning(
     q = process.mask_q_values(transition.new_zeros(num_learners, process.states, process.actions))
     for sweep in range(1, sweeps + 1):
         next_state = sample_categorical(transition, generator).view(num_learners, pairs)
-        target = rewards[column, next_state] + process.discount * q.amax(-1).gather(1, next_state)
+        target = rewards[column, next_state] + process.gamma * q.amax(-1).gather(1, next_state)
         alpha = step_size(target.new_full((1,), float(sweep)))
         q = process.mask_q_values(q.lerp(target.view_as(q), alpha))
     return q

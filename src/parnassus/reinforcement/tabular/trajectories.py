@@ -6,16 +6,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from parnassus.probability.distributions.simplex import require_distribution
+from parnassus.errors import check_at_least_one
+from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.reinforcement.experience.returns import discounted_returns
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.markov_reward_process import require_positive
 
 MAX_PATHS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Trajectories:
+class TrajectoryDistribution:
     """Every possible s_0, a_0, r_0, s_1, …, s_T with its probability.
 
     `environment_probability` is the factor that does not depend on the policy. A path that terminates before T stays
@@ -29,21 +29,21 @@ class Trajectories:
     environment_probability: Float[Tensor, " paths"]
 
     def probabilities(self, policy: Float[Tensor, "states actions"]) -> Float[Tensor, " paths"]:
-        """ρ(s_0) Π_t π(a_t|s_t) P(s_t, a_t, s_{t+1}), which sum to 1; differentiable in π."""
+        """ρ(s_0) Π_t π(a_t|s_t) P(s_t, a_t, s_{t+1}), which sum to 1; differentiable with respect to π."""
         action_probabilities = policy[self.states[:, :-1], self.actions]
         return self.environment_probability * torch.where(self.live, action_probabilities, 1).prod(1)
 
-    def returns(self, discount: float) -> Float[Tensor, "paths steps"]:
+    def returns(self, gamma: float) -> Float[Tensor, "paths steps"]:
         """G_t = Σ_{k≥t} γ^{k−t} r_k from every step of every path."""
-        return discounted_returns(self.rewards.T, ~self.live.T, gamma=discount).T
+        return discounted_returns(self.rewards.T, ~self.live.T, gamma=gamma).T
 
 
 def enumerate_trajectories(
     process: MarkovDecisionProcess, start: Float[Tensor, " states"], horizon: int
-) -> Trajectories:
+) -> TrajectoryDistribution:
     """All paths of at most `horizon` steps."""
-    require_distribution(start, "start")
-    require_positive("horizon", horizon)
+    check_distribution(start, "start")
+    check_at_least_one(horizon=horizon)
     stay = torch.zeros_like(process.transition)
     stay[:, 0] = torch.eye(process.states, dtype=start.dtype, device=start.device)
     terminal = process.terminal[:, None, None]
@@ -64,4 +64,4 @@ def enumerate_trajectories(
         states = torch.cat([states[path], next_state[:, None]], 1)
         actions = torch.cat([actions[path], action[:, None]], 1)
         rewards = torch.cat([rewards[path], step_reward[:, None]], 1)
-    return Trajectories(states, actions, rewards, ~process.terminal[states[:, :-1]], probability)
+    return TrajectoryDistribution(states, actions, rewards, ~process.terminal[states[:, :-1]], probability)

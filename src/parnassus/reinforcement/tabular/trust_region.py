@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.optim.conjugate_gradient import conjugate_gradient
+from parnassus.errors import check_positive
+from parnassus.optim.optimisers.conjugate_gradient import conjugate_gradient
 from parnassus.probability import kl_divergence
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 from parnassus.reinforcement.tabular.policy_gradient import expected_return, policy_gradient, softmax_policy
@@ -47,15 +48,15 @@ def improvement_lower_bound(
     start: Float[Tensor, " states"],
 ) -> Float[Tensor, ""]:
     """A lower bound of the new policy's return (Schulman et al. 2015, thm. 1)."""
-    if process.discount == 1:
-        raise ValueError("the discount must be below 1; got discount=1")
+    if process.gamma == 1:
+        raise ValueError("the discount must be below 1; got gamma=1")
     largest = torch.where(process.allowed, process.advantages_of(old), 0).abs().max()
     total_variation = (new - old).abs().sum(-1).max() / 2
-    slack = 4 * largest * process.discount / (1 - process.discount) ** 2 * total_variation.square()
+    slack = 4 * largest * process.gamma / (1 - process.gamma) ** 2 * total_variation.square()
     return surrogate_return(process, old, new, start) - slack
 
 
-def mean_kl(
+def occupancy_weighted_kl(
     process: MarkovDecisionProcess,
     old: Float[Tensor, "states actions"],
     new: Float[Tensor, "states actions"],
@@ -71,7 +72,7 @@ def fisher_product(
     visits: Float[Tensor, " states"],
     direction: Float[Tensor, "states actions"],
 ) -> Float[Tensor, "states actions"]:
-    """F x with the Fisher matrix F = Σ_s d(s) (diag π(·|s) − π(·|s) π(·|s)ᵀ), the Hessian of the mean KL in θ.
+    """F x with the Fisher matrix F = Σ_s d(s) (diag π(·|s) − π(·|s) π(·|s)ᵀ), the Hessian of the mean KL.
 
     F A^π = ∇J for the unnormalised d: the natural gradient of a tabular softmax policy is the advantage (Kakade 2001).
     """
@@ -92,8 +93,7 @@ def trust_region_step(
 
     θ is unchanged where there is no such j.
     """
-    if not target_kl > 0:
-        raise ValueError(f"target_kl must be positive; got target_kl={target_kl}")
+    check_positive(target_kl=target_kl)
     old = softmax_policy(logits, process.allowed)
     visits = process.occupancy(old, start)
     frequency = visits / visits.sum()
@@ -104,7 +104,7 @@ def trust_region_step(
     for halving in range(max_halvings):
         moved = logits + 0.5**halving * length * direction
         new = softmax_policy(moved, process.allowed)
-        gain, kl = surrogate_return(process, old, new, start) - before, mean_kl(process, old, new, start)
+        gain, kl = surrogate_return(process, old, new, start) - before, occupancy_weighted_kl(process, old, new, start)
         if float(kl) <= target_kl and float(gain) > 0:
             return TrustRegionStep(moved, float(gain), float(kl), halving)
     return TrustRegionStep(logits, 0.0, 0.0, max_halvings)

@@ -52,12 +52,12 @@ def cat_chain(start: str = "hungry") -> MarkovChain:
     return MarkovChain(initial, _transition())
 
 
-def cat_reward_process(discount: float = 0.9) -> MarkovRewardProcess:
+def cat_reward_process(gamma: float = 0.9) -> MarkovRewardProcess:
     """The Markov reward process: the chain with its rewards (book fig. 18.3)."""
-    return MarkovRewardProcess(_transition(), _reward(), discount)
+    return MarkovRewardProcess(_transition(), _reward(), gamma)
 
 
-def cat_decision_process(discount: float = 0.9) -> MarkovDecisionProcess:
+def cat_decision_process(gamma: float = 0.9) -> MarkovDecisionProcess:
     """The Markov decision process with the actions talk and stroke in the state relaxed (book sec. 18.2).
 
     Talking leads to confused, stroking to sleeping. In every other state the only action is wait.
@@ -74,7 +74,7 @@ def cat_decision_process(discount: float = 0.9) -> MarkovDecisionProcess:
     terminal = torch.zeros(len(STATES), dtype=torch.bool)
     terminal[sleeping] = True
     reward = _reward()[:, None, None].expand(-1, len(ACTIONS), len(STATES))
-    return MarkovDecisionProcess(transition, reward, discount, terminal, allowed)
+    return MarkovDecisionProcess(transition, reward, gamma, terminal, allowed)
 
 
 def constant_policy(action: str) -> Float[Tensor, "states actions"]:

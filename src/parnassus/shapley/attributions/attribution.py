@@ -10,16 +10,16 @@ from torch import Tensor
 from parnassus.shapley.attributions.model_adapters import ModelError, Rows, as_rows
 from parnassus.shapley.attributions.value_functions import BackgroundAverage, ValueFunction, as_background_average
 from parnassus.shapley.estimators.coalition_sampling import CoalitionSample, sample_coalition_sets
-from parnassus.shapley.estimators.estimate import Estimate, widen_errors
-from parnassus.shapley.estimators.kernel_shap import PairedRegression, Solver
+from parnassus.shapley.estimators.estimate import ShapleyEstimate, small_sample_errors
+from parnassus.shapley.estimators.kernel_shap import KernelShapSolver, PairedRegression
 from parnassus.shapley.estimators.regression_adjustment import regression_adjustment
 from parnassus.shapley.games.cooperative_games import MAX_PLAYERS, all_coalitions
 from parnassus.shapley.games.shapley_values import shapley_values
 
 MAX_WORTHS = 2**22
-"""Worths held at once, per output; rows and background rows are processed in batches of that size."""
+"""Maximum number of coalition values held in memory, per output; rows and background rows are processed in batches."""
 BATCH_RTOL, BATCH_ATOL = 0.02, 1e-6
-"""Tolerances for the change of an output with the other rows of its batch, which is due to rounding."""
+"""Tolerances for the dependence of an output on the other rows of its batch, which is due to rounding."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ def explain_exactly(value: ValueFunction, x: Rows) -> Attribution:
             f"exact values need at most {MAX_PLAYERS} features, {value.players} have 2^{value.players} coalitions; "
             "use explain, or group features"
         )
-    x = as_rows(x)
-    require_deterministic(value, x)
+    x = deterministic_rows(value, x)
     batches = x.split(max(1, 8 * MAX_WORTHS >> value.players))
     return concatenate_rows(
         [_exact_attribution(value(batch, all_coalitions(value.players)).to(x.device)) for batch in batches]
@@ -70,18 +69,17 @@ def explain(
     x: Rows,
     budget: int,
     *,
-    solver: Solver = regression_adjustment,
+    solver: KernelShapSolver = regression_adjustment,
     generator: torch.Generator | None = None,
 ) -> Attribution:
     """Kernel SHAP: Shapley values of every row from about `budget` coalitions, shared by all rows (book sec. 17.4).
 
-    Each background row has coalitions of its own, so that errors average out. With a budget of 2^M or more values are
+    Each background row has its own coalitions, so that errors average out. With a budget of 2^M or more values are
     exact; with less than 2M standard errors are infinite.
     """
-    if value.players <= MAX_PLAYERS and budget >= 2**value.players:
+    if includes_all_coalitions(budget, value.players):
         return explain_exactly(value, x)
-    x = as_rows(x)
-    require_deterministic(value, x)
+    x = deterministic_rows(value, x)
     games = as_background_average(value)
     batch = max(1, MAX_WORTHS // (max(2, budget) * value.players))
     parts = [games.subset(slice(start, start + batch)) for start in range(0, games.background_size, batch)]
@@ -90,9 +88,9 @@ def explain(
 
 
 def _explain_part(
-    games: BackgroundAverage, x: Tensor, budget: int, solver: Solver, generator: torch.Generator | None
+    games: BackgroundAverage, x: Tensor, budget: int, solver: KernelShapSolver, generator: torch.Generator | None
 ) -> Attribution:
-    """All rows against a part of the background."""
+    """The attribution of all rows with a part of the background."""
     sample = sample_coalition_sets(games.background_size, games.players, budget, generator=generator)
     coalitions = add_empty_and_grand(sample.coalitions)
     batches = x.split(max(1, MAX_WORTHS // coalitions[..., 0].numel()))
@@ -102,9 +100,12 @@ def _explain_part(
 
 
 def average_over_sets(
-    sample: CoalitionSample, worth: Float[Tensor, "sets rows outputs count"], solver: Solver, device: torch.device
+    sample: CoalitionSample,
+    worth: Float[Tensor, "sets rows outputs count"],
+    solver: KernelShapSolver,
+    device: torch.device,
 ) -> Attribution:
-    """The mean of one estimate per set of coalitions; worths begin with v(∅) and end with v(N).
+    """The mean of one estimate per set of coalitions; the first worth is v(∅), the last v(N).
 
     The sets are sampled independently, so the variances of the estimates add.
     """
@@ -115,7 +116,7 @@ def average_over_sets(
     for batch in torch.arange(sets).split(sets_per_batch):
         part = CoalitionSample(sample.coalitions[batch], sample.inclusion_probability)
         estimates.append(solver(part, games[batch, :, 1:-1], games[batch, :, 0], games[batch, :, -1]))
-    found = Estimate(*(torch.cat(each) for each in zip(*estimates, strict=True)))
+    found = ShapleyEstimate(*(torch.cat(each) for each in zip(*estimates, strict=True)))
     first = CoalitionSample(sample.coalitions[0], sample.inclusion_probability)
     errors = error_of_sum(found.errors, first, games) / sets
     return Attribution(
@@ -133,19 +134,21 @@ def error_of_sum(
     square = errors.square().sum(0)
     if errors.shape[-1] < 2 or not bool(square.isfinite().all()):
         return square.sqrt()
-    effective_sets = square.square() / errors.pow(4).sum(0).clamp(min=1e-300)  # all sets if their errors are equal
+    effective_sets = square.square() / errors.pow(4).sum(0).clamp(
+        min=1e-300
+    )  # equals the number of sets if their errors are equal
     degrees_of_freedom = PairedRegression.build(first, like).degrees_of_freedom()
-    return widen_errors(square.sqrt(), effective_sets.clamp(min=1.0) * degrees_of_freedom)
+    return small_sample_errors(square.sqrt(), effective_sets.clamp(min=1.0) * degrees_of_freedom)
 
 
 def add_empty_and_grand(coalitions: Bool[Tensor, "*sets count players"]) -> Bool[Tensor, "*sets more players"]:
-    """The empty coalition, these, and the grand coalition."""
+    """The empty coalition, the given ones, and the grand coalition."""
     empty = coalitions.new_zeros(*coalitions.shape[:-2], 1, coalitions.shape[-1])
     return torch.cat([empty, coalitions, ~empty], -2)
 
 
 def concatenate_rows(blocks: Sequence[Attribution]) -> Attribution:
-    """Attributions of different rows as one."""
+    """The concatenated attributions of different rows."""
     base_values, values, errors = (
         torch.cat(each)
         for each in zip(*((block.base_values, block.values, block.errors) for block in blocks), strict=True)
@@ -165,7 +168,7 @@ def weighted_mean(parts: Sequence[Attribution], weights: Sequence[float]) -> Att
 
 
 def average_repeats(repeats: Sequence[Attribution]) -> Attribution:
-    """The mean of independent estimates of one attribution, with standard errors from their spread.
+    """The mean of independent estimates of one attribution, with standard errors from their variance.
 
     These contain all randomness of an estimate: the sampled coalitions and the sampled unknown features.
     """
@@ -174,11 +177,23 @@ def average_repeats(repeats: Sequence[Attribution]) -> Attribution:
     base_values, values = (
         torch.stack(each) for each in zip(*((one.base_values, one.values) for one in repeats), strict=True)
     )
-    errors = widen_errors(values.std(0) / len(repeats) ** 0.5, len(repeats) - 1)
+    errors = small_sample_errors(values.std(0) / len(repeats) ** 0.5, len(repeats) - 1)
     return Attribution(base_values.mean(0), values.mean(0), errors, max(one.evaluations for one in repeats))
 
 
-def require_deterministic(value: ValueFunction, x: Float[Tensor, "rows features"]) -> None:
+def includes_all_coalitions(budget: int, players: int) -> bool:
+    """Whether the budget suffices for all 2^M coalitions, so that exact values cost no more than estimates."""
+    return players <= MAX_PLAYERS and budget >= 2**players
+
+
+def deterministic_rows(value: ValueFunction, x: Rows) -> Float[Tensor, "rows features"]:
+    """The rows as a tensor; a ValueError if the value function is random."""
+    rows = as_rows(x)
+    check_deterministic(value, rows)
+    return rows
+
+
+def check_deterministic(value: ValueFunction, x: Float[Tensor, "rows features"]) -> None:
     """Reject a model whose output for a row is random or depends on the other rows of the batch."""
     grand = torch.ones(1, value.players, dtype=torch.bool)
     first, second = value(x[:1], grand), value(x[:1], grand)

@@ -1,8 +1,8 @@
 """Batch sizes for model evaluations, from the memory that the model needs per input.
 
 The size of an input does not determine it: an image of 784 values becomes 25,000 after a convolution with 32 channels.
-So before many inputs are evaluated, the model is run on one and on two, and the bytes that torch allocates are counted;
-the difference is what one input needs, independent of the weights.
+Before many inputs are evaluated, the model is run on one and on two, and the bytes that torch allocates are counted;
+the difference is the memory per input, independent of the weights.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,10 +12,11 @@ from jaxtyping import Num
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from parnassus.errors import check_positive
 from parnassus.shapley.attributions.model_adapters import Model
 
 MAX_BATCH_SIZE, MAX_BATCH_BYTES = 2**14, 2**26
-"""Limits of a batch on a CPU: inputs, and bytes that they need, about the size of a cache."""
+"""Limits of a batch on a CPU: number of inputs, and their bytes, about the size of a cache."""
 ACCELERATOR_FACTOR = 64
 """Factor of both limits on an accelerator."""
 MIN_INPUT_FACTOR = 8
@@ -42,9 +43,8 @@ def max_batch_size(model: Model, x: Num[Tensor, "inputs *shape"], count: int) ->
 
 
 def limit_batch_size(model: Model, batch_size: int) -> Model:
-    """The same model, evaluated on at most `batch_size` inputs at a time."""
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be positive; got batch_size={batch_size}")
+    """The model, evaluated on at most `batch_size` inputs at a time."""
+    check_positive(batch_size=batch_size)
     return lambda x: torch.cat([model(batch) for batch in x.split(batch_size)])
 
 
@@ -57,7 +57,7 @@ def batch_slices(rows: int, count: int, batch_size: int) -> Iterator[tuple[slice
 
 
 def bytes_per_input(run: Callable[[int], object]) -> int:
-    """Bytes of all tensors created per input; views and tensors independent of the batch size do not count."""
+    """Bytes of all tensors created per input; views and tensors independent of the batch size are excluded."""
     allocated: list[int] = []
     for count in (1, 2):
         with AllocationCounter() as counter:
@@ -67,7 +67,7 @@ def bytes_per_input(run: Callable[[int], object]) -> int:
 
 
 class AllocationCounter(TorchFunctionMode):
-    """While active, counts the bytes of what torch's functions return, except storage shared with their arguments."""
+    """While active, counts the bytes of the results of torch functions, except storage shared with their arguments."""
 
     def __init__(self) -> None:
         super().__init__()

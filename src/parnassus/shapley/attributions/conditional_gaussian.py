@@ -13,11 +13,11 @@ from parnassus.shapley.attributions.model_adapters import Model
 
 
 @dataclass(frozen=True)
-class ConditionalGaussian:
+class ConditionalGaussianValue:
     """v(S) = E[f(z) | z_S = x_S] with z Gaussian: unknown features depend on the known ones (book sec. 17.3).
 
     Mean and covariance are the background's. The expectation is a mean over `num_draws` antithetic samples, exact for
-    linear models; its error for other models shows in the spread between seeds, see `average_repeats`. Rows must lie in
+    linear models; its error for other models appears as variance over seeds, see `average_repeats`. Rows must lie in
     the support of the Gaussian, which matters for a singular background.
     """
 

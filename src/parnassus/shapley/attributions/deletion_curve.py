@@ -15,7 +15,7 @@ def deletion_curve(
 ) -> Float[Tensor, "rows steps"]:
     """The worth of one output per row with 0, 1, 2, … M players removed, in order of decreasing score.
 
-    It begins at the prediction and ends at the base value. The faster it falls, the better the scores; methods are
+    It begins at the prediction and ends at the base value. The faster it decreases, the better the scores; methods are
     compared by its mean over the steps (Petsiuk et al. 2018).
     """
     if scores.shape != (len(x), value.players) or len(output) != len(x):

@@ -2,12 +2,17 @@
 
 import torch
 
-from parnassus.shapley.attributions.attribution import Attribution, explain_exactly, require_deterministic
-from parnassus.shapley.attributions.model_adapters import Rows, as_rows
+from parnassus.shapley.attributions.attribution import (
+    Attribution,
+    deterministic_rows,
+    explain_exactly,
+    includes_all_coalitions,
+)
+from parnassus.shapley.attributions.model_adapters import Rows
 from parnassus.shapley.attributions.value_functions import ValueFunction
-from parnassus.shapley.estimators.estimate import Estimate, Estimator
+from parnassus.shapley.estimators.estimate import Estimator, ShapleyEstimate
 from parnassus.shapley.estimators.stopping import CachedGame, estimate_to_tolerance
-from parnassus.shapley.games.cooperative_games import MAX_PLAYERS, all_coalitions
+from parnassus.shapley.games.cooperative_games import all_coalitions
 from parnassus.shapley.games.shapley_values import shapley_values
 
 
@@ -23,10 +28,9 @@ def explain_with_estimator(
 
     No coalition is evaluated twice, though the estimator may use it twice; `evaluations` is the number evaluated.
     """
-    if value.players <= MAX_PLAYERS and budget >= 2**value.players:
+    if includes_all_coalitions(budget, value.players):
         return explain_exactly(value, x)
-    x = as_rows(x)
-    require_deterministic(value, x)
+    x = deterministic_rows(value, x)
     worth = CachedGame(lambda coalitions: value(x, coalitions))
     return _as_attribution(worth, estimator(worth, value.players, budget, generator=generator), value.players)
 
@@ -41,18 +45,17 @@ def explain_with_estimator_to_tolerance(
     max_budget: int,
     generator: torch.Generator | None = None,
 ) -> Attribution:
-    """The same in rounds from `first_budget` to `max_budget` coalitions, until all standard errors ≤ `tolerance`.
+    """Shapley values in rounds of `first_budget` to `max_budget` coalitions, until all standard errors ≤ `tolerance`.
 
-    Every round reuses the samples of earlier ones; a round with a budget of 2^M is exact. Whether the tolerance was
-    reached shows in the errors.
+    Every round reuses the samples of earlier ones; a round with a budget of 2^M is exact. The tolerance was reached
+    if the reported errors do not exceed it.
     """
-    x = as_rows(x)
-    require_deterministic(value, x)
+    x = deterministic_rows(value, x)
     worth = CachedGame(lambda coalitions: value(x, coalitions))
     seed = int(torch.randint(2**62, (), generator=generator))
 
     def attribution_for(budget: int) -> Attribution:
-        if value.players <= MAX_PLAYERS and budget >= 2**value.players:
+        if includes_all_coalitions(budget, value.players):
             return _as_attribution(worth, _exact_estimate(worth, value.players), value.players)
         source = torch.Generator().manual_seed(seed)
         return _as_attribution(worth, estimator(worth, value.players, budget, generator=source), value.players)
@@ -60,13 +63,13 @@ def explain_with_estimator_to_tolerance(
     return estimate_to_tolerance(attribution_for, tolerance, first_budget=first_budget, max_budget=max_budget)
 
 
-def _exact_estimate(worth: CachedGame, players: int) -> Estimate:
+def _exact_estimate(worth: CachedGame, players: int) -> ShapleyEstimate:
     """Values from all coalitions."""
     table = worth(all_coalitions(players))
     values = shapley_values(table - table[..., :1])
-    return Estimate(values, torch.zeros_like(values))
+    return ShapleyEstimate(values, torch.zeros_like(values))
 
 
-def _as_attribution(worth: CachedGame, found: Estimate, players: int) -> Attribution:
+def _as_attribution(worth: CachedGame, found: ShapleyEstimate, players: int) -> Attribution:
     empty = worth(torch.zeros(1, players, dtype=torch.bool))[..., 0]
     return Attribution(empty, found.values, found.errors, worth.evaluations)

@@ -11,17 +11,17 @@ from parnassus.shapley.attributions.model_adapters import Model
 from parnassus.shapley.attributions.value_functions import (
     BackgroundAverage,
     average_in_blocks,
+    check_groups,
     expand_groups,
-    validate_groups,
 )
 
 
 @dataclass(frozen=True)
-class Interventional:
+class InterventionalValue:
     """v(S) = E_b f(x_S, b_∖S): unknown features are drawn from the background, independently of x (book sec. 17.3).
 
     `groups` are the features (columns) that form each player; by default every feature is a player. Inputs are mixed
-    and worths computed on the device of the background. `as_model` wraps anything that predicts as a `Model`;
+    and worths computed on the device of the background. `as_model` wraps any predictor as a `Model`;
     `interventional_value_function` does this and chooses the fastest implementation.
     """
 
@@ -33,7 +33,7 @@ class Interventional:
         if self.background.ndim != 2 or not len(self.background):
             raise ValueError(f"background must be rows of features; got shape {tuple(self.background.shape)}")
         if self.groups is not None:
-            validate_groups(self.groups, self.background.shape[1])
+            check_groups(self.groups, self.background.shape[1])
 
     @property
     def players(self) -> int:
@@ -90,6 +90,6 @@ class Interventional:
 
 def mean_imputation(
     model: Model, background: Float[Tensor, "others features"], groups: Bool[Tensor, "players features"] | None = None
-) -> Interventional:
+) -> InterventionalValue:
     """v(S) = f(x_S, E b_∖S): unknown features have their means; equals `Interventional` for linear f."""
-    return Interventional(model, background.mean(0, keepdim=True), groups)
+    return InterventionalValue(model, background.mean(0, keepdim=True), groups)

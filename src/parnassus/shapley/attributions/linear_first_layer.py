@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from parnassus.shapley.attributions.batching import batch_size_for, batch_slices
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import (
     Rows,
     as_model,
@@ -29,13 +29,13 @@ from parnassus.shapley.attributions.model_adapters import (
 from parnassus.shapley.attributions.value_functions import (
     BackgroundAverage,
     average_in_blocks,
+    check_groups,
     expand_groups,
-    validate_groups,
 )
 from parnassus.shapley.games.cooperative_games import is_all_coalitions
 
 MIN_TABLE_SIZE = 16
-"""Smallest table of coalitions of the first players; a larger background is split into blocks to allow it."""
+"""Minimum size of the table of coalitions of the first players; a larger background is split into blocks."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class LinearFirstLayer:
                 f"got {self.first.in_features} and {self.background.shape[1]}"
             )
         if self.groups is not None:
-            validate_groups(self.groups, self.first.in_features)
+            check_groups(self.groups, self.first.in_features)
 
     @property
     def players(self) -> int:
@@ -165,14 +165,14 @@ def interventional_value_function(
     predictor: object,
     background: Rows,
     groups: Bool[Tensor, "players features"] | None = None,
-) -> Interventional | LinearFirstLayer:
-    """The interventional value function of anything that predicts, in its fastest implementation.
+) -> InterventionalValue | LinearFirstLayer:
+    """The interventional value function of any predictor, in its fastest implementation.
 
     That is `LinearFirstLayer` for an `nn.Sequential` whose first layer is an `nn.Linear`, else `Interventional`.
     """
     background = as_rows(background)
     if not isinstance(predictor, nn.Module):
-        return Interventional(as_model(predictor), background, groups)
+        return InterventionalValue(as_model(predictor), background, groups)
     weights = next(predictor.parameters(), None)
     placed = background if weights is None else background.to(weights)
     layers = list(_flatten_sequential(predictor))
@@ -181,7 +181,7 @@ def interventional_value_function(
         rest = nn.Sequential(*_remaining_layers(layers))
         rest.training = predictor.training  # evaluated in evaluation mode, and then restored
         return LinearFirstLayer(first, rest, placed, groups)
-    return Interventional(as_model(predictor), placed, groups)
+    return InterventionalValue(as_model(predictor), placed, groups)
 
 
 def mean_output(
@@ -203,7 +203,17 @@ def mean_output(
 
 
 def _has_hooks(module: nn.Module) -> bool:
-    return bool(module._forward_pre_hooks or module._forward_hooks)
+    """Whether a call of the module runs hooks before or after its `forward`."""
+    for register in (module.register_forward_pre_hook, module.register_forward_hook):
+        handle = register(_no_hook)  # its handle refers to all hooks of this kind
+        handle.remove()
+        if handle.hooks_dict_ref():
+            return True
+    return False
+
+
+def _no_hook(*_: object) -> None:
+    pass
 
 
 def _is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:

@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.errors import check_positive
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import Model, as_model
 
 
@@ -20,7 +21,7 @@ def masked_images(
     predictor: object,
     replacements: Float[Tensor, "others channels height width"],
     labels: Int[Tensor, "rows columns"],
-) -> Interventional:
+) -> InterventionalValue:
     """The value function of a model of images; unknown groups of pixels come from `replacements`.
 
     `explain(masked_images(…), images.flatten(1), budget)` explains images (rows, channels, height, width).
@@ -31,7 +32,7 @@ def masked_images(
         )
     channels, height, width = replacements.shape[1:]
     groups = pixel_groups(labels, channels).to(replacements.device)
-    return Interventional(flat_image_model(predictor, (channels, height, width)), replacements.flatten(1), groups)
+    return InterventionalValue(flat_image_model(predictor, (channels, height, width)), replacements.flatten(1), groups)
 
 
 def flat_image_model(predictor: object, shape: tuple[int, int, int]) -> Model:
@@ -48,7 +49,7 @@ def pixel_groups(labels: Int[Tensor, "height width"], channels: int) -> Bool[Ten
     return (labels.flatten() == torch.arange(len(present), device=labels.device)[:, None]).repeat(1, channels)
 
 
-def paint_groups(
+def expand_group_values(
     values: Float[Tensor, "*rows players"], labels: Int[Tensor, "height width"]
 ) -> Float[Tensor, "*rows height width"]:
     """Values of groups as images: every pixel has the value of its group."""
@@ -59,8 +60,7 @@ def gaussian_blur(
     images: Float[Tensor, "rows channels height width"], sigma: float
 ) -> Float[Tensor, "rows channels height width"]:
     """Convolution with a Gaussian of standard deviation `sigma` pixels, with replicated edges."""
-    if sigma <= 0:
-        raise ValueError(f"sigma must be positive; got sigma={sigma}")
+    check_positive(sigma=sigma)
     radius = ceil(3 * sigma)
     weights = torch.exp(-0.5 * (torch.arange(-radius, radius + 1) / sigma).square()).to(images)
     weights = weights / weights.sum()

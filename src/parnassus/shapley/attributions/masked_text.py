@@ -18,13 +18,13 @@ from torch import Tensor
 
 from parnassus.shapley.attributions.batching import batch_size_for
 from parnassus.shapley.attributions.model_adapters import ModelError, as_model, as_output_rows, prediction_function
-from parnassus.shapley.attributions.value_functions import expand_groups, validate_groups
+from parnassus.shapley.attributions.value_functions import check_groups, expand_groups
 
 Token = TypeVar("Token", str, int)
 TextModel: TypeAlias = Callable[[list[list[Token]]], Float[Tensor, "count outputs"]]
 """Many texts, each a list of tokens of any length, to one row of outputs each."""
 WORD_PATTERN = re.compile(r"(?:\w+(?:['’]\w+)*|[^\w\s])\s*")
-"""A word or a punctuation mark, with the space after it."""
+"""A word or a punctuation mark, with the following space."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class MaskedText(Generic[Token]):
                 f"got {len(self.replacements)} for {len(self.tokens)} tokens"
             )
         if self.groups is not None:
-            validate_groups(self.groups, len(self.tokens))
+            check_groups(self.groups, len(self.tokens))
 
     @property
     def players(self) -> int:
@@ -105,14 +105,14 @@ def masked_ids(
 ) -> MaskedText[int]:
     """The value function of a text for a model of token ids (count, time), such as a network with an embedding.
 
-    Missing tokens are replaced by `mask_token_id`, or by default omitted; for the lengths then see `token_id_model`.
+    Missing tokens are replaced by `mask_token_id`, or omitted by default, see `token_id_model` for lengths.
     """
     replacements = None if mask_token_id is None else [mask_token_id] * len(ids)
     return MaskedText(token_id_model(predictor, pad_token_id), ids.tolist(), replacements)
 
 
 def split_keeping_spaces(text: str) -> list[str]:
-    """Words and punctuation marks, each with the space after it; joined they are the stripped text."""
+    """Words and punctuation marks, each with the following space; joined they are the stripped text."""
     return WORD_PATTERN.findall(text.strip())
 
 

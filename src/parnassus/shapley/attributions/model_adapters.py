@@ -1,4 +1,4 @@
-"""Anything that predicts as one function of tensors: modules, scikit-learn estimators, plain functions."""
+"""Any predictor as one function of tensors: modules, scikit-learn estimators, plain functions."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from parnassus.errors import UserError
 
 Model: TypeAlias = Callable[[Float[Tensor, "rows features"]], Float[Tensor, "rows outputs"]]
-"""A batch of inputs to one row of outputs each."""
+"""A function from a batch of inputs to one row of outputs each."""
 Rows: TypeAlias = Float[Tensor, "rows features"] | Num[np.ndarray, "rows features"]
 """A table of features, as a tensor or an array."""
 
 
 class ModelError(UserError, RuntimeError):
-    """A model that cannot be explained; the message says why."""
+    """The error for a model that cannot be explained, with the reason."""
 
 
 def as_rows(table: object) -> Float[Tensor, "rows features"]:

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 
 def tiles(height: int, width: int, side: int) -> Int[Tensor, "height width"]:
-    """Squares of `side` pixels, row by row; those at the right and lower edge may be cut."""
+    """Squares of `side` pixels, row by row; those at the right and lower edge may be cropped."""
     if min(height, width, side) < 1:
         raise ValueError(f"height, width and side must be positive; got {height=}, {width=}, {side=}")
     down, across = torch.arange(height) // side, torch.arange(width) // side
@@ -58,7 +58,7 @@ def enforce_connectivity(labels: Int[Tensor, "height width"]) -> Int[Tensor, "he
     """The same segments, renumbered and connected: smaller components join segments that they touch."""
     component = connected_components(labels)
     size = component.flatten().bincount(minlength=component.numel())[component]
-    rank = size * component.numel() - component  # by size; of equal ones the first
+    rank = size * component.numel() - component  # by size; the first of equal ones
     best = torch.zeros(int(labels.max()) + 1, dtype=rank.dtype, device=rank.device)
     best = best.scatter_reduce(0, labels.flatten(), rank.flatten(), "amax")
     owner = torch.where(rank == best[labels], labels, -1)

@@ -12,7 +12,7 @@ from torch import Tensor
 class ValueFunction(Protocol):
     """v_x(S) for many inputs x and many coalitions S of features, or of groups of features.
 
-    Worths are float64 whatever the model's dtype: attributions are differences of sums and must add to the prediction.
+    Worths are float64 for any dtype of the model: attributions are differences of sums and must sum to the prediction.
     """
 
     @property
@@ -25,7 +25,7 @@ class ValueFunction(Protocol):
 
 @runtime_checkable
 class BackgroundAverage(ValueFunction, Protocol):
-    """A value function that is a mean over background rows, each of which can be evaluated on its own coalitions.
+    """A value function that is a mean over background rows, each of which can have its own coalitions.
 
     Independent errors of the rows average out; errors due to coalitions shared by all rows do not.
     """
@@ -87,8 +87,8 @@ def average_in_blocks(
     return torch.as_tensor(worths) / value.background_size
 
 
-def validate_groups(groups: Bool[Tensor, "players features"], features: int) -> None:
-    """Every feature must be in exactly one group."""
+def check_groups(groups: Bool[Tensor, "players features"], features: int) -> None:
+    """Raise a ValueError unless every feature is in exactly one group."""
     if groups.shape[1] != features or not bool((groups.sum(0) == 1).all()):
         raise ValueError(
             f"each of the {features} features must be in one group of {len(groups)}; "

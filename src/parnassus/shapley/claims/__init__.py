@@ -1,1 +1,1 @@
-"""What is claimed of Shapley values, each statement with the number that decides it."""
+"""Claims about Shapley values, each with numerical evidence."""

@@ -6,8 +6,8 @@ from torch import nn
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.probability import standard_normal
 from parnassus.shapley.attributions.attribution import explain, explain_exactly
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
-from parnassus.shapley.attributions.interventional import Interventional, mean_imputation
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
+from parnassus.shapley.attributions.interventional import InterventionalValue, mean_imputation
 from parnassus.shapley.attributions.model_adapters import as_model
 from parnassus.shapley.games.cooperative_games import all_coalitions
 from parnassus.shapley.games.shapley_values import permutation_table
@@ -26,12 +26,12 @@ def attributions_sum_to_the_prediction() -> Evidence:
     model, x = as_model(network()), standard_normal(5, FEATURES, seed=1)
     background = standard_normal(20, FEATURES, seed=2)
     exact, sampled = (
-        explain_exactly(Interventional(model, background), x),
-        explain(Interventional(model, background), x, 20, generator=torch.Generator().manual_seed(0)),
+        explain_exactly(InterventionalValue(model, background), x),
+        explain(InterventionalValue(model, background), x, 20, generator=torch.Generator().manual_seed(0)),
     )
     same = background.clone()
     same[:, 3] = x[0, 3]
-    missing = explain_exactly(Interventional(model, same), x[:1])
+    missing = explain_exactly(InterventionalValue(model, same), x[:1])
     return all_of(
         exact=close(exact.prediction, model(x), atol=1e-12),
         sampled=close(sampled.prediction, model(x), atol=1e-12),
@@ -49,14 +49,14 @@ def attributions_are_consistent() -> Evidence:
     for w in weights:
         smaller = as_model(lambda z, w=w: (z @ w).tanh() + z[:, 0] * z[:, 1])
         larger = as_model(lambda z, w=w: (z @ w).tanh() + z[:, 0] * z[:, 1] + z[:, 2] * (1 + z[:, 4].square()))
-        values = [explain_exactly(Interventional(f, background), x).values[0, 0, 2] for f in (smaller, larger)]
+        values = [explain_exactly(InterventionalValue(f, background), x).values[0, 0, 2] for f in (smaller, larger)]
         gains.append(values[1] - values[0])
     return all_of(not_smaller=greater_equal(torch.stack(gains).min(), 0.0))
 
 
 @claim("B17.3-3")
 def linear_models_have_closed_form_attributions() -> Evidence:
-    """φ_j = w_j (x_j − E x_j); conditional values differ for correlated features (book sec. 17.3)."""
+    """For linear f, φ_j = w_j (x_j − E x_j); conditional values differ for correlated features (book sec. 17.3)."""
     w = standard_normal(FEATURES, seed=5)
     linear = as_model(lambda z: z @ w)
     mixing = torch.eye(FEATURES, dtype=torch.float64)
@@ -67,9 +67,9 @@ def linear_models_have_closed_form_attributions() -> Evidence:
     interventional, imputed, conditional = (
         explain_exactly(value, x)
         for value in (
-            Interventional(linear, background),
+            InterventionalValue(linear, background),
             mean_imputation(linear, background),
-            ConditionalGaussian(linear, background, num_draws=2),
+            ConditionalGaussianValue(linear, background, num_draws=2),
         )
     )
     gap = (conditional.values - closed_form).abs().amax((0, 1))
@@ -85,7 +85,7 @@ def linear_models_have_closed_form_attributions() -> Evidence:
 @claim("B17.3-4")
 def every_permutation_sums_to_the_prediction() -> Evidence:
     """In each permutation contributions lead from the base value to f(x); their mean is SHAP (book fig. 17.3)."""
-    value = Interventional(as_model(network(1)), standard_normal(10, FEATURES, seed=8))
+    value = InterventionalValue(as_model(network(1)), standard_normal(10, FEATURES, seed=8))
     x = standard_normal(1, FEATURES, seed=9)
     worth = value(x, all_coalitions(FEATURES))[0, 0]
     table = permutation_table(worth)

@@ -8,8 +8,8 @@ from sklearn.tree import DecisionTreeRegressor
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.probability import standard_normal
 from parnassus.shapley.attributions.attribution import explain_exactly
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import as_model
 from parnassus.shapley.closed_forms.linear_shap import conditional_linear_shap, linear_shap
 from parnassus.shapley.closed_forms.tree_leaves import additive_output
@@ -35,11 +35,11 @@ def linear_shap_equals_enumeration() -> Evidence:
     uncorrelated = conditional_linear_shap(weight, bias, x, independent)
     return all_of(
         interventional=close(
-            interventional.values, explain_exactly(Interventional(model, background), x).values, atol=1e-11
+            interventional.values, explain_exactly(InterventionalValue(model, background), x).values, atol=1e-11
         ),
         conditional=close(
             conditional.values,
-            explain_exactly(ConditionalGaussian(model, background, num_draws=2), x).values,
+            explain_exactly(ConditionalGaussianValue(model, background, num_draws=2), x).values,
             atol=1e-9,
         ),
         sums=close(conditional.prediction, model(x), atol=1e-9),
@@ -51,13 +51,15 @@ def linear_shap_equals_enumeration() -> Evidence:
 @claim("B17.3-3", "B17.2-1")
 def tree_shap_equals_enumeration() -> Evidence:
     """Leaf values (|A| − 1)! |B|! / (|A| + |B|)! sum to the Shapley values from all 2^M coalitions (book sec. 17.3)."""
-    training = (3 * standard_normal(150, FEATURES, seed=6)).round() / 3  # on a grid: thresholds fall on values
+    training = (3 * standard_normal(150, FEATURES, seed=6)).round() / 3  # on a grid: thresholds coincide with values
     target = training[:, 0] * training[:, 1] + training[:, 2].abs()
     forest = RandomForestRegressor(5, random_state=0).fit(training, target)
     boosted = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(training, target.sign())
     x, background = training[:6] + 1 / 3, training[100:]
     of_forest, of_boosted = (tree_shap(model, x, background) for model in (forest, boosted))
-    enumerated = [explain_exactly(Interventional(additive_output(model), background), x) for model in (forest, boosted)]
+    enumerated = [
+        explain_exactly(InterventionalValue(additive_output(model), background), x) for model in (forest, boosted)
+    ]
     path_dependent = path_dependent_tree_shap(forest, x)
     return all_of(
         forest=close(of_forest.values, enumerated[0].values, atol=1e-10),

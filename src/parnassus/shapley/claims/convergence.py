@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
-from parnassus.probability import standard_normal
+from parnassus.probability import seeded_generator, standard_normal
 from parnassus.shapley.attributions.adaptive_kernel_shap import explain_to_tolerance
 from parnassus.shapley.attributions.attribution import Attribution, explain, explain_exactly
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.linear_first_layer import LinearFirstLayer, interventional_value_function
 from parnassus.shapley.attributions.model_adapters import as_model
 from parnassus.shapley.attributions.value_functions import SingleGame
@@ -41,13 +41,9 @@ def root_mean_square(values: Tensor) -> Tensor:
 
 
 def actual_and_reported_error(found: list[Attribution], exact: Tensor) -> tuple[Tensor, Tensor]:
-    """Root mean squares of the deviations and of the standard errors."""
+    """Root mean squares of the errors and of the standard errors."""
     deviations = torch.stack([each.values - exact for each in found])
     return root_mean_square(deviations), root_mean_square(torch.stack([each.errors for each in found]))
-
-
-def seeded_generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @claim("B17.3-3", "B17.4-1")
@@ -55,7 +51,7 @@ def sharing_the_linear_first_layer_is_exact() -> Evidence:
     """W h_x(S) + c = P_x(S) + Q_b(S): worths equal those of mixed rows up to rounding (book sec. 17.3)."""
     value, x, _ = build_example()
     network = nn.Sequential(value.first, value.rest)
-    mixed = Interventional(as_model(network), value.background)
+    mixed = InterventionalValue(as_model(network), value.background)
     torch.manual_seed(1)
     in_float = nn.Sequential(nn.Linear(FEATURES, 24), nn.Tanh(), nn.Linear(24, 2))
     short = value.background.float()
@@ -63,7 +59,7 @@ def sharing_the_linear_first_layer_is_exact() -> Evidence:
         double=close(value(x, all_coalitions(FEATURES)), mixed(x, all_coalitions(FEATURES)), atol=1e-12),
         single=close(
             interventional_value_function(in_float, short)(x.float(), all_coalitions(FEATURES)),
-            Interventional(as_model(in_float), short)(x.float(), all_coalitions(FEATURES)),
+            InterventionalValue(as_model(in_float), short)(x.float(), all_coalitions(FEATURES)),
             atol=1e-6,
         ),
     )
@@ -91,7 +87,7 @@ def errors_of_background_rows_average_out() -> Evidence:
 
 @claim("B17.4-1", "B17.4-3")
 def regression_adjustment_reduces_the_error() -> Evidence:
-    """Estimating only the residuals of a surrogate reduces the error; values stay additive (book sec. 17.4)."""
+    """Estimating only the residuals of a surrogate reduces the error; values remain additive (book sec. 17.4)."""
     value, x, exact = build_example()
     errors = {
         solve: actual_and_reported_error(
@@ -109,7 +105,7 @@ def regression_adjustment_reduces_the_error() -> Evidence:
 
 @claim("B17.4-1", "B17.4-3")
 def kernel_shap_stops_at_the_tolerance() -> Evidence:
-    """No standard error exceeds the tolerance, and ±1 and ±2 of them have nominal coverage."""
+    """No standard error exceeds the tolerance; intervals of ±1 and ±2 standard errors have nominal coverage."""
     value, x, exact = build_example()
     found = [
         explain_to_tolerance(value, x, 0.02, max_coalitions=2**FEATURES, generator=seeded_generator(seed))

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
+from parnassus.probability import standard_normal
 from parnassus.shapley.estimators.permutation_sampling import permutation_sampling
 from parnassus.shapley.games.bankruptcy import (
     contested_garment,
@@ -39,7 +40,7 @@ CLAIMS = torch.tensor([100.0, 200.0, 300.0], dtype=torch.float64)
 
 
 def random_games(players: int, count: int = 1, seed: int = 0) -> Tensor:
-    worth = torch.randn(count, 2**players, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    worth = standard_normal(count, 2**players, seed=seed)
     worth[:, 0] = 0.0
     return worth
 
@@ -66,7 +67,7 @@ def any_game_is_a_sum_of_unanimity_games() -> Evidence:
 
 @claim("B17.1-2")
 def worths_need_not_be_additive() -> Evidence:
-    """Synergy benefits all, in a bankruptcy all lose, and a harmful player has a negative value (book sec. 17.1)."""
+    """Synergy benefits all players, bankruptcy harms all; a harmful player has a negative value (book sec. 17.1)."""
     synergy = game_table(3, lambda coalition: float(len(coalition) ** 2))
     estate = optimistic_bankruptcy_game(300.0, CLAIMS)
     harm = game_table(3, lambda coalition: len(coalition) - (3.0 if 2 in coalition and len(coalition) > 1 else 0.0))
@@ -111,7 +112,7 @@ def run_to_the_bank_and_talmud_rule_agree_for_two() -> Evidence:
 
 @claim("B17.2-1", "B17.2-2")
 def subset_and_permutation_formulas_agree() -> Evidence:
-    """Both formulas agree; sampling errors are O(1/√n), with antithetic pairs 0 for pairwise games (book eq. 17.4)."""
+    """Both formulas agree; sampling errors are O(1/√n), or 0 for antithetic pairs in pairwise games (book eq. 17.4)."""
     worth = random_games(6, seed=1)[0]
     exact, game = shapley_values(worth), characteristic_function(worth)
     generator = torch.Generator().manual_seed(0)
@@ -141,7 +142,7 @@ def subset_and_permutation_formulas_agree() -> Evidence:
 
 @claim("B17.2-3")
 def the_example_has_shapley_values_970_970_1060_sixths() -> Evidence:
-    """Six permutations, 18 contributions, rows that sum to 500, and means (970, 970, 1060)/6 (book fig. 17.2)."""
+    """The 18 contributions of six permutations have rows of sum 500 and means (970, 970, 1060)/6 (book fig. 17.2)."""
     table = permutation_table(EXAMPLE)
     contributions = torch.tensor(
         [[100, 170, 230], [100, 125, 275], [145, 125, 230], [150, 125, 225], [325, 125, 50], [150, 300, 50]]

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, raises, rate
 from parnassus.probability import standard_normal
 from parnassus.shapley.attributions.attribution import Attribution, explain_exactly
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import ModelError, as_model
 from parnassus.shapley.games.cooperative_games import all_coalitions
 from parnassus.shapley.gradients.deep_lift import deep_lift
@@ -28,7 +28,7 @@ def network(activation: type[nn.Module]) -> nn.Sequential:
 
 def exact_values(model: nn.Module, x: Tensor, background: Tensor) -> Tensor:
     """Shapley values of the first output, by enumeration."""
-    return explain_exactly(Interventional(as_model(model), background), x).values[0, 0]
+    return explain_exactly(InterventionalValue(as_model(model), background), x).values[0, 0]
 
 
 def first_output(attribution: Attribution) -> Tensor:
@@ -206,7 +206,7 @@ def kinks_are_integrated_exactly() -> Evidence:
 
 @claim("B17.3-1", "B17.3-3")
 def a_control_variate_completes_expected_gradients() -> Evidence:
-    """The sum of plain draws errs by 1/√n; as control variate it has no error and reduces others (book sec. 17.3)."""
+    """The sum of plain draws has an error of order 1/√n; as control variate it reduces all errors (book sec. 17.3)."""
     model, x, background = (
         network(nn.Tanh),
         standard_normal(4, FEATURES, seed=1),

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, less_equal
+from parnassus.probability import standard_normal
 from parnassus.shapley.estimators.coalition_sampling import exhaustive_sample
 from parnassus.shapley.estimators.kernel_shap import (
     kernel_shap,
@@ -17,7 +18,7 @@ from parnassus.shapley.games.shapley_values import shapley_values
 
 
 def random_game(players: int, seed: int = 0) -> Tensor:
-    return torch.randn(2**players, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return standard_normal(2**players, seed=seed)
 
 
 def design(players: int) -> tuple[Tensor, Tensor]:
@@ -38,7 +39,7 @@ def fit_with_large_weight(worth: Tensor, large: float) -> Tensor:
 
 @claim("B17.4-1")
 def weighted_least_squares_gives_shapley_values() -> Evidence:
-    """Exact with constraints or large weights at both ends; inner rows alone shift all φ (book sec. 17.4)."""
+    """Values are exact with constraints or large weights at both ends; without them all φ shift (book sec. 17.4)."""
     worth = random_game(5)
     exact = shapley_values(worth - worth[0])
     constrained = weighted_regression(exhaustive_sample(5), worth[1:-1], worth[0], worth[-1]).values
@@ -76,7 +77,7 @@ def the_inverse_converges() -> Evidence:
 
 @claim("B17.4-3")
 def kernel_shap_beats_permutation_sampling() -> Evidence:
-    """At equal budgets Kernel SHAP has a smaller error, and reports it correctly (book sec. 17.4)."""
+    """At equal budgets Kernel SHAP has a smaller error, with correct standard errors (book sec. 17.4)."""
     players, budget = 10, 240
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(players, 16, generator=generator, dtype=torch.float64)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
 from parnassus.shapley.claims.games import sum_of_dividends
-from parnassus.shapley.estimators.estimate import Estimate, Estimator, widen_errors
+from parnassus.shapley.estimators.estimate import Estimator, ShapleyEstimate, small_sample_errors
 from parnassus.shapley.estimators.kernel_shap import kernel_shap
 from parnassus.shapley.estimators.permutation_sampling import balanced_permutation_sampling, permutation_sampling
 from parnassus.shapley.estimators.stopping import CachedGame, estimate_to_tolerance, max_standard_error
@@ -36,16 +36,16 @@ def smooth_game(players: int = PLAYERS, seed: int = 0) -> Tensor:
     return (all_coalitions(players).double() @ hidden).tanh() @ torch.randn(8, generator=source, dtype=torch.float64)
 
 
-def repeat_estimates(estimator: Estimator, worth: Tensor, budget: int, times: int, seed: int = 0) -> Estimate:
-    """Deviations from the exact values, and standard errors, of `times` independent estimates."""
+def repeat_estimates(estimator: Estimator, worth: Tensor, budget: int, times: int, seed: int = 0) -> ShapleyEstimate:
+    """Errors and standard errors of `times` independent estimates."""
     players, source = len(worth).bit_length() - 1, torch.Generator().manual_seed(seed)
     found = [estimator(characteristic_function(worth), players, budget, generator=source) for _ in range(times)]
     deviations = torch.stack([each.values for each in found]) - shapley_values(worth - worth[0])
-    return Estimate(deviations, torch.stack([each.errors for each in found]))
+    return ShapleyEstimate(deviations, torch.stack([each.errors for each in found]))
 
 
-def root_mean_square_error(found: Estimate) -> Tensor:
-    """Of the deviations."""
+def root_mean_square_error(found: ShapleyEstimate) -> Tensor:
+    """The root mean square of the errors."""
     return found.values.square().mean().sqrt()
 
 
@@ -63,7 +63,7 @@ def sampled_values_are_unbiased_and_efficient() -> Evidence:
 
 @claim("B17.2-2", "B17.4-3")
 def four_times_the_budget_halves_the_error() -> Evidence:
-    """The error of every estimator falls like budget^(−1/2) (book sec. 17.2)."""
+    """The error of every estimator decreases as budget^(−1/2) (book sec. 17.2)."""
     worth, budgets = smooth_game(), (120, 480, 1_920)
     return all_of(
         **{
@@ -107,7 +107,7 @@ def antithetic_permutations_cancel_even_interactions() -> Evidence:
 
 @claim("B17.2-2")
 def balanced_permutations_remove_variance_between_positions() -> Evidence:
-    """With every player at every position equally often, effects of the position have no error (Castro et al. 2017)."""
+    """If every player has every position equally often, effects of the position have no error (Castro et al. 2017)."""
     concave = all_coalitions(PLAYERS).double().sum(1).sqrt()
     mixed = smooth_game() + 3 * concave
     balanced, plain = (repeat_estimates(ESTIMATORS[name], mixed, 120, 100) for name in ("balanced", "random"))
@@ -129,7 +129,7 @@ def neyman_allocation_beats_equal_allocation() -> Evidence:
         for allocate in (neyman_allocation, equal_allocation)
     }
     weights = torch.rand(8, generator=source, dtype=torch.float64)
-    vote = (all_coalitions(8).double() @ weights > weights.sum() / 2).double()  # decided near half of the players
+    vote = (all_coalitions(8).double() @ weights > weights.sum() / 2).double()  # decided by about half of the players
     estimated, equal = (
         repeat_estimates(partial(stratified_sampling, allocation=each), vote, 500, 40)
         for each in (neyman_allocation, equal_allocation)
@@ -155,7 +155,7 @@ def standard_errors_have_nominal_coverage() -> Evidence:
 
 @claim("B17.2-2", "B17.4-3")
 def widened_errors_have_nominal_coverage() -> Evidence:
-    """Standard errors from few samples, widened by Student's t, have nominal coverage."""
+    """Standard errors from few samples, adjusted by Student's t, have nominal coverage."""
     worth = smooth_game(8)
     exact = shapley_values(worth - worth[0])
     few: dict[str, tuple[Estimator, int]] = {
@@ -171,20 +171,20 @@ def widened_errors_have_nominal_coverage() -> Evidence:
         found = repeat_estimates(estimator, worth, budget, 150)
         evidence[name] = close((found.values.abs() <= 2 * found.errors).double().mean(), 0.954, atol=0.035)
     pairs = repeat_estimates(ESTIMATORS["antithetic"], worth, 42, 150)
-    narrow = pairs.errors / widen_errors(torch.ones_like(exact), 2)
+    narrow = pairs.errors / small_sample_errors(torch.ones_like(exact), 2)
     return all_of(**evidence, not_widened=less_equal((pairs.values.abs() <= 2 * narrow).double().mean(), 0.85))
 
 
 @claim("B17.4-3")
 def sampling_stops_at_the_tolerance() -> Evidence:
-    """Growing rounds stop soon after every standard error is below the tolerance, and the actual error is too."""
+    """Growing rounds stop soon after all standard errors are below the tolerance; the actual error is below it too."""
     worth, tolerance = smooth_game(10), 0.02
     exact = shapley_values(worth - worth[0])
     budgets, errors, deviations = [], [], []
     for seed in range(12):
         game = CachedGame(characteristic_function(worth))
 
-        def estimate(budget: int, game: CachedGame = game, seed: int = seed) -> Estimate:
+        def estimate(budget: int, game: CachedGame = game, seed: int = seed) -> ShapleyEstimate:
             budgets.append(budget)
             return balanced_permutation_sampling(game, 10, budget, generator=torch.Generator().manual_seed(seed))
 

@@ -13,7 +13,7 @@ from parnassus.shapley.games.cooperative_games import all_coalitions
 from parnassus.shapley.games.shapley_values import shapley_values
 
 MAX_FEATURES = 16
-"""Features for conditional values: 65,536 regressions."""
+"""Maximum number of features for conditional values: 65,536 regressions."""
 REGRESSIONS_PER_BATCH = 2**12
 
 
@@ -24,7 +24,7 @@ def linear_shap(
     background: Float[Tensor, "others features"],
 ) -> Attribution:
     """φ_j = w_j (x_j − E b_j): interventional Shapley values of a linear model (book sec. 17.3)."""
-    w, c, z, mean = validate_linear_model(weight, bias, x, background)
+    w, c, z, mean = check_linear_model(weight, bias, x, background)
     values = w * (z - mean)[:, None]
     return Attribution((c + w @ mean).expand(len(x), -1), values, torch.zeros_like(values), 0)
 
@@ -43,7 +43,7 @@ def conditional_linear_shap(
     The conditional expectation given the features S is a regression on them with coefficients a_S. It is linear in x,
     so A is computed once for all rows, from 2^M regressions. For uncorrelated features this is `linear_shap`.
     """
-    w, c, z, mean = validate_linear_model(weight, bias, x, background)
+    w, c, z, mean = check_linear_model(weight, bias, x, background)
     features = w.shape[1]
     if len(background) < 2 or features > MAX_FEATURES:
         raise ValueError(
@@ -55,7 +55,7 @@ def conditional_linear_shap(
     a = torch.cat([conditional_coefficients(covariance, w, known) for known in batches])
     A = shapley_values(a.movedim(0, -1))  # (outputs, features of x, players)
     values = torch.einsum("oji,rj->roi", A, z - mean)
-    require_rows_in_support(values.sum(-1), (z - mean) @ w.mT)
+    check_rows_in_support(values.sum(-1), (z - mean) @ w.mT)
     return Attribution((c + w @ mean).expand(len(x), -1), values, torch.zeros_like(values), 0)
 
 
@@ -75,8 +75,8 @@ def conditional_coefficients(
     return solve_by_pseudo_inverse(within, towards).mT
 
 
-def require_rows_in_support(total: Float[Tensor, "rows outputs"], change: Float[Tensor, "rows outputs"]) -> None:
-    """Reject rows outside the support of a singular background, whose attributions would not sum to the prediction."""
+def check_rows_in_support(total: Float[Tensor, "rows outputs"], change: Float[Tensor, "rows outputs"]) -> None:
+    """Raise a ValueError for rows outside the support of a singular background, for which local accuracy fails."""
     gap = (total - change).abs().amax(1)
     if bool((gap > 1e-6 * change.abs().amax(1).clamp(min=1e-6)).any()):
         row = int(gap.argmax())
@@ -86,7 +86,7 @@ def require_rows_in_support(total: Float[Tensor, "rows outputs"], change: Float[
         )
 
 
-def validate_linear_model(
+def check_linear_model(
     weight: Tensor, bias: Tensor, x: Tensor, background: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """W, c, x and the mean of the background in float64, after a check of their shapes."""

@@ -17,7 +17,7 @@ from parnassus.shapley.attributions.model_adapters import Model, ModelError, as_
 
 
 @runtime_checkable
-class Nodes(Protocol):
+class TreeNodes(Protocol):
     """The arrays of a tree, with one entry per node; a child of −1 marks a leaf."""
 
     children_left: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Nodes(Protocol):
 class HasTree(Protocol):
     """A fitted tree of scikit-learn."""
 
-    tree_: Nodes
+    tree_: TreeNodes
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class HasTrees(Protocol):
 
 
 @runtime_checkable
-class Boosted(Protocol):
+class BoostedTrees(Protocol):
     """A sum of regression trees scaled by the learning rate; for a classifier of log-odds."""
 
     estimators_: object
@@ -76,7 +76,7 @@ class Leaves:
     value: Float[Tensor, "leaves outputs"]
 
     def meets(self, x: Float[Tensor, "rows features"]) -> Bool[Tensor, "leaves rows slots"]:
-        """Which rows satisfy which slot. As in scikit-learn x is rounded to float32, a threshold is not."""
+        """Which rows satisfy which slot. As in scikit-learn x is rounded to float32, thresholds are not."""
         features = x.float().double().mT[self.feature].mT  # (leaves, rows, slots)
         inside = (features > self.above[:, None]) & (features <= self.upto[:, None])
         return torch.where(features.isnan(), self.missing[:, None], inside) if bool(x.isnan().any()) else inside
@@ -116,7 +116,7 @@ def extract_leaves(estimator: object) -> Leaves:
     trees = [tree for tree in table.flat if isinstance(tree, HasTree)]
     if len(trees) < table.size:
         raise TypeError(f"estimators_ must all be trees; {type(estimator).__name__} has others")
-    if table.ndim == 2 and isinstance(estimator, Boosted):
+    if table.ndim == 2 and isinstance(estimator, BoostedTrees):
         output = torch.eye(table.shape[1], dtype=torch.float64).repeat(len(table), 1)
         values = [estimator.learning_rate * _node_values(tree) * own for tree, own in zip(trees, output, strict=True)]
     else:
@@ -126,7 +126,7 @@ def extract_leaves(estimator: object) -> Leaves:
 
 def additive_output(estimator: object) -> Model:
     """The output that is a sum over leaves: predictions or probabilities, but log-odds of a boosted classifier."""
-    if isinstance(estimator, Boosted) and isinstance(estimator, HasScores):
+    if isinstance(estimator, BoostedTrees) and isinstance(estimator, HasScores):
         return as_model(estimator.decision_function)
     return as_model(estimator)
 
@@ -149,7 +149,7 @@ def estimator_offset(leaves: Leaves, estimator: object, x: Float[Tensor, "rows f
     return offset
 
 
-def _collect_leaves(trees: Sequence[Nodes], value: Float[Tensor, "nodes outputs"]) -> Leaves:
+def _collect_leaves(trees: Sequence[TreeNodes], value: Float[Tensor, "nodes outputs"]) -> Leaves:
     """Follow all leaves of all trees to their roots in parallel, recording the split at each node."""
     nodes = _join_trees(trees)
     inner = (nodes.left >= 0).nonzero()[:, 0]
@@ -201,7 +201,7 @@ class _NodeTable(NamedTuple):
     missing_left: Bool[Tensor, " nodes"]
 
 
-def _join_trees(trees: Sequence[Nodes]) -> _NodeTable:
+def _join_trees(trees: Sequence[TreeNodes]) -> _NodeTable:
     starts = np.cumsum([0, *(len(tree.feature) for tree in trees)])
 
     def children(sides: Sequence[NDArray[np.int64]]) -> Tensor:

@@ -23,11 +23,11 @@ from parnassus.shapley.closed_forms.tree_leaves import estimator_offset, extract
 from parnassus.shapley.games.cooperative_games import all_coalitions
 
 LEAF_ROWS_PER_BATCH, PAIRS_PER_BATCH = 2**18, 2**19
-"""Leaves × rows of a batch, and leaves × rows × background."""
+"""Maximum leaves × rows of a batch, and leaves × rows × background."""
 CHECKED_ROWS = 32
-"""Rows on which the estimator is compared with its leaves."""
+"""Number of rows on which the estimator is compared with its leaves."""
 MAX_PATTERN_SLOTS = 10
-"""Slots of a leaf whose patterns of conditions met are enumerated: a million pairs of patterns."""
+"""Maximum number of slots of a leaf for which patterns are enumerated: a million pairs of patterns."""
 
 
 def tree_shap(
@@ -86,7 +86,7 @@ def leaf_values(
         v(S) = 1 if A ⊆ S and B ∩ S = ∅,   φ_i = (|A| − 1)! |B|! / (|A| + |B|)!   for i ∈ A
                                            φ_i = −|A|! (|B| − 1)! / (|A| + |B|)!  for i ∈ B
 
-    B is all that x does not meet, whatever b is. The values of A and of B sum to 0, unless A is empty.
+    B contains all slots that x does not meet, regardless of b. The values of A and of B sum to 0, unless A is empty.
     """
     slots = x_meets.shape[-1]
     b_misses, x_misses = (~b_meets).double(), ~x_meets
@@ -120,7 +120,7 @@ def average_over_pairs(
 def average_over_patterns(
     x_meets: Bool[Tensor, "leaves rows slots"], b_meets: Bool[Tensor, "leaves others slots"]
 ) -> Float[Tensor, "leaves rows slots"]:
-    """The same from the 2^slots patterns of slots that a row can meet, which are often fewer than the rows.
+    """`leaf_values` from the 2^slots patterns of slots that a row can meet, which are often fewer than the rows.
 
     All pairs of patterns of x and b are computed once for all leaves; each leaf weights them by its background.
     """

@@ -1,6 +1,8 @@
-"""The room's commands: `parnassus explain`."""
+"""The verb `explain`, and the `Predict` that experiments with tables share."""
 
-COMMANDS = {"explain": "attribute a model's predictions to their features, by SHAP values with standard errors"}
+from parnassus.errors import convert_value_errors
+
+COMMANDS = {"explain": "Attribute a model's predictions to their features by SHAP values with standard errors."}
 
 
 def explain(arguments: list[str]) -> int:
@@ -10,6 +12,7 @@ def explain(arguments: list[str]) -> int:
     from parnassus.shapley.commands.settings import parse_settings
 
     settings = parse_settings(arguments)
-    explanation = compute_explanation(settings)
+    with convert_value_errors():
+        explanation = compute_explanation(settings)
     print_explanation(explanation, max_display=settings.max_display, out=settings.out, as_json=settings.json)
     return 0

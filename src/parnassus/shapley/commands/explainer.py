@@ -1,4 +1,4 @@
-"""How `parnassus explain` computes an explanation: the predictor, the rows, the background, the SHAP values."""
+"""The computation of `parnassus explain`: predictor, rows, background and SHAP values."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -10,24 +10,24 @@ from torch import Tensor
 from parnassus.runs.errors import RunError
 from parnassus.shapley.attributions.adaptive_kernel_shap import explain_to_tolerance
 from parnassus.shapley.attributions.attribution import Attribution, average_repeats, explain
-from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussian
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.conditional_gaussian import ConditionalGaussianValue
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import Model, ModelError
 from parnassus.shapley.attributions.value_functions import ValueFunction
 from parnassus.shapley.closed_forms.tree_leaves import HasTree, HasTrees
 from parnassus.shapley.closed_forms.tree_shap import tree_shap
-from parnassus.shapley.commands.explanation import Explanation, count_of
+from parnassus.shapley.commands.explanation import Explanation, format_count
 from parnassus.shapley.commands.feature_table import FeatureTable, open_features, sample_rows
 from parnassus.shapley.commands.predictors import Predictor, find_predictor
 from parnassus.shapley.commands.settings import ExplainSettings
 from parnassus.shapley.estimators.stopping import max_standard_error
 
 DEFAULT_EVALS = 2**14
-"""Coalitions × rows evaluated by default: all coalitions of one row with 14 features."""
+"""Default number of coalitions × rows: all coalitions of one row with 14 features."""
 DEFAULT_ROWS = 50
-"""Random rows explained by default."""
+"""Default number of random rows to explain."""
 NUM_DRAWS, MIN_REPEATS, MAX_REPEATS = 32, 8, 64
-"""Of conditional values: samples of the unknown features per coalition, and independent repeats."""
+"""For conditional values: samples of the unknown features per coalition, and independent repeats."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ def _compute(settings: ExplainSettings) -> Explanation:
     if is_conditional:
         attribution = explain_conditionally(model, background, x, settings)
     else:
-        attribution = closed_form or explain_by_coalitions(Interventional(model, background), x, settings)
+        attribution = closed_form or explain_by_coalitions(InterventionalValue(model, background), x, settings)
     return Explanation(
         predictor=predictor.name,
         features=features,
@@ -83,9 +83,9 @@ def _compute(settings: ExplainSettings) -> Explanation:
         output=format_output(output, outputs.shape[1], names, predictor),
         attribution=attribution,
         prediction=outputs[:, output],
-        base_is=f"a Gaussian fitted to {count_of(len(background), 'row')}"
+        base_is=f"a Gaussian fitted to {format_count(len(background), 'row')}"
         if is_conditional
-        else f"{count_of(len(background), 'row')} of the background",
+        else f"{format_count(len(background), 'row')} of the background",
         model_rows=model.rows,
         is_closed_form=closed_form is not None,
         is_conditional=is_conditional,
@@ -106,7 +106,7 @@ def explain_by_trees(
     try:
         found = tree_shap(predictor.source, x, background)
     except (ValueError, TypeError, ModelError):
-        return None  # an ensemble of other models, or no sum of them: evaluated like any model
+        return None  # an ensemble of other models, or not a sum: evaluated like any model
     only = slice(output, output + 1)
     one = Attribution(found.base_values[:, only], found.values[:, only], found.errors[:, only], found.evaluations)
     has_output = found.base_values.shape[1] > output
@@ -143,7 +143,7 @@ def explain_conditionally(
     x: Float[Tensor, "rows features"],
     settings: ExplainSettings,
 ) -> Attribution:
-    """The same with unknown features sampled given the known ones, repeated until standard errors reach the tolerance.
+    """Kernel SHAP with unknown features sampled given the known ones, repeated until errors reach the tolerance.
 
     The errors of sampled worths remain when all coalitions are evaluated, so they are estimated from repeats.
     """
@@ -155,14 +155,15 @@ def explain_conditionally(
         and max_standard_error(average_repeats(repeats)) > settings.tolerance
     ):
         seed = seeds[len(repeats)]
-        value = ConditionalGaussian(model, background, NUM_DRAWS, seed)
+        value = ConditionalGaussianValue(model, background, NUM_DRAWS, seed)
         once = replace(settings, tolerance=None, seed=seed)
         try:
             repeats.append(explain_by_coalitions(value, x, once, DEFAULT_EVALS // MIN_REPEATS))
         except ValueError as error:
             raise RunError(
-                f"--feature-perturbation conditional fails with {count_of(len(background), 'row')} of the background: "
-                f"{error}; give more rows than features, without features that are constant or sums of others"
+                "--feature-perturbation conditional fails with "
+                f"{format_count(len(background), 'row')} of the background: {error}; give "
+                "more rows than features, without features that are constant or sums of others"
             ) from error
     return average_repeats(repeats)
 
@@ -204,7 +205,7 @@ def evaluate(
 
 def model_failure(predictor: Predictor, x: Float[Tensor, "rows features"], error: Exception) -> RunError:
     """The error of a model, as one sentence."""
-    inputs = f"{count_of(len(x), 'row')} of {count_of(x.shape[1], 'feature')}"
+    inputs = f"{format_count(len(x), 'row')} of {format_count(x.shape[1], 'feature')}"
     message = f"{type(error).__name__}: {' '.join(str(error).split())}"
     return RunError(f"{predictor.name} fails on {inputs}: {message}")
 
@@ -233,8 +234,8 @@ def choose_output(requested: str | None, names: tuple[str, ...], outputs: Float[
         return names.index(requested)
     if not names and requested.isdecimal() and int(requested) < count:
         return int(requested)
-    known = ", ".join(names) if names else f"0 to {count - 1}" if count > 1 else "0 alone"
-    raise RunError(f"the model has no output {requested!r}; there is {known}")
+    known = ", ".join(names) if names else f"0 to {count - 1}" if count > 1 else "only 0"
+    raise RunError(f"unknown output: {requested!r}; available: {known}")
 
 
 def random_row_numbers(rows: int, seed: int) -> list[int]:

@@ -22,13 +22,13 @@ class Explanation:
     attribution: Attribution
     prediction: Float[Tensor, " rows"]
     base_is: str
-    """What the base value is the mean over."""
+    """The rows over which the base value is a mean."""
     model_rows: int
-    """Inputs evaluated by the model."""
+    """Number of inputs evaluated by the model."""
     is_closed_form: bool
-    """Whether the model was not evaluated, but read."""
+    """Whether the values were computed in closed form from the trees, without evaluating the model."""
     is_conditional: bool
-    """Whether worths of coalitions are means over sampled features, and so have errors of their own."""
+    """Whether coalition values are means over sampled features, and therefore have sampling errors."""
     tolerance: float | None
 
     @property
@@ -38,7 +38,7 @@ class Explanation:
 
     @property
     def gap(self) -> float:
-        """The largest distance between a prediction and the sum of its attributions."""
+        """The maximum difference between a prediction and the sum of its attributions."""
         return float((self.attribution.prediction[:, 0] - self.prediction).abs().max())
 
     @property
@@ -80,6 +80,6 @@ class Explanation:
         }
 
 
-def count_of(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """1 row, 2,000 rows."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

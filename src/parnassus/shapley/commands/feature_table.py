@@ -1,4 +1,4 @@
-"""The data of `parnassus explain`: features of a table that a predictor takes, rows to explain, a background."""
+"""The data of `parnassus explain`: features of a table for a predictor, rows to explain, and a background."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.data import DataError, Split, open_data
-from parnassus.data.tables import Table
+from parnassus.data.files.tables import CsvTable
 from parnassus.runs.errors import RunError
 from parnassus.shapley.commands.predictors import Predictor
 
@@ -30,8 +30,8 @@ class FeatureTable:
     """The line of each row in its file."""
 
     @classmethod
-    def of(cls, table: Table, predictor: Predictor, targets: tuple[str, ...] = ()) -> "FeatureTable":
-        """The columns of a table that a predictor takes."""
+    def of(cls, table: CsvTable, predictor: Predictor, targets: tuple[str, ...] = ()) -> "FeatureTable":
+        """The columns of a table that are the features of a predictor."""
         indices = _feature_columns(table, predictor, targets)
         try:
             rows = table.numbers(indices)
@@ -69,13 +69,13 @@ def open_features(spec: str, predictor: Predictor, targets: tuple[str, ...] = ()
     if spec.lower().endswith(TABLE_SUFFIXES):
         if not Path(spec).expanduser().is_file():
             raise DataError(f"there is no file {spec}")
-        return FeatureTable.of(Table.read(Path(spec).expanduser()), predictor, targets)
+        return FeatureTable.of(CsvTable.read(Path(spec).expanduser()), predictor, targets)
     data = open_data(spec)
     if targets:
         raise DataError(f"--target names columns of a .csv file; {spec} is none")
     train = data.train.x.flatten(1).double()
     columns = data.columns or tuple(f"feature {index}" for index in range(1, train.shape[1] + 1))
-    _require_count(predictor, train.shape[1], spec)
+    _check_count(predictor, train.shape[1], spec)
     explained = data.test if len(data.test) else data.train
     return FeatureTable(
         data.name, explained.x.flatten(1).double(), train, columns, data.classes, _targets(explained, data.classes)
@@ -98,8 +98,8 @@ def _targets(split: Split, classes: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(classes[int(y)] if classes else f"{float(y):.5g}" for y in split.y)
 
 
-def _feature_columns(table: Table, predictor: Predictor, targets: tuple[str, ...]) -> list[int]:
-    """The columns named by the model; else all but the targets; else all that it takes; else all but the last."""
+def _feature_columns(table: CsvTable, predictor: Predictor, targets: tuple[str, ...]) -> list[int]:
+    """The model's named columns; otherwise all but the targets, as many as it takes, or all but the last."""
     excluded = {table.column_index(name) for name in targets}
     if predictor.columns and table.columns:
         missing = [name for name in predictor.columns if name not in table.columns]
@@ -109,11 +109,11 @@ def _feature_columns(table: Table, predictor: Predictor, targets: tuple[str, ...
     if not targets and predictor.features != table.width:
         excluded = {table.width - 1}
     indices = [index for index in range(table.width) if index not in excluded]
-    _require_count(predictor, len(indices), str(table.path))
+    _check_count(predictor, len(indices), str(table.path))
     return indices
 
 
-def _require_count(predictor: Predictor, found: int, source: str) -> None:
+def _check_count(predictor: Predictor, found: int, source: str) -> None:
     if predictor.features is not None and found < predictor.features:
         raise DataError(f"{predictor.name} takes {predictor.features} features, and {source} has only {found}")
     if predictor.features not in (None, found):

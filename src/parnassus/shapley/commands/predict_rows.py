@@ -7,30 +7,30 @@ from typing import ClassVar
 
 import torch
 
-from parnassus.data.idx import read_gzipped
-from parnassus.data.tables import Table
+from parnassus.data.files.idx import read_gzipped
+from parnassus.data.files.tables import CsvTable
 from parnassus.shapley.commands.feature_table import TABLE_SUFFIXES, FeatureTable
 from parnassus.shapley.commands.predictors import from_run
-from parnassus.train.sample_predict_evaluate import Input, Row
-from parnassus.train.trained import Trained
+from parnassus.train.sample_predict_evaluate import Input, ResultRow
+from parnassus.train.trained import TrainedRun
 
 
 @dataclass(frozen=True)
 class PredictRows:
     suffixes: ClassVar[tuple[str, ...]] = TABLE_SUFFIXES
 
-    def __call__(self, trained: Trained, inputs: Sequence[Input]) -> Iterator[Row]:
+    def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
         """The most probable class of each row and its probability, or the predicted quantity."""
         predictor = from_run(trained.folder, "cpu")
         for each in inputs:
             content = each.read_bytes() if each.path is None else read_gzipped(each.path)
-            features = FeatureTable.of(Table.parse(content, Path(each.name)), predictor)
+            features = FeatureTable.of(CsvTable.parse(content, Path(each.name)), predictor)
             with torch.no_grad():
                 outputs = predictor.model(features.rows)
             for line, output in zip(features.lines, outputs, strict=True):
                 if predictor.outputs:
                     best = int(output.argmax())
-                    answer: Row = {"class": predictor.outputs[best], "probability": float(output[best])}
+                    answer: ResultRow = {"class": predictor.outputs[best], "probability": float(output[best])}
                 else:
                     answer = {"prediction": float(output[0])}
                 yield {"file": each.name, "line": line, **answer}

@@ -1,4 +1,4 @@
-"""The model of `parnassus explain`: a trained run, or a predictor in a module or file of yours."""
+"""The model of `parnassus explain`: a trained run, or a predictor in your own module or file."""
 
 import importlib
 import importlib.util
@@ -16,7 +16,7 @@ from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run, run_folders
 from parnassus.shapley.attributions.model_adapters import Model, as_model
 from parnassus.train.devices import choose_device, set_precision
-from parnassus.train.trained import Trained
+from parnassus.train.trained import TrainedRun
 
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
 
@@ -46,7 +46,7 @@ def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
     set_precision("float32")  # attributions must sum to the output for a row alone
     if spec.lower().endswith(PICKLE_SUFFIXES):
         raise RunError(
-            f"{spec} is not loaded, since a pickle can execute code; load it in a file of yours, "
+            f"{spec} is not loaded, since a pickle can execute code; load it in your own file, "
             f"such as my_model.py with model = joblib.load({Path(spec).name!r}), and give --model my_model.py:model"
         )
     module, colon, name = spec.rpartition(":")
@@ -58,13 +58,13 @@ def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
         if any(folder.path.name.startswith(spec) for folder in run_folders(root)):
             raise  # an ambiguous run
         file = spec if spec.endswith(".py") else "my_model.py"
-        raise RunError(f"{error}; a model in a file of yours is --model {file}:name") from None
+        raise RunError(f"{error}; for a model in your own file use --model {file}:name") from None
     return from_run(folder, device)
 
 
 def from_run(folder: RunFolder, device: str) -> Predictor:
     """The trained model of a run, as a function of rows of its data."""
-    trained = Trained.open(folder)
+    trained = TrainedRun.open(folder)
     if not isinstance(trained.experiment, PredictingExperiment):
         kind = folder.read_json("run.json")["experiment"]
         raise RunError(f"{folder.path.name} is a run of {kind}, whose model does not predict from rows of a table")
@@ -152,7 +152,7 @@ def _predictors_in(module: object) -> str:
         and not isinstance(value, type)
         and (hasattr(value, "predict") or isinstance(value, nn.Module) or getattr(value, "__module__", "") == here)
     ]
-    return f"; there is {', '.join(names)}" if names else ""
+    return f"; available: {', '.join(names)}" if names else ""
 
 
 def _strings(names: Iterable[object]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from parnassus.report.formatting import format_number
 from parnassus.report.style import save_figure
-from parnassus.shapley.commands.explanation import Explanation, count_of
+from parnassus.shapley.commands.explanation import Explanation, format_count
 from parnassus.shapley.estimators.stopping import max_standard_error
 from parnassus.shapley.figures.beeswarm import plot_beeswarm
 from parnassus.shapley.figures.waterfall import format_signed, plot_waterfall
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAR_LENGTH = 16
-"""Characters of the longest bar."""
+"""Length of the longest bar in characters."""
 
 
 def print_explanation(explanation: Explanation, *, max_display: int, out: Path | None, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def print_header(explanation: Explanation, console: Console) -> None:
 
 
 def one_row_table(explanation: Explanation, max_display: int) -> Table:
-    """A line per feature: its value, its SHAP value with the standard error, a bar."""
+    """One line per feature: its value, its SHAP value with the standard error, a bar."""
     attribution = explanation.attribution
     values, errors = attribution.values[0, 0], attribution.errors[0, 0]
     table = _table("feature", "value", "SHAP value", "" if explanation.is_exact else "± error")
@@ -98,13 +98,13 @@ def one_row_table(explanation: Explanation, max_display: int) -> Table:
         table.add_row(escape(name), feature, format_signed(value, largest), error, _bar(value, longest))
     if order[max_display:]:
         rest = float(values[order[max_display:]].sum())
-        others = f"[dim]{count_of(len(order) - max_display, 'other')}[/]"
+        others = f"[dim]{format_count(len(order) - max_display, 'other')}[/]"
         table.add_row(others, "", format_signed(rest, largest), "", "")
     return table
 
 
 def summary_table(explanation: Explanation, max_display: int) -> Table:
-    """A line per feature: the mean size of its SHAP values, and their range."""
+    """One line per feature: the mean absolute SHAP value, and the range of its SHAP values."""
     values, importance = explanation.attribution.values[:, 0], explanation.attribution.importance[0]
     table = _table("feature", "mean |SHAP value|", "min", "max")
     longest = float(importance.max()) or 1.0
@@ -117,9 +117,9 @@ def summary_table(explanation: Explanation, max_display: int) -> Table:
 
 
 def print_accuracy(explanation: Explanation, console: Console) -> None:
-    """How exact the SHAP values are, and what they cost."""
+    """Accuracy of the SHAP values, and number of model evaluations."""
     attribution = explanation.attribution
-    features = count_of(attribution.values.shape[-1], "feature")
+    features = format_count(attribution.values.shape[-1], "feature")
     gap = f" within {explanation.gap:.1g}" if explanation.gap else ""
     console.print(
         f"\n{_method(explanation, features)}{_tolerance(explanation)}; "

@@ -1,4 +1,4 @@
-"""Sampling of coalitions for Kernel SHAP: sizes uniform, in complementary pairs, without replacement (book sec. 17.4).
+"""Sampling of coalitions for Kernel SHAP: uniform sizes, in complementary pairs, without replacement (book sec. 17.4).
 
 Kernel SHAP's regression gives a coalition of s out of M players the weight π(s). Its leverage is about 1 / C(M, s), so
 every size is equally informative (Musco and Witter 2025). Sizes are therefore sampled uniformly; each coalition comes
@@ -32,7 +32,7 @@ def exhaustive_sample(players: int) -> CoalitionSample:
 
 
 def sample_coalitions(players: int, budget: int, *, generator: torch.Generator | None = None) -> CoalitionSample:
-    """About `budget` distinct coalitions with sizes uniform, in complementary pairs; all if the budget suffices.
+    """About `budget` distinct coalitions with uniform sizes, in complementary pairs; all if the budget suffices.
 
     A size with no more coalitions than its part of the budget is taken completely; the remainder goes to other sizes.
     """

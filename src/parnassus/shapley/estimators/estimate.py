@@ -1,4 +1,4 @@
-"""What an estimator of Shapley values is, and the estimates with standard errors that it returns."""
+"""The interface of estimators of Shapley values, and their estimates with standard errors."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -8,10 +8,11 @@ from jaxtyping import Float
 from scipy.special import ndtr, stdtrit
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 
-class Estimate(NamedTuple):
+class ShapleyEstimate(NamedTuple):
     """Estimated Shapley values and their standard errors, adjusted by `widen_errors` for small samples."""
 
     values: Float[Tensor, "*games players"]
@@ -29,10 +30,10 @@ class Estimator(Protocol):
         budget: int,
         *,
         generator: torch.Generator | None = None,
-    ) -> Estimate: ...
+    ) -> ShapleyEstimate: ...
 
 
-def widen_errors(
+def small_sample_errors(
     errors: Float[Tensor, "*games players"], degrees_of_freedom: Float[Tensor, "*#games #players"] | int
 ) -> Float[Tensor, "*games players"]:
     """Standard errors times t/2, so that ± 2 of them covers 95.4 % despite few degrees of freedom (Student 1908).
@@ -46,12 +47,11 @@ def widen_errors(
 
 def empty_and_grand_worth(worth: CharacteristicFunction, players: int) -> Float[Tensor, "*games 2"]:
     """v(∅) and v(N), the worths of the empty and of the grand coalition."""
-    if players < 1:
-        raise ValueError(f"players must be positive; got players={players}")
+    check_positive(players=players)
     return worth(torch.tensor([[False], [True]]).expand(2, players))
 
 
-def equal_split(ends: Float[Tensor, "*games 2"], players: int) -> Estimate:
+def equal_split(ends: Float[Tensor, "*games 2"], players: int) -> ShapleyEstimate:
     """(v(N) − v(∅)) / M for every player, without error: exact for one player."""
     equal = (ends.diff(dim=-1) / players).expand(*ends.shape[:-1], players)
-    return Estimate(equal, torch.zeros_like(equal))
+    return ShapleyEstimate(equal, torch.zeros_like(equal))

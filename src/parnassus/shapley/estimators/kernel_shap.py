@@ -7,26 +7,26 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.shapley.estimators.coalition_sampling import CoalitionSample, sample_coalitions
-from parnassus.shapley.estimators.estimate import Estimate, widen_errors
+from parnassus.shapley.estimators.estimate import ShapleyEstimate, small_sample_errors
 from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 RANK_TOLERANCE = 1e-6
-"""Relative singular value below which a direction counts as undetermined, such as that of all players at once."""
+"""Relative singular value below which a direction is treated as undetermined, such as that of all players."""
 MAX_PAIRS_WITH_CROSS_TERMS = 1024
-"""With more pairs, degrees of freedom are large and computed without cross terms."""
+"""Number of pairs above which degrees of freedom are large and computed without cross terms."""
 
 
 def kernel_shap_weights(players: int) -> Float[Tensor, " sizes"]:
     """Shapley kernel π(s) = (M − 1) / (C(M, s) s (M − s)) for s = 0 … M; infinite at both ends (book eq. 17.10)."""
-    if players < 1:
-        raise ValueError(f"players must be positive; got players={players}")
+    check_positive(players=players)
     inner = [(players - 1) / (comb(players, size) * size * (players - size)) for size in range(1, players)]
     return torch.tensor([inf, *inner, inf], dtype=torch.float64)
 
 
 @runtime_checkable
-class Solver(Protocol):
+class KernelShapSolver(Protocol):
     """Shapley values from the worths of sampled coalitions: `weighted_regression` or `regression_adjustment`."""
 
     def __call__(
@@ -35,7 +35,7 @@ class Solver(Protocol):
         worth: Float[Tensor, "*games count"],
         empty: Float[Tensor, "*games"],
         grand: Float[Tensor, "*games"],
-    ) -> Estimate: ...
+    ) -> ShapleyEstimate: ...
 
 
 def weighted_regression(
@@ -43,7 +43,7 @@ def weighted_regression(
     worth: Float[Tensor, "*games count"],
     empty: Float[Tensor, "*games"],
     grand: Float[Tensor, "*games"],
-) -> Estimate:
+) -> ShapleyEstimate:
     """The φ that minimises Σ_z π(z)/p(z) (v(z) − v(∅) − Σ_j φ_j z_j)², with Σ_j φ_j = v(all) − v(∅) (book eq. 17.9).
 
     π is infinite for the empty and the grand coalition, which are therefore constraints. p(z) is the inclusion
@@ -52,12 +52,12 @@ def weighted_regression(
     """
     equal = (grand - empty) / sample.coalitions.shape[-1]
     if sample.coalitions.shape[-1] == 1:
-        return Estimate(equal[..., None], torch.zeros_like(equal[..., None]))
+        return ShapleyEstimate(equal[..., None], torch.zeros_like(equal[..., None]))
     pairs = PairedRegression.build(sample, worth)
     odd = pairs.odd_part(worth, equal)
     values = odd @ pairs.influence
     loo_residuals = (odd - values @ pairs.centred.mT) / pairs.one_minus_leverage
-    return Estimate(values + equal[..., None], pairs.standard_errors(loo_residuals))
+    return ShapleyEstimate(values + equal[..., None], pairs.standard_errors(loo_residuals))
 
 
 class PairedRegression(NamedTuple):
@@ -99,7 +99,7 @@ class PairedRegression(NamedTuple):
         return rest if rest.ndim == 1 else rest[..., None, :]  # for all games of a set
 
     def standard_errors(self, loo_residuals: Float[Tensor, "*games pairs"]) -> Float[Tensor, "*games players"]:
-        """√Var φ from leave-one-out residuals: a pair of inclusion probability p counts 1 − p of its square.
+        """√Var φ from leave-one-out residuals: a pair with inclusion probability p contributes 1 − p of its square.
 
         A leave-one-out residual contains the error of the regression too, hence the factor 1 − h (White's
         heteroscedasticity-consistent estimator, MacKinnon and White 1985).
@@ -110,7 +110,7 @@ class PairedRegression(NamedTuple):
         return (squares @ self.influence.square()).sqrt()
 
     def degrees_of_freedom(self) -> Float[Tensor, " players"]:
-        """Of the χ² with the mean and variance of each squared error; infinite where every pair is included.
+        """Degrees of freedom of the χ² with the moments of each squared error; infinite if every pair is included.
 
         For Σ_i a_i e_i² with e = (I − H) ε, H = centred · influence, that is (Σ_i a_i (1 − h_i))² / Σ_ik a_i a_k R_ik
         R_ki with R = I − H (Bell and McCaffrey 2002). For many pairs only the terms R_ii are used.
@@ -131,9 +131,9 @@ def kernel_shap(
     players: int,
     budget: int,
     *,
-    solver: Solver = weighted_regression,
+    solver: KernelShapSolver = weighted_regression,
     generator: torch.Generator | None = None,
-) -> Estimate:
+) -> ShapleyEstimate:
     """Shapley values and their standard errors from about `budget` coalitions; exact once it reaches 2^M − 2.
 
     `worth` returns v of many coalitions, for one game or for several games on the same coalitions.
@@ -144,8 +144,8 @@ def kernel_shap(
     found = solver(sample, inner, ends[..., 0], ends[..., 1])
     if players < 2:
         return found
-    return Estimate(
-        found.values, widen_errors(found.errors, PairedRegression.build(sample, inner).degrees_of_freedom())
+    return ShapleyEstimate(
+        found.values, small_sample_errors(found.errors, PairedRegression.build(sample, inner).degrees_of_freedom())
     )
 
 

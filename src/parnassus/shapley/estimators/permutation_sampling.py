@@ -1,14 +1,19 @@
 """Permutation sampling of Shapley values, plain, antithetic or balanced (book eq. 17.4; Castro et al. 2009).
 
-A permutation of M players evaluates M − 1 coalitions beside the empty and the grand one. The marginal contributions
-along it sum to v(N) − v(∅), so every mean over permutations is efficient.
+A permutation of M players evaluates M − 1 coalitions in addition to the empty and the grand one. The marginal
+contributions along it sum to v(N) − v(∅), so every mean over permutations is efficient.
 """
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.shapley.estimators.estimate import Estimate, empty_and_grand_worth, equal_split, widen_errors
+from parnassus.shapley.estimators.estimate import (
+    ShapleyEstimate,
+    empty_and_grand_worth,
+    equal_split,
+    small_sample_errors,
+)
 from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 
@@ -54,7 +59,7 @@ def permutation_sampling(
     *,
     antithetic: bool = False,
     generator: torch.Generator | None = None,
-) -> Estimate:
+) -> ShapleyEstimate:
     """Mean marginal contributions over random permutations, unbiased, from about `budget` coalitions (book eq. 17.4).
 
     `antithetic` pairs each permutation with its reverse. Interactions of even order are then split without error; there
@@ -66,7 +71,7 @@ def permutation_sampling(
     permutations = random_permutations(players, _num_permutations(players, budget, antithetic=antithetic), generator)
     gains = _sample_contributions(worth, ends, permutations, antithetic=antithetic)
     count = len(permutations)
-    return Estimate(gains.mean(-2), widen_errors(gains.std(-2) / count**0.5, count - 1))
+    return ShapleyEstimate(gains.mean(-2), small_sample_errors(gains.std(-2) / count**0.5, count - 1))
 
 
 def balanced_permutation_sampling(
@@ -76,7 +81,7 @@ def balanced_permutation_sampling(
     *,
     antithetic: bool = False,
     generator: torch.Generator | None = None,
-) -> Estimate:
+) -> ShapleyEstimate:
     """Permutation sampling with every player at every position equally often: removes the variance between positions.
 
     n = b M + r permutations contain b complete Latin squares. With σ² the mean variance at a position and τ² the
@@ -84,8 +89,8 @@ def balanced_permutation_sampling(
 
         n² Var φ̂ = n σ² + r (M − r)/(M − 1) τ²
 
-    where rows of a square count as independent given their positions. With fewer than two squares all permutations
-    count as independent, which is conservative.
+    where rows of a square are treated as independent given their positions. With fewer than two squares all
+    permutations are treated as independent, which is conservative.
     """
     ends = empty_and_grand_worth(worth, players)
     if players < 2:
@@ -95,14 +100,14 @@ def balanced_permutation_sampling(
     count = len(permutations)
     squares, rest = divmod(count, players)
     if squares < 2:
-        return Estimate(gains.mean(-2), widen_errors(gains.std(-2) / count**0.5, count - 1))
+        return ShapleyEstimate(gains.mean(-2), small_sample_errors(gains.std(-2) / count**0.5, count - 1))
     positions = permutations.argsort(-1)[: squares * players].to(gains.device)
     in_squares = gains[..., : squares * players, :].unflatten(-2, (squares, players))
     by_position = in_squares.gather(-2, positions.unflatten(0, (squares, players)).argsort(-2).expand(in_squares.shape))
     within = by_position.var(-3).mean(-2)
     between = (by_position.mean(-3).var(-2) * (players - 1) / players - within / squares).clamp(min=0.0)
     variance = count * within + rest * (players - rest) / (players - 1) * between
-    return Estimate(gains.mean(-2), widen_errors(variance.sqrt() / count, players * (squares - 1)))
+    return ShapleyEstimate(gains.mean(-2), small_sample_errors(variance.sqrt() / count, players * (squares - 1)))
 
 
 def _sample_contributions(

@@ -15,11 +15,11 @@ from numpy.polynomial.legendre import leggauss
 from torch import Tensor
 
 from parnassus.shapley.estimators.coalition_sampling import CoalitionSample
-from parnassus.shapley.estimators.estimate import Estimate
+from parnassus.shapley.estimators.estimate import ShapleyEstimate
 from parnassus.shapley.estimators.kernel_shap import PairedRegression, weighted_regression
 
 ROUGHNESS = (1.0, 2.0, 4.0, 8.0, 32.0)
-"""Candidates of −M log ρ: from up to third-order interactions to almost none beyond the linear part."""
+"""Candidates of −M log ρ: from interactions up to third order to an almost linear game."""
 MAX_PAIRS, MAX_PAIRS_SINGLE_GAME = 1024, 60
 """Pairs that the surrogate is fitted to: in total, and per set for one game; with more, inverses dominate the cost."""
 LINEAR_VARIANCE, JITTER = 100.0, 1e-6
@@ -35,14 +35,14 @@ def regression_adjustment(
     worth: Float[Tensor, "*games count"],
     empty: Float[Tensor, "*games"],
     grand: Float[Tensor, "*games"],
-) -> Estimate:
+) -> ShapleyEstimate:
     """φ(g) plus the `weighted_regression` of v − g; Σ_j φ_j = v(all) − v(∅) holds exactly.
 
     g is fitted to the sampled pairs, so its residuals there are too small. A pair of inclusion probability p represents
     itself, with its residual, and 1/p − 1 pairs outside the sample, with its leave-one-out residual: v − g is p times
     the first plus 1 − p times the second. Standard errors come from the second alone and are multiplied by the root of
-    `variance_inflation`. Where the surrogate promises little, as for unstructured games, or would cost more than the
-    model, the result is that of `weighted_regression`.
+    `variance_inflation`. If the surrogate hardly reduces the variance, as for unstructured games, or would cost more
+    than the model, the result is that of `weighted_regression`.
     """
     plain = weighted_regression(sample, worth, empty, grand)
     players, probability = sample.coalitions.shape[-1], sample.inclusion_probability
@@ -78,7 +78,7 @@ def regression_adjustment(
         for centred, influence in each_set
     ]
     errors = (sum(inflation) / len(inflation)) ** 0.5 * pairs.standard_errors(surrogate.loo_residuals)
-    return Estimate(surrogate.values + rest @ pairs.influence + equal[..., None], errors)
+    return ShapleyEstimate(surrogate.values + rest @ pairs.influence + equal[..., None], errors)
 
 
 class Surrogate(NamedTuple):
@@ -107,11 +107,11 @@ def fit_surrogate(
 
 
 def variance_inflation(pairs: PairedRegression, roughness: float, max_pairs: int) -> float:
-    """Mean squared error of `regression_adjustment` over the one it reports, for games from the Gaussian process.
+    """Ratio of the mean squared error of `regression_adjustment` to the reported one, for games from the prior.
 
     The estimator is linear in worths, φ̂ = odd · L, so both are known: E(φ̂ − φ)² = LᵀKL − 2 Lᵀc + Var φ with
     c = Cov(odd, φ), and the mean of the reported squares. Residuals of neighbouring pairs are correlated, which a sum
-    of squares does not see (as in k-fold cross-validation, Bengio and Grandvalet 2004).
+    of squares ignores (as in k-fold cross-validation, Bengio and Grandvalet 2004).
     """
     count, players = pairs.centred.shape
     kernel = kriging_covariance(pairs, roughness, count)
@@ -137,7 +137,7 @@ def _combined_residuals(pairs: PairedRegression, residuals: Tensor, one_minus_le
 
 
 def kriging_covariance(pairs: PairedRegression, roughness: float, max_pairs: int) -> Float[Tensor, "*sets pairs known"]:
-    """Of the odd parts of a game at all pairs and at the first `max_pairs`, given g(all) = g(∅)."""
+    """The covariance of the odd parts of a game at all pairs and at the first `max_pairs`, given g(all) = g(∅)."""
     players = pairs.centred.shape[-1]
     present = pairs.centred + pairs.size[:, None] / players
     distance = pairs.size[:, None] + pairs.size[:max_pairs] - 2 * present @ present[..., :max_pairs, :].mT  # |S Δ T|

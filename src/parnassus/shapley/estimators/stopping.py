@@ -9,12 +9,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from parnassus.errors import check_positive
 from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 
 @runtime_checkable
 class HasErrors(Protocol):
-    """Values with standard errors: an Estimate, an Attribution."""
+    """An object with standard errors: an Estimate or an Attribution."""
 
     @property
     def values(self) -> Float[Tensor, "*games players"]: ...
@@ -50,12 +51,11 @@ def estimate_to_tolerance(
 ) -> EstimateType:
     """The first estimate with criterion ≤ `tolerance`, or that of `max_budget`.
 
-    `estimate(budget)` returns the estimate from `budget` evaluations in total, and must reuse earlier ones. Errors fall
-    like 1/√budget, so each round multiplies the budget by (criterion / tolerance)², at most by 2, since the first
-    errors are imprecise. The tolerance was reached if `criterion(result) <= tolerance`.
+    `estimate(budget)` returns the estimate from `budget` evaluations in total, and must reuse earlier ones. Errors
+    decrease as 1/√budget, so each round multiplies the budget by (criterion / tolerance)², at most by 2, since the
+    first errors are imprecise. The tolerance was reached if `criterion(result) <= tolerance`.
     """
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be positive; got tolerance={tolerance}")
+    check_positive(tolerance=tolerance)
     if not 0 < first_budget <= max_budget:
         raise ValueError(
             f"first_budget must be positive and at most max_budget; got first_budget={first_budget}, "
@@ -71,7 +71,7 @@ def estimate_to_tolerance(
 
 
 class CachedGame:
-    """A game that evaluates each coalition once, so that growing rounds pay only for new coalitions."""
+    """A game that evaluates each coalition once, so that growing rounds evaluate only new coalitions."""
 
     def __init__(self, worth: CharacteristicFunction) -> None:
         self.worth = worth

@@ -14,7 +14,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from parnassus.shapley.estimators.estimate import Estimate, empty_and_grand_worth, equal_split, widen_errors
+from parnassus.shapley.estimators.estimate import (
+    ShapleyEstimate,
+    empty_and_grand_worth,
+    equal_split,
+    small_sample_errors,
+)
 from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 Allocation: TypeAlias = Callable[[Float[Tensor, " sizes"]], Float[Tensor, " sizes"]]
@@ -41,13 +46,13 @@ def stratified_sampling(
     *,
     allocation: Allocation = neyman_allocation,
     generator: torch.Generator | None = None,
-) -> Estimate:
+) -> ShapleyEstimate:
     """The stratified mean over sizes from about `budget` coalitions; sizes 0 and M − 1 are evaluated exactly.
 
     A sample is the contributions of all players at one size, around one circle. Each sample is centred over players and
     v(N)/M is added to the result, which makes it efficient; errors are those of the centred samples, summed over sizes:
-    Var φ̂ = Σ_s Var_s / (n_s M²). Since the n_s depend on the pilot samples, which also count, the bias is O(1/n); with
-    `equal_allocation` there is none. Where all sizes have equal variance the pilot costs a few per cent of accuracy.
+    Var φ̂ = Σ_s Var_s / (n_s M²). As the n_s depend on the pilot samples, which are included, the bias is O(1/n); with
+    `equal_allocation` it is 0. Where all sizes have equal variance the pilot costs a few per cent of accuracy.
     """
     ends = empty_and_grand_worth(worth, players)
     if players < 3:
@@ -72,11 +77,11 @@ def stratified_sampling(
     rest = torch.stack([square.square() / (each.shape[-2] - 1) for square, each in zip(squares, samples, strict=True)])
     degrees_of_freedom = squares.sum(0).square() / rest.sum(0).clamp(min=1e-300)  # Welch-Satterthwaite
     errors = squares.sum(0).sqrt() / players
-    return Estimate(equal_split(ends, players).values + values, widen_errors(errors, degrees_of_freedom))
+    return ShapleyEstimate(equal_split(ends, players).values + values, small_sample_errors(errors, degrees_of_freedom))
 
 
 def smooth_over_sizes(variance: Float[Tensor, " sizes"]) -> Float[Tensor, " sizes"]:
-    """Weighted means 1 : 2 : 1 with the neighbours; equal pilot samples would else exclude a size for good."""
+    """Weighted means 1 : 2 : 1 with the neighbours; otherwise equal pilot samples would exclude a size permanently."""
     padded = torch.cat([variance[:1], variance, variance[-1:]])
     return (padded[:-2] + 2 * variance + padded[2:]) / 4
 
@@ -127,10 +132,14 @@ def _extreme_contributions(
     return gains - gains.mean(-1, keepdim=True)
 
 
-def _exact_for_few_players(worth: CharacteristicFunction, ends: Tensor, players: int) -> Estimate:
+def _exact_for_few_players(worth: CharacteristicFunction, ends: Tensor, players: int) -> ShapleyEstimate:
     """Exact values of one or two players, whose only sizes are 0 and M − 1."""
     equal = equal_split(ends, players)
-    return equal if players == 1 else Estimate(equal.values + _extreme_contributions(worth, ends, 2) / 2, equal.errors)
+    return (
+        equal
+        if players == 1
+        else ShapleyEstimate(equal.values + _extreme_contributions(worth, ends, 2) / 2, equal.errors)
+    )
 
 
 def _num_circles(players: int, budget: int) -> int:

@@ -1,1 +1,1 @@
-"""Experiments of this room; each file is a command."""
+"""Experiments on Shapley values; one file per command."""

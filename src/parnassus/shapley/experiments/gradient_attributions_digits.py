@@ -1,6 +1,6 @@
 """Integrated gradients, DeepLIFT and other gradient attributions of digits against SHAP values (book sec. 17.3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -10,14 +10,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from parnassus.data import open_data
-from parnassus.layers import Classifier, evaluate, require_labels
+from parnassus.layers import Classifier, check_labels, evaluate
+from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.optim import Adam
 from parnassus.report import curves
 from parnassus.setting_types import GreyImageData
 from parnassus.shapley.attributions.attribution import explain
 from parnassus.shapley.attributions.deletion_curve import deletion_curve
-from parnassus.shapley.attributions.interventional import Interventional
-from parnassus.shapley.attributions.masked_images import masked_images, paint_groups, pixel_groups
+from parnassus.shapley.attributions.interventional import InterventionalValue
+from parnassus.shapley.attributions.masked_images import expand_group_values, masked_images, pixel_groups
 from parnassus.shapley.attributions.superpixels import tiles
 from parnassus.shapley.figures.image_maps import plot_class_attributions
 from parnassus.shapley.gradients.deep_lift import deep_lift
@@ -30,18 +32,24 @@ from parnassus.train import Positive, Run, at_least, at_most, between, descend
 covers = ("B17.3-1", "B17.3-3")
 expected = {
     "test_accuracy": at_least(0.94, "accuracy on test digits"),
-    "max_gap": at_most(1e-6, "largest gap between a prediction and the sum of its attributions"),
-    "gap_of_gradient_times_input": at_least(0.25, "completeness gap of gradient × input, relative to the change"),
-    "gap_of_midpoint_rule": at_most(2e-3, "relative completeness gap of many evenly spaced gradients"),
-    "gap_of_adaptive_integration": at_most(1e-3, "the same for adaptive integration with at most as many"),
+    "max_gap": at_most(1e-6, "maximum difference between a prediction and the sum of its attributions"),
+    "gap_gradient_times_input": at_least(0.25, "completeness gap of gradient × input, relative to the change"),
+    "gap_midpoint_rule": at_most(2e-3, "relative completeness gap of the midpoint rule"),
+    "gap_adaptive_integration": at_most(
+        1e-3, "relative completeness gap of adaptive integration with at most as many gradients"
+    ),
     "correlation_integrated_gradients": at_least(0.98, "correlation of integrated gradients with SHAP values of tiles"),
-    "correlation_deep_lift": at_least(0.95, "the same for DeepLIFT"),
-    "correlation_gradient_times_input": between(0.8, 0.95, "the same for gradient × input"),
-    "deletion_shap": at_most(0.2, "mean of the deletion curve of the logit, relative to its change, by SHAP values"),
-    "deletion_integrated_gradients": at_most(0.2, "the same by integrated gradients"),
-    "deletion_deep_lift": at_most(0.2, "the same by DeepLIFT"),
-    "deletion_gradient_times_input": at_most(0.25, "the same by gradient × input"),
-    "deletion_random": between(0.35, 0.65, "the same in random order"),
+    "correlation_deep_lift": at_least(0.95, "correlation of DeepLIFT with SHAP values of tiles"),
+    "correlation_gradient_times_input": between(0.8, 0.95, "correlation of gradient × input with SHAP values of tiles"),
+    "deletion_shap": at_most(0.2, "mean of the relative deletion curve of the logit, order of SHAP values"),
+    "deletion_integrated_gradients": at_most(
+        0.2, "mean of the relative deletion curve of the logit, order of integrated gradients"
+    ),
+    "deletion_deep_lift": at_most(0.2, "mean of the relative deletion curve of the logit, order of DeepLIFT"),
+    "deletion_gradient_times_input": at_most(
+        0.25, "mean of the relative deletion curve of the logit, order of gradient × input"
+    ),
+    "deletion_random": between(0.35, 0.65, "mean of the relative deletion curve of the logit, random order"),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {
@@ -66,7 +74,7 @@ profiles: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class, or a path to an image folder
     tile_size: Positive[int] = 2  # side of the square tiles, in pixels
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step
@@ -76,10 +84,11 @@ class Experiment:
     max_evals: Positive[int] = 1_000  # coalitions of tiles evaluated by Kernel SHAP
     max_gradients: Positive[int] = 256  # gradients per line of integrated gradients
     num_draws: Positive[int] = 200  # draws of expected gradients
-    max_points: Positive[int] = 1_024  # gradients per line in the convergence study, at most
+    max_points: Positive[int] = 1_024  # maximum number of gradients per line in the convergence study
 
-    def model(self, channels: int, height: int, width: int, classes: int) -> Classifier:
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
         """Two convolutions, max pooling and a linear layer."""
+        channels, height, width = shape
         positions = ((height - 2) // 2) * ((width - 2) // 2)
         return Classifier(
             nn.Sequential(
@@ -89,15 +98,15 @@ class Experiment:
                 nn.ReLU(),
                 nn.MaxPool2d(2),
                 nn.Flatten(),
-                nn.Linear(16 * positions, classes),
+                nn.Linear(16 * positions, len(classes)),
             )
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
-        channels, height, width = data.shape
-        facts = {"channels": channels, "height": height, "width": width, "classes": len(data.classes)}
-        model, optimizer = run.prepare(run.build(self.model, **facts), partial(Adam, lr=self.learning_rate))
+        _, height, width = data.shape
+        model = run.build(self.model, shape=data.shape, classes=data.classes)
+        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
             run.log(step, loss=loss)
         labels = tiles(height, width, self.tile_size).to(run.device)
@@ -109,11 +118,11 @@ class Experiment:
         self.compare_methods(run, problem, found, deletion)
         complete = ("Kernel SHAP", "integrated gradients", "expected gradients", "DeepLIFT")
         return {
-            "test_accuracy": evaluate(model, data.test.x, require_labels(data.test.y, len(data.classes))).accuracy,
+            "test_accuracy": evaluate(model, data.test.x, check_labels(data.test.y, len(data.classes))).accuracy,
             "max_gap": max(float((found[name].values.sum(-1) - problem.change).abs().max()) for name in complete),
-            "gap_of_gradient_times_input": problem.relative_gap(found["gradient × input"].values),
-            "gap_of_midpoint_rule": gaps["midpoint rule"],
-            "gap_of_adaptive_integration": gaps["adaptive"],
+            "gap_gradient_times_input": problem.relative_gap(found["gradient × input"].values),
+            "gap_midpoint_rule": gaps["midpoint rule"],
+            "gap_adaptive_integration": gaps["adaptive"],
             "correlation_integrated_gradients": problem.correlation(found, "integrated gradients"),
             "correlation_deep_lift": problem.correlation(found, "DeepLIFT"),
             "correlation_gradient_times_input": problem.correlation(found, "gradient × input"),
@@ -124,7 +133,7 @@ class Experiment:
             "deletion_random": deletion["random order"],
         }
 
-    def compute_attributions(self, problem: "Problem") -> "dict[str, TimedAttributions]":
+    def compute_attributions(self, problem: "AttributionProblem") -> "dict[str, TimedAttributions]":
         """Attributions of the predicted class by every method, with the time per image."""
         model, x, background = problem.model, problem.x, problem.background
 
@@ -149,7 +158,7 @@ class Experiment:
         return found
 
     def plot_maps(
-        self, run: Run, problem: "Problem", found: "dict[str, TimedAttributions]", classes: tuple[str, ...]
+        self, run: Run, problem: "AttributionProblem", found: "dict[str, TimedAttributions]", classes: tuple[str, ...]
     ) -> None:
         """Maps of a few images by every method, each on its own scale."""
         shown = min(4, len(problem.x))
@@ -164,7 +173,9 @@ class Experiment:
             "are noisier.",
         )
 
-    def plot_deletion(self, run: Run, problem: "Problem", found: "dict[str, TimedAttributions]") -> dict[str, float]:
+    def plot_deletion(
+        self, run: Run, problem: "AttributionProblem", found: "dict[str, TimedAttributions]"
+    ) -> dict[str, float]:
         """Deletion curves of the logit in the order of each method, and their means."""
         scores = {name: problem.sum_over_tiles(each.values) for name, each in found.items()}
         source = torch.Generator().manual_seed(run.seed)
@@ -184,7 +195,7 @@ class Experiment:
         )
         return {name: float(fall.mean()) for name, fall in falls.items()}
 
-    def plot_gaps(self, run: Run, problem: "Problem") -> dict[str, float]:
+    def plot_gaps(self, run: Run, problem: "AttributionProblem") -> dict[str, float]:
         """Completeness gaps against the number of gradients: midpoint rule, random points, adaptive integration."""
         gradients, x, background = ModelGradients(problem.model), problem.x[:6], problem.background[:1]
         counts = [4**power for power in range(1, 10) if 4**power <= self.max_points]
@@ -219,7 +230,7 @@ class Experiment:
         return {name: each[-1] for name, each in gaps.items()}
 
     def compare_methods(
-        self, run: Run, problem: "Problem", found: "dict[str, TimedAttributions]", deletion: dict[str, float]
+        self, run: Run, problem: "AttributionProblem", found: "dict[str, TimedAttributions]", deletion: dict[str, float]
     ) -> None:
         run.table(
             "methods",
@@ -248,14 +259,14 @@ class TimedAttributions:
 
 
 @dataclass(frozen=True)
-class Problem:
+class AttributionProblem:
     """Images, a classifier, a background, and the change of each predicted class's logit from the background."""
 
     model: nn.Module
     x: Float[Tensor, "rows channels height width"]
     background: Float[Tensor, "others channels height width"]
     labels: Int[Tensor, "height width"]
-    value: Interventional
+    value: InterventionalValue
     predicted: Int[Tensor, " rows"]
     change: Float[Tensor, " rows"]
 
@@ -271,7 +282,7 @@ class Problem:
 
     def as_map(self, values: Float[Tensor, "rows players"]) -> Float[Tensor, "rows height width"]:
         if values.shape[1] == self.value.players:
-            return paint_groups(values, self.labels)
+            return expand_group_values(values, self.labels)
         return values.reshape(self.x.shape).sum(1)
 
     def relative_gap(self, values: Float[Tensor, "rows players"]) -> float:
@@ -294,9 +305,9 @@ def build_problem(
     x: Float[Tensor, "rows channels height width"],
     background: Float[Tensor, "others channels height width"],
     labels: Int[Tensor, "height width"],
-) -> Problem:
+) -> AttributionProblem:
     logits = ModelGradients(model).outputs(x)
     changes = logits - ModelGradients(model).outputs(background).mean(0)
     predicted = logits.argmax(1)
     change = changes[torch.arange(len(x)), predicted]
-    return Problem(model, x, background, labels, masked_images(model, background, labels), predicted, change)
+    return AttributionProblem(model, x, background, labels, masked_images(model, background, labels), predicted, change)

@@ -14,7 +14,7 @@ from parnassus.losses import cross_entropy, softmax
 from parnassus.optim import Adam
 from parnassus.setting_types import TableData
 from parnassus.shapley.attributions.attribution import Attribution, explain
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
@@ -23,11 +23,11 @@ from parnassus.train import NonNegative, Positive, Run, at_least, at_most, desce
 covers = ("B17.0-1", "B17.3-1", "B17.4-1", "B17.4-3")
 expected = {
     "test_score": at_least(0.93, "accuracy on test rows; for a numerical target the fraction of variance explained"),
-    "max_gap": at_most(1e-6, "largest gap between a prediction and the sum of its SHAP values"),
-    "standard_error": at_most(0.02, "largest standard error, relative to the largest SHAP value"),
+    "max_gap": at_most(1e-6, "maximum difference between a prediction and the sum of its SHAP values"),
+    "standard_error": at_most(0.02, "ratio of the largest standard error to the largest SHAP value"),
     "loss_without_top_five": at_least(0.35, "fraction of |f(x) − base value| lost without the five largest features"),
-    "loss_without_random_five": no_band("the same without five random features"),
-    "features_for_90_percent": no_band("features with 90 % of the total importance"),
+    "loss_without_random_five": no_band("fraction of |f(x) − base value| lost without five random features"),
+    "features_for_90_percent": no_band("number of features with 90 % of the total importance"),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {"steps": 20, "num_explained": 8, "background_size": 10, "max_evals": 100},
@@ -63,7 +63,7 @@ class TableNetwork(nn.Module):
 
 @dataclass(frozen=True)
 class Experiment:
-    data: TableData = "breast_cancer"  # table of numbers, or a .csv file of your own
+    data: TableData = "breast_cancer"  # table of numbers, or a path to a .csv file
     width: Positive[int] = 64  # hidden units of both layers
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 64  # rows per gradient step
@@ -100,7 +100,7 @@ class Experiment:
             return self.predict(network, rows)[:, self.output, None]
 
         chosen = torch.randperm(len(data.train))[: self.background_size]  # the file may be sorted by class
-        value, x = Interventional(model, data.train.x[chosen]), data.test.x[: self.num_explained]
+        value, x = InterventionalValue(model, data.train.x[chosen]), data.test.x[: self.num_explained]
         found = explain(value, x, self.max_evals)
         plot_attributions(run, x, found, data, data.classes[self.output] if data.classes else data.target)
         sizes, importance = found.values[:, 0].abs(), found.importance[0]
@@ -154,7 +154,7 @@ def load_table(name: str, output: int) -> Dataset:
     return replace(data, columns=columns, target=data.target or "target")
 
 
-def loss_without(value: Interventional, x: Tensor, found: Attribution, hidden: Int[Tensor, "rows some"]) -> float:
+def loss_without(value: InterventionalValue, x: Tensor, found: Attribution, hidden: Int[Tensor, "rows some"]) -> float:
     """The fraction of |f(x) − base value| that is lost when these features are unknown, a ratio of means over rows."""
     known = torch.ones(len(x), value.players, dtype=torch.bool, device=x.device).scatter_(1, hidden, 0)
     masked = torch.cat([value(row[None], mask[None])[:, 0] for row, mask in zip(x, known, strict=True)])[:, 0]

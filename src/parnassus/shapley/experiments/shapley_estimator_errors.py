@@ -16,9 +16,9 @@ from parnassus.layers import mlp, tanh
 from parnassus.losses import mean_squared_error
 from parnassus.optim import Adam
 from parnassus.report import FAINT, PALETTE, curves, subplots
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import as_model
-from parnassus.shapley.estimators.estimate import Estimate, Estimator, empty_and_grand_worth, equal_split
+from parnassus.shapley.estimators.estimate import Estimator, ShapleyEstimate, empty_and_grand_worth, equal_split
 from parnassus.shapley.estimators.kernel_shap import kernel_shap
 from parnassus.shapley.estimators.permutation_sampling import balanced_permutation_sampling, permutation_sampling
 from parnassus.shapley.estimators.stopping import CachedGame, estimate_to_tolerance, max_standard_error
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 covers = ("B17.2-2", "B17.4-1", "B17.4-3")
 expected = {
     "variance_explained": no_band("fraction of the variance of test targets explained by the network"),
-    "kernel_shap": no_band("root mean square error of a value by Kernel SHAP from 528 coalitions"),
-    "permutations": no_band("the same by permutation sampling"),
-    "kernel_shap_ratio": at_most(0.3, "error of Kernel SHAP, relative to permutation sampling"),
+    "kernel_shap_rmse": no_band("root mean square error of a value by Kernel SHAP from 528 coalitions"),
+    "permutation_rmse": no_band("root mean square error of a value by permutation sampling from 528 coalitions"),
+    "kernel_shap_ratio": at_most(0.3, "ratio of the errors of Kernel SHAP and permutation sampling"),
     "weighted_sampling_ratio": at_least(
-        4.0, "error of sampling coalitions by the book's weights, relative to Kernel SHAP"
+        4.0, "ratio of the errors of coalitions sampled by the book's weights and Kernel SHAP"
     ),
-    "antithetic_ratio": at_most(0.5, "error of antithetic permutations, relative to permutation sampling"),
-    "balanced_ratio": at_most(0.8, "error of balanced permutations, relative to permutation sampling"),
-    "stratified_ratio": at_most(0.8, "error of stratified sampling, relative to permutation sampling"),
-    "convergence_exponent": between(-0.6, -0.4, "exponent of the error of permutation sampling in the budget"),
+    "antithetic_ratio": at_most(0.5, "ratio of the errors of antithetic permutations and permutation sampling"),
+    "balanced_ratio": at_most(0.8, "ratio of the errors of balanced permutations and permutation sampling"),
+    "stratified_ratio": at_most(0.8, "ratio of the errors of stratified sampling and permutation sampling"),
+    "convergence_exponent": between(-0.6, -0.4, "exponent of the budget in the error of permutation sampling"),
     "coverage": between(0.93, 0.97, "coverage of ±1.96 standard errors, over all estimators and budgets"),
-    "min_coverage": at_least(0.85, "the smallest of these coverages: three antithetic pairs"),
-    "error_over_tolerance": at_most(1.0, "actual error divided by the tolerance of the stopping rule"),
+    "min_coverage": at_least(0.85, "minimum coverage over estimators and budgets: three antithetic pairs"),
+    "error_tolerance_ratio": at_most(1.0, "ratio of the actual error to the tolerance of the stopping rule"),
 }
 profiles: dict[str, dict[str, object]] = {
     "smoke": {"steps": 30, "num_examples": 200, "num_explained": 2, "background_size": 5, "num_repeats": 4},
@@ -60,7 +60,7 @@ TOLERANCES = (0.2, 0.1, 0.05, 0.025)
 
 
 class Deviations(NamedTuple):
-    """Of one estimator and budget: coalitions evaluated, deviations from exact values, and reported standard errors."""
+    """Results of one estimator and budget: coalitions evaluated, errors, and reported standard errors."""
 
     evaluations: float
     deviation: Float[Tensor, "repeats rows features"]
@@ -109,8 +109,8 @@ class Experiment:
             predicted = network(test.to(run.device))[:, 0].cpu()
         return {
             "variance_explained": 1 - float((predicted - target).square().mean() / target.var()),
-            "kernel_shap": errors["Kernel SHAP"][SHOWN],
-            "permutations": errors["permutations"][SHOWN],
+            "kernel_shap_rmse": errors["Kernel SHAP"][SHOWN],
+            "permutation_rmse": errors["permutations"][SHOWN],
             "kernel_shap_ratio": ratio["Kernel SHAP"],
             "weighted_sampling_ratio": ratio[WEIGHTED] / ratio["Kernel SHAP"],
             "antithetic_ratio": ratio["antithetic permutations"],
@@ -119,16 +119,16 @@ class Experiment:
             "convergence_exponent": convergence_exponent([float(each) for each in BUDGETS], errors["permutations"]),
             "coverage": float(torch.cat([each.flatten() for each in covered]).mean()),
             "min_coverage": min(float(each.mean()) for each in covered),
-            "error_over_tolerance": max(float(row["actual error"]) / float(row["tolerance"]) for row in stops),
+            "error_tolerance_ratio": max(float(row["actual error"]) / float(row["tolerance"]) for row in stops),
         }
 
     def tabulate_games(self, network: nn.Module, background: Tensor, x: Tensor) -> Float[Tensor, "rows coalitions"]:
-        """Worths of all 4 096 coalitions, for each explained row."""
-        value = Interventional(as_model(network), background[: self.background_size])
+        """Worths of all 4,096 coalitions, for each explained row."""
+        value = InterventionalValue(as_model(network), background[: self.background_size])
         return value(x[: self.num_explained], all_coalitions(FEATURES))[:, 0]
 
     def measure(self, estimator: Estimator, table: Tensor, exact: Tensor, budget: int) -> Deviations:
-        """Deviations of repeated estimates; NaN where the estimator needs more than the budget."""
+        """Errors of repeated estimates; NaN if the estimator needs more than the budget."""
         evaluations, found = [], []
         for _ in range(self.num_repeats):
             game = CachedGame(characteristic_function(table))
@@ -149,7 +149,7 @@ class Experiment:
             tolerance = fraction * float(exact.std())
             game = CachedGame(characteristic_function(table))
 
-            def estimate(budget: int, game: CharacteristicFunction = game) -> Estimate:
+            def estimate(budget: int, game: CharacteristicFunction = game) -> ShapleyEstimate:
                 return balanced_permutation_sampling(game, FEATURES, budget, generator=torch.Generator().manual_seed(0))
 
             found = estimate_to_tolerance(
@@ -160,8 +160,8 @@ class Experiment:
                     "tolerance": tolerance,
                     "largest standard error": max_standard_error(found),
                     "actual error": root_mean_square(found.values - exact),
-                    "largest deviation": float((found.values - exact).abs().max()),
-                    "coalitions evaluated, of 4096": game.evaluations,
+                    "maximum error": float((found.values - exact).abs().max()),
+                    "coalitions evaluated, of 4,096": game.evaluations,
                 }
             )
         return rows
@@ -169,7 +169,7 @@ class Experiment:
 
 def weighted_sampling(
     worth: CharacteristicFunction, players: int, budget: int, *, generator: torch.Generator | None = None
-) -> Estimate:
+) -> ShapleyEstimate:
     """Kernel SHAP as in the book: coalitions sampled by weight with replacement, then least squares."""
     ends = empty_and_grand_worth(worth, players)
     inverse = torch.arange(1, players) * torch.arange(players - 1, 0, -1)
@@ -180,7 +180,7 @@ def weighted_sampling(
     present = z.to(rest)
     centred = present - present.mean(1, keepdim=True)  # the sum of all is known
     deviation: Tensor = rest @ torch.linalg.pinv(centred.mT, rtol=1e-6)
-    return Estimate(equal + deviation, torch.full_like(deviation, float("nan")))
+    return ShapleyEstimate(equal + deviation, torch.full_like(deviation, float("nan")))
 
 
 WEIGHTED = "sampled by weight"
@@ -202,11 +202,12 @@ ERRORS = (
 CALIBRATION = (
     "One dot per value: its reported standard error and its actual error, root mean squares over all repetitions. On "
     "the line they agree; below it the reported error is too large, as for balanced permutations, and for all "
-    "estimators at the smallest budgets on the right, where errors from two or three samples are widened."
+    "estimators at the smallest budgets on the right, where errors from two or three samples are adjusted by "
+    "Student's t."
 )
 COVERAGE = (
     "Fraction of values within 1.96 standard errors of the exact value, nominally 0.95. Standard errors from few "
-    "samples are widened by Student's t; empty cells are budgets too small for the estimator."
+    "samples are adjusted by Student's t; empty cells are budgets too small for the estimator."
 )
 STOPPING = "Balanced permutation sampling in growing rounds, until all standard errors are below the tolerance."
 
@@ -238,7 +239,7 @@ def plot_errors(found: Mapping[str, list[Deviations]]) -> "Figure":
         label = f"{name}, {convergence_exponent(evaluations, errors):.2f}".replace("-", "−")
         lines[label] = (evaluations, errors)
     return curves(
-        lines, x_label="coalitions evaluated, of 4096", y_label="root mean square error", log_x=True, log_y=True
+        lines, x_label="coalitions evaluated, of 4,096", y_label="root mean square error", log_x=True, log_y=True
     )
 
 

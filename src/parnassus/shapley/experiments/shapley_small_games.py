@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 covers = ("B17.1-2", "B17.1-3", "B17.1-4", "B17.2-2", "B17.2-3")
 expected = {
-    "first_player": between(161.66, 161.67, "Shapley value of player 1 in the book's game, which prints 136.67"),
-    "third_player": between(176.66, 176.67, "Shapley value of player 3"),
-    "contested_garment": between(0.75, 0.75, "award of the claimant of the whole garment"),
-    "run_to_the_bank": between(33.33, 33.34, "award of run to the bank for the smallest of three claims on 200"),
-    "talmud_rule": between(50.0, 50.0, "award of the Talmud rule for the same claim"),
-    "error_of_64_permutations": no_band("root mean square error of a Shapley value from 64 random permutations"),
+    "player_1_value": between(161.66, 161.67, "Shapley value of player 1 in the book's game, which prints 136.67"),
+    "player_3_value": between(176.66, 176.67, "Shapley value of player 3 in the book's game"),
+    "contested_garment_award": between(0.75, 0.75, "award of the claimant of the whole garment"),
+    "run_to_the_bank_award": between(
+        33.33, 33.34, "award of run to the bank for the smallest of three claims on an estate of 200"
+    ),
+    "talmud_rule_award": between(
+        50.0, 50.0, "award of the Talmud rule for the smallest of three claims on an estate of 200"
+    ),
+    "rmse_64_permutations": no_band("root mean square error of a Shapley value from 64 random permutations"),
 }
 profiles: dict[str, dict[str, object]] = {"smoke": {"num_repeats": 5}, "gpu": {}}
 
@@ -48,8 +52,8 @@ class Experiment:
         run.figure(
             "garment",
             plot_garment(garment),
-            "One claims all of a garment, the other half of it. The half that only one claims is hers; the contested "
-            "half is divided equally, which gives ¾ and ¼.",
+            "One claimant claims the whole garment, the other half of it. The half claimed by one of them only is "
+            "awarded to that claimant; the contested half is divided equally, which gives ¾ and ¼.",
         )
         estates = torch.arange(0.0, 601.0, 10.0, dtype=torch.float64)
         bank, talmud = (
@@ -86,12 +90,12 @@ class Experiment:
         )
         smallest = CLAIMS.argmin()
         return {
-            "first_player": float(table.values[0]),
-            "third_player": float(table.values[2]),
-            "contested_garment": garment[0],
-            "run_to_the_bank": float(run_to_the_bank(200.0, CLAIMS)[smallest]),
-            "talmud_rule": float(talmud_rule(200.0, CLAIMS)[smallest]),
-            "error_of_64_permutations": errors["independent"][2],
+            "player_1_value": float(table.values[0]),
+            "player_3_value": float(table.values[2]),
+            "contested_garment_award": garment[0],
+            "run_to_the_bank_award": float(run_to_the_bank(200.0, CLAIMS)[smallest]),
+            "talmud_rule_award": float(talmud_rule(200.0, CLAIMS)[smallest]),
+            "rmse_64_permutations": errors["independent"][2],
         }
 
     def sampling_errors(self, worth: Tensor, counts: tuple[int, ...], *, antithetic: bool) -> list[float]:

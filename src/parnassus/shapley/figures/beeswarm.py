@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def plot_beeswarm(
     attributions: object, features: object, names: Sequence[str], *, max_display: int = 12, x_label: str = ""
 ) -> "Figure":
-    """A dot per row and feature at its attribution, coloured by the feature's value; most important feature on top."""
+    """One dot per row and feature at its attribution, coloured by the feature's value; sorted by importance."""
     attributed, values = as_array(attributions), as_array(features)
     if attributed.shape != values.shape or attributed.shape[1] != len(names):
         raise ValueError(

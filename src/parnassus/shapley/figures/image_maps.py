@@ -20,7 +20,7 @@ def plot_image_attributions(images: object, attributions: object, titles: Sequen
     Images are (count, height, width), or (count, channels, height, width) in [0, 1].
     """
     pixels, values = _add_channels(images), as_array(attributions)
-    _require_matching_shapes(pixels, values, len(titles))
+    _check_matching_shapes(pixels, values, len(titles))
     height = 1.5 * pixels.shape[2] / pixels.shape[3]
     figure, axes = subplots(2, len(pixels), size=(1.5 * len(pixels) + 0.6, 2 * height + 0.4))
     limit = _colour_limit(values)
@@ -33,12 +33,12 @@ def plot_image_attributions(images: object, attributions: object, titles: Sequen
 
 
 def plot_class_attributions(images: object, attributions: object, titles: Sequence[Sequence[str]]) -> "Figure":
-    """A row per image: the image, then for each class a pale copy coloured by its attributions.
+    """One row per image: the image, then for each class a pale copy coloured by its attributions.
 
     Attributions are (count, classes, height, width); titles are, per row, the image's and those of its classes.
     """
     pixels, values = _add_channels(images), as_array(attributions)
-    _require_matching_shapes(pixels, values[:, 0], len(titles))
+    _check_matching_shapes(pixels, values[:, 0], len(titles))
     rows, classes = values.shape[:2]
     if any(len(row) != classes + 1 for row in titles):
         raise ValueError(f"each row needs {classes + 1} titles, the image's and the classes'; got {list(titles)}")
@@ -62,7 +62,7 @@ def _add_channels(images: object) -> "NDArray[np.float64]":
     return pixels[:, None] if pixels.ndim == 3 else pixels
 
 
-def _require_matching_shapes(pixels: "NDArray[np.float64]", values: "NDArray[np.float64]", titles: int) -> None:
+def _check_matching_shapes(pixels: "NDArray[np.float64]", values: "NDArray[np.float64]", titles: int) -> None:
     if pixels[:, 0].shape != values.shape or len(pixels) != titles:
         raise ValueError(f"images, attributions and titles must match; got {pixels.shape}, {values.shape}, {titles}")
 
@@ -84,7 +84,7 @@ def _draw_map(ax: "Axes", image: "NDArray[np.float64]", values: "NDArray[np.floa
 def _draw_colorbar(
     figure: "Figure", axes: "NDArray[Any]", beside: "NDArray[Any]", values: "NDArray[np.float64]"
 ) -> None:
-    """Remove frames and draw the colour scale beside the maps, with pointed ends where values exceed it."""
+    """Remove frames and draw the colour scale next to the maps, with pointed ends if values exceed it."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 

@@ -9,22 +9,22 @@ from parnassus.shapley.games.shapley_values import permutation_table
 
 
 def contested_garment(estate: float, first: float, second: float) -> tuple[float, float]:
-    """Each receives what the other concedes and half of the contested rest (book sec. 17.1, Talmud Baba Mezi'a 2a)."""
-    _validate(estate, torch.tensor([first, second], dtype=torch.float64))
+    """Each receives the part conceded by the other and half of the rest (book sec. 17.1, Talmud Baba Mezi'a 2a)."""
+    _check_estate(estate, torch.tensor([first, second], dtype=torch.float64))
     conceded_first, conceded_second = max(0.0, estate - second), max(0.0, estate - first)
     contested = estate - conceded_first - conceded_second
     return conceded_first + contested / 2, conceded_second + contested / 2
 
 
 def optimistic_bankruptcy_game(estate: float, claims: Float[Tensor, " players"]) -> Float[Tensor, " coalitions"]:
-    """v(S) = min(E, Σ_{i∈S} d_i): what a coalition receives if it is paid first (book sec. 17.1)."""
-    _validate(estate, claims)
+    """v(S) = min(E, Σ_{i∈S} d_i): the payment of a coalition that is paid first (book sec. 17.1)."""
+    _check_estate(estate, claims)
     return (all_coalitions(len(claims)).to(claims) @ claims).clamp(max=estate)
 
 
 def pessimistic_bankruptcy_game(estate: float, claims: Float[Tensor, " players"]) -> Float[Tensor, " coalitions"]:
-    """v(S) = max(0, E − Σ_{i∉S} d_i): what is left once all others are paid (O'Neill 1982)."""
-    _validate(estate, claims)
+    """v(S) = max(0, E − Σ_{i∉S} d_i): the remainder after all others are paid (O'Neill 1982)."""
+    _check_estate(estate, claims)
     return (estate - (~all_coalitions(len(claims))).to(claims) @ claims).clamp(min=0.0)
 
 
@@ -38,7 +38,7 @@ def talmud_rule(estate: float, claims: Float[Tensor, " players"]) -> Float[Tenso
 
     Up to half of the sum of claims: equal awards, limited by half of each claim. Beyond it: equal losses, likewise.
     """
-    _validate(estate, claims)
+    _check_estate(estate, claims)
     half, total = claims / 2, float(claims.sum())
     if estate <= total / 2:
         return constrained_equal_awards(estate, half)
@@ -55,7 +55,7 @@ def constrained_equal_awards(amount: float, limits: Float[Tensor, " players"]) -
     return torch.minimum(limits, level if len(level) else order[-1:])
 
 
-def _validate(estate: float, claims: Float[Tensor, " players"]) -> None:
+def _check_estate(estate: float, claims: Float[Tensor, " players"]) -> None:
     if not bool((claims >= 0).all()) or not 0 <= estate <= float(claims.sum()):
         raise ValueError(
             "claims must not be negative and together at least the estate; "

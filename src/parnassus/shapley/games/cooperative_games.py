@@ -16,7 +16,7 @@ CharacteristicFunction: TypeAlias = Callable[[Bool[Tensor, "count players"]], Fl
 """v of many coalitions at once, for one game or for several games on the same coalitions."""
 
 MAX_PLAYERS = 24
-"""Largest game that is tabulated: sixteen million coalitions."""
+"""Maximum number of players of a tabulated game: sixteen million coalitions."""
 
 
 def num_players(worth: Float[Tensor, "*games coalitions"]) -> int:

@@ -18,7 +18,7 @@ from parnassus.shapley.games.cooperative_games import (
 )
 
 MAX_ENUMERATED_PLAYERS = 8
-"""Players whose M! permutations are enumerated: 40,320."""
+"""Maximum number of players whose M! permutations are enumerated: 40,320."""
 
 
 def subset_weights(players: int) -> Float[Tensor, " sizes"]:
@@ -104,7 +104,7 @@ def axiom_violations(
     worth: Float[Tensor, " coalitions"],
     other: Float[Tensor, " coalitions"],
 ) -> Iterator[tuple[str, float]]:
-    """By how much `value` violates each of Shapley's axioms on two games (book sec. 17.2).
+    """The violation of each of Shapley's axioms by `value` on two games (book sec. 17.2).
 
     Efficiency: values sum to v(N). Symmetry: players with equal contributions have equal values. Dummy: a player who
     contributes nothing has value 0. Additivity: the value of a sum of games is the sum of the values.
@@ -118,12 +118,12 @@ def axiom_violations(
 
 
 def swap_players(worth: Float[Tensor, " coalitions"], first: int, second: int) -> Float[Tensor, " coalitions"]:
-    """The same game with two players exchanged."""
+    """The game with two players exchanged."""
     order = list(range(num_players(worth)))
     order[first], order[second] = order[second], order[first]
     return worth[(all_coalitions(len(order)) * 2 ** torch.tensor(order)).sum(-1)]
 
 
 def nullify_player(worth: Float[Tensor, " coalitions"], player: int) -> Float[Tensor, " coalitions"]:
-    """The same game with `player` as a dummy, who contributes nothing to any coalition."""
+    """The game with `player` as a dummy, who contributes nothing to any coalition."""
     return worth[torch.arange(len(worth)) & ~(1 << player)]

@@ -7,7 +7,7 @@ from torch import Tensor
 from parnassus.shapley.attributions.model_adapters import ModelError
 
 MAX_UNEXPLAINED = 1e-3
-"""Largest unexplained change, relative to the output, before the gradients count as wrong."""
+"""Maximum unexplained change, relative to the output, for which gradients are accepted."""
 
 
 def enforce_completeness(
@@ -26,7 +26,7 @@ def enforce_completeness(
     return attributions + weight * (total - attributions.sum(-1))[..., None]
 
 
-def require_completeness(
+def check_completeness(
     prediction: Float[Tensor, "rows outputs"],
     base_values: Float[Tensor, "rows outputs"],
     attributions: Float[Tensor, "rows outputs features"],

@@ -22,13 +22,13 @@ from torch.overrides import TorchFunctionMode
 from parnassus.shapley.attributions.attribution import Attribution
 from parnassus.shapley.attributions.batching import tensors_in
 from parnassus.shapley.attributions.model_adapters import ModelError, as_output_rows
-from parnassus.shapley.gradients.completeness import enforce_completeness, require_completeness
+from parnassus.shapley.gradients.completeness import check_completeness, enforce_completeness
 from parnassus.shapley.gradients.model_gradients import (
     MAX_GRADIENT_VALUES,
     ModelGradients,
+    check_inputs,
     evaluation_mode,
     output_gradients,
-    validate_inputs,
 )
 
 Function: TypeAlias = Callable[..., Tensor]
@@ -76,7 +76,7 @@ def deep_lift(
     functions; other operations, such as a softmax or a product of features, raise a ModelError. `evaluations` counts
     inputs.
     """
-    validate_inputs(x, background)
+    check_inputs(x, background)
     gradients, others = ModelGradients(model), len(background)
     base_values, prediction = gradients.outputs(background).mean(0).expand(len(x), -1), gradients.outputs(x)
     attributions = x.new_zeros(len(x), prediction.shape[1], x[0].numel(), dtype=torch.float64)
@@ -88,7 +88,7 @@ def deep_lift(
         step = (high - low).flatten(1).double()
         attributions.index_add_(0, batch // others, multipliers(gradients, high, low) * step[:, None] / others)
     rounding = gradients.eps(x) * attributions
-    require_completeness(prediction, base_values, attributions, torch.zeros_like(base_values))
+    check_completeness(prediction, base_values, attributions, torch.zeros_like(base_values))
     values = enforce_completeness(attributions, rounding.square(), prediction - base_values)
     return Attribution(base_values=base_values, values=values, errors=rounding.abs(), evaluations=2 * others)
 

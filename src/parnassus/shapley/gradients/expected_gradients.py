@@ -8,8 +8,8 @@ from jaxtyping import Float, Num
 from torch import Tensor
 
 from parnassus.shapley.attributions.attribution import Attribution
-from parnassus.shapley.gradients.completeness import enforce_completeness, require_completeness
-from parnassus.shapley.gradients.model_gradients import MAX_GRADIENT_VALUES, ModelGradients, validate_inputs
+from parnassus.shapley.gradients.completeness import check_completeness, enforce_completeness
+from parnassus.shapley.gradients.model_gradients import MAX_GRADIENT_VALUES, ModelGradients, check_inputs
 from parnassus.shapley.gradients.path_integrals import interpolate
 
 
@@ -27,7 +27,7 @@ def expected_gradients(
     regression coefficient of each attribution on the sum, is subtracted. The attributions then sum to the prediction
     and have smaller standard errors.
     """
-    validate_inputs(x, background)
+    check_inputs(x, background)
     if num_draws < 3:
         raise ValueError(f"num_draws must be at least three for standard errors; got num_draws={num_draws}")
     gradients = ModelGradients(model)
@@ -35,7 +35,7 @@ def expected_gradients(
     base_values, prediction = gradients.outputs(background).mean(0).expand(len(x), -1), gradients.outputs(x)
     sum_variance = drawn.covariance_with_sum.sum(-1, keepdim=True)
     sum_errors = (sum_variance[..., 0].clamp(min=0) / num_draws).sqrt()
-    require_completeness(prediction, base_values, drawn.mean, 2 * sum_errors)
+    check_completeness(prediction, base_values, drawn.mean, 2 * sum_errors)
     coefficient = drawn.covariance_with_sum / sum_variance.masked_fill(sum_variance == 0, 1.0)
     residual = (drawn.variance - coefficient * drawn.covariance_with_sum).clamp(min=0)
     values = enforce_completeness(drawn.mean, drawn.covariance_with_sum, prediction - base_values)

@@ -1,9 +1,9 @@
 """Integrated gradients, and gradient times input (book sec. 17.3; Sundararajan et al. 2017).
 
 No coalitions are evaluated: the attribution of a feature is its step from the baseline times the mean derivative on the
-straight path. This is the Aumann-Shapley value (1974), the value of a game whose players join gradually, at one rate.
-For a model that is linear in each feature it is the Shapley value. For other models it satisfies local accuracy and
-missingness, but it depends on the model between baseline and input: consistency (book eq. 17.7) is lost.
+straight path. This is the Aumann-Shapley value (1974), the value of a game whose players join gradually at the same
+rate. For a model that is linear in each feature it is the Shapley value. For other models it satisfies local accuracy
+and missingness, but it depends on the model between baseline and input: consistency (book eq. 17.7) is lost.
 
 Attributions always sum to the prediction: errors of integration or sampling are removed by `enforce_completeness`.
 """
@@ -14,8 +14,8 @@ from jaxtyping import Float, Num
 from torch import Tensor
 
 from parnassus.shapley.attributions.attribution import Attribution
-from parnassus.shapley.gradients.completeness import enforce_completeness, require_completeness
-from parnassus.shapley.gradients.model_gradients import ModelGradients, validate_inputs
+from parnassus.shapley.gradients.completeness import check_completeness, enforce_completeness
+from parnassus.shapley.gradients.model_gradients import ModelGradients, check_inputs
 from parnassus.shapley.gradients.path_integrals import integrate_along_lines
 
 
@@ -24,9 +24,9 @@ def gradient_times_input(
 ) -> Float[Tensor, "rows outputs features"]:
     """(x_j − E b_j) ∂_j f(x): integrated gradients with one step, at the input.
 
-    No Attribution, since these sum to no given total: where the model is saturated they are 0.
+    Not an `Attribution`, since they do not sum to a given total: where the model is saturated they are 0.
     """
-    validate_inputs(x, background)
+    check_inputs(x, background)
     return (x - background.mean(0)).flatten(1)[:, None] * ModelGradients(model)(x)
 
 
@@ -47,7 +47,7 @@ def integrated_gradients(
     convolutional network, with an error of about 0.7/max_gradients. `errors` bound the integration error;
     `evaluations` is the number of gradients per row.
     """
-    validate_inputs(x, background)
+    check_inputs(x, background)
     if tolerance <= 0 or max_gradients < 1:
         raise ValueError(
             f"tolerance and max_gradients must be positive; got tolerance={tolerance}, max_gradients={max_gradients}"
@@ -57,6 +57,6 @@ def integrated_gradients(
     base_values, prediction = gradients.outputs(background).mean(0).expand(len(x), -1), gradients.outputs(x)
     rounding = gradients.eps(x) * found.integrals
     variance = found.errors.square() + rounding.square()
-    require_completeness(prediction, base_values, found.integrals, variance.sum(-1).sqrt())
+    check_completeness(prediction, base_values, found.integrals, variance.sum(-1).sqrt())
     values = enforce_completeness(found.integrals, variance, prediction - base_values)
     return Attribution(base_values=base_values, values=values, errors=variance.sqrt(), evaluations=found.evaluations)

@@ -12,7 +12,7 @@ from parnassus.shapley.attributions.batching import max_batch_size
 from parnassus.shapley.attributions.model_adapters import ModelError, as_output_rows, move_to_weights
 
 MAX_GRADIENT_VALUES = 2**22
-"""Values in the gradients of one batch: inputs × outputs × features."""
+"""Maximum number of values in the gradients of one batch: inputs × outputs × features."""
 NO_GRADIENTS = (
     "the model's outputs have no gradients: it computes outside torch, detaches them or disables gradients; "
     "use explain, which needs outputs only"
@@ -109,7 +109,7 @@ def evaluation_mode(model: Callable[[Tensor], Tensor]) -> Iterator[None]:
             part.training = training
 
 
-def validate_inputs(x: Num[Tensor, "rows *shape"], background: Num[Tensor, "others *shape_too"]) -> None:
+def check_inputs(x: Num[Tensor, "rows *shape"], background: Num[Tensor, "others *shape_too"]) -> None:
     """Reject inputs without gradients, and baselines of another shape."""
     for name, inputs in (("x", x), ("background", background)):
         if not inputs.is_floating_point():

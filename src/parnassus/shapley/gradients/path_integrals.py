@@ -5,7 +5,7 @@ known integration error, and a kink lies where the tangents at the ends of a seg
 the kinks of a ReLU network gradients are constant, and segments exact.
 
 This takes some twenty gradients per kink. A line with more kinks than the budget allows, as in networks for images,
-is better served by evenly spaced points, whose error falls like 1/count: its remaining budget is spent on them.
+is better served by evenly spaced points, whose error decreases as 1/count: its remaining budget is spent on them.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ from parnassus.shapley.gradients.model_gradients import MAX_GRADIENT_VALUES, Mod
 NODES = 7
 """Gauss-Legendre nodes per segment: exact for gradients that are polynomials of degree 13."""
 GRADIENTS_PER_KINK = 3 * NODES
-"""Gradients that locating a kink takes: a split, and the segments on both sides."""
+"""Number of gradients to locate a kink: a split, and the segments on both sides."""
 KINK_THRESHOLD = 0.2
-"""Fraction of a derivative's deviation in the highest coefficients above which there are kinks, not only curvature."""
+"""Fraction of a derivative's variation in the highest coefficients above which there are kinks, not only curvature."""
 MIN_LENGTH = 2.0**-30
 """Shortest segment, relative to its line, that is split: below it the model is discontinuous or constant."""
 
@@ -104,7 +104,7 @@ def integrate_along_lines(
 
 
 class SegmentIntegrals(NamedTuple):
-    """Of each segment: integrals and errors by feature, the total error, where to split it, and its number of kinks."""
+    """Results per segment: integrals and errors by feature, total error, position to split, and number of kinks."""
 
     integrals: Float[Tensor, "count outputs features"]
     errors: Float[Tensor, "count outputs features"]
@@ -142,7 +142,7 @@ def gauss_legendre(
 
 
 class MidpointIntegrals(NamedTuple):
-    """Of segments, with their lines: integrals by feature from `num_points` gradients each, and their errors."""
+    """Results per segment, with their lines: integrals by feature from `num_points` gradients, and their errors."""
 
     line: Int[Tensor, " segments"]
     num_points: int

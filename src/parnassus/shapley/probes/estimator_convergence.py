@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas.decorators import probe
-from parnassus.shapley.estimators.estimate import Estimate, Estimator
+from parnassus.shapley.estimators.estimate import Estimator, ShapleyEstimate
 from parnassus.shapley.estimators.kernel_shap import kernel_shap
 from parnassus.shapley.estimators.permutation_sampling import balanced_permutation_sampling, permutation_sampling
 from parnassus.shapley.estimators.stratified_sampling import stratified_sampling
@@ -59,7 +59,7 @@ def compare_estimators(
     name = list(ESTIMATORS)[estimator]
     min_budget = _min_budget(name, features)
 
-    def estimate(count: int) -> Estimate:
+    def estimate(count: int) -> ShapleyEstimate:
         source = torch.Generator().manual_seed(seed)
         return ESTIMATORS[name](characteristic_function(worth), features, max(min_budget, count), generator=source)
 
@@ -95,7 +95,7 @@ def compare_estimators(
                 "actual error, root mean square": float((found.values - exact).square().mean().sqrt()),
                 "standard error, root mean square": float(found.errors.square().mean().sqrt()),
                 "values within two standard errors": f"{within} of {features}",
-                "gap of efficiency": float((found.values.sum() - worth[-1] + worth[0]).abs()),
+                "efficiency gap": float((found.values.sum() - worth[-1] + worth[0]).abs()),
             },
         ),
     ]

@@ -12,7 +12,7 @@ from parnassus.atlas.decorators import probe
 from parnassus.data import diabetes
 from parnassus.layers import Standardiser
 from parnassus.shapley.attributions.attribution import explain_exactly
-from parnassus.shapley.attributions.interventional import Interventional
+from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.widgets import Answer, Bars, Curves, FloatSlider, IntSlider, Numbers, Select
 
 MEASURED = {
@@ -33,7 +33,7 @@ class FittedModel(NamedTuple):
 
     patients: Float[Tensor, "patients 6"]
     outcome: Float[Tensor, " patients"]
-    value: Interventional
+    value: InterventionalValue
 
     def predict(self, x: Float[Tensor, "rows 6"]) -> Float[Tensor, " rows"]:
         return self.value.model(x)[:, 0]
@@ -55,7 +55,7 @@ def fit_model() -> FittedModel:
         predicted: Tensor = mean + quadratic_terms(scaled.transform(rows)) @ weight
         return predicted
 
-    return FittedModel(x, y[:, 0], Interventional(model, x[:OTHERS]))
+    return FittedModel(x, y[:, 0], InterventionalValue(model, x[:OTHERS]))
 
 
 def quadratic_terms(x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows terms"]:

@@ -1,1 +1,1 @@
-"""Claims about tokenisers, n-gram models and decoding."""
+"""Claims about tokenisers, n-gram models and decoding, each with numerical evidence."""

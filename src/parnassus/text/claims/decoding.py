@@ -1,4 +1,4 @@
-"""Sampling, beam search, n-gram smoothing and perplexity (book secs. 9.2, 9.3)."""
+"""Claims about sampling, beam search, n-gram smoothing and perplexity (book secs. 9.2, 9.3)."""
 
 from itertools import pairwise
 
@@ -46,11 +46,11 @@ def temperature_interpolates_between_greedy_and_uniform() -> Evidence:
     counts = torch.bincount(sample_tokens(apply_temperature(logits, 0.8).expand(20_000, -1), source), minlength=7)
     power = p ** (1 / 0.8) / (p ** (1 / 0.8)).sum()
     return all_of(
-        one=close(apply_temperature(logits, 1.0).softmax(0), p, rtol=1e-12),
-        power=close(apply_temperature(logits, 0.8).softmax(0), power, rtol=1e-12),
-        cold=close(apply_temperature(logits, 1e-3).softmax(0), best, atol=1e-12),
-        hot=close(apply_temperature(logits, 1e9).softmax(0), 1 / 7, rtol=1e-6),
-        draws=accepts(float(chisquare(counts.numpy(), 20_000 * power.numpy()).pvalue)),
+        temperature_1=close(apply_temperature(logits, 1.0).softmax(0), p, rtol=1e-12),
+        temperature_0_8=close(apply_temperature(logits, 0.8).softmax(0), power, rtol=1e-12),
+        low_temperature=close(apply_temperature(logits, 1e-3).softmax(0), best, atol=1e-12),
+        high_temperature=close(apply_temperature(logits, 1e9).softmax(0), 1 / 7, rtol=1e-6),
+        sample_frequencies=accepts(float(chisquare(counts.numpy(), 20_000 * power.numpy()).pvalue)),
     )
 
 
@@ -62,9 +62,9 @@ def prompts_of_any_length_can_be_continued() -> Evidence:
     continued = {length: generate(model, prompt[:, :length], greedy, 1) for length in (1, 2, 300)}
     reference = {length: greedy(model.read(prompt[:, :length])[0]) for length in continued}
     return all_of(
-        one=close(continued[1][:, 0], reference[1]),
-        two=close(continued[2][:, 0], reference[2]),
-        many=close(continued[300][:, 0], reference[300]),
+        prompt_of_1=close(continued[1][:, 0], reference[1]),
+        prompt_of_2=close(continued[2][:, 0], reference[2]),
+        prompt_of_300=close(continued[300][:, 0], reference[300]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Tokenisers (book secs. 9.2, 9.5)."""
+"""Claims about tokenisers (book secs. 9.2, 9.5)."""
 
 from collections import Counter
 

@@ -13,7 +13,7 @@ from parnassus.report import bar_chart, curves
 from parnassus.setting_types import TextData
 from parnassus.text import BytePairTokeniser, NGramModel, WordTokeniser, learn_merges
 from parnassus.text.byte_pair_merges import PIECES, merge_pair
-from parnassus.text.visible_whitespace import show_whitespace
+from parnassus.text.tokeniser import show_whitespace
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ expected = {
     "library_agreement": between(1.0, 1.0, "fraction of the merges of `learn_merges` that equal those of the library"),
     "unknown_words": at_least(0.01, "fraction of test words unknown to a word tokeniser of the same size"),
     "bits_single": at_most(3.8, "bits per character of test text under a unigram model, largest vocabulary"),
-    "bits_bytes": no_band("the same for single bytes"),
+    "bits_bytes": no_band("bits per character of test text under a unigram model of single bytes"),
     "whole_words": at_least(0.3, "fraction of test words that are one token, largest vocabulary"),
 }
 profiles: dict[str, dict[str, object]] = {
@@ -62,7 +62,7 @@ class Experiment:
             "compression",
             figure,
             "With bytes alone a character is about one token. Every merge shortens the text; late merges are rare "
-            "words and help test text less and less.",
+            "words and shorten test text less.",
         )
         bits = [bits_per_character(*parts, len(text.test)) for parts in zip(train, test, sizes, strict=True)]
         run.figure(
@@ -87,7 +87,7 @@ class Experiment:
         unknown = (words.encode(text.test) == words.special.index("<unknown>")).double().mean()
         single = [len(largest.encode(f" {word}")) == 1 for word in set(words.decode(words.encode(text.test)).split())]
         run.note(
-            "no unknown words",
+            "unknown words",
             f"{float(unknown):.1%} of the test words are unknown to a tokeniser of {max(self.vocab_sizes):,} words. "
             "Byte pairs encode all of them, if necessary byte by byte, and also text in other scripts: "
             f"“{UNUSUAL[:24]}” has {len(tokenisers[-1].encode(UNUSUAL))} tokens, most of them single bytes.",

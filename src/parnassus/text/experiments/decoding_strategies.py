@@ -22,17 +22,23 @@ covers = ("B9.2-9", "B9.2-10", "B9.2-11", "B9.3-14", "B9.3-16", "Z9.4")
 expected = {
     "test_perplexity": at_most(5.5, "perplexity per character of test text"),
     "beam_advantage": at_least(0.5, "log p per character of the widest beam's text minus that of human text, in nats"),
-    "beam_repeats": at_least(0.4, "fraction of 12-character runs that occurred before, widest beam"),
-    "greedy_repeats": at_least(0.4, "the same for greedy decoding"),
-    "sampled_repeats": at_most(0.1, "the same for sampling at temperature 1"),
-    "human_repeats": at_most(0.1, "the same for human test text"),
+    "beam_repeats": at_least(0.4, "fraction of 12-character runs that occurred before, widest beam search"),
+    "greedy_repeats": at_least(0.4, "fraction of 12-character runs that occurred before, greedy decoding"),
+    "sampled_repeats": at_most(0.1, "fraction of 12-character runs that occurred before, sampling at temperature 1"),
+    "human_repeats": at_most(0.1, "fraction of 12-character runs that occurred before, human test text"),
     "sampled_words": no_band("fraction of words that occur in the training text, sampling at temperature 1"),
-    "top_p_gain": at_least(0.02, "increase of that fraction with top-p 0.9"),
-    "temperature_2_words": at_most(0.6, "the same fraction at temperature 2"),
+    "top_p_gain": at_least(0.02, "increase of the fraction of words that occur in the training text with top-p 0.9"),
+    "temperature_2_words": at_most(0.6, "fraction of words that occur in the training text, sampling at temperature 2"),
 }
 profiles: dict[str, dict[str, object]] = {
-    "smoke": {"order": 3, "num_prompts": 2, "length": 40, "beam_widths": (1, 2)},
-    "gpu": {"text": "moby_dick", "order": 8, "num_prompts": 64, "length": 400, "beam_widths": (1, 2, 4, 8, 16, 32)},
+    "smoke": {"order": 3, "num_prompts": 2, "max_new_tokens": 40, "num_beams": (1, 2)},
+    "gpu": {
+        "text": "moby_dick",
+        "order": 8,
+        "num_prompts": 64,
+        "max_new_tokens": 400,
+        "num_beams": (1, 2, 4, 8, 16, 32),
+    },
 }
 
 TEMPERATURES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
@@ -44,16 +50,16 @@ SHOWN = ("human text", "temperature 0.5", "temperature 1", "temperature 2", "top
 
 @dataclass(frozen=True)
 class Experiment:
-    text: Annotated[str, BuiltIn("pydoc", "tiny_shakespeare", "moby_dick")] = "pydoc"  # training text, or a text file
+    text: Annotated[str, BuiltIn("pydoc", "tiny_shakespeare", "moby_dick")] = "pydoc"  # name or path of a training text
     order: Positive[int] = 6  # order of the n-gram model
     smoothing: NonNegative[float] = 6.0  # weight ε of the next lower order
     num_prompts: Positive[int] = 16  # prompts from test text
-    length: Positive[int] = 200  # characters generated after each prompt
-    beam_widths: tuple[Positive[int], ...] = (1, 2, 4, 8, 16)  # beam widths
+    max_new_tokens: Positive[int] = 200  # characters generated after each prompt
+    num_beams: tuple[Positive[int], ...] = (1, 2, 4, 8, 16)  # beam widths
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.length < RUN_LENGTH:
-            raise ValueError(f"length must be at least {RUN_LENGTH}; got length={self.length}")
+        if self.max_new_tokens < RUN_LENGTH:
+            raise ValueError(f"max_new_tokens must be at least {RUN_LENGTH}; got max_new_tokens={self.max_new_tokens}")
         text = open_text(self.text)
         tokeniser = CharacterTokeniser.fit(text.train + text.test)
         train, test = tokeniser.encode(text.train), tokeniser.encode(text.test)
@@ -61,7 +67,7 @@ class Experiment:
             train, self.order, vocabulary=tokeniser.vocabulary, smoothing=self.smoothing
         )
         known = set(find_words(text.train))
-        excerpts = spread_excerpts(test, self.num_prompts, PROMPT_LENGTH + self.length)
+        excerpts = spread_excerpts(test, self.num_prompts, PROMPT_LENGTH + self.max_new_tokens)
         prompts = excerpts[:, :PROMPT_LENGTH]
 
         def evaluate(texts: Tensor) -> TextStatistics:
@@ -74,14 +80,14 @@ class Experiment:
         human = evaluate(excerpts[:, PROMPT_LENGTH:])
         samplers = build_samplers(torch.Generator().manual_seed(run.seed))
         generated = generate(
-            model, prompts.repeat(len(samplers), 1), batch_samplers(list(samplers.values())), self.length
+            model, prompts.repeat(len(samplers), 1), batch_samplers(list(samplers.values())), self.max_new_tokens
         )
         sampled = {name: evaluate(rows) for name, rows in zip(samplers, generated.chunk(len(samplers)), strict=True)}
         searched = {}
-        for width in self.beam_widths:
-            result = beam_search(model, prompts, width=width, length=self.length)
+        for width in self.num_beams:
+            result = beam_search(model, prompts, width=width, length=self.max_new_tokens)
             rows = [result.best(row).tokens for row in range(len(prompts))]
-            searched[f"beam of {width}"] = evaluate(torch.tensor(rows))
+            searched[f"beam search, width {width}"] = evaluate(torch.tensor(rows))
 
         run.figure(
             "likelihood and quality",
@@ -89,15 +95,15 @@ class Experiment:
             "Each decoding strategy by the mean log-likelihood of its text under the model. Left: fraction of the text "
             "that is not repeated; right: fraction of known words. The star is human test text: it is far less likely "
             "than what beam search finds, because the most likely text is repetitive. Larger dots: higher "
-            "temperature, larger k, larger p, wider beam.",
+            "temperature, larger k, larger p, larger beam width.",
         )
         run.figure(
             "nucleus sizes",
-            plot_nucleus_sizes(model, test[: 20 * self.length]),
+            plot_nucleus_sizes(model, test[: 20 * self.max_new_tokens]),
             "Number of characters in the nucleus at each position of test text: one or two inside a word, a dozen or "
             "more at its beginning. No fixed k fits both.",
         )
-        widest, greedy = searched[f"beam of {self.beam_widths[-1]}"], searched[f"beam of {self.beam_widths[0]}"]
+        widest, greedy = (searched[f"beam search, width {width}"] for width in (self.num_beams[-1], self.num_beams[0]))
         shown = {"human text": human, **sampled, **searched}
         run.table(
             "generated text",
@@ -194,7 +200,7 @@ def plot_trade_off(strategies: dict[str, TextStatistics], human: TextStatistics)
         "temperature": [each for name, each in strategies.items() if name.startswith("temp")],
         "top-k": [each for name, each in strategies.items() if name.startswith("top-k")],
         "top-p": [each for name, each in strategies.items() if name.startswith("top-p")],
-        "beam": [each for name, each in strategies.items() if name.startswith("beam")],
+        "beam search": [each for name, each in strategies.items() if name.startswith("beam")],
     }
     figure, axes = subplots(1, 2, size=(10.0, 4.2))
     _plot(axes[0, 0], families, human, lambda each: 1 - each.repeats)

@@ -1,4 +1,4 @@
-"""Freezing, fine-tuning and reprogramming (book sec. 10.1.2)."""
+"""Claims about freezing, fine-tuning and reprogramming (book sec. 10.1.2)."""
 
 import torch
 from torch import nn

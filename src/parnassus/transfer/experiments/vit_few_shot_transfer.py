@@ -1,8 +1,9 @@
 """Few-shot transfer of a vision transformer by freezing, fine-tuning and reprogramming (book sec. 10.1.2).
 
-Results depend strongly on the drawn images, so accuracies are means over several draws, with their spread.
+Results depend strongly on the sampled images, so accuracies are means over several draws, with their range.
 """
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,11 +14,12 @@ from torch import Tensor, nn
 
 from parnassus.attention.models.vit import VisionTransformer, vit
 from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.layers.dense import count_parameters
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
-from parnassus.train import Positive, Run, SideBySide, at_least, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, descend, no_band
 from parnassus.transfer.freezing import TransferClassifier, freeze, unfreeze
 from parnassus.transfer.reprogramming import ReprogrammedModel
 
@@ -25,20 +27,24 @@ covers = ("B10.1.2-1", "B10.1.2-2", "B10.1.2-3")
 expected = {
     "old_classes": at_least(0.9, "test accuracy of the pretrained transformer on its classes"),
     "few/new_head": no_band("test accuracy on the new classes with the fewest images: frozen body, new head"),
-    "few/last_block": no_band("the same with the last block fine-tuned"),
-    "few/all": no_band("the same with all layers fine-tuned"),
-    "few/reprogrammed": no_band("the same for reprogramming by a linear map of the pixels"),
-    "few/scratch": no_band("the same for a transformer trained from scratch"),
-    "many/new_head": at_least(0.6, "test accuracy with the most images: frozen body, new head"),
-    "many/last_block": at_least(0.6, "the same with the last block fine-tuned"),
-    "many/all": at_least(0.72, "the same with all layers fine-tuned"),
-    "many/reprogrammed": no_band("the same for reprogramming"),
-    "many/scratch": no_band("the same from scratch"),
+    "few/last_block": no_band("test accuracy on the new classes with the fewest images: last block fine-tuned"),
+    "few/all": no_band("test accuracy on the new classes with the fewest images: all layers fine-tuned"),
+    "few/reprogrammed": no_band(
+        "test accuracy on the new classes with the fewest images: reprogramming by a linear map of the pixels"
+    ),
+    "few/scratch": no_band("test accuracy on the new classes with the fewest images: trained from scratch"),
+    "many/new_head": at_least(0.6, "test accuracy on the new classes with the most images: frozen body, new head"),
+    "many/last_block": at_least(0.6, "test accuracy on the new classes with the most images: last block fine-tuned"),
+    "many/all": at_least(0.72, "test accuracy on the new classes with the most images: all layers fine-tuned"),
+    "many/reprogrammed": no_band(
+        "test accuracy on the new classes with the most images: reprogramming by a linear map of the pixels"
+    ),
+    "many/scratch": no_band("test accuracy on the new classes with the most images: trained from scratch"),
     "gain_of_transfer": at_least(
         0.0, "accuracy of fine-tuning all layers minus training from scratch, mean over numbers of images"
     ),
 }
-profiles = {"smoke": {"steps": 4, "tuning_steps": 3, "shots": (1, 4), "num_draws": 2, "width": 16, "num_layers": 1}}
+profiles = {"smoke": {"steps": 4, "finetune_steps": 3, "shots": (1, 4), "num_draws": 2, "width": 16, "num_layers": 1}}
 
 NAMES = {
     "new_head": "frozen body, new head",
@@ -78,10 +84,10 @@ class Body(nn.Module):
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a folder of your own
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     num_known_classes: Positive[int] = 7  # classes for pretraining; the others are new
     steps: Positive[int] = 300  # gradient steps of pretraining
-    tuning_steps: Positive[int] = 100  # gradient steps on the new classes
+    finetune_steps: Positive[int] = 100  # gradient steps on the new classes
     shots: tuple[Positive[int], ...] = (1, 3, 10)  # training images per new class
     num_draws: Positive[int] = 4  # random draws of these images
     batch_size: Positive[int] = 64  # images per gradient step
@@ -91,7 +97,11 @@ class Experiment:
     learning_rate: Positive[float] = 2e-3  # learning rate of Adam
     head_learning_rate: Positive[float] = 3e-2  # learning rate of Adam for new heads
 
-    def model(self, shape: tuple[int, int, int], classes: int) -> VisionTransformer:
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> VisionTransformer:
+        """The transformer for the known classes."""
+        return self.build_transformer(shape, len(classes))
+
+    def build_transformer(self, shape: Sequence[int], classes: int) -> VisionTransformer:
         return vit(shape, classes, patch=self.patch_size, width=self.width, depth=self.num_layers)
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -108,7 +118,7 @@ class Experiment:
             select_classes(data, 0, self.num_known_classes),
             select_classes(data, self.num_known_classes, classes),
         )
-        trained = run.build(self.model, shape=data.shape, classes=self.num_known_classes)
+        trained = run.build(self.model, shape=old.shape, classes=old.classes)
         trained, optimizer = run.prepare(trained, partial(Adam, lr=self.learning_rate))
         for step, loss in descend(run, trained, optimizer, old.train.pairs(self.batch_size, self.steps)):
             run.log(step, **{"loss/pretraining": loss})
@@ -130,17 +140,17 @@ class Experiment:
         for draw in range(self.num_draws):
             models = self.build_models(trained, len(new.classes))
             models, optimizer = run.prepare(models, partial(self.build_optimizer, models))
-            few = draw_images(new.train, count, seed=run.seed + 1_000 * draw)
+            few = sample_images(new.train, count, seed=run.seed + 1_000 * draw)
             for step, loss in descend(
-                run, models, optimizer, few.pairs(min(self.batch_size, len(few)), self.tuning_steps)
+                run, models, optimizer, few.pairs(min(self.batch_size, len(few)), self.finetune_steps)
             ):
                 if draw == 0:
                     run.log(step, **{f"loss/{count} per class": loss / len(NAMES)})
-            for name, model in models.every():
+            for name, model in models.named_models():
                 accuracies[name].append(accuracy(model, new.test))
         return {name: torch.tensor(values) for name, values in accuracies.items()}
 
-    def build_models(self, trained: VisionTransformer, classes: int) -> SideBySide[nn.Module]:
+    def build_models(self, trained: VisionTransformer, classes: int) -> ModelCollection[nn.Module]:
         """A model for each of the five methods, from copies of the pretrained one."""
         heads = {
             name: zero_weights(nn.Linear(self.width, classes)) for name in ("new_head", "last_block", "all", "scratch")
@@ -149,12 +159,12 @@ class Experiment:
         freeze(bodies["new_head"])
         unfreeze(nn.ModuleList([freeze(bodies["last_block"]).model.blocks[-1], bodies["last_block"].model.norm]))
         shape = trained.patches.shape
-        bodies["scratch"] = Body(self.model((shape[0], shape[1], shape[2]), classes))
+        bodies["scratch"] = Body(self.build_transformer(shape, classes))
         tuned: dict[str, nn.Module] = {name: TransferClassifier(bodies[name], head) for name, head in heads.items()}
         tuned["reprogrammed"] = ReprogrammedModel(deepcopy(trained), PixelMap(shape), torch.arange(classes))
-        return SideBySide({name: tuned[name] for name in NAMES})
+        return ModelCollection({name: tuned[name] for name in NAMES})
 
-    def build_optimizer(self, models: SideBySide[nn.Module], _: object) -> Adam:
+    def build_optimizer(self, models: ModelCollection[nn.Module], _: object) -> Adam:
         """Adam with a larger learning rate for new heads than for pretrained weights."""
         heads = [weight for name, weight in models.named_parameters() if ".head." in name and ".model." not in name]
         others = [
@@ -167,7 +177,7 @@ class Experiment:
         run: Run,
         new: Dataset,
         accuracies: dict[int, dict[str, Float[Tensor, " draw"]]],
-        models: SideBySide[nn.Module],
+        models: ModelCollection[nn.Module],
     ) -> None:
         values = {name: torch.stack([accuracies[count][name] for count in self.shots]) for name in NAMES}
         mean = {NAMES[name]: each.mean(1) for name, each in values.items()}
@@ -176,7 +186,7 @@ class Experiment:
             "accuracy",
             curves(
                 {name: (list(self.shots), line) for name, line in mean.items()},
-                x_label="training images per new class",
+                x_label="number of training images per new class",
                 y_label="test accuracy",
                 log_x=True,
                 bands={name: (mean[name] - standard_error[name], mean[name] + standard_error[name]) for name in mean},
@@ -194,11 +204,15 @@ class Experiment:
                     for count in self.shots
                 },
             }
-            for name, model in models.every()
+            for name, model in models.named_models()
         ]
         run.table("methods", rows, f"Test accuracy: mean (minimum to maximum) over {self.num_draws} draws.")
-        images = draw_images(new.train, 4, seed=run.seed).x
-        run.figure("images", image_grid(images.clamp(0, 1).cpu(), columns=4), "Four images of each new class.")
+        images = sample_images(new.train, 4, seed=run.seed).x
+        run.figure(
+            "images of the new classes",
+            image_grid(images.clamp(0, 1).cpu(), columns=4),
+            "Four images of each new class.",
+        )
 
 
 def select_classes(data: Dataset, first: int, last: int) -> Dataset:
@@ -212,7 +226,7 @@ def select_classes(data: Dataset, first: int, last: int) -> Dataset:
     return replace(data, train=select(data.train), test=select(data.test), classes=data.classes[first:last])
 
 
-def draw_images(split: Split, count: int, *, seed: int) -> Split:
+def sample_images(split: Split, count: int, *, seed: int) -> Split:
     """`count` random images of every class."""
     assert split.y is not None
     order = torch.randperm(len(split), generator=torch.Generator().manual_seed(seed)).to(split.y.device)

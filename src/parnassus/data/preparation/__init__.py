@@ -1,0 +1,1 @@
+"""Splits, scaling, and other preparations of examples for training."""

@@ -1,0 +1,1 @@
+"""The `Sample` that experiments with models of music share."""
