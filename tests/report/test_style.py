@@ -2,7 +2,9 @@
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -11,7 +13,7 @@ import torch
 from matplotlib.colors import to_rgb
 
 from parnassus.report import FAINT, INK, PALETTE, curves, save_figure, subplots
-from parnassus.report.style import as_array, colours, use_theme_colours
+from parnassus.report.style import as_array, colours, render_svg, use_theme_colours
 
 
 def draw_svg(tmp_path: Path) -> str:
@@ -113,3 +115,15 @@ def test_theme_colours_are_inserted_into_the_svg() -> None:
     svg = use_theme_colours(f'<?xml version="1.0"?><!DOCTYPE svg><svg width="1"><path stroke="{INK}"/></svg>')
     assert svg.startswith('<svg width="1"><style>svg{--ink:')
     assert svg.endswith('<path stroke="var(--ink)"/></svg>')
+
+
+def test_slow_drawing_of_a_legend_gives_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matplotlib warns if the search for the best position of a legend takes more than a second."""
+    import matplotlib.legend
+
+    ticks = count(step=2)
+    monkeypatch.setattr(matplotlib.legend, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    figure, axes = subplots()
+    axes[0, 0].plot([0, 1], [0, 1], label="line")
+    axes[0, 0].legend()
+    assert "line" in render_svg(figure)

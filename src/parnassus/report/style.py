@@ -5,6 +5,7 @@ on light and dark pages; a PNG has a white background.
 """
 
 import io
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,8 @@ def figure_style() -> Iterator[None]:
     import matplotlib as mpl
     from cycler import cycler
 
-    with mpl.rc_context({**_STYLE, "axes.prop_cycle": cycler(color=PALETTE)}):
+    with mpl.rc_context({**_STYLE, "axes.prop_cycle": cycler(color=PALETTE)}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", 'Creating legend with loc="best"')  # given when drawing takes over a second
         yield
 
 

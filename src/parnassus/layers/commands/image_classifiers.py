@@ -6,18 +6,14 @@ The experiment builds its model with `run.build(self.model, shape=data.shape, cl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from math import prod
-from typing import ClassVar, NamedTuple, Protocol, cast, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, cast
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from parnassus.data import DataError, Split, open_data
 from parnassus.data.files.image_folder import read_image
-from parnassus.layers.activations import Activation, identity
-from parnassus.layers.classifier import Classifier, Evaluation, check_labels, dense_classifier, evaluate
-from parnassus.losses import softmax
+from parnassus.layers.classifier import Evaluation, check_labels, evaluate
 from parnassus.setting_types import ImageData, Positive
 from parnassus.train.sample_predict_evaluate import Input, ResultRow
 from parnassus.train.trained import TrainedRun
@@ -30,42 +26,6 @@ class HasData(Protocol):
 
     @property
     def data(self) -> str: ...
-
-
-@runtime_checkable
-@runtime_checkable
-class HasWidth(Protocol):
-    """An experiment with the number of hidden units."""
-
-    @property
-    def width(self) -> int: ...
-
-
-class DenseClassifierExperiment:
-    """The model and the predictions of experiments that train a dense classifier with one hidden layer."""
-
-    def model(self: HasWidth, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
-        return dense_classifier(prod(shape), len(classes), hidden=(self.width,))
-
-    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
-        """Class probabilities, which `parnassus explain` attributes to the inputs."""
-        return softmax(model(x))
-
-
-class OutputComparisonExperiment:
-    """The networks of experiments that compare logits with and without a final ReLU; the linear ones are saved."""
-
-    def model(self: HasWidth, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
-        """The network with linear logits."""
-        return two_layer_classifier(shape, classes, self.width, identity)
-
-    def build_network(self: HasWidth, shape: Sequence[int], classes: Sequence[str], output: Activation) -> Classifier:
-        return two_layer_classifier(shape, classes, self.width, output)
-
-
-def two_layer_classifier(shape: Sequence[int], classes: Sequence[str], width: int, output: Activation) -> Classifier:
-    """A dense classifier with two hidden layers of the same width."""
-    return dense_classifier(prod(shape), len(classes), hidden=(width, width), output=output)
 
 
 class ImageFormat(NamedTuple):

@@ -1,14 +1,17 @@
 """Dense classifier of handwritten digits with one hidden layer (book sec. 1.4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.optim import SGD
 
 from parnassus.data import open_data
-from parnassus.layers import check_labels, evaluate
-from parnassus.layers.commands.image_classifiers import DenseClassifierExperiment
+from parnassus.layers import Classifier, check_labels, dense_classifier, evaluate
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.losses import accuracy_per_class, softmax
@@ -25,12 +28,19 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 2}, "gpu": {}}
 
 
 @dataclass(frozen=True)
-class Experiment(DenseClassifierExperiment):
+class Experiment:
     data: GreyImageData = "digits"  # images by class, or a path to an image folder
     width: Positive[int] = 128  # hidden units
     epochs: Positive[int] = 60  # passes over the training images
     batch_size: Positive[int] = 32  # images per gradient step
     learning_rate: Positive[float] = 1.0  # learning rate of SGD
+
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.width,))
+
+    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
+        """Class probabilities, which `parnassus explain` attributes to the inputs."""
+        return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)

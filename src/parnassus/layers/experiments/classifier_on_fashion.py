@@ -4,9 +4,10 @@ Fashion-MNIST must be downloaded; the default is the embedded handwritten digits
 60,000 images are 4,690 steps; both networks are trained for as many steps on any data set.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, log
+from math import inf, log, prod
 
 import torch
 from torch import Tensor
@@ -14,15 +15,17 @@ from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
 from parnassus.layers import (
+    Activation,
     Classifier,
     check_labels,
     count_parameters,
     dead_logits,
+    dense_classifier,
     evaluate,
+    identity,
     relu,
 )
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
-from parnassus.layers.commands.image_classifiers import OutputComparisonExperiment
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.losses import accuracy_per_class, cross_entropy
 from parnassus.report import curves, image_grid
@@ -48,7 +51,7 @@ profiles: dict[str, dict[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Experiment(OutputComparisonExperiment):
+class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
     width: Positive[int] = 512  # units of each of the two hidden layers
     steps: Positive[int] = 4_690  # gradient steps; 5 epochs of Fashion-MNIST
@@ -57,12 +60,15 @@ class Experiment(OutputComparisonExperiment):
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 1e-3  # learning rate of SGD
 
+    def model(self, shape: Sequence[int], classes: Sequence[str], output: Activation = identity) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.width, self.width), output=output)
+
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         describe_data(run, data)
         results: dict[str, list[ClassifierResult]] = {"printed": [], "fixed": []}
         for seed in range(1, self.num_networks + 1):
-            printed = self.build_network(data.shape, data.classes, relu)
+            printed = self.model(data.shape, data.classes, relu)
             fixed = run.build(self.model, shape=data.shape, classes=data.classes)
             fixed.load_state_dict(printed.state_dict())  # the same initialisation for both
             for name, model in (("printed", printed), ("fixed", fixed)):

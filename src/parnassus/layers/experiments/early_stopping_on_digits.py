@@ -1,17 +1,21 @@
 """Early stopping: a network overfits few digits with label noise (book fig. 2.3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.optim import Adam
 
 from parnassus.data import Split, open_data
-from parnassus.layers import check_labels, evaluate
-from parnassus.layers.commands.image_classifiers import DenseClassifierExperiment, evaluate_split
+from parnassus.layers import Classifier, check_labels, dense_classifier, evaluate
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
+from parnassus.layers.commands.image_classifiers import evaluate_split
+from parnassus.losses import softmax
 from parnassus.optim import EarlyStopping, holdout_indices
 from parnassus.report import curves
 from parnassus.setting_types import GreyImageData
@@ -36,7 +40,7 @@ profiles: dict[str, dict[str, object]] = {
 
 
 @dataclass(frozen=True)
-class Experiment(DenseClassifierExperiment):
+class Experiment:
     data: GreyImageData = "digits"  # images by class, or a path to an image folder
     num_examples: Positive[int] = 500  # labelled images, training and validation together
     label_noise: UnitInterval = 0.2  # fraction of their labels replaced at random
@@ -45,6 +49,13 @@ class Experiment(DenseClassifierExperiment):
     epochs: Positive[int] = 150  # passes over the training images, far beyond the optimum
     patience: Positive[int] = 20  # epochs without improvement before stopping
     batch_size: Positive[int] = 32  # images per gradient step
+
+    def model(self, shape: Sequence[int], classes: Sequence[str]) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.width,))
+
+    def predict(self, model: Classifier, x: Float[Tensor, "rows *example"]) -> Float[Tensor, "rows classes"]:
+        """Class probabilities, which `parnassus explain` attributes to the inputs."""
+        return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)

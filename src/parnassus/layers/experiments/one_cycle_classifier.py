@@ -5,16 +5,16 @@ functions of the step, so that each can be switched off; both networks of the ch
 from the same initial weights.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from torch.optim import SGD
 
 from parnassus.data import Dataset, open_data
-from parnassus.layers import Activation, Classifier, check_labels, evaluate, identity, relu
+from parnassus.layers import Activation, Classifier, check_labels, dense_classifier, evaluate, identity, relu
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
-from parnassus.layers.commands.image_classifiers import OutputComparisonExperiment
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.optim import one_cycle_momentum, one_cycle_rate
 from parnassus.report import curves
@@ -43,7 +43,7 @@ SAVED = "cycle_momentum_fixed"
 
 
 @dataclass(frozen=True)
-class Experiment(OutputComparisonExperiment):
+class Experiment:
     data: GreyImageData = "mnist_mini"  # labelled image data set, or a folder of images by class
     width: Positive[int] = 512  # units in each of the two hidden layers
     steps: Positive[int] = 2_000  # gradient steps; the book uses 4,690, that is 5 epochs of Fashion-MNIST
@@ -51,6 +51,9 @@ class Experiment(OutputComparisonExperiment):
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 1e-3  # constant learning rate
     max_learning_rate: Positive[float] = 1e-2  # maximum learning rate of the cycle
+
+    def model(self, shape: Sequence[int], classes: Sequence[str], output: Activation = identity) -> Classifier:
+        return dense_classifier(prod(shape), len(classes), hidden=(self.width, self.width), output=output)
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
@@ -67,7 +70,7 @@ class Experiment(OutputComparisonExperiment):
         accuracy = {}
         for variant, output in outputs.items():
             for schedule, (rate, momentum) in schedules.items():
-                model = self.build_network(data.shape, data.classes, output)
+                model = self.model(data.shape, data.classes, output)
                 model.load_state_dict(initial_state)
                 name = f"{schedule}_{variant}"
                 model = self.train(run, name, model, data, rate=rate, momentum=momentum)
