@@ -63,14 +63,14 @@ CONJUNCTIONS = ("but", "and", "while")
 DEGREES = ("very", "really", "quite", "so")
 
 
-class SentenceClassifier(nn.Module):
+class SentimentClassifier(nn.Module):
     """A network that maps words to the log-odds of the class cheerful, with its loss."""
 
     def loss(self, ids: Int[Tensor, "batch time"], cheerful: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
         return binary_cross_entropy_with_logits(self(drop_random_words(ids)), cheerful)
 
 
-class RecurrentClassifier(SentenceClassifier):
+class RecurrentClassifier(SentimentClassifier):
     """A GRU with mean pooling over its states."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
@@ -87,7 +87,7 @@ class RecurrentClassifier(SentenceClassifier):
         return log_odds[:, 0]
 
 
-class BagOfWords(SentenceClassifier):
+class BagOfWords(SentimentClassifier):
     """A sum of word weights, independent of their order."""
 
     def __init__(self, vocabulary: int) -> None:
