@@ -18,7 +18,7 @@ import torch
 from diffusers import DDIMScheduler
 from torch import Tensor, nn
 
-from parnassus.diffusion import UNet, ddim, even_grid, linear_schedule
+from parnassus.diffusion import UNet, ddim, evenly_spaced_steps, linear_schedule
 
 TIMESTEPS = 1_000
 MAX_EAGER_RATIO, MIN_COMPILED_SPEEDUP = 1.0, 1.3
@@ -29,7 +29,7 @@ NOISE = 0.02
 
 def sample_parnassus(network: Callable[[Tensor, Tensor], Tensor], noise: Tensor, steps: int) -> Tensor:
     """Sample with `parnassus.diffusion.ddim`."""
-    return ddim(network, linear_schedule(TIMESTEPS), noise, grid=even_grid(TIMESTEPS, steps))
+    return ddim(network, linear_schedule(TIMESTEPS), noise, grid=evenly_spaced_steps(TIMESTEPS, steps))
 
 
 def sample_diffusers(network: Callable[[Tensor, Tensor], Tensor], noise: Tensor, steps: int) -> Tensor:

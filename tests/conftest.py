@@ -1,6 +1,5 @@
 """Shared fixtures: one torch thread, finished runs, and no network unless the test is marked `network`."""
 
-import importlib
 import os
 import socket
 from collections.abc import Callable
@@ -51,9 +50,8 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Trai
         key = f"{name} {settings}"
         if key not in opened:
             entry = atlas.experiment(name)
-            module = importlib.import_module(entry.module)
             experiment = with_profile(entry, "smoke", settings)
-            recipe = find_recipe(atlas, entry, module, experiment, "smoke", as_is=not settings)
+            recipe = find_recipe(atlas, entry, experiment, "smoke")
             options = Options(device="cpu", quiet=True)
             folder = start(recipe, options, tmp_path_factory.mktemp("runs"))
             execute(recipe, options, folder)
@@ -134,4 +132,4 @@ def _guard(call: Callable[..., object]) -> Callable[..., object]:
 
 
 def _refuse(*address: object, **_: object) -> object:
-    raise AssertionError(f"a test without the mark `network` reached for {address}")
+    raise AssertionError(f"a test without the marker `network` tried to connect to {address}")

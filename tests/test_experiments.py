@@ -14,10 +14,9 @@ import pytest
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import Entry
 from parnassus.atlas.settings import check_limits
-from parnassus.cli.evaluate import EvaluateOptions
-from parnassus.cli.predict import PredictOptions
 from parnassus.cli.run import Launch, find_recipe, with_profile
 from parnassus.cli.sample import AnimationOptions, CompileOptions, SampleOptions, draw_samples
+from parnassus.cli.tables import TableOptions
 from parnassus.report.page import split_title
 from parnassus.runs import RunFolder
 from parnassus.train import Options
@@ -81,8 +80,8 @@ def test_flags_have_help_and_default_and_unique_names() -> None:
     reserved = {field.name for kind in (Options, Launch) for field in fields(kind)}
     options = {
         "sample": (CompileOptions, AnimationOptions),
-        "predict": (PredictOptions,),
-        "evaluate": (EvaluateOptions,),
+        "predict": (TableOptions,),
+        "evaluate": (TableOptions,),
     }
     for each in ENTRIES:
         assert all(setting.help and setting.default for setting in each.settings), each.name
@@ -95,7 +94,7 @@ def test_flags_have_help_and_default_and_unique_names() -> None:
 
 def test_smoke_profile_writes_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
     experiment = with_profile(entry, "smoke")
-    recipe = find_recipe(ATLAS, entry, module, experiment, "smoke", as_is=True)
+    recipe = find_recipe(ATLAS, entry, experiment, "smoke")
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path)
     results = execute(recipe, options, folder)

@@ -1,3 +1,3 @@
-"""Deep learning from one neuron to AlphaZero: every method a small part, every formula checked by a number."""
+"""Deep learning from one neuron to AlphaZero: methods as small reusable parts, formulas verified numerically."""
 
 __version__ = "0.2.0"

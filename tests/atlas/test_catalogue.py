@@ -3,10 +3,22 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from parnassus.atlas.catalogue import KINDS, ROWS, SOURCES, AtlasRow, RowError, part_of, read_rows, row_files, sort_rows
+from parnassus.atlas.catalogue import (
+    KINDS,
+    ROWS,
+    SOURCES,
+    AtlasRow,
+    RowError,
+    describe_coverage,
+    is_part_of,
+    read_rows,
+    row_files,
+    sort_rows,
+)
 from parnassus.atlas.index import Atlas, resolve
 
 SPINE = {"data", "train", "report"}  # packages of the spine that rows belong to
@@ -70,7 +82,7 @@ def test_rows_are_in_the_order_of_the_sources() -> None:
         ("C-01", "Z1"),
     ]:
         first, second = (
-            next(index for index, each in enumerate(order) if part_of(name, each)) for name in (earlier_id, later_id)
+            next(index for index, each in enumerate(order) if is_part_of(name, each)) for name in (earlier_id, later_id)
         )
         assert first < second, (earlier_id, later_id)
 
@@ -79,6 +91,18 @@ def test_rows_without_code_give_a_reason_and_have_no_symbols() -> None:
     without_code = {row.id: row for row in ALL_ROWS if row.no_code}
     assert set(without_code) == {"B11.1-6", "C-23", "Z1.1", "Z13.16"}
     assert not any(row.symbols for row in without_code.values())
+
+
+def test_coverage_counts_rows_that_need_no_implementation_apart() -> None:
+    def rows(implemented: int, without_code: int, others: int) -> list[AtlasRow]:
+        kinds: list[dict[str, Any]] = [{"symbols": ("a.b",)}, {"no_code": "a heading"}, {}]
+        counts = (implemented, without_code, others)
+        chosen = [kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count)]
+        return [AtlasRow("B1", "", "", "", "", "", **kind) for kind in chosen]
+
+    assert describe_coverage(rows(2, 0, 1)) == "2 of 3 implemented"
+    assert describe_coverage(rows(2, 1, 1)) == "2 of 4 implemented, 1 needs no implementation"
+    assert describe_coverage(rows(0, 2, 0)) == "0 of 2 implemented, 2 need no implementation"
 
 
 def test_every_symbol_resolves() -> None:
@@ -110,7 +134,7 @@ def test_every_symbol_resolves() -> None:
     ],
 )
 def test_part_of_follows_the_hierarchy_of_ids(part: str, row_id: str, expected: bool) -> None:
-    assert part_of(part, row_id) is expected
+    assert is_part_of(part, row_id) is expected
 
 
 def test_chapter_is_the_first_number() -> None:

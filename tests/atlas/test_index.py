@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from parnassus.atlas import reading, store
-from parnassus.atlas.catalogue import part_of
+from parnassus.atlas.catalogue import is_part_of
 from parnassus.atlas.index import (
     AmbiguousError,
     Atlas,
@@ -85,12 +85,20 @@ def test_chapters_count_each_claim_and_experiment_once(atlas: Atlas) -> None:
     assert (chapters["B13"].claims, chapters["B13"].errata, chapters["B13"].experiments) == (0, 1, 0)
     for name, chapter in chapters.items():
         assert chapter.implemented + len(chapter.empty) + chapter.no_code == chapter.rows
-        assert all(part_of(name, row_id) for row_id in chapter.empty)
+        assert all(is_part_of(name, row_id) for row_id in chapter.empty)
 
 
-def test_rooms_are_those_of_rows_claims_and_experiments(atlas: Atlas) -> None:
-    assert {"latent", "optim", "games"} <= set(atlas.rooms)
+def test_rooms_include_all_subjects_and_packages_with_rows(atlas: Atlas) -> None:
+    assert set(atlas.subjects) <= set(atlas.rooms)
+    assert {"data", "metrics", "games"} <= set(atlas.rooms)  # the lab has a page for each
+    assert {mark.room for mark in Atlas().marks} <= set(atlas.rooms)
     assert atlas.rooms == sorted(set(atlas.rooms))
+
+
+def test_rows_of_an_experiment_and_of_a_room(atlas: Atlas) -> None:
+    assert [row.id for row in atlas.rows_of(make_entry("vae", "B1.1-1", "B99"))] == ["B1.1-1"]
+    assert {row.subject for row in atlas.rows_in("latent")} == {"latent"}
+    assert atlas.rows_in("nowhere") == []
 
 
 def test_resolve_finds_modules_classes_and_methods() -> None:

@@ -15,6 +15,7 @@ from parnassus.atlas import Correction, Evidence, reading
 from parnassus.atlas.index import Atlas
 from parnassus.atlas.reading import (
     RUN_VERBS,
+    Entry,
     Mark,
     entry_as_plain,
     entry_from_plain,
@@ -22,6 +23,7 @@ from parnassus.atlas.reading import (
     read_marks,
     read_settings,
 )
+from parnassus.atlas.settings import Setting
 
 ATLAS = Atlas()
 MARKS = ATLAS.marks
@@ -179,6 +181,28 @@ def test_unreadable_declarations_raise_with_the_file_name(tmp_path: Path, line: 
     path.write_text(line)
     with pytest.raises(ValueError, match=r"odd_one\.py must declare its rows, bands and profiles as literals"):
         read_experiment(path)
+
+
+def test_bands_apply_to_the_defaults_of_the_laptop_profile() -> None:
+    settings = (
+        Setting("env", "str", "'a'", ""),
+        Setting("steps", "int", "3", ""),
+        Setting("sizes", "tuple", "(1,)", ""),
+    )
+    tuned = {"env": {"a": {"steps": 5}, "b": {"steps": 7}}}
+    entry = Entry("name", "parnassus.room.experiments.name", "", "", (), {}, {"smoke": {}}, settings, tuned=tuned)
+    defaults = {"env": "a", "steps": 5, "sizes": (1,)}
+    assert entry.bands_apply("laptop", defaults)
+    assert entry.bands_apply("laptop", {**defaults, "sizes": [1]})  # as in run.json
+    assert not entry.bands_apply("smoke", defaults)
+    assert not entry.bands_apply("laptop", {**defaults, "steps": 3})
+    assert not entry.bands_apply("laptop", {**defaults, "env": "b", "steps": 7})
+    assert not entry.bands_apply("laptop", {"env": "a", "steps": 5})
+
+
+def test_summary_is_the_first_paragraph_in_one_line() -> None:
+    mark = Mark("claim", "one_holds", "parnassus.room.claims", ("B1",), "It is\nso.\n\nMore of it.")
+    assert (mark.label, mark.summary) == ("one holds", "It is so.")
 
 
 def test_class_variables_are_not_settings(tmp_path: Path) -> None:

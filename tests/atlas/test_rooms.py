@@ -37,8 +37,8 @@ def test_import_contracts_match_the_rooms() -> None:
         layers.setdefault(room.layer, []).append(f"parnassus.{name}")
     expected = [" | ".join(layers[layer]) for layer in sorted(layers, reverse=True)]
     assert contracts["rooms import rooms of lower layers only"]["layers"] == expected
-    assert contracts["methods are usable without our loop"]["source_modules"] == names
-    forbidden = contracts["the spine knows no method"]["forbidden_modules"]
+    assert contracts["methods import neither the spine nor a user interface"]["source_modules"] == names
+    forbidden = contracts["the spine imports no room"]["forbidden_modules"]
     assert forbidden == [*names, "parnassus.cli", "parnassus.lab"]
     assert contracts["the command line and the lab import no room"]["forbidden_modules"] == names
 

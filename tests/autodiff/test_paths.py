@@ -9,8 +9,8 @@ from parnassus.autodiff import (
     count_edges,
     derivative_by_accumulation,
     derivative_by_paths,
-    edges_into,
     gradients,
+    incoming_edges,
     sin,
 )
 
@@ -18,7 +18,7 @@ from parnassus.autodiff import (
 def test_square_has_two_edges_from_one_node() -> None:
     x = Variable(3.0)
     y = x * x
-    assert [edge.derivative for edge in edges_into(y)] == [3.0, 3.0]
+    assert [edge.derivative for edge in incoming_edges(y)] == [3.0, 3.0]
     assert len(list(all_paths(x, y))) == 2
     assert derivative_by_paths(x, y) == derivative_by_accumulation(x, y) == 6.0
 

@@ -3,7 +3,7 @@
 import pytest
 
 from parnassus.atlas import Correction, Evidence, all_of, close, less_equal
-from parnassus.atlas.catalogue import part_of
+from parnassus.atlas.catalogue import is_part_of
 from parnassus.atlas.index import Atlas, load_atlas
 from parnassus.atlas.reading import Mark
 from parnassus.cli.main import dispatch
@@ -31,7 +31,7 @@ def check_output(arguments: list[str], capsys: pytest.CaptureFixture[str], code:
 
 @pytest.mark.parametrize("part", ["B1", "B4", "B13", "B1.2-8", "B4.3", "B13.2.5"])
 def test_part_selects_the_rows_below_it(part: str, examined: list[Mark], capsys: pytest.CaptureFixture[str]) -> None:
-    expected = [mark for mark in ATLAS.marks if any(part_of(part, row_id) for row_id in mark.ids)]
+    expected = [mark for mark in ATLAS.marks if any(is_part_of(part, row_id) for row_id in mark.ids)]
     assert expected
     text = check_output([part], capsys)
     assert examined == expected
@@ -40,7 +40,7 @@ def test_part_selects_the_rows_below_it(part: str, examined: list[Mark], capsys:
 
 def test_chapter_one_does_not_match_chapter_thirteen(examined: list[Mark], capsys: pytest.CaptureFixture[str]) -> None:
     check_output(["B1"], capsys)
-    assert not [mark.name for mark in examined if all(part_of("B13", row_id) for row_id in mark.ids)]
+    assert not [mark.name for mark in examined if all(is_part_of("B13", row_id) for row_id in mark.ids)]
 
 
 def test_rooms_and_names_are_selected_without_duplicates(

@@ -147,12 +147,12 @@ def disk_full_error() -> OSError:
         (RunError("in use"), "in use"),
         (NotFiniteError("loss is nan"), "loss is nan"),
         (DataError("too short"), "too short"),
-        (ValueError("a mistake of ours"), None),
+        (ValueError("an internal error"), None),
         (disk_full_error(), "the disk is full: runs/x/metrics.csv; free some space, then resume the run"),
         (PermissionError(13, "Permission denied", "/runs"), "/runs: Permission denied"),
         (MemoryError("no room"), "out of memory: no room; try a smaller batch or another --device"),
-        (KeyError("a mistake of ours"), None),
-        (AssertionError("a mistake of ours"), None),
+        (KeyError("an internal error"), None),
+        (AssertionError("an internal error"), None),
     ],
 )
 def test_expected_errors_have_a_one_line_message(error: Exception, message: str | None) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from parnassus.cli.evaluate import EvaluateOptions
 from parnassus.cli.main import dispatch, main
+from parnassus.cli.tables import TableOptions
 from parnassus.cli.trained_run_command import read_options
 from parnassus.runs import RunError
 from parnassus.train.trained import TrainedRun
@@ -141,7 +141,7 @@ def test_missing_input_is_named_and_nothing_is_read(
 def test_text_is_read_from_a_pipe_by_default(
     trained_run: Callable[..., TrainedRun], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = str(trained_run("translate").folder.path)
+    run = str(trained_run("transformer_translation").folder.path)
     monkeypatch.setattr("sys.stdin", io.StringIO("der hund sieht die katze.\n\n"))
     assert dispatch(["predict", run, "--json", "--num-beams", "1"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -172,8 +172,8 @@ def test_help_lists_the_flags_of_the_run(
 
 
 def test_options_before_the_run_are_read() -> None:
-    options, rest = read_options("evaluate", ["--json", "a", "--data", "x", "--folder", "f", "-"], EvaluateOptions())
-    assert options == EvaluateOptions(json=True, folder=Path("f"))
+    options, rest = read_options("evaluate", ["--json", "a", "--data", "x", "--folder", "f", "-"], TableOptions())
+    assert options == TableOptions(json=True, folder=Path("f"))
     assert rest == ["a", "--data", "x", "-"]
 
 

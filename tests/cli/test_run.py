@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import EXPERIMENT, Command
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch, main
-from parnassus.cli.run import execute_and_print, find_recipe, nothing_done, parse, with_profile
+from parnassus.cli.run import execute_and_print, find_recipe, has_no_progress, parse, with_profile
 from parnassus.errors import UserError
 from parnassus.runs import RunError, RunFolder, RunInterrupted
 from parnassus.train import Options, Run
@@ -153,13 +153,13 @@ def test_interrupted_run_prints_how_to_resume(
         raise RunInterrupted
 
     monkeypatch.setattr(MODULE.Experiment, "__call__", stop)
-    recipe = find_recipe(ATLAS, ENTRY, MODULE, MODULE.Experiment(), "laptop", as_is=True)
+    recipe = find_recipe(ATLAS, ENTRY, MODULE.Experiment(), "laptop")
     options = Options(device="cpu", quiet=True)
     folder = start(recipe, options, tmp_path, name="mine")
     assert execute_and_print(recipe, options, folder) == 130
     assert "Resume with: parnassus resume mine" in capsys.readouterr().err
     assert folder.status == "interrupted"
-    assert nothing_done(folder)
+    assert has_no_progress(folder)
 
 
 def test_failed_run_with_a_checkpoint_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_failed_run_with_a_checkpoint_is_kept(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(MODULE.Experiment, "__call__", fail)
     with pytest.raises(RunError, match="it went wrong"):
         dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--name", "late", "--device", "cpu", "--quiet"])
-    assert not nothing_done(RunFolder.open(tmp_path / "late"))
+    assert not has_no_progress(RunFolder.open(tmp_path / "late"))
 
 
 def test_resumed_run_has_identical_results(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +208,10 @@ def test_value_errors_of_an_experiment_are_one_sentence(
 
 def test_value_errors_of_the_library_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
-        raise ValueError("a mistake of ours")
+        raise ValueError("an internal error")
 
     monkeypatch.setattr("parnassus.cli.run.print_results", fail)
     flags = ["--profile", "smoke", "--device", "cpu", "--quiet", "--folder", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["parnassus", "run", "activation_functions", *flags])
-    with pytest.raises(ValueError, match="a mistake of ours"):
+    with pytest.raises(ValueError, match="an internal error"):
         main()

@@ -12,8 +12,8 @@ from parnassus.convolution.residual import (
     Block,
     basic_block,
     bottleneck_block,
+    conv_batch_norm,
     grouped_block,
-    normalised_convolution,
     resnet,
     resnet18,
     resnet50,
@@ -51,13 +51,13 @@ def test_basic_block_matches_its_formula() -> None:
 
 
 def test_groups_divide_the_number_of_weights() -> None:
-    ungrouped, grouped = (count_parameters(normalised_convolution(32, 32, 3, groups=groups)) for groups in (1, 8))
+    ungrouped, grouped = (count_parameters(conv_batch_norm(32, 32, 3, groups=groups)) for groups in (1, 8))
     assert ungrouped - 64 == 8 * (grouped - 64) == 32 * 32 * 9
 
 
 def test_groups_are_independent() -> None:
     torch.manual_seed(0)
-    layer = normalised_convolution(8, 8, 3, groups=2).eval()
+    layer = conv_batch_norm(8, 8, 3, groups=2).eval()
     x = torch.randn(1, 8, 5, 5)
     changed = x.clone()
     changed[:, 4:] += 1

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from parnassus.data import open_data, standardise_features
-from parnassus.diffusion import DDPM, ddim, even_grid
+from parnassus.diffusion import DDPM, ddim, evenly_spaced_steps
 from parnassus.diffusion.probes.denoising import denoising_animation, sampling_trajectory
 from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
 from parnassus.train.trained import TrainedRun
@@ -136,7 +136,7 @@ def test_trajectory_without_noise_matches_ddim(moons: TrainedRun) -> None:
     assert states[0].tolist() == [-1.0, 0.5]
     assert len(states) == 26
     with torch.no_grad():
-        end = ddim(model.denoiser, model.schedule, torch.tensor([[-1.0, 0.5]]), grid=even_grid(50, 25))
+        end = ddim(model.denoiser, model.schedule, torch.tensor([[-1.0, 0.5]]), grid=evenly_spaced_steps(50, 25))
     torch.testing.assert_close(states[-1:], end)
     nearest_distance, sample_distance = numbers.values.values()
     assert nearest_distance == pytest.approx(

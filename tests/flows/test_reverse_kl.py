@@ -81,9 +81,9 @@ def test_importance_sampling_estimates_the_bounded_log_z() -> None:
 
     expected = log(0.5 * pi)
     estimate = estimate_evidence(flow, log_density, 100_000)
-    assert abs(float(estimate.log_evidence) - expected) < 4 * float(estimate.spread)
+    assert abs(float(estimate.log_evidence) - expected) < 4 * float(estimate.relative_standard_error)
     assert -float(reverse_kl(flow, log_density, 10_000)) < float(estimate.log_evidence) - 0.5
-    assert 1 < float(estimate.effective) < 100_000
+    assert 1 < float(estimate.effective_sample_size) < 100_000
 
 
 def test_count_of_zero_raises_value_error() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from parnassus.information import (
-    aggregate_posterior,
+    aggregated_posterior,
     bayes_decoder,
     encoder_joint,
     label_information,
@@ -30,14 +30,14 @@ def test_one_bit_code_of_a_two_bit_source() -> None:
     for name in ("information", "rate", "distortion"):
         torch.testing.assert_close(getattr(terms, name), scalar(log(2)))
     torch.testing.assert_close(terms.negative_elbo, scalar(2 * log(2)))
-    torch.testing.assert_close(terms.mismatch, scalar(0.0))
+    torch.testing.assert_close(terms.marginal_kl, scalar(0.0))
 
 
 def test_mismatched_prior_increases_the_rate() -> None:
     prior = torch.tensor([0.2, 0.8], dtype=torch.float64)
     terms = rate_distortion_terms(FAIR, PAIRS, DiscreteLatentModel(prior, bayes_decoder(FAIR, PAIRS)))
     torch.testing.assert_close(terms.rate, scalar(-0.5 * log(0.2) - 0.5 * log(0.8)))
-    torch.testing.assert_close(terms.mismatch, terms.rate - log(2))
+    torch.testing.assert_close(terms.marginal_kl, terms.rate - log(2))
 
 
 def test_bayes_decoder_inverts_the_encoder() -> None:
@@ -45,7 +45,7 @@ def test_bayes_decoder_inverts_the_encoder() -> None:
     torch.testing.assert_close(decoder[0], torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64))
     padded = torch.nn.functional.pad(PAIRS, (0, 1))
     torch.testing.assert_close(bayes_decoder(FAIR, padded)[2], FAIR)
-    torch.testing.assert_close(aggregate_posterior(FAIR, padded), torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64))
+    torch.testing.assert_close(aggregated_posterior(FAIR, padded), torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64))
 
 
 def test_label_information_matches_known_values() -> None:

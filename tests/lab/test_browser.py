@@ -12,8 +12,8 @@ import pytest
 
 from lab.conftest import Lab, StartLab, smoke_run
 from lab.conftest import wait_for as wait_until
+from parnassus.atlas.index import load_atlas
 from parnassus.cli.main import dispatch
-from parnassus.lab.subjects import subjects
 from parnassus.runs import RunFolder, run_folders
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
@@ -51,7 +51,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def lab(start_lab: StartLab, lab_runs: Path) -> Lab:
     """One lab for the whole file, over runs that the probes can use."""
-    for name in ("diffusion_on_digits", "autoencoder_on_fashion"):
+    for name in ("diffusion_on_digits", "autoencoder_latent_map"):
         smoke_run(lab_runs, name, name=name)
         if SCREENSHOTS:  # show models trained with the default settings
             flags = ["--quiet", "--folder", str(lab_runs), "--name", f"{name}-laptop"]
@@ -98,7 +98,7 @@ def wait_for(page: Any, text: str, seconds: float = 60.0) -> None:
 
 def test_home_page_lists_subjects_and_searches_names_ids_and_formulas(page: Any, lab: Lab) -> None:
     visit(page, lab, "/")
-    assert page.locator("a.subject h3").all_inner_texts() == [subject.title for subject in subjects().values()]
+    assert page.locator("a.subject h3").all_inner_texts() == [room.title for room in load_atlas().subjects.values()]
     field = page.get_by_label("Search names, ids and formulas")
     for query, expected in {"B13.2.5-2": "B13.2.5-2", "pca_on": "pca_on_digits", "∂ℰ/∂z = softmax": "B1.4-7"}.items():
         field.fill(query)
@@ -214,6 +214,23 @@ def test_runs_are_compared(page: Any, lab: Lab) -> None:
     wait_for(page, "Different: seed.")
     assert page.locator("tr.differs td").all_inner_texts()[0] == "seed"
     assert len(page.locator(".chart path[stroke='#0072b2'], .chart path[stroke='#d55e00']").all()) >= 2
+
+
+def test_trained_model_is_used_from_the_page_of_its_run(page: Any, lab: Lab) -> None:
+    visit(page, lab, "/runs/seed-0")
+    page.get_by_label("top k", exact=True).fill("2")
+    page.locator("#predict-command", has_text="parnassus predict seed-0 INPUT --top-k 2").wait_for()
+    assert page.locator("#evaluate-command").inner_text() == "parnassus evaluate seed-0"
+    visit(page, lab, "/runs/diffusion_on_digits")
+    seed = page.get_by_role("region", name="Draw samples").get_by_label("seed", exact=True)
+    seed.fill("-1")
+    page.get_by_role("button", name="Draw samples").click()
+    page.locator(".error-box", has_text="seed must be at least 0; got -1.").wait_for()
+    seed.fill("3")
+    page.locator("#sample-command", has_text="parnassus sample diffusion_on_digits --seed 3").wait_for()
+    page.get_by_role("button", name="Draw samples").click()
+    page.get_by_alt_text("Samples, seed 3").wait_for(timeout=4 * PATIENCE)
+    assert (lab.root / "diffusion_on_digits" / "samples" / "seed-3.npy").exists()
 
 
 def test_claims_run_on_page_load_and_errata_show_both_sides(page: Any, lab: Lab) -> None:

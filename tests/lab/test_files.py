@@ -31,6 +31,10 @@ def root(tmp_path_factory: pytest.TempPathFactory, lab_runs: Path) -> Path:
         (outside / prefix).write_bytes(SECRET)
     (root / ".hidden").mkdir()
     (root / ".hidden" / "run.json").write_bytes(SECRET)
+    for name in ("seed-0", "seed-1"):
+        (root / name / "samples").mkdir()
+        (root / name / "samples" / "seed-3.svg").write_text("<svg/>")
+    (root / "seed-0" / "samples" / "out.svg").symlink_to(outside / "secret.svg")
     figures = root / "seed-0" / "figures"
     (figures / ".secret.svg").write_bytes(SECRET)
     (figures / "out.svg").symlink_to(outside / "secret.svg")
@@ -92,6 +96,11 @@ def test_figures_are_served_unchanged(root: Path) -> None:
         assert get(root, f"/files/seed-1/figures/{figure.name.replace(' ', '%20')}").body == figure.read_bytes()
 
 
+def test_samples_are_served_unchanged(root: Path) -> None:
+    assert get(root, "/files/seed-1/samples/seed-3.svg").body == b"<svg/>"
+    assert get(root, "/files/seed-1/samples/seed-4.svg").status == 404
+
+
 PATHS = ["../secret.txt", "%2e%2e/secret.txt", "%2e%2e%2fsecret.txt", "..%2fsecret.txt", "..%5csecret.txt"]
 PATHS += [
     "%252e%252e%252fsecret.txt",
@@ -111,12 +120,13 @@ PATHS += [".secret", "%2esecret", ".secret.svg", ".pid", ".lock", "figures/../.s
 PATHS += ["../seed-1/run.json", "..%2fseed-1%2frun.json", "../.hidden/run.json", "../seed-0/.secret"]
 PATHS += ["run.json%00", "%00run.json", "run.json%00.svg", "run.json%0a", "run.json/", "RUN.JSON", "run.json+"]
 PATHS += ["", "/", "//", ".", "..", "figures", "figures/", "figures/.", "folder.svg", "nope.svg", "x" * 300]
+FOLDERS = ("/files/seed-0/", "/files/seed-0/figures/", "/files/seed-0/samples/")
 RUNS = ["seed", "last", "seed-0%20", "SEED-0", ".hidden", ".", "..", "%2e%2e", "*", "seed-*", "nope"]
 STRANGE_NAMES = ['a"; filename="x.exe', "a\r\nSet-Cookie: b=c", "späße 🦌", "a;b=c", "<b>", "%41", "a'b"]
 
 
 def test_paths_outside_the_folder_are_not_served(root: Path) -> None:
-    for address in (folder + name for folder in ("/files/seed-0/", "/files/seed-0/figures/") for name in PATHS):
+    for address in (folder + name for folder in FOLDERS for name in PATHS):
         response = get(root, address)
         assert response.status in (404, 307), address  # 307: the same address without its last slash
         assert SECRET not in response.body, address
@@ -133,7 +143,7 @@ def test_absolute_paths_are_not_served(root: Path) -> None:
 
 def test_links_are_not_followed(root: Path) -> None:
     linked = [f"linked/{name}" for name in ("figures/secret.txt", "figures/secret.svg", "report.html", "log.txt")]
-    for name in ("seed-0/figures/out.svg", "seed-0/figures/inside.svg", *linked):
+    for name in ("seed-0/samples/out.svg", "seed-0/figures/out.svg", "seed-0/figures/inside.svg", *linked):
         assert get(root, f"/files/{name}").status == 404, name
     assert get(root, "/files/linked/run.json").body == b"{}"
 

@@ -9,13 +9,25 @@ from math import isinf
 from pathlib import Path
 
 import pytest
+import tyro
 
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Entry
+from parnassus.atlas.reading import RUN_VERBS, Entry
 from parnassus.atlas.settings import Limits, Setting
+from parnassus.cli.flags import flags_of, from_flags
 from parnassus.cli.main import dispatch
 from parnassus.cli.run import parse, with_profile
-from parnassus.lab.forms import MAX_LENGTH, FieldKind, FormField, Value, command, form_fields, profile_values, snippet
+from parnassus.lab.forms import (
+    MAX_LENGTH,
+    FieldKind,
+    FormField,
+    Value,
+    command,
+    form_fields,
+    profile_values,
+    snippet,
+    verb_command,
+)
 from parnassus.lab.library import Library
 from parnassus.train.options import Options
 
@@ -89,6 +101,25 @@ def compare_form_and_command(entry: Entry, profile: str) -> None:
         assert experiment == replace(preset, **{key: value for key, value in changed.items() if key in names})
         assert options == replace(Options(), **{key: value for key, value in changed.items() if key not in names})  # type: ignore[arg-type]
         assert fraction or flags == (["--profile", profile] if profile != "laptop" else [])
+
+
+def test_commands_of_trained_runs_reproduce_the_values_of_the_form() -> None:
+    source, names = random.Random(0), {verb: name for name, verb in RUN_VERBS.items()}
+    for entry in ENTRIES:
+        for verb, settings in entry.verb_settings.items():
+            declared = getattr(importlib.import_module(entry.module), names[verb])
+            displayed, flags = form_fields(settings), flags_of(declared(), settings)
+            assert [field.name for field in displayed] == [setting.name for setting in settings], (entry.name, verb)
+            assert verb_command(verb, "RUN", displayed, {field.name: field.default for field in displayed})[3:] == []
+            values = {field.name: random_value(field, source) for field in displayed}
+            words = verb_command(verb, "RUN", displayed, values)
+            assert words[: 2 + (verb == "predict")] == [verb, "RUN", "INPUT"][: 2 + (verb == "predict")]
+            parsed = tyro.cli(type(flags), default=flags, args=words[2 + (verb == "predict") :])
+            assert vars(from_flags(declared, parsed)) == values, (entry.name, verb)
+
+
+def test_samples_have_fields_for_seed_and_device() -> None:
+    assert {field.name: field.default for field in LIBRARY.sample_fields} == {"seed": 0, "device": "auto"}
 
 
 def test_optional_fields_can_be_set_and_cleared() -> None:

@@ -117,7 +117,7 @@ def test_invalid_values_raise(values: dict[str, object], message: str, pca_run: 
 
 @pytest.fixture(scope="module")
 def autoencoder_run(trained_run: Callable[..., TrainedRun]) -> TrainedRun:
-    return trained_run("autoencoder_on_fashion")
+    return trained_run("autoencoder_latent_map")
 
 
 @pytest.fixture(scope="module")

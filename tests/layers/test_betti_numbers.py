@@ -26,7 +26,7 @@ def test_square_has_a_hole_below_the_scale_of_its_diagonal() -> None:
 
 
 def test_hole_of_the_circle_closes_at_scale_root_three() -> None:
-    """The hole of the Vietoris–Rips complex of the unit circle closes at scale √3."""
+    """The hole of the Vietoris-Rips complex of the unit circle closes at scale √3."""
     assert betti_numbers(sample_circle(30), 1.6) == BettiNumbers(1, 1)
     assert betti_numbers(sample_circle(30), 1.75) == BettiNumbers(1, 0)
 

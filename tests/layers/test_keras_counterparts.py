@@ -12,7 +12,7 @@ def test_torch_name_exists(call: str) -> None:
     assert hasattr(nn, call.removeprefix("nn.").split("(")[0])
 
 
-@pytest.mark.parametrize("name", [each.ours for each in COUNTERPARTS if each.ours])
+@pytest.mark.parametrize("name", [each.parnassus for each in COUNTERPARTS if each.parnassus])
 def test_parnassus_name_exists(name: str) -> None:
     assert resolve(name) is not None
 

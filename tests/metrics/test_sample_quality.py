@@ -18,11 +18,11 @@ def test_real_images_score_better_than_noise_and_the_network_is_reported(network
     other, _ = striped_images(200, seed=2)
     similar = sample_quality(network(real), network(other))
     noise = sample_quality(network(real), network(torch.rand(200, 1, 8, 8)))
-    assert similar.frechet < noise.frechet / 5
-    assert similar.coverage.precision > noise.coverage.precision + 0.3
-    assert similar.score > 1.5
+    assert similar.frechet_distance < noise.frechet_distance / 5
+    assert similar.precision_recall.precision > noise.precision_recall.precision + 0.3
+    assert similar.inception_score > 1.5
     assert "features of stripes" in str(similar)
-    assert {row["measure"] for row in similar.table()} >= {"Fréchet distance", "kernel distance", "precision", "recall"}
+    assert {row["metric"] for row in similar.table()} >= {"Fréchet distance", "kernel distance", "precision", "recall"}
 
 
 def test_features_of_different_networks_raise_value_error(network: FeatureNetwork) -> None:

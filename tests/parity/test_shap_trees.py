@@ -78,7 +78,7 @@ def test_deviation_of_shap_is_due_to_float32_thresholds_and_float64_background(
     reference = tree_explainer_values(shap.TreeExplainer(forest, background.numpy()), x)
     actual = torch.zeros(features.shape[1], ROWS, dtype=torch.float64)
     for block in extract_leaves(forest).blocks(100):
-        lower, upper = (bound.float().double() for bound in (block.above, block.upto))  # scikit-learn keeps float64
+        lower, upper = (bound.float().double() for bound in (block.lower, block.upper))  # scikit-learn keeps float64
         x_satisfies = satisfies_bounds(x.float().double().mT[block.feature].mT, lower, upper)
         background_satisfies = satisfies_bounds(
             background.mT[block.feature].mT, lower, upper

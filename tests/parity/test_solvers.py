@@ -6,7 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.diffusion import cosine_schedule, ddim_inversion_path, dpm_solver_path, even_grid, linear_schedule
+from parnassus.diffusion import (
+    cosine_schedule,
+    ddim_inversion_path,
+    dpm_solver_path,
+    evenly_spaced_steps,
+    linear_schedule,
+)
 from parnassus.diffusion.chain.schedules import Schedule
 
 diffusers = pytest.importorskip("diffusers")
@@ -36,7 +42,7 @@ def test_dpm_solver_steps_match(schedule: Schedule, count: int) -> None:
     torch.manual_seed(0)
     x = torch.randn(SHAPE, dtype=torch.float64)
     scheduler = make_scheduler("DPMSolverMultistepScheduler", schedule, count, final_sigmas_type="zero")
-    grid = even_grid(STEPS, count)
+    grid = evenly_spaced_steps(STEPS, count)
     assert scheduler.timesteps.tolist() == grid.flip(0).tolist()
     states = list(dpm_solver_path(model, schedule, x, grid=grid))
     for step, state in zip(scheduler.timesteps, states[1:], strict=True):

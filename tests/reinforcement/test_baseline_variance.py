@@ -13,7 +13,7 @@ from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.reinforce import EpisodeBatch, gradient_variance, reinforce_weights
 from parnassus.reinforcement.environments import Discrete
 from parnassus.reinforcement.environments.make import TENSOR_ENVIRONMENTS
-from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
+from parnassus.reinforcement.environments.tensor_environments import DynamicsStep
 from parnassus.reinforcement.experiments.reinforce import Experiment, expected
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options
@@ -32,22 +32,22 @@ class IndexedRewards:
     def actions(self) -> Discrete:
         return Discrete(self.num_actions)
 
-    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 1"]:
+    def sample_initial_states(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 1"]:
         return torch.ones(n_envs, 1, dtype=torch.float64, device=device)
 
     def observe(self, state: Float[Tensor, "envs 1"]) -> Float[Tensor, "envs 1"]:
         return state
 
-    def move(self, state: Float[Tensor, "envs 1"], action: Int[Tensor, " envs"]) -> PhysicsStep:
-        return PhysicsStep(state, action.double(), torch.zeros(len(state), dtype=torch.bool))
+    def step(self, state: Float[Tensor, "envs 1"], action: Int[Tensor, " envs"]) -> DynamicsStep:
+        return DynamicsStep(state, action.double(), torch.zeros(len(state), dtype=torch.bool))
 
 
 def make_episodes(actions: list[list[int]]) -> tuple[ActorCritic, EpisodeBatch]:
     """One step of two learners in two environments with reward 1 for action 1; `actions` are those of each learner."""
     torch.manual_seed(0)
     model, action_tensor = ActorCritic(1, Discrete(2), hidden=(3,), num_learners=2), torch.tensor([actions])
-    live = torch.ones(1, 2, 2, dtype=torch.bool)
-    return model, EpisodeBatch(torch.ones(1, 2, 2, 1), action_tensor, action_tensor.float(), live)
+    active = torch.ones(1, 2, 2, dtype=torch.bool)
+    return model, EpisodeBatch(torch.ones(1, 2, 2, 1), action_tensor, action_tensor.float(), active)
 
 
 def test_ratio_divides_by_the_variance_without_a_baseline() -> None:

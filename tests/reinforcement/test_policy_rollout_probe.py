@@ -121,20 +121,20 @@ def test_dqn_rollout_shows_q_values_and_action_probabilities(name: str, trained_
     """Every step takes the action with the largest Q-value of the selected learner."""
     run = trained_run("dqn", **DQN_SETTINGS[name])
     experiment = cast("dqn.Experiment", run.experiment)
-    num_learners, epsilon, physics = (
+    num_learners, epsilon, dynamics = (
         experiment.num_learners,
         experiment.exploration_final_eps,
         TENSOR_ENVIRONMENTS[experiment.env],
     )
-    count = physics.actions.count
+    count = dynamics.actions.count
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(5)
-        state = physics.start(1, torch.device("cpu"))
+        state = dynamics.sample_initial_states(1, torch.device("cpu"))
         for step in range(8):
             policy, q_values, curves, numbers = evaluate_dqn(
                 run, step=step, perturbation=0.0, learner=num_learners, seed=5
             )
-            q = run.model(physics.observe(state).float().expand(num_learners, 1, -1))[-1, 0]
+            q = run.model(dynamics.observe(state).float().expand(num_learners, 1, -1))[-1, 0]
             assert q_values.values.tolist() == pytest.approx(q.tolist(), abs=1e-5)
             assert policy.marked == q_values.marked == int(q.argmax())
             probabilities = [epsilon / count + (1 - epsilon) * (action == q_values.marked) for action in range(count)]
@@ -142,7 +142,7 @@ def test_dqn_rollout_shows_q_values_and_action_probabilities(name: str, trained_
             assert curves.lines["value"][1][step] == pytest.approx(float(q.max()), abs=1e-5)
             first, second = q.sort(descending=True).values[:2].tolist()
             assert numbers.values["gap of the two largest action values"] == pytest.approx(first - second, abs=1e-5)
-            state = physics.move(state, q.argmax()[None]).state
+            state = dynamics.step(state, q.argmax()[None]).state
     assert len(q_values.names) == len(policy.names) == count
     control = read_controls(policy_rollout, run)["learner"]
     assert isinstance(control, IntSlider)

@@ -10,7 +10,7 @@ import pytest
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch
 from parnassus.lab.library import Library
-from parnassus.lab.pages.run_details import has_defaults
+from parnassus.lab.pages.run_details import judge_run
 from parnassus.reinforcement.experiments import ppo
 from parnassus.train.trained import TrainedRun
 
@@ -53,5 +53,5 @@ def test_bands_apply_only_to_the_default_environment(
     assert ("✓" in capsys.readouterr().out) == has_bands
     assert ("No expected ranges are shown" in report) != has_bands
     library = Library(tmp_path)
-    assert has_defaults(library.atlas.experiment("ppo"), library.runs()[0]) == has_bands
+    assert judge_run(library.atlas.experiment("ppo"), library.runs()[0]).applies == has_bands
     library.close()

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from parnassus.reinforcement.environments.interface import Discrete
 from parnassus.reinforcement.environments.make import TENSOR_ENVIRONMENTS
-from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
+from parnassus.reinforcement.environments.tensor_environments import DynamicsStep
 from parnassus.reinforcement.experiments import a2c, ppo, trpo
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options
@@ -30,14 +30,14 @@ class ConstantReward:
     features = 1
     actions = Discrete(2)
 
-    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 1"]:
+    def sample_initial_states(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 1"]:
         return torch.ones(n_envs, 1, dtype=torch.float64, device=device)
 
     def observe(self, state: Float[Tensor, "envs 1"]) -> Float[Tensor, "envs 1"]:
         return state
 
-    def move(self, state: Float[Tensor, "envs 1"], action: Int[Tensor, " envs"]) -> PhysicsStep:
-        return PhysicsStep(
+    def step(self, state: Float[Tensor, "envs 1"], action: Int[Tensor, " envs"]) -> DynamicsStep:
+        return DynamicsStep(
             state, torch.ones(len(state), dtype=torch.float64), torch.zeros(len(state), dtype=torch.bool)
         )
 

@@ -13,7 +13,12 @@ import torch
 from matplotlib.colors import to_rgb
 
 from parnassus.report import FAINT, INK, PALETTE, curves, save_figure, subplots
-from parnassus.report.style import as_array, colours, render_svg, use_theme_colours
+from parnassus.report.style import as_array, colours, render_svg, rgb, use_theme_colours
+
+
+def test_components_of_colours_agree_with_matplotlib() -> None:
+    for colour in PALETTE:
+        assert rgb(colour) == tuple(round(255 * part) for part in to_rgb(colour))
 
 
 def draw_svg(tmp_path: Path) -> str:

@@ -268,4 +268,4 @@ def test_progress_can_be_read_during_training(tmp_path: Path) -> None:
     assert progress is not None
     assert (progress.title, progress.done, progress.total, progress.first) == ("training", 14, 14, 0)
     assert 2 < progress.rate <= 10.1
-    assert progress.left == 0
+    assert progress.seconds_left == 0

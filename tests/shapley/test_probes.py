@@ -43,7 +43,7 @@ def test_kernel_shap_is_exact_with_all_coalitions() -> None:
     assert actual_errors[-1] < actual_errors[0]
 
 
-@pytest.mark.parametrize("changed", [{}, {"index": 8.0, "sugar": -12.0}], ids=["as measured", "moved"])
+@pytest.mark.parametrize("changed", [{}, {"bmi": 8.0, "sugar": -12.0}], ids=["as measured", "moved"])
 def test_shap_values_sum_to_the_prediction(changed: dict[str, float]) -> None:
     bars, measured_bars, _, numbers = evaluate_probe(
         explain_patient, None, read_controls(explain_patient, None), {"patient": 7, **changed}

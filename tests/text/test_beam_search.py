@@ -46,7 +46,7 @@ def test_scores_are_log_probabilities_of_the_model() -> None:
             text = torch.cat([prompt, torch.tensor(hypothesis.tokens)])
             assert hypothesis.log_prob == pytest.approx(float(MODEL.log_prob(text[None])) - prompt_log_prob)
             assert hypothesis.score == pytest.approx(hypothesis.log_prob / len(hypothesis.tokens) ** 0.5)
-            assert hypothesis.ended == (hypothesis.tokens[-1] == 3)
+            assert hypothesis.is_complete == (hypothesis.tokens[-1] == 3)
             assert 3 not in hypothesis.tokens[:-1]
 
 
@@ -57,7 +57,7 @@ def test_tree_contains_every_prefix_once() -> None:
     for node in nodes:
         prefixes.append((*(() if node.parent is None else prefixes[node.parent]), node.token))
         assert node.parent is None or nodes[node.parent].log_prob >= node.log_prob
-        assert node.parent is None or not nodes[node.parent].ended
+        assert node.parent is None or not nodes[node.parent].is_complete
     assert len(set(prefixes)) == len(prefixes)
     assert {hypothesis.tokens for hypothesis in result.hypotheses()} <= set(prefixes)
     assert all(sum(node.step == step for node in nodes) <= 3 for step in range(4))

@@ -96,7 +96,7 @@ def test_conditional_gumbels_are_accurate_far_from_the_maximum() -> None:
 def test_ended_prefixes_have_no_children_in_the_tree() -> None:
     draws = stochastic_beam_search(MODEL, PROMPT[None], width=6, length=4, stop=2)
     nodes = draws.tree()
-    assert all(node.parent is None or not nodes[node.parent].ended for node in nodes)
+    assert all(node.parent is None or not nodes[node.parent].is_complete for node in nodes)
 
 
 def test_invalid_arguments_raise_value_error() -> None:

@@ -1,7 +1,7 @@
 """The rows of the atlas: one per item of the sources, with a description and the symbols that implement it."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,7 @@ class AtlasRow:
 
     @property
     def chapter(self) -> str:
-        """The part of the id before the first dot or dash: B13, D1, Z11."""
-        return self.id.replace("-", ".").split(".")[0]
+        return chapter_of(self.id)
 
 
 class RowError(ValueError):
@@ -46,7 +45,19 @@ def sort_rows(rows: Iterable[AtlasRow]) -> list[AtlasRow]:
     return sorted(rows, key=lambda row: (list(SOURCES).index(row.id[0]), *_numbers(row.id)))
 
 
-def part_of(part: str, whole_id: str) -> bool:
+def chapter_of(row_id: str) -> str:
+    """The part of an id before the first dot or dash: B13, D1, Z11."""
+    return row_id.replace("-", ".").split(".")[0]
+
+
+def describe_coverage(rows: Collection[AtlasRow]) -> str:
+    """The numbers of implemented rows, of all rows, and of those that need no implementation, in words."""
+    implemented, no_code = sum(bool(row.symbols) for row in rows), sum(bool(row.no_code) for row in rows)
+    rest = f", {no_code} need{'s' * (no_code == 1)} no implementation" if no_code else ""
+    return f"{implemented} of {len(rows)} implemented{rest}"
+
+
+def is_part_of(part: str, whole_id: str) -> bool:
     """Whether `whole_id` equals `part` or belongs to it: B1 contains B1.2-8 but not B13.2-1."""
     return whole_id == part or whole_id.startswith((f"{part}.", f"{part}-"))
 

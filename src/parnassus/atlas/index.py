@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from parnassus.atlas import reading, store
-from parnassus.atlas.catalogue import AtlasRow, part_of, read_rows, row_files, sort_rows
+from parnassus.atlas.catalogue import AtlasRow, is_part_of, read_rows, row_files, sort_rows
 from parnassus.atlas.reading import Command, Entry, Mark, Probe
 from parnassus.atlas.rooms import Room, read_room, room_files
 from parnassus.errors import UserError
@@ -80,9 +80,8 @@ class Atlas:
 
     @cached_property
     def rooms(self) -> list[str]:
-        """The names of rooms with rows, claims or experiments."""
-        found = {row.subject for row in self.rows.values()} | {mark.room for mark in self.marks}
-        return sorted(found | {entry.room for entry in self.experiments.values()})
+        """The names of all rooms, and of packages of the spine that implement rows of the sources."""
+        return sorted({*self.subjects, *(row.subject for row in self.rows.values())})
 
     def experiment(self, name: str) -> Entry:
         """The experiment called `name`, or the only one whose name begins with it."""
@@ -100,9 +99,9 @@ class Atlas:
         found = [
             mark
             for mark in self.marks
-            if part in (mark.room, mark.name) or any(part_of(part, whole_id) for whole_id in mark.ids)
+            if part in (mark.room, mark.name) or any(is_part_of(part, whole_id) for whole_id in mark.ids)
         ]
-        if not found and part not in self.rooms and not any(part_of(part, whole_id) for whole_id in self.rows):
+        if not found and part not in self.rooms and not any(is_part_of(part, whole_id) for whole_id in self.rows):
             names = [*self.rooms, *self.rows, *(mark.name for mark in self.marks)]
             raise UnknownError(
                 f"{part!r} is not an id, a part of one, a subject or a claim{nearest_names(part, names)}"
@@ -111,6 +110,13 @@ class Atlas:
 
     def experiments_of(self, row_id: str) -> list[Entry]:
         return [entry for entry in self.experiments.values() if row_id in entry.covers]
+
+    def rows_of(self, entry: Entry) -> list[AtlasRow]:
+        """The rows that an experiment covers."""
+        return [self.rows[row_id] for row_id in entry.covers if row_id in self.rows]
+
+    def rows_in(self, room: str) -> list[AtlasRow]:
+        return [row for row in self.rows.values() if row.subject == room]
 
     def claims_of(self, row_id: str) -> list[Mark]:
         return [mark for mark in self.marks if row_id in mark.ids]

@@ -41,6 +41,15 @@ class Mark(Declaration):
     right: str = ""
     slow: bool = False
 
+    @property
+    def label(self) -> str:
+        return self.name.replace("_", " ")
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the statement, as one line."""
+        return self.statement.split("\n\n")[0].replace("\n", " ")
+
 
 @dataclass(frozen=True)
 class Probe(Declaration):
@@ -92,6 +101,11 @@ class Entry(Declaration):
         chosen = {**self.defaults, **profile_values, **values}
         tuned = [table.get(str(chosen[name]), {}) for name, table in self.tuned.items()]
         return {name: value for each in (*tuned, profile_values) for name, value in each.items()}
+
+    def bands_apply(self, profile: str, settings: Mapping[str, object]) -> bool:
+        """Whether a run has the laptop profile with its default settings, to which the bands apply."""
+        defaults = {**self.defaults, **self.preset("laptop", {})}
+        return profile == "laptop" and _tuples(settings) == _tuples(defaults)
 
 
 @dataclass(frozen=True)
@@ -300,7 +314,7 @@ def _read_tuned(
     """The content of `tuned = {"env": TUNED}`, and the modules from which its tables are imported."""
     found: dict[str, Any] = {}
     modules: list[str] = []
-    for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+    for key, value in _dict_items(node):
         if key is None or not isinstance(value, ast.Name):
             raise ValueError("`tuned` must map names of settings to imported tables")
         module, original = imports[value.id]
@@ -308,6 +322,11 @@ def _read_tuned(
             found[ast.literal_eval(key)] = ast.literal_eval(_assignments(tree)[original])
         modules.append(module)
     return found, tuple(modules)
+
+
+def _dict_items(node: ast.expr | None) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+    """The keys and values of a dictionary display; none for other expressions. The key of `**other` is None."""
+    return zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else iter(())
 
 
 def module_file(module: str) -> Path:
@@ -325,7 +344,7 @@ def _bands(node: ast.expr | None) -> dict[str, Band]:
         "no_band": no_band,
     }
     found: dict[str, Band] = {}
-    for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+    for key, value in _dict_items(node):
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and key is not None:
             found[ast.literal_eval(key)] = makers[value.func.id](*map(ast.literal_eval, value.args))
     return found

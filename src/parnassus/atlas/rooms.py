@@ -3,7 +3,7 @@
 A new room is a folder of the package with `__init__.py`, `room.svg` and
 
     title = "Recurrent networks"
-    line = "Recurrent networks for sequences: RNN, LSTM and GRU."
+    line = "Encoders and language models of recurrent layers."
     order = 120
     layer = 4  # rooms import rooms of lower layers only
 

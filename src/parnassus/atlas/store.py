@@ -71,7 +71,8 @@ def _refresh(path: Path, files: list[Path], parse: Parse, sources: Sources) -> l
 def _version() -> list[Plain]:
     """Modification times and sizes of the modules that determine the format of the index."""
     here = Path(__file__).parent
-    return [_stamp(here / name) for name in ("store.py", "reading.py", "rooms.py", "settings.py", "catalogue.py")]
+    names = ("store.py", "index.py", "reading.py", "rooms.py", "settings.py", "catalogue.py", "bands.py")
+    return [_stamp(here / name) for name in names]
 
 
 def _stamps(file: Path, items: list[Plain], sources: Sources) -> list[list[int]]:

@@ -40,11 +40,11 @@ from parnassus.attention.efficient.complexity import (
     crossover_length,
     exact_attention_operations,
     growth_exponent,
+    is_within_bound,
     linear_attention_operations,
     linked_list,
     list_access,
     merge_sort,
-    satisfies_bound,
 )
 from parnassus.attention.efficient.cosformer import (
     causal_cosformer_attention,
@@ -231,6 +231,7 @@ __all__ = [
     "growth_exponent",
     "hard_lookup",
     "hardmax",
+    "is_within_bound",
     "iterative_pseudo_inverse",
     "key_mask",
     "landmarks",
@@ -269,7 +270,6 @@ __all__ = [
     "rotary_gpt",
     "rotation_matrix",
     "row_linear",
-    "satisfies_bound",
     "scaled_score",
     "seq2seq",
     "sines_and_cosines",

@@ -39,7 +39,7 @@ from parnassus.autodiff.paths import (
     count_edges,
     derivative_by_accumulation,
     derivative_by_paths,
-    edges_into,
+    incoming_edges,
 )
 from parnassus.autodiff.tape import (
     Variable,
@@ -82,7 +82,6 @@ __all__ = [
     "detach",
     "differentiable_gradients",
     "differentiate",
-    "edges_into",
     "elementwise",
     "erf",
     "exp",
@@ -92,6 +91,7 @@ __all__ = [
     "gradients",
     "hessian",
     "hessian_vector_product",
+    "incoming_edges",
     "jacobian",
     "jvp",
     "layout_graph",

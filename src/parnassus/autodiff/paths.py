@@ -27,7 +27,7 @@ class Edge:
     derivative: float
 
 
-def edges_into(node: Variable) -> list[Edge]:
+def incoming_edges(node: Variable) -> list[Edge]:
     """One edge for each argument that is a variable; x·x has two from x."""
     if node.shape != ():
         raise ValueError(f"paths are defined for graphs of scalars; got a node of shape {node.shape}")
@@ -48,7 +48,7 @@ def all_paths(start: Variable, output: Variable) -> Iterator[tuple[Edge, ...]]:
     if output is start:
         yield ()
         return
-    for edge in edges_into(output):
+    for edge in incoming_edges(output):
         for path in all_paths(start, edge.start):
             yield (*path, edge)
 
@@ -62,11 +62,11 @@ def derivative_by_accumulation(start: Variable, output: Variable) -> float:
     """The sum over paths by reverse accumulation, visiting each edge once (book sec. 2.1)."""
     gradient = {output: 1.0}
     for node in reversed(topological_order(output)):
-        for edge in edges_into(node):
+        for edge in incoming_edges(node):
             gradient[edge.start] = gradient.get(edge.start, 0.0) + gradient[node] * edge.derivative
     return gradient.get(start, 0.0)
 
 
 def count_edges(output: Variable) -> int:
     """The number of edges of the graph of `output`: the cost of a backward pass."""
-    return sum(len(edges_into(node)) for node in topological_order(output))
+    return sum(len(incoming_edges(node)) for node in topological_order(output))

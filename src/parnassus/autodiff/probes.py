@@ -12,7 +12,7 @@ from parnassus.autodiff.derivative_rules import Array
 from parnassus.autodiff.finite_differences import numerical_gradient
 from parnassus.autodiff.graph_layout import layout_graph
 from parnassus.autodiff.operations import exp, log, sin, tanh
-from parnassus.autodiff.paths import edges_into
+from parnassus.autodiff.paths import incoming_edges
 from parnassus.autodiff.reverse_mode import topological_order
 from parnassus.autodiff.tape import Variable, gradients
 from parnassus.autodiff.two_neuron_network import two_neuron_network
@@ -68,7 +68,7 @@ def differentiate_an_expression(
     def edge_gradient(node: Variable, index: int) -> str:
         """The gradient passed back along one edge: the gradient of its end times the local derivative."""
         edge = sum(isinstance(each, Variable) for each in node.arguments[:index])
-        return _format(gradient[node] * edges_into(node)[edge].derivative)
+        return _format(gradient[node] * incoming_edges(node)[edge].derivative)
 
     def value(inputs: Array) -> Array:
         return chosen.build(*(Variable(each) for each in inputs)).value

@@ -29,7 +29,7 @@ def check_claims(parts: list[str], *, only_failed: bool) -> int:
         table.add_column(title, overflow="fold")
     with console.status("") as status:
         for count, mark in enumerate(chosen, start=1):
-            status.update(f"{count}/{len(chosen)}  {mark.room}: {mark.name.replace('_', ' ')}")
+            status.update(f"{count}/{len(chosen)}  {mark.room}: {mark.label}")
             holds, shown = run_claim(mark)
             failures += not holds
             if not (holds and only_failed):
@@ -54,8 +54,8 @@ def run_claim(mark: Mark) -> tuple[bool, str]:
 
 
 def statement(mark: Mark) -> str:
-    first = mark.statement.split("\n\n")[0].replace("\n", " ")
-    return escape(first) if mark.kind == "claim" else f"[dim]erratum:[/] {escape(first)}"
+    """The statement of a claim or an erratum, as markup."""
+    return escape(mark.summary) if mark.kind == "claim" else f"[dim]erratum:[/] {escape(mark.summary)}"
 
 
 def _lines(evidence: Evidence) -> str:

@@ -3,14 +3,14 @@
 import json
 from dataclasses import asdict
 from itertools import groupby
+from textwrap import wrap
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from parnassus.atlas.catalogue import AtlasRow, part_of
+from parnassus.atlas.catalogue import AtlasRow, describe_coverage, is_part_of
 from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, load_atlas, nearest_names
 from parnassus.atlas.reading import Entry, Mark
 from parnassus.atlas.settings import flag_name
@@ -26,13 +26,14 @@ def list_experiments(room: str | None) -> int:
     if not entries:
         rooms = ", ".join(sorted({entry.room for entry in atlas.experiments.values()}))
         raise UnknownError(f"no subject {room!r} has experiments; those that have: {rooms}")
+    indent = 4 + max(len(entry.name) for entry in entries)
     for place, group in groupby(entries, key=lambda entry: entry.room):
         console.print(f"\n[bold]{place}[/]" if room is None else f"[bold]{place}[/]")
-        table = Table.grid(padding=(0, 2))
-        table.add_column(no_wrap=True, min_width=max(len(entry.name) for entry in entries))
-        for entry in group:
-            table.add_row(entry.name, escape(entry.title))
-        console.print(Padding(table, (0, 0, 0, 2)))
+        lines = []
+        for entry in group:  # as plain text: a table of rich takes longer than everything else
+            first, *others = wrap(entry.title, max(20, console.width - indent)) or [""]
+            lines += [f"  {entry.name:<{indent - 2}}{first}", *(" " * indent + line for line in others)]
+        console.out("\n".join(lines), highlight=False)
     console.print("\nrun one: parnassus run NAME (an unambiguous prefix of the name is enough)", style="dim")
     return 0
 
@@ -43,7 +44,7 @@ def show_anything(name: str) -> int:
     if name in atlas.rows:
         _show_row(atlas, atlas.rows[name])
         return 0
-    under = [row for row in atlas.rows.values() if part_of(name, row.id)]
+    under = [row for row in atlas.rows.values() if is_part_of(name, row.id)]
     of_symbol = [row for row in atlas.rows.values() if any(_is_called(symbol, name) for symbol in row.symbols)]
     if under or of_symbol:
         _print_rows(atlas, under or of_symbol)
@@ -69,7 +70,7 @@ def _is_called(symbol: str, name: str) -> bool:
 def show_atlas(part: str | None, *, as_json: bool) -> int:
     """Print the coverage per chapter, or the rows of `part`."""
     atlas = load_atlas()
-    chosen = [row for row in atlas.rows.values() if part is None or part_of(part, row.id)]
+    chosen = [row for row in atlas.rows.values() if part is None or is_part_of(part, row.id)]
     if not chosen:
         raise UnknownError(f"no row matches {part!r}{nearest_names(part or '', atlas.rows)}")
     if as_json:
@@ -103,13 +104,8 @@ def _print_chapters(atlas: Atlas) -> None:
             f"[bold]{chapter.name}[/]", *shown, f"{len(chapter.empty)}" if chapter.empty else "[green]none[/]"
         )
     console.print(table)
-    total, built = sum(chapter.rows for chapter in chapters), sum(chapter.implemented for chapter in chapters)
-    no_code = sum(chapter.no_code for chapter in chapters)
-    console.print(
-        f"\n{built} of {total} rows implemented, {no_code} need no implementation; "
-        "the rows of a chapter: parnassus atlas B4",
-        style="dim",
-    )
+    rows = describe_coverage(atlas.rows.values())
+    console.print(f"\nrows of the sources: {rows}; the rows of a chapter: parnassus atlas B4", style="dim")
 
 
 def _print_rows(atlas: Atlas, rows: list[AtlasRow]) -> None:
@@ -166,7 +162,7 @@ def _print_marks(marked: list[Mark], command: str) -> None:
         if chosen:
             console.print(f"\n[dim]{'claims' if kind == 'claim' else 'errata'} (check them: {command})[/]")
         for mark in chosen:
-            _print_indented(f"· {escape(mark.statement.splitlines()[0])}", 4, first=2)
+            _print_indented(f"· {escape(mark.summary)}", 4, first=2)
             if kind == "erratum":
                 _print_indented(f"[dim]printed:[/]   {escape(mark.printed)}", 15, first=4)
                 _print_indented(f"[dim]corrected:[/] {escape(mark.right)}", 15, first=4)
@@ -181,9 +177,8 @@ def _print_indented(text: str, indent: int, *, first: int | None = None) -> None
 
 def _show_room(atlas: Atlas, room: str) -> None:
     marked = [mark for mark in atlas.marks if mark.room == room]
-    here = [row for row in atlas.rows.values() if row.subject == room]
-    built = sum(bool(row.symbols) for row in here)
-    console.print(f"[bold]{room}[/]: {built} of {len(here)} rows implemented, {len(marked)} claims and errata")
+    rows = describe_coverage(atlas.rows_in(room))
+    console.print(f"[bold]{room}[/]: rows of the sources: {rows}; {len(marked)} claims and errata")
     if any(entry.room == room for entry in atlas.experiments.values()):
         console.print("")
         list_experiments(room)
@@ -194,8 +189,7 @@ def _show_experiment(atlas: Atlas, entry: Entry) -> None:
     console.print(f"[bold]{entry.name}[/]  [dim]in {entry.room}[/]\n{escape(entry.title)}")
     if entry.text:
         console.print(f"\n{escape(entry.text)}")
-    covered = [atlas.rows[row_id] for row_id in entry.covers if row_id in atlas.rows]
-    for row in covered:
+    for row in atlas.rows_of(entry):
         console.print("")
         _print_indented(f"[dim]{row.id}, {row.source}:[/] {escape(row.title)}", 2, first=0)
         if row.formula:

@@ -4,9 +4,8 @@ import importlib
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, make_dataclass, replace
+from dataclasses import asdict, dataclass, field, make_dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, cast
 
 import tyro
@@ -15,8 +14,9 @@ from parnassus.atlas.bands import judge
 from parnassus.atlas.index import Atlas, load_atlas
 from parnassus.atlas.reading import Entry, settings_of
 from parnassus.atlas.settings import check_limits
+from parnassus.cli.flags import flags_of, from_flags, print_usage_line
 from parnassus.errors import convert_value_errors
-from parnassus.report.formatting import format_number
+from parnassus.report.formatting import display_name, format_number
 from parnassus.report.formulas import Formula
 from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RUNS, RunFolder, find_run
@@ -41,24 +41,20 @@ class Launch:
 def run(arguments: list[str]) -> int:
     """Run the experiment given by the first argument with the flags that follow."""
     if not arguments or arguments[0].startswith("-"):
-        asked = bool({"-h", "--help"} & set(arguments))
         usage = "usage: parnassus run NAME [flags]    (flags: parnassus run NAME --help; names: parnassus list)"
-        print(usage, file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
+        return print_usage_line(usage, arguments)
     atlas = load_atlas()
     entry = atlas.experiment(arguments[0])
-    module = importlib.import_module(entry.module)
     with convert_value_errors():
         experiment, options, launch = parse(entry, arguments[1:])
-    preset = with_profile(entry, launch.profile)
-    recipe = find_recipe(atlas, entry, module, experiment, launch.profile, as_is=experiment == preset)
+    recipe = find_recipe(atlas, entry, experiment, launch.profile)
     check_options(options, launch)
     check_limits(entry.settings, experiment)
     folder = start(recipe, options, launch.folder, name=launch.name)
     try:
         return execute_and_print(recipe, options, folder)
     except Exception:
-        if nothing_done(folder):
+        if has_no_progress(folder):
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
 
@@ -67,13 +63,9 @@ def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
     """Resume the run in a folder."""
     folder = find_run(root, name)
     about = folder.read_json("run.json")
-    atlas = load_atlas()
     entry = find_entry(about)
-    module = importlib.import_module(entry.module)
-    experiment = experiment_from(module, about)
-    profile = cast("Profile", about.get("profile", "laptop"))
-    as_is = experiment == with_profile(entry, profile)
-    recipe = find_recipe(atlas, entry, module, experiment, profile, as_is=as_is)
+    experiment = experiment_from(importlib.import_module(entry.module), about)
+    recipe = find_recipe(load_atlas(), entry, experiment, str(about.get("profile", "laptop")))
     options = options_from(about)
     return execute_and_print(recipe, replace(options, device=device) if device else options, folder)
 
@@ -104,7 +96,7 @@ def check_options(options: Options, launch: Launch) -> None:
         raise RunError(f"--name must be a plain folder name; got {launch.name!r}: choose the location with --folder")
 
 
-def nothing_done(folder: RunFolder) -> bool:
+def has_no_progress(folder: RunFolder) -> bool:
     """Whether a run stopped before it saved a checkpoint or logged a metric."""
     return not (folder.path / "checkpoint.safetensors").exists() and not read_metrics(folder.path / "metrics.csv")
 
@@ -124,7 +116,7 @@ def print_results(recipe: Recipe, numbers: dict[str, float], folder: RunFolder) 
     for each in verdict.values:
         colour = "green" if each.holds else "red"
         expected = each.band and f"{each.band} [{colour}]{each.verdict}[/]"
-        table.add_row(each.name.replace("_", " "), format_number(each.value, 5), expected, escape(each.about))
+        table.add_row(display_name(each.name), format_number(each.value, 5), expected, escape(each.about))
     console = Console(highlight=False)
     console.print(table)
     if verdict.remark:
@@ -137,10 +129,11 @@ def parse(entry: Entry, arguments: list[str]) -> tuple[Experiment, Options, Laun
     profile = cast("Profile", _flag_value("--profile", arguments) or "laptop")
     choices = {name: value for name in entry.tuned if (value := _flag_value(f"--{name}", arguments)) is not None}
     preset = with_profile(entry, profile, choices)
+    flags = flags_of(preset, entry.settings)
     command = make_dataclass(
         "Command",
         [
-            ("experiment", type(preset), field(default=preset)),
+            ("experiment", type(flags), field(default=flags)),
             ("launch", Launch, field(default=Launch(profile=profile))),
             ("machine", Options, field(default=Options())),
         ],
@@ -152,7 +145,7 @@ def parse(entry: Entry, arguments: list[str]) -> tuple[Experiment, Options, Laun
         args=arguments,
         config=(tyro.conf.OmitArgPrefixes,),
     )
-    return given.experiment, given.machine, given.launch
+    return from_flags(type(preset), given.experiment), given.machine, given.launch
 
 
 def with_profile(entry: Entry, profile: str, choices: Mapping[str, object] | None = None) -> Experiment:
@@ -163,20 +156,18 @@ def with_profile(entry: Entry, profile: str, choices: Mapping[str, object] | Non
     return cast("Experiment", importlib.import_module(entry.module).Experiment(**values))
 
 
-def find_recipe(
-    atlas: Atlas, entry: Entry, module: ModuleType, experiment: Experiment, profile: str, *, as_is: bool
-) -> Recipe:
+def find_recipe(atlas: Atlas, entry: Entry, experiment: Experiment, profile: str) -> Recipe:
     """The experiment with its title, formulas and bands."""
-    covered = [atlas.rows[row] for row in entry.covers if row in atlas.rows]
+    covered = atlas.rows_of(entry)
     formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in covered if row.formula]
     return Recipe(
         name=entry.name,
         title=entry.title,
         experiment=experiment,
-        expected=getattr(module, "expected", {}),
+        expected=entry.expected,
         formulas=tuple(formulas[:4]),
         profile=profile,
-        as_is=as_is,
+        bands_apply=entry.bands_apply(profile, asdict(experiment)),
     )
 
 

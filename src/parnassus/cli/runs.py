@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from parnassus.cli.plain_table import plain_table
-from parnassus.report.formatting import format_number
+from parnassus.report.formatting import display_name, format_number
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run, run_folders
 from parnassus.runs.metrics import read_metrics
@@ -46,9 +46,7 @@ def list_runs(root: Path) -> int:
         about, result = folder.read_json("run.json"), folder.read_json("result.json")
         facts = f"{folder.status:<11}  {about.get('profile')!s:<7}  {result.get('seconds', '')!s:>7}"
         console.print(f"{folder.path.name:<{width}}  {facts}".rstrip(), markup=False, soft_wrap=True)
-        shown = " · ".join(
-            f"{name.replace('_', ' ')} {format_number(value)}" for name, value in _numbers(result).items()
-        )
+        shown = " · ".join(f"{display_name(name)} {format_number(value)}" for name, value in _numbers(result).items())
         if shown:
             console.print(Padding(Text(shown, style="dim"), (0, 0, 0, 2)))
     return 0
@@ -63,12 +61,12 @@ def compare(folders: list[RunFolder], metric: str, root: Path) -> int:
     for key in dict.fromkeys(key for each in settings for key in each):
         values = [str(each.get(key, "—")) for each in settings]
         if len(set(values)) > 1:
-            table.add_row(key.replace("_", " "), *(f"[yellow]{escape(value)}[/]" for value in values))
+            table.add_row(display_name(key), *(f"[yellow]{escape(value)}[/]" for value in values))
     results = [_numbers(folder.read_json("result.json")) for folder in folders]
     table.add_section()
     for key in dict.fromkeys(key for each in results for key in each):
         table.add_row(
-            f"[bold]{key.replace('_', ' ')}[/]", *(f"{each[key]:.5g}" if key in each else "—" for each in results)
+            f"[bold]{display_name(key)}[/]", *(f"{each[key]:.5g}" if key in each else "—" for each in results)
         )
     console.print(table)
     return _plot(folders, metric, root)
@@ -98,15 +96,15 @@ def keep(folder: RunFolder, note: str = "", results: Path = Path("results")) -> 
 
 def _plot(folders: list[RunFolder], metric: str, root: Path) -> int:
     from parnassus.report import curves, save_figure
+    from parnassus.report.page import are_positive
 
     found = {folder.path.name: read_metrics(folder.path / "metrics.csv") for folder in folders}
     lines = {name: each[metric] for name, each in found.items() if metric in each}
     if not lines:
         known = sorted({key for each in found.values() for key in each})
         raise RunError(f"none of these runs has a metric {metric!r}; choose --metric from {', '.join(known) or 'none'}")
-    positive = all(min(values) > 0 for _, values in lines.values())
-    path = root / "comparison"
-    save_figure(curves(dict(lines), x_label="step", y_label=metric, log_y=positive and metric.endswith("loss")), path)
+    path, log_y = root / "comparison", metric.endswith("loss") and are_positive(lines)
+    save_figure(curves(dict(lines), x_label="step", y_label=display_name(metric), log_y=log_y), path)
     console.print(f"\nplot: {path.with_suffix('.png')}", soft_wrap=True)
     return 0
 

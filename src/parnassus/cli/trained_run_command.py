@@ -1,7 +1,6 @@
 """The arguments of `sample`, `predict` and `evaluate`: runs, inputs, and flags of the verb and of the experiment."""
 
 import importlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from tyro.conf import Positional
 
 from parnassus.atlas.reading import RUN_VERBS, Entry, settings_of
 from parnassus.atlas.settings import check_limits
+from parnassus.cli.flags import flags_of, from_flags, is_help_requested, print_usage_line
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder, find_run
 from parnassus.train.trained import find_entry
@@ -49,11 +49,8 @@ def print_usage(verb: str, arguments: Sequence[str], options: RunOptions, follow
     """Print the usage line and return the exit code if no run is given; otherwise return None."""
     if read_options(verb, arguments, options)[1]:
         return None
-    asked = bool({"-h", "--help"} & set(arguments))
     usage = f"usage: parnassus {verb} RUN {follows and f'[{follows} ...] '}[flags]"
-    hint = f"(RUN may be `last`; flags: parnassus {verb} RUN --help)"
-    print(f"{usage}    {hint}", file=sys.stdout if asked else sys.stderr)
-    return 0 if asked else 2
+    return print_usage_line(f"{usage}    (RUN may be `last`; flags: parnassus {verb} RUN --help)", arguments)
 
 
 def parse_run_command(
@@ -74,7 +71,7 @@ def parse_run_command(
     entry, declared = find_declared(folder, verb)
     if options_for is not None:
         options = options_for(declared)
-    command = command_type(verb, declared, options, follows)
+    command = command_type(verb, flags_of(declared(), entry.verb_settings[verb]), options, follows)
     parser = partial(
         tyro.cli,
         command,
@@ -82,7 +79,7 @@ def parse_run_command(
         description=entry.title,
         config=(tyro.conf.OmitArgPrefixes,),
     )
-    if {"-h", "--help"} & set(arguments):
+    if is_help_requested(arguments):
         parser(args=["--help"])  # alone, since tyro omits the positional arguments that it has parsed from the page
     given: Any
     given, rest = parser(args=list(arguments), return_unknown_args=True)
@@ -90,7 +87,7 @@ def parse_run_command(
         parser(args=list(dropwhile(is_positional, rest)))  # prints an error that names them, and exits
     positional: list[str] = [*getattr(given, "followers", ()), *rest]
     names = positional[1:]  # without the run
-    how = getattr(given, verb)
+    how: Any = from_flags(declared, getattr(given, verb))
     check_limits(entry.verb_settings[verb], how)
     check_limits(settings_of(type(options)), given.general)
     if follows != "RUN":
@@ -126,7 +123,7 @@ def is_positional(argument: str) -> bool:
     return not is_flag(argument)
 
 
-def command_type(verb: str, declared: type, options: RunOptions, follows: str) -> type:
+def command_type(verb: str, flags: object, options: RunOptions, follows: str) -> type:
     """The dataclass of all arguments of a command for a run; the run itself is the first of the `followers`."""
     named = tyro.conf.arg(metavar=f"[{follows} ...]", help=FOLLOWERS[follows], help_behavior_hint="")
     followers = Annotated[Positional[tuple[str, ...]], named]
@@ -134,7 +131,7 @@ def command_type(verb: str, declared: type, options: RunOptions, follows: str) -
         "Command",
         [
             *([("followers", followers, field(default=()))] if follows else []),
-            (verb, declared, field(default=declared())),
+            (verb, type(flags), field(default=flags)),
             ("general", type(options), field(default=options)),
         ],
     )

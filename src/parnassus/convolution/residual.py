@@ -18,7 +18,7 @@ Block: TypeAlias = Callable[[int, int, int], nn.Module]
 """From (input channels, output channels, stride) to a block."""
 
 
-def normalised_convolution(inputs: int, outputs: int, size: int, *, stride: int = 1, groups: int = 1) -> nn.Sequential:
+def conv_batch_norm(inputs: int, outputs: int, size: int, *, stride: int = 1, groups: int = 1) -> nn.Sequential:
     """A convolution with "same" padding, then batch normalisation.
 
     With g groups each output depends on inputs/g channels: inputs · outputs · size²/g weights.
@@ -30,15 +30,15 @@ def normalised_convolution(inputs: int, outputs: int, size: int, *, stride: int 
 
 def matching_shortcut(inputs: int, outputs: int, stride: int) -> nn.Module | None:
     """A 1×1 convolution if the block changes channels or size, else None for the identity (Diehl sec. 1.6)."""
-    return None if inputs == outputs and stride == 1 else normalised_convolution(inputs, outputs, 1, stride=stride)
+    return None if inputs == outputs and stride == 1 else conv_batch_norm(inputs, outputs, 1, stride=stride)
 
 
 def basic_block(inputs: int, outputs: int, stride: int = 1) -> Residual:
     """ReLU(s(x) + BN C₃ₓ₃ ReLU(BN C₃ₓ₃ x)): the block of ResNet-18 and 34 (Zhao sec. 8)."""
     body = nn.Sequential(
-        *normalised_convolution(inputs, outputs, 3, stride=stride),
+        *conv_batch_norm(inputs, outputs, 3, stride=stride),
         nn.ReLU(),
-        *normalised_convolution(outputs, outputs, 3),
+        *conv_batch_norm(outputs, outputs, 3),
     )
     return Residual(body, matching_shortcut(inputs, outputs, stride), activation=relu)
 
@@ -53,11 +53,11 @@ def bottleneck_block(inputs: int, outputs: int, stride: int = 1) -> Residual:
     """
     filters = _divide(outputs, 4)
     body = nn.Sequential(
-        *normalised_convolution(inputs, filters, 1, stride=stride),
+        *conv_batch_norm(inputs, filters, 1, stride=stride),
         nn.ReLU(),
-        *normalised_convolution(filters, filters, 3),
+        *conv_batch_norm(filters, filters, 3),
         nn.ReLU(),
-        *normalised_convolution(filters, outputs, 1),
+        *conv_batch_norm(filters, outputs, 1),
     )
     return Residual(body, matching_shortcut(inputs, outputs, stride), activation=relu)
 
@@ -68,11 +68,11 @@ def grouped_block(inputs: int, outputs: int, stride: int = 1, *, groups: int = 3
     if width % groups:
         raise ValueError(f"groups must divide outputs / 2; got outputs={outputs}, groups={groups}")
     body = nn.Sequential(
-        *normalised_convolution(inputs, width, 1),
+        *conv_batch_norm(inputs, width, 1),
         nn.ReLU(),
-        *normalised_convolution(width, width, 3, stride=stride, groups=groups),
+        *conv_batch_norm(width, width, 3, stride=stride, groups=groups),
         nn.ReLU(),
-        *normalised_convolution(width, outputs, 1),
+        *conv_batch_norm(width, outputs, 1),
     )
     return Residual(body, matching_shortcut(inputs, outputs, stride), activation=relu)
 
@@ -80,13 +80,13 @@ def grouped_block(inputs: int, outputs: int, stride: int = 1, *, groups: int = 3
 def imagenet_stem(channels: int, width: int) -> nn.Sequential:
     """7×7 convolution with stride 2, then 3×3 maximum pooling with stride 2 (Zhao sec. 8)."""
     return nn.Sequential(
-        *normalised_convolution(channels, width, 7, stride=2), nn.ReLU(), nn.MaxPool2d(3, stride=2, padding=1)
+        *conv_batch_norm(channels, width, 7, stride=2), nn.ReLU(), nn.MaxPool2d(3, stride=2, padding=1)
     )
 
 
 def small_stem(channels: int, width: int) -> nn.Sequential:
     """3×3 convolution with stride 1, for small images."""
-    return nn.Sequential(*normalised_convolution(channels, width, 3), nn.ReLU())
+    return nn.Sequential(*conv_batch_norm(channels, width, 3), nn.ReLU())
 
 
 def resnet(

@@ -74,7 +74,7 @@ from parnassus.diffusion.samplers.ddpm import ddpm, ddpm_path
 from parnassus.diffusion.samplers.dpm_solver import dpm_solver, dpm_solver_path
 from parnassus.diffusion.samplers.heun import heun_path, heun_sampler
 from parnassus.diffusion.samplers.langevin import adjusted_langevin, langevin, langevin_path
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.diffusion.scores.energy_based_score import EnergyBasedScore
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.diffusion.scores.score_matching import (
@@ -141,7 +141,7 @@ __all__ = [
     "elbo_terms",
     "euler_maruyama",
     "euler_maruyama_path",
-    "even_grid",
+    "evenly_spaced_steps",
     "explicit_score_matching",
     "fokker_planck",
     "fokker_planck_path",

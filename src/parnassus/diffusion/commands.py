@@ -11,7 +11,7 @@ from torch import Tensor
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.samplers.image_sampling import SAMPLER_PATHS, to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid, last_state
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps, last_state
 from parnassus.errors import check_at_least_one
 from parnassus.train import NonNegative, Positive
 
@@ -38,7 +38,9 @@ class ImageSample:
         label = cycle if self.label is None else torch.full_like(cycle, self.label)
         denoiser = clip_x0(model.condition_on(label if model.classes else None, self.guidance_scale), model.schedule)
         start = torch.randn(self.num_samples, *model.shape, device=label.device)
-        for state in SAMPLER_PATHS[self.sampler](denoiser, model.schedule, start, grid=even_grid(timesteps, steps)):
+        for state in SAMPLER_PATHS[self.sampler](
+            denoiser, model.schedule, start, grid=evenly_spaced_steps(timesteps, steps)
+        ):
             yield to_pixels(state)
 
     def check_settings(self, timesteps: int, classes: int) -> None:

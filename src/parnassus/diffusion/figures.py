@@ -72,13 +72,13 @@ def _draw_arrow(ax: "Axes", start: tuple[float, float], end: tuple[float, float]
 
 
 def plot_score_field(
-    ax: "Axes", truth: IsotropicMixture, field: ScoreFunction, *, reach: float = 3.2, noise: float = 0.0
+    ax: "Axes", truth: IsotropicMixture, field: ScoreFunction, *, limit: float = 3.2, noise: float = 0.0
 ) -> None:
     """A score field as arrows over the true one, scaled by square roots, on level lines of the density."""
-    axis = torch.linspace(-reach, reach, 17)
+    axis = torch.linspace(-limit, limit, 17)
     grid = torch.cartesian_prod(axis, axis).flip(1)
     points = grid.to(truth.means)
-    fine = torch.linspace(-reach, reach, 80)
+    fine = torch.linspace(-limit, limit, 80)
     density = truth.log_prob(torch.cartesian_prod(fine, fine).flip(1).to(points), 1.0, noise).view(80, 80).cpu()
     top = float(density.max())
     ax.contour(
@@ -99,7 +99,7 @@ def plot_score_field(
         ax.quiver(
             grid[:, 0], grid[:, 1], scaled[:, 0], scaled[:, 1], color=colour, angles="xy", width=width, scale=11.0
         )
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[], aspect="equal")
+    ax.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[], yticks=[], aspect="equal")
     ax.grid(visible=False)
 
 

@@ -11,7 +11,7 @@ from parnassus.information.prefix_codes import (
 from parnassus.information.rate_distortion import (
     LabelInformation,
     RateDistortionTerms,
-    aggregate_posterior,
+    aggregated_posterior,
     bayes_decoder,
     encoder_joint,
     label_information,
@@ -22,7 +22,7 @@ __all__ = [
     "ArithmeticCode",
     "LabelInformation",
     "RateDistortionTerms",
-    "aggregate_posterior",
+    "aggregated_posterior",
     "bayes_decoder",
     "encoder_joint",
     "expected_length",

@@ -22,7 +22,7 @@ class RateDistortionTerms(NamedTuple):
     information: Tensor  # I(X, Z) under the encoder
     rate: Tensor  # R = E_x KL(q(z|x) ‖ p(z))
     distortion: Tensor  # D, the expected negative log-likelihood of the decoder
-    mismatch: Tensor  # KL(q(z) ‖ p(z)) of the aggregate posterior from the prior
+    marginal_kl: Tensor  # KL(q(z) ‖ p(z)) of the aggregated posterior from the prior
     data_entropy: Tensor  # H(X)
 
     @property
@@ -32,8 +32,8 @@ class RateDistortionTerms(NamedTuple):
 
 
 def encoder_joint(
-    data: Float[Tensor, " observations"], encoder: Float[Tensor, "rows causes"]
-) -> Float[Tensor, "rows causes"]:
+    data: Float[Tensor, " observations"], encoder: Float[Tensor, "rows codes"]
+) -> Float[Tensor, "rows codes"]:
     """p_e(x, z) = p(x) q(z|x) (book sec. 6.4)."""
     check_distribution(data, "the data p(x)")
     check_distribution(encoder, "the encoder q(z|x)")
@@ -44,15 +44,15 @@ def encoder_joint(
     return data[:, None] * encoder
 
 
-def aggregate_posterior(
-    data: Float[Tensor, " observations"], encoder: Float[Tensor, "observations causes"]
-) -> Float[Tensor, " causes"]:
-    """q(z) = Σ_x p(x) q(z|x), the aggregate posterior (book sec. 6.4)."""
+def aggregated_posterior(
+    data: Float[Tensor, " observations"], encoder: Float[Tensor, "observations codes"]
+) -> Float[Tensor, " codes"]:
+    """q(z) = Σ_x p(x) q(z|x), the aggregated posterior (book sec. 6.4)."""
     return encoder_joint(data, encoder).sum(0)
 
 
 def rate_distortion_terms(
-    data: Float[Tensor, " observations"], encoder: Float[Tensor, "observations causes"], model: DiscreteLatentModel
+    data: Float[Tensor, " observations"], encoder: Float[Tensor, "observations codes"], model: DiscreteLatentModel
 ) -> RateDistortionTerms:
     """Information, rate and distortion of an encoder and a model of prior and decoder (book eqs. 6.17-6.21).
 
@@ -68,14 +68,14 @@ def rate_distortion_terms(
         information=mutual_information(joint),
         rate=data @ kl_divergence(encoder, model.prior),
         distortion=-torch.xlogy(joint, model.likelihood.T).sum(),
-        mismatch=kl_divergence(joint.sum(0), model.prior),
+        marginal_kl=kl_divergence(joint.sum(0), model.prior),
         data_entropy=entropy(data),
     )
 
 
 def bayes_decoder(
-    data: Float[Tensor, " observations"], encoder: Float[Tensor, "observations causes"]
-) -> Float[Tensor, "causes observations"]:
+    data: Float[Tensor, " observations"], encoder: Float[Tensor, "observations codes"]
+) -> Float[Tensor, "codes observations"]:
     """p(x|z) = p(x) q(z|x) / q(z): the decoder of minimum distortion, D = H(X) − I(X, Z) (book sec. 6.4).
 
     A code of probability 0 decodes to the data distribution.
@@ -95,7 +95,7 @@ class LabelInformation(NamedTuple):
 
 def label_information(
     data: Float[Tensor, " observations"],
-    encoder: Float[Tensor, "observations causes"],
+    encoder: Float[Tensor, "observations codes"],
     labels: Float[Tensor, "observations labels"],
 ) -> LabelInformation:
     """Information about a label that is lost by replacing the data by the code (book eqs. 6.23-6.24).

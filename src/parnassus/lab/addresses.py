@@ -2,7 +2,7 @@
 
 from urllib.parse import quote, urlencode
 
-from parnassus.atlas.catalogue import AtlasRow
+from parnassus.atlas.catalogue import AtlasRow, chapter_of
 from parnassus.atlas.reading import Mark
 
 
@@ -32,16 +32,11 @@ def compare_address(names: list[str]) -> str:
 
 def claim_address(mark: Mark) -> str:
     page = "claims" if mark.kind == "claim" else "errata"
-    return f"/{page}/{quote(chapter_of(mark), safe='')}#{quote(mark.name, safe='')}"
+    return f"/{page}/{quote(chapter_of(mark.ids[0]), safe='')}#{quote(mark.name, safe='')}"
 
 
 def figure_address(mark: Mark) -> str:
     return f"/evidence/{quote(mark.module, safe='')}/{quote(mark.name, safe='')}.svg"
-
-
-def chapter_of(mark: Mark) -> str:
-    """The chapter under which a claim is listed: the chapter of its first id."""
-    return mark.ids[0].replace("-", ".").split(".")[0]
 
 
 def probe_address(name: str, run: str | None = None) -> str:

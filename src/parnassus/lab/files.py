@@ -22,6 +22,10 @@ def file_routes(library: Library) -> APIRouter:
     def figure(run: str, name: str) -> FileResponse:
         return _respond(_find_file(_find_run(library, run), "figures", name), run)
 
+    @routes.get("/files/{run}/samples/{name}")
+    def samples(run: str, name: str) -> FileResponse:
+        return _respond(_find_file(_find_run(library, run), "samples", name), run)
+
     @routes.get("/files/{run}/{name}")
     def download(run: str, name: str) -> FileResponse:
         if name not in DOWNLOADS:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, cast
 
 from parnassus.atlas.reading import Entry
 from parnassus.atlas.settings import UNLIMITED, Limits, Setting, flag_name
+from parnassus.report.formatting import display_name
 
 FieldKind = Literal["int", "float", "switch", "optional switch", "choice", "text", "ints", "floats"]
 Value: TypeAlias = int | float | bool | str | tuple[float, ...] | None
@@ -30,7 +31,7 @@ class FormField:
 
     @property
     def label(self) -> str:
-        return self.name.replace("_", " ")
+        return display_name(self.name)
 
     def read(self, given: object) -> Value:
         """Convert the input of the field to a value; raises ValueError if it is not valid."""
@@ -150,10 +151,20 @@ def command(
     """The arguments after `parnassus`, with flags for the values that differ from the profile."""
     words = ["run", entry.name]
     words += ["--profile", profile] if profile != "laptop" else []
-    for field in fields:
-        if values[field.name] != presets[field.name]:
-            words += field.flags(values[field.name])
-    return words
+    return [*words, *_changed_flags(fields, values, presets)]
+
+
+def verb_command(verb: str, run: str, fields: Sequence[FormField], values: Mapping[str, Value]) -> list[str]:
+    """The arguments after `parnassus` that apply a verb to a trained run, with flags for changed values."""
+    inputs = ["INPUT"] if verb == "predict" else []
+    return [verb, run, *inputs, *_changed_flags(fields, values, {field.name: field.default for field in fields})]
+
+
+def _changed_flags(
+    fields: Sequence[FormField], values: Mapping[str, Value], defaults: Mapping[str, Value]
+) -> list[str]:
+    changed = (field for field in fields if values[field.name] != defaults[field.name])
+    return [word for field in changed for word in field.flags(values[field.name])]
 
 
 def snippet(entry: Entry, settings: Mapping[str, Value], options: Mapping[str, Value]) -> str:

@@ -59,8 +59,11 @@ def _forward_edge(points: Sequence[tuple[float, float]], label: str) -> str:
     head = f'<path class="head" d="M {right + 6:.1f} {y1:.1f} l -8 -4 v 8 z"/>'
     slope = (y1 > y0 + 16) - (y1 < y0 - 16)  # on the page: 1 falls, -1 rises
     x, y = (left + right) / 2 + 22 * abs(slope), (y0 + y1) / 2 - (9 if slope >= 0 else -9)
-    text = f'<text class="along" x="{x:.1f}" y="{y:.1f}">{escape(label)}</text>' if label else ""
-    return f'<path d="M {points[0][0]:.1f} {points[0][1]:.1f} {bends}"/>{head}{text}'
+    return f'<path d="M {points[0][0]:.1f} {points[0][1]:.1f} {bends}"/>{head}{_edge_label(x, y, label)}'
+
+
+def _edge_label(x: float, y: float, label: str) -> str:
+    return f'<text class="along" x="{x:.1f}" y="{y:.1f}">{escape(label)}</text>' if label else ""
 
 
 def _is_back_edge(nodes: Sequence[dict[str, Any]], edge: dict[str, Any]) -> bool:
@@ -90,9 +93,7 @@ def _vertical_arrow(line: str, tip: tuple[float, float], label_position: tuple[f
     last = float(line.rsplit(" ", 1)[1])
     side = 1 if last > tip[1] else -1  # from below or from above
     head = f'<path class="head" d="M {tip[0]:.1f} {tip[1]:.1f} l -4 {8 * side} h 8 z"/>'
-    x, y = label_position
-    text = f'<text class="along" x="{x:.1f}" y="{y:.1f}">{escape(label)}</text>' if label else ""
-    return f'<path d="{line}"/>{head}{text}'
+    return f'<path d="{line}"/>{head}{_edge_label(*label_position, label)}'
 
 
 def _describe(nodes: Sequence[dict[str, Any]], edges: Sequence[dict[str, Any]]) -> str:

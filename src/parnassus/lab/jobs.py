@@ -1,4 +1,4 @@
-"""Starting and stopping runs, as independent processes of the command line."""
+"""Starting and stopping runs, and drawing samples, as independent processes of the command line."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ COMMAND = Path(sys.executable).with_name("parnassus.exe" if os.name == "nt" else
 
 @dataclass
 class Job:
-    """A process that was started by the lab; it creates the folder of its run, or exits with an error message."""
+    """A process that was started by the lab; a run creates its folder, or exits with an error message."""
 
     arguments: tuple[str, ...]
     process: subprocess.Popen[bytes]

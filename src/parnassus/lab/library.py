@@ -1,6 +1,6 @@
 """The state shared by all pages: the atlas, runs on disk, jobs, worker processes, and results of claims."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,13 @@ from parnassus.lab.search import SearchIndex
 from parnassus.lab.uploads import Uploads
 from parnassus.lab.worker import ClaimResult, check_claim
 from parnassus.lab.worker_process import WorkerProcess
+from parnassus.report.formatting import display_name, format_number
 from parnassus.runs import RunError, RunFolder, Status, run_folders
 
 OPTIONS = ("seed", "device", "precision", "threads", "compile", "save_seconds")
 """The options of a run that can be set on a page."""
+SAMPLE_OPTIONS = ("seed", "device")
+"""The options of `parnassus sample` that can be set on a page."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class RunSummary:
     settings: Mapping[str, object]
     options: Mapping[str, object]
     result: Mapping[str, float]
+
+    @property
+    def main_results(self) -> str:
+        """The first three results as one line of text."""
+        return " · ".join(f"{display_name(name)} {format_number(x)}" for name, x in list(self.result.items())[:3])
 
 
 @dataclass
@@ -75,7 +83,7 @@ class Library:
 
     def summary(self, folder: RunFolder) -> RunSummary:
         """The summary of a run; the summary of a finished run is cached until its files change."""
-        stamp = _modification_time(folder.path / "run.json"), _modification_time(folder.path / "result.json")
+        stamp = modification_time(folder.path / "run.json"), modification_time(folder.path / "result.json")
         known = self._cache.get(folder.path.name)
         if known is not None and known[0] == stamp and known[1].status == "finished":
             return known[1]
@@ -100,8 +108,12 @@ class Library:
     @cached_property
     def option_fields(self) -> list[FormField]:
         """The fields of the options that can be set on a page."""
-        options = form_fields(read_settings(PACKAGE / "train" / "options.py", "Options"))
-        return [option for option in options if option.name in OPTIONS]
+        return _fields_of("train/options.py", "Options", OPTIONS)
+
+    @cached_property
+    def sample_fields(self) -> list[FormField]:
+        """The fields of the options of `parnassus sample` that can be set on a page."""
+        return _fields_of("cli/sample.py", "SampleOptions", SAMPLE_OPTIONS)
 
     async def check(self, mark: Mark) -> ClaimResult:
         """Run a claim and store its result."""
@@ -112,6 +124,11 @@ class Library:
     def close(self) -> None:
         self.claims.close()
         self.probes.close()
+
+
+def _fields_of(path: str, name: str, chosen: Collection[str]) -> list[FormField]:
+    """The fields of the `chosen` settings of a dataclass of the package, whose file is not imported."""
+    return form_fields([setting for setting in read_settings(PACKAGE / path, name) if setting.name in chosen])
 
 
 def _read_summary(folder: RunFolder) -> RunSummary:
@@ -151,5 +168,6 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _modification_time(path: Path) -> int:
+def modification_time(path: Path) -> int:
+    """The modification time of a file in nanoseconds; 0 if it does not exist."""
     return path.stat().st_mtime_ns if path.exists() else 0

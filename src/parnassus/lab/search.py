@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from parnassus.atlas.index import Atlas
 from parnassus.lab.addresses import claim_address, experiment_address, probe_address, row_address
+from parnassus.report.formatting import display_name
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def normalise_text(text: str) -> str:
 def _entries(atlas: Atlas) -> Iterator[tuple[SearchHit, str]]:
     for entry in atlas.experiments.values():
         hit = SearchHit("experiment", entry.name, entry.title, experiment_address(entry.name))
-        yield hit, f"{entry.name.replace('_', ' ')} {entry.title} {entry.text} {entry.room} {' '.join(entry.covers)}"
+        yield hit, f"{display_name(entry.name)} {entry.title} {entry.text} {entry.room} {' '.join(entry.covers)}"
     for probe in atlas.probes.values():
         yield (
             SearchHit("probe", probe.name, probe.title, probe_address(probe.name)),
@@ -64,6 +65,5 @@ def _entries(atlas: Atlas) -> Iterator[tuple[SearchHit, str]]:
         text = f"{row.title} {row.formula} {row.about} {row.source} {row.subject} {' '.join(row.symbols)}"
         yield SearchHit(row.kind, row.id, row.title, row_address(row)), text
     for mark in atlas.marks:
-        first = mark.statement.split("\n\n")[0].replace("\n", " ")
         text = f"{mark.statement} {mark.printed} {mark.right} {' '.join(mark.ids)} {mark.room}"
-        yield SearchHit(mark.kind, mark.name.replace("_", " "), first, claim_address(mark)), text
+        yield SearchHit(mark.kind, mark.label, mark.summary, claim_address(mark)), text

@@ -53,7 +53,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
     geometric_path,
     reverse_ais_log_evidence,
     reverse_anneal,
-    sigmoid_temperatures,
+    sigmoid_inverse_temperatures,
 )
 from parnassus.latent.likelihood_estimation.importance_sampling import LatentVariableModel, importance_likelihood
 from parnassus.latent.linear.covariance_spectrum import (
@@ -249,7 +249,7 @@ __all__ = [
     "score_function_gradient_with_baseline",
     "second_moments",
     "shallow_autoencoder",
-    "sigmoid_temperatures",
+    "sigmoid_inverse_temperatures",
     "spectrum_by_eigh",
     "spectrum_by_randomised_svd",
     "spectrum_by_svd",

@@ -45,6 +45,7 @@ from parnassus.layers.dropout import (
     mask_probabilities,
 )
 from parnassus.layers.einsum import einsum, pure_tensor, tensor_product, unrepeated_indices
+from parnassus.layers.evaluation_mode import evaluation_mode
 from parnassus.layers.image_alignment import ImageAlignment
 from parnassus.layers.initialisation import (
     GAINS,
@@ -158,6 +159,7 @@ __all__ = [
     "einsum",
     "elu",
     "evaluate",
+    "evaluation_mode",
     "fan_in_uniform",
     "farthest_point_sampling",
     "flatten_parameters",

@@ -30,7 +30,7 @@ def farthest_point_sampling(points: Float[Tensor, "points dim"], count: int) -> 
 
 
 def betti_numbers(points: Float[Tensor, "count dim"], scale: float) -> BettiNumbers:
-    """b₀ and b₁ of the Vietoris–Rips complex of a point cloud at a scale (Naitzat et al. 2020).
+    """b₀ and b₁ of the Vietoris-Rips complex of a point cloud at a scale (Naitzat et al. 2020).
 
         b₀ = V − rank ∂₁,   b₁ = E − rank ∂₁ − rank ∂₂, ranks over {0, 1}
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.dense import Dense, mlp
 from parnassus.layers.dropout import Dropout
+from parnassus.layers.evaluation_mode import evaluation_mode
 from parnassus.layers.normalisation import norm_after_activation
 from parnassus.losses.classification import cross_entropy
 
@@ -100,7 +101,7 @@ def dropout_classifier(
 
 
 def check_labels(y: Tensor | None, classes: int) -> Tensor:
-    """The labels of the data. Raise a ValueError if there are none."""
+    """Return the labels; raise a ValueError if there are none or fewer than two classes."""
     if y is None or classes < 2:
         raise ValueError(f"data must have labels of at least two classes; got {classes} classes")
     return y
@@ -122,14 +123,12 @@ def evaluate(
     """
     if len(x) == 0:
         raise ValueError("evaluation needs at least one example; got none")
-    was_training = model.training
-    model.eval()
     loss, correct = 0.0, 0
-    for inputs, labels in zip(torch.split(x, batch_size), torch.split(y, batch_size), strict=True):
-        logits = model(inputs)
-        loss += float(cross_entropy(logits, labels).sum())
-        correct += int((logits.argmax(-1) == labels).sum())
-    model.train(was_training)
+    with evaluation_mode(model):
+        for inputs, labels in zip(torch.split(x, batch_size), torch.split(y, batch_size), strict=True):
+            logits = model(inputs)
+            loss += float(cross_entropy(logits, labels).sum())
+            correct += int((logits.argmax(-1) == labels).sum())
     return Evaluation(loss / len(x), correct / len(x))
 
 

@@ -136,10 +136,10 @@ def norm_after_activation(inputs: int, outputs: int, *, activation: Activation =
 
 def norm_before_activation(inputs: int, outputs: int, *, activation: Activation = relu) -> Dense:
     """φ(BN(x W + b)), where b has no effect: the order in the original paper (Zhao sec. 8)."""
-    return Dense(inputs, outputs, activation=_NormThen(BatchNorm(outputs), activation))
+    return Dense(inputs, outputs, activation=_NormThenActivation(BatchNorm(outputs), activation))
 
 
-class _NormThen(nn.Module):
+class _NormThenActivation(nn.Module):
     def __init__(self, norm: nn.Module, activation: Activation) -> None:
         super().__init__()
         self.norm, self.activation = norm, activation

@@ -38,7 +38,7 @@ class FeatureNetwork:
     def fit(
         cls,
         x: Float[Tensor, "count channels height width"],
-        label: Int[Tensor, " count"],
+        labels: Int[Tensor, " count"],
         *,
         name: str,
         steps: int = 400,
@@ -53,7 +53,7 @@ class FeatureNetwork:
         """
         if len(x) == 0:
             raise ValueError("training needs at least one image; got none")
-        classes = int(label.max()) + 1
+        classes = int(labels.max()) + 1
         with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):
             torch.manual_seed(seed)
             stem = small_stem(x.shape[1], width)
@@ -66,7 +66,7 @@ class FeatureNetwork:
                 indices = torch.randint(len(x), (batch_size,), device=x.device)
                 augmented = random_affine(x[indices], translate=x.shape[-1] / 16, degrees=5.0, scale=0.05)
                 optimizer.zero_grad()
-                model.loss(augmented, label[indices]).backward()
+                model.loss(augmented, labels[indices]).backward()
                 optimizer.step()
         layers = list(model.eval().network.children())
         return cls(name, nn.Sequential(*layers[:-1]), layers[-1])
@@ -79,9 +79,9 @@ class FeatureNetwork:
         rows = torch.cat([self.body(chunk) for chunk in x.split(CHUNK)])
         return Features(self.name, rows, self.head(rows).log_softmax(1))
 
-    def accuracy(self, x: Float[Tensor, "count channels height width"], label: Int[Tensor, " count"]) -> float:
+    def accuracy(self, x: Float[Tensor, "count channels height width"], labels: Int[Tensor, " count"]) -> float:
         """Fraction of the images that are classified correctly."""
-        return float((self(x).log_probs.argmax(1) == label).double().mean())
+        return float((self(x).log_probs.argmax(1) == labels).double().mean())
 
 
 def inception(weights: Path) -> FeatureNetwork:

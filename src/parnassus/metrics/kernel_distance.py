@@ -13,7 +13,7 @@ class KernelDistance(NamedTuple):
     """The mean over subsets and its standard error, computed from the number of subsets that can be disjoint."""
 
     value: float
-    error: float
+    standard_error: float
 
 
 @torch.no_grad()
@@ -35,10 +35,10 @@ def kernel_distance(
             "needs at least four rows of each kind and two subsets; "
             f"got {len(real)} real, {len(samples)} samples, subsets={subsets}"
         )
-    source = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
 
     def draw_subset(rows: Tensor) -> Tensor:
-        return rows[torch.randperm(len(rows), generator=source)[:size].to(rows.device)].double()
+        return rows[torch.randperm(len(rows), generator=generator)[:size].to(rows.device)].double()
 
     values = torch.stack(
         [unbiased_squared_mmd(draw_subset(real), draw_subset(samples), kernel=CubicKernel()) for _ in range(subsets)]

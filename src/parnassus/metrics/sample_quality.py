@@ -1,4 +1,4 @@
-"""All measures of sample quality at once, with the feature network that they depend on."""
+"""All metrics of sample quality at once, with the feature network that they depend on."""
 
 from dataclasses import dataclass
 
@@ -11,37 +11,41 @@ from parnassus.metrics.precision_recall import PrecisionRecall, precision_recall
 
 @dataclass(frozen=True)
 class SampleQuality:
-    """Distances between samples and real images, valid only for the named feature network and these set sizes."""
+    """Metrics of samples against real images, comparable only for the same feature network and set sizes."""
 
     network: str
     num_real: int
     num_samples: int
-    frechet: float
-    kernel: KernelDistance
-    coverage: PrecisionRecall
-    score: float
+    frechet_distance: float
+    kernel_distance: KernelDistance
+    precision_recall: PrecisionRecall
+    inception_score: float
 
     def table(self) -> list[dict[str, str | float]]:
         """Rows for a report."""
+        kernel, precision_recall = self.kernel_distance, self.precision_recall
         return [
-            {"measure": "Fréchet distance", "value": self.frechet, "best": "0"},
-            {"measure": "kernel distance", "value": self.kernel.value, "best": "0"},
-            {"measure": "standard error of the kernel distance", "value": self.kernel.error, "best": ""},
-            {"measure": "precision", "value": self.coverage.precision, "best": "1"},
-            {"measure": "recall", "value": self.coverage.recall, "best": "1"},
-            {"measure": "classifier score", "value": self.score, "best": "number of classes"},
+            {"metric": "Fréchet distance", "value": self.frechet_distance, "best": "0"},
+            {"metric": "kernel distance", "value": kernel.value, "best": "0"},
+            {"metric": "standard error of the kernel distance", "value": kernel.standard_error, "best": ""},
+            {"metric": "precision", "value": precision_recall.precision, "best": "1"},
+            {"metric": "recall", "value": precision_recall.recall, "best": "1"},
+            {"metric": "classifier score", "value": self.inception_score, "best": "number of classes"},
         ]
 
     def __str__(self) -> str:
+        kernel, precision_recall = self.kernel_distance, self.precision_recall
         return (
-            f"Fréchet distance {self.frechet:.3g}, kernel distance {self.kernel.value:.2g} ± {self.kernel.error:.1g}, "
-            f"precision {self.coverage.precision:.3f}, recall {self.coverage.recall:.3f}, score {self.score:.2f}; "
+            f"Fréchet distance {self.frechet_distance:.3g}, "
+            f"kernel distance {kernel.value:.2g} ± {kernel.standard_error:.1g}, "
+            f"precision {precision_recall.precision:.3f}, recall {precision_recall.recall:.3f}, "
+            f"classifier score {self.inception_score:.2f}; "
             f"{self.num_samples:,} samples and {self.num_real:,} real images, features of {self.network}"
         )
 
 
 def sample_quality(real: Features, samples: Features) -> SampleQuality:
-    """All measures, in the features of one network."""
+    """All metrics, in the features of one network."""
     if real.network != samples.network:
         raise ValueError(
             f"features must come from the same network; got real={real.network!r}, samples={samples.network!r}"

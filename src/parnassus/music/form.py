@@ -13,7 +13,7 @@ from torch import Tensor
 
 from parnassus.music.keys import MAJOR, MINOR, Key
 
-FIGURES = ((0, 2, 4, 2), (0, 1, 2, 0), (0, 4, 2, 0), (0, 3, 2, 0), (0, -1, 0, 2), (0, 2, 0, 4))
+MOTIFS = ((0, 2, 4, 2), (0, 1, 2, 0), (0, 4, 2, 0), (0, 3, 2, 0), (0, -1, 0, 2), (0, 2, 0, 4))
 """Motifs of four notes, as scale degrees above the first; each piece uses two of them."""
 STARTS = (0, 7)
 """Scale degrees on which a bar may begin: the tonic in two octaves."""
@@ -27,7 +27,7 @@ BAR, LOWEST, HIGHEST = 4, 53, 85
 
 def sections(home: Key) -> tuple[Key, ...]:
     """The keys of the sections of a piece with this home key (book sec. 10.1)."""
-    return tuple(home.transpose(semitones, minor=minor) for semitones, minor in PLAN)
+    return tuple(home.transpose(semitones, is_minor=is_minor) for semitones, is_minor in PLAN)
 
 
 def generate_modulating_pieces(
@@ -40,17 +40,19 @@ def generate_modulating_pieces(
     """
     if count < 1 or bars < 2:
         raise ValueError(f"count must be at least 1 and bars at least 2; got count={count}, bars={bars}")
-    source = torch.Generator().manual_seed(seed)
-    home = torch.randint(12, (count,), generator=source)
-    pairs = torch.tensor(list(combinations(range(len(FIGURES)), 2)))
-    pair = pairs[torch.randint(len(pairs), (count,), generator=source)]
-    choice = torch.randint(2, (count, len(PLAN), bars), generator=source)
-    start = torch.tensor(STARTS)[torch.randint(len(STARTS), (count, len(PLAN), bars), generator=source)]
-    figure = pair[torch.arange(count)[:, None, None], choice]
-    degree = torch.tensor(FIGURES)[figure] + start[..., None]
+    generator = torch.Generator().manual_seed(seed)
+    home = torch.randint(12, (count,), generator=generator)
+    pairs = torch.tensor(list(combinations(range(len(MOTIFS)), 2)))
+    pair = pairs[torch.randint(len(pairs), (count,), generator=generator)]
+    choice = torch.randint(2, (count, len(PLAN), bars), generator=generator)
+    start = torch.tensor(STARTS)[torch.randint(len(STARTS), (count, len(PLAN), bars), generator=generator)]
+    motif = pair[torch.arange(count)[:, None, None], choice]
+    degree = torch.tensor(MOTIFS)[motif] + start[..., None]
     degree[:, :, -1] = torch.tensor(CADENCE)
     tonic = home[:, None] + torch.tensor([semitones for semitones, _ in PLAN])
-    scale = torch.tensor([MINOR if minor else MAJOR for _, minor in PLAN])[:, None, None].expand(-1, bars, BAR, -1)
+    scale = torch.tensor([MINOR if is_minor else MAJOR for _, is_minor in PLAN])[:, None, None].expand(
+        -1, bars, BAR, -1
+    )
     steps = scale.expand(count, -1, -1, -1, -1).gather(-1, (degree % 7)[..., None])[..., 0]
     octave = torch.div(degree, 7, rounding_mode="floor")
     middle = 60 + (tonic + 5) % 12 - 5  # the tonic nearest to middle C
@@ -73,5 +75,5 @@ def form_entropy(bars: int = 4) -> float:
     The last term: if all bars use the same motif, the second motif of the piece is not observed.
     """
     free = len(PLAN) * (bars - 1)
-    pairs, others = comb(len(FIGURES), 2), len(FIGURES) - 1
+    pairs, others = comb(len(MOTIFS), 2), len(MOTIFS) - 1
     return log(12) + log(pairs) + free * log(2 * len(STARTS)) - 2.0 ** (1 - free) * log(others)

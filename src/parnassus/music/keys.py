@@ -19,7 +19,7 @@ class Key:
     """A tonic in semitones above C, and whether the key is minor."""
 
     tonic: int
-    minor: bool = False
+    is_minor: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.tonic < 12:
@@ -28,17 +28,17 @@ class Key:
     @property
     def scale(self) -> tuple[int, ...]:
         """The seven pitch classes, tonic first."""
-        return tuple((self.tonic + step) % 12 for step in (MINOR if self.minor else MAJOR))
+        return tuple((self.tonic + step) % 12 for step in (MINOR if self.is_minor else MAJOR))
 
-    def transpose(self, semitones: int, *, minor: bool = False) -> "Key":
-        """The key `semitones` higher; of a major key 9 with `minor` is the relative minor, 7 the dominant."""
-        return Key((self.tonic + semitones) % 12, minor)
+    def transpose(self, semitones: int, *, is_minor: bool = False) -> "Key":
+        """The key `semitones` higher; of a major key 9 with `is_minor` is the relative minor, 7 the dominant."""
+        return Key((self.tonic + semitones) % 12, is_minor)
 
     def __str__(self) -> str:
-        return f"{NAMES[self.tonic]} {'minor' if self.minor else 'major'}"
+        return f"{NAMES[self.tonic]} {'minor' if self.is_minor else 'major'}"
 
 
-KEYS = tuple(Key(tonic, minor) for minor in (False, True) for tonic in range(12))
+KEYS = tuple(Key(tonic, is_minor) for is_minor in (False, True) for tonic in range(12))
 
 
 def key_scores(pitches: Int[Tensor, "*batch time"]) -> Float[Tensor, "*batch 24"]:
@@ -46,7 +46,7 @@ def key_scores(pitches: Int[Tensor, "*batch time"]) -> Float[Tensor, "*batch 24"
     counts = torch.nn.functional.one_hot(pitches % 12, 12).double().sum(-2)
     profiles = torch.stack(
         [
-            torch.tensor(MINOR_PROFILE if key.minor else MAJOR_PROFILE, dtype=torch.float64).roll(key.tonic)
+            torch.tensor(MINOR_PROFILE if key.is_minor else MAJOR_PROFILE, dtype=torch.float64).roll(key.tonic)
             for key in KEYS
         ]
     ).to(counts.device)

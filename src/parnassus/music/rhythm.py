@@ -53,12 +53,12 @@ def generate_melodies(count: int, *, notes: int = 16, seed: int = 0) -> Melodies
     """Random melodies in C major: uniform over the pitches that the metre allows, at most a fifth away."""
     if count < 1 or notes < 1:
         raise ValueError(f"count and notes must be at least 1; got count={count}, notes={notes}")
-    source = torch.Generator().manual_seed(seed)
-    durations = sample_rhythms(count, notes, source)
+    generator = torch.Generator().manual_seed(seed)
+    durations = sample_rhythms(count, notes, generator)
     pitches: list[Tensor] = []
     for on_beat in is_strong_beat(durations).T:
         allowed = _allowed_pitches(pitches, on_beat)
-        pitches.append(LOWEST + torch.multinomial(allowed.double(), 1, generator=source)[:, 0])
+        pitches.append(LOWEST + torch.multinomial(allowed.double(), 1, generator=generator)[:, 0])
     return Melodies(durations, torch.stack(pitches, 1))
 
 

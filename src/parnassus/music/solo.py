@@ -77,8 +77,8 @@ def sample_progressions(
     for _ in range(bars - len(CADENCE) - 1):
         degrees.append(torch.multinomial(follows[degrees[-1]], 1, generator=generator)[:, 0])
     degrees += [torch.full((count,), degree) for degree in CADENCE]
-    semitones, minor = torch.tensor(DEGREES).T[:, torch.stack(degrees, 1)]
-    chords: Tensor = 2 * ((tonic[:, None] + semitones) % 12) + minor
+    semitones, is_minor = torch.tensor(DEGREES).T[:, torch.stack(degrees, 1)]
+    chords: Tensor = 2 * ((tonic[:, None] + semitones) % 12) + is_minor
     return chords
 
 
@@ -111,13 +111,13 @@ def generate_solos(count: int, *, bars: int = 8, keys: int = 12, seed: int = 0) 
         raise ValueError(f"count must be at least 1 and bars at least 3; got count={count}, bars={bars}")
     if not 1 <= keys <= 12:
         raise ValueError(f"keys must be from 1 to 12; got keys={keys}")
-    source = torch.Generator().manual_seed(seed)
-    tonic = torch.randint(keys, (count,), generator=source)
-    chords = sample_progressions(tonic, bars, source)
+    generator = torch.Generator().manual_seed(seed)
+    tonic = torch.randint(keys, (count,), generator=generator)
+    chords = sample_progressions(tonic, bars, generator)
     notes: list[Tensor] = []
     for time in range(NOTES * bars):
         allowed = _allowed_notes(notes, chords, tonic, time)
-        notes.append(LOWEST + torch.multinomial(allowed.double(), 1, generator=source)[:, 0])
+        notes.append(LOWEST + torch.multinomial(allowed.double(), 1, generator=generator)[:, 0])
     return Solos(chords, torch.stack(notes, 1), tonic)
 
 

@@ -56,7 +56,7 @@ from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardPr
 from parnassus.reinforcement.tabular.n_step_control import n_step_td_control
 from parnassus.reinforcement.tabular.planning import (
     PlanningResult,
-    finite_horizon,
+    backward_induction,
     modified_policy_iteration,
     optimal_backup,
     policy_iteration,
@@ -122,6 +122,7 @@ __all__ = [
     "Transitions",
     "a2c_loss",
     "add_exploration",
+    "backward_induction",
     "bootstrap_interval",
     "cat_chain",
     "cat_decision_process",
@@ -144,7 +145,6 @@ __all__ = [
     "expected_advantages",
     "expected_return",
     "expected_sarsa_value",
-    "finite_horizon",
     "fisher_product",
     "generalised_advantages",
     "gradient_variance",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from parnassus.report.style import PALETTE, as_array, write_atomically
+from parnassus.report.style import PALETTE, as_array, rgb, write_atomically
 
 MAX_FRAMES = 60
 FRAME_MS, LAST_FRAME_MS = 80, 2_000  # durations in milliseconds
@@ -63,7 +63,7 @@ def scatter_frames(frames: NDArray[np.float64]) -> NDArray[np.uint8]:
     last = frames[-1, :, :2]
     centre, radius = (last.max(0) + last.min(0)) / 2, max(1e-9, 0.75 * float(np.ptp(last, axis=0).max()))
     position = ((frames[:, :, :2] - centre) / radius / 2 + 0.5) * (CANVAS - 1)
-    ink = np.array([int(PALETTE[0][i : i + 2], 16) for i in (1, 3, 5)], dtype=np.uint8)
+    ink = np.array(rgb(PALETTE[0]), dtype=np.uint8)
     page = np.full((len(frames), CANVAS, CANVAS, 3), 255, dtype=np.uint8)
     for down in (-1, 0, 1):
         for right in (-1, 0, 1):

@@ -66,6 +66,11 @@ def group_metrics(
     return groups
 
 
+def are_positive(lines: Mapping[str, tuple[Sequence[int], Sequence[float]]]) -> bool:
+    """Whether all values are positive, so that a logarithmic axis can show them."""
+    return all(value > 0 for _, values in lines.values() for value in values)
+
+
 def render_metric_charts(
     metrics: Mapping[str, tuple[Sequence[int], Sequence[float]]], folder: Path, figure_names: Collection[str] = ()
 ) -> list[str]:
@@ -74,8 +79,7 @@ def render_metric_charts(
     for group, lines in group_metrics(metrics).items():
         if group in figure_names:
             continue
-        positive = all(value > 0 for _, values in lines.values() for value in values)
-        log_y = group.endswith("loss") and positive
+        log_y = group.endswith("loss") and are_positive(lines)
         figure = curves(lines, x_label="step", y_label=display_name(group), log_y=log_y, smooth=True)
         path = folder / f"metric-{group.replace('/', '-')}"
         save_figure(figure, path)

@@ -139,6 +139,12 @@ def colours(count: int) -> Sequence[str]:
     return [PALETTE[index % len(PALETTE)] for index in range(count)]
 
 
+def rgb(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue from 0 to 255 of a colour such as "#0072b2"."""
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return red, green, blue
+
+
 def _apply_style(figure: "Figure") -> None:
     """Typeset the indices in all text, and apply the style to text and legends created outside `figure_style`."""
     from matplotlib.colors import to_hex

@@ -41,7 +41,7 @@ class Progress:
         return (self.done - self.first) / self.seconds if self.seconds > 0 else 0.0
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Estimated seconds until the end."""
         return (self.total - self.done) / self.rate if self.rate > 0 else inf
 
@@ -49,14 +49,15 @@ class Progress:
     def pace(self) -> str:
         """Steps per second, and the time left or, at the end, the total time."""
         shown = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.2f}"
-        left = f"{clock(self.left)} left" if self.done < self.total else f"took {clock(self.seconds)}"
-        return f"{shown} steps/s, {left}"
+        if self.done < self.total:
+            return f"{shown} steps/s, {format_duration(self.seconds_left)} left"
+        return f"{shown} steps/s, took {format_duration(self.seconds)}"
 
     def __str__(self) -> str:
         return f"{self.title} {self.done:,}/{self.total:,}  {self.pace}"
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration as 0:07, 12:30 or 1:02:03; "?" if it is infinite."""
     if seconds == inf:
         return "?"

@@ -18,7 +18,7 @@ class Hypothesis:
     tokens: tuple[int, ...]
     log_prob: float
     score: float
-    ended: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,13 @@ class BeamStep:
     token: Int[Tensor, "batch width"]
     log_prob: Float[Tensor, "batch width"]
     rank: Float[Tensor, "batch width"]
-    ended: Bool[Tensor, "batch width"]
+    is_complete: Bool[Tensor, "batch width"]
 
     def cpu(self) -> "BeamStep":
         """A copy in CPU memory."""
-        return BeamStep(self.parent.cpu(), self.token.cpu(), self.log_prob.cpu(), self.rank.cpu(), self.ended.cpu())
+        return BeamStep(
+            self.parent.cpu(), self.token.cpu(), self.log_prob.cpu(), self.rank.cpu(), self.is_complete.cpu()
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class BeamNode:
     token: int
     log_prob: float
     rank: float
-    ended: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,12 @@ class BeamSearch:
     penalty: float
 
     def hypotheses(self, row: int = 0) -> list[Hypothesis]:
-        """All continuations that ended and those still open at the last step, best score first."""
+        """All complete continuations and those still open at the last step, best score first."""
         hypotheses: list[Hypothesis] = []
         for position, step in enumerate(self.steps):
-            complete = step.ended[row] if position < len(self.steps) - 1 else torch.ones_like(step.ended[row])
+            complete = (
+                step.is_complete[row] if position < len(self.steps) - 1 else torch.ones_like(step.is_complete[row])
+            )
             slots = (complete & (step.log_prob[row] > -inf)).nonzero()[:, 0].tolist()
             hypotheses += [self._hypothesis(row, position, slot) for slot in slots]
         return sorted(hypotheses, key=lambda each: -each.score)
@@ -76,12 +80,15 @@ class BeamSearch:
         return search_tree(self.steps, row)
 
     def _hypothesis(self, row: int, position: int, slot: int) -> Hypothesis:
-        log_prob, ended = float(self.steps[position].log_prob[row, slot]), bool(self.steps[position].ended[row, slot])
+        log_prob, is_complete = (
+            float(self.steps[position].log_prob[row, slot]),
+            bool(self.steps[position].is_complete[row, slot]),
+        )
         tokens: list[int] = []
         for step in reversed(self.steps[: position + 1]):
             tokens.append(int(step.token[row, slot]))
             slot = int(step.parent[row, slot])
-        return Hypothesis(tuple(reversed(tokens)), log_prob, log_prob / len(tokens) ** self.penalty, ended)
+        return Hypothesis(tuple(reversed(tokens)), log_prob, log_prob / len(tokens) ** self.penalty, is_complete)
 
 
 @torch.no_grad()
@@ -99,7 +106,7 @@ def beam_search(
         score = log P(x_1 … x_L | prompt) / L^α,   α = `penalty`
 
     A prefix that ends in `stop` leaves the beam. Width 1 is greedy decoding; width V^{length−1} is exhaustive search.
-    The search ends when no open prefix can beat the `width` best ended ones.
+    The search ends when no open prefix can beat the `width` best complete ones.
     """
     check_window(model, prompt, width=width, length=length)
     if not 0 <= penalty <= 10:  # a larger one lets L^α overflow
@@ -107,15 +114,17 @@ def beam_search(
     logits, state = model.read(prompt)
     batch, vocabulary = logits.shape
     open_log_prob = logits.new_zeros(batch, 1)
-    closed = logits.new_full((batch, width), -inf)  # best scores of ended prefixes
+    closed = logits.new_full((batch, width), -inf)  # best scores of complete continuations
     steps: list[BeamStep] = []
     for position in range(1, length + 1):
         total = open_log_prob[:, :, None] + logits.log_softmax(1).view(batch, -1, vocabulary)
         log_prob, parent, token = top_extensions(total, width)
-        ended = (token == stop) & (log_prob > -inf) if stop is not None else torch.zeros_like(token, dtype=torch.bool)
-        steps.append(BeamStep(parent, token, log_prob, log_prob, ended).cpu())
-        closed = torch.cat([closed, torch.where(ended, log_prob / position**penalty, -inf)], 1).topk(width).values
-        open_log_prob = log_prob.masked_fill(ended, -inf)
+        is_complete = (
+            (token == stop) & (log_prob > -inf) if stop is not None else torch.zeros_like(token, dtype=torch.bool)
+        )
+        steps.append(BeamStep(parent, token, log_prob, log_prob, is_complete).cpu())
+        closed = torch.cat([closed, torch.where(is_complete, log_prob / position**penalty, -inf)], 1).topk(width).values
+        open_log_prob = log_prob.masked_fill(is_complete, -inf)
         bound = open_log_prob.max(1).values / length**penalty  # upper bound on the scores of extensions
         if position == length or bool((bound <= closed[:, -1]).all()):
             break
@@ -131,11 +140,11 @@ def search_tree(steps: Sequence[BeamStep], row: int = 0) -> list[BeamNode]:
         current: dict[int, int] = {}
         for slot in (step.log_prob[row] > -inf).nonzero()[:, 0].tolist():
             parent = previous.get(int(step.parent[row, slot]))
-            if parent is not None and nodes[parent].ended:  # padding after its end
+            if parent is not None and nodes[parent].is_complete:  # padding after its end
                 current[slot] = parent
                 continue
             current[slot] = len(nodes)
-            values = float(step.log_prob[row, slot]), float(step.rank[row, slot]), bool(step.ended[row, slot])
+            values = float(step.log_prob[row, slot]), float(step.rank[row, slot]), bool(step.is_complete[row, slot])
             nodes.append(BeamNode(position, parent, int(step.token[row, slot]), *values))
         previous = current
     return nodes

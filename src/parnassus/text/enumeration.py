@@ -88,7 +88,7 @@ def without_replacement_probabilities(
 
 
 def inclusion_probabilities(probabilities: Float[Tensor, " count"], num_draws: int) -> Float[Tensor, " count"]:
-    """Probability of each item to be among k draws without replacement."""
+    """Probability that each item is among k draws without replacement."""
     included = torch.zeros_like(probabilities)
     for order, probability in without_replacement_probabilities(probabilities, num_draws).items():
         included[list(order)] += probability

@@ -65,23 +65,23 @@ def stochastic_beam_search(
     log_prob = logits.new_zeros(batch, 1)
     perturbed = sample_gumbel(log_prob, generator)
     tokens = prompt[:, None, :0]
-    ended = torch.zeros_like(log_prob, dtype=torch.bool)
+    is_complete = torch.zeros_like(log_prob, dtype=torch.bool)
     steps: list[BeamStep] = []
     for position in range(length):
         log_probs = logits.log_softmax(1).view(batch, -1, vocabulary)
-        if stop is not None:  # an ended prefix has itself as its only child
+        if stop is not None:  # a complete continuation has itself as its only child
             only_stop = torch.full_like(log_probs[0, 0], -inf).index_fill(
                 0, torch.tensor(stop, device=log_probs.device), 0.0
             )
-            log_probs = torch.where(ended[:, :, None], only_stop, log_probs)
+            log_probs = torch.where(is_complete[:, :, None], only_stop, log_probs)
         children = log_prob[:, :, None] + log_probs
         noisy = sample_gumbel_given_maximum(children, perturbed, generator)
         perturbed, parent, token = top_extensions(noisy, width)
         log_prob = children.flatten(1).gather(1, parent * vocabulary + token)
         tokens = torch.cat([tokens.gather(1, parent[:, :, None].expand(-1, -1, position)), token[:, :, None]], 2)
-        ended = token == stop if stop is not None else torch.zeros_like(token, dtype=torch.bool)
-        steps.append(BeamStep(parent, token, log_prob, perturbed, ended).cpu())
-        if position == length - 1 or bool(ended.all()):
+        is_complete = token == stop if stop is not None else torch.zeros_like(token, dtype=torch.bool)
+        steps.append(BeamStep(parent, token, log_prob, perturbed, is_complete).cpu())
+        if position == length - 1 or bool(is_complete.all()):
             break
         logits, state = model.read(token.view(-1, 1), state.rows(state_rows(parent, log_probs.shape[1])))
     return BeamSamples(tokens, log_prob, perturbed, tuple(steps))

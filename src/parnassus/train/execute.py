@@ -20,6 +20,7 @@ from parnassus import __version__
 from parnassus.atlas.bands import Band, judge
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, render
+from parnassus.runs.environment import describe_environment
 from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import read_metrics
@@ -48,11 +49,7 @@ class Recipe:
     expected: Mapping[str, Band]
     formulas: tuple[Formula, ...] = ()
     profile: str = "laptop"
-    as_is: bool = True  # all settings have the values of the profile
-
-    @property
-    def bands_apply(self) -> bool:
-        return self.profile == "laptop" and self.as_is
+    bands_apply: bool = True  # False for other settings than those to which the bands apply
 
     @property
     def settings(self) -> dict[str, object]:
@@ -152,7 +149,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         content=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.settings,
-        facts=_facts(about, result),
+        facts=describe_environment(about, result.get("seconds")),
         commands={
             "Repeat this run": str(about["command"]),
             "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
@@ -190,17 +187,6 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__,
         "numpy": np.__version__,
     }
-
-
-def _facts(about: Mapping[str, object], result: Mapping[str, object]) -> dict[str, object]:
-    options, used = about.get("options"), about.get("versions")
-    facts: dict[str, object] = {"started": about.get("started"), "seconds": result.get("seconds", "not finished")}
-    facts |= {"profile": about.get("profile"), "machine": about.get("machine")}
-    if isinstance(options, dict):
-        facts |= {"seed": options.get("seed"), "device": options.get("device"), "precision": options.get("precision")}
-    if isinstance(used, dict):
-        facts["versions"] = ", ".join(f"{name} {version}" for name, version in used.items())
-    return facts
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 Mode = Literal["ddp", "fsdp"]
-VERBS = ("loss", "log_prob", "sample")
+METHODS = ("loss", "log_prob", "sample")
+"""Methods of models that are called under FSDP, besides `forward`."""
 Value = TypeVar("Value")
 
 
@@ -35,11 +36,11 @@ class Stateful(Protocol):
 
 def world_from_environment() -> World:
     """The rank, world size and local rank set by torchrun; without torchrun, those of a single process."""
-    rank, size, local_rank = (int(os.environ.get(name, d)) for name, d in _ANNOUNCED)
+    rank, size, local_rank = (int(os.environ.get(name, default)) for name, default in _VARIABLES)
     return World(rank, size, local_rank)
 
 
-_ANNOUNCED = (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+_VARIABLES = (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
 
 
 def join(device: torch.device) -> None:
@@ -109,9 +110,9 @@ def distribute(model: nn.Module, mode: Mode) -> nn.Module:
         if sum(parameter.numel() for parameter in child.parameters()) > 0 and not isinstance(child, nn.ModuleList):
             fully_shard(child, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    for verb in VERBS:
-        if hasattr(model, verb):
-            register_fsdp_forward_method(model, verb)
+    for method in METHODS:
+        if hasattr(model, method):
+            register_fsdp_forward_method(model, method)
     return model
 
 
@@ -121,7 +122,7 @@ def model_state(model: nn.Module, mode: Mode | None) -> dict[str, object]:
         from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
         return dict(get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)))
-    return dict(inner(model).state_dict())
+    return dict(unwrap(model).state_dict())
 
 
 def load_model_state(model: nn.Module, state: dict[str, object], mode: Mode | None) -> None:
@@ -130,7 +131,7 @@ def load_model_state(model: nn.Module, state: dict[str, object], mode: Mode | No
 
         set_model_state_dict(model, cast("dict[str, Any]", state), options=StateDictOptions(full_state_dict=True))
     else:
-        inner(model).load_state_dict(state)
+        unwrap(model).load_state_dict(state)
 
 
 def optimizer_state(model: nn.Module, optimizer: Optimizer, mode: Mode | None) -> dict[str, object]:
@@ -153,7 +154,7 @@ def load_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str
         optimizer.load_state_dict(state)
 
 
-def inner(model: nn.Module) -> nn.Module:
+def unwrap(model: nn.Module) -> nn.Module:
     """The module without its wrapper."""
     return model.inner if isinstance(model, Replica) else model
 

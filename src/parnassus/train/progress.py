@@ -8,12 +8,13 @@ from typing import Protocol, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
+from parnassus.report.formatting import display_name
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import Metrics
 from parnassus.runs.progress import Progress
 
-BAR = 16
-Live: TypeAlias = Callable[[], Mapping[str, float]]
+BAR_WIDTH = 16
+CurrentMetrics: TypeAlias = Callable[[], Mapping[str, float]]
 
 
 class ProgressListener(Protocol):
@@ -38,7 +39,7 @@ class Ticker:
         self._times = [self._began + listener.period for listener in self._listeners]
         self._due = min(self._times, default=float("inf"))
 
-    def tick(self, done: int, metrics: Live) -> None:
+    def tick(self, done: int, metrics: CurrentMetrics) -> None:
         """Notify due listeners after `done` steps; `metrics()` is evaluated only if a listener is due."""
         now = time.perf_counter()
         if now < self._due:
@@ -50,12 +51,12 @@ class Ticker:
                 self._times[index] = now + listener.period
         self._due = min(self._times)
 
-    def stop(self, done: int, metrics: Live) -> None:
+    def stop(self, done: int, metrics: CurrentMetrics) -> None:
         for listener in self._listeners if done > self._first else ():
             listener.show(self._progress(done, time.perf_counter(), metrics), last=True)
         self._due = float("inf")
 
-    def _progress(self, done: int, now: float, metrics: Live) -> Progress:
+    def _progress(self, done: int, now: float, metrics: CurrentMetrics) -> Progress:
         return Progress(self._title, done, self._total, self._first, now - self._began, metrics())
 
 
@@ -71,11 +72,11 @@ class ConsoleProgress:
         if not self._console.is_terminal:
             self._console.print(f"{progress}  {shown}", highlight=False, soft_wrap=True)
             return
-        filled = round(BAR * progress.done / max(1, progress.total))
+        filled = round(BAR_WIDTH * progress.done / max(1, progress.total))
         line = Text.assemble(
             f"{progress.title} ",
             ("━" * filled, "cyan"),
-            ("━" * (BAR - filled), "bright_black"),
+            ("━" * (BAR_WIDTH - filled), "bright_black"),
             f" {progress.done:,}/{progress.total:,}  {progress.pace}  ",
             (shown, "dim"),
         )
@@ -114,4 +115,4 @@ def terminal() -> Console:
 
 
 def _format_metrics(metrics: Mapping[str, float]) -> str:
-    return "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in metrics.items())
+    return "  ".join(f"{display_name(name)} {value:.4g}" for name, value in metrics.items())

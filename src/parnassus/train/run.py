@@ -288,7 +288,7 @@ class Run:
         if not bad:
             return
         for model, _ in self._prepared:
-            for name, parameter in parallel.inner(model).named_parameters():
+            for name, parameter in parallel.unwrap(model).named_parameters():
                 check_finite({f"the weights {name} (step {step})": parameter.detach()})
         raise NotFiniteError(
             f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights are finite"

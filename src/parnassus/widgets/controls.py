@@ -18,6 +18,7 @@ from torch import Tensor
 from parnassus.train.trained import TrainedRun
 from parnassus.widgets.encoding import PlainValues, round_values
 
+Number = TypeVar("Number", int, float)
 Value = TypeVar("Value")
 ControlType = TypeVar("ControlType", bound="Control")
 PerRun: TypeAlias = Value | Callable[[TrainedRun], Value]
@@ -62,7 +63,7 @@ class IntSlider(Control):
     high: PerRun[int]
 
     def initial_value(self, default: object) -> int:
-        return max(cast("int", self.low), min(cast("int", self.high), cast("int", default)))
+        return _clip(cast("int", default), cast("int", self.low), cast("int", self.high))
 
     def read(self, value: object) -> int:
         number = _read_number(self.label, value, self.low, self.high)
@@ -84,7 +85,7 @@ class FloatSlider(Control):
     log: bool = False
 
     def initial_value(self, default: object) -> float:
-        return max(cast("float", self.low), min(cast("float", self.high), cast("float", default)))
+        return _clip(cast("float", default), cast("float", self.low), cast("float", self.high))
 
     def read(self, value: object) -> float:
         return _read_number(self.label, value, self.low, self.high)
@@ -101,7 +102,7 @@ class Select(Control):
     choices: PerRun[Sequence[str]]
 
     def initial_value(self, default: object) -> int:
-        return max(0, min(len(self._choices) - 1, cast("int", default)))
+        return _clip(cast("int", default), 0, len(self._choices) - 1)
 
     def read(self, value: object) -> int:
         number = _read_number(self.label, value, 0, len(self._choices) - 1)
@@ -241,6 +242,10 @@ class TextInput(Control):
 
     def _plain_content(self, initial: str) -> PlainValues:
         return {"max_length": self.max_length, "initial": initial}
+
+
+def _clip(value: Number, low: Number, high: Number) -> Number:
+    return max(low, min(high, value))
 
 
 def _resolve(limit: Callable[[TrainedRun], Value], trained: TrainedRun | None) -> Value:

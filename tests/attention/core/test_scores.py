@@ -36,12 +36,12 @@ def test_scores_match_pairwise_scores(score: AttentionScore, pairwise_score: Att
                 torch.testing.assert_close(scores[b, i, j], pairwise_score(QUERY[b, i], KEY[b, j]))
 
 
-def test_gaussian_score_is_nonpositive_and_scales_with_inverse_squared_width() -> None:
+def test_gaussian_score_is_nonpositive_and_scales_with_inverse_squared_sigma() -> None:
     x = 1e3 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
     naive_scores = x @ x.mT - (x.square().sum(-1)[:, None] + x.square().sum(-1)) / 2
     assert float(naive_scores.max()) > 0  # rounding errors give positive scores here
     assert float(gaussian_score(x, x).max()) == 0.0
-    torch.testing.assert_close(gaussian_score(QUERY, KEY, width=3.0), gaussian_score(QUERY, KEY) / 9)
+    torch.testing.assert_close(gaussian_score(QUERY, KEY, sigma=3.0), gaussian_score(QUERY, KEY) / 9)
 
 
 def test_cosine_score_of_the_zero_vector_is_zero() -> None:
@@ -62,8 +62,8 @@ def test_initial_bilinear_score_has_unit_variance() -> None:
 
 
 def test_mahalanobis_score_uses_its_matrix() -> None:
-    score = MahalanobisScore(5, width=2.0).double()
-    torch.testing.assert_close(score(QUERY, KEY), gaussian_score(QUERY, KEY, width=2.0))
+    score = MahalanobisScore(5, sigma=2.0).double()
+    torch.testing.assert_close(score(QUERY, KEY), gaussian_score(QUERY, KEY, sigma=2.0))
     score.w.data[3] = 0.0
     shifted_key = KEY.clone()
     shifted_key[..., 3] += 100.0
@@ -85,10 +85,10 @@ def test_all_parameters_of_learned_scores_receive_gradients() -> None:
 
 
 def test_invalid_arguments_raise_value_error() -> None:
-    with pytest.raises(ValueError, match="width must be positive; got width=0"):
-        gaussian_score(QUERY, KEY, width=0.0)
-    with pytest.raises(ValueError, match="width must be positive; got width=-1"):
-        MahalanobisScore(3, width=-1.0)
+    with pytest.raises(ValueError, match="sigma must be positive; got sigma=0"):
+        gaussian_score(QUERY, KEY, sigma=0.0)
+    with pytest.raises(ValueError, match="sigma must be positive; got sigma=-1"):
+        MahalanobisScore(3, sigma=-1.0)
     with pytest.raises(ValueError, match="widths must be at least 1; got query_width=0"):
         BilinearScore(0, 3)
     with pytest.raises(ValueError, match="widths must be at least 1; got query_width=3, key_width=3, hidden=0"):

@@ -14,11 +14,11 @@ from parnassus.attention.efficient.complexity import (
     crossover_length,
     exact_attention_operations,
     growth_exponent,
+    is_within_bound,
     linear_attention_operations,
     linked_list,
     list_access,
     merge_sort,
-    satisfies_bound,
 )
 
 
@@ -57,8 +57,8 @@ def test_big_o_witness_has_the_smallest_constant() -> None:
     sizes, counts = [(n,) for n in range(1, 100)], [3 * n + 10 for n in range(1, 100)]
     assert big_o_witness(sizes, counts, float) == BigOWitness(13.0, 1)
     assert big_o_witness(sizes, counts, float, start=10) == BigOWitness(4.0, 10)
-    assert satisfies_bound(BigOWitness(4.0, 10), sizes, counts, float)
-    assert not satisfies_bound(BigOWitness(4.0, 9), sizes, counts, float)
+    assert is_within_bound(BigOWitness(4.0, 10), sizes, counts, float)
+    assert not is_within_bound(BigOWitness(4.0, 9), sizes, counts, float)
     pairs = [(n, d) for n in (2, 4, 8) for d in (1, 2)]
     witness = big_o_witness(pairs, [n * n * d + 5 * d for n, d in pairs], lambda n, d: float(n * n * d), start=2)
     assert witness == BigOWitness(1 + 5 / 4, 2)

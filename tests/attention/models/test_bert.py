@@ -11,18 +11,19 @@ from parnassus.recurrent.encoder import RecurrentEncoder
 def test_mask_tokens_changes_selected_ordinary_tokens_only() -> None:
     torch.manual_seed(0)
     tokens = torch.randint(0, 12, (200, 50))
-    masked = mask_tokens(tokens, mask=1, ordinary=range(3, 12), mask_probability=0.5)
-    assert not bool(masked.chosen[tokens < 3].any())
-    torch.testing.assert_close(masked.tokens[~masked.chosen], tokens[~masked.chosen])
-    assert set(masked.tokens[masked.chosen].tolist()) == {1, *range(3, 12)}
-    fraction = masked.chosen.sum() / (tokens >= 3).sum()
+    masked = mask_tokens(tokens, mask_token_id=1, ordinary=range(3, 12), mask_probability=0.5)
+    assert not bool(masked.selected[tokens < 3].any())
+    torch.testing.assert_close(masked.tokens[~masked.selected], tokens[~masked.selected])
+    assert set(masked.tokens[masked.selected].tolist()) == {1, *range(3, 12)}
+    fraction = masked.selected.sum() / (tokens >= 3).sum()
     assert abs(float(fraction) - 0.5) < 0.02
 
 
 def test_equal_seeds_mask_the_same_tokens() -> None:
     tokens = torch.randint(2, 12, (4, 50))
     first, second = (
-        mask_tokens(tokens, mask=1, ordinary=range(2, 12), generator=torch.Generator().manual_seed(3)) for _ in range(2)
+        mask_tokens(tokens, mask_token_id=1, ordinary=range(2, 12), generator=torch.Generator().manual_seed(3))
+        for _ in range(2)
     )
     torch.testing.assert_close(first.tokens, second.tokens)
 
@@ -31,9 +32,9 @@ def test_loss_is_over_selected_positions_only() -> None:
     torch.manual_seed(0)
     model = bert(12, 6, width=16)
     tokens = torch.randint(2, 12, (2, 6))
-    chosen = torch.zeros(2, 6, dtype=torch.bool)
-    chosen[0, 2] = chosen[1, 4] = True
-    masked = MaskedTokens(tokens.masked_fill(chosen, 1), chosen)
+    selected = torch.zeros(2, 6, dtype=torch.bool)
+    selected[0, 2] = selected[1, 4] = True
+    masked = MaskedTokens(tokens.masked_fill(selected, 1), selected)
     log_p = model(masked.tokens).log_softmax(-1)
     expected = -(log_p[0, 2, tokens[0, 2]] + log_p[1, 4, tokens[1, 4]]) / 2
     torch.testing.assert_close(model.masked_loss(tokens, masked), expected)
@@ -92,8 +93,8 @@ def test_recurrent_encoder_is_supported() -> None:
 def test_invalid_arguments_raise_value_error() -> None:
     tokens = torch.ones(1, 3, dtype=torch.long)
     with pytest.raises(ValueError, match="0 < mask_probability ≤ 1; got mask_probability=0"):
-        mask_tokens(tokens, mask=1, ordinary=range(2, 5), mask_probability=0.0)
+        mask_tokens(tokens, mask_token_id=1, ordinary=range(2, 5), mask_probability=0.0)
     with pytest.raises(ValueError, match="range with step 1"):
-        mask_tokens(tokens, mask=1, ordinary=range(2, 2))
+        mask_tokens(tokens, mask_token_id=1, ordinary=range(2, 2))
     with pytest.raises(ValueError, match="got vocabulary=2"):
         bert(2, 3, width=16)

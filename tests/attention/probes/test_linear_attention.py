@@ -9,9 +9,9 @@ from parnassus.attention.probes.linear_attention import TEXT, exact_and_linear_a
 from parnassus.widgets import Curves, Images, Numbers, evaluate_probe, read_controls
 
 
-def evaluate(tokens: int, match: float, features: int = 128) -> tuple[torch.Tensor, dict[str, float]]:
+def evaluate(tokens: int, self_score: float, features: int = 128) -> tuple[torch.Tensor, dict[str, float]]:
     """The maps and the statistics."""
-    images, _, numbers = exact_and_linear_attention(tokens, 48, match, features, 0)
+    images, _, numbers = exact_and_linear_attention(tokens, 48, self_score, features, 0)
     return cast("Images", images).images, cast("dict[str, float]", cast("Numbers", numbers).values)
 
 
@@ -37,7 +37,7 @@ def test_letter_attends_to_equal_letters() -> None:
 
 def test_extreme_control_values_are_accepted() -> None:
     controls = read_controls(exact_and_linear_attention, None)
-    values = {"tokens": 1, "length": 8, "match": 16.0, "features": 1, "draw": 9}
+    values = {"tokens": 1, "length": 8, "self_score": 16.0, "features": 1, "seed": 9}
     images, curves, _ = evaluate_probe(exact_and_linear_attention, None, controls, values)
     assert cast("Images", images).images.shape == (3, 1, 8, 8)
     assert bool(cast("Images", images).images.isfinite().all())

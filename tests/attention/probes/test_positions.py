@@ -10,10 +10,10 @@ from parnassus.widgets import Curves, Numbers, evaluate_probe, read_controls
 
 
 def evaluate(
-    scheme: int, position: int, half: int = 16, base: float = 10_000.0
+    scheme: int, position: int, num_frequencies: int = 16, base: float = 10_000.0
 ) -> tuple[list[float], dict[str, float]]:
     """The curve and the statistics."""
-    curve, _, numbers = position_products(scheme, position, half, base)
+    curve, _, numbers = position_products(scheme, position, num_frequencies, base)
     (line,) = cast("Curves", curve).lines.values()
     return list(line[1]), cast("dict[str, float]", cast("Numbers", numbers).values)
 
@@ -32,13 +32,13 @@ def test_sinusoidal_and_rotary_curves_match() -> None:
 
 def test_single_frequency_is_periodic() -> None:
     """A distance of 44 is nearly seven periods of the highest frequency."""
-    assert evaluate(0, 50, half=1)[0][94] == pytest.approx(1.0, abs=1e-3)
+    assert evaluate(0, 50, num_frequencies=1)[0][94] == pytest.approx(1.0, abs=1e-3)
 
 
 @pytest.mark.parametrize("position", [0, 127])
 def test_first_and_last_positions_are_accepted(position: int) -> None:
     controls = read_controls(position_products, None)
     answers = evaluate_probe(
-        position_products, None, controls, {"scheme": 5, "position": position, "half": 1, "base": 2.0}
+        position_products, None, controls, {"scheme": 5, "position": position, "num_frequencies": 1, "base": 2.0}
     )
     assert len(answers) == 3

@@ -31,11 +31,11 @@ def test_kernels_match_known_values(kernel: RadialKernel, expected: list[float])
     torch.testing.assert_close(kernel(U), torch.tensor(expected, dtype=torch.float64))
 
 
-def test_coordinates_are_scaled_by_their_widths() -> None:
+def test_coordinates_are_scaled_by_their_bandwidths() -> None:
     q, k = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 8.0]])
     assert float(distances(q, k)) == pytest.approx(73**0.5)
     assert float(distances(q, k, torch.tensor([1.0, 2.0]))) == pytest.approx(5.0)
-    assert float(similarity(q, k, kernel=triangular_kernel, width=torch.tensor([3.0, 1e9]))) == pytest.approx(
+    assert float(similarity(q, k, kernel=triangular_kernel, bandwidth=torch.tensor([3.0, 1e9]))) == pytest.approx(
         0.0, abs=1e-6
     )
 
@@ -50,9 +50,9 @@ def test_distances_of_close_points_are_accurate() -> None:
 
 def test_invalid_arguments_raise_value_error() -> None:
     x = torch.zeros(2, 3)
-    with pytest.raises(ValueError, match="width must be positive; got width=0"):
+    with pytest.raises(ValueError, match="bandwidth must be positive; got bandwidth=0"):
         distances(x, x, 0.0)
     with pytest.raises(ValueError, match=r"one entry per feature \(3\); got"):
         distances(x, x, torch.ones(2))
-    with pytest.raises(ValueError, match="widths must be positive; got a minimum of -1"):
-        similarity(x, x, width=torch.tensor([1.0, -1.0, 2.0]))
+    with pytest.raises(ValueError, match="bandwidths must be positive; got a minimum of -1"):
+        similarity(x, x, bandwidth=torch.tensor([1.0, -1.0, 2.0]))

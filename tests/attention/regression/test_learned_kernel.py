@@ -11,8 +11,8 @@ X, Y = torch.randn(20, 2, dtype=torch.float64), torch.randn(20, 1, dtype=torch.f
 
 
 def test_initial_model_matches_kernel_regression() -> None:
-    model = LearnedKernel(MahalanobisScore(2, width=0.5)).double()
-    fixed_kernel = NadarayaWatson.fit(X, Y, width=0.5)
+    model = LearnedKernel(MahalanobisScore(2, sigma=0.5)).double()
+    fixed_kernel = NadarayaWatson.fit(X, Y, bandwidth=0.5)
     torch.testing.assert_close(model(X, X, Y), fixed_kernel.predict(X))
     torch.testing.assert_close(model.weights(X[:3], X), fixed_kernel.weights(X[:3]))
     torch.testing.assert_close(model.loss(X, Y).item(), fixed_kernel.leave_one_out_error())

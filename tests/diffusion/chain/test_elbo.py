@@ -25,7 +25,7 @@ def test_probability_of_narrow_bins_is_density_times_width() -> None:
     torch.testing.assert_close(mass, gaussian_decoder(0.25)(x, mean) + log(2 / 100_000), rtol=1e-6, atol=1e-6)
 
 
-def test_bits_per_dimension_are_negative_nats_over_d_log_2() -> None:
+def test_bits_per_dimension_are_the_negative_elbo_over_d_log_2() -> None:
     zeros = torch.zeros(1)
     terms = DiffusionElboTerms(torch.tensor([-3 * log(2)]), zeros, torch.zeros(1, 4), dimensions=3)
     torch.testing.assert_close(terms.bits_per_dimension, torch.ones(1))
@@ -46,8 +46,8 @@ def test_bound_is_below_the_true_likelihood_with_both_variances() -> None:
     oracle = gaussian_denoiser(schedule, torch.tensor([1.0, -1.0], dtype=torch.float64), 0.5)
     x0, _ = oracle.sample(2_000)
     log_likelihood = gaussian_decoder(0.25)(x0, oracle.mixture.means.expand(2_000, 2)).mean()
-    bound = elbo_terms(oracle, schedule, x0).nats.mean()
-    bound_with_forward_variance = elbo_terms(oracle, schedule, x0, variance=forward_variance).nats.mean()
+    bound = elbo_terms(oracle, schedule, x0).elbo.mean()
+    bound_with_forward_variance = elbo_terms(oracle, schedule, x0, variance=forward_variance).elbo.mean()
     assert bound < log_likelihood
     assert bound_with_forward_variance < log_likelihood
 
@@ -61,4 +61,4 @@ def test_less_accurate_denoiser_has_a_lower_bound() -> None:
     def scaled_denoiser(x: Tensor, t: Tensor) -> Tensor:
         return 0.7 * oracle(x, t)
 
-    assert elbo_terms(scaled_denoiser, schedule, x0).nats.mean() < elbo_terms(oracle, schedule, x0).nats.mean() - 1
+    assert elbo_terms(scaled_denoiser, schedule, x0).elbo.mean() < elbo_terms(oracle, schedule, x0).elbo.mean() - 1

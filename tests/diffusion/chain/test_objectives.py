@@ -7,7 +7,7 @@ from parnassus.diffusion.chain.objectives import error_by_step
 from parnassus.diffusion.chain.schedules import cosine_schedule
 from parnassus.diffusion.guidance import record_x0
 from parnassus.diffusion.samplers.ddim import ddim_path
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 
 SCHEDULE = cosine_schedule(200)
 
@@ -26,7 +26,7 @@ def test_record_x0_records_predictions_without_changing_the_samples() -> None:
     torch.manual_seed(0)
     point = torch.tensor([[0.7, -0.3]], dtype=torch.float64)
     oracle = MixtureDenoiser(SCHEDULE, point, torch.zeros(1, dtype=torch.float64))
-    start, grid = torch.randn(5, 2, dtype=torch.float64), even_grid(200, 4)
+    start, grid = torch.randn(5, 2, dtype=torch.float64), evenly_spaced_steps(200, 4)
     denoiser, predictions = record_x0(oracle, SCHEDULE)
     path = list(ddim_path(denoiser, SCHEDULE, start, grid=grid))
     torch.testing.assert_close(torch.stack(predictions), point.expand(4, 5, 2))  # exact for a point mass

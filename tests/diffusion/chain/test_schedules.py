@@ -8,7 +8,7 @@ from parnassus.diffusion import (
     Schedule,
     constant_schedule,
     cosine_schedule,
-    even_grid,
+    evenly_spaced_steps,
     linear_schedule,
     sigmoid_schedule,
 )
@@ -40,10 +40,10 @@ def test_alpha_bar_before_the_first_step_is_one() -> None:
 
 
 def test_respaced_schedule_keeps_alpha_bar_at_its_steps() -> None:
-    schedule, grid = linear_schedule(1_000), even_grid(1_000, 7)
+    schedule, grid = linear_schedule(1_000), evenly_spaced_steps(1_000, 7)
     respaced = schedule.respace(grid)
     torch.testing.assert_close(respaced.alpha.cumprod(0), schedule.alpha_bar[grid])
-    torch.testing.assert_close(Schedule.of(respaced.alpha).alpha_bar_before, respaced.alpha_bar_before)
+    torch.testing.assert_close(Schedule.from_alpha(respaced.alpha).alpha_bar_before, respaced.alpha_bar_before)
 
 
 def test_casting_rounds_each_value_once() -> None:
@@ -60,8 +60,8 @@ def test_all_parameters_of_a_learnable_schedule_receive_gradients() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3, 50, 999, 1_000])
-def test_even_grid_has_count_steps_and_ends_at_the_last_step(count: int) -> None:
-    grid = even_grid(1_000, count)
+def test_evenly_spaced_steps_has_count_steps_and_ends_at_the_last_step(count: int) -> None:
+    grid = evenly_spaced_steps(1_000, count)
     assert len(grid.unique()) == count
     assert grid[-1] == 999
     gaps = (grid - torch.cat([torch.tensor([-1]), grid[:-1]])).unique()
@@ -72,8 +72,8 @@ def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="steps must be at least 1; got steps=0"):
         linear_schedule(0)
     with pytest.raises(ValueError, match=r"strictly between 0 and 1; got from 0\.9 to 1"):
-        Schedule.of(torch.tensor([0.9, 1.0]))
+        Schedule.from_alpha(torch.tensor([0.9, 1.0]))
     with pytest.raises(ValueError, match=r"strictly between 0 and 1; got from -0\.5"):
         linear_schedule(10, high=1.5)
     with pytest.raises(ValueError, match="count must lie between 1 and steps; got count=11, steps=10"):
-        even_grid(10, 11)
+        evenly_spaced_steps(10, 11)

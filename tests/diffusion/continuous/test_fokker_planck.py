@@ -15,8 +15,8 @@ from parnassus.diffusion.continuous.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from parnassus.probability import normal_density
 
 
-def make_grid(count: int, reach: float = 5.0) -> tuple[Tensor, Tensor]:
-    edges = torch.linspace(-reach, reach, count + 1, dtype=torch.float64)
+def make_grid(count: int, limit: float = 5.0) -> tuple[Tensor, Tensor]:
+    edges = torch.linspace(-limit, limit, count + 1, dtype=torch.float64)
     return edges, (edges[:-1] + edges[1:]) / 2
 
 
@@ -86,7 +86,7 @@ def test_transition_matrix_is_the_matrix_exponential() -> None:
 
 def test_stationary_density_of_a_double_well_is_the_gibbs_density() -> None:
     """μ = −U′ with U = (x² − 1)² and σ = 1: p ∝ exp(−2U), which is stationary."""
-    edges, x = make_grid(300, reach=3.0)
+    edges, x = make_grid(300, limit=3.0)
 
     def drift(x: Tensor, t: Tensor) -> Tensor:
         return -4 * x * (x.square() - 1)
@@ -101,7 +101,7 @@ def test_stationary_density_of_a_double_well_is_the_gibbs_density() -> None:
 
 def test_time_dependent_coefficients_are_evaluated_at_midpoints() -> None:
     """σ² = 2t adds ∫ 2t dt = 1 to the variance for any time grid."""
-    edges, x = make_grid(300, reach=6.0)
+    edges, x = make_grid(300, limit=6.0)
     times = torch.tensor([0.0, 0.4, 1.0], dtype=torch.float64)
     p = fokker_planck(zeros, lambda x, t: (2 * t).sqrt().expand_as(x), heat_kernel(x, 0.3), edges, times)
     torch.testing.assert_close(p[-1], heat_kernel(x, 1.3), atol=1e-3, rtol=0)

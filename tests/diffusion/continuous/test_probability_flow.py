@@ -18,7 +18,9 @@ from parnassus.diffusion.continuous.time_grids import reverse_times
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 from parnassus.diffusion.scores.vector_fields import hutchinson_divergence
 
-MIXTURE = IsotropicMixture.of(torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double())
+MIXTURE = IsotropicMixture.from_components(
+    torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double()
+)
 X = torch.tensor([[-1.2, 0.3], [0.1, 0.2], [1.4, -0.6]], dtype=torch.float64)
 
 
@@ -62,7 +64,7 @@ def test_round_trip_recovers_the_data() -> None:
 def test_flow_of_a_gaussian_is_a_scaling() -> None:
     """x_t / √(a² s² + b²) is constant in time."""
     sde = variance_preserving()
-    single = IsotropicMixture.of(torch.zeros(1, 2).double(), torch.full((1,), 0.4).double())
+    single = IsotropicMixture.from_components(torch.zeros(1, 2).double(), torch.full((1,), 0.4).double())
 
     score = mixture_score(single, sde)
     times = reverse_times(200).flip(0)

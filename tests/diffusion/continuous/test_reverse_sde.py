@@ -12,7 +12,7 @@ from parnassus.diffusion.continuous.sde import (
 from parnassus.diffusion.continuous.time_grids import reverse_times
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 
-MIXTURE = IsotropicMixture.of(
+MIXTURE = IsotropicMixture.from_components(
     torch.tensor([[-1.0], [1.5]]).double(), torch.tensor([0.3, 0.5]).double(), torch.tensor([0.7, 0.3]).double()
 )
 
@@ -33,7 +33,7 @@ def test_point_mass_is_recovered_exactly() -> None:
     """The last step removes the remaining noise."""
     torch.manual_seed(0)
     sde = variance_preserving()
-    point = IsotropicMixture.of(torch.tensor([[2.0, -1.0]]).double(), torch.zeros(1).double())
+    point = IsotropicMixture.from_components(torch.tensor([[2.0, -1.0]]).double(), torch.zeros(1).double())
     x = reverse_sde(sde, mixture_score(point, sde), sample_prior(sde, (50, 2), like=point.means), reverse_times(50))
     torch.testing.assert_close(x, point.means.expand(50, 2))
 

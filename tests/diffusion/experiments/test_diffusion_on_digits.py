@@ -13,7 +13,7 @@ from parnassus.diffusion import DDPM
 from parnassus.diffusion.experiments.diffusion_on_digits import Evaluate, evaluate_samples
 from parnassus.diffusion.samplers.image_sampling import ddim_images
 from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
-from parnassus.metrics.pixel_measures import nearest_distance
+from parnassus.metrics.pixel_metrics import nearest_distance
 from parnassus.train.trained import TrainedRun
 
 

@@ -20,7 +20,9 @@ from parnassus.diffusion.models.score_sde import (
 )
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 
-MIXTURE = IsotropicMixture.of(torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double())
+MIXTURE = IsotropicMixture.from_components(
+    torch.tensor([[-1.0, 0.5], [1.0, 0.0]]).double(), torch.tensor([0.3, 0.5]).double()
+)
 SDES = [variance_preserving(), sub_variance_preserving(), variance_exploding(0.01, 50.0)]
 
 

@@ -72,7 +72,7 @@ def test_terms_of_zero_denoiser_match_closed_form() -> None:
     z = torch.distributions.Normal(x * torch.tensor(-2.0).sigmoid().sqrt(), torch.tensor(2.0).sigmoid().sqrt())
     prior = torch.distributions.kl_divergence(z, torch.distributions.Normal(0.0, 1.0)).sum()
     assert float(terms.prior) == pytest.approx(float(prior))
-    assert float(terms.nats) == pytest.approx(float(terms.diffusion + terms.reconstruction + terms.prior))
+    assert float(terms.negative_elbo) == pytest.approx(float(terms.diffusion + terms.reconstruction + terms.prior))
 
 
 def test_only_the_curve_receives_the_gradient_of_the_second_moment() -> None:
@@ -85,7 +85,7 @@ def test_only_the_curve_receives_the_gradient_of_the_second_moment() -> None:
     t, noise = low_discrepancy_times(x), torch.randn_like(x)
     terms = model.terms(x, t, noise)
     curve_gradients = torch.autograd.grad(terms.diffusion.square().mean(), list(curve.parameters()), retain_graph=True)
-    other_gradients = torch.autograd.grad(terms.nats.mean(), [denoiser.slope, model.ends])
+    other_gradients = torch.autograd.grad(terms.negative_elbo.mean(), [denoiser.slope, model.ends])
     for weight, gradient in zip(
         [*curve.parameters(), denoiser.slope, model.ends], curve_gradients + other_gradients, strict=True
     ):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from parnassus.diffusion import Schedule, ddim, ddim_path, ddpm, ddpm_path, even_grid, linear_schedule
+from parnassus.diffusion import Schedule, ddim, ddim_path, ddpm, ddpm_path, evenly_spaced_steps, linear_schedule
 from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser, gaussian_denoiser
 from parnassus.diffusion.chain.forward_process import diffuse, forward_variance
 from parnassus.diffusion.samplers.ddim import ddim_variance
@@ -91,7 +91,7 @@ def test_path_contains_all_states_and_the_sampler_returns_the_last() -> None:
     assert len(path) == 31
     torch.manual_seed(1)
     assert torch.equal(ddpm(oracle, schedule, sample_noise(3)), path[-1])
-    assert len(list(ddim_path(oracle, schedule, sample_noise(3), grid=even_grid(30, 4)))) == 5
+    assert len(list(ddim_path(oracle, schedule, sample_noise(3), grid=evenly_spaced_steps(30, 4)))) == 5
 
 
 def test_mixture_weights_are_preserved() -> None:

@@ -9,7 +9,7 @@ from parnassus.diffusion import (
     ddim_inversion,
     ddim_inversion_path,
     ddim_reconstruction,
-    even_grid,
+    evenly_spaced_steps,
     linear_schedule,
 )
 from parnassus.diffusion.chain.exact_denoisers import gaussian_denoiser
@@ -31,7 +31,7 @@ def test_codes_of_gaussian_data_match_closed_form() -> None:
 
 
 def test_path_starts_at_the_data_and_has_one_state_per_step() -> None:
-    x0, grid = sample_data(), even_grid(500, 20)
+    x0, grid = sample_data(), evenly_spaced_steps(500, 20)
     states = list(ddim_inversion_path(ORACLE, SCHEDULE, x0, grid=grid))
     assert len(states) == 21
     assert torch.equal(states[0], x0)
@@ -53,7 +53,7 @@ def test_denoiser_is_called_at_grid_steps(corrections: int) -> None:
 
 def test_corrections_reduce_the_reconstruction_error() -> None:
     """Convergence is slow for steps that end in nearly pure noise, where the change of ε is as large as ε."""
-    x0, grid, schedule = sample_data(), even_grid(500, 40), linear_schedule(500)
+    x0, grid, schedule = sample_data(), evenly_spaced_steps(500, 40), linear_schedule(500)
     oracle = gaussian_denoiser(schedule, MEAN, 0.5)
     errors = [
         float((ddim_reconstruction(oracle, schedule, x0, grid=grid, corrections=count) - x0).abs().max())

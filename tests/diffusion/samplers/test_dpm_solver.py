@@ -13,7 +13,7 @@ from parnassus.diffusion import (
     ddim,
     dpm_solver,
     dpm_solver_path,
-    even_grid,
+    evenly_spaced_steps,
     heun_path,
     heun_sampler,
 )
@@ -43,10 +43,10 @@ def exact_end(schedule: Schedule, start: Tensor, std: float) -> Tensor:
 @pytest.mark.parametrize("schedule", [linear_schedule(1_000), cosine_schedule(1_000)], ids=["linear", "cosine"])
 def test_solvers_match_the_exact_flow_of_a_gaussian(solver: Callable[..., Tensor], schedule: Schedule) -> None:
     oracle, start = gaussian_denoiser(schedule, MEAN, 0.5), sample_noise(100)
-    ends = [solver(oracle, schedule, start, grid=even_grid(1_000, count)) for count in (25, 1_000)]
+    ends = [solver(oracle, schedule, start, grid=evenly_spaced_steps(1_000, count)) for count in (25, 1_000)]
     expected = exact_end(schedule, start, 0.5)
     torch.testing.assert_close(ends[1], expected, atol=2e-3, rtol=0)
-    ddim_error = (ddim(oracle, schedule, start, grid=even_grid(1_000, 25)) - expected).norm()
+    ddim_error = (ddim(oracle, schedule, start, grid=evenly_spaced_steps(1_000, 25)) - expected).norm()
     assert float((ends[0] - expected).norm() / ddim_error) < 0.7
 
 
@@ -78,7 +78,7 @@ def test_clipped_denoiser_keeps_samples_in_range(solver: Callable[..., Tensor]) 
     """With predictions clipped to [−1, 1], samples of modes at ±1.5 end at the border."""
     schedule = cosine_schedule(200)
     oracle = MixtureDenoiser(schedule, torch.tensor([[-1.5, 0.0], [1.5, 0.0]]).double(), torch.full((2,), 0.1).double())
-    x = solver(clip_x0(oracle, schedule), schedule, sample_noise(100), grid=even_grid(200, 10))
+    x = solver(clip_x0(oracle, schedule), schedule, sample_noise(100), grid=evenly_spaced_steps(200, 10))
     assert float(x.abs().max()) <= 1 + 1e-9
     torch.testing.assert_close(x[:, 0].abs(), torch.ones(100).double(), atol=1e-9, rtol=0)
 

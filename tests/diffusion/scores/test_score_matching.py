@@ -65,7 +65,7 @@ def test_default_weight_is_the_variance() -> None:
 
 def test_true_score_minimises_the_denoising_loss() -> None:
     torch.manual_seed(0)
-    mixture = IsotropicMixture.of(torch.tensor([[-1.0, 0.0], [1.0, 0.5]]), torch.tensor([0.3, 0.5]))
+    mixture = IsotropicMixture.from_components(torch.tensor([[-1.0, 0.0], [1.0, 0.5]]), torch.tensor([0.3, 0.5]))
     x, _ = mixture.sample(50_000)
     noise, std = torch.randn_like(x), 0.4
 

@@ -70,7 +70,7 @@ def test_mean_nll_is_evaluated_without_dropout_and_keeps_the_mode() -> None:
         assert nll == pytest.approx(-float(model.eval().log_prob(x).mean()), rel=1e-5)
 
 
-def test_binarise() -> None:
+def test_threshold_pixels() -> None:
     assert threshold_pixels(torch.tensor([[[[0.0, 0.5], [0.51, 1.0]]]])).tolist() == [[[0, 0], [1, 1]]]
     with pytest.raises(ValueError, match="one channel; got channels=3"):
         threshold_pixels(torch.zeros(1, 3, 2, 2))

@@ -24,7 +24,7 @@ def test_mean_kernel_matches_the_infinite_width_limit() -> None:
     statistics = kernel_statistics(lambda: fully_connected(1, ReLU()).module((2,), 64).double(), X, draws=150)
     limit = layer_kernels(1, ReLU(), X).ntk()
     assert float(((statistics.mean - limit) / statistics.standard_error).abs().max()) < 4
-    torch.testing.assert_close(statistics.standard_error, statistics.deviation / 150**0.5)
+    torch.testing.assert_close(statistics.standard_error, statistics.std / 150**0.5)
 
 
 def test_kernel_of_a_linear_model_is_constant() -> None:

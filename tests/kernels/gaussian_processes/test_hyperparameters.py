@@ -40,9 +40,9 @@ def test_best_start_is_returned() -> None:
     x, t = regression_data()
     generator = torch.Generator().manual_seed(0)
     learned = learn_hyperparameters(RBFKernel(1e3), x, t, num_starts=4, spread=4.0, steps=40, generator=generator)
-    assert learned.per_start.shape == (4,)
-    assert learned.log_marginal_likelihood == float(learned.per_start.max())
-    assert float(learned.per_start.max() - learned.per_start[0]) > 5
+    assert learned.log_marginal_likelihood_per_start.shape == (4,)
+    assert learned.log_marginal_likelihood == float(learned.log_marginal_likelihood_per_start.max())
+    assert float(learned.log_marginal_likelihood_per_start.max() - learned.log_marginal_likelihood_per_start[0]) > 5
 
 
 def test_invalid_input_raises() -> None:

@@ -23,7 +23,7 @@ def test_samples_have_the_mean_and_covariance_of_the_process() -> None:
 
 def test_distribution_at_points_has_the_correct_moments() -> None:
     x = torch.tensor([[0.5], [1.5], [1.0]], dtype=torch.float64)
-    distribution = GaussianProcess(BrownianKernel(), sine_mean).at(x)
+    distribution = GaussianProcess(BrownianKernel(), sine_mean).distribution(x)
     torch.testing.assert_close(distribution.mean, x[:, 0].sin())
     expected = torch.tensor([[0.5, 0.5, 0.5], [0.5, 1.5, 1.0], [0.5, 1.0, 1.0]], dtype=torch.float64)
     torch.testing.assert_close(distribution.covariance, expected)

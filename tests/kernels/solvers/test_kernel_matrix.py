@@ -38,7 +38,7 @@ def test_rows_and_the_diagonal_match_the_dense_matrix() -> None:
     matrix = KernelMatrix(KERNELS[1], X.repeat(4, 1))
     dense = matrix.to_dense()
     assert matrix.shape == (148, 148)
-    assert matrix.bytes == dense.numel() * 8
+    assert matrix.nbytes == dense.numel() * 8
     torch.testing.assert_close(matrix.diagonal(), dense.diagonal())
     torch.testing.assert_close(matrix[5], dense[5])
 

@@ -108,8 +108,8 @@ def test_residual_in_single_precision_is_measured_in_double() -> None:
 
 def test_solver_choice_depends_on_memory() -> None:
     matrix = KernelMatrix(KERNEL, X)
-    assert isinstance(choose_solver(matrix, noise=0.1, memory=3 * matrix.bytes), CholeskySolver)
-    iterative = choose_solver(matrix, noise=0.1, memory=matrix.bytes)
+    assert isinstance(choose_solver(matrix, noise=0.1, memory=3 * matrix.nbytes), CholeskySolver)
+    iterative = choose_solver(matrix, noise=0.1, memory=matrix.nbytes)
     assert isinstance(iterative, ConjugateGradients)
     torch.testing.assert_close(iterative.solve(T).weights, choose_solver(matrix, noise=0.1).solve(T).weights)
 

@@ -22,7 +22,7 @@ def result_of(run: TrainedRun) -> dict[str, float]:
 
 
 def test_evaluation_reproduces_the_error_of_the_run(trained_run: Callable[..., TrainedRun]) -> None:
-    run = trained_run("autoencoder_on_fashion", width=16)
+    run = trained_run("autoencoder_latent_map", width=16)
     (row,) = AutoencoderEvaluate()([run])
     assert (row["run"], row["data"]) == (run.folder.path.name, "mnist_mini")
     assert row["images"] == len(open_data("mnist_mini").test)

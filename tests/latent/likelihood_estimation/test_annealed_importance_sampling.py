@@ -17,7 +17,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
     geometric_path,
     reverse_ais_log_evidence,
     reverse_anneal,
-    sigmoid_temperatures,
+    sigmoid_inverse_temperatures,
     tune_step_sizes,
 )
 from parnassus.probability.inference.importance_sampling import LogDensity
@@ -53,20 +53,20 @@ def exact_log_evidence(x: Tensor) -> Tensor:
 
 def test_log_evidence_of_a_linear_gaussian_model() -> None:
     _, x = data(4)
-    result = ais_log_evidence(log_joint(x), prior(4), chains=60, num_times=50, num_leapfrog_steps=4)
+    result = ais_log_evidence(log_joint(x), prior(4), num_chains=60, num_temperatures=50, num_leapfrog_steps=4)
     assert bool(((result.estimate - exact_log_evidence(x)).abs() < 4 * result.standard_error).all())
     assert bool((result.standard_error < 0.25).all())
 
 
-def test_lower_and_upper_bounds_tighten_with_more_times() -> None:
+def test_lower_and_upper_bounds_tighten_with_more_temperatures() -> None:
     z, x = data(30)
     gaps = []
-    for times in (6, 40):
+    for num_temperatures in (6, 40):
         lower = ais_log_evidence(
-            log_joint(x), prior(30), chains=1, num_times=times, num_leapfrog_steps=3
+            log_joint(x), prior(30), num_chains=1, num_temperatures=num_temperatures, num_leapfrog_steps=3
         ).estimate.mean()
         upper = reverse_ais_log_evidence(
-            log_joint(x), prior(30), z[None], num_times=times, num_leapfrog_steps=3
+            log_joint(x), prior(30), z[None], num_temperatures=num_temperatures, num_leapfrog_steps=3
         ).estimate.mean()
         assert float(lower) < float(exact_log_evidence(x).mean()) < float(upper)
         gaps.append(float(upper - lower))
@@ -77,7 +77,7 @@ def test_starting_from_the_posterior_is_exact() -> None:
     _, x = data(3)
     precision = torch.eye(2, dtype=torch.float64) + W.mT @ W / NOISE**2
     posterior = MultivariateNormal(x @ W @ precision.inverse() / NOISE**2, precision_matrix=precision)
-    result = ais_log_evidence(log_joint(x), posterior, chains=3, num_times=2)
+    result = ais_log_evidence(log_joint(x), posterior, num_chains=3, num_temperatures=2)
     torch.testing.assert_close(result.log_weights, exact_log_evidence(x).expand(3, -1))
 
 
@@ -87,7 +87,7 @@ def test_log_partition_of_a_small_rbm() -> None:
     for parameter in rbm.parameters():
         torch.nn.init.normal_(parameter)
     for base in (None, torch.zeros(8).double()):
-        result = ais_log_partition(rbm, chains=200, num_times=300, base=base)
+        result = ais_log_partition(rbm, num_chains=200, num_temperatures=300, base=base)
         assert float((result.estimate - rbm.log_partition().detach()).abs()) < 4 * float(result.standard_error)
         assert float(result.standard_error) < 0.1
 
@@ -97,18 +97,20 @@ def test_log_partition_of_an_rbm_without_weights_is_exact() -> None:
     with torch.no_grad():
         rbm.weight.zero_()
         rbm.visible_bias.fill_(0.7)
-    torch.testing.assert_close(ais_log_partition(rbm, chains=5, num_times=3).estimate, rbm.log_partition().detach())
+    torch.testing.assert_close(
+        ais_log_partition(rbm, num_chains=5, num_temperatures=3).estimate, rbm.log_partition().detach()
+    )
 
 
 def test_one_step_is_importance_sampling() -> None:
-    def identity_kernel(x: Tensor, _t: float, _number: int) -> Tensor:
+    def identity_kernel(x: Tensor, _beta: float, _number: int) -> Tensor:
         return x
 
     path = geometric_path(lambda x: -x[:, 0], lambda x: -3 * x[:, 0])
     x = torch.tensor([[0.5], [2.0]])
-    times = torch.tensor([0.0, 1.0])
-    torch.testing.assert_close(anneal(path, identity_kernel, x, times).log_weights, torch.tensor([-1.0, -4.0]))
-    torch.testing.assert_close(reverse_anneal(path, identity_kernel, x, times).log_weights, torch.tensor([1.0, 4.0]))
+    betas = torch.tensor([0.0, 1.0])
+    torch.testing.assert_close(anneal(path, identity_kernel, x, betas).log_weights, torch.tensor([-1.0, -4.0]))
+    torch.testing.assert_close(reverse_anneal(path, identity_kernel, x, betas).log_weights, torch.tensor([1.0, 4.0]))
 
 
 def test_effective_sample_size_and_standard_error() -> None:
@@ -121,29 +123,29 @@ def test_effective_sample_size_and_standard_error() -> None:
 
 
 def test_tuned_step_sizes_scale_with_the_width_of_the_density() -> None:
-    """The density of the second row is a hundred times narrower."""
+    """The density of the second row is a hundred betas narrower."""
     width = torch.tensor([1.0, 0.01], dtype=torch.float64)
 
-    def path(z: Tensor, _t: float) -> Tensor:
+    def path(z: Tensor, _beta: float) -> Tensor:
         return -(z / width[:, None]).square().sum(-1) / 2
 
     torch.manual_seed(0)
     start = width[:, None] * torch.randn(20, 2, 3, dtype=torch.float64)
-    sizes = tune_step_sizes(path, start, sigmoid_temperatures(200), num_leapfrog_steps=5)[-1]
+    sizes = tune_step_sizes(path, start, sigmoid_inverse_temperatures(200), num_leapfrog_steps=5)[-1]
     assert 50 < float(sizes[0] / sizes[1]) < 200
 
 
-def test_times_increase_from_zero_to_one() -> None:
-    times = sigmoid_temperatures(50)
-    assert times[0] == 0
-    assert times[-1] == 1
-    assert float(times.diff().min()) > 0
+def test_inverse_temperatures_increase_from_zero_to_one() -> None:
+    betas = sigmoid_inverse_temperatures(50)
+    assert betas[0] == 0
+    assert betas[-1] == 1
+    assert float(betas.diff().min()) > 0
     with pytest.raises(ValueError, match="count must be positive; got count=0"):
-        sigmoid_temperatures(0)
+        sigmoid_inverse_temperatures(0)
 
 
-@pytest.mark.parametrize("times", [[0.0], [0.0, 0.5], [0.1, 1.0], [0.0, 0.7, 0.4, 1.0]])
-def test_invalid_times_raise(times: list[float]) -> None:
+@pytest.mark.parametrize("betas", [[0.0], [0.0, 0.5], [0.1, 1.0], [0.0, 0.7, 0.4, 1.0]])
+def test_invalid_inverse_temperatures_raise(betas: list[float]) -> None:
     path = geometric_path(lambda x: x[:, 0], lambda x: x[:, 0])
     with pytest.raises(ValueError, match="increase from 0 to 1; got"):
-        anneal(path, lambda x, _t, _n: x, torch.zeros(2, 1), torch.tensor(times))
+        anneal(path, lambda x, _t, _n: x, torch.zeros(2, 1), torch.tensor(betas))

@@ -42,8 +42,8 @@ def test_estimate_agrees_with_the_exact_evidence() -> None:
     x = exact.evidence.sample((20,))
     result = importance_likelihood(model, x, samples=4_000)
     error = (result.log_evidence - exact.evidence.log_prob(x)).abs()
-    assert bool((error < 5 * result.spread).all())
-    assert float(result.spread.max()) < 0.03
+    assert bool((error < 5 * result.relative_standard_error).all())
+    assert float(result.relative_standard_error.max()) < 0.03
     assert result.nll == pytest.approx(-float(exact.evidence.log_prob(x).mean()), abs=5 * result.nll_error)
 
 
@@ -52,7 +52,7 @@ def test_standard_error_and_bias_match_repeated_estimates() -> None:
     x = exact.evidence.sample((1,)).expand(400, 3)
     result = importance_likelihood(model, x, samples=50)
     measured = float(result.log_evidence.std())
-    assert float(result.spread.mean()) == pytest.approx(measured, rel=0.15)
+    assert float(result.relative_standard_error.mean()) == pytest.approx(measured, rel=0.15)
     bias = float(exact.evidence.log_prob(x[:1]) - result.log_evidence.mean())
     assert bias == pytest.approx(result.nll_bias, abs=4 * measured / 20)
     means = torch.stack([result.log_evidence[i::20].mean() for i in range(20)])  # of 20 rows each
@@ -62,17 +62,17 @@ def test_standard_error_and_bias_match_repeated_estimates() -> None:
 def test_effective_sample_size_counts_equal_weights() -> None:
     weights = torch.tensor([[1.0, 1.0], [1.0, 1e-9], [1.0, 1e-9], [1.0, 1e-9]], dtype=DOUBLE).log()
     result = importance_likelihood(FixedWeights(weights), torch.zeros(2, 1, dtype=DOUBLE), samples=4)
-    torch.testing.assert_close(result.effective, torch.tensor([4.0, 1.0], dtype=DOUBLE))
+    torch.testing.assert_close(result.effective_sample_size, torch.tensor([4.0, 1.0], dtype=DOUBLE))
     torch.testing.assert_close(result.log_evidence, torch.tensor([1.0, 0.25], dtype=DOUBLE).log())
-    assert float(result.spread[0]) == 0
-    assert float(result.spread[1]) == pytest.approx((4 / 3 * 0.75) ** 0.5, abs=1e-6)
+    assert float(result.relative_standard_error[0]) == 0
+    assert float(result.relative_standard_error[1]) == pytest.approx((4 / 3 * 0.75) ** 0.5, abs=1e-6)
 
 
 def test_near_exact_posterior_has_large_effective_sample_size() -> None:
     model, exact = make_model(widen=1.0)
     x = exact.evidence.sample((3,))
     result = importance_likelihood(model, x, samples=200)
-    assert float(result.effective.min()) > 100  # the diagonal posterior is not exact
+    assert float(result.effective_sample_size.min()) > 100  # the diagonal posterior is not exact
 
 
 def test_chunks_do_not_change_the_estimate() -> None:
@@ -81,7 +81,7 @@ def test_chunks_do_not_change_the_estimate() -> None:
     single = importance_likelihood(FixedWeights(weights), x, samples=10)
     chunked = importance_likelihood(FixedWeights(weights), x, samples=10, chunk_size=3)
     torch.testing.assert_close(single.log_evidence, chunked.log_evidence)
-    torch.testing.assert_close(single.effective, chunked.effective)
+    torch.testing.assert_close(single.effective_sample_size, chunked.effective_sample_size)
 
 
 def test_invalid_input_raises() -> None:

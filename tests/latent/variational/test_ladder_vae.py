@@ -64,7 +64,7 @@ def test_precision_weighted_posterior_is_exact_for_a_linear_model() -> None:
     torch.testing.assert_close(exact_model().log_weights(x, 5), exact_log_evidence(x).expand(5, 3))
     likelihood = importance_likelihood(exact_model(), x, samples=4)
     torch.testing.assert_close(likelihood.log_evidence, exact_log_evidence(x))
-    torch.testing.assert_close(likelihood.effective, torch.full((3,), 4.0, dtype=DOUBLE))
+    torch.testing.assert_close(likelihood.effective_sample_size, torch.full((3,), 4.0, dtype=DOUBLE))
 
 
 @torch.no_grad()

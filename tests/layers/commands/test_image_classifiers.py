@@ -16,7 +16,10 @@ from parnassus.train.sample_predict_evaluate import Input
 from parnassus.train.trained import TrainedRun
 
 COMPARISONS: dict[str, tuple[str, dict[str, object]]] = {
-    "classifier_on_fashion": ("fixed_accuracy", {"steps": 20, "num_networks": 1, "width": 16, "learning_rate": 0.1}),
+    "classifier_with_relu_logits": (
+        "fixed_accuracy",
+        {"steps": 20, "num_networks": 1, "width": 16, "learning_rate": 0.1},
+    ),
     "one_cycle_classifier": (
         "cycle_momentum_fixed",
         {"steps": 20, "width": 16, "learning_rate": 0.03, "max_learning_rate": 0.1},
@@ -26,7 +29,7 @@ COMPARISONS: dict[str, tuple[str, dict[str, object]]] = {
 }
 """Experiments that save one of several networks: the result that is its accuracy, and settings of a short run."""
 PREDICTORS = (
-    "classifier_on_fashion",
+    "classifier_with_relu_logits",
     "one_cycle_classifier",
     "resnet_vs_plain",
     "bayes_classifier_on_digits",

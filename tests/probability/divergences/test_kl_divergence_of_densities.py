@@ -22,14 +22,14 @@ def test_quadrature_and_sampling_match_the_closed_form() -> None:
     other = Normal(*torch.tensor([1.0, 2.0]).double())
     torch.testing.assert_close(kl_by_quadrature(P.log_prob, other.log_prob, low=-12.0, high=12.0), exact)
     sampled = kl_by_sampling(P.log_prob, other.log_prob, P.sample(torch.Size([50_000])))
-    assert abs(sampled.mean - exact) < 4 * sampled.error
+    assert abs(sampled.mean - exact) < 4 * sampled.standard_error
 
 
 def test_quadrature_and_sampling_agree_without_a_closed_form() -> None:
     torch.manual_seed(0)
     integral = kl_by_quadrature(P.log_prob, Q.log_prob, low=-10.0, high=10.0, points=100_001)
     sampled = kl_by_sampling(P.log_prob, Q.log_prob, P.sample(torch.Size([50_000])))
-    assert abs(sampled.mean - integral) < 4 * sampled.error
+    assert abs(sampled.mean - integral) < 4 * sampled.standard_error
 
 
 def test_points_where_p_is_zero_contribute_nothing() -> None:

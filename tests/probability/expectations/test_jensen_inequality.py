@@ -31,7 +31,7 @@ def test_merge_path_goes_from_mean_of_function_to_function_of_mean() -> None:
     torch.testing.assert_close(sums, torch.tensor([start, start, start, end], dtype=torch.float64))
 
 
-def test_causes_of_probability_zero_are_ignored() -> None:
+def test_latent_states_of_probability_zero_are_ignored() -> None:
     likelihood = torch.tensor([log(0.2), -torch.inf], dtype=torch.float64)
     bound = prior_evidence_bound(likelihood, torch.tensor([1.0, 0.0], dtype=torch.float64))
     assert float(bound.bound) == pytest.approx(-log(0.2))

@@ -33,7 +33,7 @@ def test_elbo_of_the_posterior_is_the_log_evidence() -> None:
     torch.testing.assert_close(MODEL.terms(MODEL.posterior).elbo, MODEL.evidence.log())
 
 
-def test_elbo_is_minus_infinity_for_impossible_causes() -> None:
+def test_elbo_is_minus_infinity_for_impossible_latent_states() -> None:
     deterministic = DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     terms = deterministic.terms(torch.full((2, 2), 0.5))
     assert terms.elbo[1] == -torch.inf

@@ -33,7 +33,7 @@ def test_spread_is_the_relative_standard_error_of_the_mean_weight() -> None:
     weights = torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64)
     estimate = evidence_from_weights(weights.log())
     torch.testing.assert_close(estimate.log_evidence, torch.tensor(log(3), dtype=torch.float64))
-    torch.testing.assert_close(estimate.spread, weights.std() / 3**0.5 / 3)
+    torch.testing.assert_close(estimate.relative_standard_error, weights.std() / 3**0.5 / 3)
     assert estimate.draws == 3
 
 
@@ -48,7 +48,7 @@ def test_estimates_match_the_exact_evidence() -> None:
     )
     for estimate in (by_prior, by_proposal):
         assert estimate.log_evidence.shape == (3,)
-        assert bool(((estimate.log_evidence - exact).abs() < 4 * estimate.spread).all())
+        assert bool(((estimate.log_evidence - exact).abs() < 4 * estimate.relative_standard_error).all())
         assert estimate.warning == ""
 
 
@@ -61,7 +61,11 @@ def test_small_effective_sample_size_gives_a_warning() -> None:
 
 def test_zero_weights_give_minus_infinity() -> None:
     estimate = evidence_from_weights(torch.full((5,), -torch.inf))
-    assert (float(estimate.log_evidence), float(estimate.spread), float(estimate.effective)) == (
+    assert (
+        float(estimate.log_evidence),
+        float(estimate.relative_standard_error),
+        float(estimate.effective_sample_size),
+    ) == (
         -torch.inf,
         torch.inf,
         0.0,

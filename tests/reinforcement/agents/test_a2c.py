@@ -82,7 +82,7 @@ def test_loss_supports_continuous_actions() -> None:
     assert bool((model.log_std.grad != 0).all())
 
 
-def test_reusing_the_trace_gives_equal_advantages_and_gradients() -> None:
+def test_reusing_activations_gives_equal_advantages_and_gradients() -> None:
     """One forward pass over all visited states yields the advantages and, from its first rows, the gradient."""
     torch.manual_seed(0)
     model = ActorCritic(4, Discrete(2), num_learners=2).double()
@@ -95,12 +95,12 @@ def test_reusing_the_trace_gives_equal_advantages_and_gradients() -> None:
         next_observations=experience.next_observations.double(),
     )
     assert bool(experience.truncated[:-1].any())
-    trace = model.forward_with_trace(visited_states(experience))
-    batch = estimate_advantages(model, experience, trace, gamma=0.9, gae_lambda=0.7)
-    without_trace = estimate_advantages(model, experience, gamma=0.9, gae_lambda=0.7)
-    assert all(torch.equal(a, b) for a, b in zip(batch, without_trace, strict=True))
+    activations = model.forward_with_activations(visited_states(experience))
+    batch = estimate_advantages(model, experience, activations, gamma=0.9, gae_lambda=0.7)
+    recomputed = estimate_advantages(model, experience, gamma=0.9, gae_lambda=0.7)
+    assert all(torch.equal(a, b) for a, b in zip(batch, recomputed, strict=True))
     a2c_loss(model, batch, ent_coef=0.2).sum().backward()
     expected = [p.grad.clone() for p in model.parameters() if p.grad is not None]
-    a2c_backward(model, batch, trace, ent_coef=0.2)
+    a2c_backward(model, batch, activations, ent_coef=0.2)
     for p, gradient in zip(model.parameters(), expected, strict=True):
         torch.testing.assert_close(p.grad, gradient, atol=1e-12, rtol=0)

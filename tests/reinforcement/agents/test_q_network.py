@@ -26,9 +26,9 @@ def test_write_gradients_matches_autograd(network: type[QNetwork] | type[Dueling
     model = network(4, 3, hidden=(8, 8), num_learners=2).double()
     x, output_gradient = torch.randn(2, 5, 4).double(), torch.randn(2, 5, 3).double()
     expected = torch.autograd.grad(model(x), list(model.parameters()), output_gradient)
-    trace = model.forward_with_trace(x)
-    torch.testing.assert_close(trace.outputs, model(x))
-    model.write_gradients(trace, output_gradient)
+    activations = model.forward_with_activations(x)
+    torch.testing.assert_close(activations.outputs, model(x))
+    model.write_gradients(activations, output_gradient)
     torch.testing.assert_close([parameter.grad for parameter in model.parameters()], list(expected))
 
 

@@ -28,11 +28,11 @@ def collect_batch(
 
 def test_collect_episodes_returns_complete_episodes() -> None:
     _, episodes = collect_batch()
-    lengths = episodes.live.sum(0)
+    lengths = episodes.active.sum(0)
     assert torch.equal(episodes.total_rewards, lengths.float())  # reward 1 per step
     assert int(lengths.max()) == len(episodes.rewards) <= 25
-    assert bool(episodes.live[0].all())
-    assert not bool((episodes.live[1:] & ~episodes.live[:-1]).any())  # no steps after the end
+    assert bool(episodes.active[0].all())
+    assert not bool((episodes.active[1:] & ~episodes.active[:-1]).any())  # no steps after the end
     assert bool((episodes.observations[0].abs() <= 0.05).all())
 
 
@@ -42,7 +42,7 @@ def test_weights_are_discounted_returns_minus_baseline() -> None:
     weights = reinforce_weights(episodes, baseline, gamma=0.9)
     for learner in range(2):
         for env in range(4):
-            length = int(episodes.live[:, learner, env].sum())
+            length = int(episodes.active[:, learner, env].sum())
             for step in range(len(episodes.rewards)):
                 future_return = sum(0.9 ** (k - step) for k in range(step, length))
                 expected = 0.9**step * (future_return - float(baseline[step, learner, env])) if step < length else 0.0

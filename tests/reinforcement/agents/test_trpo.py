@@ -8,15 +8,15 @@ from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.actor_parameters import ActorParameters
 from parnassus.reinforcement.agents.trpo import detach_distribution, line_search, mean_kl, trust_region_update
 from parnassus.reinforcement.environments import CartPole, Pendulum, TensorEnvironments
-from parnassus.reinforcement.environments.tensor_environments import Physics
+from parnassus.reinforcement.environments.tensor_environments import Dynamics
 from parnassus.reinforcement.experience.collector import Collector
 from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, estimate_advantages
 
 
-def make_model(physics: Physics, num_learners: int = 2) -> tuple[ActorCritic, Collector]:
+def make_model(dynamics: Dynamics, num_learners: int = 2) -> tuple[ActorCritic, Collector]:
     torch.manual_seed(0)
-    model = ActorCritic(physics.features, physics.actions, hidden=(8,), num_learners=num_learners)
-    return model, Collector(TensorEnvironments(physics, 4 * num_learners), num_learners)
+    model = ActorCritic(dynamics.features, dynamics.actions, hidden=(8,), num_learners=num_learners)
+    return model, Collector(TensorEnvironments(dynamics, 4 * num_learners), num_learners)
 
 
 def collect_batch(model: ActorCritic, collector: Collector) -> RolloutBatch:
@@ -24,9 +24,9 @@ def collect_batch(model: ActorCritic, collector: Collector) -> RolloutBatch:
     return estimate_advantages(model, experience, gamma=0.9, gae_lambda=0.95)
 
 
-@pytest.mark.parametrize("physics", [CartPole(), Pendulum()])
-def test_update_respects_the_kl_limit_and_improves_the_surrogate(physics: Physics) -> None:
-    model, collector = make_model(physics)
+@pytest.mark.parametrize("dynamics", [CartPole(), Pendulum()])
+def test_update_respects_the_kl_limit_and_improves_the_surrogate(dynamics: Dynamics) -> None:
+    model, collector = make_model(dynamics)
     divergences = []
     for _ in range(4):
         batch = collect_batch(model, collector)
@@ -47,10 +47,10 @@ def test_update_respects_the_kl_limit_and_improves_the_surrogate(physics: Physic
     assert float(torch.stack(divergences).median()) > 0.01  # most of the trust region is used
 
 
-@pytest.mark.parametrize("physics", [CartPole(), Pendulum()])
-def test_update_direction_solves_the_fisher_system(physics: Physics) -> None:
+@pytest.mark.parametrize("dynamics", [CartPole(), Pendulum()])
+def test_update_direction_solves_the_fisher_system(dynamics: Dynamics) -> None:
     """F = Jᵀ M J with J the Jacobian of the logits or means and M the Hessian of the KL divergence in them."""
-    model, collector = make_model(physics, num_learners=1)
+    model, collector = make_model(dynamics, num_learners=1)
     batch = RolloutBatch(
         *(part.double() if part.is_floating_point() else part for part in collect_batch(model, collector))
     )

@@ -17,7 +17,7 @@ from parnassus.reinforcement.environments import (
     Step,
     make_environments,
 )
-from parnassus.reinforcement.environments.gymnasium import UNUSED_ACTIONS
+from parnassus.reinforcement.environments.gymnasium import MAX_UNUSED_ACTIONS
 from parnassus.reinforcement.environments.gymnasium_serial import SerialEnvironments
 from parnassus.reinforcement.environments.gymnasium_workers import WorkerEnvironments
 
@@ -152,7 +152,7 @@ def test_actions_are_clipped_to_their_bounds() -> None:
 def test_past_actions_are_pruned(env_id: Any) -> None:
     envs = GymnasiumEnvironments(env_id("none"), 2)
     envs.reset()
-    for _ in range(UNUSED_ACTIONS + 12):
+    for _ in range(MAX_UNUSED_ACTIONS + 12):
         envs.step(torch.tensor([0, 1]))
     assert len(envs.past) < 20
     restored = GymnasiumEnvironments(env_id("none"), 2)

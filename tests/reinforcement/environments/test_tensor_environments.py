@@ -33,7 +33,7 @@ def random_actions(name: str, count: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", sorted(TENSOR_ENVIRONMENTS))
 def test_step_matches_gymnasium(name: str) -> None:
-    physics = TENSOR_ENVIRONMENTS[name]
+    dynamics = TENSOR_ENVIRONMENTS[name]
     env = make_gymnasium(name)
     for seed in range(3):
         env.reset(seed=seed)
@@ -41,28 +41,28 @@ def test_step_matches_gymnasium(name: str) -> None:
         for action in random_actions(name, 60):
             bounded = action.clamp(-2, 2) if action.is_floating_point() else action
             observation, reward, expected_terminated, _, _ = env.step(bounded.numpy() if action.ndim else int(action))
-            next_state, actual_reward, terminated = physics.move(state, bounded[None])
+            next_state, actual_reward, terminated = dynamics.step(state, bounded[None])
             assert float(actual_reward[0]) == pytest.approx(float(reward), abs=1e-6)
             assert bool(terminated[0]) == expected_terminated
-            assert np.allclose(physics.observe(next_state)[0].numpy(), observation, atol=1e-6)
+            assert np.allclose(dynamics.observe(next_state)[0].numpy(), observation, atol=1e-6)
             state = get_state(env)
-            assert torch.allclose(physics.observe(state), physics.observe(next_state), atol=1e-6)
+            assert torch.allclose(dynamics.observe(state), dynamics.observe(next_state), atol=1e-6)
             if expected_terminated:
                 break
 
 
 @pytest.mark.parametrize("name", sorted(TENSOR_ENVIRONMENTS))
 def test_episode_matches_gymnasium(name: str) -> None:
-    physics, env = TENSOR_ENVIRONMENTS[name], make_gymnasium(name)
+    dynamics, env = TENSOR_ENVIRONMENTS[name], make_gymnasium(name)
     env.reset(seed=7)
     state = get_state(env)
     for action in random_actions(name, 25):
         bounded = action.clamp(-2, 2) if action.is_floating_point() else action
         _, _, terminated, _, _ = env.step(bounded.numpy() if action.ndim else int(action))
-        state = physics.move(state, bounded[None]).state
+        state = dynamics.step(state, bounded[None]).state
         if terminated:
             break
-    assert torch.allclose(physics.observe(state), physics.observe(get_state(env)), atol=1e-5)
+    assert torch.allclose(dynamics.observe(state), dynamics.observe(get_state(env)), atol=1e-5)
 
 
 def test_time_limit_truncates_and_resets() -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.reinforcement.environments import CartPole, Environments, TensorEnvironments
-from parnassus.reinforcement.evaluation.episode_returns import Learners
+from parnassus.reinforcement.evaluation.episode_returns import MultiLearnerExperiment
 from parnassus.reinforcement.evaluation.reward_thresholds import REWARD_THRESHOLDS
 from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold, has_reached_threshold
 from parnassus.reinforcement.experience.collector import RECENT, Collector
@@ -56,7 +56,7 @@ def collector_of_solved_episodes() -> Collector:
 
 
 def test_fixed_policies_satisfy_the_learners_protocol() -> None:
-    assert isinstance(FixedPolicies(), Learners)
+    assert isinstance(FixedPolicies(), MultiLearnerExperiment)
 
 
 def test_threshold_requires_a_hundred_finished_episodes() -> None:

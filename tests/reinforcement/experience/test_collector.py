@@ -33,7 +33,7 @@ def test_unfinished_episodes_have_no_return() -> None:
     weights = torch.tensor([0.0, 0.0, 1.0, 0.6])
     for steps, expected in ((29, 0), (1, 2)):
         collector.collect(lambda x: (x @ weights > 0).long(), steps)
-        assert len(collector.progress) == expected
+        assert len(collector.metrics) == expected
     assert collector.recent_returns == [30.0, 30.0]
 
 

@@ -25,11 +25,11 @@ def test_outputs_and_gradients_match_autograd() -> None:
         assert isinstance(distribution, Categorical)
         loss = (distribution.logits[:, :rows] * output_gradient).sum() + (values[:, :rows] * value_gradient).sum()
         expected = torch.autograd.grad(loss, list(model.parameters()))
-        trace = model.forward_with_trace(x)
-        torch.testing.assert_close(trace.outputs, distribution.logits.detach(), atol=1e-13, rtol=0)
-        torch.testing.assert_close(trace.values[..., 0], values.detach(), atol=1e-13, rtol=0)
+        activations = model.forward_with_activations(x)
+        torch.testing.assert_close(activations.outputs, distribution.logits.detach(), atol=1e-13, rtol=0)
+        torch.testing.assert_close(activations.values[..., 0], values.detach(), atol=1e-13, rtol=0)
         for _ in range(2):  # gradients are overwritten, not accumulated
-            write_gradients(trace, layer_pairs(model), output_gradient, value_gradient[..., None])
+            write_gradients(activations, layer_pairs(model), output_gradient, value_gradient[..., None])
         torch.testing.assert_close(
             [parameter.grad for parameter in model.parameters()], list(expected), atol=1e-12, rtol=0
         )
@@ -37,7 +37,7 @@ def test_outputs_and_gradients_match_autograd() -> None:
 
 def test_zero_value_gradient_leaves_the_critic_without_gradient() -> None:
     model, x = ActorCritic(4, Discrete(3)), torch.randn(1, 5, 4)
-    write_gradients(model.forward_with_trace(x), layer_pairs(model), torch.ones(1, 5, 3), torch.zeros(1, 5, 1))
+    write_gradients(model.forward_with_activations(x), layer_pairs(model), torch.ones(1, 5, 3), torch.zeros(1, 5, 1))
     gradient = model.hidden[0].weight.grad
     assert isinstance(gradient, torch.Tensor)
     assert bool((gradient[0] != 0).any())
@@ -49,5 +49,5 @@ def test_tanh_is_accurate_for_small_inputs() -> None:
     model = ActorCritic(1, Discrete(2), hidden=(4,))
     x = torch.linspace(-1e-3, 1e-3, 101).view(1, -1, 1)
     with torch.no_grad():
-        error = (model.forward_with_trace(x).values[..., 0] - model.values(x)).abs().max()
+        error = (model.forward_with_activations(x).values[..., 0] - model.values(x)).abs().max()
     assert float(error) < 1e-6

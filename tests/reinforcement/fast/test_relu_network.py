@@ -22,10 +22,10 @@ def test_values_and_gradients_match_autograd() -> None:
         results.append([y, *torch.autograd.grad((y * output_gradient).sum(), [inputs, *model.parameters()])])
     torch.testing.assert_close(results[0], results[1])
     for _ in range(2):  # gradients are overwritten, not accumulated
-        trace = network.forward_with_trace(x)
-        network.write_gradients(trace, output_gradient)
+        activations = network.forward_with_activations(x)
+        network.write_gradients(activations, output_gradient)
     torch.testing.assert_close(
-        [trace.outputs, *(p.grad for p in network.parameters())], [results[1][0], *results[1][2:]]
+        [activations.outputs, *(p.grad for p in network.parameters())], [results[1][0], *results[1][2:]]
     )
 
 
@@ -34,7 +34,7 @@ def test_deepcopy_has_independent_gradients() -> None:
     copy = deepcopy(model).double()
     x = torch.randn(1, 5, 3)
     torch.testing.assert_close(copy(x.double()).float(), model(x))
-    copy.write_gradients(copy.forward_with_trace(x.double()), torch.ones(1, 5, 2).double())
+    copy.write_gradients(copy.forward_with_activations(x.double()), torch.ones(1, 5, 2).double())
     assert all(p.grad is not None and p.grad.dtype == torch.float64 for p in copy.parameters())
     assert all(p.grad is None for p in model.parameters())
 

@@ -20,7 +20,7 @@ def test_expected_advantages_match_enumerated_trajectories(decay: float) -> None
         critic[trajectories.states[:, :-1].T],
         critic[trajectories.states[:, 1:].T],
         process.terminal[trajectories.states[:, 1:].T],
-        torch.zeros_like(trajectories.live.T),
+        torch.zeros_like(trajectories.active.T),
         gamma=0.5,
         gae_lambda=decay,
     )[0]
@@ -36,8 +36,8 @@ def test_expected_advantages_match_enumerated_trajectories(decay: float) -> None
 def test_exact_critic_or_lambda_one_gives_unbiased_advantages() -> None:
     process = cat_decision_process(0.9)
     policy = process.uniform_policy()
-    values = process.values_of(policy)
-    torch.testing.assert_close(expected_advantages(process, policy, values, 0.3), process.advantages_of(policy))
+    values = process.state_values(policy)
+    torch.testing.assert_close(expected_advantages(process, policy, values, 0.3), process.advantages(policy))
     critic = torch.tensor([1.0, -2.0, 3.0, 0.5, -1.0, 0.0]).double()
     torch.testing.assert_close(
         expected_advantages(process, policy, critic, 1.0) + critic[:, None], process.q_values(values)

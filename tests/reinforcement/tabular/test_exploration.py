@@ -26,7 +26,7 @@ def test_added_exploration_matches_the_mixed_policy() -> None:
     process, epsilon = cat_decision_process(0.9), 0.3
     policy = process.greedy_policy(standard_normal(6, 3))
     mixed = (1 - epsilon) * policy + epsilon * process.uniform_policy()
-    torch.testing.assert_close(add_exploration(process, epsilon).values_of(policy), process.values_of(mixed))
+    torch.testing.assert_close(add_exploration(process, epsilon).state_values(policy), process.state_values(mixed))
 
 
 def test_invalid_arguments_raise_value_error() -> None:

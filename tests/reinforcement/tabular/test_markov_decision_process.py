@@ -20,7 +20,7 @@ def random_process(gamma: float = 0.9, seed: int = 0) -> MarkovDecisionProcess:
 def test_values_satisfy_the_bellman_equation() -> None:
     mdp = random_process()
     policy = mdp.uniform_policy()
-    values = mdp.values_of(policy)
+    values = mdp.state_values(policy)
     for s in range(3):
         expected = sum(
             float(policy[s, a] * mdp.transition[s, a, t]) * (float(mdp.reward[s, a, t]) + 0.9 * float(values[t]))
@@ -35,7 +35,7 @@ def test_values_satisfy_the_bellman_equation() -> None:
 def test_action_values_and_advantages() -> None:
     mdp = random_process()
     policy = mdp.uniform_policy()
-    q, advantages = mdp.q_values(mdp.values_of(policy)), mdp.advantages_of(policy)
+    q, advantages = mdp.q_values(mdp.state_values(policy)), mdp.advantages(policy)
     assert float(q[0, 1]) == -torch.inf
     assert q[3].tolist() == [0, 0, 0]
     mean = (policy * torch.where(policy > 0, advantages, 0)).sum(-1)
@@ -45,8 +45,8 @@ def test_action_values_and_advantages() -> None:
 def test_batched_policies_match_single_policies() -> None:
     mdp = random_process()
     policies = torch.stack([mdp.uniform_policy(), mdp.greedy_policy(torch.randn(4, 3, dtype=torch.float64))])
-    values, start = mdp.values_of(policies), torch.tensor([0.5, 0.5, 0, 0]).double()
-    torch.testing.assert_close(values, torch.stack([mdp.values_of(policy) for policy in policies]))
+    values, start = mdp.state_values(policies), torch.tensor([0.5, 0.5, 0, 0]).double()
+    torch.testing.assert_close(values, torch.stack([mdp.state_values(policy) for policy in policies]))
     torch.testing.assert_close(
         mdp.occupancy(policies, start), torch.stack([mdp.occupancy(policy, start) for policy in policies])
     )
@@ -61,7 +61,7 @@ def test_occupancy_is_the_discounted_sum_of_marginals() -> None:
     expected[3] = 0  # terminal states are not counted
     torch.testing.assert_close(mdp.occupancy(policy, start), expected)
     expected_return = mdp.occupancy(policy, start) @ mdp.reward_process(policy).reward
-    torch.testing.assert_close(expected_return, start @ mdp.values_of(policy))
+    torch.testing.assert_close(expected_return, start @ mdp.state_values(policy))
 
 
 def test_greedy_policy_takes_an_allowed_action() -> None:
@@ -85,7 +85,7 @@ def test_invalid_arguments_raise_value_error() -> None:
     mdp = random_process()
     forbidden = torch.full((4, 3), 1 / 3, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"in state 0 another one has probability 0\.333"):
-        mdp.values_of(forbidden)
+        mdp.state_values(forbidden)
     with pytest.raises(ValueError, match=r"states \[1\] have none"):
         MarkovDecisionProcess(
             mdp.transition, mdp.reward, 0.9, mdp.terminal, torch.tensor([[True], [False], [True], [True]]).expand(4, 3)

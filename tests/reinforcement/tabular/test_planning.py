@@ -7,7 +7,7 @@ import torch
 
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 from parnassus.reinforcement.tabular.planning import (
-    finite_horizon,
+    backward_induction,
     modified_policy_iteration,
     policy_iteration,
     value_iteration,
@@ -31,12 +31,12 @@ def random_process(gamma: float, seed: int = 0) -> MarkovDecisionProcess:
 def test_plans_match_the_best_enumerated_policy(gamma: float, seed: int) -> None:
     process = random_process(gamma, seed)
     policies = torch.stack([torch.eye(3).double()[list(actions)] for actions in product(range(3), repeat=4)])
-    optimal_values = process.values_of(policies).amax(0)
+    optimal_values = process.state_values(policies).amax(0)
     plans = [value_iteration(process), policy_iteration(process)]
     plans += [modified_policy_iteration(process, 4)] if gamma < 1 else []
     for plan in plans:
         torch.testing.assert_close(plan.values, optimal_values, atol=1e-6, rtol=0)
-        torch.testing.assert_close(process.values_of(plan.policy), optimal_values, atol=1e-6, rtol=0)
+        torch.testing.assert_close(process.state_values(plan.policy), optimal_values, atol=1e-6, rtol=0)
         torch.testing.assert_close(plan.q.amax(-1), optimal_values, atol=1e-6, rtol=0)
 
 
@@ -65,7 +65,7 @@ def test_finite_horizon_policy_depends_on_the_remaining_steps() -> None:
     process = MarkovDecisionProcess(
         transition, reward, 1.0, torch.tensor([False, False, True]), torch.ones(3, 2, dtype=torch.bool)
     )
-    values, actions = finite_horizon(process, 2)
+    values, actions = backward_induction(process, 2)
     assert actions[:, 0].tolist() == [0, 1]
     assert values[:, 0].tolist() == [0, 1, 3]
 
@@ -79,4 +79,4 @@ def test_invalid_arguments_raise_value_error() -> None:
     with pytest.raises(ValueError, match="needs a discount below 1"):
         modified_policy_iteration(random_process(1.0), 3)
     with pytest.raises(ValueError, match="sweeps must not be negative"):
-        finite_horizon(process, -1)
+        backward_induction(process, -1)

@@ -49,7 +49,7 @@ def test_reinforce_estimates_match_autograd() -> None:
     estimates = reinforce_estimates(trajectories, policy.detach(), weights)
     for row in range(0, len(weights), 3):
         log_probs = policy[trajectories.states[row, :-1], trajectories.actions[row]].log()
-        total = (torch.where(trajectories.live[row], log_probs, 0) * weights[row]).sum()
+        total = (torch.where(trajectories.active[row], log_probs, 0) * weights[row]).sum()
         (gradient,) = torch.autograd.grad(total, theta, retain_graph=True)
         torch.testing.assert_close(estimates[row], gradient)
 
@@ -86,4 +86,4 @@ def test_steps_after_the_end_do_not_contribute() -> None:
     trajectories = enumerate_trajectories(process, START, 4)
     estimates = reinforce_estimates(trajectories, process.uniform_policy(), return_weights(trajectories, 0.8, 1.0))
     assert bool((estimates[:, process.terminal] == 0).all())
-    assert not bool(trajectories.live.all())
+    assert not bool(trajectories.active.all())

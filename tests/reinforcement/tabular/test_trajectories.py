@@ -27,7 +27,7 @@ def test_trajectories_of_a_relaxed_cat() -> None:
         ((3, 4, 3), (1, 0)): (0.8, [2.0, 1.0]),
         ((3, 5, 5), (2, 0)): (1.0, [2.0, 0.0]),  # stroked, asleep, asleep
     }
-    assert trajectories.live.sum(1).sort().values.tolist() == [1, 2, 2]
+    assert trajectories.active.sum(1).sort().values.tolist() == [1, 2, 2]
 
 
 @pytest.mark.parametrize("horizon", [1, 3, 5])

@@ -25,7 +25,7 @@ def test_waiting_follows_the_chain() -> None:
 def test_reward_process_is_a_mixture_of_talking_and_stroking() -> None:
     """The reward process talks with probability 0.2."""
     policy = 0.2 * constant_policy("talk") + 0.8 * constant_policy("stroke")
-    torch.testing.assert_close(cat_decision_process(0.9).values_of(policy), cat_reward_process(0.9).values())
+    torch.testing.assert_close(cat_decision_process(0.9).state_values(policy), cat_reward_process(0.9).values())
 
 
 def test_invalid_arguments_raise_value_error() -> None:

@@ -78,8 +78,8 @@ def test_omission_joins_words_and_masking_preserves_positions() -> None:
     text = "not really good"
     known = torch.tensor([[True, False, True]])
     omitted, masked = masked_words(sentiment, text), masked_words(sentiment, text, "something")
-    assert "".join(omitted.mask_tokens([True, False, True])) == "not good"
-    assert "".join(masked.mask_tokens([True, False, True])) == "not something good"
+    assert "".join(omitted.keep_tokens([True, False, True])) == "not good"
+    assert "".join(masked.keep_tokens([True, False, True])) == "not something good"
     assert float(omitted(omitted.full_input, known)) == -2.0
     assert float(masked(masked.full_input, known)) == 2.0
 

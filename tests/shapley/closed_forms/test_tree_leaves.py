@@ -20,16 +20,16 @@ def test_leaves_of_a_small_tree() -> None:
     x = np.array([[-0.5], [0.5], [0.5], [1.5]])
     leaves = extract_leaves(DecisionTreeRegressor().fit(x, [3.0, 5.0, 5.0, 9.0]))
     order = leaves.value[:, 0].argsort()
-    assert leaves.above[order, 0].tolist() == [-torch.inf, 0.0, 1.0]
-    assert leaves.upto[order, 0].tolist() == [0.0, 1.0, torch.inf]
+    assert leaves.lower[order, 0].tolist() == [-torch.inf, 0.0, 1.0]
+    assert leaves.upper[order, 0].tolist() == [0.0, 1.0, torch.inf]
     assert leaves.cover[order, 0].tolist() == pytest.approx([0.25, 0.5, 0.25])
-    assert leaves.needed.tolist() == [1, 1, 1]
+    assert leaves.num_slots.tolist() == [1, 1, 1]
 
 
 def test_every_row_reaches_one_leaf_of_every_tree() -> None:
     forest = RandomForestClassifier(7, random_state=0).fit(TRAINING, TARGET > 0)
     leaves = extract_leaves(forest)
-    reached = torch.cat([block.meets(X).all(-1) for block in leaves.blocks(5)])
+    reached = torch.cat([block.is_met_by(X).all(-1) for block in leaves.blocks(5)])
     assert reached.sum(0).tolist() == [7] * len(X)
     assert float(leaves.cover.prod(1).sum()) == pytest.approx(7)  # fractions of the training rows
     assert torch.allclose(leaves.predict(X), additive_output(forest)(X), atol=1e-14)
@@ -39,8 +39,8 @@ def test_blocks_have_no_empty_slots() -> None:
     leaves = extract_leaves(DecisionTreeRegressor(random_state=0).fit(TRAINING, TARGET))
     for block in leaves.blocks(4):
         assert len(block.value) <= 4
-        assert block.needed.tolist() == [block.feature.shape[1]] * len(block.value)
-        assert bool((block.above.isfinite() | block.upto.isfinite()).all())
+        assert block.num_slots.tolist() == [block.feature.shape[1]] * len(block.value)
+        assert bool((block.lower.isfinite() | block.upper.isfinite()).all())
 
 
 def test_estimator_offset_of_boosting_and_of_other_estimators() -> None:

@@ -31,7 +31,7 @@ def wide(x):
 torch.manual_seed(0)
 network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 
-def around_the_network(x):
+def network_function(x):
     return network(torch.as_tensor(x)).detach()
 
 class Estimator:
@@ -59,7 +59,7 @@ picky = lambda x: 1 / 0
 one = lambda x: np.ones(3)
 silent = lambda x: None
 
-def tired(x):
+def failing(x):
     if len(x) > 2:
         raise ZeroDivisionError("no more")
     return np.zeros(len(x))
@@ -74,8 +74,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
-    source = torch.Generator().manual_seed(0)
-    rows = torch.randn(40, 3, generator=source).tolist()
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(40, 3, generator=generator).tolist()
     lines = [",".join([*(f"{number:.4f}" for number in row), "well" if row[0] > 0 else "ill"]) for row in rows]
     (tmp_path / "my.csv").write_text("\n".join(["height,age,weight,state", *lines]) + "\n", encoding="utf-8")
     return tmp_path
@@ -140,8 +140,8 @@ def test_estimator_uses_the_columns_it_was_fitted_to(folder: Path, explain: Call
     assert predictions[2] == max(predictions)
 
 
-@pytest.mark.parametrize("model", ["network", "around_the_network"])
-def test_network_and_function_around_it(folder: Path, explain: Callable[..., Output], model: str) -> None:
+@pytest.mark.parametrize("model", ["network", "network_function"])
+def test_network_and_function_that_calls_it(folder: Path, explain: Callable[..., Output], model: str) -> None:
     (folder / "plain.csv").write_text("\n".join(f"{k},{k % 3},{k % 5},0.5" for k in range(20)), encoding="utf-8")
     result = explain("--model", f"models:{model}", "--data", "plain.csv", "--row", "3", "--output", "1")
     assert list(shap_values(result)) == ["column 1", "column 2", "column 3"]
@@ -310,7 +310,7 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         ("absent.py:model", (), "there is no file absent.py"),
         ("absent.module:model", (), "absent.module cannot be imported: No module named 'absent'"),
         ("broken.py:model", (), "broken.py fails when it is imported: ZeroDivisionError: division by zero"),
-        ("models.py:forest", (), "models.py has no 'forest'; available: linear, wide, network, around_the_network"),
+        ("models.py:forest", (), "models.py has no 'forest'; available: linear, wide, network, network_function"),
         ("models.py:Estimator", (), "models.py:Estimator is a class; give a fitted object"),
         ("models.py:number", (), "models.py:number cannot be explained: a model must be a module, an estimator or"),
         ("models.py:dice", (), "the model must be deterministic"),
@@ -341,9 +341,9 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         ("models.py:linear", ("--target", "age"), "my.csv, line 2, column 'state': "),
         ("models.py:linear", ("--target", "age"), "must be numbers: name columns that are not features with --target"),
         (
-            "models.py:tired",
+            "models.py:failing",
             (),
-            "models.py:tired fails on 40 rows of 3 features: ZeroDivisionError",
+            "models.py:failing fails on 40 rows of 3 features: ZeroDivisionError",
         ),
         (
             "models.py:linear",

@@ -24,9 +24,9 @@ from parnassus.shapley.games.shapley_values import shapley_values
 
 
 def smooth_game(players: int, seed: int = 0) -> Tensor:
-    source = torch.Generator().manual_seed(seed)
-    hidden = 0.5 * torch.randn(players, 6, generator=source, dtype=torch.float64)
-    return (all_coalitions(players).double() @ hidden).tanh() @ torch.randn(6, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(seed)
+    hidden = 0.5 * torch.randn(players, 6, generator=generator, dtype=torch.float64)
+    return (all_coalitions(players).double() @ hidden).tanh() @ torch.randn(6, generator=generator, dtype=torch.float64)
 
 
 def look_up(worth: Tensor, sample: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from parnassus.train.trained import TrainedRun
 
 
 @pytest.mark.parametrize("network", ["recurrent", "bag_of_words"])
-def test_moods_follow_the_sign_of_the_log_odds(
+def test_sentiments_follow_the_sign_of_the_log_odds(
     untrained_run: Callable[..., TrainedRun],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -35,5 +35,5 @@ def test_moods_follow_the_sign_of_the_log_odds(
     for row in rows:
         with torch.no_grad():
             log_odds = float(models.model(network)(tokeniser.encode(str(row["text"]))[None]))
-        assert row["class"] == shap_sentences.MOODS[log_odds <= 0]
+        assert row["class"] == shap_sentences.SENTIMENTS[log_odds <= 0]
         assert row["probability"] == pytest.approx(float(torch.tensor(abs(log_odds)).sigmoid()), rel=1e-5)

@@ -11,9 +11,9 @@ from parnassus.shapley.figures.text import plot_text, text_width
 
 def test_words_are_coloured_by_attribution_and_wrapped() -> None:
     words = ["not ", "good", ","] * 20
-    (ax,) = plot_text(words, np.tile([-2.0, 1.0, 0.0], 20), title="cheerful", max_width=4.0).axes
+    (ax,) = plot_text(words, np.tile([-2.0, 1.0, 0.0], 20), title="positive", max_width=4.0).axes
     texts = {text.get_text() for text in ax.texts}
-    assert {"cheerful", "not", "good", ",", "-2", "+1", "lowers  −2", "+2  raises"} <= texts
+    assert {"positive", "not", "good", ",", "-2", "+1", "lowers  −2", "+2  raises"} <= texts
     backgrounds = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)][: len(words)]
     assert [patch.get_alpha() for patch in backgrounds[:3]] == pytest.approx([0.6, 0.3, 0.0])
     assert all(patch.get_x() + patch.get_width() <= 4.0 for patch in backgrounds)

@@ -247,7 +247,7 @@ def test_invalid_models_raise_model_error() -> None:
         integrated_gradients(lambda z: z.detach().sum(1), ONES, ZEROS)
     with pytest.raises(ModelError, match="computes outside torch"):
         integrated_gradients(lambda z: torch.from_numpy(z.numpy().sum(1)), ONES, ZEROS)
-    with pytest.raises(ModelError, match="output 0 by feature 1 is nan"):
+    with pytest.raises(ModelError, match="output 0 with respect to feature 1 is nan"):
         gradient_times_input(lambda z: z[:, 0] + (z[:, 1] * 0).sqrt() * 0, ONES, ZEROS)
     with pytest.raises(ModelError, match="number or a row of numbers"):
         integrated_gradients(lambda z: z[:, None], ONES, ZEROS)

@@ -26,9 +26,9 @@ def the_optimal_discriminator_is_the_density_fraction() -> Evidence:
     """D⋆ = p/(p + q) attains the largest value, 2 JS(p, q) − log 4 (Diehl sec. 5.2)."""
     p, q = random_distributions(50, 6), random_distributions(50, 6, seed=1)
     best = optimal_discriminator(p, q)
-    source = torch.Generator().manual_seed(2)
-    others = torch.rand(1_000, 50, 6, generator=source, dtype=torch.float64)
-    near = (best.logit() + 0.01 * torch.randn(1_000, 50, 6, generator=source, dtype=torch.float64)).sigmoid()
+    generator = torch.Generator().manual_seed(2)
+    others = torch.rand(1_000, 50, 6, generator=generator, dtype=torch.float64)
+    near = (best.logit() + 0.01 * torch.randn(1_000, 50, 6, generator=generator, dtype=torch.float64)).sigmoid()
     return all_of(
         maximum=close(value(best, p, q), 2 * jensen_shannon_divergence(p, q) - log(4), atol=1e-12),
         random_ones=less_equal(value(others, p, q), value(best, p, q)),

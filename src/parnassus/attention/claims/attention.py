@@ -93,7 +93,7 @@ def attention_averages_projected_values() -> Evidence:
 
 
 @claim("D2.2.3")
-def attention_weights_are_no_elementwise_function() -> Evidence:
+def attention_weights_are_not_elementwise() -> Evidence:
     """Every weight depends on every score: ∂α_i/∂a_j = α_i (δ_ij − α_j) ≠ 0, also off the diagonal."""
     scores = standard_normal(6)
     jacobian = jacrev(lambda a: a.softmax(-1))(scores)
@@ -204,10 +204,10 @@ def attention_weight_on_matches_counts_them() -> Evidence:
     Solved for c, this counts the last letter: 2 in abbca, 3 in abbcb, 1 in bbbba.
     """
 
-    def match_weight(word: str, strength: float) -> Tensor:
+    def match_weight(word: str, match_score: float) -> Tensor:
         letters = torch.tensor([ord(letter) - ord("a") for letter in word])
         x = torch.nn.functional.one_hot(letters, 3).double()
-        weights = attention_weights(x[-1:], x, scale=strength)
+        weights = attention_weights(x[-1:], x, scale=match_score)
         return (weights[0] * (letters == letters[-1])).sum()
 
     words, counts = ("abbca", "abbcb", "bbbba"), torch.tensor([2.0, 3.0, 1.0], dtype=torch.float64)

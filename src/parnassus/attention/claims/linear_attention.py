@@ -34,8 +34,8 @@ LENGTHS = (128, 256, 512, 1024, 2048)
 
 def normal_inputs(length: int, width: int = 16, *, scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
     """Standard normal queries, keys and values from a fixed seed."""
-    source = torch.Generator().manual_seed(0)
-    query, key, value = (torch.randn(length, width, generator=source, dtype=torch.float64) for _ in range(3))
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(length, width, generator=generator, dtype=torch.float64) for _ in range(3))
     return scale * query, scale * key, value
 
 
@@ -235,8 +235,8 @@ def cosine_weights_depend_on_the_query_position() -> Evidence:
 @claim("C-21")
 def nystrom_error_decreases_with_the_number_of_landmarks() -> Evidence:
     """The error of Nyström attention decreases with landmarks and is 0 with one at every position (Diehl sec. 4.1)."""
-    source = torch.Generator().manual_seed(0)
-    inputs = torch.randn(3, 128, 8, generator=source, dtype=torch.float64).cumsum(1) / 8  # neighbours are similar
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(3, 128, 8, generator=generator, dtype=torch.float64).cumsum(1) / 8  # neighbours are similar
     query, key, value = inputs
     exact = attention(query, key, value).output
     size = exact.square().mean().sqrt()

@@ -18,24 +18,24 @@ from parnassus.recurrent.encoder import RecurrentEncoder
 def bert_masks_tokens_in_the_stated_proportions() -> Evidence:
     """85 % unselected, 12 % masked, 1.5 % replaced, 1.5 % kept; padding is never selected (Devlin et al. 2019)."""
     vocabulary, mask = 1_002, 1
-    source = torch.Generator().manual_seed(0)
-    tokens = torch.randint(2, vocabulary, (400, 250), generator=source)
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(2, vocabulary, (400, 250), generator=generator)
     tokens[:, -10:] = 0
-    masking = mask_tokens(tokens, mask=mask, ordinary=range(2, vocabulary), generator=source)
+    masking = mask_tokens(tokens, mask_token_id=mask, ordinary=range(2, vocabulary), generator=generator)
     text = tokens != 0
     masked, same = masking.tokens == mask, masking.tokens == tokens
     counts = [
-        int((~masking.chosen & text).sum()),
+        int((~masking.selected & text).sum()),
         int(masked.sum()),
-        int((masking.chosen & ~masked & ~same).sum()),
-        int((masking.chosen & same).sum()),
+        int((masking.selected & ~masked & ~same).sum()),
+        int((masking.selected & same).sum()),
     ]
     unchanged = 0.015 / (vocabulary - 2)  # replaced by the same token
     proportions = torch.tensor([0.85, 0.12, 0.015 - unchanged, 0.015 + unchanged], dtype=torch.float64)
     return all_of(
         proportions=accepts(float(chisquare(counts, (proportions * sum(counts)).numpy()).pvalue)),
-        unselected_tokens_are_unchanged=close(masking.tokens[~masking.chosen], tokens[~masking.chosen]),
-        padding_is_never_selected=close(masking.chosen[~text].double(), 0.0),
+        unselected_tokens_are_unchanged=close(masking.tokens[~masking.selected], tokens[~masking.selected]),
+        padding_is_never_selected=close(masking.selected[~text].double(), 0.0),
     )
 
 
@@ -47,7 +47,7 @@ def the_masked_loss_uses_selected_positions_only() -> Evidence:
     tokens = torch.randint(2, 30, (4, 12))
     masking = model.mask_tokens(tokens)
     logits = model(masking.tokens).detach()
-    selected_loss = nn.functional.cross_entropy(logits[masking.chosen], tokens[masking.chosen])
+    selected_loss = nn.functional.cross_entropy(logits[masking.selected], tokens[masking.selected])
     return close(model.masked_loss(tokens, masking), selected_loss, rtol=1e-5)
 
 

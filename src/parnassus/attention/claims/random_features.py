@@ -96,10 +96,10 @@ def cosh_features_more_than_halve_the_variance() -> Evidence:
 def orthogonal_directions_reduce_the_error() -> Evidence:
     """The mean squared error decreases as 1/k and is smaller with orthogonal directions (Choromanski et al. 2021)."""
     x, y = (0.5 * torch.randn(8, generator=seeded_generator(seed)) for seed in (1, 2))
-    counts, source = torch.tensor([8, 16, 32, 64, 128]), seeded_generator()
+    counts, generator = torch.tensor([8, 16, 32, 64, 128]), seeded_generator()
 
     def error(draw: Callable[..., Tensor], count: int) -> float:
-        projections = torch.stack([draw(count, 8, generator=source) for _ in range(1_500)])
+        projections = torch.stack([draw(count, 8, generator=generator) for _ in range(1_500)])
         log_products = projections @ (x + y) - (x.square().sum() + y.square().sum()) / 2
         return float((log_products.exp().mean(1) - (x @ y).exp()).square().mean())
 
@@ -146,7 +146,7 @@ def performer_attention_is_linear_attention_of_positive_features() -> Evidence:
 def both_kinds_of_features_give_the_rbf_kernel() -> Evidence:
     """Positive and Fourier features have mean exp(−γ‖x−y‖²); the Gram matrix error decreases as 1/√k."""
     gamma, points = 0.7, 0.5 * normalize(normal_samples(30, 1))
-    gram = similarity(points, points, width=(2 * gamma) ** -0.5)
+    gram = similarity(points, points, bandwidth=(2 * gamma) ** -0.5)
     counts = torch.tensor([100, 400, 1_600, 6_400])
 
     def errors(feature_map: Callable[[int, int], Tensor]) -> Tensor:
@@ -183,8 +183,8 @@ def ridge_on_features_tends_to_kernel_ridge() -> Evidence:
     gamma, penalty = 1.0, 1e-2
     x = torch.linspace(-2, 2, 60, dtype=torch.float64)[:, None]
     y, x_new = torch.sin(3 * x), x[1:] - 0.03
-    gram = similarity(x, x, width=(2 * gamma) ** -0.5)
-    target = KernelRidge.fit(gram, y, penalty=penalty).predict(similarity(x_new, x, width=(2 * gamma) ** -0.5))
+    gram = similarity(x, x, bandwidth=(2 * gamma) ** -0.5)
+    target = KernelRidge.fit(gram, y, penalty=penalty).predict(similarity(x_new, x, bandwidth=(2 * gamma) ** -0.5))
     deviations, counts = [], (50, 200, 800, 3_200)
     for count in counts:
         w = standard_normal(count, 1, seed=2)

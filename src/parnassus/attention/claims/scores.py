@@ -72,11 +72,11 @@ def distances_and_dot_products_of_unit_vectors_agree() -> Evidence:
     return all_of(
         identity=close(gaussian_score(query, key), dot_score(query, key) - 1, atol=1e-14),
         cosine=close(cosine_score(off_sphere, key), dot_score(query, key), atol=1e-14),
-        any_width=close(
-            gaussian_score(query, key, width=0.3).softmax(-1), (dot_score(query, key) / 0.09).softmax(-1), atol=1e-13
+        any_sigma=close(
+            gaussian_score(query, key, sigma=0.3).softmax(-1), (dot_score(query, key) / 0.09).softmax(-1), atol=1e-13
         ),
         usual_scale=close(
-            gaussian_score(query, key, width=16**0.25).softmax(-1), attention_weights(query, key), atol=1e-15
+            gaussian_score(query, key, sigma=16**0.25).softmax(-1), attention_weights(query, key), atol=1e-15
         ),
         difference_off_the_sphere=greater_equal(
             (gaussian_score(off_sphere, key) - dot_score(off_sphere, key) + 1).abs().max(), 1.0

@@ -29,14 +29,14 @@ LENGTHS = (64, 144, 256, 576, 1024)
 @claim("C-22")
 def sparse_patterns_compute_few_pairs() -> Evidence:
     """Bands, dilated bands, blocks, global nodes and random links have O(n) pairs, strides O(n √n) (Diehl sec. 4)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     lengths = torch.tensor(LENGTHS, dtype=torch.float64)
     counts = {
         "band": [count_pairs(band_mask(n, 4)) for n in LENGTHS],
         "dilated": [count_pairs(dilated_mask(n, 4, 2)) for n in LENGTHS],
         "blocks": [count_pairs(block_mask(n, 16)) for n in LENGTHS],
         "global_nodes": [count_pairs(global_mask(n, [0, 1])) for n in LENGTHS],
-        "random": [count_pairs(random_mask(n, 8, generator=source)) for n in LENGTHS],
+        "random": [count_pairs(random_mask(n, 8, generator=generator)) for n in LENGTHS],
         "strided": [count_pairs(strided_mask(n, isqrt(n))) for n in LENGTHS],
     }
     closed = torch.tensor([n * 9 - 20 for n in LENGTHS])
@@ -56,12 +56,12 @@ def sparse_patterns_compute_few_pairs() -> Evidence:
 @claim("C-22")
 def sparse_patterns_connect_all_positions_in_few_layers() -> Evidence:
     """A band connects all positions in (n − 1)/reach layers, a global token or strides of √n in two (Diehl sec. 4)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     num_layers = {
         "band": layers_until_connected(band_mask(64, 9)),
         "global": layers_until_connected(global_mask(64, [0])),
         "strided": layers_until_connected(strided_mask(64, 8)),
-        "random": layers_until_connected(random_mask(64, 8, generator=source)),
+        "random": layers_until_connected(random_mask(64, 8, generator=generator)),
         "blocks": layers_until_connected(block_mask(64, 8)),
     }
     return all_of(
@@ -76,10 +76,10 @@ def sparse_patterns_connect_all_positions_in_few_layers() -> Evidence:
 @claim("C-22")
 def local_attention_cost_is_linear_in_the_length() -> Evidence:
     """Blockwise it equals masked exact attention, with multiplications and bytes that grow as n (Diehl sec. 4)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     parts, counts, memory = {}, [], []
     for length in LENGTHS:
-        query, key, value = (torch.randn(1, length, 8, generator=source, dtype=torch.float64) for _ in range(3))
+        query, key, value = (torch.randn(1, length, 8, generator=generator, dtype=torch.float64) for _ in range(3))
         compute = partial(local_attention, query, key, value, 16)
         with sdpa_kernel(SDPBackend.MATH):  # operations of a fused kernel are not counted
             with FlopCounterMode(display=False) as counter:

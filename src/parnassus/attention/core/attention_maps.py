@@ -1,7 +1,7 @@
 """Attention maps of a model: the weights of every layer and head, and their statistics (book sec. 10.1)."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from parnassus.attention.core.dot_product import attention_weights
 from parnassus.attention.core.masks import check_enough_keys
 from parnassus.attention.core.multi_head import KeyValueHeads, MultiHeadAttention
 from parnassus.attention.core.self_attention import SelfAttention, split_heads
+from parnassus.layers.evaluation_mode import evaluation_mode
 
 
 def attention_maps(
@@ -28,7 +29,7 @@ def attention_maps(
     if not layers:
         raise ValueError(f"the model must have an attention layer; {type(model).__name__} has none")
     maps: dict[str, Tensor] = {}
-    with ExitStack() as hooks, _evaluation_mode(model), torch.no_grad():
+    with ExitStack() as hooks, evaluation_mode(model), torch.no_grad():
         for name, layer in layers.items():
             store = partial(maps.__setitem__, name)
             hooks.callback(_hook_self(layer, store) if isinstance(layer, SelfAttention) else _hook_cross(layer, store))
@@ -61,18 +62,6 @@ def attention_distance(
 
 
 _LAYERS = (SelfAttention, MultiHeadAttention)
-
-
-@contextmanager
-def _evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode within the context; afterwards every module has its previous mode."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 def _hook_self(layer: SelfAttention, store: Callable[[Tensor], None]) -> Callable[[], None]:

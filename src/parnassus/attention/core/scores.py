@@ -41,26 +41,26 @@ def cosine_score(
 
 
 def gaussian_score(
-    query: Float[Tensor, "*batch queries width"], key: Float[Tensor, "*batch keys width"], *, width: float = 1.0
+    query: Float[Tensor, "*batch queries width"], key: Float[Tensor, "*batch keys width"], *, sigma: float = 1.0
 ) -> Float[Tensor, "*batch queries keys"]:
     """a(q, k) = −‖q − k‖² / 2σ², the logarithm of the Gaussian kernel (book sec. 10.1.3, Zhao sec. 11).
 
     It is (qᵀk − ½‖k‖² − ½‖q‖²) / σ², where the last term cancels in a softmax.
     """
-    check_positive(width=width)
-    return -squared_distances(query, key) / (2 * width**2)
+    check_positive(sigma=sigma)
+    return -squared_distances(query, key) / (2 * sigma**2)
 
 
 class MahalanobisScore(nn.Module):
     """a(q, k) = −½‖W (q − k)‖², the log of a Gaussian kernel with a learned metric (book sec. 10.1.3).
 
-    W is initialised to the identity divided by `width`. A zero row of Wᵀ removes a coordinate.
+    W is initialised to the identity divided by `sigma`. A zero row of Wᵀ removes a coordinate.
     """
 
-    def __init__(self, features: int, *, width: float = 1.0) -> None:
+    def __init__(self, features: int, *, sigma: float = 1.0) -> None:
         super().__init__()
-        check_positive(width=width)
-        self.w = nn.Parameter(torch.eye(features) / width)
+        check_positive(sigma=sigma)
+        self.w = nn.Parameter(torch.eye(features) / sigma)
 
     def forward(
         self, query: Float[Tensor, "*batch queries features"], key: Float[Tensor, "*batch keys features"]

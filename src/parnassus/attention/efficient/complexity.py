@@ -43,7 +43,7 @@ def big_o_witness(
     return BigOWitness(max(count / bound(*size) for size, count in measured), start)
 
 
-def satisfies_bound(
+def is_within_bound(
     witness: BigOWitness, sizes: Sequence[tuple[int, ...]], counts: Sequence[int], bound: Callable[..., float]
 ) -> bool:
     """Whether count ≤ C · g at all given sizes from n₀ on."""

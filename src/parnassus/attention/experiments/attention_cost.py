@@ -117,7 +117,7 @@ class Experiment:
                 seconds = measure_seconds(compute, run.device, repeats=3, min_seconds=self.min_seconds, clock=clock)
                 cost = AttentionCost(seconds, peak_memory(compute, run.device), error)
                 measured.setdefault(name, {})[length] = cost
-        self.show(run, measured)
+        self.plot_results(run, measured)
         self.report_errors(run)
 
         last, before = self.lengths[-1], self.lengths[-3:][0]
@@ -144,12 +144,12 @@ class Experiment:
             "error_cosformer": errors["cosFormer"],
         }
 
-    def tokens(self, length: int, match: float, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries and keys from one smooth random process, values from another; `match` is the score with itself."""
+    def tokens(self, length: int, self_score: float, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys from one smooth random process, values from another."""
         noise = torch.randn(2 * self.num_heads, self.width, length + self.correlation_length - 1, device=device)
         smooth = avg_pool1d(noise, self.correlation_length, 1) * self.correlation_length**0.5  # restores variance 1
         key, value = smooth.mT.contiguous().view(2, 1, self.num_heads, length, self.width)
-        key = key * (match / self.width**0.5) ** 0.5
+        key = key * (self_score / self.width**0.5) ** 0.5
         return key, key, value
 
     def variants(self, length: int, device: torch.device) -> dict[str, Attention]:
@@ -174,7 +174,7 @@ class Experiment:
         """The memory of scores and weights in exact attention."""
         return 2 * 4 * self.num_heads * length**2 / 2**30
 
-    def show(self, run: Run, measured: dict[str, dict[int, AttentionCost]]) -> None:
+    def plot_results(self, run: Run, measured: dict[str, dict[int, AttentionCost]]) -> None:
         missing = [length for length in self.lengths if length not in measured["exact"]]
         omitted = (
             f" Exact attention is measured up to {max(measured['exact']):,} tokens: at {missing[0]:,} its scores and "
@@ -221,17 +221,17 @@ class Experiment:
 
     def report_errors(self, run: Run) -> None:
         """Errors at one length, from nearly uniform to sharp attention."""
-        length, matches = min(1_024, self.lengths[-1]), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+        length, self_scores = min(1_024, self.lengths[-1]), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
         errors: dict[str, list[float]] = {}
-        for match in matches:
-            tokens = self.tokens(length, match, run.device)
+        for self_score in self_scores:
+            tokens = self.tokens(length, self_score, run.device)
             exact = exact_outputs(tokens)
             for name, attend in self.variants(length, run.device).items():
                 if name not in EXACT:
                     errors.setdefault(name, []).append(relative_error(attend(*tokens), exact[name == CAUSAL]))
         run.figure(
             "error against sharpness",
-            plot_errors(matches, errors),
+            plot_errors(self_scores, errors),
             f"Relative error at {length:,} tokens as attention becomes sharper. Features, landmarks and means are "
             "accurate for nearly uniform attention, local attention for sharp attention to similar neighbours; no "
             "approximation is accurate everywhere.",
@@ -277,13 +277,13 @@ def plot_costs(measured: dict[str, dict[int, AttentionCost]]) -> "Figure":
     return figure
 
 
-def plot_errors(matches: tuple[float, ...], errors: dict[str, list[float]]) -> "Figure":
+def plot_errors(self_scores: tuple[float, ...], errors: dict[str, list[float]]) -> "Figure":
     """Relative error against the score of a token with itself."""
     figure, axes = subplots(size=(8.0, 4.2))
     for name, values in errors.items():
-        axes[0, 0].loglog(matches, values, color=COLOURS[name], marker="o", markersize=3, label=name)
+        axes[0, 0].loglog(self_scores, values, color=COLOURS[name], marker="o", markersize=3, label=name)
     axes[0, 0].set(xlabel="score of a token with itself", ylabel="relative error")
-    axes[0, 0].set_xticks(matches, [f"{match:g}" for match in matches], minor=False)
+    axes[0, 0].set_xticks(self_scores, [f"{self_score:g}" for self_score in self_scores], minor=False)
     axes[0, 0].set_xticks([], minor=True)
     axes[0, 0].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -93,8 +93,8 @@ class Experiment:
             }
             model = models.model(best["tied"])
             half_length = accuracy_of(model, shorter)
-            matches = LetterMatchWeights.of(model, test)
-            self.show(run, model, test, matches)
+            matches = LetterMatchWeights.from_model(model, test)
+            self.plot_results(run, model, test, matches)
         accuracy = {kind: accuracies[name] for kind, name in best.items()}
         by_kind = {kind: [value for name, value in accuracies.items() if name.startswith(kind)] for kind in KINDS}
         success = {
@@ -108,12 +108,12 @@ class Experiment:
             "have the same initial weights, so that a letter attends to equal letters; also used without a start "
             "token. Dashed: the accuracy that counts as success.",
         )
-        strengths = matches.strengths(self.num_letters)
+        match_scores = matches.match_scores(self.num_letters)
         run.note(
             "results",
-            f"Equal letters score λ = {float(strengths.mean()):.2f} above other letters on average. The MLP does not "
-            "receive the last letter, only the output of attention. It obtains the count from the weight on the start "
-            "token, e^s / (e^s + c·e^λ + n − c), which is the same for letters of equal s and λ. The accuracy is "
+            f"Equal letters score λ = {float(match_scores.mean()):.2f} above other letters on average. The MLP does "
+            "not receive the last letter, only the output of attention. It obtains the count from the weight on the "
+            "start token, e^s / (e^s + c·e^λ + n − c), which is the same for letters of equal s and λ. The accuracy is "
             f"{accuracy['without start']:.0%} without a start token and {accuracy['tied']:.1%} with it, each for the "
             f"best of {self.num_trials} initialisations, and {accuracy['mean pooling']:.0%} with mean pooling. "
             f"{success['tied']:.0%} of the tied and {success['independent']:.0%} of the independent initialisations "
@@ -126,16 +126,16 @@ class Experiment:
             "success_tied": success["tied"],
             "success_independent": success["independent"],
             "accuracy_mean_pooling": accuracy["mean pooling"],
-            "match_score": float(strengths.mean()),
-            "weight_error": float((matches.weight - matches.predicted_weight(strengths)).square().mean().sqrt()),
+            "match_score": float(match_scores.mean()),
+            "weight_error": float((matches.weight - matches.predicted_weight(match_scores)).square().mean().sqrt()),
             "accuracy_half_length": half_length,
         }
 
-    def show(self, run: Run, model: "LetterCounter", test: Split, matches: "LetterMatchWeights") -> None:
+    def plot_results(self, run: Run, model: "LetterCounter", test: Split, matches: "LetterMatchWeights") -> None:
         names = alphabet(self.num_letters)
         run.figure(
             "attention weight on equal letters",
-            plot_weights(matches, matches.strengths(self.num_letters), names),
+            plot_weights(matches, matches.match_scores(self.num_letters), names),
             "The fraction of the attention weight on letters equal to the last one, against their number. Dots: test "
             "words, with horizontal jitter. Lines: c e^λ / (c e^λ + n − c) with a λ for each last letter; they "
             "increase with c, so the count can be decoded.",
@@ -258,25 +258,25 @@ class LetterMatchWeights:
     weight: Tensor
 
     @classmethod
-    def of(cls, model: LetterCounter, words: Split) -> "LetterMatchWeights":
+    def from_model(cls, model: LetterCounter, words: Split) -> "LetterMatchWeights":
         equal = words.x == words.x[:, -1:]
         weight = (model.weights(words.x) * equal).sum(1)
         return cls(words.x.shape[1], words.x[:, -1].cpu(), equal.sum(1).cpu(), weight.cpu())
 
-    def strengths(self, letters: int) -> Tensor:
+    def match_scores(self, letters: int) -> Tensor:
         """λ of each last letter, the median over words of log(w / (1 − w)) − log(c / (n − c))."""
         odds = self.weight.logit(eps=1e-6) - (self.count / (self.length - self.count)).log()
         by_letter = [odds[(self.last == letter) & (self.count < self.length)] for letter in range(letters)]
         return torch.stack([part.median() if len(part) else odds.new_zeros(()) for part in by_letter])
 
-    def predicted_weight(self, strengths: Tensor) -> Tensor:
+    def predicted_weight(self, match_scores: Tensor) -> Tensor:
         """The weight on equal letters for λ of each letter."""
-        return weight_on_matches(self.count, self.length, strengths[self.last])
+        return weight_on_matches(self.count, self.length, match_scores[self.last])
 
 
-def weight_on_matches(count: Tensor, length: int, strength: Tensor) -> Tensor:
+def weight_on_matches(count: Tensor, length: int, match_score: Tensor) -> Tensor:
     """c·e^λ / (c·e^λ + n − c): the weight on c of n letters that score λ above the others (Diehl sec. 2.2)."""
-    power = count * strength.exp()
+    power = count * match_score.exp()
     return power / (power + length - count)
 
 
@@ -300,7 +300,7 @@ def alphabet(letters: int) -> list[str]:
     return [chr(ord("a") + index) for index in range(letters)]
 
 
-def plot_weights(matches: LetterMatchWeights, strengths: Tensor, names: list[str]) -> "Figure":
+def plot_weights(matches: LetterMatchWeights, match_scores: Tensor, names: list[str]) -> "Figure":
     """The weight on equal letters against their number, measured and predicted."""
     figure, axes = subplots(size=(6.8, 4.2))
     ax = axes[0, 0]
@@ -310,8 +310,8 @@ def plot_weights(matches: LetterMatchWeights, strengths: Tensor, names: list[str
     for letter, (name, colour) in enumerate(zip(names, PALETTE, strict=False)):
         chosen = matches.last == letter
         ax.scatter(x[chosen], matches.weight[chosen], s=8, color=colour, alpha=0.35, linewidths=0, rasterized=True)
-        predicted = weight_on_matches(line, matches.length, strengths[letter])
-        ax.plot(line, predicted, color=colour, linewidth=1.4, label=f"{name}, λ = {float(strengths[letter]):.2f}")
+        predicted = weight_on_matches(line, matches.length, match_scores[letter])
+        ax.plot(line, predicted, color=colour, linewidth=1.4, label=f"{name}, λ = {float(match_scores[letter]):.2f}")
     ax.plot(line, line / matches.length, color=INK, linestyle=":", linewidth=1.2, label="λ = 0, uniform")
     ax.set(xlabel="occurrences c of the last letter", ylabel="attention weight on these letters", ylim=(0, 1.03))
     ax.xaxis.get_major_locator().set_params(integer=True)

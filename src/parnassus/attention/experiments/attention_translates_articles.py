@@ -107,7 +107,7 @@ class Experiment:
             f"In test phrases the noun has {float(on_noun.mean()):.0%} of the attention weight; before training it had "
             f"{float(initial.mean()):.0%}, close to uniform attention. The accuracy is {accuracy:.0%}. A class whose "
             "nouns have little weight is the default class: two of three classes must be recognised, the third "
-            "follows by exclusion. Attention weights show which words the prediction uses, not all that the model "
+            "follows by elimination. Attention weights show which words the prediction uses, not all that the model "
             "encodes.",
         )
         return {

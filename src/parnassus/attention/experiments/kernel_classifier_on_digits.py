@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 covers = ("Z11.5", "Z11.2", "B10.1.3-4")
 expected = {
-    "accuracy_gaussian": at_least(0.95, "test accuracy, Gaussian kernel, width by leave-one-out"),
-    "accuracy_epanechnikov": at_least(0.95, "test accuracy, Epanechnikov kernel, width by leave-one-out"),
-    "accuracy_triangular": at_least(0.95, "test accuracy, triangular kernel, width by leave-one-out"),
-    "accuracy_boxcar": at_least(0.95, "test accuracy, boxcar kernel, width by leave-one-out"),
-    "accuracy_nearest": at_least(0.94, "test accuracy, nearest neighbour only, the limit of width 0"),
-    "accuracy_wide": between(0.05, 0.95, "test accuracy, Gaussian kernel with 20 times the best width"),
-    "width": no_band("width of the Gaussian kernel"),
+    "accuracy_gaussian": at_least(0.95, "test accuracy, Gaussian kernel, bandwidth by leave-one-out"),
+    "accuracy_epanechnikov": at_least(0.95, "test accuracy, Epanechnikov kernel, bandwidth by leave-one-out"),
+    "accuracy_triangular": at_least(0.95, "test accuracy, triangular kernel, bandwidth by leave-one-out"),
+    "accuracy_boxcar": at_least(0.95, "test accuracy, boxcar kernel, bandwidth by leave-one-out"),
+    "accuracy_nearest": at_least(0.94, "test accuracy, nearest neighbour only, the limit of bandwidth 0"),
+    "accuracy_wide": between(0.05, 0.95, "test accuracy, Gaussian kernel with 20 times the best bandwidth"),
+    "bandwidth": no_band("bandwidth of the Gaussian kernel"),
     "effective_neighbours": no_band("effective number of examples per prediction, 1 / Σ α², median"),
 }
 profiles = {"smoke": {"num_examples": 150, "num_bandwidths": 4}, "gpu": {"data": "mnist", "num_examples": 20_000}}
@@ -47,7 +47,7 @@ KERNELS: dict[str, RadialKernel] = {
 class Experiment:
     data: AnyData = "digits"  # labelled images or rows: name of a data set, or path of a file or folder
     num_examples: Positive[int] = 1_000  # maximum number of training examples and of test examples
-    num_bandwidths: Positive[int] = 14  # candidate widths, logarithmically spaced
+    num_bandwidths: Positive[int] = 14  # candidate bandwidths, logarithmically spaced
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = self.load_labelled_data().to(run.device)
@@ -57,22 +57,22 @@ class Experiment:
         test, test_labels = data.test.x.flatten(1)[: self.num_examples], data.test.y[: self.num_examples]
         distances = torch.cdist(x[:300], x[:300])
         typical = float(distances[distances > 0].quantile(0.05))
-        widths = (typical * torch.logspace(-1.2, 0.9, self.num_bandwidths)).tolist()
+        bandwidths = (typical * torch.logspace(-1.2, 0.9, self.num_bandwidths)).tolist()
         scores, left_out_errors, fits = {}, {}, {}
         for name, kernel in KERNELS.items():
             classifier = NadarayaWatson.fit_classes(x, labels, len(data.classes), kernel=kernel)
-            left_out = [classifier.with_width(width).leave_one_out() for width in widths]
+            left_out = [classifier.with_bandwidth(bandwidth).leave_one_out() for bandwidth in bandwidths]
             left_out_errors[name] = [error_rate(each, labels) for each in left_out]
             losses = [float((each - classifier.value).square().sum()) for each in left_out]
-            fits[name] = classifier.with_width(widths[min(range(len(widths)), key=losses.__getitem__)])
+            fits[name] = classifier.with_bandwidth(bandwidths[min(range(len(bandwidths)), key=losses.__getitem__)])
             scores[name] = fits[name].predict(test)
         best = fits["gaussian"]
-        assert isinstance(best.width, float)
+        assert isinstance(best.bandwidth, float)
         run.figure(
-            "width selection",
+            "bandwidth selection",
             curves(
-                {name: (widths, rates) for name, rates in left_out_errors.items()},
-                x_label="width",
+                {name: (bandwidths, rates) for name, rates in left_out_errors.items()},
+                x_label="bandwidth",
                 y_label="leave-one-out error rate",
                 log_x=True,
             ),
@@ -92,11 +92,14 @@ class Experiment:
             "Confusion matrix of the Gaussian kernel on the test images.",
         )
         accuracies = {name: 1 - error_rate(each, test_labels) for name, each in scores.items()}
-        others = {"nearest": best.with_width(1e-6 * best.width), "wide": best.with_width(20 * best.width)}
+        others = {
+            "nearest": best.with_bandwidth(1e-6 * best.bandwidth),
+            "wide": best.with_bandwidth(20 * best.bandwidth),
+        }
         accuracies |= {name: 1 - error_rate(fit.predict(test), test_labels) for name, fit in others.items()}
         return {
             **{f"accuracy_{name}": accuracy for name, accuracy in accuracies.items()},
-            "width": best.width,
+            "bandwidth": best.bandwidth,
             "effective_neighbours": float((1 / best.weights(test).square().sum(1)).median()),
         }
 

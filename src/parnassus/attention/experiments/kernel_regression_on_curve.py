@@ -1,4 +1,4 @@
-"""Nadaraya-Watson regression on a curve: kernels, widths, weights, consistency (Zhao sec. 11, book eq. 10.6)."""
+"""Nadaraya-Watson regression on a curve: kernels, bandwidths, weights, consistency (Zhao sec. 11, book eq. 10.6)."""
 
 from dataclasses import dataclass
 from math import nan
@@ -29,24 +29,26 @@ if TYPE_CHECKING:
 
 covers = ("Z11.4", "Z11.5", "B10.1.3-2", "B10.1.3-4")
 expected = {
-    "error_gaussian": at_most(0.15, "mean squared error against the true curve, Gaussian kernel, leave-one-out width"),
+    "error_gaussian": at_most(
+        0.15, "mean squared error against the true curve, Gaussian kernel, leave-one-out bandwidth"
+    ),
     "error_epanechnikov": at_most(
-        0.15, "mean squared error against the true curve, Epanechnikov kernel, leave-one-out width"
+        0.15, "mean squared error against the true curve, Epanechnikov kernel, leave-one-out bandwidth"
     ),
     "error_triangular": at_most(
-        0.15, "mean squared error against the true curve, triangular kernel, leave-one-out width"
+        0.15, "mean squared error against the true curve, triangular kernel, leave-one-out bandwidth"
     ),
-    "error_boxcar": at_most(0.15, "mean squared error against the true curve, boxcar kernel, leave-one-out width"),
+    "error_boxcar": at_most(0.15, "mean squared error against the true curve, boxcar kernel, leave-one-out bandwidth"),
     "error_mean": between(
         0.5, 1.5, "mean squared error against the true curve, constant kernel (mean of all examples)"
     ),
-    "width": no_band("width of the Gaussian kernel chosen by leave-one-out"),
+    "bandwidth": no_band("bandwidth of the Gaussian kernel chosen by leave-one-out"),
     "left_out_error": no_band("leave-one-out squared error, Gaussian kernel; the noise contributes noise²"),
-    "slope": between(-0.9, -0.65, "exponent of the error in n with width n^{−1/5}; −4/5 in theory"),
-    "error_40": between(0.05, 0.2, "mean squared error on [1, 4] with 40 examples and width n^{−1/5}"),
-    "error_400": between(0.007, 0.025, "mean squared error on [1, 4] with 400 examples and width n^{−1/5}"),
-    "error_4000": between(0.0012, 0.004, "mean squared error on [1, 4] with 4,000 examples and width n^{−1/5}"),
-    "error_40000": between(0.0001, 0.0008, "mean squared error on [1, 4] with 40,000 examples and width n^{−1/5}"),
+    "slope": between(-0.9, -0.65, "exponent of the error in n with bandwidth n^{−1/5}; −4/5 in theory"),
+    "error_40": between(0.05, 0.2, "mean squared error on [1, 4] with 40 examples and bandwidth n^{−1/5}"),
+    "error_400": between(0.007, 0.025, "mean squared error on [1, 4] with 400 examples and bandwidth n^{−1/5}"),
+    "error_4000": between(0.0012, 0.004, "mean squared error on [1, 4] with 4,000 examples and bandwidth n^{−1/5}"),
+    "error_40000": between(0.0001, 0.0008, "mean squared error on [1, 4] with 40,000 examples and bandwidth n^{−1/5}"),
 }
 profiles = {"smoke": {"num_repeats": 1, "num_bandwidths": 6}, "gpu": {"num_repeats": 200}}
 
@@ -64,7 +66,7 @@ class Experiment:
     data: Annotated[str, BuiltIn("curve")] = "curve"  # 2 sin x + x with noise, or path of a table: input, target
     num_examples: Positive[int] = 80  # examples of the curve
     noise_std: NonNegative[float] = 0.5  # standard deviation of the noise
-    num_bandwidths: Positive[int] = 40  # candidate widths, logarithmically spaced
+    num_bandwidths: Positive[int] = 40  # candidate bandwidths, logarithmically spaced
     num_repeats: Positive[int] = 30  # repetitions of the consistency measurement
 
     def __call__(self, run: Run) -> dict[str, float]:
@@ -72,47 +74,53 @@ class Experiment:
         x, y = examples.x.double(), targets(examples)
         x_range = float(x.max() - x.min())
         grid = torch.linspace(float(x.min()), float(x.max()), 201, dtype=torch.float64)[:, None]
-        run.figure("kernels", plot_kernels(), "Kernel functions of the distance in units of the width (Zhao sec. 11).")
-
-        widths = torch.logspace(-2.3, 0.3, self.num_bandwidths, dtype=torch.float64).mul(x_range).tolist()
-        fitted = {name: NadarayaWatson.fit(x, y, kernel=kernel) for name, kernel in KERNELS.items()}
-        left_out = {name: [fit.with_width(w).leave_one_out_error() for w in widths] for name, fit in fitted.items()}
-        best = {name: widths[min(range(len(widths)), key=errors.__getitem__)] for name, errors in left_out.items()}
-        chosen = {name: fit.with_width(best[name]) for name, fit in fitted.items()}
         run.figure(
-            "width selection",
+            "kernels", plot_kernels(), "Kernel functions of the distance in units of the bandwidth (Zhao sec. 11)."
+        )
+
+        bandwidths = torch.logspace(-2.3, 0.3, self.num_bandwidths, dtype=torch.float64).mul(x_range).tolist()
+        fitted = {name: NadarayaWatson.fit(x, y, kernel=kernel) for name, kernel in KERNELS.items()}
+        left_out = {
+            name: [fit.with_bandwidth(h).leave_one_out_error() for h in bandwidths] for name, fit in fitted.items()
+        }
+        best = {
+            name: bandwidths[min(range(len(bandwidths)), key=errors.__getitem__)] for name, errors in left_out.items()
+        }
+        chosen = {name: fit.with_bandwidth(best[name]) for name, fit in fitted.items()}
+        run.figure(
+            "bandwidth selection",
             curves(
-                {name: (widths, errors) for name, errors in left_out.items()},
-                x_label="width",
+                {name: (bandwidths, errors) for name, errors in left_out.items()},
+                x_label="bandwidth",
                 y_label="leave-one-out squared error",
                 log_x=True,
             ),
-            "Leave-one-out error. The smallest widths use the nearest neighbour only, the largest average all "
-            "examples. Kernels of bounded support need larger widths for the same smoothing.",
+            "Leave-one-out error. The smallest bandwidths use the nearest neighbour only, the largest average all "
+            "examples. Kernels of bounded support need larger bandwidths for the same smoothing.",
         )
         is_curve = self.data == "curve"
         run.figure(
             "fits by kernel",
             plot_fits(chosen, x, y, grid, has_truth=is_curve),
-            "Fits at the best width of each kernel; dashed, the true curve. The fit of the boxcar kernel is "
+            "Fits at the best bandwidth of each kernel; dashed, the true curve. The fit of the boxcar kernel is "
             "discontinuous wherever an example enters or leaves its support.",
         )
-        by_width = {
-            f"width {width:.2g}": chosen["gaussian"].with_width(width)
-            for width in (x_range / 100, best["gaussian"], x_range)
+        by_bandwidth = {
+            f"bandwidth {bandwidth:.2g}": chosen["gaussian"].with_bandwidth(bandwidth)
+            for bandwidth in (x_range / 100, best["gaussian"], x_range)
         }
         run.figure(
-            "fits by width",
-            plot_fits(by_width, x, y, grid, has_truth=is_curve),
-            "The Gaussian kernel with three widths: overfitting, best width, underfitting.",
+            "fits by bandwidth",
+            plot_fits(by_bandwidth, x, y, grid, has_truth=is_curve),
+            "The Gaussian kernel with three bandwidths: overfitting, best bandwidth, underfitting.",
         )
         run.figure(
             "weights",
-            plot_weights(by_width, x, grid),
+            plot_weights(by_bandwidth, x, grid),
             "The weights of the examples (columns, sorted by x) for each query (row). Rows sum to 1: this is an "
             "attention map.",
         )
-        result = {"width": best["gaussian"], "left_out_error": min(left_out["gaussian"])}
+        result = {"bandwidth": best["gaussian"], "left_out_error": min(left_out["gaussian"])}
         if not is_curve:
             return result | {name: nan for name in expected if name not in result}
         all_fits = {**chosen, "mean": NadarayaWatson.fit(x, y, kernel=constant_kernel)}
@@ -140,7 +148,7 @@ class Experiment:
                 examples = curve(
                     count, true_function, noise=1.0, seed=derive_seed(run.seed, count, repeat), low=0.0, high=5.0
                 )
-                fit = NadarayaWatson.fit(examples.x.double(), targets(examples), width=count**-0.2)
+                fit = NadarayaWatson.fit(examples.x.double(), targets(examples), bandwidth=count**-0.2)
                 measured.append((fit.predict(grid) - true_function(grid)).square().mean())
             errors[count] = float(torch.stack(measured).mean())
         n, error = (torch.tensor(list(values), dtype=torch.float64) for values in (errors, errors.values()))
@@ -154,8 +162,8 @@ class Experiment:
                 log_x=True,
                 log_y=True,
             ),
-            f"Noise of standard deviation 1, width n^{{−1/5}}, mean of {self.num_repeats} data sets: the estimator is "
-            "consistent (Mack and Silverman 1982).",
+            f"Noise of standard deviation 1, bandwidth n^{{−1/5}}, mean of {self.num_repeats} data sets: the estimator "
+            "is consistent (Mack and Silverman 1982).",
         )
         return {"slope": exponent(n, error)} | {f"error_{count}": error for count, error in errors.items()}
 
@@ -170,7 +178,7 @@ def targets(split: Split) -> Tensor:
 
 
 def plot_kernels() -> "Figure":
-    """Kernel value against the distance in units of the width."""
+    """Kernel value against the distance in units of the bandwidth."""
     u = torch.linspace(-2.5, 2.5, 1_001, dtype=torch.float64)
     figure = curves(
         {name: (u, kernel(u.abs())) for name, kernel in KERNELS.items()}, x_label="(q − k) / h", y_label="kernel value"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 covers = ("B10.1.3-5", "Z11.11", "B10.1.3-6")
 expected = {
-    "fixed_error": between(0.33, 0.7, "mean squared error on test points, Gaussian kernel, width by leave-one-out"),
+    "fixed_error": between(0.33, 0.7, "mean squared error on test points, Gaussian kernel, bandwidth by leave-one-out"),
     "metric_error": at_most(0.33, "mean squared error on test points, learned metric: exp(−½‖W(q − k)‖²)"),
     "product_error": at_most(
         0.45, "mean squared error on test points, bilinear score: exp(qᵀ W_qᵀ W_k k), values mapped by W_v"
@@ -53,12 +53,14 @@ class Experiment:
         data = standardise_features(self.examples(run.seed)).to(run.device)
         x, y = data.train.x, target(data.train)
         fixed = NadarayaWatson.fit(x, y)
-        fixed = fixed.with_width(fixed.best_width(torch.logspace(-1.3, 0.7, 25).tolist()))
-        assert isinstance(fixed.width, float)
+        fixed = fixed.with_bandwidth(fixed.best_bandwidth(torch.logspace(-1.3, 0.7, 25).tolist()))
+        assert isinstance(fixed.bandwidth, float)
         models = ModelCollection[LearnedKernel](
             {
-                "metric": LearnedKernel(MahalanobisScore(x.shape[1], width=fixed.width)),
-                "product": LearnedKernel(QuadraticFeatureScore(x.shape[1], fixed.width), identity_layer(y.shape[1])),
+                "metric": LearnedKernel(MahalanobisScore(x.shape[1], sigma=fixed.bandwidth)),
+                "product": LearnedKernel(
+                    QuadraticFeatureScore(x.shape[1], fixed.bandwidth), identity_layer(y.shape[1])
+                ),
             }
         )
         models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
@@ -110,9 +112,9 @@ class Experiment:
         run.figure(
             "scales",
             bar_chart(
-                {"fixed": 1 / float(torch.as_tensor(fixed.width))}
+                {"fixed": 1 / float(torch.as_tensor(fixed.bandwidth))}
                 | {f"learned, input {index}": float(value) for index, value in enumerate(scales, 1)},
-                x_label="scale of an input, 1 / width",
+                x_label="scale of an input, 1 / bandwidth",
             ),
             "The scale of each input in the kernel. The fixed kernel has one scale for all inputs; the learned metric "
             "suppresses the irrelevant ones.",
@@ -138,15 +140,15 @@ class Experiment:
 
 
 class QuadraticFeatureScore(nn.Module):
-    """qᵀ W_qᵀ W_k k of the features (x, x², 1), initialised as a Gaussian kernel of width h: qᵀk/h² − ½‖k‖²/h²."""
+    """qᵀ W_qᵀ W_k k of the features (x, x², 1), initialised as a Gaussian kernel of bandwidth h: qᵀk/h² − ½‖k‖²/h²."""
 
-    def __init__(self, inputs: int, width: float) -> None:
+    def __init__(self, inputs: int, bandwidth: float) -> None:
         super().__init__()
         self.score = BilinearScore(2 * inputs + 1, 2 * inputs + 1)
         with torch.no_grad():
             self.score.m.zero_()
-            self.score.m[:inputs, :inputs] = torch.eye(inputs) / width**2
-            self.score.m[-1, inputs:-1] = -1 / (2 * width**2)
+            self.score.m[:inputs, :inputs] = torch.eye(inputs) / bandwidth**2
+            self.score.m[-1, inputs:-1] = -1 / (2 * bandwidth**2)
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
         scores: Tensor = self.score(features(query), features(key))

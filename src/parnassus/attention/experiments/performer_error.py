@@ -100,13 +100,13 @@ class Experiment:
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
             run.log(step, loss=loss)
         exact = evaluate_split(model, test)
-        swapped = {
-            name: [self.evaluate_swapped(model, count, draw, test) for count in self.feature_counts]
+        evaluations = {
+            name: [self.evaluate_with_random_features(model, count, draw, test) for count in self.feature_counts]
             for name, draw in DRAWS.items()
         }
         run.figure(
             "trained model",
-            plot_swapped(self.feature_counts, swapped, exact),
+            plot_with_random_features(self.feature_counts, evaluations, exact),
             "Random features replace the softmax in a trained vision transformer without fine-tuning: test loss (left) "
             "and test accuracy (right).",
         )
@@ -117,7 +117,7 @@ class Experiment:
             curves(times, x_label="sequence length (tokens)", y_label="time (s)", log_x=True, log_y=True),
             "Time of one attention head against the sequence length: linear with random features.",
         )
-        best = swapped["orthogonal, antithetic"]
+        best = evaluations["orthogonal, antithetic"]
         run.note(
             "results",
             f"The test loss is {exact.loss:.3f} nats per image with the softmax, {best[0].loss:.3f} with "
@@ -159,7 +159,9 @@ class Experiment:
             for name, draw in DRAWS.items()
         }
 
-    def evaluate_swapped(self, model: VisionTransformer, count: int, draw: Draw, test: Split) -> Evaluation:
+    def evaluate_with_random_features(
+        self, model: VisionTransformer, count: int, draw: Draw, test: Split
+    ) -> Evaluation:
         """The test results with random features in every layer, mean over at most four draws."""
         evaluations = [evaluate_split(with_performer(model, count, draw), test) for _ in range(min(self.num_draws, 4))]
         return Evaluation(*torch.tensor(evaluations).mean(0).tolist())
@@ -169,15 +171,15 @@ class Experiment:
         performer, optimizer = run.prepare(
             with_performer(model, self.num_features, orthogonal_directions), partial(Adam, lr=1e-3)
         )
-        before = self.evaluate_redrawn(performer, test)
+        before = self.evaluate_over_draws(performer, test)
         layers = performer_layers(performer)
         for step, loss in descend(run, performer, optimizer, data.train.pairs(self.batch_size, self.finetune_steps)):
             run.log(step, loss_with_features=loss)
             for layer in layers:
                 layer.redraw()
-        return before, self.evaluate_redrawn(performer, test)
+        return before, self.evaluate_over_draws(performer, test)
 
-    def evaluate_redrawn(self, model: VisionTransformer, test: Split) -> Evaluation:
+    def evaluate_over_draws(self, model: VisionTransformer, test: Split) -> Evaluation:
         """The test results, mean over new draws of the directions."""
         evaluations = []
         for _ in range(self.num_draws):
@@ -236,11 +238,13 @@ def tail_exponent(x: tuple[int, ...], y: list[float]) -> float:
     return exponent(x[-3:], y[-3:])
 
 
-def plot_swapped(counts: tuple[int, ...], swapped: dict[str, list[Evaluation]], exact: Evaluation) -> "Figure":
+def plot_with_random_features(
+    counts: tuple[int, ...], evaluations: dict[str, list[Evaluation]], exact: Evaluation
+) -> "Figure":
     """Test loss and accuracy against the number of random features."""
     figure, axes = subplots(1, 2, size=(10.0, 3.8))
-    for (name, evaluations), colour in zip(swapped.items(), PALETTE, strict=False):
-        for ax, values in zip(axes[0], zip(*evaluations, strict=True), strict=True):
+    for (name, by_count), colour in zip(evaluations.items(), PALETTE, strict=False):
+        for ax, values in zip(axes[0], zip(*by_count, strict=True), strict=True):
             ax.semilogx(counts, values, "o-", color=colour, label=name, markersize=4)
     for ax, value, label in zip(axes[0], exact, ("test loss (nats per image)", "test accuracy"), strict=True):
         ax.axhline(value, color=FAINT, linestyle="--", linewidth=1.2, label="softmax")

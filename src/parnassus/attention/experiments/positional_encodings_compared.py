@@ -193,9 +193,9 @@ class RandomTokens:
         return self.steps
 
     def at(self, step: int, seed: int, rank: int, world_size: int) -> Tensor:
-        source = torch.Generator().manual_seed(derive_seed(seed, step, rank))
+        generator = torch.Generator().manual_seed(derive_seed(seed, step, rank))
         shape = max(1, self.size // world_size), self.length
-        return torch.randint(self.vocabulary, shape, generator=source).to(self.device)
+        return torch.randint(self.vocabulary, shape, generator=generator).to(self.device)
 
 
 def plot_extrapolation(run: Run, correct: dict[str, Tensor], length: int, distance: int) -> None:

@@ -84,11 +84,11 @@ class Experiment:
         target = one_hot(train_labels.long(), classes).double()
 
         start = time.perf_counter()
-        width = (2 * self.gamma) ** -0.5
-        gram = similarity(x, x, width=width)
+        bandwidth = (2 * self.gamma) ** -0.5
+        gram = similarity(x, x, bandwidth=bandwidth)
         ridge = KernelRidge.fit(gram, target, penalty=self.alpha)
         kernel_seconds = time.perf_counter() - start
-        exact = ridge.predict(similarity(test, x, width=width))
+        exact = ridge.predict(similarity(test, x, bandwidth=bandwidth))
         task = KernelRidgeTask(x, gram, target, test, exact, labels)
         maps = self.feature_maps(x.shape[1])
         errors = {name: [self.gram_error(draw, k, task) for k in self.feature_counts] for name, draw in maps.items()}

@@ -163,9 +163,9 @@ def plot_simplex() -> "Figure":
     ax = axes[0, 0]
     outline = torch.cat([VERTICES, VERTICES[:1]])
     ax.plot(outline[:, 0], outline[:, 1], color=INK, linewidth=1)
-    strengths = torch.cat([torch.zeros(1), torch.logspace(-2, 2, 200)])
+    lambdas = torch.cat([torch.zeros(1), torch.logspace(-2, 2, 200)])
     for start, colour in zip(STARTS, PALETTE, strict=False):
-        path = softmax(strengths[:, None] * torch.tensor(start)) @ VERTICES
+        path = softmax(lambdas[:, None] * torch.tensor(start)) @ VERTICES
         name = "x = (" + ", ".join(f"{entry:g}".replace("-", "−") for entry in start) + ")"
         ax.plot(path[:, 0], path[:, 1], color=colour, label=name)
         for strength in (1.0, 3.0, 10.0):

@@ -12,34 +12,37 @@ from parnassus.recurrent.encoder import RecurrentEncoder
 
 
 class MaskedTokens(NamedTuple):
-    """Corrupted tokens, and which of them were chosen for prediction."""
+    """Corrupted tokens, and which of them were selected for prediction."""
 
     tokens: Int[Tensor, "batch time"]
-    chosen: Bool[Tensor, "batch time"]
+    selected: Bool[Tensor, "batch time"]
 
 
 def mask_tokens(
     tokens: Int[Tensor, "batch time"],
     *,
-    mask: int,
+    mask_token_id: int,
     ordinary: range,
     mask_probability: float = 0.15,
     generator: torch.Generator | None = None,
 ) -> MaskedTokens:
-    """BERT's corruption: ordinary tokens are chosen with `mask_probability`, 80 % of them masked (Devlin et al. 2019).
+    """BERT's corruption: ordinary tokens are selected with `mask_probability` and mostly masked (Devlin et al. 2019).
 
-    10 % of the chosen tokens become a random ordinary token, 10 % are kept, so that the model learns a representation
-    of visible tokens too. Tokens outside `ordinary`, such as padding, are never chosen (book sec. 10.1.1).
+    Of the selected tokens 80 % are masked, 10 % become a random ordinary token and 10 % are kept, so that the model
+    learns a representation of visible tokens too. Tokens outside `ordinary`, such as padding, are never selected (book
+    sec. 10.1.1).
     """
     if not 0 < mask_probability <= 1:
         raise ValueError(f"mask_probability must satisfy 0 < mask_probability ≤ 1; got {mask_probability=}")
     if len(ordinary) < 1 or ordinary.step != 1:
         raise ValueError(f"ordinary must be a non-empty range with step 1; got {ordinary}")
     draw, action = (torch.rand(tokens.shape, generator=generator, device=tokens.device) for _ in range(2))
-    chosen = (draw < mask_probability) & (tokens >= ordinary.start) & (tokens < ordinary.stop)
+    selected = (draw < mask_probability) & (tokens >= ordinary.start) & (tokens < ordinary.stop)
     other = torch.randint(ordinary.start, ordinary.stop, tokens.shape, generator=generator, device=tokens.device)
-    corrupted = torch.where(action < 0.8, torch.full_like(tokens, mask), torch.where(action < 0.9, other, tokens))
-    return MaskedTokens(torch.where(chosen, corrupted, tokens), chosen)
+    corrupted = torch.where(
+        action < 0.8, torch.full_like(tokens, mask_token_id), torch.where(action < 0.9, other, tokens)
+    )
+    return MaskedTokens(torch.where(selected, corrupted, tokens), selected)
 
 
 class MaskedLanguageModel(nn.Module):
@@ -65,22 +68,26 @@ class MaskedLanguageModel(nn.Module):
         return linear(self.transform(self.encoder(tokens)), self.encoder.embedding.tokens.weight, self.bias)
 
     def loss(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
-        """The mean of −log p over the tokens chosen by `mask_tokens`."""
+        """The mean of −log p over the tokens selected by `mask_tokens`."""
         return self.masked_loss(tokens, self.mask_tokens(tokens))
 
     def masked_loss(self, tokens: Int[Tensor, "batch time"], masked: MaskedTokens) -> Float[Tensor, ""]:
-        """The mean of −log p(x_t | corrupted tokens) over the chosen positions t; 0 if there are none."""
-        chosen = masked.chosen.to(torch.float32)
+        """The mean of −log p(x_t | corrupted tokens) over the selected positions t; 0 if there are none."""
+        selected = masked.selected.to(torch.float32)
         nll = cross_entropy(self(masked.tokens).mT, tokens, reduction="none")
-        return (nll * chosen).sum() / chosen.sum().clamp_min(1)
+        return (nll * selected).sum() / selected.sum().clamp_min(1)
 
     def mask_tokens(
         self, tokens: Int[Tensor, "batch time"], *, generator: torch.Generator | None = None
     ) -> MaskedTokens:
-        """Corrupt tokens for this model; padding and mask are never chosen."""
+        """Corrupt tokens for this model; padding and mask are never selected."""
         ordinary = range(self.FIRST, self.encoder.vocabulary)
         return mask_tokens(
-            tokens, mask=self.MASK, ordinary=ordinary, mask_probability=self.mask_probability, generator=generator
+            tokens,
+            mask_token_id=self.MASK,
+            ordinary=ordinary,
+            mask_probability=self.mask_probability,
+            generator=generator,
         )
 
     @torch.no_grad()

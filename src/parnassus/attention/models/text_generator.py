@@ -57,11 +57,11 @@ class TextGenerator(nn.Module):
         """Logits of the token after a prompt, which is cut to its last `window` tokens."""
         return self.model.read(self.encode_prompt(prompt)[-self.model.window :][None])[0][0]
 
-    def generate(self, prompt: str, choose: TokenSampler, length: int) -> Iterator[str]:
+    def generate(self, prompt: str, sampler: TokenSampler, length: int) -> Iterator[str]:
         """The text of `length` further tokens, streamed piece by piece."""
         if length < 1:
             raise ValueError(f"length must be at least 1 token; got length={length}")
         tokens = self.encode_prompt(prompt)
-        generated = stream_tokens(self.model, tokens[None], choose, length)
+        generated = stream_tokens(self.model, tokens[None], sampler, length)
         previous = int(tokens[-1]) if prompt[-1:].strip() else None  # no separator after an empty prompt or a space
         return stream_text(self.tokeniser, (int(token) for token in generated), previous)

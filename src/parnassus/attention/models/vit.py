@@ -12,7 +12,7 @@ from parnassus.attention.core.self_attention import SelfAttention
 from parnassus.attention.models.block import Block, feed_forward
 
 Pool: TypeAlias = Callable[[Tensor], Tensor]
-"""Pooling of all tokens (batch, 1 + patches, width) to one vector: `class_token` or `mean_of_patches`."""
+"""Pooling of all tokens (batch, 1 + patches, width) to one vector: `class_token_pool` or `mean_pool`."""
 
 
 def class_token_pool(tokens: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "batch width"]:

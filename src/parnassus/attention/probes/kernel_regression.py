@@ -40,7 +40,7 @@ def _truth(x: Tensor) -> Tensor:
 def kernel_regression_fit(
     query: Annotated[float, FloatSlider("query q", 0.0, 5.0)] = 2.0,
     kernel: Annotated[int, Select("kernel", tuple(KERNELS))] = 0,
-    width: Annotated[float, FloatSlider("bandwidth h", 0.02, 10.0, log=True)] = 0.3,
+    bandwidth: Annotated[float, FloatSlider("bandwidth h", 0.02, 10.0, log=True)] = 0.3,
     noise: Annotated[float, FloatSlider("standard deviation of the noise", 0.0, 2.0)] = 0.5,
     count: Annotated[int, IntSlider("number of examples", 5, 150)] = 60,
 ) -> list[Answer]:
@@ -54,10 +54,10 @@ def kernel_regression_fit(
     assert examples.y is not None
     x, order = examples.x.double().sort(0)
     y = examples.y.double()[order[:, 0]]
-    fitted = NadarayaWatson.fit(x, y, kernel=list(KERNELS.values())[kernel], width=width)
+    fitted = NadarayaWatson.fit(x, y, kernel=list(KERNELS.values())[kernel], bandwidth=bandwidth)
     point = torch.tensor([[query]], dtype=torch.float64)
     weights = fitted.weights(point)[0]
-    best = fitted.best_width(torch.logspace(-1.5, 1, 12).tolist())
+    best = fitted.best_bandwidth(torch.logspace(-1.5, 1, 12).tolist())
     numbers: dict[str, float | str] = {
         "f(q)": float(fitted.predict(point)),
         "true value": float(_truth(point)),
@@ -65,7 +65,7 @@ def kernel_regression_fit(
         "mean squared error of the fit": float((fitted.predict(GRID) - _truth(GRID)).square().mean()),
         "leave-one-out error": fitted.leave_one_out_error(),
         "bandwidth with the smallest leave-one-out error": best,
-        "leave-one-out error at that bandwidth": fitted.with_width(best).leave_one_out_error(),
+        "leave-one-out error at that bandwidth": fitted.with_bandwidth(best).leave_one_out_error(),
     }
     return [_plane(fitted, point), _lines(fitted, query, best), _weights(x, weights), Numbers("Statistics", numbers)]
 
@@ -95,7 +95,7 @@ def _lines(fitted: NadarayaWatson, query: float, best: float) -> Curves:
         "true curve": (x, _truth(GRID)[:, 0].tolist()),
         "f at the bandwidth chosen by leave-one-out error": (
             x,
-            fitted.with_width(best).predict(GRID)[:, 0].tolist(),
+            fitted.with_bandwidth(best).predict(GRID)[:, 0].tolist(),
         ),
     }
     return Curves("Fit and true curve", lines, x_label="x", y_label="y", marked=query)

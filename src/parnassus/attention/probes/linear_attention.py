@@ -29,9 +29,9 @@ FEATURE_COUNTS = [2**power for power in range(3, 11)]
 def exact_and_linear_attention(
     tokens: Annotated[int, Select("tokens", ("characters of a text", "a smooth process"))] = 0,
     length: Annotated[int, IntSlider("number of tokens", 8, len(TEXT))] = 48,
-    match: Annotated[float, FloatSlider("score of a token with itself", 0.1, 16.0, log=True)] = 4.0,
+    self_score: Annotated[float, FloatSlider("score of a token with itself", 0.1, 16.0, log=True)] = 4.0,
     features: Annotated[int, IntSlider("number of random features", 1, MAX_FEATURES)] = 128,
-    draw: Annotated[int, IntSlider("seed of the features", 0, 9)] = 0,
+    seed: Annotated[int, IntSlider("seed of the features", 0, 9)] = 0,
 ) -> list[Answer]:
     """Attention maps of softmax, of its random-feature approximation and of elu + 1 (Diehl sec. 4.1).
 
@@ -39,9 +39,9 @@ def exact_and_linear_attention(
     score the softmax becomes concentrated, the random-feature estimate becomes noisy until even a thousand features are
     too few, and elu + 1 stays nearly uniform, since it does not approximate the softmax.
     """
-    x = _tokens(tokens, length) * (match / WIDTH) ** 0.5
+    x = _tokens(tokens, length) * (self_score / WIDTH) ** 0.5
     exact = attention_weights(x, x, scale=1.0)
-    directions = DIRECTIONS[draw]
+    directions = DIRECTIONS[seed]
     random = _random_feature_weights(x, directions[:features])
     linear = linear_attention_weights(x, x, elu_features)
     errors = [_total_variation(_random_feature_weights(x, directions[:count]), exact) for count in FEATURE_COUNTS]

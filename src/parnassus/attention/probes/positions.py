@@ -60,7 +60,7 @@ SCHEMES: Mapping[str, Callable[[int, float], Tensor]] = {
 def position_products(
     scheme: Annotated[int, Select("positions", tuple(SCHEMES))] = 0,
     position: Annotated[int, IntSlider("position m", 0, LENGTH - 1)] = 64,
-    half: Annotated[int, IntSlider("number of frequencies, half the width", 1, 128)] = 32,
+    num_frequencies: Annotated[int, IntSlider("number of frequencies, half the width", 1, 128)] = 32,
     base: Annotated[float, FloatSlider("base of the frequencies", 2.0, 100_000.0, log=True)] = 10_000.0,
 ) -> list[Answer]:
     """Products of the encoding of one position with all others, or the bias (Diehl sec. 3).
@@ -70,7 +70,7 @@ def position_products(
     shape changes with the position. With few frequencies or a small base, distant positions have large products.
     """
     name, compute = list(SCHEMES.items())[scheme]
-    products = compute(2 * half, base)
+    products = compute(2 * num_frequencies, base)
     row = products[position].tolist()
     positions = [float(n) for n in range(LENGTH)]
     curve = Curves(
@@ -81,7 +81,7 @@ def position_products(
         marked=float(position),
         about=f"Position {position} (marked) with every position n.",
     )
-    return [curve, _product_image(products, position), _numbers(products, position, half, base)]
+    return [curve, _product_image(products, position), _numbers(products, position, num_frequencies, base)]
 
 
 def _product_image(products: Tensor, position: int) -> Images:
@@ -97,11 +97,11 @@ def _product_image(products: Tensor, position: int) -> Images:
     return Images("All pairs", large[None, None], ["between the white lines: the position"], about=about)
 
 
-def _numbers(products: Tensor, position: int, half: int, base: float) -> Numbers:
+def _numbers(products: Tensor, position: int, num_frequencies: int, base: float) -> Numbers:
     spread = torch.stack([products.diagonal(-r).std() for r in range(1, LENGTH // 2)]).max()
     others = products[position].clone()
     others[position] = -torch.inf
-    wavelength = 2 * torch.pi / float(frequencies(2 * half, base=base)[-1])
+    wavelength = 2 * torch.pi / float(frequencies(2 * num_frequencies, base=base)[-1])
     values: dict[str, float | str] = {
         "product with itself": float(products[position, position]),
         "largest product with another position": float(others.max()),

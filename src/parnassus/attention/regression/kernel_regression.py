@@ -18,13 +18,13 @@ class NadarayaWatson:
     """f(q) = Σ_i v_i α(q, k_i) / Σ_j α(q, k_j): attention with a kernel α as the weight (book eq. 10.6, Zhao sec. 11).
 
     Keys are the inputs x_i, values the targets y_i; there are no parameters to train (Nadaraya 1964, Watson 1964). For
-    width → 0 f tends to the nearest neighbour, which is also the prediction where all kernels vanish.
+    bandwidth → 0 f tends to the nearest neighbour, which is also the prediction where all kernels vanish.
     """
 
     key: Float[Tensor, "count features"]
     value: Float[Tensor, "count out"]
     kernel: RadialKernel = gaussian_kernel
-    width: Bandwidth = 1.0
+    bandwidth: Bandwidth = 1.0
 
     @classmethod
     def fit(
@@ -33,12 +33,12 @@ class NadarayaWatson:
         y: Float[Tensor, "count out"],
         *,
         kernel: RadialKernel = gaussian_kernel,
-        width: Bandwidth = 1.0,
+        bandwidth: Bandwidth = 1.0,
     ) -> "NadarayaWatson":
         """Regression: stores the examples."""
         if len(x) == 0 or len(x) != len(y):
             raise ValueError(f"at least one example with a target each is needed; got {len(x)} and {len(y)}")
-        return cls(x, y, kernel, width)
+        return cls(x, y, kernel, bandwidth)
 
     @classmethod
     def fit_classes(
@@ -48,17 +48,17 @@ class NadarayaWatson:
         classes: int,
         *,
         kernel: RadialKernel = gaussian_kernel,
-        width: Bandwidth = 1.0,
+        bandwidth: Bandwidth = 1.0,
     ) -> "NadarayaWatson":
         """Classification: values are one-hot labels, predictions class probabilities (Zhao sec. 11)."""
-        return cls.fit(x, one_hot(labels, classes).to(x), kernel=kernel, width=width)
+        return cls.fit(x, one_hot(labels, classes).to(x), kernel=kernel, bandwidth=bandwidth)
 
-    def with_width(self, width: Bandwidth) -> "NadarayaWatson":
-        return replace(self, width=width)
+    def with_bandwidth(self, bandwidth: Bandwidth) -> "NadarayaWatson":
+        return replace(self, bandwidth=bandwidth)
 
     def weights(self, query: Float[Tensor, "queries features"]) -> Float[Tensor, "queries count"]:
         """α(q, k_i) / Σ_j α(q, k_j); rows sum to 1."""
-        return normalised_weights(distances(query, self.key, self.width), self.kernel)
+        return normalised_weights(distances(query, self.key, self.bandwidth), self.kernel)
 
     def predict(self, query: Float[Tensor, "queries features"]) -> Float[Tensor, "queries out"]:
         return self.weights(query) @ self.value
@@ -67,20 +67,20 @@ class NadarayaWatson:
         """The leave-one-out prediction of each example."""
         if len(self.key) < 2:
             raise ValueError("leave-one-out needs at least two examples; got 1")
-        distance = distances(self.key, self.key, self.width)
+        distance = distances(self.key, self.key, self.bandwidth)
         distance.fill_diagonal_(torch.inf)
         weights = normalised_weights(distance, lambda u: self.kernel(u).masked_fill(u.isinf(), 0.0))
         return weights @ self.value
 
     def leave_one_out_error(self) -> float:
-        """The mean squared leave-one-out error, summed over outputs; a criterion for the width."""
+        """The mean squared leave-one-out error, summed over outputs; a criterion for the bandwidth."""
         return float((self.leave_one_out() - self.value).square().sum(-1).mean())
 
-    def best_width(self, candidates: Sequence[float]) -> float:
-        """The candidate width with the smallest leave-one-out error."""
+    def best_bandwidth(self, candidates: Sequence[float]) -> float:
+        """The candidate bandwidth with the smallest leave-one-out error."""
         if len(candidates) == 0:
-            raise ValueError("at least one candidate width is needed; got none")
-        return min(candidates, key=lambda width: self.with_width(width).leave_one_out_error())
+            raise ValueError("at least one candidate bandwidth is needed; got none")
+        return min(candidates, key=lambda bandwidth: self.with_bandwidth(bandwidth).leave_one_out_error())
 
 
 def normalised_weights(distance: Float[Tensor, "queries keys"], kernel: RadialKernel) -> Float[Tensor, "queries keys"]:
@@ -96,7 +96,7 @@ def mean_shift(
     *,
     steps: int,
     kernel: RadialKernel = gaussian_kernel,
-    width: Bandwidth = 1.0,
+    bandwidth: Bandwidth = 1.0,
 ) -> Float[Tensor, "path queries features"]:
     """The trajectory of q ← Σ_i k_i α(q, k_i) / Σ_j α(q, k_j) from `start` (book sec. 10.1.3).
 
@@ -104,7 +104,7 @@ def mean_shift(
     points towards modes of the density.
     """
     check_non_negative(steps=steps)
-    shift = NadarayaWatson.fit(points, points, kernel=kernel, width=width)
+    shift = NadarayaWatson.fit(points, points, kernel=kernel, bandwidth=bandwidth)
     path = [start]
     for _ in range(steps):
         path.append(shift.predict(path[-1]))

@@ -46,11 +46,13 @@ def constant_kernel(u: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def distances(
-    query: Float[Tensor, "*batch queries features"], key: Float[Tensor, "*batch keys features"], width: Bandwidth = 1.0
+    query: Float[Tensor, "*batch queries features"],
+    key: Float[Tensor, "*batch keys features"],
+    bandwidth: Bandwidth = 1.0,
 ) -> Float[Tensor, "*batch queries keys"]:
     """The distances u = ‖(q − k)/h‖ of every query and key, accurate also for nearly equal points."""
-    _check_width(width, key.shape[-1])
-    return torch.cdist(query / width, key / width, compute_mode="donot_use_mm_for_euclid_dist")
+    _check_bandwidth(bandwidth, key.shape[-1])
+    return torch.cdist(query / bandwidth, key / bandwidth, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def similarity(
@@ -58,17 +60,17 @@ def similarity(
     key: Float[Tensor, "*batch keys features"],
     *,
     kernel: RadialKernel = gaussian_kernel,
-    width: Bandwidth = 1.0,
+    bandwidth: Bandwidth = 1.0,
 ) -> Float[Tensor, "*batch queries keys"]:
     """α(q, k) = K(‖(q − k)/h‖) for every query and key (Zhao sec. 11)."""
-    return kernel(distances(query, key, width))
+    return kernel(distances(query, key, bandwidth))
 
 
-def _check_width(width: Bandwidth, features: int) -> None:
-    if not isinstance(width, Tensor):
-        check_positive(width=width)
+def _check_bandwidth(bandwidth: Bandwidth, features: int) -> None:
+    if not isinstance(bandwidth, Tensor):
+        check_positive(bandwidth=bandwidth)
         return
-    if width.shape != (features,):
-        raise ValueError(f"width must have one entry per feature ({features}); got shape {tuple(width.shape)}")
-    if not bool((width > 0).all()):
-        raise ValueError(f"widths must be positive; got a minimum of {float(width.min()):g}")
+    if bandwidth.shape != (features,):
+        raise ValueError(f"bandwidth must have one entry per feature ({features}); got shape {tuple(bandwidth.shape)}")
+    if not bool((bandwidth > 0).all()):
+        raise ValueError(f"bandwidths must be positive; got a minimum of {float(bandwidth.min()):g}")

@@ -42,7 +42,7 @@ def vowel_spectrum(
     """
     formants = torch.tensor([FORMANTS[speaker][k][word] for k in range(3)], dtype=torch.float32)
     length = list(WINDOWS.values())[window]
-    analysis = VoiceAnalysis.of(synthesise_vowel(pitch, formants), length, num_cepstra)
+    analysis = VoiceAnalysis.from_wave(synthesise_vowel(pitch, formants), length, num_cepstra)
     frequencies = torch.linspace(0, RATE / 2, length // 2 + 1).tolist()
     peaks = mel_to_hertz(torch.linspace(0.0, hertz_to_mel(RATE / 2), BANDS + 2)[1:-1]).tolist()
     frame = Curves(
@@ -57,7 +57,7 @@ def vowel_spectrum(
         marked=float(formants[0]),
         about=f"Mel bands use a window of {1000 * FRAME // RATE} ms. Marked: the first formant.",
     )
-    higher = VoiceAnalysis.of(synthesise_vowel(1.1 * pitch, formants), length, num_cepstra)
+    higher = VoiceAnalysis.from_wave(synthesise_vowel(1.1 * pitch, formants), length, num_cepstra)
     changes = {
         f"RMS change of the {name} for 10 % higher pitch (nats)": float((after - before).square().mean().sqrt())
         for name, before, after in (
@@ -85,7 +85,7 @@ class VoiceAnalysis(NamedTuple):
     envelope: Float[Tensor, " bands"]
 
     @staticmethod
-    def of(wave: Float[Tensor, " time"], length: int, num_cepstra: int) -> "VoiceAnalysis":
+    def from_wave(wave: Float[Tensor, " time"], length: int, num_cepstra: int) -> "VoiceAnalysis":
         power, middle = stft(wave, window=length, hop=HOP).abs().square().clamp_min(FLOOR), SAMPLES // HOP // 2
         filters = mel_filters(BANDS, window=FRAME, rate=RATE)
         frame = stft(wave, window=FRAME, hop=HOP)[:, middle].abs().square().clamp_min(FLOOR)

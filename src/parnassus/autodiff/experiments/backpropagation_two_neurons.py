@@ -13,8 +13,8 @@ from parnassus.autodiff import (
     count_edges,
     derivative_by_paths,
     differentiate,
-    edges_into,
     gradients,
+    incoming_edges,
     layout_graph,
     numerical_gradient,
     relu,
@@ -183,4 +183,4 @@ def value_label(node: Variable) -> str:
 
 
 def local_derivative(node: Variable, index: int) -> str:
-    return f"{edges_into(node)[index].derivative:.4g}"
+    return f"{incoming_edges(node)[index].derivative:.4g}"

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, runs
 from parnassus.convolution.residual import (
     bottleneck_block,
+    conv_batch_norm,
     grouped_block,
-    normalised_convolution,
     resnet18,
     resnet50,
     resnext50,
@@ -63,9 +63,9 @@ def the_printed_bottleneck_lacks_its_middle() -> Correction:
     """As printed, the main path has `filters` channels and the shortcut 4·filters: they do not add (Diehl sec. 1.6)."""
     torch.manual_seed(0)
     x = torch.randn(2, 32, 8, 8)
-    shortcut = normalised_convolution(32, 64, 1)
-    printed = Residual(normalised_convolution(32, 16, 1), shortcut, activation=relu)
-    same_width = Residual(normalised_convolution(32, 32, 1), activation=relu)
+    shortcut = conv_batch_norm(32, 64, 1)
+    printed = Residual(conv_batch_norm(32, 16, 1), shortcut, activation=relu)
+    same_width = Residual(conv_batch_norm(32, 32, 1), activation=relu)
     return Correction(
         printed=all_of(
             adds_up=runs(lambda: printed(x), unless=ValueError),
@@ -81,7 +81,7 @@ def the_printed_bottleneck_lacks_its_middle() -> Correction:
 @claim("Z8.5")
 def groups_reduce_the_cost() -> Evidence:
     """With g groups a 3×3 convolution has 9 c_i c_o/g weights; a block twice as wide costs the same (Zhao sec. 8)."""
-    weights = [count_parameters(normalised_convolution(128, 128, 3, groups=g)) - 256 for g in (1, 4, 32)]
+    weights = [count_parameters(conv_batch_norm(128, 128, 3, groups=g)) - 256 for g in (1, 4, 32)]
     plain, grouped = count_parameters(bottleneck_block(256, 256)), count_parameters(grouped_block(256, 256))
     return all_of(
         weights=close(torch.tensor(weights), 128 * 128 * 9 / torch.tensor([1.0, 4.0, 32.0])),

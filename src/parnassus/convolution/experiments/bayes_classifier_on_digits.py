@@ -50,15 +50,21 @@ expected = {
     "softmax_confidence_on_noise": no_band("mean largest probability of softmax regression on noise images"),
 }
 profiles = {
-    "smoke": {"steps": 5, "num_features": 50, "shots": (20,)},
-    "gpu": {"data": "mnist", "steps": 6_000, "batch_size": 256, "num_features": 8_000, "shots": (20, 100, 500, 2_000)},
+    "smoke": {"steps": 5, "num_features": 50, "examples_per_class": (20,)},
+    "gpu": {
+        "data": "mnist",
+        "steps": 6_000,
+        "batch_size": 256,
+        "num_features": 8_000,
+        "examples_per_class": (20, 100, 500, 2_000),
+    },
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
-    shots: tuple[Positive[int], ...] = (5, 10, 20, 50)  # smaller training sets, in examples per class
+    examples_per_class: tuple[Positive[int], ...] = (5, 10, 20, 50)  # smaller training sets, in examples per class
     steps: Positive[int] = 400  # gradient steps of each discriminative model
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 5e-3  # learning rate of Adam
@@ -72,9 +78,9 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_data(self.data).to(run.device)
         if len(data.shape) != 3 or not data.classes:
-            raise DataError(f"{data.name} must contain images by class; its examples have shape {data.shape}.")
+            raise DataError(f"{data.name} must have labelled images; got examples of shape {data.shape}")
         labels = check_labels(data.train.y, len(data.classes))
-        sizes = list(self.shots)
+        sizes = list(self.examples_per_class)
         parts = [Split(data.train.x[rows], labels[rows]) for rows in (first_of_each_class(labels, n) for n in sizes)]
         parts.append(data.train)
         scores_by_model: dict[str, list[Tensor]] = {}  # of the test images, for each training set size

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.data.built_in.toy import moon_arcs
+
 NODES = 10
 """Quadrature nodes per piece of the arc, which is two standard deviations long: the error is near 1e-13."""
 POINTS_PER_BATCH = 4_096
@@ -61,7 +63,5 @@ def _mixture(noise: float, device: torch.device) -> tuple[Float[Tensor, "nodes 2
     pieces = ceil(pi / (2 * noise))
     nodes, weights = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(NODES))
     angle = ((torch.arange(pieces, dtype=torch.float64)[:, None] + (nodes + 1) / 2) * pi / pieces).flatten()
-    upper = torch.stack([angle.cos(), angle.sin()], dim=1)
-    lower = torch.stack([1 - angle.cos(), 0.5 - angle.sin()], dim=1)
     mixture_weights = (weights / (4 * pieces)).repeat(2 * pieces)
-    return torch.cat([upper, lower]).to(device), mixture_weights.log().to(device)
+    return torch.cat(moon_arcs(angle)).to(device), mixture_weights.log().to(device)

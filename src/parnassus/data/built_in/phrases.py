@@ -81,8 +81,8 @@ class GrammarSampler:
     """Samples parts of sentences with its own random numbers."""
 
     def __init__(self, seed: int) -> None:
-        source = torch.Generator().manual_seed(derive_seed(seed))
-        draws = (torch.rand(4_096, generator=source, dtype=torch.float64).tolist() for _ in count())
+        generator = torch.Generator().manual_seed(derive_seed(seed))
+        draws = (torch.rand(4_096, generator=generator, dtype=torch.float64).tolist() for _ in count())
         self._numbers = chain.from_iterable(draws)
 
     def choice(self, options: Sequence[Item]) -> Item:

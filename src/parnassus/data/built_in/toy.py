@@ -1,6 +1,6 @@
 """Toy data with known distributions: points in the plane, curves, waves, tiny images and truth tables.
 
-Every generator uses its own torch.Generator, so the same arguments always give the same rows.
+Every function uses its own torch.Generator, so the same arguments always give the same rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,45 +30,50 @@ def boolean_table(inputs: int, function: Callable[[Int[Tensor, "rows inputs"]], 
 
 def moons(count: int, *, noise: float = 0.05, seed: int = 0) -> Split:
     """Two interlocking half circles of radius 1; the second is centred at (1, ½)."""
-    source = _generator(seed)
+    generator = _generator(seed)
     label = _balanced_labels(count, 2)
-    angle = pi * torch.rand(count, generator=source)
+    angle = pi * torch.rand(count, generator=generator)
+    upper, lower = moon_arcs(angle)
+    return Split(_add_noise(torch.where(label[:, None] == 0, upper, lower), noise, generator), label)
+
+
+def moon_arcs(angle: Float[Tensor, " count"]) -> tuple[Float[Tensor, "count 2"], Float[Tensor, "count 2"]]:
+    """The points of both half circles at these angles in [0, π]."""
     upper = torch.stack([angle.cos(), angle.sin()], dim=1)
-    lower = torch.stack([1 - angle.cos(), 0.5 - angle.sin()], dim=1)
-    return Split(_add_noise(torch.where(label[:, None] == 0, upper, lower), noise, source), label)
+    return upper, torch.tensor([1.0, 0.5]).to(upper) - upper
 
 
 def rings(count: int, *, noise: float = 0.05, seed: int = 0, radii: tuple[float, ...] = (0.5, 1.0)) -> Split:
     """Circles around the origin, one per class."""
-    source = _generator(seed)
+    generator = _generator(seed)
     label = _balanced_labels(count, len(radii))
     radius = torch.tensor(radii)[label]
-    return Split(_add_noise(_polar(radius, 2 * pi * torch.rand(count, generator=source)), noise, source), label)
+    return Split(_add_noise(_polar(radius, 2 * pi * torch.rand(count, generator=generator)), noise, generator), label)
 
 
 def spirals(count: int, *, noise: float = 0.02, seed: int = 0, arms: int = 2, turns: float = 1.0) -> Split:
     """Archimedean spirals r = t, one per class, each turning `turns` times while t goes from 0 to 1."""
-    source = _generator(seed)
+    generator = _generator(seed)
     label = _balanced_labels(count, arms)
-    t = torch.rand(count, generator=source).sqrt()  # nearly uniform along the arm
-    return Split(_add_noise(_polar(t, 2 * pi * (turns * t + label / arms)), noise, source), label)
+    t = torch.rand(count, generator=generator).sqrt()  # nearly uniform along the arm
+    return Split(_add_noise(_polar(t, 2 * pi * (turns * t + label / arms)), noise, generator), label)
 
 
 def eight_gaussians(count: int, *, noise: float = 0.1, seed: int = 0) -> Split:
     """Eight isotropic Gaussians of standard deviation `noise`, with means evenly spaced on the circle of radius 2."""
-    source = _generator(seed)
+    generator = _generator(seed)
     label = _balanced_labels(count, 8)
-    return Split(_add_noise(_polar(torch.full((count,), 2.0), 2 * pi * label / 8), noise, source), label)
+    return Split(_add_noise(_polar(torch.full((count,), 2.0), 2 * pi * label / 8), noise, generator), label)
 
 
 def checkerboard(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
     """Uniform on the eight black squares of a 4×4 board over [−2, 2]²; the label is the index of the square."""
-    source = _generator(seed)
+    generator = _generator(seed)
     label = _balanced_labels(count, 8)
     row = label // 2
     column = 2 * (label % 2) + row % 2
     corner = torch.stack([column, row], dim=1).float() - 2
-    return Split(_add_noise(corner + torch.rand(count, 2, generator=source), noise, source), label)
+    return Split(_add_noise(corner + torch.rand(count, 2, generator=generator), noise, generator), label)
 
 
 def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
@@ -76,11 +81,11 @@ def swiss_roll(count: int, *, noise: float = 0.0, seed: int = 0) -> Split:
 
     t is uniform on [3π/2, 9π/2] and h on [0, 21], as in scikit-learn; columns 0 and 2 are the spiral in the plane.
     """
-    source = _generator(seed)
-    t = 1.5 * pi * (1 + 2 * torch.rand(count, generator=source))
-    height = 21 * torch.rand(count, generator=source)
+    generator = _generator(seed)
+    t = 1.5 * pi * (1 + 2 * torch.rand(count, generator=generator))
+    height = 21 * torch.rand(count, generator=generator)
     roll = torch.stack([t * t.cos(), height, t * t.sin()], dim=1)
-    return Split(_add_noise(roll, noise, source), torch.stack([t, height], dim=1))
+    return Split(_add_noise(roll, noise, generator), torch.stack([t, height], dim=1))
 
 
 def sines(count: int, *, noise: float = 0.0, seed: int = 0, length: int = 64) -> Split:
@@ -88,11 +93,11 @@ def sines(count: int, *, noise: float = 0.0, seed: int = 0, length: int = 64) ->
 
     f is uniform on [1, 4] periods per row, φ on [0, 2π).
     """
-    source = _generator(seed)
-    frequency = 1 + 3 * torch.rand(count, 1, generator=source)
-    phase = 2 * pi * torch.rand(count, 1, generator=source)
+    generator = _generator(seed)
+    frequency = 1 + 3 * torch.rand(count, 1, generator=generator)
+    phase = 2 * pi * torch.rand(count, 1, generator=generator)
     wave = (2 * pi * frequency * torch.arange(length) / length + phase).sin()
-    return Split(_add_noise(wave[..., None], noise, source), torch.cat([frequency, phase], dim=1))
+    return Split(_add_noise(wave[..., None], noise, generator), torch.cat([frequency, phase], dim=1))
 
 
 def curve(
@@ -105,9 +110,9 @@ def curve(
     high: float = pi,
 ) -> Split:
     """Regression on one number: x uniform on [low, high], y = function(x) + noise ε with ε ~ N(0, 1)."""
-    source = _generator(seed)
-    x = low + (high - low) * torch.rand(count, 1, generator=source)
-    return Split(x, _add_noise(function(x), noise, source))
+    generator = _generator(seed)
+    x = low + (high - low) * torch.rand(count, 1, generator=generator)
+    return Split(x, _add_noise(function(x), noise, generator))
 
 
 def linear(
@@ -119,9 +124,9 @@ def linear(
     seed: int = 0,
 ) -> Split:
     """A linear model with Gaussian noise: x ~ N(0, I), y = wᵀx + b + noise ε with ε ~ N(0, 1) (Zhao sec. 3)."""
-    source = _generator(seed)
-    x = torch.randn(count, len(w), generator=source)
-    return Split(x, _add_noise(x @ torch.tensor(w) + b, noise, source))
+    generator = _generator(seed)
+    x = torch.randn(count, len(w), generator=generator)
+    return Split(x, _add_noise(x @ torch.tensor(w) + b, noise, generator))
 
 
 def polynomial(
@@ -174,7 +179,7 @@ def _polar(radius: Float[Tensor, " count"], angle: Float[Tensor, " count"]) -> F
 
 
 def _add_noise(
-    x: Float[Tensor, "count *event"], noise: float, source: torch.Generator
+    x: Float[Tensor, "count *event"], noise: float, generator: torch.Generator
 ) -> Float[Tensor, "count *event"]:
     check_non_negative(noise=noise)
-    return x + noise * torch.randn(x.shape, generator=source)
+    return x + noise * torch.randn(x.shape, generator=generator)

@@ -54,16 +54,16 @@ def vowels(train: int = 2_000, test: int = 500, *, seed: int = 0) -> SoundDatase
 
 def spoken_vowels(count: int, *, seed: int = 0) -> Recordings:
     """Vowels by random voices, with the words in cyclic order."""
-    source = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
-        return torch.randn(count, *shape, generator=source)
+        return torch.randn(count, *shape, generator=generator)
 
     def uniform(low: float, high: float) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, generator=source)
+        return low + (high - low) * torch.rand(count, 1, generator=generator)
 
     word = torch.arange(count) % len(WORDS)
-    speaker = torch.randint(len(SPEAKERS), (count,), generator=source)
+    speaker = torch.randint(len(SPEAKERS), (count,), generator=generator)
     pitch = torch.tensor(PITCH)[speaker, word, None] * (0.1 * normal(1)).exp()
     formant_scale = (0.05 * normal(1) + 0.05 * normal(3)).exp()  # the common factor is the vocal tract length
     formants = (torch.tensor(FORMANTS)[speaker, :, word] * formant_scale).clamp_max(0.48 * RATE)

@@ -33,14 +33,14 @@ class DiffusionElboTerms:
     dimensions: int
 
     @property
-    def nats(self) -> Float[Tensor, " batch"]:
-        """The bound on log p(x_0)."""
+    def elbo(self) -> Float[Tensor, " batch"]:
+        """The bound on log p(x_0), in nats."""
         return self.reconstruction - self.prior - self.matching.sum(1)
 
     @property
     def bits_per_dimension(self) -> Float[Tensor, " batch"]:
-        """−nats / (D log 2), comparable between papers only with `pixel_decoder`."""
-        return -self.nats / (self.dimensions * log(2))
+        """−ELBO / (D log 2), comparable between papers only with `pixel_decoder`."""
+        return -self.elbo / (self.dimensions * log(2))
 
 
 def elbo_terms(

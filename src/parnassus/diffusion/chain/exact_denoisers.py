@@ -31,7 +31,7 @@ class MixtureDenoiser:
         weights: Float[Tensor, " components"] | None = None,
     ) -> None:
         self.schedule = schedule
-        self.mixture = IsotropicMixture.of(means, stds, weights)
+        self.mixture = IsotropicMixture.from_components(means, stds, weights)
 
     def __call__(
         self,

@@ -25,7 +25,7 @@ class Schedule:
     alpha_bar_before: Float[Tensor, " steps"]
 
     @staticmethod
-    def of(alpha: Float[Tensor, " steps"]) -> "Schedule":
+    def from_alpha(alpha: Float[Tensor, " steps"]) -> "Schedule":
         """The schedule with per-step factors α_t, all strictly between 0 and 1."""
         if not len(alpha) or not bool(((alpha > 0) & (alpha < 1)).all()):
             ends = f"from {alpha.min():g} to {alpha.max():g}" if len(alpha) else "none"
@@ -67,20 +67,20 @@ def linear_schedule(steps: int, low: float = 1e-4, high: float = 0.02) -> Schedu
     For a shorter chain multiply `low` and `high` by 1,000 / steps.
     """
     check_at_least_one(steps=steps)
-    return Schedule.of(1 - torch.linspace(low, high, steps, dtype=torch.float64))
+    return Schedule.from_alpha(1 - torch.linspace(low, high, steps, dtype=torch.float64))
 
 
 def constant_schedule(steps: int, noise: float = 0.01) -> Schedule:
     """1 − α_t = `noise` at every step, so ᾱ_t = (1 − noise)ᵗ."""
     check_at_least_one(steps=steps)
-    return Schedule.of(torch.full((steps,), 1 - noise, dtype=torch.float64))
+    return Schedule.from_alpha(torch.full((steps,), 1 - noise, dtype=torch.float64))
 
 
 def sigmoid_schedule(steps: int, low: float = 1e-4, high: float = 0.02, *, sharpness: float = 6.0) -> Schedule:
     """1 − α_t increases from `low` to `high` along a logistic curve over [−sharpness, sharpness]."""
     check_at_least_one(steps=steps)
     curve = torch.linspace(-sharpness, sharpness, steps, dtype=torch.float64).sigmoid()
-    return Schedule.of(1 - (low + (high - low) * curve))
+    return Schedule.from_alpha(1 - (low + (high - low) * curve))
 
 
 def cosine_schedule(steps: int, offset: float = 0.008, *, max_noise: float = 0.999) -> Schedule:
@@ -91,7 +91,7 @@ def cosine_schedule(steps: int, offset: float = 0.008, *, max_noise: float = 0.9
     check_at_least_one(steps=steps)
     time = torch.linspace(0, 1, steps + 1, dtype=torch.float64)
     f = ((time + offset) / (1 + offset) * pi / 2).cos().square()
-    return Schedule.of((f[1:] / f[:-1]).clamp(min=1 - max_noise))
+    return Schedule.from_alpha((f[1:] / f[:-1]).clamp(min=1 - max_noise))
 
 
 class LearnableSchedule(nn.Module):

@@ -10,7 +10,7 @@ from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser
 from parnassus.diffusion.chain.schedules import linear_schedule
 from parnassus.diffusion.guidance import class_gradient, classifier_guidance
 from parnassus.diffusion.samplers.ddim import ddim
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 
 SCHEDULE = linear_schedule(1_000)
 LINE = torch.linspace(-12, 12, 4_801, dtype=torch.float64)
@@ -104,4 +104,4 @@ def _sample(oracle: MixtureDenoiser, classifier: Callable[[Tensor, Tensor], Tens
     torch.manual_seed(0)
     label = torch.ones(1_000, dtype=torch.int64)
     denoiser = classifier_guidance(oracle, SCHEDULE, classifier, label, 1.0)
-    return ddim(denoiser, SCHEDULE, torch.randn(1_000, 1, dtype=torch.float64), grid=even_grid(1_000, 200))
+    return ddim(denoiser, SCHEDULE, torch.randn(1_000, 1, dtype=torch.float64), grid=evenly_spaced_steps(1_000, 200))

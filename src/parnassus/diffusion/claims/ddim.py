@@ -13,7 +13,7 @@ from parnassus.diffusion.chain.schedules import Schedule, linear_schedule
 from parnassus.diffusion.claims.exact_expectations import distances, two_modes
 from parnassus.diffusion.samplers.ddim import ddim, ddim_path, ddim_posterior_mean, ddim_variance
 from parnassus.diffusion.samplers.ddpm import ddpm, ddpm_path
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.probability.distributions.slerp import slerp
 
 
@@ -181,7 +181,7 @@ def ddim_samples_converge_with_the_number_of_steps() -> Evidence:
     torch.manual_seed(0)
     start = torch.randn(2_000, 1, dtype=torch.float64)
     counts = torch.tensor([10, 20, 50, 100])
-    grids = [even_grid(1_000, count) for count in counts.tolist()]
+    grids = [evenly_spaced_steps(1_000, count) for count in counts.tolist()]
     errors = distances(ddim, oracle, start, grids, end=ddim(oracle, schedule, start))
     return all_of(order=rate(counts, errors, -1.0, atol=0.25), at_50_steps=less_equal(errors[2], 0.05))
 
@@ -202,7 +202,7 @@ def a_hundred_ddim_steps_are_nearly_as_accurate_as_a_thousand_ddpm_steps() -> Ev
     return all_of(
         noise=close(distance(start), 1.21, atol=0.03),
         ddpm_in_1000=less_equal(distance(ddpm(oracle, schedule, start)), 0.02),
-        ddim_in_100=less_equal(distance(ddim(oracle, schedule, start, grid=even_grid(1_000, 100))), 0.04),
+        ddim_in_100=less_equal(distance(ddim(oracle, schedule, start, grid=evenly_spaced_steps(1_000, 100))), 0.04),
     )
 
 

@@ -70,7 +70,7 @@ def _gap(schedule: Schedule, variance: Tensor) -> Tensor:
         decoder=gaussian_decoder(variance[0]),
         noise=lambda _: noise,
     )
-    return -0.5 * log(2 * pi * e * STD**2) - terms.nats.mean()
+    return -0.5 * log(2 * pi * e * STD**2) - terms.elbo.mean()
 
 
 @erratum("B13.2.3-1", printed="p_θ(x_0|x_1) = N(μ_θ, Σ_q(1)) with Σ_q(1) = 0", right="a separate decoder variance")

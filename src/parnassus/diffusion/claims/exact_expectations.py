@@ -33,7 +33,7 @@ def second_moment_points(covariance: Tensor) -> Tensor:
 
 
 def mixture_nodes(centres: Tensor, stds: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Gauss-Hermite nodes for (x_0, ε), an even mixture and a standard normal, with the mass of each pair."""
+    """Gauss-Hermite nodes for (x_0, ε), an equal-weight mixture and a standard normal, with the mass of each pair."""
     nodes, masses = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(60))
     masses = masses / masses.sum()
     x0 = torch.cat([centre + std * nodes for centre, std in zip(centres, stds, strict=True)])

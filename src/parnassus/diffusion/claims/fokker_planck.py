@@ -27,9 +27,9 @@ def _zeros(x: Tensor, _: Tensor) -> Tensor:
     return torch.zeros_like(x)
 
 
-def _line(reach: float = 6.0, cells: int = 300) -> tuple[Tensor, Tensor]:
-    """Edges of cells over [−reach, reach] and their centres."""
-    edges = torch.linspace(-reach, reach, cells + 1, dtype=torch.float64)
+def _line(limit: float = 6.0, cells: int = 300) -> tuple[Tensor, Tensor]:
+    """Edges of cells over [−limit, limit] and their centres."""
+    edges = torch.linspace(-limit, limit, cells + 1, dtype=torch.float64)
     return edges, (edges[:-1] + edges[1:]) / 2
 
 

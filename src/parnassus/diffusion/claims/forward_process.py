@@ -45,7 +45,7 @@ def one_step_of_diffusion_is_a_vae() -> Evidence:
     z = encoder.mean + encoder.stddev * noise
     decoder = Normal(z * 0.3**0.5 * 0.64 / (0.3 * 0.64 + 0.7), 0.2**0.5)  # E[x_0 | z] of the joint Gaussian
     kl = torch.distributions.kl_divergence(encoder, Normal(torch.zeros_like(x0), 1.0))
-    return close(terms.nats, (decoder.log_prob(x0) - kl)[:, 0], atol=1e-12)
+    return close(terms.elbo, (decoder.log_prob(x0) - kl)[:, 0], atol=1e-12)
 
 
 @claim("B13.2.1-1")
@@ -108,7 +108,7 @@ def _bound_of_gaussian_data(schedule: Schedule, std: float = 0.5) -> Tensor:
     """The exact E[ELBO] for x_0 ~ N(0, std²) and the exact denoiser; every term is quadratic."""
     x0, noise = std * SIGNS[:, :1], SIGNS[:, 1:]
     oracle = gaussian_denoiser(schedule, torch.zeros(1, dtype=torch.float64), std)
-    return elbo_terms(oracle, schedule, x0, noise=lambda _: noise).nats.mean()
+    return elbo_terms(oracle, schedule, x0, noise=lambda _: noise).elbo.mean()
 
 
 @claim("B13.2.1-2")

@@ -17,7 +17,7 @@ from parnassus.diffusion.guidance import (
     two_network_guidance,
 )
 from parnassus.diffusion.samplers.ddim import ddim
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 
 SCHEDULE = linear_schedule(1_000)
 
@@ -73,7 +73,7 @@ def classifier_free_guidance_equals_classifier_guidance() -> Evidence:
 def guidance_trades_diversity_for_accuracy() -> Evidence:
     """With scales 0, 1 and 4 on overlapping classes the class accuracy increases and the variance decreases."""
     oracle, _, _, _ = _noisy_examples()
-    grid = even_grid(1_000, 50)
+    grid = evenly_spaced_steps(1_000, 50)
     accuracies, variances = [], []
     for scale in (0.0, 1.0, 4.0):
         torch.manual_seed(0)

@@ -35,7 +35,9 @@ from parnassus.diffusion.scores.score_matching import (
 )
 
 VARIANCE = 0.5
-UNEVEN = IsotropicMixture.of(torch.tensor([[-5.0, -5.0], [5.0, 5.0]]), torch.ones(2), torch.tensor([0.2, 0.8]))
+UNEVEN = IsotropicMixture.from_components(
+    torch.tensor([[-5.0, -5.0], [5.0, 5.0]]), torch.ones(2), torch.tensor([0.2, 0.8])
+)
 """Two distant modes with weights 0.2 and 0.8."""
 
 
@@ -84,7 +86,9 @@ def metropolis_adjustment_makes_langevin_exact() -> Evidence:
 def without_noise_langevin_converges_to_a_local_maximum() -> Evidence:
     """At temperature 0 the dynamics is deterministic and ends at the nearest mode (book sec. 13.2.7)."""
     torch.manual_seed(0)
-    mixture = IsotropicMixture.of(torch.tensor([[-2.0, 0.0], [2.0, 0.0]]).double(), torch.tensor([0.5, 0.5]).double())
+    mixture = IsotropicMixture.from_components(
+        torch.tensor([[-2.0, 0.0], [2.0, 0.0]]).double(), torch.tensor([0.5, 0.5]).double()
+    )
     start = 3 * torch.randn(200, 2, dtype=torch.float64)
     path, again = (
         torch.stack(list(langevin_path(mixture.score, start, step=0.05, steps=400, temperature=0.0))) for _ in range(2)
@@ -103,7 +107,9 @@ def without_noise_langevin_converges_to_a_local_maximum() -> Evidence:
 def noise_breaks_the_symmetry_between_modes() -> Evidence:
     """Points between two equal modes, where the score is 0, stay without noise; with noise half reach each mode."""
     torch.manual_seed(0)
-    mixture = IsotropicMixture.of(torch.tensor([[-2.0], [2.0]]).double(), torch.tensor([0.5, 0.5]).double())
+    mixture = IsotropicMixture.from_components(
+        torch.tensor([[-2.0], [2.0]]).double(), torch.tensor([0.5, 0.5]).double()
+    )
     start = torch.zeros(4_000, 1, dtype=torch.float64)
     without_noise, with_noise = (
         langevin(mixture.score, start, step=0.02, steps=200, temperature=temperature) for temperature in (0.0, 1.0)
@@ -163,7 +169,7 @@ def _min_loss_on_circle(sigma: float) -> Tensor:
 def errors_in_low_density_regions_hardly_affect_the_loss() -> Evidence:
     """A score error of 10 between two modes adds 0.002 to the explicit loss, and 11 for noisy data with σ = 3."""
     centres, stds = torch.tensor([[-4.0], [4.0]]).double(), torch.ones(2, dtype=torch.float64) * 0.7
-    mixture = IsotropicMixture.of(centres, stds)
+    mixture = IsotropicMixture.from_components(centres, stds)
     x, noise, mass = mixture_nodes(centres, stds)
 
     def loss(sigma: float) -> Tensor:
@@ -203,11 +209,11 @@ def _outlier_fraction(x: Tensor) -> Tensor:
 )
 def the_score_of_a_mixture_contains_its_weights() -> Correction:
     """The scores for weights 0.2/0.8 and 0.5/0.5 agree at the modes and differ between them (book sec. 13.2.7)."""
-    even = IsotropicMixture.of(UNEVEN.means, UNEVEN.stds)
+    equal_weights = IsotropicMixture.from_components(UNEVEN.means, UNEVEN.stds)
     between = torch.tensor([[0.0, 0.0], [0.05, 0.05]])
     return Correction(
-        printed=close(UNEVEN.score(between), even.score(between), atol=0.1),
-        corrected=close(UNEVEN.score(UNEVEN.means), even.score(UNEVEN.means), atol=1e-9),
+        printed=close(UNEVEN.score(between), equal_weights.score(between), atol=0.1),
+        corrected=close(UNEVEN.score(UNEVEN.means), equal_weights.score(UNEVEN.means), atol=1e-9),
     )
 
 
@@ -215,7 +221,7 @@ def the_score_of_a_mixture_contains_its_weights() -> Correction:
 def gaussian_noise_widens_the_components_of_a_mixture() -> Evidence:
     """∫ p(x) N(x_t; x, σ²) dx by quadrature is the mixture with variances s_k² + σ² (book eq. 13.88)."""
     centres, stds = torch.tensor([[-1.0], [2.0]]).double(), torch.tensor([0.3, 0.6]).double()
-    mixture, sigma = IsotropicMixture.of(centres, stds), 0.7
+    mixture, sigma = IsotropicMixture.from_components(centres, stds), 0.7
     x = torch.linspace(-6, 7, 2_001, dtype=torch.float64)
     mass = mixture.log_prob(x[:, None]).exp() * (x[1] - x[0])
     points = torch.linspace(-4, 5, 50, dtype=torch.float64)
@@ -227,7 +233,7 @@ def gaussian_noise_widens_the_components_of_a_mixture() -> Evidence:
 def every_positive_weight_has_the_same_optimal_scores() -> Evidence:
     """At ∇ log p_{σ_t} the derivative of the weighted loss vanishes at every level, for λ = σ², 1 and σ⁴."""
     centres, stds = torch.tensor([[-1.0], [2.0]]).double(), torch.tensor([0.5, 0.8]).double()
-    mixture, levels = IsotropicMixture.of(centres, stds), geometric_levels(3, 0.3, 2.0)
+    mixture, levels = IsotropicMixture.from_components(centres, stds), geometric_levels(3, 0.3, 2.0)
     x, noise, mass = mixture_nodes(centres, stds)
 
     def derivative(level: int, weight: LevelWeight) -> Tensor:
@@ -273,7 +279,9 @@ def each_noise_level_ends_in_its_stationary_variance() -> Evidence:
     """For a point mass the variance after each level is σ_t²/(1 − f/2), with steps f σ_t²."""
     torch.manual_seed(0)
     levels = geometric_levels(5, 0.1, 2.0)
-    point = IsotropicMixture.of(torch.zeros(1, 1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64))
+    point = IsotropicMixture.from_components(
+        torch.zeros(1, 1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+    )
     start = 2.0 * torch.randn(8_000, 1, dtype=torch.float64)
     ratios = []
     for last in (2, 0):

@@ -143,7 +143,7 @@ def the_bound_is_a_weighted_sum_of_squared_errors() -> Evidence:
     for step in range(50):
         sum_of_errors += weighted_objective(bound_weight)(denoiser, schedule, x0, torch.full((4,), step), noise)
     constant = 0.5 * log(2 * pi * float(1 - schedule.alpha[0]))
-    return close(-terms.nats, sum_of_errors + prior_kl(schedule, x0) + constant, atol=1e-9)
+    return close(-terms.elbo, sum_of_errors + prior_kl(schedule, x0) + constant, atol=1e-9)
 
 
 class LinearDenoiser(nn.Module):

@@ -89,7 +89,7 @@ def the_velocity_has_unit_variance_at_every_step() -> Evidence:
     difference = (x0 * (angle + 1e-5).cos() + noise * (angle + 1e-5).sin()) - (
         x0 * (angle - 1e-5).cos() + noise * (angle - 1e-5).sin()
     )
-    at_angle = type(schedule).of(angle.cos().square().reshape(1))
+    at_angle = type(schedule).from_alpha(angle.cos().square().reshape(1))
     return all_of(
         variance=close(variances, 1.0, atol=0.05),
         tangent=close(velocity(at_angle, x0, t, noise), difference / 2e-5, atol=1e-8),
@@ -120,8 +120,8 @@ def the_optimal_variance_tightens_the_bound() -> Evidence:
     optimal = elbo_terms(oracle, schedule, x0, variance=lambda s: gaussian_reverse_variance(s, std))
     posterior = elbo_terms(oracle, schedule, x0)
     return all_of(
-        gap_with_optimal_variance=close(truth - optimal.nats.mean(), 0.0, atol=0.01),
-        gap_with_posterior_variance=greater_equal(truth - posterior.nats.mean(), 3.0),
+        gap_with_optimal_variance=close(truth - optimal.elbo.mean(), 0.0, atol=0.01),
+        gap_with_posterior_variance=greater_equal(truth - posterior.elbo.mean(), 3.0),
     )
 
 

@@ -29,7 +29,7 @@ from parnassus.diffusion.continuous.time_grids import reverse_times
 from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 
-MIXTURE = IsotropicMixture.of(
+MIXTURE = IsotropicMixture.from_components(
     torch.tensor([[-1.5], [1.0]]).double(), torch.tensor([0.3, 0.5]).double(), torch.tensor([0.7, 0.3]).double()
 )
 SDES = {
@@ -107,7 +107,7 @@ def all_probability_flows_follow_the_same_curves() -> Evidence:
 def _discrete_schedule(steps: int) -> Schedule:
     """1 − α_k = β(k/T) / T with the β of `variance_preserving`."""
     time = torch.arange(1, steps + 1, dtype=torch.float64) / steps
-    return Schedule.of(1 - (0.1 + 19.9 * time) / steps)
+    return Schedule.from_alpha(1 - (0.1 + 19.9 * time) / steps)
 
 
 @claim("B13.2.8-3", "B13.2.4-7")

@@ -26,7 +26,7 @@ from parnassus.diffusion.scores.vector_fields import divergence, hutchinson_dive
 
 CENTRES = torch.tensor([[-1.0], [2.0]], dtype=torch.float64)
 STDS = torch.tensor([0.5, 0.8], dtype=torch.float64)
-MIXTURE = IsotropicMixture.of(CENTRES, STDS)
+MIXTURE = IsotropicMixture.from_components(CENTRES, STDS)
 VARIANCE, NOISE = 0.5, 0.3  # of the data and of the noise added, s² and σ²
 
 
@@ -169,7 +169,7 @@ def the_score_gives_mean_and_covariance_of_the_clean_data() -> Evidence:
     """Mean and covariance of x_0 given x = a x_0 + b ε, from the score only, agree with Bayes' rule (Tweedie)."""
     torch.manual_seed(0)
     means, stds = torch.tensor([[-1.0, 0.0], [1.0, 1.0]], dtype=torch.float64), torch.tensor([0.4, 0.7]).double()
-    mixture, scale, noise = IsotropicMixture.of(means, stds), 0.8, 0.6
+    mixture, scale, noise = IsotropicMixture.from_components(means, stds), 0.8, 0.6
     x = torch.randn(40, 2, dtype=torch.float64)
     posterior = mixture.log_posterior(x, scale, noise).exp()
     variance = (scale * stds).square() + noise**2

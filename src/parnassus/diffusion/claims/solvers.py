@@ -12,7 +12,7 @@ from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_reconstruction
 from parnassus.diffusion.samplers.dpm_solver import dpm_solver
 from parnassus.diffusion.samplers.heun import heun_sampler
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 
 SOLVERS = {"ddim": ddim, "heun": heun_sampler, "dpm": dpm_solver}
 
@@ -45,7 +45,7 @@ def second_order_solvers_are_more_accurate_at_ten_evaluations() -> Evidence:
     start = torch.randn(1_000, 1, dtype=torch.float64)
     reference = heun_sampler(oracle, schedule, start)
     ddim_error, dpm_error, heun_error = (
-        distances(sampler, oracle, start, [even_grid(1_000, steps)], reference)
+        distances(sampler, oracle, start, [evenly_spaced_steps(1_000, steps)], reference)
         for sampler, steps in ((ddim, 10), (dpm_solver, 10), (heun_sampler, 5))
     )
     return all_of(dpm=less_equal(dpm_error / ddim_error, 0.8), heun=less_equal(heun_error / ddim_error, 0.8))
@@ -82,7 +82,7 @@ def every_solver_is_exact_for_a_single_data_point() -> Evidence:
         torch.manual_seed(0)
         start = torch.randn(50, 2, dtype=torch.float64)
         for name, sampler in SOLVERS.items():
-            grid = even_grid(1_000, 3)
+            grid = evenly_spaced_steps(1_000, 3)
             ends = torch.stack(
                 [sampler(denoiser, schedule, start, grid=grid) for denoiser in (oracle, clip_x0(oracle, schedule))]
             )
@@ -127,7 +127,7 @@ def the_codes_of_data_are_standard_normal() -> Evidence:
     oracle = two_modes(schedule)
     torch.manual_seed(0)
     x0, _ = oracle.sample(8_000)
-    code = ddim_inversion(oracle, schedule, x0, grid=even_grid(1_000, 250))
+    code = ddim_inversion(oracle, schedule, x0, grid=evenly_spaced_steps(1_000, 250))
     return all_of(
         mean=close(code.mean(), 0.0, atol=0.04),
         variance=close(code.var(), 1.0, atol=0.05),
@@ -138,6 +138,6 @@ def the_codes_of_data_are_standard_normal() -> Evidence:
 def _reconstruction_error(
     oracle: MixtureDenoiser, schedule: Schedule, x0: Tensor, steps: int, corrections: int = 0
 ) -> Tensor:
-    grid = even_grid(len(schedule), steps)
+    grid = evenly_spaced_steps(len(schedule), steps)
     reconstruction = ddim_reconstruction(oracle, schedule, x0, grid=grid, corrections=corrections)
     return (reconstruction - x0).square().mean()

@@ -26,18 +26,18 @@ def jump_rates(
 
         J = (B(−w) D_l p_l − B(w) D_r p_r) / (2h),   w = 2μh / D,   B(w) = w / (eʷ − 1),   D = σ²
 
-    for the left and right neighbours of a wall, h apart, μ and D = ½ (D_l + D_r) at the wall (Scharfetter and Gummel
-    1969). With noise the error is O(h²); without, it is the upwind scheme with error O(h). L_{ij} is the rate of jumps
-    from cell j to cell i; the outer edges are reflecting.
+    for the left and right neighbours of an inner edge, h apart, μ and D = ½ (D_l + D_r) at the edge (Scharfetter and
+    Gummel 1969). With noise the error is O(h²); without, it is the upwind scheme with error O(h). L_{ij} is the rate of
+    jumps from cell j to cell i; the outer edges are reflecting boundaries.
     """
     width = edges.diff()
     if len(width) < 2 or not bool((width > 0).all()):
         raise ValueError(f"edges must increase and form at least 2 cells; got edges={edges.tolist()[:10]}")
-    centre, walls, time = (edges[:-1] + edges[1:]) / 2, edges[1:-1], edges.new_tensor(t)
+    centre, inner_edges, time = (edges[:-1] + edges[1:]) / 2, edges[1:-1], edges.new_tensor(t)
     gap = centre.diff()
     tiny = torch.finfo(edges.dtype).eps  # without noise w is then huge and B selects the upwind cell
     noise = (volatility(centre, time) * torch.ones_like(centre)).square().clamp(min=tiny)
-    w = 2 * drift(walls, time) * gap / ((noise[:-1] + noise[1:]) / 2)
+    w = 2 * drift(inner_edges, time) * gap / ((noise[:-1] + noise[1:]) / 2)
     right = _bernoulli(-w) * noise[:-1] / (2 * gap) / width[:-1]
     left = _bernoulli(w) * noise[1:] / (2 * gap) / width[1:]
     jumps = torch.diag(right, -1) + torch.diag(left, 1)
@@ -107,7 +107,7 @@ def fokker_planck(
 def stationary_density(
     drift: Drift, volatility: Volatility, edges: Float[Tensor, " edges"], t: float = 0.0
 ) -> Float[Tensor, " cells"]:
-    """The stationary density of the jump process, from detailed balance at every wall.
+    """The stationary density of the jump process, from detailed balance at every inner edge.
 
     p_r / p_l = rate(l → r) / rate(r → l), which is e^{w} for constant noise, exp(∫ 2μ/σ²) in the limit.
     """
@@ -126,7 +126,7 @@ def heat_kernel(x: Float[Tensor, "*shape"], t: float) -> Float[Tensor, "*shape"]
     return normal_density(x, mean=0.0, variance=t)
 
 
-def _bernoulli(w: Float[Tensor, " walls"]) -> Float[Tensor, " walls"]:
+def _bernoulli(w: Float[Tensor, " edges"]) -> Float[Tensor, " edges"]:
     """B(w) = w / (eʷ − 1), 1 at w = 0, never negative."""
     small = w.abs() < 1e-6
     return torch.where(small, 1 - w / 2, w / torch.expm1(torch.where(small, 1.0, w)))

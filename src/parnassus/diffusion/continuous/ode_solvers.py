@@ -1,7 +1,7 @@
 """Solvers of ordinary differential equations dx/dt = v(x, t) over increasing or decreasing times.
 
-A `Solver` is called with (field, start, times) and returns x at the last time: `euler`, `heun`, `rk4`, or the adaptive
-`dopri5`.
+An `ODESolver` is called with (field, start, times) and returns x at the last time: `euler`, `heun`, `rk4`, or the
+adaptive `dopri5`.
 """
 
 from collections.abc import Callable

@@ -45,13 +45,13 @@ expected = {
     ),
 }
 profiles = {"smoke": {"steps": 10, "width": 16, "num_samples": 100, "steps_per_level": 3, "level_counts": (2, 5)}}
-REACH = 1.8  # half the side of the plots
+LIMIT = 1.8  # half the side of the plots
 
 
 def uneven_mixture(device: torch.device) -> IsotropicMixture:
     """Two modes at (−1, −1) and (1, 1) with weights 0.2 and 0.8 and standard deviation 0.2."""
     means = torch.tensor([[-1.0, -1.0], [1.0, 1.0]], device=device)
-    return IsotropicMixture.of(means, means.new_full((2,), 0.2), means.new_tensor([0.2, 0.8]))
+    return IsotropicMixture.from_components(means, means.new_full((2,), 0.2), means.new_tensor([0.2, 0.8]))
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ class Experiment:
             ax.scatter(cloud[:, 0], cloud[:, 1], s=3, color=PALETTE[0], linewidths=0, alpha=0.6, rasterized=True)
             ax.set(
                 title=f"{name}: {upper_mode_fraction(cloud):.0%}",
-                xlim=(-REACH, REACH),
-                ylim=(-REACH, REACH),
+                xlim=(-LIMIT, LIMIT),
+                ylim=(-LIMIT, LIMIT),
                 aspect="equal",
             )
             ax.set(xticks=[], yticks=[])
@@ -169,7 +169,7 @@ class Experiment:
         for ax, stage in zip(axes[0], stages, strict=True):
             level = self.num_levels - stage
             sigma = float(model.levels[level])
-            plot_score_field(ax, truth, partial(score_at_level, model.score, level), reach=2.0, noise=sigma)
+            plot_score_field(ax, truth, partial(score_at_level, model.score, level), limit=2.0, noise=sigma)
             cloud = path[stage].cpu()
             ax.scatter(cloud[:, 0], cloud[:, 1], s=5, color=PALETTE[1], linewidths=0, alpha=0.8, rasterized=True)
             ax.set_title(f"σ = {sigma:.2g}")

@@ -19,9 +19,9 @@ from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.networks.noisy_classifier import NoisyClassifier
 from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.samplers.image_sampling import to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
-from parnassus.metrics.pixel_measures import within_class_std
+from parnassus.metrics.pixel_metrics import within_class_std
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
@@ -142,7 +142,7 @@ class Experiment:
         """DDIM samples with a guided denoiser; the initial noise is the same for every scale."""
         generator = torch.Generator().manual_seed(0)
         start = torch.randn(self.num_samples, *model.shape, generator=generator).to(next(model.parameters()).device)
-        grid = even_grid(self.num_train_timesteps, min(self.num_inference_steps, self.num_train_timesteps))
+        grid = evenly_spaced_steps(self.num_train_timesteps, min(self.num_inference_steps, self.num_train_timesteps))
         with torch.no_grad():
             return ddim(clip_x0(guided, model.schedule), model.schedule, start, grid=grid)
 

@@ -21,7 +21,7 @@ from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.samplers.ddim import ddim
 from parnassus.diffusion.samplers.ddim_inversion import ddim_inversion, ddim_reconstruction
 from parnassus.diffusion.samplers.image_sampling import to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.probability.distributions.slerp import slerp
 from parnassus.report import curves, histograms, image_grid
 from parnassus.setting_types import GreyImageData
@@ -115,7 +115,11 @@ class Experiment:
             name: [
                 rms(
                     ddim_reconstruction(
-                        denoiser, schedule, x, grid=even_grid(self.num_train_timesteps, count), corrections=corrections
+                        denoiser,
+                        schedule,
+                        x,
+                        grid=evenly_spaced_steps(self.num_train_timesteps, count),
+                        corrections=corrections,
                     )
                     - x
                 )
@@ -141,7 +145,7 @@ class Experiment:
     def plot_codes(self, run: Run, denoiser: Denoiser, schedule: Schedule, x: Tensor, codes: Tensor) -> None:
         """Images, codes and reconstructions; and the distribution of the codes."""
         few = ddim_reconstruction(
-            denoiser, schedule, x, grid=even_grid(self.num_train_timesteps, min(20, self.num_train_timesteps))
+            denoiser, schedule, x, grid=evenly_spaced_steps(self.num_train_timesteps, min(20, self.num_train_timesteps))
         )
         full = ddim(denoiser, schedule, codes)
         rows = torch.cat([to_pixels(x[:10]), to_pixels(codes[:10] / 2), to_pixels(few[:10]), to_pixels(full[:10])])

@@ -22,7 +22,7 @@ from parnassus.diffusion.networks.conditioning import (
 )
 from parnassus.diffusion.networks.mlp_denoisers import TimeMLP
 from parnassus.diffusion.samplers.ddim import ddim
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.optim import Adam
 from parnassus.probability.divergences.energy_distance import energy_distance
 from parnassus.report import PALETTE, bar_chart, subplots
@@ -63,6 +63,7 @@ expected = {
 }
 profiles = {"smoke": {"steps": 4, "width": 16, "num_train_timesteps": 10, "num_inference_steps": 3, "num_samples": 40}}
 
+MechanismName = Literal["concatenation", "multiplication", "modulation", "attention"]
 MECHANISMS: dict[str, Mechanism] = {
     "concatenation": Concatenation,
     "multiplication": Multiplication,
@@ -142,7 +143,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    mechanism: Literal["concatenation", "multiplication", "modulation", "attention"] = "modulation"  # how classes enter
+    mechanism: MechanismName = "modulation"  # conditioning mechanism of the model to sample from
     label: NonNegative[int] | None = None  # index of the class; by default all classes in turn
     guidance_scale: NonNegative[float] = 1.0  # 0 ignores the class, 1 is the conditional model, larger amplifies it
     num_inference_steps: Positive[int] = 25  # DDIM steps per sample; all steps if the chain is shorter
@@ -160,7 +161,7 @@ class Sample:
 
 def ddim_points(model: DDPM, label: Tensor, steps: int, guidance_scale: float = 1.0) -> Tensor:
     """Samples with these labels by at most `steps` steps of DDIM."""
-    grid = even_grid(len(model.schedule), min(steps, len(model.schedule)))
+    grid = evenly_spaced_steps(len(model.schedule), min(steps, len(model.schedule)))
     return model.sample(len(label), label, guidance_scale=guidance_scale, sampler=partial(ddim, grid=grid))
 
 

@@ -20,7 +20,7 @@ from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.samplers.heun import heun_sampler
 from parnassus.diffusion.samplers.image_sampling import SAMPLER_PATHS, to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid, last_state
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps, last_state
 from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
 from parnassus.probability import energy_distance
 from parnassus.report import curves, image_grid
@@ -191,7 +191,7 @@ def sample_with_all(model: DDPM, label: Tensor, start: Tensor) -> dict[str, list
         for evaluations in EVALUATIONS:
             steps = (evaluations + 1) // 2 if name == "heun" else evaluations
             denoiser, calls = count_calls(clip_x0(model.condition_on(label), model.schedule))
-            grid = even_grid(len(model.schedule), steps)
+            grid = evenly_spaced_steps(len(model.schedule), steps)
             samples[name].append(last_state(path(denoiser, model.schedule, start, grid=grid)))
             assert len(calls) == evaluations
     return samples

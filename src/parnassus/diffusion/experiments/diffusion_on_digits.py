@@ -23,11 +23,11 @@ from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
 from parnassus.metrics.feature_network import FeatureNetwork
 from parnassus.metrics.frechet import frechet_distance
-from parnassus.metrics.pixel_measures import nearest_distance, within_class_std
+from parnassus.metrics.pixel_metrics import nearest_distance, within_class_std
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
 from parnassus.train import AtLeast, NonNegative, Positive, Run, at_least, descend, no_band
@@ -210,7 +210,7 @@ def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, guidance_scal
 
     label = torch.arange(rows, device=run.device)
     denoiser, chain = clip_x0(model.condition_on(label, guidance_scale), model.schedule), len(model.schedule)
-    path = list(ddim_path(denoiser, model.schedule, noise, grid=even_grid(chain, min(chain, 45))))
+    path = list(ddim_path(denoiser, model.schedule, noise, grid=evenly_spaced_steps(chain, min(chain, 45))))
     indices = torch.linspace(0, len(path) - 1, 10).long().tolist()
     images = torch.stack([path[index] for index in indices], 1).flatten(0, 1)
     caption = "Ten states of DDIM sampling, from noise to an image of the requested class."

@@ -23,9 +23,9 @@ from parnassus.diffusion.networks.diffusion_transformer import DiffusionTransfor
 from parnassus.diffusion.networks.unet import UNet
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.image_sampling import ddim_images, to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.metrics.feature_network import FeatureNetwork, Features
-from parnassus.metrics.pixel_measures import nearest_distance
+from parnassus.metrics.pixel_metrics import nearest_distance
 from parnassus.metrics.sample_quality import sample_quality
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
@@ -171,11 +171,11 @@ class Experiment:
         return {
             "class_accuracy": class_accuracy(generated, label),
             "classifier_accuracy": class_accuracy(network(to_pixels(test_images)), classes),
-            "frechet_distance": quality.frechet,
-            "frechet_of_real": sample_quality(real, training).frechet,
-            "kernel_distance": quality.kernel.value,
-            "precision": quality.coverage.precision,
-            "recall": quality.coverage.recall,
+            "frechet_distance": quality.frechet_distance,
+            "frechet_of_real": sample_quality(real, training).frechet_distance,
+            "kernel_distance": quality.kernel_distance.value,
+            "precision": quality.precision_recall.precision,
+            "recall": quality.precision_recall.recall,
             "novelty": float(
                 nearest_distance(samples[:500], data.train.x) / nearest_distance(data.test.x[:500], data.train.x)
             ),
@@ -194,10 +194,10 @@ def plot_quality_by_steps(run: Run, real: Features, by_steps: dict[int, Features
     rows = [
         {
             "DDIM steps": steps,
-            "Fréchet distance": quality.frechet,
-            "kernel distance": quality.kernel.value,
-            "precision": quality.coverage.precision,
-            "recall": quality.coverage.recall,
+            "Fréchet distance": quality.frechet_distance,
+            "kernel distance": quality.kernel_distance.value,
+            "precision": quality.precision_recall.precision,
+            "recall": quality.precision_recall.recall,
             "class accuracy": class_accuracy(by_steps[steps], label),
         }
         for steps, quality in qualities.items()
@@ -269,7 +269,7 @@ def plot_forward_and_reverse(run: Run, data: Dataset, model: DDPM, *, count: int
     label = torch.arange(4, device=run.device) % model.classes if model.classes else None
     denoiser, predictions = record_x0(clip_x0(model.condition_on(label), model.schedule), model.schedule)
     chain = len(model.schedule)
-    path = list(ddim_path(denoiser, model.schedule, noise, grid=even_grid(chain, min(chain, 40))))
+    path = list(ddim_path(denoiser, model.schedule, noise, grid=evenly_spaced_steps(chain, min(chain, 40))))
     indices = torch.linspace(0, len(predictions) - 1, count).long().tolist()
     pair = (path[1:], predictions)
     rows = torch.stack([torch.stack([states[index][:2] for index in indices], 1) for states in pair], 1)

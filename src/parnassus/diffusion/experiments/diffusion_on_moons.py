@@ -16,7 +16,7 @@ from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import TimeMLP
 from parnassus.diffusion.samplers.ddim import ddim, ddim_path
 from parnassus.diffusion.samplers.ddpm import ddpm
-from parnassus.diffusion.samplers.time_steps import even_grid, last_state
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps, last_state
 from parnassus.probability import energy_distance
 from parnassus.probability.distributions.slerp import slerp
 from parnassus.report import INK, PALETTE, curves, subplots
@@ -90,7 +90,8 @@ class Experiment:
             "DDPM, variance 1 − α_t": ddpm_with_forward_variance,
         }
         sets = {
-            name: [sampler(even_grid(len(schedule), count)) for count in counts] for name, sampler in samplers.items()
+            name: [sampler(evenly_spaced_steps(len(schedule), count)) for count in counts]
+            for name, sampler in samplers.items()
         }
         distances = {name: [float(energy_distance(x, real)) for x in samples] for name, samples in sets.items()}
         rows = {**distances, "two halves of the data": [data_distance] * len(counts)}
@@ -152,7 +153,7 @@ class Sample:
                 f"got {self.num_inference_steps}"
             )
         start = torch.randn(self.num_samples, *model.shape, device=next(model.parameters()).device)
-        grid = even_grid(
+        grid = evenly_spaced_steps(
             timesteps, min(50, timesteps) if self.num_inference_steps is None else self.num_inference_steps
         )
         yield from ddim_path(model.denoiser, model.schedule, start, grid=grid)
@@ -190,7 +191,7 @@ def plot_interpolation(run: Run, model: DDPM, real: Tensor) -> None:
     torch.manual_seed(run.seed)
     ends = torch.randn(2, 4, 2).to(run.device)
     arcs = torch.stack([slerp(ends[0], ends[1], fraction) for fraction in torch.linspace(0, 1, 100).tolist()], 1)
-    grid = even_grid(len(model.schedule), min(100, len(model.schedule)))
+    grid = evenly_spaced_steps(len(model.schedule), min(100, len(model.schedule)))
     decoded = ddim(model.denoiser, model.schedule, arcs.flatten(0, 1), grid=grid).reshape(arcs.shape)
     figure, axes = subplots(1, 2, size=(9.5, 4.4))
     cloud = real.cpu()

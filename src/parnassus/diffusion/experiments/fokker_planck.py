@@ -36,7 +36,7 @@ expected = {
     ),
     "mass_error": at_most(1e-10, "largest change of the total mass over time"),
     "stationary": at_most(0.02, "total variation distance between the last double-well density and exp(−U)"),
-    "printed_mass": between(0.70, 0.71, "mass of the heat kernel as printed at t = 2; the correct value is 1"),
+    "printed_mass": between(0.70, 0.71, "mass of the heat kernel of the notes at t = 2; the correct value is 1"),
     "slowest_rate": no_band("spectral gap: the rate of convergence to the stationary density, double well"),
 }
 profiles = {
@@ -45,7 +45,7 @@ profiles = {
 }
 TIMES = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 START = -0.2  # mean of the initial density, with standard deviation 0.1
-REACH = 3.0  # half the length of the interval
+LIMIT = 3.0  # half the length of the interval
 
 
 def double_well(x: Tensor, _: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ class Experiment:
     step_size: Positive[float] = 0.005  # time step of the Euler-Maruyama method
 
     def __call__(self, run: Run) -> dict[str, float]:
-        edges = torch.linspace(-REACH, REACH, self.num_cells + 1, dtype=torch.float64)
+        edges = torch.linspace(-LIMIT, LIMIT, self.num_cells + 1, dtype=torch.float64)
         x, times = (edges[:-1] + edges[1:]) / 2, torch.tensor(TIMES, dtype=torch.float64)
         initial = normal_density(x, mean=START, variance=0.01)
         process = OrnsteinUhlenbeck(rate=1.0, mean=0.5, sigma=1.0)
@@ -128,7 +128,7 @@ def printed_kernel(x: Tensor, t: float) -> Tensor:
 
 def total_variation(density: Tensor, paths: Tensor, edges: Tensor) -> float:
     """Total variation distance between paths and density, over 30 bins."""
-    frequency = torch.histc(paths.clamp(-REACH, REACH), 30, -REACH, REACH) / len(paths)
+    frequency = torch.histc(paths.clamp(-LIMIT, LIMIT), 30, -LIMIT, LIMIT) / len(paths)
     mass = (density * edges.diff()).view(30, -1).sum(1)
     return float((frequency - mass).abs().sum() / 2)
 
@@ -137,11 +137,11 @@ def plot_densities(x: Tensor, densities: dict[str, Tensor], paths: dict[str, lis
     figure, axes = subplots(len(densities), len(TIMES), size=(12.0, 4.6))
     for row, name in zip(axes, densities, strict=True):
         for ax, density, positions, t in zip(row, densities[name], paths[name], TIMES, strict=True):
-            heights = torch.histc(positions, 60, -REACH, REACH) / len(positions) * 60 / (2 * REACH)
-            centres = torch.linspace(-REACH, REACH, 61)[:-1] + REACH / 60
-            ax.bar(centres.numpy(), heights.numpy(), width=2 * REACH / 60, color=PALETTE[0], alpha=0.35)
+            heights = torch.histc(positions, 60, -LIMIT, LIMIT) / len(positions) * 60 / (2 * LIMIT)
+            centres = torch.linspace(-LIMIT, LIMIT, 61)[:-1] + LIMIT / 60
+            ax.bar(centres.numpy(), heights.numpy(), width=2 * LIMIT / 60, color=PALETTE[0], alpha=0.35)
             ax.plot(x, density, color=PALETTE[1], linewidth=1.5)
-            ax.set(title=f"t = {t:g}", xlim=(-REACH, REACH), ylim=(0, None), yticks=[], xticks=[-2, 0, 2])
+            ax.set(title=f"t = {t:g}", xlim=(-LIMIT, LIMIT), ylim=(0, None), yticks=[], xticks=[-2, 0, 2])
             ax.grid(visible=False)
         row[0].set_ylabel(name)
     return figure

@@ -21,7 +21,7 @@ from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.samplers.ddim import ddim
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.flows import Chain, Flow, GaussianBase, real_nvp
 from parnassus.flows.images.dequantisation import DequantisedFlow, Logit, count_grey_levels, quantise
 from parnassus.layers import count_parameters, leaky_relu, mlp
@@ -147,14 +147,14 @@ class Experiment:
             flow_bits = float(model.flow.bits(data.test.x[: self.num_samples].flatten(1)).mean())
         self.plot_quality(run, data, samples, quality, model)
         return {
-            "frechet_flow": quality["flow"].frechet,
-            "frechet_gan": quality["GAN"].frechet,
-            "frechet_diffusion": quality["diffusion"].frechet,
-            "frechet_real": quality["training images"].frechet,
-            "frechet_ratio": quality["flow"].frechet / quality["diffusion"].frechet,
-            "recall_flow": quality["flow"].coverage.recall,
-            "recall_gan": quality["GAN"].coverage.recall,
-            "recall_diffusion": quality["diffusion"].coverage.recall,
+            "frechet_flow": quality["flow"].frechet_distance,
+            "frechet_gan": quality["GAN"].frechet_distance,
+            "frechet_diffusion": quality["diffusion"].frechet_distance,
+            "frechet_real": quality["training images"].frechet_distance,
+            "frechet_ratio": quality["flow"].frechet_distance / quality["diffusion"].frechet_distance,
+            "recall_flow": quality["flow"].precision_recall.recall,
+            "recall_gan": quality["GAN"].precision_recall.recall,
+            "recall_diffusion": quality["diffusion"].precision_recall.recall,
             "flow_bits": flow_bits,
             "classifier_accuracy": network.accuracy(data.test.x, data.test.y),
         }
@@ -177,7 +177,8 @@ class Experiment:
         run.figure(
             "Fréchet distance",
             bar_chart(
-                {name: each.frechet for name, each in quality.items()}, x_label="Fréchet distance to test images"
+                {name: each.frechet_distance for name, each in quality.items()},
+                x_label="Fréchet distance to test images",
             ),
             f"Fréchet distance in the features of {quality['flow'].network} (not Inception features).",
         )
@@ -188,12 +189,12 @@ class Experiment:
             [
                 {
                     "images": name,
-                    "Fréchet distance": each.frechet,
-                    "kernel distance": each.kernel.value,
-                    "± standard error": each.kernel.error,
-                    "precision": each.coverage.precision,
-                    "recall": each.coverage.recall,
-                    "classifier score": each.score,
+                    "Fréchet distance": each.frechet_distance,
+                    "kernel distance": each.kernel_distance.value,
+                    "± standard error": each.kernel_distance.standard_error,
+                    "precision": each.precision_recall.precision,
+                    "recall": each.precision_recall.recall,
+                    "classifier score": each.inception_score,
                     "likelihood": density[name],
                     "parameters for sampling": count_parameters(modules[name]) if name in modules else "",
                 }
@@ -204,15 +205,15 @@ class Experiment:
         run.note(
             "comparison of flow and GAN",
             "According to the book, flows usually have lower sample quality than GANs. Fréchet distances here: flow "
-            f"{quality['flow'].frechet:.3g}, GAN {quality['GAN'].frechet:.3g}, diffusion "
-            f"{quality['diffusion'].frechet:.3g}. The result depends on the GAN: this simple one has a recall of "
-            f"{quality['GAN'].coverage.recall:.0%}, the flow {quality['flow'].coverage.recall:.0%}.",
+            f"{quality['flow'].frechet_distance:.3g}, GAN {quality['GAN'].frechet_distance:.3g}, diffusion "
+            f"{quality['diffusion'].frechet_distance:.3g}. The result depends on the GAN: this simple one has a recall "
+            f"of {quality['GAN'].precision_recall.recall:.0%}, the flow {quality['flow'].precision_recall.recall:.0%}.",
         )
 
 
 @dataclass(frozen=True)
 class Sample:
-    model: Literal["flow", "GAN", "diffusion"] = "diffusion"  # which of the three models
+    model: Literal["flow", "GAN", "diffusion"] = "diffusion"  # model to sample from
     num_samples: Positive[int] = 64  # number of images
 
     def __call__(self, model: GenerativeModels) -> Tensor:
@@ -221,4 +222,6 @@ class Sample:
 
 
 def _sample_ddim(denoiser: Denoiser, schedule: Schedule, start: Tensor) -> Tensor:
-    return ddim(clip_x0(denoiser, schedule), schedule, start, grid=even_grid(len(schedule), min(50, len(schedule))))
+    return ddim(
+        clip_x0(denoiser, schedule), schedule, start, grid=evenly_spaced_steps(len(schedule), min(50, len(schedule)))
+    )

@@ -18,7 +18,7 @@ from parnassus.diffusion.samplers.image_sampling import to_pixels
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.diffusion.scores.score_matching import multiscale_score_matching
 from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
-from parnassus.metrics.pixel_measures import nearest_distance
+from parnassus.metrics.pixel_metrics import nearest_distance
 from parnassus.optim import Adam
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData

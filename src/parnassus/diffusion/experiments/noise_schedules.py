@@ -98,7 +98,7 @@ class Experiment:
         signs = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
         oracle = gaussian_denoiser(schedule, torch.zeros(1, dtype=torch.float64), self.data_std)
         terms = elbo_terms(oracle, schedule, self.data_std * signs[:, :1], noise=lambda _: signs[:, 1:])
-        return -0.5 * log(2 * pi * e * self.data_std**2) - terms.nats.mean()
+        return -0.5 * log(2 * pi * e * self.data_std**2) - terms.elbo.mean()
 
 
 def named_schedules(steps: int) -> dict[str, Schedule]:

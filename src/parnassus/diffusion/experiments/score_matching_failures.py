@@ -37,7 +37,7 @@ expected = {
 }
 profiles = {"smoke": {"steps": 10, "width": 16, "num_samples": 50, "langevin_steps": 5}}
 SIGMAS = (0.4, 0.2, 0.1, 0.05)
-REACH = 9.0  # half the side of the plots
+LIMIT = 9.0  # half the side of the plots
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         result = self.match_on_circle(run)
         means = torch.tensor([[-5.0, -5.0], [5.0, 5.0]], device=run.device)
-        mixture = IsotropicMixture.of(
+        mixture = IsotropicMixture.from_components(
             means, means.new_ones(2), means.new_tensor([1 - self.mode_weight, self.mode_weight])
         )
         result |= self.match_between_modes(run, mixture)
@@ -113,17 +113,17 @@ class Experiment:
             loss = model.loss(x)
             run.update(optimizer, loss)
             run.log(step, **{"two modes": loss.detach()})
-        line = torch.linspace(-REACH, REACH, 81)
+        line = torch.linspace(-LIMIT, LIMIT, 81)
         grid = torch.cartesian_prod(line, line).flip(1).to(run.device)
         with torch.no_grad():
             truth = mixture.score(grid)
             error = (model.score(grid) - truth).norm(dim=1) / truth.norm(dim=1).clamp(min=0.5)
         figure, axes = subplots(1, 2, size=(10.5, 4.6))
-        plot_score_field(axes[0, 0], mixture, model.score, reach=REACH)
+        plot_score_field(axes[0, 0], mixture, model.score, limit=LIMIT)
         axes[0, 0].set_title("learned (blue) and true score (grey)")
         image = axes[0, 1].imshow(
             error.view(81, 81).clamp(max=1).cpu().numpy(),
-            extent=(-REACH, REACH, -REACH, REACH),
+            extent=(-LIMIT, LIMIT, -LIMIT, LIMIT),
             origin="lower",
             vmin=0,
             vmax=1,

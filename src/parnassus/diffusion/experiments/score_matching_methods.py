@@ -49,7 +49,7 @@ METHODS = ("explicit", "implicit", "sliced", "denoising", "energy")
 def mixture(device: torch.device) -> IsotropicMixture:
     """Three overlapping Gaussians."""
     means = torch.tensor([[-1.5, -0.6], [1.5, -0.6], [0.0, 1.4]], device=device)
-    return IsotropicMixture.of(means, means.new_tensor([0.5, 0.6, 0.4]), means.new_tensor([0.3, 0.5, 0.2]))
+    return IsotropicMixture.from_components(means, means.new_tensor([0.5, 0.6, 0.4]), means.new_tensor([0.3, 0.5, 0.2]))
 
 
 @dataclass(frozen=True)

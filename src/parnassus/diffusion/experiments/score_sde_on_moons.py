@@ -86,7 +86,7 @@ class Experiment:
 
     def model(self) -> ScoreSDE:
         """Trained at noise-to-signal ratios from 0.01 to 160, log-uniformly, which covers all three SDEs."""
-        return ScoreSDE(NoiseLevelMLP(2, self.width, reach=10.5), (2,), variance_exploding(0.01, 160.0))
+        return ScoreSDE(NoiseLevelMLP(2, self.width, max_level=10.5), (2,), variance_exploding(0.01, 160.0))
 
     def __call__(self, run: Run) -> dict[str, float]:
         batches, test = self.load_points(run)

@@ -52,8 +52,8 @@ class Experiment:
     width: Positive[int] = 96  # hidden units of the denoiser
     num_layers: Positive[int] = 3  # layers of the denoiser
     learning_rate: Positive[float] = 2e-3  # initial learning rate of Adam, decayed linearly to 0
-    gamma_min: float = -9.0  # initial γ_0 = −log SNR at the data end
-    gamma_max: float = 6.0  # initial γ_1 = −log SNR at the noise end
+    gamma_min: float = -9.0  # initial γ_0 = −log SNR at time 0 (data)
+    gamma_max: float = 6.0  # initial γ_1 = −log SNR at time 1 (noise)
     num_points: Positive[int] = 100_000  # training points of the moons; the test set has a fifth as many
 
     def model(self, *, learned: bool) -> VariationalDiffusion:
@@ -153,7 +153,9 @@ def sample_integrand(model: VariationalDiffusion, x: Tensor, time: float) -> Ten
 
 def sample_bounds(model: VariationalDiffusion, x: Tensor, draws: int = 30) -> Tensor:
     """(draws, points): independent draws of the bound, with low-discrepancy times over the points."""
-    return torch.stack([model.terms(x, low_discrepancy_times(x), torch.randn_like(x)).nats for _ in range(draws)])
+    return torch.stack(
+        [model.terms(x, low_discrepancy_times(x), torch.randn_like(x)).negative_elbo for _ in range(draws)]
+    )
 
 
 def bound_variance_ratio(models: ModelCollection[VariationalDiffusion], x: Tensor) -> float:

@@ -66,7 +66,7 @@ class DDPM(nn.Module):
     ) -> Float[Tensor, "count *event"]:
         """`count` samples, of the classes in `label` if given (book alg. 13.2, eq. 13.97).
 
-        Samplers: `ddpm`, or `partial(ddim, grid=even_grid(1_000, 50))`.
+        Samplers: `ddpm`, or `partial(ddim, grid=evenly_spaced_steps(1_000, 50))`.
         """
         denoiser = self.condition_on(label, guidance_scale)
         if label is not None and (label.shape != (count,) or label.min() < 0 or label.max() > self.classes):
@@ -81,7 +81,7 @@ class DDPM(nn.Module):
         self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"] | None = None
     ) -> Float[Tensor, " batch"]:
         """A lower bound on log p(x) in nats, with one draw of noise per step (book eq. 13.48)."""
-        return elbo_terms(self.condition_on(label), self.schedule, x).nats
+        return elbo_terms(self.condition_on(label), self.schedule, x).elbo
 
     def condition_on(self, label: Int[Tensor, " batch"] | None = None, scale: float = 1.0) -> Denoiser:
         """The denoiser as a function of (x, t) for these labels, guided with `scale`."""

@@ -60,7 +60,8 @@ class VariationalTerms:
     diffusion: Float[Tensor, " batch"]  # one estimate of ½ γ′(t) ‖ε − ε_θ(z_t, γ(t))‖²
 
     @property
-    def nats(self) -> Float[Tensor, " batch"]:
+    def negative_elbo(self) -> Float[Tensor, " batch"]:
+        """The bound on −log p(x), in nats."""
         return self.reconstruction + self.prior + self.diffusion
 
 
@@ -112,7 +113,7 @@ class VariationalDiffusion(nn.Module):
         t, noise = low_discrepancy_times(x), torch.randn_like(x)
         curve = self.curve(t)
         u, du = curve
-        bound = self._terms(x, noise, self.ends, (u.detach(), du.detach())).nats.mean()
+        bound = self._terms(x, noise, self.ends, (u.detach(), du.detach())).negative_elbo.mean()
         if not du.requires_grad:
             return bound
         frozen = {name: weight.detach() for name, weight in self.denoiser.named_parameters()}

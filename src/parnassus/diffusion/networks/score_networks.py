@@ -13,19 +13,20 @@ from parnassus.layers import mlp
 class NoiseLevelMLP(nn.Module):
     """h ← h + W silu((1 + V e(γ)) ⊙ h) in each layer, with sines and cosines e(γ) of a noise level γ.
 
-    The level is of moderate size, such as a log signal-to-noise ratio; the longest period of e is four times `reach`,
-    the largest |γ|.
+    The level is of moderate size, such as a log signal-to-noise ratio; the longest period of e is four times
+    `max_level`, the largest |γ|.
     """
 
     frequencies: Tensor
 
-    def __init__(self, features: int, width: int = 128, *, layers: int = 3, reach: float = 15.0) -> None:
+    def __init__(self, features: int, width: int = 128, *, layers: int = 3, max_level: float = 15.0) -> None:
         super().__init__()
-        if width % 2 or layers < 1 or not reach > 0:
+        if width % 2 or layers < 1 or not max_level > 0:
             raise ValueError(
-                f"width must be even, layers ≥ 1 and reach > 0; got width={width}, layers={layers}, reach={reach}"
+                f"width must be even, layers ≥ 1 and max_level > 0; "
+                f"got width={width}, layers={layers}, max_level={max_level}"
             )
-        lowest = pi / (2 * reach)
+        lowest = pi / (2 * max_level)
         self.register_buffer("frequencies", lowest * torch.logspace(0, 5, width // 2, base=2.0))
         self.proj_in = nn.Linear(features, width)
         self.levels = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))

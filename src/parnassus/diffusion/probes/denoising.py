@@ -13,7 +13,7 @@ from parnassus.diffusion.guidance import batched_classifier_free_guidance, clip_
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.image_sampling import to_pixels
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Animation,
@@ -29,7 +29,7 @@ from parnassus.widgets import (
 
 SAMPLES = 8  # shown side by side
 TRAJECTORIES = 6  # from one start, if the sampler adds noise
-REACH = 3.5  # half the side of the plane, in standard deviations of the data
+LIMIT = 3.5  # half the side of the plane, in standard deviations of the data
 
 
 class _Settings(Protocol):
@@ -66,7 +66,7 @@ def denoising_animation(
     labels = torch.full((SAMPLES,), label)
     guided = batched_classifier_free_guidance(model.denoiser, labels, guidance, null=model.classes)
     denoiser, predictions = record_x0(clip_x0(guided, model.schedule), model.schedule)
-    grid = even_grid(len(model.schedule), steps)
+    grid = evenly_spaced_steps(len(model.schedule), steps)
     start = torch.randn(SAMPLES, *model.shape, generator=torch.Generator().manual_seed(seed))
     states = list(ddim_path(denoiser, model.schedule, start, grid=grid))
     captions = _captions(model.schedule, grid)
@@ -101,14 +101,14 @@ def _max_steps(trained: TrainedRun) -> int:
 
 def _plane(trained: TrainedRun) -> Plane:
     data = trained.compute_once(_points)
-    return Plane((-REACH, REACH), (-REACH, REACH), data.train.x[:1_000], x_label="x₁", y_label="x₂")
+    return Plane((-LIMIT, LIMIT), (-LIMIT, LIMIT), data.train.x[:1_000], x_label="x₁", y_label="x₂")
 
 
 def _density_grid(trained: TrainedRun) -> tuple[Tensor, Tensor]:
     """The axis of a grid over the plane and a kernel density estimate of the data on it."""
     points = trained.compute_once(_points).train.x[:1_000]
     kde = MixtureDenoiser(trained.compute_once(_model).schedule, points, torch.full((len(points),), 0.15))
-    axis = torch.linspace(-REACH, REACH, 61)
+    axis = torch.linspace(-LIMIT, LIMIT, 61)
     rows = torch.cartesian_prod(axis, axis).flip(1)  # the second coordinate changes from row to row
     first = torch.zeros(len(rows), dtype=torch.long)  # the first step, with hardly any noise
     return axis, kde.log_prob(rows, first).exp().view(len(axis), len(axis))
@@ -135,7 +135,7 @@ def sampling_trajectory(
             model.denoiser,
             model.schedule,
             torch.tensor([start]).expand(count, 2),
-            grid=even_grid(len(model.schedule), steps),
+            grid=evenly_spaced_steps(len(model.schedule), steps),
             eta=eta,
         )
         states = torch.stack(list(path), 1)

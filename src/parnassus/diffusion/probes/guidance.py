@@ -9,12 +9,12 @@ from parnassus.diffusion.chain.exact_denoisers import MixtureDenoiser
 from parnassus.diffusion.chain.schedules import cosine_schedule
 from parnassus.diffusion.guidance import classifier_free_guidance, scale_from_weight
 from parnassus.diffusion.samplers.ddim import ddim_path
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.probability import standard_normal
 from parnassus.widgets import Answer, Bars, FloatSlider, IntSlider, Numbers, Select, Trajectories
 
 CHAIN, STEPS, COUNT, SHOWN = 200, 25, 200, 8
-REACH, GRID_SIZE = 3.5, 61
+LIMIT, GRID_SIZE = 3.5, 61
 MEANS = torch.tensor([[-1.2, -0.8], [1.2, -0.8], [0.0, 1.3]], dtype=torch.float64)
 STD = 0.6
 DENOISER = MixtureDenoiser(cosine_schedule(CHAIN), MEANS, torch.full((3,), STD, dtype=torch.float64))
@@ -40,7 +40,10 @@ def guided_sampling(
     labels = torch.full((COUNT,), label)
     states = list(
         ddim_path(
-            classifier_free_guidance(DENOISER, labels, scale), DENOISER.schedule, start, grid=even_grid(CHAIN, STEPS)
+            classifier_free_guidance(DENOISER, labels, scale),
+            DENOISER.schedule,
+            start,
+            grid=evenly_spaced_steps(CHAIN, STEPS),
         )
     )
     end = states[-1]
@@ -48,7 +51,7 @@ def guided_sampling(
     predicted = DENOISER.log_posterior(end, clean).argmax(1)
     fractions = torch.stack([(predicted == other).float().mean() for other in range(len(CLASSES))])
     trajectories = torch.stack(states, 1)[:SHOWN].float()
-    line = torch.linspace(-REACH, REACH, GRID_SIZE, dtype=torch.float64)
+    line = torch.linspace(-LIMIT, LIMIT, GRID_SIZE, dtype=torch.float64)
     x2, x1 = torch.meshgrid(line, line, indexing="ij")
     points = torch.stack([x1, x2], -1).reshape(-1, 2)
     density = DENOISER.log_prob(points, torch.zeros(len(points), dtype=torch.long)).exp().view(GRID_SIZE, GRID_SIZE)

@@ -12,31 +12,31 @@ from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.widgets import Answer, Curves, FloatSlider, IntSlider, Numbers, Plane, PointPicker, Select, Trajectories
 
-REACH, GRID_SIZE = 4.0, 61  # half the side of the plane, and grid points along it
+LIMIT, GRID_SIZE = 4.0, 61  # half the side of the plane, and grid points along it
 CHAINS = 300  # for the statistics; SHOWN of them are plotted
 SHOWN = 5
 
 
 def _ring() -> IsotropicMixture:
     angle = torch.arange(40) * 2 * torch.pi / 40
-    return IsotropicMixture.of(2.5 * torch.stack([angle.cos(), angle.sin()], 1), torch.full((40,), 0.25))
+    return IsotropicMixture.from_components(2.5 * torch.stack([angle.cos(), angle.sin()], 1), torch.full((40,), 0.25))
 
 
 DENSITIES = {
-    "two modes, weights 0.2 and 0.8": IsotropicMixture.of(
+    "two modes, weights 0.2 and 0.8": IsotropicMixture.from_components(
         torch.tensor([[-2.0, -2.0], [2.0, 2.0]]), torch.full((2,), 0.5), torch.tensor([0.2, 0.8])
     ),
-    "three close modes": IsotropicMixture.of(
+    "three close modes": IsotropicMixture.from_components(
         torch.tensor([[-1.5, -0.6], [1.5, -0.6], [0.0, 1.4]]),
         torch.tensor([0.5, 0.6, 0.4]),
         torch.tensor([0.3, 0.5, 0.2]),
     ),
-    "one Gaussian": IsotropicMixture.of(torch.zeros(1, 2), torch.ones(1)),
+    "one Gaussian": IsotropicMixture.from_components(torch.zeros(1, 2), torch.ones(1)),
     "a ring": _ring(),
 }
-LIMIT = 1e6  # diverging chains are clamped to this
+MAX_VALUE = 1e6  # diverging chains are clamped to this
 ALGORITHMS = ("unadjusted", "Metropolis-adjusted (MALA)", "annealed over ten noise levels")
-PLANE = Plane((-REACH, REACH), (-REACH, REACH), torch.zeros(0, 2), x_label="x₁", y_label="x₂")
+PLANE = Plane((-LIMIT, LIMIT), (-LIMIT, LIMIT), torch.zeros(0, 2), x_label="x₁", y_label="x₂")
 
 
 @probe()
@@ -62,10 +62,10 @@ def langevin_dynamics(
         path = _simulate(
             mixture, algorithm, torch.tensor([start]).expand(CHAINS, 2), step=step, temperature=temperature, steps=steps
         )
-    path = path.nan_to_num(LIMIT, LIMIT, -LIMIT).clamp(-LIMIT, LIMIT)  # chains diverge if the steps are too large
-    line = torch.linspace(-REACH, REACH, GRID_SIZE)
+    path = path.nan_to_num(MAX_VALUE, MAX_VALUE, -MAX_VALUE).clamp(-MAX_VALUE, MAX_VALUE)  # large steps diverge
+    line = torch.linspace(-LIMIT, LIMIT, GRID_SIZE)
     log_density = mixture.log_prob(torch.cartesian_prod(line, line).flip(1)).view(GRID_SIZE, GRID_SIZE)
-    plotted = path[:, :SHOWN].clamp(-2 * REACH, 2 * REACH)  # diverged chains are not plotted to scale
+    plotted = path[:, :SHOWN].clamp(-2 * LIMIT, 2 * LIMIT)  # diverged chains are not plotted to scale
     trajectories = {f"chain {number}": chain for number, chain in enumerate(plotted.unbind(1), 1)}
     about = f"{SHOWN} of {CHAINS} chains; dots: final states of all; arrows: score; level lines: −ln p."
     return [
@@ -86,7 +86,7 @@ def langevin_dynamics(
 
 def _field(mixture: IsotropicMixture) -> Tensor:
     """The score on a coarse grid as arrows; long arrows are shortened."""
-    line = torch.linspace(-REACH, REACH, 17)[1:-1]
+    line = torch.linspace(-LIMIT, LIMIT, 17)[1:-1]
     points = torch.cartesian_prod(line, line)
     score = mixture.score(points)
     length = torch.linalg.vector_norm(score, dim=1, keepdim=True)
@@ -143,6 +143,6 @@ def _final_statistics(mixture: IsotropicMixture, end: Tensor) -> Numbers:
         "E‖x − E x‖² of the chains": float((end - end.mean(0)).square().sum(1).mean()),
         "E‖x − E x‖² under p": float(truth),
         "mean ln p at the final states": float(mixture.log_prob(end).mean()),
-        "chains outside the plane": float((end.abs().amax(1) > REACH).sum()),
+        "chains outside the plane": float((end.abs().amax(1) > LIMIT).sum()),
     }
     return Numbers("Final states", values)

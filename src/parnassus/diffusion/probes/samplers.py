@@ -11,10 +11,10 @@ from parnassus.diffusion.chain.schedules import cosine_schedule
 from parnassus.diffusion.samplers.ddim import ddim_path
 from parnassus.diffusion.samplers.dpm_solver import dpm_solver_path
 from parnassus.diffusion.samplers.heun import heun_path
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.widgets import Answer, Bars, IntSlider, Numbers, Plane, PointPicker, Trajectories
 
-TIMESTEPS, REACH, GRID_SIZE = 200, 3.0, 61
+TIMESTEPS, LIMIT, GRID_SIZE = 200, 3.0, 61
 MEANS = torch.tensor([[-1.5, -1.0], [1.5, -1.0], [0.0, 1.6]], dtype=torch.float64)
 DENOISER = MixtureDenoiser(cosine_schedule(TIMESTEPS), MEANS, torch.full((3,), 0.25, dtype=torch.float64))
 
@@ -23,7 +23,7 @@ def _plane() -> Plane:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         points, _ = DENOISER.sample(300)
-    return Plane((-REACH, REACH), (-REACH, REACH), points.float(), x_label="x₁", y_label="x₂")
+    return Plane((-LIMIT, LIMIT), (-LIMIT, LIMIT), points.float(), x_label="x₁", y_label="x₂")
 
 
 @probe()
@@ -40,7 +40,7 @@ def compare_samplers(
     """
     schedule = DENOISER.schedule
     noise = torch.tensor([start], dtype=torch.float64)
-    grid = even_grid(TIMESTEPS, calls)
+    grid = evenly_spaced_steps(TIMESTEPS, calls)
     exact = _trajectory(list(heun_path(DENOISER, schedule, noise)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -48,12 +48,14 @@ def compare_samplers(
     trajectories = {
         "exact": exact,
         "DDIM": _trajectory(list(ddim_path(DENOISER, schedule, noise, grid=grid))),
-        "Heun": _trajectory(list(heun_path(DENOISER, schedule, noise, grid=even_grid(TIMESTEPS, (calls + 1) // 2)))),
+        "Heun": _trajectory(
+            list(heun_path(DENOISER, schedule, noise, grid=evenly_spaced_steps(TIMESTEPS, (calls + 1) // 2)))
+        ),
         "DPM-Solver++": _trajectory(list(dpm_solver_path(DENOISER, schedule, noise, grid=grid))),
         "DDPM": random,
     }
     deviations = {name: float((path[-1] - exact[-1]).norm()) for name, path in trajectories.items() if name != "exact"}
-    line = torch.linspace(-REACH, REACH, GRID_SIZE, dtype=torch.float64)
+    line = torch.linspace(-LIMIT, LIMIT, GRID_SIZE, dtype=torch.float64)
     x2, x1 = torch.meshgrid(line, line, indexing="ij")
     level = torch.zeros(GRID_SIZE * GRID_SIZE, dtype=torch.long)
     density = DENOISER.log_prob(torch.stack([x1, x2], -1).reshape(-1, 2), level).exp().view(GRID_SIZE, GRID_SIZE)

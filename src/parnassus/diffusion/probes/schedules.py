@@ -21,7 +21,7 @@ KINDS = ("linear", "cosine", "sigmoid", "constant")
 SHOWN = 9  # steps at which the digit is shown
 
 
-def schedule_of(kind: int, steps: int, strength: float) -> Schedule:
+def build_schedule(kind: int, steps: int, strength: float) -> Schedule:
     """A schedule of this kind with noise scaled by `strength`, which has no effect on the cosine schedule."""
     scale = min(strength * 1_000 / steps, 0.98 / 0.02)  # 1 − α must stay below 1
     if KINDS[kind] == "cosine":
@@ -45,7 +45,7 @@ def noise_schedules(
     The linear schedule destroys the digit in the first half of the chain, and the other steps carry no information. The
     cosine schedule is more even. With too little noise the chain does not end in the prior that sampling starts from.
     """
-    schedule = schedule_of(kind, steps, strength)
+    schedule = build_schedule(kind, steps, strength)
     x0 = 2 * load_digits().test.x[example : example + 1] - 1
     grid = torch.linspace(0, steps - 1, SHOWN).round().long()
     noise = torch.randn(x0.shape, generator=torch.Generator().manual_seed(example))

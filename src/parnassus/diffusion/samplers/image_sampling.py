@@ -14,7 +14,7 @@ from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.samplers.ddim import ddim, ddim_path
 from parnassus.diffusion.samplers.dpm_solver import dpm_solver_path
 from parnassus.diffusion.samplers.heun import heun_path
-from parnassus.diffusion.samplers.time_steps import even_grid
+from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 
 CHUNK = 1_000
 """Images sampled at a time."""
@@ -40,7 +40,7 @@ def ddim_images(
 
     A model without classes gives as many images as there are labels.
     """
-    grid = even_grid(len(model.schedule), min(steps, len(model.schedule)))
+    grid = evenly_spaced_steps(len(model.schedule), min(steps, len(model.schedule)))
 
     def sampler(denoiser: Denoiser, schedule: Schedule, start: Tensor) -> Tensor:
         return ddim(clip_x0(denoiser, schedule), schedule, start, grid=grid)

@@ -11,10 +11,10 @@ from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.schedules import Schedule
 
 Sampler: TypeAlias = Callable[[Denoiser, Schedule, Tensor], Tensor]
-"""(denoiser, schedule, x_T) ↦ x_0; `ddpm`, `ddim`, `heun` and `dpm_solver` are samplers."""
+"""(denoiser, schedule, x_T) ↦ x_0; `ddpm`, `ddim`, `heun_sampler` and `dpm_solver` are samplers."""
 
 
-def even_grid(steps: int, count: int) -> Int[Tensor, " count"]:
+def evenly_spaced_steps(steps: int, count: int) -> Int[Tensor, " count"]:
     """`count` evenly spaced time steps from 0 … steps − 1; the last one is always included."""
     if not 1 <= count <= steps:
         raise ValueError(f"count must lie between 1 and steps; got count={count}, steps={steps}")

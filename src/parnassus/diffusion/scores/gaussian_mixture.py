@@ -22,7 +22,7 @@ class IsotropicMixture:
     weights: Float[Tensor, " components"]
 
     @staticmethod
-    def of(
+    def from_components(
         means: Float[Tensor, "components d"],
         stds: Float[Tensor, " components"],
         weights: Float[Tensor, " components"] | None = None,

@@ -1,6 +1,6 @@
 """Score matching objectives, one value per example (book secs. 13.2.6-13.2.8).
 
-A `Score` maps a batch x to vectors s(x); a `NoiseConditionalScore` takes the index of the noise level as well.
+A `ScoreFunction` maps a batch x to vectors s(x); a `NoiseConditionalScore` takes the index of the noise level as well.
 """
 
 from collections.abc import Callable

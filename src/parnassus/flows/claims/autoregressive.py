@@ -78,7 +78,7 @@ def the_log_determinant_is_a_sum_over_the_diagonal() -> Evidence:
 
 @claim("B13.1-8")
 def one_direction_takes_one_pass_and_the_other_d_passes() -> Evidence:
-    """Z → z′ takes one pass of a masked conditioner, z′ → z takes D; MAF and IAF are reversed (book sec. 13.1)."""
+    """From z to z′ a masked conditioner takes one pass, from z′ to z D passes; MAF reverses IAF (book sec. 13.1)."""
     sizes = (1, 2, 4, 8, 16)
     forward_passes, inverse_passes = zip(*(_passes_per_direction(dim) for dim in sizes), strict=True)
     torch.manual_seed(0)

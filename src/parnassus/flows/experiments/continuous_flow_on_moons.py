@@ -62,7 +62,7 @@ class Experiment:
             optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
         )
         run.keep("schedule", schedule)
-        flow = transform_of(model)
+        flow = continuous_transform(model)
         evaluations = EvaluationCounter(flow)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()
@@ -87,7 +87,7 @@ class Experiment:
 
     def estimate_traces(self, run: Run, model: Flow, x: Tensor) -> dict[str, float]:
         """Log-densities with random directions for the traces, compared with the exact ones."""
-        flow, exact = transform_of(model), model.log_prob(x)
+        flow, exact = continuous_transform(model), model.log_prob(x)
         counts = [1, 2, 4, 8, 16]
         stds = []
         for count in counts:
@@ -137,7 +137,7 @@ class EvaluationCounter:
         self._count += 1
 
 
-def transform_of(model: Flow) -> ContinuousTransform:
+def continuous_transform(model: Flow) -> ContinuousTransform:
     assert isinstance(model.transform, ContinuousTransform)
     return model.transform
 

@@ -109,7 +109,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Sample:
-    network: Literal["gated", "pixelcnn", "pixel_rnn"] = "gated"  # gated PixelCNN, PixelCNN or PixelRNN
+    network: Literal["gated", "pixelcnn", "pixel_rnn"] = "gated"  # model to sample from
     temperature: Positive[float] = 1.0  # temperature of the softmax
     num_samples: Positive[int] = 100  # number of images
 

@@ -25,6 +25,7 @@ from parnassus.flows.images.dequantisation import (
 from parnassus.flows.images.multiscale import MultiscaleTransform
 from parnassus.flows.images.real_nvp_and_glow import glow_step, image_flow, real_nvp_step
 from parnassus.latent.latent_space.interpolation import spherical_interpolation
+from parnassus.layers.evaluation_mode import evaluation_mode
 from parnassus.optim import AdamW
 from parnassus.report import histograms, image_grid
 from parnassus.setting_types import ImageData
@@ -184,10 +185,8 @@ def quantise_images(data: Dataset, levels: int) -> Dataset:
 @torch.no_grad()
 def mean_bits(model: DequantisedFlow, images: Tensor) -> float:
     """Mean bits per dimension, in evaluation mode and in batches of 500."""
-    was_training = model.training
-    model.eval()
-    total = sum(float(model.bits(part).sum()) for part in images.split(500))
-    model.train(was_training)
+    with evaluation_mode(model):
+        total = sum(float(model.bits(part).sum()) for part in images.split(500))
     return total / len(images)
 
 

@@ -91,7 +91,7 @@ class Experiment:
                 "round_trip": round_trip_error(model, model.sample(1_000)),
                 **nll_and_divergence(model, data.test.x, true_log_prob),
                 "mass": mass,
-                "slowest_rate": self.plot_convergence(run, chain_of(model), data.test.x[:500]),
+                "slowest_rate": self.plot_convergence(run, residual_chain(model), data.test.x[:500]),
                 **self.compare_log_dets(run, model, data.test.x[:500]),
             }
 
@@ -166,7 +166,7 @@ class Sample:
 
 def plot_blocks(run: Run, model: Flow, x: Tensor) -> None:
     """Test points after some of the blocks, coloured by their initial position."""
-    chain = chain_of(model)
+    chain = residual_chain(model)
     states = list(chain.path(x[:3_000]))
     chosen = torch.linspace(0, len(chain), min(5, len(chain) + 1)).round().int().tolist()
     figure, axes = subplots(1, len(chosen), size=(11.5, 2.7))
@@ -180,7 +180,7 @@ def plot_blocks(run: Run, model: Flow, x: Tensor) -> None:
 
 def log_prob_with(model: Flow, log_det: LogDetEstimator, x: Tensor) -> Tensor:
     """Log-densities of x with the given log-determinant estimator in every block."""
-    blocks = [block for block in chain_of(model) if isinstance(block, InvertibleResidual)]
+    blocks = [block for block in residual_chain(model) if isinstance(block, InvertibleResidual)]
     estimators = [block.log_det for block in blocks]
     for block in blocks:
         block.log_det = log_det
@@ -190,7 +190,7 @@ def log_prob_with(model: Flow, log_det: LogDetEstimator, x: Tensor) -> Tensor:
     return log_prob
 
 
-def chain_of(model: Flow) -> Chain:
+def residual_chain(model: Flow) -> Chain:
     assert isinstance(model.transform, InverseTransform)
     assert isinstance(model.transform.transform, Chain)
     return model.transform.transform

@@ -150,8 +150,8 @@ class Experiment:
             "bound": bound,
             "gap": log_z - bound,
             "estimate": float(estimate.log_evidence),
-            "standard error": float(estimate.spread),
-            "ESS / number of samples": float(estimate.effective) / self.num_samples,
+            "standard error": float(estimate.relative_standard_error),
+            "ESS / number of samples": float(estimate.effective_sample_size) / self.num_samples,
         }
 
     def plot_densities(self, flows: nn.ModuleDict, points: Tensor, log_z: Mapping[str, float]) -> "Figure":

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from parnassus.errors import check_at_least_one, check_positive
+from parnassus.layers.evaluation_mode import evaluation_mode
 
 
 @runtime_checkable
@@ -111,10 +112,8 @@ class PixelModel(nn.Module):
 @torch.no_grad()
 def mean_nll(model: PixelModel, x: Int[Tensor, "batch height width"]) -> float:
     """Mean negative log-likelihood of images in nats, in evaluation mode and in batches of 500."""
-    was_training = model.training
-    model.eval()
-    total = sum(float(model.log_prob(part).sum()) for part in x.split(500))
-    model.train(was_training)
+    with evaluation_mode(model):
+        total = sum(float(model.log_prob(part).sum()) for part in x.split(500))
     return -total / len(x)
 
 

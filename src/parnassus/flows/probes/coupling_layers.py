@@ -10,12 +10,12 @@ from parnassus.flows.flow import Chain, Flow
 from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Bars, IntSlider, Numbers, Plane, PointPicker, Trajectories
 
-EXTENT = 3.5  # half the side of the window
+LIMIT = 3.5  # half the side of the window
 NUM_LINES, POINTS_PER_LINE = 11, 61  # of the grid, in each direction
 GRID_SIZE = 71  # points per side of the grid of densities
 MAX_NATS = 10.0  # range of −log p that is shown, above its minimum
 NOISE = torch.randn(300, 2, generator=torch.Generator().manual_seed(0))
-PLANE = Plane((-EXTENT, EXTENT), (-EXTENT, EXTENT), NOISE, x_label="first coordinate", y_label="second coordinate")
+PLANE = Plane((-LIMIT, LIMIT), (-LIMIT, LIMIT), NOISE, x_label="first coordinate", y_label="second coordinate")
 
 
 def _flow(trained: TrainedRun) -> Flow:
@@ -55,7 +55,7 @@ def deform_plane(
     applied = Chain(list(trained.compute_once(_chain))[:couplings])
     trajectory = torch.cat(list(applied.path(torch.tensor([start]))))
     log_dets = torch.tensor([float(layer(z[None])[1]) for layer, z in zip(applied, trajectory[:-1], strict=True)])
-    axis = torch.linspace(-EXTENT, EXTENT, GRID_SIZE)
+    axis = torch.linspace(-LIMIT, LIMIT, GRID_SIZE)
     window = torch.cartesian_prod(axis, axis).flip(1)  # the second coordinate changes from row to row
     nll = -Flow(applied, flow.base).log_prob(window).view(GRID_SIZE, GRID_SIZE)
     trajectories = Trajectories(
@@ -76,10 +76,10 @@ def deform_plane(
         "log p of the transformed point": log_base - float(log_dets.sum()),
     }
     about = "log p of the transformed point = log p of z − log |det J| (book eq. 13.1)."
-    return [trajectories, Numbers("Change of variables", values, about=about), *_bars_of_log_dets(log_dets)]
+    return [trajectories, Numbers("Change of variables", values, about=about), *_plot_log_dets(log_dets)]
 
 
-def _bars_of_log_dets(log_dets: Tensor) -> list[Answer]:
+def _plot_log_dets(log_dets: Tensor) -> list[Answer]:
     """The log-determinant of each coupling at the point; empty without couplings."""
     if not len(log_dets):
         return []

@@ -8,7 +8,7 @@ from torch import Tensor
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.information.rate_distortion import (
     RateDistortionTerms,
-    aggregate_posterior,
+    aggregated_posterior,
     bayes_decoder,
     encoder_joint,
     label_information,
@@ -27,7 +27,7 @@ def random_rate_distortion(count: int = 20) -> list[RateDistortionTerms]:
         rate_distortion_terms(
             random_distributions(1, OBSERVATIONS, seed=3 * seed)[0],
             random_encoder(seed + 1),
-            random_latent_model(CAUSES, OBSERVATIONS, seed=seed),
+            random_latent_model(CODES, OBSERVATIONS, seed=seed),
         )
         for seed in range(count)
     ]
@@ -37,19 +37,19 @@ def stack_terms(codes: list[RateDistortionTerms]) -> RateDistortionTerms:
     return RateDistortionTerms(*(torch.stack(values) for values in zip(*codes, strict=True)))
 
 
-CAUSES, OBSERVATIONS = 4, 40
+CODES, OBSERVATIONS = 4, 40
 
 
 def random_encoder(seed: int = 2) -> Tensor:
     """The distributions of the code given each observation."""
-    return random_distributions(OBSERVATIONS, CAUSES, seed=seed)
+    return random_distributions(OBSERVATIONS, CODES, seed=seed)
 
 
 @claim("B6.4-1")
 def encoder_information_is_at_most_the_entropy() -> Evidence:
     """E KL(q(z|x) ‖ q(z)) is the mutual information of p(x) q(z|x), at most log n for n points (book eq. 6.18)."""
     data, encoder = random_distributions(1, OBSERVATIONS)[0], random_encoder()
-    joint, marginal = encoder_joint(data, encoder), aggregate_posterior(data, encoder)
+    joint, marginal = encoder_joint(data, encoder), aggregated_posterior(data, encoder)
     uniform = torch.full((6,), 1 / 6, dtype=torch.float64)
     information = torch.stack(
         [mutual_information(encoder_joint(uniform, random_distributions(6, 50, seed=s))) for s in range(50)]
@@ -72,7 +72,7 @@ def the_negative_elbo_is_distortion_plus_rate() -> Evidence:
     data, encoder, model = (
         random_distributions(1, OBSERVATIONS, seed=9)[0],
         random_encoder(),
-        random_latent_model(CAUSES, OBSERVATIONS),
+        random_latent_model(CODES, OBSERVATIONS),
     )
     values, terms = rate_distortion_terms(data, encoder, model), model.terms(encoder)
     nll = -torch.stack([q @ likelihood.log() for q, likelihood in zip(encoder, model.likelihood.T, strict=True)])
@@ -95,27 +95,27 @@ def the_rate_bounds_information_from_above() -> Correction:
         printed=less_equal(codes.negative_elbo, lower_bound),
         corrected=all_of(
             above_information_plus_distortion=greater_equal(codes.negative_elbo, lower_bound),
-            difference_is_the_mismatch=close(codes.rate - codes.information, codes.mismatch, atol=1e-13),
+            difference_is_the_marginal_kl=close(codes.rate - codes.information, codes.marginal_kl, atol=1e-13),
         ),
     )
 
 
 @claim("B6.4-5", "B6.4-11")
-def rate_is_information_if_the_prior_is_the_aggregate_posterior() -> Evidence:
+def rate_is_information_if_the_prior_is_the_aggregated_posterior() -> Evidence:
     """With p(z) = q(z) the negative ELBO is I + D; for any other prior it is larger (book sec. 6.4)."""
     data, encoder, model = (
         random_distributions(1, OBSERVATIONS)[0],
         random_encoder(),
-        random_latent_model(CAUSES, OBSERVATIONS),
+        random_latent_model(CODES, OBSERVATIONS),
     )
-    marginal = aggregate_posterior(data, encoder)
+    marginal = aggregated_posterior(data, encoder)
     best = rate_distortion_terms(data, encoder, DiscreteLatentModel(marginal, model.likelihood))
-    priors = random_distributions(50, CAUSES, seed=4)
+    priors = random_distributions(50, CODES, seed=4)
     others = stack_terms(
         [rate_distortion_terms(data, encoder, DiscreteLatentModel(prior, model.likelihood)) for prior in priors]
     )
     return all_of(
-        no_mismatch=close(best.mismatch, 0.0, atol=1e-15),
+        marginal_kl_is_zero=close(best.marginal_kl, 0.0, atol=1e-15),
         equal=close(best.negative_elbo, best.information + best.distortion, atol=1e-13),
         larger_otherwise=greater_equal(
             others.negative_elbo, best.negative_elbo + kl_divergence(marginal, priors) - 1e-12
@@ -130,9 +130,9 @@ def information_plus_distortion_is_at_least_the_entropy() -> Evidence:
     data, encoder = random_distributions(1, OBSERVATIONS)[0], random_encoder()
     inverse = bayes_decoder(data, encoder)
     decoders = [
-        torch.lerp(inverse, random_distributions(CAUSES, OBSERVATIONS, seed=5), weight) for weight in (0.0, 0.1, 0.3)
+        torch.lerp(inverse, random_distributions(CODES, OBSERVATIONS, seed=5), weight) for weight in (0.0, 0.1, 0.3)
     ]
-    marginal = aggregate_posterior(data, encoder)
+    marginal = aggregated_posterior(data, encoder)
     by_decoder = stack_terms(
         [rate_distortion_terms(data, encoder, DiscreteLatentModel(marginal, decoder)) for decoder in decoders]
     )
@@ -155,7 +155,7 @@ def equal_joints_leave_nothing_to_minimise() -> Correction:
     codes = stack_terms(
         [
             rate_distortion_terms(
-                data, encoder, DiscreteLatentModel(aggregate_posterior(data, encoder), bayes_decoder(data, encoder))
+                data, encoder, DiscreteLatentModel(aggregated_posterior(data, encoder), bayes_decoder(data, encoder))
             )  # p_d = p_e
             for encoder in map(random_encoder, range(30))
         ]
@@ -177,7 +177,7 @@ def lost_label_information_is_a_divergence() -> Evidence:
     information = [label_information(data, encoder, labels) for data, encoder in pairs]
     of_code, of_data, lost = (torch.stack(values) for values in zip(*information, strict=True))
     codes = stack_terms(
-        [rate_distortion_terms(data, encoder, random_latent_model(CAUSES, OBSERVATIONS)) for data, encoder in pairs]
+        [rate_distortion_terms(data, encoder, random_latent_model(CODES, OBSERVATIONS)) for data, encoder in pairs]
     )
     gamma = torch.tensor([[0.1], [1.0], [10.0]], dtype=torch.float64)
     copied = label_information(datasets[0], torch.eye(OBSERVATIONS, dtype=torch.float64), labels)

@@ -11,7 +11,7 @@ from torch import Tensor
 from parnassus.information import (
     ArithmeticCode,
     RateDistortionTerms,
-    aggregate_posterior,
+    aggregated_posterior,
     bayes_decoder,
     huffman_lengths,
     label_information,
@@ -141,7 +141,7 @@ class CodeLengths:
 ENCODERS = "Four encoders q(z|x) of the animals x with codes z = A, B, C, D. Darker cells are more probable."
 PARTS = (
     "Decomposition of −E[ELBO] for each code. The first two parts, the information kept and the conditional entropy, "
-    "add up to H(X) for every code. A suboptimal decoder and a prior unlike the aggregate posterior add to it."
+    "add up to H(X) for every code. A suboptimal decoder and a prior unlike the aggregated posterior add to it."
 )
 TABLE = "The label Y is the number of legs: four, two, six or none."
 PLANE = (
@@ -160,14 +160,14 @@ def label_table() -> Tensor:
 
 
 def example_codes() -> dict[str, tuple[Tensor, DiscreteLatentModel]]:
-    """Encoders with aggregate posterior and Bayes decoder; the last with a suboptimal prior and decoder."""
+    """Encoders with aggregated posterior and Bayes decoder; the last with a suboptimal prior and decoder."""
     legs = label_table()
     uniform = torch.full((8, 4), 0.25, dtype=torch.float64)
     across_legs = torch.eye(4, dtype=torch.float64)[torch.tensor([0, 1, 0, 1, 2, 3, 2, 3])]
     noisy = 0.7 * legs + 0.3 * uniform
     encoders = {"by legs": legs, "by legs, noisy": noisy, "across legs": across_legs, "constant": uniform}
     codes = {
-        name: (encoder, DiscreteLatentModel(aggregate_posterior(DATA, encoder), bayes_decoder(DATA, encoder)))
+        name: (encoder, DiscreteLatentModel(aggregated_posterior(DATA, encoder), bayes_decoder(DATA, encoder)))
         for name, encoder in encoders.items()
     }
     prior = torch.tensor([0.1, 0.1, 0.2, 0.6], dtype=torch.float64)
@@ -179,7 +179,7 @@ def largest_gap(codes: list[RateDistortionTerms]) -> float:
     """The largest error of R = I + KL(q(z) ‖ p(z)), or violation of I + D ≥ H(X), in bits."""
     worst = 0.0
     for code in codes:
-        error = code.rate - code.information - code.mismatch
+        error = code.rate - code.information - code.marginal_kl
         violation = code.data_entropy - code.information - code.distortion
         worst = max(worst, abs(float(error)) / BIT, float(violation) / BIT)
     return worst
@@ -206,7 +206,7 @@ def plot_parts(numbers: dict[str, RateDistortionTerms]) -> "Figure":
             "information I(X,Z)": code.information,
             "conditional entropy H(X) − I": code.data_entropy - code.information,
             "suboptimal decoder": code.distortion - code.data_entropy + code.information,
-            "prior, KL(q(z) ‖ p(z))": code.mismatch,
+            "prior, KL(q(z) ‖ p(z))": code.marginal_kl,
         }
         left = 0.0
         for (name, part), colour in zip(parts.items(), (PALETTE[0], FAINT, PALETTE[1], PALETTE[4]), strict=True):

@@ -33,7 +33,7 @@ def cubic_features(x: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(x[:, 0]), x[:, 0], x[:, 1], x[:, 0] * x[:, 1], x[:, 0] ** 3], 1)
 
 
-def bent_mean(x: Tensor) -> Tensor:
+def nonlinear_mean(x: Tensor) -> Tensor:
     return 3 + x.sin().sum(1)
 
 
@@ -42,16 +42,16 @@ def bent_mean(x: Tensor) -> Tensor:
 def samples_have_the_mean_and_kernel_of_the_process() -> Evidence:
     """Mean and covariance of S samples differ from μ and K by O(1/√S) (book sec. 15.1)."""
     x, kernel = standard_normal(6, 2), ScaledKernel(RBFKernel(), 2.0)
-    process = GaussianProcess(kernel, bent_mean)
+    process = GaussianProcess(kernel, nonlinear_mean)
     counts, groups, sources = [50, 200, 800, 3_200], 20, seeded_generator()
     means, covariances = [], []
     for count in counts:
         samples = process.sample(x, groups * count, generator=sources).values.view(groups, count, -1)
-        deviations = samples - bent_mean(x)
-        means.append((samples.mean(1) - bent_mean(x)).square().mean().sqrt())
+        deviations = samples - nonlinear_mean(x)
+        means.append((samples.mean(1) - nonlinear_mean(x)).square().mean().sqrt())
         covariances.append((deviations.mT @ deviations / count - kernel(x)).square().mean().sqrt())
     first = process.sample(x, 20_000, generator=sources).values[:, 0]
-    standard = (first - bent_mean(x)[0]) / kernel.diagonal(x)[0].sqrt()
+    standard = (first - nonlinear_mean(x)[0]) / kernel.diagonal(x)[0].sqrt()
     return all_of(
         mean=rate(torch.tensor(counts), torch.stack(means), -0.5, atol=0.08),
         covariance=rate(torch.tensor(counts), torch.stack(covariances), -0.5, atol=0.08),
@@ -186,7 +186,7 @@ def weight_space_and_function_space_predictions_agree() -> Evidence:
     w | t ~ N(A⁻¹ Φᵀ t / σ², A⁻¹) with A = I + ΦᵀΦ / σ²
     """
     x, new, noise = standard_normal(30, 2), standard_normal(10, 2, seed=1), 0.3
-    t = bent_mean(x)
+    t = nonlinear_mean(x)
     features, queries = cubic_features(x), cubic_features(new)
     inverse = torch.linalg.inv(torch.eye(5, dtype=torch.float64) + features.mT @ features / noise)
     weights = inverse @ features.mT @ t / noise

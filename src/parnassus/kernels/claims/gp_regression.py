@@ -113,7 +113,7 @@ def regression_without_noise_interpolates() -> Evidence:
 
 @claim("B15.1-7")
 @torch.no_grad()
-def data_never_add_uncertainty() -> Evidence:
+def data_never_increase_the_posterior_variance() -> Evidence:
     """Var(y | t_N) ≤ K(x, x) decreases with every training point, independently of the targets (book eq. 15.10)."""
     (x, t), kernel = regression_data(40), ScaledKernel(OrnsteinUhlenbeckKernel(1.5), 2.0)
     new = 2 * standard_normal(100, 2, seed=1)

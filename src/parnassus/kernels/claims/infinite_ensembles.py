@@ -65,13 +65,13 @@ def the_ensemble_starts_as_its_prior_and_ends_at_its_labels() -> Evidence:
 @claim("BF-1")
 def mutual_information_of_gaussian_outputs_is_exact() -> Evidence:
     """I(X; Z) and I(Y; Z) of Gaussian outputs have the right limits and order and match sampling (book ch. 18)."""
-    source = torch.Generator().manual_seed(0)
-    means = torch.randn(8, generator=source, dtype=torch.float64)
-    variances = torch.rand(8, generator=source, dtype=torch.float64) + 0.05
+    generator = torch.Generator().manual_seed(0)
+    means = torch.randn(8, generator=generator, dtype=torch.float64)
+    variances = torch.rand(8, generator=generator, dtype=torch.float64) + 0.05
     labels = (means > 0).long()
     with_inputs = input_mutual_information(means, variances)
-    index = torch.randint(8, (200_000,), generator=source)
-    z = means[index] + variances[index].sqrt() * torch.randn(200_000, generator=source, dtype=torch.float64)
+    index = torch.randint(8, (200_000,), generator=generator)
+    z = means[index] + variances[index].sqrt() * torch.randn(200_000, generator=generator, dtype=torch.float64)
     each = normal_log_density(z[:, None], mean=means, variance=variances)
     sampled = each.gather(1, index[:, None])[:, 0] - each.logsumexp(1) + log(8)
     apart = torch.arange(8, dtype=torch.float64)

@@ -32,8 +32,8 @@ UNIT = torch.tensor([[1.0, 0.0], [COSINE, 0.8]], dtype=torch.float64)
 
 def hidden(draws: int, width: int, *, seed: int = 0, x: Tensor = UNIT) -> Tensor:
     """Pre-activations W¹x of `draws` networks, (draws, width, inputs)."""
-    source = torch.Generator().manual_seed(seed)
-    return torch.randn(draws, width, x.shape[1], generator=source, dtype=torch.float64) @ x.mT
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(draws, width, x.shape[1], generator=generator, dtype=torch.float64) @ x.mT
 
 
 def conditional_variance(nonlinearity: Nonlinearity, draws: int, width: int) -> Tensor:
@@ -113,11 +113,11 @@ def excess_kurtosis_falls_with_the_width() -> Evidence:
 @claim("B15.2-3")
 def non_gaussianity_is_detected_at_small_widths_only() -> Evidence:
     """A normality test rejects z for four hidden units, but not for two thousand (book sec. 15.2)."""
-    source = torch.Generator().manual_seed(3)
+    generator = torch.Generator().manual_seed(3)
 
     def p_value(width: int) -> float:
         q = 2 * conditional_variance(ReLU(), 1_500, width)
-        z = q.sqrt() * torch.randn(len(q), generator=source, dtype=torch.float64)
+        z = q.sqrt() * torch.randn(len(q), generator=generator, dtype=torch.float64)
         return float(stats.kstest(z.numpy(), "norm").pvalue)
 
     return all_of(rejected_at_width_4=rejects(p_value(4)), not_rejected_at_width_2000=accepts(p_value(2_000)))
@@ -127,11 +127,11 @@ def non_gaussianity_is_detected_at_small_widths_only() -> Evidence:
 def outputs_are_uncorrelated_but_not_independent() -> Evidence:
     """Two outputs share W¹: E z₁z₂ = 0 at every width, but Cov(z₁², z₂²) = 5/d₁ (book sec. 15.2)."""
     widths = (1, 4, 16, 64)
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     product, squares = [], []
     for width in widths:
         q = 2 * conditional_variance(ReLU(), 100_000 // max(1, width // 4), width)
-        z = q.sqrt()[:, None] * torch.randn(len(q), 2, generator=source, dtype=torch.float64)
+        z = q.sqrt()[:, None] * torch.randn(len(q), 2, generator=generator, dtype=torch.float64)
         product.append(z.prod(1).mean() / (z.prod(1).std() / len(z) ** 0.5))
         squares.append(q.var())  # given W¹ the two are independent, so Cov(z₁², z₂²) = Var Q
     return all_of(

@@ -92,11 +92,11 @@ def the_posterior_of_the_true_prior_is_calibrated() -> Evidence:
     """For functions sampled from the NNGP prior, intervals have nominal coverage if σ² is included (book eq. 15.10)."""
     x = digits(400)[0]
     draws, noise = 50, 0.02
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     prior = NETWORK.nngp(x)
     root = torch.linalg.cholesky(prior + 1e-10 * torch.eye(400).double())
-    y = root @ torch.randn(400, draws, dtype=torch.float64, generator=source)
-    t = y + noise**0.5 * torch.randn(400, draws, dtype=torch.float64, generator=source)
+    y = root @ torch.randn(400, draws, dtype=torch.float64, generator=generator)
+    t = y + noise**0.5 * torch.randn(400, draws, dtype=torch.float64, generator=generator)
     train, test = slice(0, 250), slice(250, 400)
     solver = CholeskySolver.from_matrix(prior[train, train].clone(), noise=noise)
     k = prior[train, test]

@@ -43,7 +43,7 @@ def kernel_regression_equals_noise_free_gp_and_descent_limit() -> Evidence:
     new = torch.linspace(-1.2, 1.2, 9, dtype=torch.float64)[:, None]
     kernel = FeatureKernel(features)
     flow, zero = GradientFlow.from_kernel(kernel(line)), torch.zeros_like(y)
-    regression = flow.predict(kernel(new, line), zero, y, flow.at(torch.inf))
+    regression = flow.predict(kernel(new, line), zero, y, flow.progress_at(torch.inf))
     theta = torch.zeros(7, dtype=torch.float64)
     for _ in range(10_000):
         theta = theta - 0.2 * features(line).mT @ (features(line) @ theta - y)
@@ -51,7 +51,7 @@ def kernel_regression_equals_noise_free_gp_and_descent_limit() -> Evidence:
     posteriors = [GPRegression.fit(kernel, line, y, noise=float(noise)).predict(new).mean for noise in noises]
     errors = torch.stack([(mean - regression).norm() for mean in posteriors])
     return all_of(
-        interpolates=close(flow.predict(kernel(line), zero, y, flow.at(torch.inf)), y, atol=1e-10),
+        interpolates=close(flow.predict(kernel(line), zero, y, flow.progress_at(torch.inf)), y, atol=1e-10),
         solved=close(kernel(new, line) @ torch.linalg.solve(kernel(line), y), regression, atol=1e-9),
         gaussian_process=close(GPRegression.fit(kernel, line, y).predict(new).mean, regression, atol=1e-8),
         noise_to_zero=rate(noises, errors, 1.0, atol=0.1),
@@ -122,7 +122,7 @@ def wide_networks_follow_the_constant_kernel() -> Evidence:
         before = weights_of_width(width, 12)
         after = train_networks(before, x, LABELS, TANH, learning_rate=0.1, steps=40)
         start, target = network_outputs(before, x, TANH).mT, LABELS[:, None].expand(-1, 12)
-        progress = flow.after(40, learning_rate=0.1)
+        progress = flow.progress_after(40, learning_rate=0.1)
         predicted = network_outputs(before, new, TANH).mT + flow.predict(cross, start, target, progress)
         fitted = flow.outputs(start, target, progress)
         train_errors.append((network_outputs(after, x, TANH).mT - fitted).square().mean().sqrt())
@@ -174,11 +174,14 @@ def every_mode_decays_at_its_own_rate() -> Evidence:
     )
     measured = -((last * first).sum(1) / first.square().sum(1)).clamp(min=1e-3).log() / 0.5
     return all_of(
-        series=close(flow.outputs(v, torch.zeros_like(v), flow.at(0.7)), torch.as_tensor(series), atol=1e-10),
+        series=close(flow.outputs(v, torch.zeros_like(v), flow.progress_at(0.7)), torch.as_tensor(series), atol=1e-10),
         rates_of_the_three_fastest=close(measured[:3], flow.rates[:3], rtol=0.1),
         fastest_first=less_equal(flow.rates.diff(), 0.0),
         descent_is_the_flow_for_small_rates=close(
-            flow.after(100_000, learning_rate=1e-5).remaining, flow.at(1.0).remaining, rtol=1e-3, atol=1e-6
+            flow.progress_after(100_000, learning_rate=1e-5).remaining,
+            flow.progress_at(1.0).remaining,
+            rtol=1e-3,
+            atol=1e-6,
         ),
     )
 
@@ -189,7 +192,7 @@ def labels_are_fitted_only_by_positive_definite_kernels() -> Correction:
     line = torch.linspace(-2, 2, 5, dtype=torch.float64)[:, None]
     start = torch.zeros_like(LABELS)
     flow = GradientFlow.from_kernel(fully_connected(2, ReLU()).kernels(line).ntk, rounding=1e-6)
-    limit = flow.outputs(start, LABELS, flow.at(1e6))
+    limit = flow.outputs(start, LABELS, flow.progress_at(1e6))
     weights = random_weights((1, 256, 256, 1), generator=torch.Generator().manual_seed(0))
     trained = network_outputs(
         train_networks(weights, line, LABELS, ReLU(), learning_rate=0.02, steps=300), line, ReLU()
@@ -201,7 +204,9 @@ def labels_are_fitted_only_by_positive_definite_kernels() -> Correction:
         corrected=all_of(
             permanent_residual=greater_equal((limit - LABELS).norm(), 0.5),
             residual_of_a_network=greater_equal((trained - LABELS).norm(), 0.5),
-            with_a_constant_coordinate=close(full_rank.outputs(start, LABELS, full_rank.at(1e6)), LABELS, atol=1e-6),
+            with_a_constant_coordinate=close(
+                full_rank.outputs(start, LABELS, full_rank.progress_at(1e6)), LABELS, atol=1e-6
+            ),
         ),
     )
 

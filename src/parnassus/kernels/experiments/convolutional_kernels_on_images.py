@@ -204,11 +204,11 @@ class ImageClassificationTask:
         """A random subset of the images; test images also shifted by one pixel in random directions."""
         assert data.train.y is not None
         assert data.test.y is not None
-        source = torch.Generator().manual_seed(seed)
-        rows = torch.randperm(len(data.train.x), generator=source)[:num_examples]
-        test_rows = torch.randperm(len(data.test.x), generator=source)[:num_test]
+        generator = torch.Generator().manual_seed(seed)
+        rows = torch.randperm(len(data.train.x), generator=generator)[:num_examples]
+        test_rows = torch.randperm(len(data.test.x), generator=generator)[:num_test]
         x, test = data.train.x[rows], data.test.x[test_rows]
-        offsets = torch.tensor([(0, 1), (0, -1), (1, 0), (-1, 0)])[torch.randint(4, (len(test),), generator=source)]
+        offsets = torch.tensor([(0, 1), (0, -1), (1, 0), (-1, 0)])[torch.randint(4, (len(test),), generator=generator)]
         shifted = torch.stack([shift(image, *offset) for image, offset in zip(test, offsets.tolist(), strict=True)])
         mean, deviation = x.mean(), x.std()
         targets = functional.one_hot(data.train.y[rows], len(data.classes)).double() - 1 / len(data.classes)

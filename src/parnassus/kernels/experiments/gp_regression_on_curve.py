@@ -47,7 +47,7 @@ class FittedGP(NamedTuple):
 
     kernel: ScaledKernel
     regression: GPRegression
-    per_start: Tensor
+    log_evidence_per_start: Tensor
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Experiment:
             "Ornstein-Uhlenbeck": self.fit(OrnsteinUhlenbeckKernel(), x, t),
             "linear": self.fit(LinearKernel(), x, t),
         }
-        evidence = {name: float(fit.per_start.max()) for name, fit in fits.items()}
+        evidence = {name: float(fit.log_evidence_per_start.max()) for name, fit in fits.items()}
         best = fits["RBF"].regression
         is_curve = self.data == "curve"
         run.figure(
@@ -79,7 +79,7 @@ class Experiment:
         )
         run.figure(
             "evidence",
-            evidence_figure(fits["RBF"], units),
+            plot_evidence(fits["RBF"], units),
             "Log marginal likelihood over length scales, with the learned variance and noise: the sum of a data-fit "
             "term, which favours short lengths, and a complexity term, which penalises them.",
         )
@@ -111,7 +111,7 @@ class Experiment:
             "results",
             f"From {len(x)} points, maximising the evidence gives a length scale of {length:.3g} and a noise standard "
             f"deviation of {noise:.3g}. The starting points reached log evidences of "
-            f"{', '.join(f'{value:.1f}' for value in fits['RBF'].per_start)}.",
+            f"{', '.join(f'{value:.1f}' for value in fits['RBF'].log_evidence_per_start)}.",
         )
         return {
             "test_error": float(root_mean_squared_error(prediction.mean, new_t)),
@@ -137,7 +137,7 @@ class Experiment:
         learned = learn_hyperparameters(ScaledKernel(kernel), x, t, num_starts=self.num_starts, steps=self.steps)
         with torch.no_grad():
             regression = GPRegression.fit(learned.kernel, x, t, noise=learned.noise)
-        return FittedGP(learned.kernel, regression, learned.per_start)
+        return FittedGP(learned.kernel, regression, learned.log_marginal_likelihood_per_start)
 
 
 class Standardisation(NamedTuple):
@@ -221,7 +221,7 @@ def plot_posterior(fit: GPRegression, units: Standardisation, *, is_curve: bool)
 
 
 @torch.no_grad()
-def evidence_figure(fit: FittedGP, units: Standardisation) -> "Figure":
+def plot_evidence(fit: FittedGP, units: Standardisation) -> "Figure":
     regression = fit.regression
     lengths = torch.logspace(-2, 1, 60, dtype=torch.float64)
     terms = []

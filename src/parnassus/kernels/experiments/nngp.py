@@ -115,7 +115,7 @@ class Experiment:
             del fit  # frees the Cholesky factor, as large as the kernel
         seconds = perf_counter() - began
 
-        calibration = {name: calibrate(task, prediction) for name, prediction in predictions.items()}
+        calibration = {name: calibration_curve(task, prediction) for name, prediction in predictions.items()}
         spectra = {
             name: KernelSpectrum.from_matrix(best.kernel(task.x[: self.num_selection_examples]))
             for name, best in selected.items()
@@ -137,7 +137,7 @@ class Experiment:
             )
         if len(data.shape) == 3 and task.classes:
             figure = plot_most_and_least_confident(
-                images[1], class_probabilities_of(task, predictions["NNGP"]), task.y_test, task.classes
+                images[1], predict_class_probabilities(task, predictions["NNGP"]), task.y_test, task.classes
             )
             run.figure("most and least confident", figure, CONFIDENT_CAPTION)
         if not task.classes:
@@ -215,13 +215,13 @@ CONFIDENT_CAPTION = (
 )
 
 
-def calibrate(task: RegressionTask, prediction: GPPrediction) -> CalibrationCurve:
+def calibration_curve(task: RegressionTask, prediction: GPPrediction) -> CalibrationCurve:
     if task.classes:
-        return CalibrationCurve.from_classification(class_probabilities_of(task, prediction), task.y_test)
+        return CalibrationCurve.from_classification(predict_class_probabilities(task, prediction), task.y_test)
     return CalibrationCurve.from_regression(prediction.mean, prediction.target_variance, task.y_test)
 
 
-def class_probabilities_of(task: RegressionTask, prediction: GPPrediction) -> Tensor:
+def predict_class_probabilities(task: RegressionTask, prediction: GPPrediction) -> Tensor:
     return class_probabilities(prediction.mean + task.offset, prediction.variance.clamp(min=1e-12))
 
 

@@ -60,7 +60,7 @@ class Experiment:
             "antipodal diagonal.",
         )
         depths = sorted({int(depth) for depth in torch.logspace(0, torch.tensor(float(self.max_depth)).log10(), 16)})
-        pair = on_circle(torch.tensor([0.6], dtype=torch.float64))
+        pair = unit_vectors_at_cosine(torch.tensor([0.6], dtype=torch.float64))
         gaps = [1 - float(fully_connected(depth, ReLU()).nngp(*pair)) for depth in depths]
         lines = {"ReLU": (depths, gaps), "9π²/2L²": (depths, [9 * pi**2 / 2 / depth**2 for depth in depths])}
         figure = curves(lines, x_label="hidden layers L", y_label="1 − correlation", log_x=True, log_y=True)
@@ -84,7 +84,7 @@ class Experiment:
             rows,
             "Correlation after L layers, each scaled by c_σ so that unit inputs keep norm 1.",
         )
-        relu_8 = fully_connected(8, ReLU()).nngp(*on_circle(cosine))
+        relu_8 = fully_connected(8, ReLU()).nngp(*unit_vectors_at_cosine(cosine))
         return {
             "relu_gap_times_depth_squared": gaps[-1] * depths[-1] ** 2,
             "relu_at_8": float(relu_8.min()),
@@ -97,20 +97,20 @@ class Experiment:
     def compare_network(self, cosine: Tensor) -> tuple[Tensor, Tensor]:
         """⟨g⁴(x), g⁴(x')⟩ of one random network and its limit, by the cosine."""
         network = fully_connected(4, ReLU())
-        left, right = on_circle(cosine)
+        left, right = unit_vectors_at_cosine(cosine)
         hidden = network.module((2,), self.width).double()[:-1]
         scale = (2 / self.width) ** 0.5
         return (scale * hidden(left)) @ (scale * hidden(right))[0], network.nngp(left, right)[:, 0]
 
 
-def on_circle(cosine: Tensor) -> tuple[Tensor, Tensor]:
+def unit_vectors_at_cosine(cosine: Tensor) -> tuple[Tensor, Tensor]:
     """Unit vectors with these cosines to (1, 0), and (1, 0) itself."""
     points = torch.stack([cosine, (1 - cosine.square()).clamp(min=0).sqrt()], 1)
     return points, torch.tensor([[1.0, 0.0]], dtype=cosine.dtype)
 
 
 def plot_correlation(cosine: Tensor) -> "Figure":
-    left, right = on_circle(cosine)
+    left, right = unit_vectors_at_cosine(cosine)
     figure, axes = subplots(2, 4, size=(11.0, 5.6))
     for ax in axes[0]:
         ax.tick_params(labelbottom=False)

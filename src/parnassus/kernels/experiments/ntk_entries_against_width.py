@@ -90,11 +90,11 @@ class Experiment:
         """Kernels of many networks, computed in chunks that fit in memory."""
         draws = max(min(self.num_networks, 600), round(self.num_networks * self.widths[0] / width))
         chunk = max(1, min(draws, 4_000_000 // (self.num_layers * width**2)))
-        source = torch.Generator().manual_seed(1_000 * run.seed + width)
+        generator = torch.Generator().manual_seed(1_000 * run.seed + width)
         sizes = (2, *[width] * self.num_layers, 1)
         kernels: list[Tensor] = []
         for start in range(0, draws, chunk):
-            weights = random_weights(sizes, draws=(min(chunk, draws - start),), generator=source)
+            weights = random_weights(sizes, draws=(min(chunk, draws - start),), generator=generator)
             kernels.append(layerwise_ntk(propagate_signals(weights, pair, ReLU())))
         return torch.cat(kernels)
 

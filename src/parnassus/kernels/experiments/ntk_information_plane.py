@@ -37,8 +37,8 @@ class Trajectory(NamedTuple):
     """Mutual information in bits, errors and squared parameter distance of an ensemble over time."""
 
     times: Tensor
-    inputs: Tensor
-    labels: Tensor
+    input_information: Tensor
+    label_information: Tensor
     error: Tensor
     training_error: Tensor
     distance: Tensor
@@ -101,10 +101,10 @@ class Experiment:
             "phase proposed by the information-bottleneck theory; the values are exact, without binning.",
         )
         return {
-            "label_bits": float(last.labels[-1]),
-            "input_bits": float(last.inputs[-1]),
+            "label_bits": float(last.label_information[-1]),
+            "input_bits": float(last.input_information[-1]),
             "max_information_difference": max(
-                float((path.labels - path.inputs).max()) for path in trajectories.values()
+                float((path.label_information - path.input_information).max()) for path in trajectories.values()
             ),
             "test_error": float(last.error[-1]),
             "accuracy": accuracy,
@@ -144,12 +144,14 @@ def trace_ensemble(ensemble: InfiniteEnsemble, x: Tensor, y: Tensor, times: Tens
 def plot_plane(trajectories: dict[str, Trajectory]) -> "Figure":
     figure, axes = subplots(size=(6.4, 4.2))
     ax = axes[0, 0]
-    top = max(float(path.labels.max()) for path in trajectories.values())
+    top = max(float(path.label_information.max()) for path in trajectories.values())
     ax.plot([0, top], [0, top], color=FAINT, linestyle=":", linewidth=1.2)
     for (name, path), colour in zip(trajectories.items(), PALETTE, strict=False):
-        ax.plot(path.inputs, path.labels, color=colour, label=name)
-        ax.plot(path.inputs[:1], path.labels[:1], color=colour, marker="o", markerfacecolor="none")
-        ax.plot(path.inputs[-1:], path.labels[-1:], color=colour, marker="o")
+        ax.plot(path.input_information, path.label_information, color=colour, label=name)
+        ax.plot(
+            path.input_information[:1], path.label_information[:1], color=colour, marker="o", markerfacecolor="none"
+        )
+        ax.plot(path.input_information[-1:], path.label_information[-1:], color=colour, marker="o")
     ax.set(xlabel="I(X; Z) (bits)", ylabel="I(Y; Z) (bits)")
     ax.legend(loc="lower right")
     return figure

@@ -130,7 +130,7 @@ class Experiment:
         start = one.training.outputs[0, :, 0]
         steps = one.training.steps.tolist()
         return torch.stack(
-            [flow.outputs(start, LABELS, flow.after(step, learning_rate=self.learning_rate)) for step in steps]
+            [flow.outputs(start, LABELS, flow.progress_after(step, learning_rate=self.learning_rate)) for step in steps]
         )
 
     def deviation(self, flow: GradientFlow, one: TrainedNetwork) -> Tensor:
@@ -169,7 +169,7 @@ class Experiment:
 
     def plot_circle(self, flow: GradientFlow, grid: Tensor, one: TrainedNetwork) -> "Figure":
         cross = NETWORK.kernels(grid, circle(ANGLES)).ntk
-        progress = flow.after(self.steps, learning_rate=self.learning_rate)
+        progress = flow.progress_after(self.steps, learning_rate=self.learning_rate)
         after = one.before + flow.predict(cross, one.training.outputs[0, :, 0], LABELS, progress)
         figure, axes = subplots()
         ax: Axes = axes[0, 0]

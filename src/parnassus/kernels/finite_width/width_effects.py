@@ -14,7 +14,7 @@ class KernelStatistics(NamedTuple):
     """Mean, standard deviation and standard error of the mean of kernel entries over random networks."""
 
     mean: Float[Tensor, "n n"]
-    deviation: Float[Tensor, "n n"]
+    std: Float[Tensor, "n n"]
     standard_error: Float[Tensor, "n n"]
 
 

@@ -32,7 +32,7 @@ class HyperparameterFit(Generic[KernelT]):
     kernel: KernelT
     noise: float
     log_marginal_likelihood: float
-    per_start: Float[Tensor, " starts"]
+    log_marginal_likelihood_per_start: Float[Tensor, " starts"]
 
 
 def learn_hyperparameters(

@@ -41,7 +41,7 @@ class GaussianProcess:
     kernel: Kernel
     mean: Mean = zero_mean
 
-    def at(self, x: Float[Tensor, "n dim"]) -> Gaussian:
+    def distribution(self, x: Float[Tensor, "n dim"]) -> Gaussian:
         """The joint distribution of the values at the points x; it may be singular."""
         return Gaussian(self.mean(x), self.kernel(x).detach())
 
@@ -53,7 +53,7 @@ class GaussianProcess:
     def sample(self, x: Float[Tensor, "n dim"], count: int, *, generator: torch.Generator | None = None) -> SamplePaths:
         """Samples μ + R ε at the points x, with R Rᵀ = K_N + jitter I and ε ~ N(0, I)."""
         if count < 1 or not len(x):
-            raise ValueError(f"x and count must be positive in number; got {len(x)} points, count={count}")
+            raise ValueError(f"sampling needs at least one point and count ≥ 1; got {len(x)} points, count={count}")
         root, jitter = jittered_cholesky(self.kernel(x))
         noise = torch.randn(count, len(x), generator=generator, dtype=x.dtype, device=x.device)
         return SamplePaths(self.mean(x) + noise @ root.mT, jitter)

@@ -20,8 +20,8 @@ from parnassus.kernels.gaussian_processes.gp_regression import GPRegression
 from parnassus.kernels.gaussian_processes.process import GaussianProcess
 from parnassus.widgets import Answer, Curves, FloatSlider, Numbers, Plane, PointsPicker, Select, Trajectories
 
-REACH, TALL, FINE = 4.0, 3.0, 480  # half widths of the plane, and grid points along each axis
-PLANE = Plane((-REACH, REACH), (-TALL, TALL), torch.zeros(0, 2), x_label="x", y_label="t")
+HALF_WIDTH, HALF_HEIGHT, NUM_GRID_POINTS = 4.0, 3.0, 480  # half widths of the plane, and grid points along each axis
+PLANE = Plane((-HALF_WIDTH, HALF_WIDTH), (-HALF_HEIGHT, HALF_HEIGHT), torch.zeros(0, 2), x_label="x", y_label="t")
 Targets: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs (x, t), in the order they were placed."""
 FIRST: Targets = ((-3.2, 0.9), (1.6, 1.1), (-1.0, -1.2), (3.1, -0.6), (0.2, 1.6))
@@ -74,15 +74,15 @@ def fit_posterior(kernel: Kernel, targets: Targets, noise: float) -> GPRegressio
 
 def plot_posterior(kernel: Kernel, fit: GPRegression | None, noise: float) -> Trajectories:
     """Mean, bands of curve and target, and three sampled curves of the posterior (the prior without targets)."""
-    across = torch.linspace(-REACH, REACH, FINE, dtype=torch.float64)
-    up = torch.linspace(-TALL, TALL, FINE, dtype=torch.float64)
-    coarse, source = across[::6], torch.Generator().manual_seed(0)
+    across = torch.linspace(-HALF_WIDTH, HALF_WIDTH, NUM_GRID_POINTS, dtype=torch.float64)
+    up = torch.linspace(-HALF_HEIGHT, HALF_HEIGHT, NUM_GRID_POINTS, dtype=torch.float64)
+    coarse, generator = across[::6], torch.Generator().manual_seed(0)
     if fit is None:
         mean, variance = torch.zeros_like(across), kernel.diagonal(across[:, None])
-        samples = GaussianProcess(kernel).sample(coarse[:, None], 3, generator=source).values
+        samples = GaussianProcess(kernel).sample(coarse[:, None], 3, generator=generator).values
     else:
         mean, variance, _ = fit.predict(across[:, None])
-        samples = fit.posterior(coarse[:, None]).sample(3, generator=source)
+        samples = fit.posterior(coarse[:, None]).sample(3, generator=generator)
     distance = (up[:, None] - mean).abs()
     bands = [(distance > 2 * spread.sqrt()).double() / 2 for spread in (variance, variance + noise)]
     return Trajectories(
@@ -113,7 +113,7 @@ def _statistics(fit: GPRegression | None) -> dict[str, float | str]:
 
 
 def _line(across: Tensor, heights: Tensor) -> Tensor:
-    return torch.stack([across, heights.clamp(-TALL, TALL)], 1).float()  # clipped to the plane
+    return torch.stack([across, heights.clamp(-HALF_HEIGHT, HALF_HEIGHT)], 1).float()  # clipped to the plane
 
 
 def _plot_evidence(kernel: Callable[[float], Kernel], fit: GPRegression | None, length: float) -> Curves:

@@ -11,7 +11,7 @@ from parnassus.kernels.gaussian_processes.covariance import Kernel, ScaledKernel
 from parnassus.kernels.infinite_width.network import Network, fully_connected
 from parnassus.kernels.infinite_width.nngp_and_ntk import NNGP, NTK
 from parnassus.kernels.infinite_width.nonlinearity import GELU, Cosine, Erf, Nonlinearity, ReLU
-from parnassus.kernels.probes.gp_posterior import FIRST, PLANE, REACH, Targets, fit_posterior, plot_posterior
+from parnassus.kernels.probes.gp_posterior import FIRST, HALF_WIDTH, PLANE, Targets, fit_posterior, plot_posterior
 from parnassus.widgets import Answer, Curves, FloatSlider, IntSlider, Numbers, PointsPicker, Select
 
 KINDS: Mapping[str, Callable[[Network], Kernel]] = {
@@ -40,7 +40,7 @@ def infinite_width_posterior(
     """
     network = fully_connected(depth, tuple(SIGMAS.values())[sigma], bias=bias)
     kernel = tuple(KINDS.values())[kind](network)
-    line = torch.linspace(-REACH, REACH, 33, dtype=torch.float64)[:, None]
+    line = torch.linspace(-HALF_WIDTH, HALF_WIDTH, 33, dtype=torch.float64)[:, None]
     scale = 1 / float(kernel.diagonal(line).mean())
     scaled = ScaledKernel(kernel, scale)
     fit = fit_posterior(scaled, targets, noise)
@@ -57,7 +57,7 @@ def infinite_width_posterior(
 
 def _plot_correlation(kernel: Kernel) -> Curves:
     """Correlation of the outputs at 1 and x."""
-    across = torch.linspace(-REACH, REACH, 81, dtype=torch.float64)
+    across = torch.linspace(-HALF_WIDTH, HALF_WIDTH, 81, dtype=torch.float64)
     here = torch.ones(1, 1, dtype=torch.float64)
     scale = (kernel.diagonal(across[:, None]) * kernel.diagonal(here)).sqrt()
     correlation: Tensor = kernel(across[:, None], here)[:, 0] / scale.clamp(min=1e-12)

@@ -35,8 +35,8 @@ def random_network_functions(
     network = fully_connected(depth, list(SIGMAS.values())[sigma], bias=bias)
     covariance = network.nngp(LINE[:, None])
     deviation = covariance.diagonal().sqrt()
-    source = torch.Generator().manual_seed(seed)
-    limit = GaussianProcess(NNGP(network)).sample(LINE[:, None], NUM_FUNCTIONS, generator=source).values
+    generator = torch.Generator().manual_seed(seed)
+    limit = GaussianProcess(NNGP(network)).sample(LINE[:, None], NUM_FUNCTIONS, generator=generator).values
     finite = sample_functions(network, width, NUM_FUNCTIONS, seed)
     count = NUM_STATISTICS if width <= 16 else NUM_STATISTICS // 4
     ends = sample_functions(network, width, count, seed, LINE[-1:])[:, 0] / deviation[-1]

@@ -51,8 +51,8 @@ class KernelMatrix:
         return torch.Size((len(self.x), len(self.right)))
 
     @property
-    def bytes(self) -> int:
-        """What the whole matrix would take."""
+    def nbytes(self) -> int:
+        """Memory that the full matrix would take, in bytes."""
         return len(self.x) * len(self.right) * self.x.element_size()
 
     def double(self) -> "KernelMatrix":
@@ -155,11 +155,11 @@ def free_bytes(device: torch.device) -> int:
 def _check_memory(matrix: KernelMatrix) -> None:
     device = matrix.x.device
     free = free_bytes(device)
-    if matrix.bytes > free:
+    if matrix.nbytes > free:
         rows, columns = matrix.shape
         kind = str(matrix.x.dtype).removeprefix("torch.")
         raise ValueError(
-            f"a kernel of {rows} × {columns} values in {kind} takes {matrix.bytes} bytes "
-            f"({matrix.bytes / 1e9:.1f} GB), and {free / 1e9:.1f} GB are free on {device}: keep it as a KernelMatrix "
+            f"a kernel of {rows} × {columns} values in {kind} takes {matrix.nbytes} bytes "
+            f"({matrix.nbytes / 1e9:.1f} GB), and {free / 1e9:.1f} GB are free on {device}: keep it as a KernelMatrix "
             "and solve by ConjugateGradients, use float32, or take fewer rows"
         )

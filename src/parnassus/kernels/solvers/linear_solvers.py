@@ -188,7 +188,7 @@ def choose_solver(matrix: KernelMatrix, *, noise: float, memory: int | None = No
     `memory` defaults to the free memory on the device of the points.
     """
     memory = free_bytes(matrix.x.device) if memory is None else memory
-    if 2.2 * matrix.bytes <= memory:
+    if 2.2 * matrix.nbytes <= memory:
         return CholeskySolver.from_matrix(matrix.to_dense(), noise=noise)
     preconditioner = Preconditioner.from_matrix(matrix, rank=rank, noise=noise)
     return ConjugateGradients(matrix, noise, preconditioner, TOLERANCES[matrix.x.dtype])

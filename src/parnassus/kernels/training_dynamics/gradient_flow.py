@@ -54,14 +54,14 @@ class GradientFlow:
         """2 / λ_max: gradient descent with a larger learning rate diverges."""
         return 2 / float(self.rates[0])
 
-    def at(self, time: float) -> ModeConvergence:
+    def progress_at(self, time: float) -> ModeConvergence:
         """Gradient flow until the time t, which may be ∞: e^{−tλ} remains."""
         check_non_negative(time=time)
         positive = self.rates > 0
         learned = torch.where(positive, -torch.expm1(-time * torch.where(positive, self.rates, 1.0)), 0.0)
         return ModeConvergence(1 - learned, self._gain(learned))
 
-    def after(self, steps: int, *, learning_rate: float) -> ModeConvergence:
+    def progress_after(self, steps: int, *, learning_rate: float) -> ModeConvergence:
         """Gradient descent for τ steps with the learning rate η: (1 − ηλ)^τ remains."""
         if steps < 0 or not learning_rate > 0:
             raise ValueError(f"need steps ≥ 0 and learning_rate > 0; got {steps=}, {learning_rate=}")

@@ -46,7 +46,7 @@ class InfiniteEnsemble:
         """The joint distribution of the outputs f_τ at the points x over networks."""
         prior = self.network.nngp(x)
         cross = self.network.kernels(x, self.x)
-        filtered = cross.ntk @ self.flow.matrix(self.flow.at(time).gain)  # Θ(x, X) M
+        filtered = cross.ntk @ self.flow.matrix(self.flow.progress_at(time).gain)  # Θ(x, X) M
         shared = filtered @ cross.nngp.mT
         covariance = prior + filtered @ self.nngp @ filtered.mT - shared - shared.mT
         return Gaussian(filtered @ self.y, clip_rounded_eigenvalues(symmetrise(covariance), prior))
@@ -55,7 +55,7 @@ class InfiniteEnsemble:
         """E ‖θ_τ − θ_0‖² = yᵀ M Θ M y + tr(K M Θ M), in the units of weights from N(0, 1)."""
         along = self.flow.modes.mT @ self.y
         spread = torch.einsum("in,ij,jn->n", self.flow.modes, self.nngp, self.flow.modes)
-        gain = self.flow.at(time).gain
+        gain = self.flow.progress_at(time).gain
         return float((gain.square() * self.flow.rates * (along.square() + spread)).sum())
 
     def expected_error(self, x: Float[Tensor, "m features"], y: Float[Tensor, " m"], time: float) -> float:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 from nicegui import ui
 
+from parnassus.atlas.catalogue import chapter_of
 from parnassus.atlas.evidence import Correction, Evidence
 from parnassus.atlas.reading import Mark
-from parnassus.lab.addresses import chapter_of, figure_address, subject_address
+from parnassus.lab.addresses import figure_address, subject_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library
 from parnassus.lab.tags import button, formula_text, link, tag, text_element
@@ -23,7 +24,7 @@ def claims_page(library: Library, kind: str, chapter: str | None) -> None:
     marks = [mark for mark in library.atlas.marks if mark.kind == kind]
     chapters: dict[str, list[Mark]] = {}
     for name in dict.fromkeys(row.chapter for row in library.atlas.rows.values()):
-        of_chapter = [mark for mark in marks if chapter_of(mark) == name]
+        of_chapter = [mark for mark in marks if chapter_of(mark.ids[0]) == name]
         if of_chapter:
             chapters[name] = of_chapter
     page = TITLES[kind]
@@ -73,7 +74,7 @@ class ChapterView:
                 tag("span", ", ".join(mark.ids) + " · ")
                 link(mark.room, subject_address(mark.room))
             run_again = button("Run again", lambda: self._run(mark), small=True)
-            run_again.props["aria-label"] = f"Run again: {mark.name.replace('_', ' ')}"
+            run_again.props["aria-label"] = f"Run again: {mark.label}"
         for paragraph in mark.statement.split("\n\n"):
             formula_text(paragraph, "p", "statement")
         box = tag("div", classes="evidence", aria_live="polite")
@@ -91,7 +92,7 @@ class ChapterView:
             self._add_values(mark, result)
         if result is not None and result.figure:
             address = f"{figure_address(mark)}?v={result.at:.0f}"
-            alt = f"Figure of the evidence: {mark.name.replace('_', ' ')}"
+            alt = f"Figure of the evidence: {mark.label}"
             with tag("a", href=address, target="_blank", aria_label=f"{alt}, in full size"):
                 tag("img", classes="evidence-figure", src=address, alt=alt, loading="lazy")
 
@@ -130,7 +131,7 @@ class ChapterView:
         self.button.disable()
         for done, mark in enumerate(marks):
             self.bar.value = done / len(marks)
-            self.count.text = f"running {done + 1} of {len(marks)}: {mark.name.replace('_', ' ')}"
+            self.count.text = f"running {done + 1} of {len(marks)}: {mark.label}"
             await self._run(mark)
         self.button.enable()
         self._count()

@@ -11,6 +11,7 @@ from parnassus.lab.frame import frame
 from parnassus.lab.library import Library, RunSummary
 from parnassus.lab.tags import link, tag
 from parnassus.report.formatting import display_name, format_number
+from parnassus.report.page import are_positive
 from parnassus.runs import RunError, RunFolder, read_metrics
 
 
@@ -83,8 +84,7 @@ def _add_curves(folders: list[RunFolder]) -> None:
     def options() -> dict[str, Any]:
         metric = choice.value if choice.value in metrics else metrics[0]
         lines = {name: each[metric] for name, each in curves.items() if metric in each}
-        positive = all(value > 0 for _, values in lines.values() for value in values)
-        log_y = bool(log.value) and positive
+        log_y = bool(log.value) and are_positive(lines)
         return line_chart(lines, x_label="step", y_label=display_name(metric), log_y=log_y, smooth=smoothing.value)
 
     def draw() -> None:

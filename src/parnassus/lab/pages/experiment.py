@@ -3,28 +3,27 @@
 import asyncio
 import shlex
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from nicegui import events, ui
 
 from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import probe_address, run_address, subject_address
-from parnassus.lab.forms import ANSWERS, FormField, Value, command, profile_values, snippet
+from parnassus.lab.fields import add_field
+from parnassus.lab.forms import FormField, Value, command, profile_values, snippet
 from parnassus.lab.frame import copyable_text, error_box, frame, notify
 from parnassus.lab.jobs import Job
 from parnassus.lab.library import Library
-from parnassus.lab.subjects import subject_of
 from parnassus.lab.tags import button, formula_text, link, tag, text_element, title_and_text
 from parnassus.lab.uploads import FILE_TYPES, MAX_BYTES
-from parnassus.report.formatting import display_name, format_number
+from parnassus.report.formatting import display_name
 from parnassus.report.page import split_title
 from parnassus.runs import RunError
 
 
 def experiment_page(library: Library, entry: Entry) -> None:
     title, reference = split_title(entry.title)
-    subject = subject_of(entry.room)
+    subject = library.atlas.subjects.get(entry.room)
     with frame(title, "Subjects"):
         with tag("div", classes="kicker"):
             link(subject.title if subject else entry.room, subject_address(entry.room))
@@ -37,8 +36,7 @@ def experiment_page(library: Library, entry: Entry) -> None:
 
 
 def _add_formulas(library: Library, entry: Entry) -> None:
-    rows = [library.atlas.rows[row] for row in entry.covers if row in library.atlas.rows]
-    with_formula = [row for row in rows if row.formula]
+    with_formula = [row for row in library.atlas.rows_of(entry) if row.formula]
     with tag("dl", classes="formulas"):
         for row in with_formula[:6]:
             with tag("dt"):
@@ -71,10 +69,7 @@ def _add_runs(library: Library, entry: Entry) -> None:
         for run in runs:
             with tag("li"):
                 link(run.name, run_address(run.name))
-                numbers = " · ".join(
-                    f"{display_name(name)} {format_number(value)}" for name, value in list(run.result.items())[:3]
-                )
-                tag("span", f"  {run.status}  {numbers}", "kicker")
+                tag("span", f"  {run.status}  {run.main_results}", "kicker")
 
 
 class Form:
@@ -121,26 +116,8 @@ class Form:
         self._update()
 
     def _add_control(self, field: FormField) -> Any:
-        """The element for a field, which validates its value."""
-        name, value = field.label, field.format(field.default)
-        control: Any
-        if field.kind == "switch":
-            control = ui.switch(name, value=bool(field.default), on_change=self._update).tooltip(field.help)
-            return control
-        if field.kind == "choice":
-            on_change = self._set_tuned if field.name in self.entry.tuned else self._update
-            control = ui.select(list(self._choices(field)), label=name, value=value, on_change=on_change)
-        elif field.kind == "optional switch":
-            answers = {"": "default"} | {answer: answer for answer in ANSWERS}
-            control = ui.select(answers, label=name, value=value, on_change=self._update)
-        else:
-            validation = partial(_validation_message, field)
-            control = ui.input(name, value=value, on_change=self._update, validation=validation)
-        if field.kind in ("int", "float"):
-            control.props("inputmode=decimal")
-        control.props["hint"] = field.help
-        control.props("outlined dense hide-bottom-space debounce=120")
-        return control
+        on_change = self._set_tuned if field.name in self.entry.tuned else self._update
+        return add_field(field, on_change, self._choices(field))
 
     def _choices(self, field: FormField) -> tuple[str, ...]:
         return (*field.choices, *self.library.uploads.names) if field.name == "data" else field.choices
@@ -249,11 +226,3 @@ async def wait_for_folder(job: Job) -> tuple[str | None, str]:
         if job.is_finished:
             return None, job.failure()
         await asyncio.sleep(0.1)
-
-
-def _validation_message(field: FormField, value: object) -> str | None:
-    try:
-        field.read(value)
-    except ValueError as error:
-        return str(error)
-    return None

@@ -3,28 +3,27 @@
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
 
+from parnassus.atlas.catalogue import describe_coverage
 from parnassus.atlas.rooms import Room, read_picture
 from parnassus.lab.addresses import run_address, subject_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library
-from parnassus.lab.subjects import subjects
 from parnassus.lab.tags import link, svg_element, tag
 
 
 def home_page(library: Library) -> None:
     with frame("Parnassus", "Subjects"):
         tag("h1", "Deep learning, from one neuron to AlphaZero")
-        implemented = sum(bool(row.symbols) for row in library.atlas.rows.values())
         lead = (
             "Methods of three texts, with their formulas, with experiments to run, and with claims "
-            f"that are checked numerically. {implemented} of {len(library.atlas.rows)} items are implemented."
+            f"that are checked numerically. Items of the texts: {describe_coverage(library.atlas.rows.values())}."
         )
         tag("p", lead, "lead")
         _add_search(library)
         _list_running(library)
         tag("h2", "Subjects")
         with tag("ul", classes="grid"):
-            for subject in subjects().values():
+            for subject in library.atlas.subjects.values():
                 _card(library, subject)
 
 
@@ -65,7 +64,7 @@ def _list_running(library: Library) -> None:
 
 def _card(library: Library, subject: Room) -> None:
     atlas = library.atlas
-    rows = [row for row in atlas.rows.values() if row.subject == subject.name]
+    rows = atlas.rows_in(subject.name)
     implemented = sum(bool(row.symbols) for row in rows)
     counts = {
         "experiment": sum(entry.room == subject.name for entry in atlas.experiments.values()),
@@ -80,6 +79,6 @@ def _card(library: Library, subject: Room) -> None:
         with tag("div", classes="progress"):
             with tag("div", classes="meter", aria_hidden="true"):
                 tag("div").style(f"width: {100 * implemented / max(1, len(rows)):.0f}%")
-            parts = [f"{implemented} of {len(rows)} implemented"]
+            parts = [describe_coverage(rows)]
             parts += [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
             tag("span", " · ".join(parts))

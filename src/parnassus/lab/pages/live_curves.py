@@ -7,9 +7,10 @@ from nicegui import ui
 from parnassus.lab.charts import add_chart, line_chart
 from parnassus.lab.components import Slider
 from parnassus.lab.frame import notify
+from parnassus.lab.library import modification_time
 from parnassus.lab.tags import tag
 from parnassus.report.formatting import display_name
-from parnassus.report.page import group_metrics
+from parnassus.report.page import are_positive, group_metrics
 from parnassus.runs import MetricHistory, Progress, RunError, RunFolder, Status, read_metrics
 
 
@@ -50,7 +51,7 @@ class LiveCurves:
 
     def _read_recorded(self) -> bool:
         path = self.folder.path / "metrics.csv"
-        known, self._stamp = self._stamp, path.stat().st_mtime_ns if path.exists() else 0
+        known, self._stamp = self._stamp, modification_time(path)
         if self._stamp == known:
             return False
         try:
@@ -94,8 +95,7 @@ class LiveCurves:
         self._heading.set_visibility(bool(groups))
         self._tools.set_visibility(bool(groups))
         for family, lines in groups.items():
-            positive = all(value > 0 for _, values in lines.values() for value in values)
-            log_y = self._log and family.endswith("loss") and positive
+            log_y = self._log and family.endswith("loss") and are_positive(lines)
             options = line_chart(lines, x_label="step", y_label=display_name(family), log_y=log_y, smooth=self._smooth)
             if family in self._charts:
                 self._charts[family].options.clear()

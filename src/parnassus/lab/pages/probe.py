@@ -14,7 +14,6 @@ from parnassus.lab.components import PlaneCanvas
 from parnassus.lab.controls import CONTROL_VIEWS
 from parnassus.lab.frame import error_box, frame
 from parnassus.lab.library import Library
-from parnassus.lab.subjects import subject_of, subjects
 from parnassus.lab.tags import formula_text, link, tag, text_element, title_and_text
 from parnassus.report.page import split_title
 
@@ -24,7 +23,7 @@ def probes_page(library: Library) -> None:
         tag("h1", "Probes")
         tag("p", "Interactive views of methods and of trained models.", "lead")
         with tag("ul", classes="wide-grid"):
-            for room in subjects():
+            for room in library.atlas.subjects:
                 for probe in (each for each in library.atlas.probes.values() if each.room == room):
                     _card(library, probe)
 
@@ -44,7 +43,7 @@ def _card(library: Library, probe: Probe) -> None:
 def probe_page(library: Library, probe: Probe, requested_run: str) -> None:
     library.probes.warm_up()
     title, reference = split_title(probe.title)
-    subject = subject_of(probe.room)
+    subject = library.atlas.subjects.get(probe.room)
     with frame(title, "Probes"):
         with tag("div", classes="kicker"):
             link(subject.title if subject else probe.room, subject_address(probe.room))

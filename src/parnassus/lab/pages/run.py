@@ -1,4 +1,4 @@
-"""A run: progress, curves, figures, results, log and downloads, with buttons to stop, resume and delete it."""
+"""A run: progress, curves, figures, results, use of its model, log and downloads; buttons to stop or delete it."""
 
 from nicegui import ui
 
@@ -6,16 +6,17 @@ from parnassus.atlas.reading import Entry
 from parnassus.lab.addresses import experiment_address, file_address, probe_address
 from parnassus.lab.frame import error_box, frame, notify
 from parnassus.lab.jobs import stop
-from parnassus.lab.library import Library
+from parnassus.lab.library import Library, modification_time
 from parnassus.lab.pages.experiment import wait_for_folder
 from parnassus.lab.pages.live_curves import LiveCurves
 from parnassus.lab.pages.report_content import add_report_item, figure_source
 from parnassus.lab.pages.run_details import add_details, add_result_card, judge_run, list_downloads
+from parnassus.lab.pages.trained_model import add_trained_model
 from parnassus.lab.tags import button, link, tag, text_element
 from parnassus.report.formatting import display_name
 from parnassus.report.page import split_title
 from parnassus.runs import RunError, RunFolder, Status
-from parnassus.runs.progress import clock
+from parnassus.runs.progress import format_duration
 
 PERIOD = 0.95
 """Seconds between two reads of the folder."""
@@ -58,6 +59,7 @@ class RunPage:
             self.content = tag("div")
             with self.content:
                 self.no_content = tag("p", "Figures appear here during the run.", "kicker")
+            self.trained_model = tag("div")
             self._add_details()
         self.timer = ui.timer(PERIOD, self.refresh)
         self.refresh()
@@ -160,8 +162,7 @@ class RunPage:
             link("Back to the experiment", experiment_address(self.summary.experiment))
 
     def _is_new(self, name: str) -> bool:
-        path = self.folder.path / name
-        stamp = path.stat().st_mtime_ns if path.exists() else 0
+        stamp = modification_time(self.folder.path / name)
         known, self._stamps[name] = self._stamps.get(name, 0), stamp
         return stamp != known
 
@@ -178,7 +179,7 @@ class RunPage:
         self.bar.value = progress.done / max(1, progress.total)
         done = f"{progress.title}: {progress.done:,} of {progress.total:,} steps"
         self.rate.text = (
-            f"{done} · {progress.rate:,.0f} steps per second · {clock(progress.left)} left"
+            f"{done} · {progress.rate:,.0f} steps per second · {format_duration(progress.seconds_left)} left"
             if progress.done < progress.total
             else f"{done} · plotting and evaluating"
         )
@@ -190,6 +191,7 @@ class RunPage:
         self._show_buttons(status)
         self._show_error(status)
         self._show_results()
+        self._show_trained_model(status)
         list_downloads(self.downloads, self.folder, status)
 
     def _show_buttons(self, status: Status) -> None:
@@ -221,6 +223,12 @@ class RunPage:
             for measured in verdict.values:
                 add_result_card(measured)
         self.remark.text = verdict.remark if verdict.values else ""
+
+    def _show_trained_model(self, status: Status) -> None:
+        self.trained_model.clear()
+        if status == "finished" and self.entry is not None:
+            with self.trained_model:
+                add_trained_model(self.library, self.folder, self.entry)
 
     def _show_content(self) -> None:
         """Show figures, notes and tables in the order in which the run added them."""

@@ -12,6 +12,7 @@ from parnassus.lab.library import RunSummary
 from parnassus.lab.tags import definition_list, formula_text, link, tag
 from parnassus.report.formatting import display_name, format_number
 from parnassus.runs import RunFolder, Status
+from parnassus.runs.environment import describe_environment
 
 DOWNLOADS = {
     "weights.safetensors": "Weights (safetensors)",
@@ -22,7 +23,8 @@ DOWNLOADS = {
 
 def judge_run(entry: Entry | None, run: RunSummary) -> Verdict:
     """Compare the results of a run with the expected ranges of its experiment, if there are any."""
-    return judge(entry.expected if entry else {}, run.result, applies=entry is not None and has_defaults(entry, run))
+    applies = entry is not None and entry.bands_apply(run.profile, run.settings)
+    return judge(entry.expected if entry else {}, run.result, applies=applies)
 
 
 def add_result_card(measured: MeasuredValue) -> None:
@@ -38,13 +40,6 @@ def add_result_card(measured: MeasuredValue) -> None:
             formula_text(measured.about, "div", "about")
 
 
-def has_defaults(entry: Entry, run: RunSummary) -> bool:
-    """Whether a run uses the laptop profile with default settings, to which the expected ranges apply."""
-    return run.profile == "laptop" and run.settings == {
-        name: list(value) if isinstance(value, tuple) else value for name, value in entry.defaults.items()
-    }
-
-
 def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:
     """Add all sections; returns the list of downloads, which is empty at first."""
     with tag("div", classes="two"):
@@ -53,7 +48,7 @@ def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:
             definition_list((display_name(name), format_number(value)) for name, value in run.settings.items())
         with tag("section"):
             tag("h2", "This run")
-            definition_list(_describe_environment(details, run))
+            definition_list(describe_environment(details, run.seconds).items())
         with tag("section"):
             tag("h2", "Repeat and continue")
             copyable_text(str(details.get("command", "")), "command", "Command of this run")
@@ -74,15 +69,3 @@ def list_downloads(element: ui.element, folder: RunFolder, status: Status) -> No
                     link(label, file_address(folder.path.name, name))
         if status == "running":
             tag("li", "The weights are available when the run is finished.", "kicker")
-
-
-def _describe_environment(details: Mapping[str, object], run: RunSummary) -> list[tuple[str, str]]:
-    pairs = {"started": run.started.replace("T", " ")[:19], "profile": run.profile}
-    pairs["seconds"] = format_number(run.seconds) if run.seconds is not None else "not finished"
-    options = {name: run.options[name] for name in ("seed", "device", "precision") if name in run.options}
-    pairs |= {display_name(name): format_number(value) for name, value in options.items()}
-    pairs["machine"] = str(details.get("machine", ""))
-    versions = details.get("versions")
-    if isinstance(versions, dict):
-        pairs["versions"] = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return list(pairs.items())

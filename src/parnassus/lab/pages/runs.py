@@ -9,7 +9,6 @@ from parnassus.lab.frame import frame, notify
 from parnassus.lab.library import Library, RunSummary
 from parnassus.lab.pages.run import SYMBOLS
 from parnassus.lab.tags import button, link, tag
-from parnassus.report.formatting import display_name, format_number
 from parnassus.runs import RunError
 
 COLUMNS = [
@@ -138,9 +137,7 @@ def _rows(runs: list[RunSummary]) -> list[dict[str, Any]]:
             "profile": run.profile,
             "started": run.started.replace("T", " ")[:19],
             "seconds": None if run.seconds is None else round(run.seconds, 1),
-            "results": " · ".join(
-                f"{display_name(name)} {format_number(value)}" for name, value in list(run.result.items())[:3]
-            ),
+            "results": run.main_results,
         }
         for run in runs
     ]

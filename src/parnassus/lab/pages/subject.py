@@ -1,24 +1,21 @@
 """A subject: its probes, its experiments, and its items of the sources."""
 
-from parnassus.atlas.catalogue import AtlasRow
+from parnassus.atlas.catalogue import AtlasRow, describe_coverage
 from parnassus.lab.addresses import claim_address, experiment_address, probe_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library
-from parnassus.lab.subjects import subject_of
 from parnassus.lab.tags import formula_text, link, tag
 from parnassus.report.page import split_title
 
 
 def subject_page(library: Library, room: str) -> None:
-    atlas = library.atlas
-    subject = subject_of(room)
+    subject, rows = library.atlas.subjects.get(room), library.atlas.rows_in(room)
     title = subject.title if subject else room.capitalize()
-    rows = [row for row in atlas.rows.values() if row.subject == room]
     with frame(title, "Subjects"):
         tag("h1", title)
         tag("p", subject.line if subject else "Parts that all subjects use.", "lead")
         _add_cards(library, room)
-        tag("h2", f"Items of the sources: {sum(bool(row.symbols) for row in rows)} of {len(rows)} implemented")
+        tag("h2", f"Items of the sources: {describe_coverage(rows)}")
         with tag("ol", classes="rows"):
             for row in rows:
                 _add_row(library, row)

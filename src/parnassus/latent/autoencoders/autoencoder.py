@@ -7,7 +7,7 @@ from torch.nn.functional import mse_loss
 
 from parnassus.errors import check_non_negative
 from parnassus.latent.autoencoders.penalties import Penalty
-from parnassus.layers import Activation, Dense, identity, sigmoid
+from parnassus.layers import Activation, Dense, evaluation_mode, identity, sigmoid
 
 
 class Autoencoder(nn.Module):
@@ -59,10 +59,8 @@ def mean_reconstruction_error(model: Autoencoder, x: Float[Tensor, "count *event
 
     The mode is restored afterwards; the book's loop never returns to training mode (book sec. 4.5).
     """
-    was_training = model.training
-    model.eval()
-    errors = torch.cat([model.reconstruction_error(part) for part in x.split(1_000)])
-    model.train(was_training)
+    with evaluation_mode(model):
+        errors = torch.cat([model.reconstruction_error(part) for part in x.split(1_000)])
     return float(errors.mean())
 
 

@@ -18,32 +18,33 @@ def residual_block(channels: int) -> Residual:
 
 
 def conv_encoder(
-    shape: Sequence[int], outputs: int, *, width: int = 32, halvings: int = 2, blocks: int = 1
+    shape: Sequence[int], outputs: int, *, width: int = 32, num_downsamplings: int = 2, blocks: int = 1
 ) -> nn.Sequential:
-    """An image of `shape` (channels, height, width) to `outputs` values, halving its sides `halvings` times.
+    """A network from an image of `shape` (channels, height, width) to `outputs` values.
 
-    For a VAE `outputs` is 2·latent_dim: means, then log-variances.
+    Each of the downsamplings halves height and width and doubles the number of channels, at first `width`. For a VAE
+    `outputs` is 2·latent_dim: means, then log-variances.
     """
-    channels, height, columns = _check_image_shape(shape, halvings)
+    channels, height, columns = _check_image_shape(shape, num_downsamplings)
     layers: list[nn.Module] = [nn.Conv2d(channels, width, 3, padding=1)]
-    for _ in range(halvings):
+    for _ in range(num_downsamplings):
         layers += [residual_block(width) for _ in range(blocks)]
         layers += [nn.SiLU(), nn.Conv2d(width, 2 * width, 4, stride=2, padding=1)]
         width *= 2
     layers += [residual_block(width) for _ in range(blocks)]
-    features = width * (height >> halvings) * (columns >> halvings)
+    features = width * (height >> num_downsamplings) * (columns >> num_downsamplings)
     return nn.Sequential(*layers, nn.SiLU(), nn.Flatten(), nn.Linear(features, outputs))
 
 
 def conv_decoder(
-    latent_dim: int, shape: Sequence[int], *, width: int = 32, halvings: int = 2, blocks: int = 1
+    latent_dim: int, shape: Sequence[int], *, width: int = 32, num_downsamplings: int = 2, blocks: int = 1
 ) -> nn.Sequential:
-    """A code to an image of `shape`, mirroring `conv_encoder`; the last layer is linear (logits or means)."""
-    channels, height, columns = _check_image_shape(shape, halvings)
-    width <<= halvings
-    size = (width, height >> halvings, columns >> halvings)
+    """A network from a code to an image of `shape`, mirroring `conv_encoder`; its last layer is linear."""
+    channels, height, columns = _check_image_shape(shape, num_downsamplings)
+    width <<= num_downsamplings
+    size = (width, height >> num_downsamplings, columns >> num_downsamplings)
     layers: list[nn.Module] = [nn.Linear(latent_dim, size[0] * size[1] * size[2]), nn.Unflatten(1, size)]
-    for _ in range(halvings):
+    for _ in range(num_downsamplings):
         layers += [residual_block(width) for _ in range(blocks)]
         layers += [nn.SiLU(), nn.ConvTranspose2d(width, width // 2, 4, stride=2, padding=1)]
         width //= 2
@@ -64,11 +65,14 @@ def image_networks(
     return encoder, conv_decoder(latent_dim, shape, width=width, blocks=blocks)
 
 
-def _check_image_shape(shape: Sequence[int], halvings: int) -> tuple[int, int, int]:
+def _check_image_shape(shape: Sequence[int], num_downsamplings: int) -> tuple[int, int, int]:
     if len(shape) != 3:
         raise ValueError(f"shape must be (channels, height, width); got shape={tuple(shape)}")
     channels, height, width = shape
-    check_non_negative(halvings=halvings)
-    if height % 2**halvings or width % 2**halvings:
-        raise ValueError(f"height and width must be divisible by 2^halvings = {2**halvings}; got {height} × {width}")
+    check_non_negative(num_downsamplings=num_downsamplings)
+    if height % 2**num_downsamplings or width % 2**num_downsamplings:
+        raise ValueError(
+            f"height and width must be divisible by 2**num_downsamplings = {2**num_downsamplings}; "
+            f"got {height} × {width}"
+        )
     return channels, height, width

@@ -14,7 +14,7 @@ def mlp_encoder(shape: Sequence[int], outputs: int, *, width: int = 128, num_lay
 
 
 def mlp_decoder(latent_dim: int, shape: Sequence[int], *, width: int = 128, num_layers: int = 1) -> nn.Sequential:
-    """A code to an example of `shape`, mirroring `mlp_encoder`; the last layer is linear (logits or means)."""
+    """A network from a code to an example of `shape`, mirroring `mlp_encoder`; its last layer is linear."""
     layers = mlp((latent_dim, *_hidden_sizes(width, num_layers), prod(shape)))
     return nn.Sequential(layers, nn.Unflatten(1, tuple(shape)))
 

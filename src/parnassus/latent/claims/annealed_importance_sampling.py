@@ -27,9 +27,9 @@ def annealing_bounds_the_evidence_from_both_sides() -> Evidence:
 
     covariance = W @ W.mT + noise**2 * torch.eye(5, dtype=torch.float64)
     exact = MultivariateNormal(torch.zeros(5, dtype=torch.float64), covariance).log_prob(x)
-    from_below = ais_log_evidence(log_joint, prior, chains=24, num_times=40, num_leapfrog_steps=3)
-    from_above = reverse_ais_log_evidence(log_joint, prior, z[None], num_times=40, num_leapfrog_steps=3)
-    without_annealing = ais_log_evidence(log_joint, prior, chains=24, num_times=1)
+    from_below = ais_log_evidence(log_joint, prior, num_chains=24, num_temperatures=40, num_leapfrog_steps=3)
+    from_above = reverse_ais_log_evidence(log_joint, prior, z[None], num_temperatures=40, num_leapfrog_steps=3)
+    without_annealing = ais_log_evidence(log_joint, prior, num_chains=24, num_temperatures=1)
     return all_of(
         deviation_in_standard_errors=less_equal((from_below.estimate - exact).abs() / from_below.standard_error, 4.0),
         forward_is_a_lower_bound=less_equal(from_below.log_weights.mean(), exact.mean()),

@@ -15,7 +15,7 @@ from parnassus.latent.likelihood_estimation.annealed_importance_sampling import 
     ais_log_partition,
     anneal,
     reverse_anneal,
-    sigmoid_temperatures,
+    sigmoid_inverse_temperatures,
 )
 from parnassus.layers.dropout import all_masks
 
@@ -142,8 +142,10 @@ def annealed_importance_sampling_estimates_log_z() -> Evidence:
     """AIS estimates log Z from below on average, more accurately with more temperatures (book eq. 6.9)."""
     rbm = random_rbm(10, 6)
     exact = rbm.log_partition().detach()
-    result = ais_log_partition(rbm, chains=400, num_times=400)
-    log_weights = {times: ais_log_partition(rbm, chains=400, num_times=times).log_weights for times in (10, 100)}
+    result = ais_log_partition(rbm, num_chains=400, num_temperatures=400)
+    log_weights = {
+        count: ais_log_partition(rbm, num_chains=400, num_temperatures=count).log_weights for count in (10, 100)
+    }
     return all_of(
         deviation_in_standard_errors=less_equal((result.estimate - exact).abs() / result.standard_error, 4.0),
         standard_error=less_equal(result.standard_error, 0.05),
@@ -161,16 +163,16 @@ def reverse_annealing_bounds_log_z_from_above() -> Evidence:
     torch.manual_seed(0)
     std = torch.tensor([2.0, 0.3, 1.0], dtype=torch.float64)
 
-    def path(x: Tensor, t: float) -> Tensor:
-        return -(x.square() * (1 - t + t / std.square())).sum(-1) / 2
+    def path(x: Tensor, beta: float) -> Tensor:
+        return -(x.square() * (1 - beta + beta / std.square())).sum(-1) / 2
 
-    def resample(x: Tensor, t: float, _number: int) -> Tensor:
-        return torch.randn_like(x) / (1 - t + t / std.square()).sqrt()
+    def resample(x: Tensor, beta: float, _index: int) -> Tensor:
+        return torch.randn_like(x) / (1 - beta + beta / std.square()).sqrt()
 
     exact = std.log().sum()
     start = torch.randn(4_000, 3, dtype=torch.float64)
-    lower = anneal(path, resample, start, sigmoid_temperatures(20))
-    upper = reverse_anneal(path, resample, start * std, sigmoid_temperatures(20))
+    lower = anneal(path, resample, start, sigmoid_inverse_temperatures(20))
+    upper = reverse_anneal(path, resample, start * std, sigmoid_inverse_temperatures(20))
     return all_of(
         forward_is_a_lower_bound=less_equal(lower.log_weights.mean(), exact - 0.01),
         reverse_is_an_upper_bound=greater_equal(-upper.log_weights.mean(), exact + 0.01),

@@ -121,8 +121,8 @@ def the_error_of_pca_is_minimal_and_the_sum_of_discarded_eigenvalues() -> Eviden
     eigenvalues, _ = spectrum_by_eigh(x).pairs
     centred = x - x.mean(0)
     errors = [(x - PCA.fit(x, size).reconstruct(x)).square().sum(1).mean() for size in range(1, FEATURES)]
-    source = torch.Generator().manual_seed(6)
-    bases = [torch.randn(FEATURES, LATENT, generator=source, dtype=torch.float64) for _ in range(200)]
+    generator = torch.Generator().manual_seed(6)
+    bases = [torch.randn(FEATURES, LATENT, generator=generator, dtype=torch.float64) for _ in range(200)]
     random_errors = [(centred - centred @ projection_matrix(W)).square().sum(1).mean() for W in bases]
     return all_of(
         discarded_eigenvalues=close(torch.stack(errors), eigenvalues.flip(0).cumsum(0).flip(0)[1:], rtol=1e-10),

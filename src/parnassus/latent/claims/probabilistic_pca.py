@@ -22,8 +22,8 @@ ROWS, FEATURES, LATENT = 400, 8, 3
 
 def true_model(features: int = FEATURES, latent: int = LATENT) -> PPCA:
     """A PPCA with standard deviations from 3 to 1.2 along random axes and noise of variance ¼."""
-    source = torch.Generator().manual_seed(0)
-    axes: Tensor = torch.linalg.qr(torch.randn(features, features, generator=source, dtype=torch.float64))[0]
+    generator = torch.Generator().manual_seed(0)
+    axes: Tensor = torch.linalg.qr(torch.randn(features, features, generator=generator, dtype=torch.float64))[0]
     scales = torch.linspace(3, 1.2, latent, dtype=torch.float64)
     mean = torch.arange(features, dtype=torch.float64) / 4
     return PPCA(mean, axes[:, :latent] * scales, torch.tensor(0.25, dtype=torch.float64))
@@ -34,8 +34,8 @@ def sample_rows(rows: int = ROWS, seed: int = 1) -> Tensor:
 
 
 def random_rotation(seed: int = 5) -> Tensor:
-    source = torch.Generator().manual_seed(seed)
-    matrix: Tensor = torch.linalg.qr(torch.randn(LATENT, LATENT, generator=source, dtype=torch.float64))[0]
+    generator = torch.Generator().manual_seed(seed)
+    matrix: Tensor = torch.linalg.qr(torch.randn(LATENT, LATENT, generator=generator, dtype=torch.float64))[0]
     return matrix
 
 
@@ -155,12 +155,12 @@ def the_closed_form_maximises_the_likelihood() -> Evidence:
     best = PPCA.fit(x, LATENT)
     maximum = best.log_prob(x).sum()
 
-    source = torch.Generator().manual_seed(3)
+    generator = torch.Generator().manual_seed(3)
     candidates = [
         PPCA(
-            best.mean + scale * torch.randn(FEATURES, generator=source, dtype=torch.float64),
-            best.W + scale * torch.randn(FEATURES, LATENT, generator=source, dtype=torch.float64),
-            best.variance * (scale * torch.randn((), generator=source, dtype=torch.float64)).exp(),
+            best.mean + scale * torch.randn(FEATURES, generator=generator, dtype=torch.float64),
+            best.W + scale * torch.randn(FEATURES, LATENT, generator=generator, dtype=torch.float64),
+            best.variance * (scale * torch.randn((), generator=generator, dtype=torch.float64)).exp(),
         )
         for scale in (1e-3, 1e-2, 0.1)
         for _ in range(50)

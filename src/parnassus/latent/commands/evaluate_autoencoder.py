@@ -17,7 +17,7 @@ from parnassus.train.trained import TrainedRun
 class AutoencoderEvaluate:
     """Squared error per pixel of test images, for every autoencoder of a run."""
 
-    data: GreyImageData | None = None  # images: a data set, or a path to an image folder; by default those of the run
+    data: GreyImageData | None = None  # images: name of a data set, or path of a folder; by default those of the run
     num_examples: Positive[int] = 10_000  # maximum number of test images
 
     def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:

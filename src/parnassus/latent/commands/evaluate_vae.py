@@ -25,7 +25,7 @@ from parnassus.train.trained import TrainedRun
 class VAEEvaluate:
     """Log-likelihood, rate and distortion of the test images of a data set, for every VAE of a run."""
 
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     num_examples: Positive[int] = 1_000  # maximum number of test images
     num_importance_samples: Annotated[int, AtLeast(2)] = 200  # importance samples per image
@@ -53,7 +53,7 @@ class VAEEvaluate:
             "num_importance_samples": self.num_importance_samples,
             "nll": likelihood.nll,
             "nll_error": likelihood.nll_error,
-            "effective_samples": float(likelihood.effective.median()),
+            "effective_samples": float(likelihood.effective_sample_size.median()),
             "negative_elbo": float(terms.negative_elbo.mean()),
             "rate": float(terms.rate.mean()),
             "distortion": float(terms.distortion.mean()),

@@ -12,19 +12,21 @@ from parnassus.latent.variational.vae import VAE
 from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive
 
+ImageKind = Literal["means", "samples", "interpolations", "traversals", "reconstructions"]
+
 
 @dataclass(frozen=True)
 class VAESample:
     """Images from a trained VAE: samples, interpolations, traversals or reconstructions."""
 
-    show: Literal["means", "draws", "interpolations", "traversals", "reconstructions"] = "means"  # kind of images
+    show: ImageKind = "means"  # means or samples of p(x|z) for codes z sampled from the prior, or other images
     num_samples: Positive[int] = 64  # images, or rows of interpolations and traversals
-    images: GreyImageData = "mnist_mini"  # images to reconstruct or interpolate: data set, or path to an image folder
+    images: GreyImageData = "mnist_mini"  # images to reconstruct or interpolate: data set or folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
 
     def __call__(self, model: VAE) -> Tensor:
         device = next(model.parameters()).device
-        if self.show == "draws":
+        if self.show == "samples":
             return model.sample(self.num_samples)
         if self.show == "means":
             return model.decode(model.prior().sample((self.num_samples,)))

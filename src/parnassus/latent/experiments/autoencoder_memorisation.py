@@ -29,7 +29,7 @@ profiles = {"smoke": {"train_sizes": (20, 200), "steps": 40}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images: a data set, or a path to an image folder
+    data: ImageData = "digits"  # images: name of a data set, or path of a folder
     train_sizes: tuple[Positive[int], ...] = (20, 60, 200, 600, 1_400)  # sizes of the training sets
     steps: Positive[int] = 1_500  # gradient steps per network
     width: Positive[int] = 256  # hidden units of encoder and decoder

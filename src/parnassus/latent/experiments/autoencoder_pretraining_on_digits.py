@@ -33,7 +33,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "mnist_mini"  # images by class: a data set, or a path to an image folder
+    data: ImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     num_labelled_examples: Positive[int] = 100  # labelled examples, equally many per class
     steps: Positive[int] = 2_500  # gradient steps of pre-training
     finetune_steps: Positive[int] = 300  # gradient steps of fine-tuning on the labelled examples

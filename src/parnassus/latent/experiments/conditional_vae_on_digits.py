@@ -46,7 +46,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     steps: Positive[int] = 1_500  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step

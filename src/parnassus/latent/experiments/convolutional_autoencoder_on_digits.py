@@ -51,7 +51,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     steps: Positive[int] = 500  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step

@@ -36,7 +36,7 @@ profiles = {"smoke": {"steps": 20}, "gpu": {"data": "mnist", "steps": 20_000, "w
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "digits"  # images: a data set, or a path to an image folder
+    data: ImageData = "digits"  # images: name of a data set, or path of a folder
     corruption: Literal["gaussian", "masking", "salt_and_pepper"] = "gaussian"  # corruption of the input
     corruption_level: NonNegative[float] = 0.3  # standard deviation of Gaussian noise, or fraction of corrupted pixels
     steps: Positive[int] = 4_000  # gradient steps

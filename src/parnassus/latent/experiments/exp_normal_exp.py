@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 covers = ("D6.0.12", "D6.0.13", "D6.0.14")
 expected = {
-    "theta_times_x": between(1.999, 2.001, "x θ at the end of gradient ascent on the ELBO; printed as 1"),
+    "theta_times_x": between(1.999, 2.001, "x θ at the end of gradient ascent on the ELBO; the notes print 1"),
     "elbo_error": at_most(1e-4, "absolute difference of the final ELBO and −½ log 2π − x²/4, nats"),
     "mle_theta_times_x": between(1.2, 1.8, "x θ of the maximum-likelihood estimate"),
     "log_evidence_difference": at_least(0.005, "log-evidence of the MLE minus that of the ELBO maximiser, nats"),

@@ -48,7 +48,7 @@ NARROW = -4.0  # initial log σ² of narrow posteriors
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 256  # images per gradient step, and codes per estimate of the MMD
     latent_dim: Positive[int] = 2  # dimension of the code; the figures show the first two coordinates

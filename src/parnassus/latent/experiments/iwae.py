@@ -50,7 +50,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
     num_train_importance_samples: Positive[int] = 5  # K, importance samples per image in the training bound
     steps: Positive[int] = 1_500  # gradient steps per model
     batch_size: Positive[int] = 100  # images per gradient step

@@ -56,7 +56,7 @@ NARROW = -4.0  # initial log σ² of the inference heads
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
     steps: Positive[int] = 1_400  # gradient steps; the weight of the rates is annealed over the first half
     batch_size: Positive[int] = 128  # images per gradient step
     bottom_dim: Positive[int] = 16  # dimension of the lower code
@@ -134,7 +134,7 @@ class Experiment:
         run.figure("upper_rate", curves(lines, x_label="step", y_label="upper rate (nats)"), UPPER)
         x, ladder = test[:10], model.model("ladder")
         levels = torch.cat([x, *(ladder.reconstruct(x, num_levels=number) for number in (0, 1, 2))])
-        names = ["image", "no level", "upper level", "both levels"]
+        names = ["image", "no code", "upper code", "both codes"]
         run.figure("levels", image_grid(levels, columns=10, row_labels=names), LEVELS)
         samples = []
         for _ in range(5):  # one upper code per row, several lower ones

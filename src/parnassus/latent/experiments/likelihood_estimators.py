@@ -58,7 +58,7 @@ STD_FACTOR = 2.0
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
     latent_dim: Positive[int] = 8  # dimension of the code of both models
     steps: Positive[int] = 1_500  # gradient steps of the VAE
     num_test: Positive[int] = 60  # test images whose likelihood is estimated
@@ -120,7 +120,9 @@ class Experiment:
                 ("posterior, 2 × standard deviation", weights["wide"]),
             )
         }
-        annealed = ais_log_evidence(log_joint, prior, chains=self.num_chains, num_times=self.num_temperatures).estimate
+        annealed = ais_log_evidence(
+            log_joint, prior, num_chains=self.num_chains, num_temperatures=self.num_temperatures
+        ).estimate
         lines["annealed importance sampling"] = (sizes, [float(annealed.mean())] * len(sizes))
         lines["exact"] = (sizes, [float(exact.mean())] * len(sizes))
         run.figure(
@@ -145,14 +147,14 @@ class Experiment:
         zero = model.encode(x) * 0
         prior = Independent(Normal(zero, zero + 1), 1)
         annealed = ais_log_evidence(
-            partial(model.log_joint, x), prior, chains=self.num_chains, num_times=self.num_temperatures
+            partial(model.log_joint, x), prior, num_chains=self.num_chains, num_temperatures=self.num_temperatures
         )
         rows: list[dict[str, str | float]] = [
             {
                 "image": str(row + 1),
                 "importance sampling": float(importance.log_evidence[row]),
-                "standard error (IS)": float(importance.spread[row]),
-                "effective samples": float(importance.effective[row]),
+                "standard error (IS)": float(importance.relative_standard_error[row]),
+                "effective samples": float(importance.effective_sample_size[row]),
                 "annealed importance sampling": float(annealed.estimate[row]),
                 "standard error (AIS)": float(annealed.standard_error[row]),
             }
@@ -170,7 +172,7 @@ class Experiment:
             "vae_importance": float(importance.log_evidence.mean()),
             "vae_annealed": float(annealed.estimate.mean()),
             "vae_estimator_difference": difference,
-            "vae_effective_sample_size": float(importance.effective.median()),
+            "vae_effective_sample_size": float(importance.effective_sample_size.median()),
         }
 
 

@@ -32,7 +32,7 @@ profiles = {"smoke": {"steps": 200}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples: a data set, or a path to a file or folder
+    data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
     latent_dim: Positive[int] = 4  # dimension of the code
     steps: Positive[int] = 3_000  # steps of full-batch gradient descent
     learning_rate: Positive[float] = 0.02  # learning rate, with momentum 0.9

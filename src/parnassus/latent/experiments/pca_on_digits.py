@@ -31,7 +31,7 @@ profiles = {"smoke": {"num_shown": 4}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples: a data set, or a path to a file or folder
+    data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
     num_shown: Positive[int] = 10  # test examples to reconstruct
     noise_std: NonNegative[float] = 0.3  # standard deviation of the points around their plane in space
 

@@ -65,7 +65,7 @@ class PredictiveVAEs(nn.ModuleList):
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     gammas: tuple[NonNegative[float], ...] = (0.0, 1.0, 3.0, 10.0, 30.0)  # weights γ of the prediction loss, 0 first
     steps: Positive[int] = 1_000  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step

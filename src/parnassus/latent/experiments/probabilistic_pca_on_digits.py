@@ -36,7 +36,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: AnyData = "digits"  # examples: a data set, or a path to a file or folder
+    data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
     grey_levels: Positive[int] = 17  # grey levels of the data, for dequantisation
     latent_dim: Positive[int] = 16  # dimension of the code of the evaluated model
     max_iter: Positive[int] = 150  # iterations of EM

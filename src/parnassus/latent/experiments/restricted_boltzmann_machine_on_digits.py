@@ -141,7 +141,7 @@ class Experiment:
         """Errors of log Z estimated with increasing numbers of temperatures; returns the last."""
         exact = machine.log_partition()
         counts = sorted({max(1, self.num_temperatures // factor) for factor in (1_000, 300, 100, 30, 10, 3, 1)})
-        estimates = [ais_log_partition(machine, chains=self.num_chains, num_times=count) for count in counts]
+        estimates = [ais_log_partition(machine, num_chains=self.num_chains, num_temperatures=count) for count in counts]
         run.figure(
             "annealing",
             plot_annealing_errors(

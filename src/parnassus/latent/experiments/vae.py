@@ -50,7 +50,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
     image_size: Positive[int] | None = None  # height and width to which images of a folder are resized
     steps: Positive[int] = 3_000  # gradient steps
     batch_size: Positive[int] = 100  # images per gradient step
@@ -106,7 +106,7 @@ class Experiment:
         metrics = {
             "test_nll": likelihood.nll,
             "nll_error": likelihood.nll_error,
-            "effective_samples": float(likelihood.effective.median()),
+            "effective_samples": float(likelihood.effective_sample_size.median()),
             "negative_elbo": distortion + rate,
             "distortion": distortion,
             "rate": rate,

@@ -50,7 +50,7 @@ NAMES = ("collapsed", "annealed", "free bits", "small β", "narrow", "learned")
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
     steps: Positive[int] = 800  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     latent_dim: Positive[int] = 8  # dimension of the code
@@ -136,7 +136,7 @@ class Experiment:
 class Evaluate(VAEEvaluate):
     """Log-likelihood, rate and distortion of the test images of a data set under each VAE."""
 
-    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
 
 
 RATES = (

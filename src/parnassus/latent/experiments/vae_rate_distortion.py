@@ -35,7 +35,7 @@ expected = {
     "distortion_min_beta": no_band("distortion of test images at the smallest β, nats"),
     "distortion_max_beta": no_band("distortion of test images at the largest β, nats"),
     "rate_decreases": at_least(1.0, "fraction of steps to the next β at which the rate decreases"),
-    "distortion_increases": at_least(1.0, "fraction of steps at which the training distortion increases"),
+    "distortion_increases": at_least(1.0, "fraction of steps to the next β at which the training distortion increases"),
     "best_elbo_beta": between(0.6, 1.7, "β with the smallest negative ELBO on test images; 1 in theory"),
     "information": no_band("I(X, Z) at β = 1 over the test images, nats"),
     "prior_gap": no_band("KL(q(z) ‖ p(z)) at β = 1, nats"),
@@ -56,7 +56,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
     betas: tuple[NonNegative[float], ...] = (0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 4.0)  # weights β of the rate, increasing
     steps: Positive[int] = 700  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step

@@ -40,7 +40,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: ImageData = "mnist_mini"  # images (sides divisible by 4): a data set, or a path to an image folder
+    data: ImageData = "mnist_mini"  # images (sides divisible by 4): name of a data set, or path of a folder
     codebook_size: Positive[int] = 64  # number of codebook vectors K
     codebook_dim: Positive[int] = 16  # dimension of the codebook vectors
     width: Positive[int] = 16  # channels of the convolutions

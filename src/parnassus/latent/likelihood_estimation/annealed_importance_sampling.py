@@ -1,4 +1,7 @@
-"""Annealed importance sampling (AIS): estimates of log Z and log p(x) (Neal 2001; book sec. 6.1)."""
+"""Annealed importance sampling (AIS): estimates of log Z and log p(x) (Neal 2001; book sec. 6.1).
+
+The inverse temperatures β increase from 0 to 1.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,9 +22,9 @@ from parnassus.latent.energy_based.restricted_boltzmann_machine import RBM
 from parnassus.probability.inference.importance_sampling import LogDensity, effective_sample_size, log_mean_exp
 
 DensityPath: TypeAlias = Callable[[Tensor, float], Tensor]
-"""log f_t(x) for states x and t in [0, 1]: from a density that can be sampled (t = 0) to the target (t = 1)."""
+"""log f_β(x) for x and β, from a density that can be sampled (β = 0) to the target (β = 1)."""
 Transition: TypeAlias = Callable[[Tensor, float, int], Tensor]
-"""A transition that leaves f_t invariant, given a state, t and the index of the step."""
+"""A transition that leaves f_β invariant, given a state, β and the index of the step."""
 
 
 @dataclass(frozen=True)
@@ -60,47 +63,47 @@ class ReverseAISEstimate(AISEstimate):
         return -log_mean_exp(self.log_weights, 0)
 
 
-def sigmoid_temperatures(count: int, *, steepness: float = 4.0) -> Float[Tensor, " times"]:
-    """`count` + 1 times from 0 to 1, denser at both ends, where most densities change fastest."""
+def sigmoid_inverse_temperatures(count: int, *, steepness: float = 4.0) -> Float[Tensor, " betas"]:
+    """`count` + 1 values from 0 to 1, denser at both ends, where most densities change fastest."""
     check_positive(count=count)
     ramp = torch.linspace(-steepness, steepness, count + 1, dtype=torch.float64).sigmoid()
     return (ramp - ramp[0]) / (ramp[-1] - ramp[0])
 
 
 def geometric_path(log_start: LogDensity, log_target: LogDensity) -> DensityPath:
-    """The geometric path log f_t = (1 − t) log f₀ + t log f₁."""
+    """The geometric path log f_β = (1 − β) log f₀ + β log f₁."""
 
-    def log_density(x: Tensor, t: float) -> Tensor:
-        return (1 - t) * log_start(x) + t * log_target(x)
+    def log_density(x: Tensor, beta: float) -> Tensor:
+        return (1 - beta) * log_start(x) + beta * log_target(x)
 
     return log_density
 
 
 def anneal(
-    path: DensityPath, transition: Transition, start: Float[Tensor, "chains *rest"], times: Float[Tensor, " times"]
+    path: DensityPath, transition: Transition, start: Float[Tensor, "chains *rest"], betas: Float[Tensor, " betas"]
 ) -> AISEstimate:
     """Move samples of f₀ towards f₁ and accumulate their importance weights (Neal 2001).
 
-    w = ∏_k f_{t_k}(x_{k−1}) / f_{t_{k−1}}(x_{k−1}),   x_k ~ T_{t_k}(x_{k−1}),   E[w] = Z₁ / Z₀
+    w = ∏_k f_{β_k}(x_{k−1}) / f_{β_{k−1}}(x_{k−1}),   x_k ~ T_{β_k}(x_{k−1}),   E[w] = Z₁ / Z₀
     """
-    _check_times(times)
+    _check_betas(betas)
     x, log_weights = start, torch.zeros_like(path(start, 0.0))
-    for index, (before, after) in enumerate(pairwise(times.tolist())):
+    for index, (before, after) in enumerate(pairwise(betas.tolist())):
         log_weights = log_weights + path(x, after) - path(x, before)
         x = transition(x, after, index)
     return AISEstimate(log_weights)
 
 
 def reverse_anneal(
-    path: DensityPath, transition: Transition, end: Float[Tensor, "chains *rest"], times: Float[Tensor, " times"]
+    path: DensityPath, transition: Transition, end: Float[Tensor, "chains *rest"], betas: Float[Tensor, " betas"]
 ) -> ReverseAISEstimate:
     """Reverse AIS from exact samples of f₁ to f₀, with reversible transitions (Grosse et al. 2015).
 
-    E[∏_k f_{t_{k−1}}(x_{k−1}) / f_{t_k}(x_{k−1})] = Z₀ / Z₁
+    E[∏_k f_{β_{k−1}}(x_{k−1}) / f_{β_k}(x_{k−1})] = Z₀ / Z₁
     """
-    _check_times(times)
+    _check_betas(betas)
     x, log_weights = end, torch.zeros_like(path(end, 1.0))
-    for index, (before, after) in reversed(list(enumerate(pairwise(times.tolist())))):
+    for index, (before, after) in reversed(list(enumerate(pairwise(betas.tolist())))):
         x = transition(x, after, index)
         log_weights = log_weights + path(x, before) - path(x, after)
     return ReverseAISEstimate(log_weights)
@@ -108,17 +111,24 @@ def reverse_anneal(
 
 @torch.no_grad()
 def ais_log_evidence(
-    log_joint: LogDensity, start: Distribution, *, chains: int = 16, num_times: int = 100, num_leapfrog_steps: int = 10
+    log_joint: LogDensity,
+    start: Distribution,
+    *,
+    num_chains: int = 16,
+    num_temperatures: int = 100,
+    num_leapfrog_steps: int = 10,
 ) -> AISEstimate:
     """A lower bound of log p(x) = log ∫ p(x, z) dz for each row of a batch, with HMC transitions (Wu et al. 2017).
 
     `log_joint` maps codes (chains, batch, dim) to log p(x, z) (chains, batch); `start` is any normalised
     distribution of batch shape (batch,) over the codes: the prior, or better an encoder's q(z|x).
     """
-    times = sigmoid_temperatures(num_times)
+    betas = sigmoid_inverse_temperatures(num_temperatures)
     path = geometric_path(start.log_prob, log_joint)
-    step_sizes = tune_step_sizes(path, start.sample((min(chains, 8),)), times, num_leapfrog_steps=num_leapfrog_steps)
-    return anneal(path, _hmc_transition(path, step_sizes, num_leapfrog_steps), start.sample((chains,)), times)
+    step_sizes = tune_step_sizes(
+        path, start.sample((min(num_chains, 8),)), betas, num_leapfrog_steps=num_leapfrog_steps
+    )
+    return anneal(path, _hmc_transition(path, step_sizes, num_leapfrog_steps), start.sample((num_chains,)), betas)
 
 
 @torch.no_grad()
@@ -127,39 +137,39 @@ def reverse_ais_log_evidence(
     start: Distribution,
     posterior: Float[Tensor, "chains batch dim"],
     *,
-    num_times: int = 100,
+    num_temperatures: int = 100,
     num_leapfrog_steps: int = 10,
 ) -> ReverseAISEstimate:
     """An upper bound of log p(x) by reverse AIS, from exact samples z ~ p(z|x).
 
     They are available where the posterior is known, or where (x, z) was sampled from the model: then z ~ p(z|x).
     """
-    times = sigmoid_temperatures(num_times)
+    betas = sigmoid_inverse_temperatures(num_temperatures)
     path = geometric_path(start.log_prob, log_joint)
     step_sizes = tune_step_sizes(
-        path, start.sample((min(len(posterior), 8),)), times, num_leapfrog_steps=num_leapfrog_steps
+        path, start.sample((min(len(posterior), 8),)), betas, num_leapfrog_steps=num_leapfrog_steps
     )
-    return reverse_anneal(path, _hmc_transition(path, step_sizes, num_leapfrog_steps), posterior, times)
+    return reverse_anneal(path, _hmc_transition(path, step_sizes, num_leapfrog_steps), posterior, betas)
 
 
 def tune_step_sizes(
     path: DensityPath,
     start: Float[Tensor, "chains batch dim"],
-    times: Float[Tensor, " times"],
+    betas: Float[Tensor, " betas"],
     *,
     num_leapfrog_steps: int,
     target_acceptance: float = 0.65,
     initial_step_size: float = 0.1,
 ) -> Float[Tensor, "steps batch"]:
-    """A leapfrog step size for each time and row, adapted on separate chains to the target acceptance rate.
+    """A leapfrog step size for each β and row, adapted on separate chains to the target acceptance rate.
 
     Sizes adapted on the weighted chains themselves would bias the weights.
     """
     size = torch.full(start.shape[1:-1], initial_step_size, dtype=start.dtype, device=start.device)
     x, sizes = start, []
-    for t in times[1:].tolist():
+    for beta in betas[1:].tolist():
         x, acceptance = hmc_step(
-            partial(_density_at, path, t),
+            partial(_density_at, path, beta),
             x,
             step_size=size.expand(x.shape[:-1]),
             num_leapfrog_steps=num_leapfrog_steps,
@@ -171,11 +181,11 @@ def tune_step_sizes(
 
 @torch.no_grad()
 def ais_log_partition(
-    rbm: RBM, *, chains: int = 100, num_times: int = 1_000, base: Float[Tensor, " visible"] | None = None
+    rbm: RBM, *, num_chains: int = 100, num_temperatures: int = 1_000, base: Float[Tensor, " visible"] | None = None
 ) -> AISEstimate:
     """An estimate of log Z of a restricted Boltzmann machine (Salakhutdinov and Murray 2008).
 
-        f_t(v) = exp(((1 − t) b₀ + t b)·v) ∏_j (1 + exp(t (c_j + W_j v)))
+        f_β(v) = exp(((1 − β) b₀ + β b)·v) ∏_j (1 + exp(β (c_j + W_j v)))
 
     The path starts at independent units of bias b₀ = `base`, by default b; their log Z₀ = H log 2 + Σ_i softplus(b₀_i)
     is included in the weights.
@@ -183,36 +193,36 @@ def ais_log_partition(
     base = rbm.visible_bias if base is None else base
     hidden, visible = rbm.weight.shape
 
-    def bias(t: float) -> Tensor:
-        return (1 - t) * base + t * rbm.visible_bias
+    def bias(beta: float) -> Tensor:
+        return (1 - beta) * base + beta * rbm.visible_bias
 
-    def path(v: Tensor, t: float) -> Tensor:
-        return v @ bias(t) + softplus(t * rbm.hidden_logits(v)).sum(-1)
+    def path(v: Tensor, beta: float) -> Tensor:
+        return v @ bias(beta) + softplus(beta * rbm.hidden_logits(v)).sum(-1)
 
-    def transition(v: Tensor, t: float, _index: int) -> Tensor:
-        h = (t * rbm.hidden_logits(v)).sigmoid().bernoulli()
-        return (bias(t) + t * h @ rbm.weight).sigmoid().bernoulli()
+    def transition(v: Tensor, beta: float, _index: int) -> Tensor:
+        h = (beta * rbm.hidden_logits(v)).sigmoid().bernoulli()
+        return (bias(beta) + beta * h @ rbm.weight).sigmoid().bernoulli()
 
-    start = base.sigmoid().expand(chains, visible).bernoulli()
-    annealed = anneal(path, transition, start, torch.linspace(0, 1, num_times + 1))
+    start = base.sigmoid().expand(num_chains, visible).bernoulli()
+    annealed = anneal(path, transition, start, torch.linspace(0, 1, num_temperatures + 1))
     return AISEstimate(annealed.log_weights + hidden * log(2) + softplus(base).sum())
 
 
-def _density_at(path: DensityPath, t: float, x: Tensor) -> Tensor:
-    return path(x, t)
+def _density_at(path: DensityPath, beta: float, x: Tensor) -> Tensor:
+    return path(x, beta)
 
 
 def _hmc_transition(path: DensityPath, step_sizes: Tensor, num_leapfrog_steps: int) -> Transition:
-    def transition(x: Tensor, t: float, index: int) -> Tensor:
+    def transition(x: Tensor, beta: float, index: int) -> Tensor:
         sizes = step_sizes[index].expand(x.shape[:-1])
-        density = partial(_density_at, path, t)
+        density = partial(_density_at, path, beta)
         return hmc_step(density, x, step_size=sizes, num_leapfrog_steps=num_leapfrog_steps).state
 
     return transition
 
 
-def _check_times(times: Tensor) -> None:
-    if len(times) < 2 or times[0] != 0 or times[-1] != 1 or bool((times.diff() < 0).any()):
+def _check_betas(betas: Tensor) -> None:
+    if len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or bool((betas.diff() < 0).any()):
         raise ValueError(
-            f"times must increase from 0 to 1; got {times.tolist()[:5]} … {float(times[-1]) if len(times) else ''}"
+            f"betas must increase from 0 to 1; got {betas.tolist()[:5]} … {float(betas[-1]) if len(betas) else ''}"
         )

@@ -30,10 +30,10 @@ def importance_likelihood(
         raise ValueError(f"a standard error needs at least two samples; got samples={samples}")
     rows = max(1, min(len(x), chunk_size // samples))
     parts = [_estimate_chunk(model, part, samples, max(1, chunk_size // rows)) for part in x.split(rows)]
-    log_evidence, spread, effective = (torch.cat(column) for column in zip(*(part[:3] for part in parts), strict=True))
+    log_evidence, error, sample_size = (torch.cat(column) for column in zip(*(part[:3] for part in parts), strict=True))
     if not bool(log_evidence.isfinite().all()):
         raise ValueError(f"{int((~log_evidence.isfinite()).sum())} of {len(x)} rows have a likelihood of 0")
-    return EvidenceEstimate(log_evidence, spread, effective, samples)
+    return EvidenceEstimate(log_evidence, error, sample_size, samples)
 
 
 def _estimate_chunk(model: LatentVariableModel, x: Tensor, samples: int, chunk_size: int) -> EvidenceEstimate:

@@ -132,8 +132,8 @@ def spectrum_by_randomised_svd(
     if not bool(torch.isfinite(total)):
         raise ValueError(f"every value of x and its square must be finite in {x.dtype}; some are not")
 
-    source = torch.Generator().manual_seed(seed)
-    V = torch.linalg.qr(torch.randn(features, width, generator=source, dtype=torch.float64))[0].to(x)
+    generator = torch.Generator().manual_seed(seed)
+    V = torch.linalg.qr(torch.randn(features, width, generator=generator, dtype=torch.float64))[0].to(x)
     for _ in range(num_iterations):
         V = torch.linalg.qr(centred.mT @ (centred @ V))[0]
     scores = (centred @ V).double()

@@ -136,8 +136,8 @@ def ppca_em_iterates(
         raise ValueError(f"need 1 ≤ latent_dim < features and num_iterations ≥ 0; got {sizes}")
     mean = x.mean(0)
     variance = (x - mean).square().mean()
-    source = torch.Generator().manual_seed(seed)
-    W = variance.sqrt() * torch.randn(x.shape[1], latent_dim, generator=source, dtype=torch.float64).to(x)
+    generator = torch.Generator().manual_seed(seed)
+    W = variance.sqrt() * torch.randn(x.shape[1], latent_dim, generator=generator, dtype=torch.float64).to(x)
     model = PPCA(mean, W, variance)
     yield model
     for _ in range(num_iterations):

@@ -56,7 +56,7 @@ def _plane(trained: TrainedRun) -> Plane:
     return Plane(across, up, z[inside], labels, trained.compute_once(_classes), x_label="z₁", y_label="z₂")
 
 
-@probe("autoencoder_on_fashion")
+@probe("autoencoder_latent_map")
 @torch.no_grad()
 def explore_latent_plane(
     trained: TrainedRun, place: Annotated[tuple[float, float], PointPicker("a point in the plane", _plane)]

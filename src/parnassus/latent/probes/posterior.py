@@ -17,9 +17,9 @@ LIMIT, GRID_SIZE = 6.0, 81  # limit of both coordinates of the plane, and grid p
 
 def _sample_points() -> Tensor:
     """Three hundred points along a line, with noise of standard deviation 0.7 around it."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     model = PPCA(torch.zeros(2), 2 * AXIS[:, None], torch.tensor(0.5))
-    return model.sample(300, generator=source)
+    return model.sample(300, generator=generator)
 
 
 POINTS = _sample_points()

@@ -16,8 +16,8 @@ class ConditionalVAE(nn.Module):
     """p(x|y) = ∫ p(x|z, y) p(z) dz and q(z|x, y), with the class y concatenated to x and to z (Sohn et al. 2015).
 
     `encoder` takes x with `classes` additional channels (features, if x is a vector), `decoder` takes
-    `latent_dim` + `classes` values. For a fixed y this is an ordinary VAE, returned by `given(y)`. As the class is
-    given, the code represents the remaining variation: slant, stroke weight, size.
+    `latent_dim` + `classes` values. For a fixed y this is an ordinary VAE, returned by `condition_on(y)`. As the class
+    is given, the code represents the remaining variation: slant, stroke weight, size.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ def closed_form_derivatives_agree_with_autograd() -> Evidence:
 
 
 @claim("B1.2-8", "B1.4-16")
-def no_gradient_passes_a_step_function() -> Evidence:
+def no_gradient_passes_through_a_step_function() -> Evidence:
     """Weights before a step function have gradient exactly 0; only the last layer is trained (book eq. 1.4)."""
     torch.manual_seed(0)
     network = mlp((5, 8, 8, 3), activation=act.heaviside)

@@ -18,21 +18,21 @@ from parnassus.probability import standard_normal
 @claim("B2.2-1", "D1.6.7", "Z8.1")
 def batch_norm_equals_torch() -> Evidence:
     """Outputs, gradients and running averages equal nn.BatchNorm1d; evaluation uses the averages (book eq. 2.8)."""
-    ours, theirs = BatchNorm(6).double(), nn.BatchNorm1d(6).double()
-    ours.scale.data = theirs.weight.data = standard_normal(6, seed=1)
-    ours.shift.data = theirs.bias.data = standard_normal(6, seed=2)
+    batch_norm, torch_batch_norm = BatchNorm(6).double(), nn.BatchNorm1d(6).double()
+    batch_norm.scale.data = torch_batch_norm.weight.data = standard_normal(6, seed=1)
+    batch_norm.shift.data = torch_batch_norm.bias.data = standard_normal(6, seed=2)
     x = (2 * standard_normal(32, 6) + 3).requires_grad_()
-    y, z = ours(x), theirs(x)
+    y, z = batch_norm(x), torch_batch_norm(x)
     new = standard_normal(5, 6, seed=3)
-    training_output = ours(new).detach()
-    theirs(new)
+    training_output = batch_norm(new).detach()
+    torch_batch_norm(new)
     return all_of(
         forward=close(y, z, atol=1e-13),
         backward=close(*(torch.autograd.grad(out.pow(3).sum(), x)[0] for out in (y, z)), atol=1e-12),
-        running_mean=close(ours.running_mean, theirs.get_buffer("running_mean"), rtol=1e-12),
-        running_variance=close(ours.running_variance, theirs.get_buffer("running_var"), rtol=1e-12),
-        evaluation=close(ours.eval()(new), theirs.eval()(new), atol=1e-13),
-        modes_differ=greater_equal((training_output - ours(new)).abs().max(), 0.1),
+        running_mean=close(batch_norm.running_mean, torch_batch_norm.get_buffer("running_mean"), rtol=1e-12),
+        running_variance=close(batch_norm.running_variance, torch_batch_norm.get_buffer("running_var"), rtol=1e-12),
+        evaluation=close(batch_norm.eval()(new), torch_batch_norm.eval()(new), atol=1e-13),
+        modes_differ=greater_equal((training_output - batch_norm(new)).abs().max(), 0.1),
         batch_of_one_raises=raises(ValueError, lambda: BatchNorm(6)(torch.ones(1, 6))),
         torch_raises_too=raises(ValueError, lambda: nn.BatchNorm1d(6)(torch.ones(1, 6))),
     )
@@ -75,7 +75,7 @@ def images_share_scale_and_shift_within_a_channel() -> Correction:
         printed=close(scales, 3 * 8 * 8),
         corrected=all_of(
             channels=close(scales, 3),
-            ours=close(BatchNorm(3, 1, 1).scale.numel(), 3),
+            batch_norm=close(BatchNorm(3, 1, 1).scale.numel(), 3),
             dense=close(nn.BatchNorm1d(6).weight.numel(), 6),
         ),
     )
@@ -136,14 +136,16 @@ def a_final_relu_blocks_gradients_with_batch_norm() -> Correction:
 def images_are_normalised_per_channel() -> Evidence:
     """Mean and variance per channel, over batch, height and width, equal nn.BatchNorm2d (book sec. 2.2)."""
     x = 2 * standard_normal(4, 3, 5, 6) + 1
-    ours, theirs = BatchNorm(3, 1, 1).double(), nn.BatchNorm2d(3).double()
+    batch_norm, torch_batch_norm = BatchNorm(3, 1, 1).double(), nn.BatchNorm2d(3).double()
     channels = [(x[:, c] - x[:, c].mean()) / (x[:, c].var(correction=0) + 1e-5).sqrt() for c in range(3)]
-    torch_output = theirs(x)
+    torch_output = torch_batch_norm(x)
     biased = 0.9 + 0.1 * x.var((0, 2, 3), correction=0)
     return all_of(
-        by_hand=close(ours(x), torch.stack(channels, 1), atol=1e-12),
-        torch_layer=close(ours(x), torch_output, atol=1e-12),
-        unbiased_average=close(theirs.get_buffer("running_var") - biased, 0.1 * x.var((0, 2, 3)) / 120, rtol=1e-9),
+        by_hand=close(batch_norm(x), torch.stack(channels, 1), atol=1e-12),
+        torch_layer=close(batch_norm(x), torch_output, atol=1e-12),
+        unbiased_average=close(
+            torch_batch_norm.get_buffer("running_var") - biased, 0.1 * x.var((0, 2, 3)) / 120, rtol=1e-9
+        ),
     )
 
 

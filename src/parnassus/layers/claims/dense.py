@@ -109,11 +109,11 @@ def the_printed_relu_has_another_derivative_at_zero() -> Evidence:
     """clamp_min(0) has ReLU's values but derivative 1 at 0; torch's relu has derivative 0 (book sec. 1.4)."""
     x = torch.tensor([-1.5, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
     (printed,) = torch.autograd.grad(x.clamp_min(0.0).sum(), x)
-    (ours,) = torch.autograd.grad(relu(x).sum(), x)
+    (relu_gradient,) = torch.autograd.grad(relu(x).sum(), x)
     return all_of(
         values=close(x.clamp_min(0.0), functional.relu(x)),
         printed_derivative=close(printed, torch.tensor([0.0, 1.0, 1.0])),
-        relu_derivative=close(ours, torch.tensor([0.0, 0.0, 1.0])),
+        relu_derivative=close(relu_gradient, torch.tensor([0.0, 0.0, 1.0])),
     )
 
 
@@ -166,21 +166,21 @@ def an_mlp_is_a_loop_over_dense_layers() -> Evidence:
     """A loop over σ(W_lᵀ h + b_l) equals mlp and torch, with Σ (n_{l−1} + 1) n_l parameters (book sec. 1.2)."""
     torch.manual_seed(0)
     sizes = (6, 11, 5, 2)
-    ours = mlp(sizes, activation=relu, output=relu).double()
+    network = mlp(sizes, activation=relu, output=relu).double()
     linear = [nn.Linear(inputs, outputs).double() for inputs, outputs in pairwise(sizes)]
-    theirs = nn.Sequential(*(part for layer in linear for part in (layer, nn.ReLU())))
+    torch_network = nn.Sequential(*(part for layer in linear for part in (layer, nn.ReLU())))
     h = x = standard_normal(20, 6)
     for index, layer in enumerate(linear):
-        layer.load_state_dict({"weight": ours.get_parameter(f"{index}.weight").mT, "bias": ours[index].bias})
-        columns = ours.get_parameter(f"{index}.weight").mT @ h.mT + ours.get_parameter(f"{index}.bias")[:, None]
+        layer.load_state_dict({"weight": network.get_parameter(f"{index}.weight").mT, "bias": network[index].bias})
+        columns = network.get_parameter(f"{index}.weight").mT @ h.mT + network.get_parameter(f"{index}.bias")[:, None]
         h = columns.mT.clamp_min(0)
     neuron = Dense(6, 1, activation=torch.tanh).double()
     by_hand = torch.tanh(x @ neuron.weight[:, 0] + neuron.bias[0])
     return all_of(
-        loop=close(ours(x), h, atol=1e-14),
-        torch_network=close(ours(x), theirs(x), atol=1e-14),
+        loop=close(network(x), h, atol=1e-14),
+        torch_network=close(network(x), torch_network(x), atol=1e-14),
         single_neuron=close(neuron(x)[:, 0], by_hand, atol=1e-14),
-        parameters=close(count_parameters(ours), 7 * 11 + 12 * 5 + 6 * 2),
+        parameters=close(count_parameters(network), 7 * 11 + 12 * 5 + 6 * 2),
     )
 
 

@@ -30,10 +30,10 @@ from parnassus.optim.optimisers.gradient_descent import gradient_descent
 SIGMA = 0.3
 
 
-def sample_noisy_sine(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+def sample_noisy_sine(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Samples of x uniform on [−1, 1], y = sin 3x + ε, ε ~ N(0, 0.3²)."""
-    x = 2 * torch.rand(count, generator=source, dtype=torch.float64) - 1
-    return x, torch.sin(3 * x) + SIGMA * torch.randn(count, generator=source, dtype=torch.float64)
+    x = 2 * torch.rand(count, generator=generator, dtype=torch.float64) - 1
+    return x, torch.sin(3 * x) + SIGMA * torch.randn(count, generator=generator, dtype=torch.float64)
 
 
 def sine_density(x: Tensor, y: Tensor) -> Tensor:
@@ -57,9 +57,9 @@ def normal_loss(x: Tensor, y: Tensor, sigma: float, theta: Tensor) -> Tensor:
 @claim("Z3.8")
 def normal_noise_gives_the_squared_loss() -> Evidence:
     """−log P(y|X) = n/2 log(2πσ²) + n/σ² · L: least squares is the MLE for every σ (Zhao sec. 3)."""
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(300, 2, generator=source, dtype=torch.float64)
-    y = x @ torch.tensor([1.0, -2.0], dtype=torch.float64) + torch.randn(300, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(300, 2, generator=generator, dtype=torch.float64)
+    y = x @ torch.tensor([1.0, -2.0], dtype=torch.float64) + torch.randn(300, generator=generator, dtype=torch.float64)
     theta = torch.tensor([0.5, 0.5, 1.0], dtype=torch.float64)
     loss = half_mean_squared_error(linear_model(x, theta[:-1], theta[-1]), y)
     gradient = grad(lambda each: half_mean_squared_error(linear_model(x, each[:-1], each[-1]), y))(theta)
@@ -87,8 +87,8 @@ def normal_noise_gives_the_squared_loss() -> Evidence:
 @claim("Z3.8")
 def the_likelihood_underflows_or_overflows() -> Evidence:
     """The likelihood of 1,000 points is 0 (wide noise) or ∞ (narrow) in float64; its log is finite (Zhao sec. 3)."""
-    source = torch.Generator().manual_seed(0)
-    unit = torch.randn(1_000, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    unit = torch.randn(1_000, generator=generator, dtype=torch.float64)
     mean = torch.zeros(1_000, dtype=torch.float64)
     wide, narrow = (normal_nll(mean, sigma * unit, sigma=sigma) for sigma in (3.0, 0.01))
     return all_of(
@@ -102,9 +102,9 @@ def the_likelihood_underflows_or_overflows() -> Evidence:
 @claim("Z3.8")
 def other_noise_gives_another_loss() -> Evidence:
     """Laplace noise gives the absolute error; Bernoulli the fraction of heads, 9/13 and 0.97131 (Zhao sec. 3)."""
-    source = torch.Generator().manual_seed(1)
-    x = torch.randn(80, 1, generator=source, dtype=torch.float64)
-    y = 2 * x[:, 0] + torch.randn(80, generator=source, dtype=torch.float64) ** 3
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(80, 1, generator=generator, dtype=torch.float64)
+    y = 2 * x[:, 0] + torch.randn(80, generator=generator, dtype=torch.float64) ** 3
     squared, absolute = (
         LinearRegression.fit(x, y),
         iteratively_reweighted_least_squares(x, y, absolute_error_weights, steps=300),
@@ -135,8 +135,8 @@ def bernoulli_mle(heads: int, tails: int, *, learning_rate: float) -> Tensor:
 @claim("Z3.10", "Z3.11", "D1.3.2")
 def held_out_error_is_unbiased_and_training_error_optimistic() -> Evidence:
     """Test error scatters around R with standard deviation ∝ n^{−1/2}; training error is below R (Zhao sec. 3)."""
-    source = torch.Generator().manual_seed(0)
-    x, y = sample_noisy_sine(30, source)
+    generator = torch.Generator().manual_seed(0)
+    x, y = sample_noisy_sine(30, generator)
     model = fit_polynomial(x, y, 5)
     predictor = partial(predict_polynomial, model, 5)
     risk = expected_risk(squared_error, predictor, sine_density, x_range=(-1.0, 1.0), y_range=(-4.0, 4.0))
@@ -144,15 +144,15 @@ def held_out_error_is_unbiased_and_training_error_optimistic() -> Evidence:
     spread, bias = [], []
     for size in sizes:
         estimates = torch.tensor(
-            [held_out_risk(squared_error, predictor, *sample_noisy_sine(size, source)).value for _ in range(200)]
+            [held_out_risk(squared_error, predictor, *sample_noisy_sine(size, generator)).value for _ in range(200)]
         )
         spread.append(float(estimates.std()))
         bias.append(float(estimates.mean() - risk) / float(estimates.std() / 200**0.5))
     pairs = []
     for _ in range(60):
-        x, y = sample_noisy_sine(30, source)
+        x, y = sample_noisy_sine(30, generator)
         own = partial(predict_polynomial, fit_polynomial(x, y, 5), 5)
-        fresh = empirical_risk(squared_error, own, *sample_noisy_sine(1_000, source))
+        fresh = empirical_risk(squared_error, own, *sample_noisy_sine(1_000, generator))
         pairs.append((float(empirical_risk(squared_error, own, x, y)), float(fresh)))
     training, test = torch.tensor(pairs).unbind(1)
     return all_of(

@@ -82,12 +82,12 @@ def the_default_initialisation_makes_deep_signals_vanish() -> Evidence:
 def xavier_variance_equals_torch() -> Evidence:
     """Variance gain² · 2/(in + out), normal or uniform, as in nn.init (book sec. 3.4)."""
     torch.manual_seed(0)
-    theirs = nn.init.xavier_normal_(torch.empty(600, 400), gain=5 / 3)
-    ours = Dense(400, 600, initialise=xavier_normal(5 / 3)).weight
+    torch_weight = nn.init.xavier_normal_(torch.empty(600, 400), gain=5 / 3)
+    weight = Dense(400, 600, initialise=xavier_normal(5 / 3)).weight
     uniform = Dense(400, 600, initialise=xavier_uniform(5 / 3)).weight.detach()
     return all_of(
-        formula=close(ours.var(), 25 / 9 * 2 / 1_000, rtol=0.015),
-        torch_init=close(ours.var(), theirs.var(), rtol=0.015),
+        formula=close(weight.var(), 25 / 9 * 2 / 1_000, rtol=0.015),
+        torch_init=close(weight.var(), torch_weight.var(), rtol=0.015),
         uniform=close(uniform.var(), xavier_variance(400, 600, 5 / 3), rtol=0.015),
         bound=close(uniform.abs().max(), 5 / 3 * sqrt(6 / 1_000), rtol=1e-3),
     )

@@ -52,8 +52,8 @@ def a_linear_fit_recovers_the_true_coefficients() -> Evidence:
     torch.manual_seed(0)
     layer = nn.Linear(2, 1).double()
     clean, noisy = LinearRegression.fit(x, y), LinearRegression.fit(x, sample_linear(1_000, noise=0.01)[1])
-    source = torch.Generator().manual_seed(5)
-    skewed = y + 3 * (-torch.rand(len(y), generator=source, dtype=torch.float64).log() - 1)  # mean 0, median below
+    generator = torch.Generator().manual_seed(5)
+    skewed = y + 3 * (-torch.rand(len(y), generator=generator, dtype=torch.float64).log() - 1)  # mean 0, median below
     mean_fit = LinearRegression.fit(x, skewed)
     truth = torch.tensor([*SLOPES, INTERCEPT], dtype=torch.float64)
     error = 3 / len(y) ** 0.5  # approximate standard error of each coefficient
@@ -70,8 +70,8 @@ def a_linear_fit_recovers_the_true_coefficients() -> Evidence:
 @claim("Z3.2")
 def the_half_cancels_and_the_loss_is_quadratic() -> Evidence:
     """∂/∂ŷ ½(ŷ − y)² = ŷ − y, and doubling the residual quadruples the loss (Zhao eq. 6)."""
-    source = torch.Generator().manual_seed(0)
-    prediction, target = torch.randn(2, 50, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    prediction, target = torch.randn(2, 50, generator=generator, dtype=torch.float64)
     gradient = grad(lambda each: half_squared_error(each, target).sum())(prediction)
     twice = half_squared_error(target + 2 * (prediction - target), target)
     return all_of(
@@ -145,15 +145,15 @@ def the_explicit_step_is_the_autograd_step() -> Evidence:
     """The explicit step equals torch's SGD; with a decaying learning rate it converges to the minimum (Zhao sec. 3)."""
     x, y = sample_linear(256, noise=0.5)
     w, b = torch.tensor([1.0, 1.0], dtype=torch.float64), torch.tensor(-1.0, dtype=torch.float64)
-    ours = linear_sgd_step(w, b, x[:10], y[:10], learning_rate=0.1)
-    theirs = autograd_step(x[:10], y[:10], w, b, learning_rate=0.1)
-    source = torch.Generator().manual_seed(0)
-    for step, rows in enumerate(shuffled_batches(256, 16, epochs=40, generator=source)):
+    explicit = linear_sgd_step(w, b, x[:10], y[:10], learning_rate=0.1)
+    by_autograd = autograd_step(x[:10], y[:10], w, b, learning_rate=0.1)
+    generator = torch.Generator().manual_seed(0)
+    for step, rows in enumerate(shuffled_batches(256, 16, epochs=40, generator=generator)):
         w, b = linear_sgd_step(w, b, x[rows], y[rows], learning_rate=1 / (2 + step / 16))
     best = least_squares(x, y)
     return all_of(
-        weights=close(ours[0], theirs[0], atol=1e-15),
-        bias=close(ours[1], theirs[1], atol=1e-15),
+        weights=close(explicit[0], by_autograd[0], atol=1e-15),
+        bias=close(explicit[1], by_autograd[1], atol=1e-15),
         converged_weights=close(w, best[0], atol=0.01),
         converged_bias=close(b, best[1], atol=0.01),
     )
@@ -219,9 +219,9 @@ def leave_one_out_has_a_closed_form() -> Evidence:
     """With k = n, the cross-validation error of least squares is the mean of (r_i / (1 − h_ii))² (Zhao sec. 3)."""
     x, y = sample_linear(40, noise=1.0)
 
-    def errors(train: Tensor, held: Tensor) -> tuple[float, float]:
+    def errors(train: Tensor, validation: Tensor) -> tuple[float, float]:
         model = LinearRegression.fit(x[train], y[train])
-        train_error, test_error = (mean_squared_error(model.predict(x[rows]), y[rows]) for rows in (train, held))
+        train_error, test_error = (mean_squared_error(model.predict(x[rows]), y[rows]) for rows in (train, validation))
         return float(train_error), float(test_error)
 
     result = cross_validate(40, 40, errors)

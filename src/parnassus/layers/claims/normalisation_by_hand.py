@@ -26,7 +26,7 @@ def standardise_first_axis(x: Tensor) -> Tensor:
 
 
 @claim("C-08", "D1.6.7", "D1.6.8")
-def the_normalisation_tutorial() -> Evidence:
+def normalisation_by_hand_agrees_with_torch() -> Evidence:
     """BN on 3×2 and 3×2×4, LN on 2×3 and 2×3×4: plain Python agrees with torch (Diehl sec. 1.6).
 
     On three axes torch's batch norm averages over the first two, unlike the notes' formula; layer norm over the

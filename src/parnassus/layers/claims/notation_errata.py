@@ -18,8 +18,8 @@ from parnassus.optim.training.minibatches import fixed_partition_batches
 
 def regression_problem() -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """X, y and parameters w and b that do not fit them."""
-    source = torch.Generator().manual_seed(0)
-    x, y, w = (torch.randn(*shape, generator=source, dtype=torch.float64) for shape in ((8, 3), (8,), (3,)))
+    generator = torch.Generator().manual_seed(0)
+    x, y, w = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((8, 3), (8,), (3,)))
     return x, y, w, torch.tensor(0.5, dtype=torch.float64)
 
 
@@ -63,10 +63,10 @@ def the_softmax_sum_needs_its_own_index() -> Correction:
 @erratum("Z3.4", printed="Σ over i ∈ β_i, divided by |β|", right="Σ over i ∈ B_t, divided by |B_t|: batch t, example i")
 def the_batch_needs_its_own_index() -> Correction:
     """With index i for both, a step uses example i only if it lies in batch i: two of twelve here (Zhao sec. 3)."""
-    source = torch.Generator().manual_seed(0)
-    x, y, w = (torch.randn(*shape, generator=source, dtype=torch.float64) for shape in ((12, 3), (12,), (3,)))
+    generator = torch.Generator().manual_seed(0)
+    x, y, w = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((12, 3), (12,), (3,)))
     b = torch.tensor(0.5, dtype=torch.float64)
-    batches = list(fixed_partition_batches(12, 4, generator=source))
+    batches = list(fixed_partition_batches(12, 4, generator=generator))
     literal = [int(i) for number, rows in enumerate(batches) for i in rows if int(i) == number]
     residual = linear_model(x, w, b) - y
     step = {
@@ -139,9 +139,9 @@ def the_expected_loss_has_three_arguments() -> Correction:
         """Monte Carlo estimate: the mean of the integrand over the samples."""
         return integrand.mean()
 
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(400_000, generator=source, dtype=torch.float64)
-    y = 2 * x + 0.5 * torch.randn(400_000, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(400_000, generator=generator, dtype=torch.float64)
+    y = 2 * x + 0.5 * torch.randn(400_000, generator=generator, dtype=torch.float64)
     f = 1.5 * x
     exact = expected_risk(squared_error, lambda at: 1.5 * at, density, x_range=(-7.0, 7.0), y_range=(-18.0, 18.0))
     return Correction(

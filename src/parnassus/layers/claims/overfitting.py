@@ -20,11 +20,11 @@ from parnassus.optim import SGD, AdaGrad, Adam, Momentum, RMSProp
 
 def polynomial_errors(count: int, degree: int, *, draws: int, seed: int) -> tuple[Tensor, Tensor]:
     """Mean squared errors of a fitted polynomial on its training set and on new data, one pair per draw."""
-    source = torch.Generator().manual_seed(seed)
-    new = sample_noisy_sine(2_000, source)
+    generator = torch.Generator().manual_seed(seed)
+    new = sample_noisy_sine(2_000, generator)
     train, test = [], []
     for _ in range(draws):
-        x, y = sample_noisy_sine(count, source)
+        x, y = sample_noisy_sine(count, generator)
         model = fit_polynomial(x, y, degree)
         train.append(mean_squared_error(predict_polynomial(model, degree, x), y))
         test.append(mean_squared_error(predict_polynomial(model, degree, new[0]), new[1]))
@@ -52,10 +52,10 @@ def model_size_and_data_determine_the_generalisation_gap() -> Evidence:
 
 def hidden_layer_errors(count: int, width: int) -> tuple[Tensor, Tensor]:
     """Training and test error of a random hidden ReLU layer with a least-squares output layer."""
-    source = torch.Generator().manual_seed(0)
-    weight = 3 * torch.randn(1, width, generator=source, dtype=torch.float64)
-    bias = 3 * torch.rand(width, generator=source, dtype=torch.float64)
-    (x, y), (new_x, new_y) = sample_noisy_sine(count, source), sample_noisy_sine(2_000, source)
+    generator = torch.Generator().manual_seed(0)
+    weight = 3 * torch.randn(1, width, generator=generator, dtype=torch.float64)
+    bias = 3 * torch.rand(width, generator=generator, dtype=torch.float64)
+    (x, y), (new_x, new_y) = sample_noisy_sine(count, generator), sample_noisy_sine(2_000, generator)
     h, new_h = (relu(affine(each[:, None], weight, bias)) for each in (x, new_x))
     w, b = least_squares(h, y)
     return mean_squared_error(linear_model(h, w, b), y), mean_squared_error(linear_model(new_h, w, b), new_y)
@@ -77,12 +77,12 @@ def wide_networks_overfit_small_training_sets() -> Evidence:
 def selecting_the_best_of_many_is_biased() -> Evidence:
     """The best of k random classifiers has accuracy E[max_k Bin(n, ½)]/n on n labels, ½ on others (Diehl sec. 1.3)."""
     n, k, repetitions = 100, 200, 300
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     binomial = torch.distributions.Binomial(n, torch.tensor(0.5, dtype=torch.float64))
     counts = torch.arange(n + 1, dtype=torch.float64)
     below = binomial.log_prob(counts).exp().cumsum(0)
     expected = (1 - below[:-1] ** k).sum() / n
-    selection, held_out = (torch.rand(2, repetitions, k, n, generator=source) < 0.5).double().mean(-1)
+    selection, held_out = (torch.rand(2, repetitions, k, n, generator=generator) < 0.5).double().mean(-1)
     best_held_out = held_out[torch.arange(repetitions), selection.argmax(1)]
     error = float(selection.amax(1).std()) / repetitions**0.5
     return all_of(

@@ -42,8 +42,8 @@ def torch_defaults_match_the_table() -> Evidence:
     assert norm.running_mean is not None
     dropped = nn.Dropout(0.2)(torch.ones(50_000))
     kernel, bias = standard_normal(5, 3), standard_normal(3, seed=1)  # in the layout of Keras
-    theirs = nn.Linear(5, 3).double()
-    theirs.load_state_dict({"weight": kernel.mT, "bias": bias})
+    torch_network = nn.Linear(5, 3).double()
+    torch_network.load_state_dict({"weight": kernel.mT, "bias": bias})
     return all_of(
         epsilon=close(norm.eps, 1e-5),
         momentum_weights_the_new_mean=close(norm.running_mean, 0.1 * x.mean(0), atol=1e-6),
@@ -53,7 +53,7 @@ def torch_defaults_match_the_table() -> Evidence:
         glorot_variance_is_larger=greater_equal(nn.init.xavier_uniform_(torch.empty(300, 200)).var(), 3 / 900),
         dropout_preserves_the_mean=close(dropped.mean(), 1.0, atol=0.01),
         kernel_is_the_transpose=close(
-            theirs(standard_normal(9, 5)), affine(standard_normal(9, 5), kernel, bias), atol=1e-14
+            torch_network(standard_normal(9, 5)), affine(standard_normal(9, 5), kernel, bias), atol=1e-14
         ),
     )
 
@@ -73,9 +73,9 @@ def keras_batch_norm_averages_over_two_of_three_axes() -> Evidence:
 
 
 @claim("D0.2")
-def our_counterparts_exist() -> Evidence:
+def counterparts_in_this_library_exist() -> Evidence:
     """Every name in the column of the library's counterparts can be resolved (Diehl sec. 0)."""
-    names = [each.ours for each in COUNTERPARTS if each.ours]
+    names = [each.parnassus for each in COUNTERPARTS if each.parnassus]
     return close(sum(resolve(name) is not None for name in names), len(names))
 
 
@@ -176,12 +176,12 @@ def a_dense_layer_is_a_loop_over_coordinates() -> Evidence:
     loop = [max(0.0, float(sum(a[i, j] * x[j] for j in range(4)) + b[i])) for i in range(3)]
     network, inputs = mlp((4, 4, 3)).double(), standard_normal(20, 4)
     w1, b1, w2, b2 = network.parameters()
-    theirs = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 3)).double()
-    theirs.load_state_dict({"0.weight": w1.mT, "0.bias": b1, "2.weight": w2.mT, "2.bias": b2})
+    torch_network = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 3)).double()
+    torch_network.load_state_dict({"0.weight": w1.mT, "0.bias": b1, "2.weight": w2.mT, "2.bias": b2})
     return all_of(
         coordinates=close(layer(x), torch.tensor(loop), atol=1e-15),
         by_hand=close(network(inputs), relu(inputs @ w1 + b1) @ w2 + b2, atol=1e-14),
-        torch_sequential=close(network(inputs), theirs(inputs), atol=1e-14),
+        torch_sequential=close(network(inputs), torch_network(inputs), atol=1e-14),
     )
 
 
@@ -189,13 +189,13 @@ def a_dense_layer_is_a_loop_over_coordinates() -> Evidence:
 def depth_and_width_of_a_network() -> Evidence:
     """A 3-8-5-2 network has depth 3, two hidden layers, width 8 and 4·8 + 9·5 + 6·2 parameters (Diehl sec. 1)."""
     measured = architecture(mlp((3, 8, 5, 2)))
-    theirs = architecture(nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2)))
+    torch_network = architecture(nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2)))
     return all_of(
         depth=close(measured.depth, 3),
         hidden_layers=close(measured.hidden_layers, 2),
         width=close(measured.width, 8),
         parameters=close(measured.parameters, 4 * 8 + 9 * 5 + 6 * 2),
-        same_for_torch=close(float(measured == theirs), 1.0),
+        same_for_torch=close(float(measured == torch_network), 1.0),
     )
 
 

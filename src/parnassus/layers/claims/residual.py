@@ -120,8 +120,8 @@ def near_identity_maps_are_easier_with_skip_connections() -> Evidence:
         networks = [nn.Sequential(*(block() for _ in range(8))).double() for _ in range(6)]
         weights = {key: value.detach() for key, value in stack_module_state(networks)[0].items()}
 
-        def loss(own: dict[str, Tensor], network: nn.Module = networks[0]) -> Tensor:
-            output: Tensor = functional_call(network, own, (x,))
+        def loss(weights: dict[str, Tensor], network: nn.Module = networks[0]) -> Tensor:
+            output: Tensor = functional_call(network, weights, (x,))
             return (output - y).square().mean()
 
         for _ in range(120):

@@ -39,13 +39,13 @@ def order_counts_axes_and_is_not_rank() -> Evidence:
     """Scalars, vectors, matrices have orders 0, 1, 2; a tensor of order 3 may have rank 1 or 3 (Diehl sec. 1.2)."""
     orders = [torch.zeros(shape).ndim for shape in ((), (5,), (5, 2), (5, 2, 3))]
     pure = pure_tensor(standard_normal(3), standard_normal(4, seed=1), standard_normal(2, seed=2))
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     return all_of(
         orders=close(torch.tensor(orders), torch.arange(4)),
         entries=close(float(pure.numel()), 3.0 * 4 * 2),
         same_order=close(float(pure.ndim), float(W_TENSOR.ndim)),
-        rank_of_the_first=close(float(rank_bounds(pure, generator=source).upper), 1.0),
-        rank_of_the_second=close(float(rank_bounds(W_TENSOR, generator=source, max_sweeps=150).upper), 3.0),
+        rank_of_the_first=close(float(rank_bounds(pure, generator=generator).upper), 1.0),
+        rank_of_the_second=close(float(rank_bounds(W_TENSOR, generator=generator, max_sweeps=150).upper), 3.0),
     )
 
 
@@ -93,7 +93,7 @@ def batch_indices_must_be_kept() -> Correction:
 
 
 @claim("C-02", "D1.2.2")
-def the_index_notation_tutorial() -> Evidence:
+def einsum_agrees_with_torch_operations() -> Evidence:
     """Slices, squeezes, products and batches of the tutorial agree between einsum and torch (Diehl sec. 1.2)."""
     m, n = standard_normal(3, 4), standard_normal(3, 4, seed=1)
     x, y, z = standard_normal(2, 3, 4), standard_normal(2, 3, 4, seed=1), standard_normal(3, 4, 2, seed=2)
@@ -176,11 +176,11 @@ def a_pure_tensor_unfolds_to_rank_one() -> Evidence:
 )
 def the_zero_tensor_is_pure() -> Correction:
     """A product with a zero vector is pure, yet equals the empty sum, of rank 0 (Diehl sec. 1.2)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     zero = rank_bounds(
-        pure_tensor(standard_normal(2), torch.zeros(3, dtype=torch.float64), standard_normal(2)), generator=source
+        pure_tensor(standard_normal(2), torch.zeros(3, dtype=torch.float64), standard_normal(2)), generator=generator
     )
-    nonzero = rank_bounds(pure_tensor(standard_normal(2), standard_normal(3), standard_normal(2)), generator=source)
+    nonzero = rank_bounds(pure_tensor(standard_normal(2), standard_normal(3), standard_normal(2)), generator=generator)
     return Correction(
         printed=close(torch.tensor(zero), 1.0),
         corrected=all_of(zero=close(torch.tensor(zero), 0.0), nonzero=close(torch.tensor(nonzero), 1.0)),
@@ -190,14 +190,16 @@ def the_zero_tensor_is_pure() -> Correction:
 @claim("D1.2.5")
 def decompositions_find_the_rank_of_small_tensors() -> Evidence:
     """The rank is the matrix rank for order 2, the number of terms for small tensors of order 3 (Diehl sec. 1.2)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     matrix = standard_normal(5, 2) @ standard_normal(2, 4, seed=1)
     bounds = [
-        rank_bounds(sum_of_pure_tensors([standard_normal(4, terms, seed=seed) for seed in range(3)]), generator=source)
+        rank_bounds(
+            sum_of_pure_tensors([standard_normal(4, terms, seed=seed) for seed in range(3)]), generator=generator
+        )
         for terms in (1, 2, 3, 4)
     ]
     return all_of(
-        matrix=close(torch.tensor(rank_bounds(matrix, generator=source)), 2.0),
+        matrix=close(torch.tensor(rank_bounds(matrix, generator=generator)), 2.0),
         lower_bounds=close(torch.tensor([each.lower for each in bounds]), torch.arange(1, 5)),
         upper_bounds=close(torch.tensor([each.upper for each in bounds]), torch.arange(1, 5)),
     )

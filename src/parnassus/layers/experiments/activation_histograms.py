@@ -73,7 +73,7 @@ class OutputHistory(nn.Module):
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 512  # units of each of the two hidden layers
     steps: Positive[int] = 50  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step

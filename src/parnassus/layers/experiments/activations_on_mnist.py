@@ -53,7 +53,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 512  # units of each of the two hidden layers
     epochs: Positive[int] = 5  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step

@@ -120,9 +120,9 @@ class Experiment:
 
 def disc_and_ring(count: int, seed: int) -> Split:
     """A disc of radius ½ inside a ring with radii 0.9 and 1.2."""
-    source = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     label = torch.arange(count) % 2
-    angle, uniform = 2 * pi * torch.rand(count, generator=source), torch.rand(count, generator=source)
+    angle, uniform = 2 * pi * torch.rand(count, generator=generator), torch.rand(count, generator=generator)
     radius = torch.where(label == 0, 0.5 * uniform.sqrt(), 0.9 + 0.3 * uniform)
     return Split(radius[:, None] * torch.stack([angle.cos(), angle.sin()], 1), label)
 

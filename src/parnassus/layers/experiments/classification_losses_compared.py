@@ -67,7 +67,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 128  # hidden units
     epochs: Positive[int] = 2  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step

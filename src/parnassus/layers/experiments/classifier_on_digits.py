@@ -29,7 +29,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 2}, "gpu": {}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a path to an image folder
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 128  # hidden units
     epochs: Positive[int] = 60  # passes over the training images
     batch_size: Positive[int] = 32  # images per gradient step

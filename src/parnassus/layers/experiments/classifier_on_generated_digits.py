@@ -34,7 +34,7 @@ profiles = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a path to an image folder
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     examples_per_class: tuple[Positive[int], ...] = (5, 10, 20, 50, 100)  # real training examples per class
     num_samples: Positive[int] = 2_000  # images generated from the fitted Gaussians
     shrinkage: UnitInterval = 0.2  # shrinkage of the covariances towards multiples of the identity
@@ -77,8 +77,8 @@ class Experiment:
             [
                 {
                     "real digits per class": size,
-                    "generated to test": round(distances[size][0], 4),
-                    "real to test": round(distances[size][1], 4),
+                    "generated and test digits": round(distances[size][0], 4),
+                    "real and test digits": round(distances[size][1], 4),
                 }
                 for size in sizes
             ],

@@ -53,7 +53,7 @@ NOISE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     num_examples: Positive[int] = 1_000  # training images; few, so that the network overfits
     widths: tuple[Positive[int], ...] = (128,)  # units of the hidden layers
     epochs: Positive[int] = 30  # passes over the training images
@@ -180,5 +180,5 @@ class Experiment:
 
 
 def add_noise(x: Tensor, sigma: float) -> Tensor:
-    source = torch.Generator().manual_seed(0)  # the same noise for every network
-    return x + sigma * torch.randn(x.shape, generator=source).to(x)
+    generator = torch.Generator().manual_seed(0)  # the same noise for every network
+    return x + sigma * torch.randn(x.shape, generator=generator).to(x)

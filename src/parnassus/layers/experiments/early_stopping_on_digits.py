@@ -41,7 +41,7 @@ profiles: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a path to an image folder
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     num_examples: Positive[int] = 500  # labelled images, training and validation together
     label_noise: UnitInterval = 0.2  # fraction of their labels replaced at random
     validation_fraction: UnitInterval = 0.4  # fraction of the images held out for validation

@@ -25,7 +25,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 1}, "gpu": {}}
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # images by class, or a path to an image folder
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     learning_rates: tuple[Positive[float], ...] = (
         0.003,
         0.01,

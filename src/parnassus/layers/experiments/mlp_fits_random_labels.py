@@ -1,4 +1,4 @@
-"""Networks fit random labels perfectly and then generalise at chance level only (Zhao sec. 5)."""
+"""MLPs fit random labels perfectly, with test accuracy at chance level (Zhao sec. 5)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +32,7 @@ profiles: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # labelled image data set, or a folder of images by class
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     num_examples: Positive[int] = 600  # training images
     width: Positive[int] = 512  # hidden units
     epochs: Positive[int] = 60  # passes over the training images

@@ -43,8 +43,12 @@ class Experiment:
     num_draws: Positive[int] = 40  # random vectors per scale
 
     def __call__(self, run: Run) -> dict[str, float]:
-        source = torch.Generator().manual_seed(run.seed)
-        result = batch_dependence(run, source) | self.output_norms(run, source) | tutorial_tasks(run, source)
+        generator = torch.Generator().manual_seed(run.seed)
+        result = (
+            measure_batch_dependence(run, generator)
+            | self.measure_output_norms(run, generator)
+            | compare_with_torch(run, generator)
+        )
         run.note(
             "summary",
             "Both layers subtract a mean and divide by a standard deviation. Batch norm computes them over the "
@@ -53,14 +57,14 @@ class Experiment:
         )
         return result
 
-    def output_norms(self, run: Run, source: torch.Generator) -> dict[str, float]:
+    def measure_output_norms(self, run: Run, generator: torch.Generator) -> dict[str, float]:
         """‖LN(x)‖ by the standard deviation of x, and the effect of ε inside and outside the root."""
         figure, axes = subplots(1, 2, size=(10.4, 3.9))
         scales = torch.logspace(-5, 1, 25, dtype=torch.float64)
         errors = []
         ratio = torch.tensor(0.0)
         for n, colour in zip((16, 64, 256), PALETTE, strict=False):
-            x = scales[:, None, None] * torch.randn(25, self.num_draws, n, generator=source, dtype=torch.float64)
+            x = scales[:, None, None] * torch.randn(25, self.num_draws, n, generator=generator, dtype=torch.float64)
             v = moments(x, (-1,)).variance[..., 0]
             norms = standardise(x, (-1,), epsilon=EPSILON).norm(dim=-1)
             errors.append((norms - (n * v / (v + EPSILON)).sqrt()).abs().max())
@@ -69,7 +73,7 @@ class Experiment:
             axes[0, 0].axhline(n**0.5, color=FAINT, linestyle=":", linewidth=1.2)
         axes[0, 0].set(xlabel="standard deviation of x", title="‖LN(x)‖", yticks=(0, 4, 8, 16))
         axes[0, 0].legend()
-        unit = standardise(torch.randn(64, generator=source, dtype=torch.float64), (-1,), epsilon=0.0)
+        unit = standardise(torch.randn(64, generator=generator, dtype=torch.float64), (-1,), epsilon=0.0)
         inside = torch.stack([standardise(s * unit, (-1,), epsilon=EPSILON).std(correction=0) for s in scales])
         outside = scales / (scales + EPSILON)
         axes[0, 1].semilogx(scales, inside, color=PALETTE[0], label="√(var + ε)")
@@ -91,12 +95,12 @@ class Experiment:
         }
 
 
-def batch_dependence(run: Run, source: torch.Generator) -> dict[str, float]:
+def measure_batch_dependence(run: Run, generator: torch.Generator) -> dict[str, float]:
     """Both layers on one array, before and after all examples but the first are shifted."""
     features = torch.linspace(-2, 2, 10, dtype=torch.float64)
-    x = torch.randn(6, 10, generator=source, dtype=torch.float64) * (0.3 + features.abs()) + 2 * features
+    x = torch.randn(6, 10, generator=generator, dtype=torch.float64) * (0.3 + features.abs()) + 2 * features
     shifted = x.clone()
-    shifted[1:] += 10 * torch.randn(5, 1, generator=source, dtype=torch.float64).sign()
+    shifted[1:] += 10 * torch.randn(5, 1, generator=generator, dtype=torch.float64).sign()
     arrays = {
         "x": x,
         "batch norm: statistics per column": standardise(x, (0,), epsilon=EPSILON),
@@ -129,10 +133,10 @@ def plot_array(ax: "Axes", values: Tensor, name: str) -> None:
     ax.grid(visible=False)
 
 
-def tutorial_tasks(run: Run, source: torch.Generator) -> dict[str, float]:
+def compare_with_torch(run: Run, generator: torch.Generator) -> dict[str, float]:
     """Tasks of the tutorial: own implementation against torch, on arrays with two and three axes."""
-    flat = torch.randn(3, 2, generator=source, dtype=torch.float64)
-    deep = torch.randn(3, 2, 4, generator=source, dtype=torch.float64) + torch.tensor([[0.0], [2.0]]).double()
+    flat = torch.randn(3, 2, generator=generator, dtype=torch.float64)
+    deep = torch.randn(3, 2, 4, generator=generator, dtype=torch.float64) + torch.tensor([[0.0], [2.0]]).double()
     batch_norm = nn.BatchNorm1d(4).double()
     reference = batch_norm(deep.mT).mT.detach()
     tasks: dict[str, tuple[Tensor, Tensor]] = {

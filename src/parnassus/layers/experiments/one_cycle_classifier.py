@@ -44,7 +44,7 @@ SAVED = "cycle_momentum_fixed"
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # labelled image data set, or a folder of images by class
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 512  # units in each of the two hidden layers
     steps: Positive[int] = 2_000  # gradient steps; the book uses 4,690, that is 5 epochs of Fashion-MNIST
     num_evaluations: Positive[int] = 5  # evaluations on the test images during training

@@ -56,7 +56,7 @@ OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # labelled image data set, or a folder of images by class
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 128  # units in each of the two hidden layers; 512 in the book
     steps: Positive[int] = 600  # gradient steps of each training run
     batch_size: Positive[int] = 64  # images per gradient step

@@ -44,9 +44,9 @@ LossCurves = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "digits"  # labelled image data set, or a folder of images by class
+    data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
     num_examples: Positive[int] = 100  # training images
-    train_size_factor: Positive[int] = 5  # factor of training images for the network with more data
+    train_size_factor: Positive[int] = 5  # ratio of training set sizes, for the network with more data
     num_validation: Positive[int] = 300  # validation images for early stopping
     width: Positive[int] = 256  # units in each of the two hidden layers
     steps: Positive[int] = 800  # gradient steps

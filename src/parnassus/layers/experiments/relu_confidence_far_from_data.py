@@ -39,8 +39,8 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         distances = torch.logspace(0, 3, 31, dtype=torch.float64)
-        source = torch.Generator().manual_seed(run.seed)
-        rays = torch.randn(self.num_directions, 2, generator=source, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(run.seed)
+        rays = torch.randn(self.num_directions, 2, generator=generator, dtype=torch.float64)
         rays = rays / rays.norm(dim=1, keepdim=True)
         log_errors, maps = {}, {}
         for name, sigma in ACTIVATIONS.items():

@@ -52,16 +52,16 @@ class Experiment:
     num_draws: Positive[int] = 200  # random 2×2×2 tensors
 
     def __call__(self, run: Run) -> dict[str, float]:
-        source = torch.Generator().manual_seed(run.options.seed)
+        generator = torch.Generator().manual_seed(run.options.seed)
         e1, e2 = torch.eye(2, dtype=torch.float64)
         w = pure_tensor(e1, e1, e2) + pure_tensor(e1, e2, e1) + pure_tensor(e2, e1, e1)
         tensors = {
-            "pure, 3×4×5": sum_of_pure_tensors(random_factors(source, 1, (3, 4, 5))),
-            "sum of 3, 4×4×4": sum_of_pure_tensors(random_factors(source, 3, (4, 4, 4))),
+            "pure, 3×4×5": sum_of_pure_tensors(random_factors(generator, 1, (3, 4, 5))),
+            "sum of 3, 4×4×4": sum_of_pure_tensors(random_factors(generator, 3, (4, 4, 4))),
             "W, 2×2×2": w,
             "2×2 matrix product, 4×4×4": matrix_multiplication_tensor(2),
         }
-        errors = {name: self.errors_by_terms(tensor, source) for name, tensor in tensors.items()}
+        errors = {name: self.errors_by_terms(tensor, generator) for name, tensor in tensors.items()}
         run.figure(
             "error by number of terms",
             plot_errors(errors),
@@ -69,8 +69,8 @@ class Experiment:
             "product needs seven multiplications instead of eight (Strassen 1969).",
         )
 
-        two = cp_decomposition(w, 2, generator=source, num_starts=1, max_sweeps=3 * self.max_sweeps)
-        three = cp_decomposition(w, 3, generator=source, num_starts=1, max_sweeps=3 * self.max_sweeps)
+        two = cp_decomposition(w, 2, generator=generator, num_starts=1, max_sweeps=3 * self.max_sweeps)
+        three = cp_decomposition(w, 3, generator=generator, num_starts=1, max_sweeps=3 * self.max_sweeps)
         run.figure(
             "W tensor",
             plot_w_tensor(two, three),
@@ -79,10 +79,10 @@ class Experiment:
             "and cancel (dots: an explicit sequence of such sums).",
         )
 
-        cubes = torch.randn(self.num_draws, 2, 2, 2, generator=source, dtype=torch.float64)
+        cubes = torch.randn(self.num_draws, 2, 2, 2, generator=generator, dtype=torch.float64)
         discriminants = hyperdeterminant(cubes)
         fits = torch.tensor(
-            [cp_decomposition(cube, 2, generator=source, num_starts=8, max_sweeps=300).error for cube in cubes]
+            [cp_decomposition(cube, 2, generator=generator, num_starts=8, max_sweeps=300).error for cube in cubes]
         )
         is_fitted = fits < 1e-3
         run.figure(
@@ -91,7 +91,7 @@ class Experiment:
             f"{self.num_draws} random 2×2×2 tensors: those with positive hyperdeterminant have rank 2, the others "
             "rank 3. Unlike for matrices, both ranks have positive probability.",
         )
-        rows = [self.bounds_row(name, tensor, source) for name, tensor in tensors.items()]
+        rows = [self.bounds_row(name, tensor, generator) for name, tensor in tensors.items()]
         run.table(
             "bounds on the rank",
             rows,
@@ -99,7 +99,7 @@ class Experiment:
         )
         sweep = torch.arange(len(two.errors))[len(two.errors) // 10 :].double()
         return {
-            "rank_of_w": float(rank_bounds(w, generator=source).upper),
+            "rank_of_w": float(rank_bounds(w, generator=generator).upper),
             "w_error_2_terms": two.error,
             "w_error_exponent": exponent(sweep, two.errors[-len(sweep) :]),
             "matmul_error_7_terms": float(errors["2×2 matrix product, 4×4×4"][6]),
@@ -108,18 +108,18 @@ class Experiment:
             "hyperdeterminant_agreement": float((is_fitted == (discriminants > 0)).double().mean()),
         }
 
-    def errors_by_terms(self, tensor: Tensor, source: torch.Generator) -> Tensor:
+    def errors_by_terms(self, tensor: Tensor, generator: torch.Generator) -> Tensor:
         """The smallest relative error with 1, 2, … terms, up to the first exact fit."""
         errors: list[float] = []
         while not errors or (errors[-1] > 1e-8 and len(errors) < 8):
             decomposition = cp_decomposition(
-                tensor, len(errors) + 1, generator=source, num_starts=self.num_starts, max_sweeps=self.max_sweeps
+                tensor, len(errors) + 1, generator=generator, num_starts=self.num_starts, max_sweeps=self.max_sweeps
             )
             errors.append(decomposition.error)
         return torch.tensor(errors)
 
-    def bounds_row(self, name: str, tensor: Tensor, source: torch.Generator) -> dict[str, str | float]:
-        bounds = rank_bounds(tensor, generator=source, num_starts=self.num_starts, max_sweeps=self.max_sweeps)
+    def bounds_row(self, name: str, tensor: Tensor, generator: torch.Generator) -> dict[str, str | float]:
+        bounds = rank_bounds(tensor, generator=generator, num_starts=self.num_starts, max_sweeps=self.max_sweeps)
         return {
             "tensor": name,
             "order": tensor.ndim,
@@ -129,8 +129,8 @@ class Experiment:
         }
 
 
-def random_factors(source: torch.Generator, terms: int, sizes: tuple[int, ...]) -> list[Tensor]:
-    return [torch.randn(size, terms, generator=source, dtype=torch.float64) for size in sizes]
+def random_factors(generator: torch.Generator, terms: int, sizes: tuple[int, ...]) -> list[Tensor]:
+    return [torch.randn(size, terms, generator=generator, dtype=torch.float64) for size in sizes]
 
 
 def hyperdeterminant(t: Tensor) -> Tensor:

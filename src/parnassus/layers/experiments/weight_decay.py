@@ -57,10 +57,10 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         metrics = (
-            self.quadratic_loss(run)
+            self.shrink_quadratic_minimiser(run)
             | self.fit_ridge_regression(run)
-            | self.noise_gradients(run)
-            | self.digit_networks(run)
+            | self.decay_under_noise_gradients(run)
+            | self.train_digit_networks(run)
         )
         run.note(
             "summary",
@@ -72,7 +72,7 @@ class Experiment:
         )
         return metrics
 
-    def quadratic_loss(self, run: Run) -> dict[str, float]:
+    def shrink_quadratic_minimiser(self, run: Run) -> dict[str, float]:
         """Regularisation path of a quadratic loss, and the shrinkage of each component."""
         rotation = torch.tensor([[0.8, -0.6], [0.6, 0.8]], dtype=torch.float64)
         hessian = (
@@ -133,7 +133,7 @@ class Experiment:
         unpenalised_error = mean_squared_error(linear_model(test_x, unpenalised.w, unpenalised.b), test_y)
         return {"ridge_error_ratio": float(unpenalised_error / test_errors.min())}
 
-    def noise_gradients(self, run: Run) -> dict[str, float]:
+    def decay_under_noise_gradients(self, run: Run) -> dict[str, float]:
         """Two weights whose gradients are pure noise, with a large and a small standard deviation."""
         scales = torch.tensor([100.0, 0.01], dtype=torch.float64)
         factories: dict[str, OptimizerFactory] = {
@@ -168,7 +168,7 @@ class Experiment:
         }
         return {f"{name}_difference": value for name, value in difference.items()}
 
-    def digit_networks(self, run: Run) -> dict[str, float]:
+    def train_digit_networks(self, run: Run) -> dict[str, float]:
         """Test accuracy of networks trained on few digits, by kind and strength of the decay."""
         digits = load_digits().to(run.device)
         train, labels = digits.train.take(self.num_images), check_labels(digits.test.y, 10)

@@ -30,9 +30,9 @@ LIGHT_COLOURS = 1 - 0.6 * (1 - CLASS_COLOURS)  # of the decision regions, behind
 
 def _xor_quadrants(count: int, *, noise: float, seed: int) -> Split:
     """The square [−1, 1]²: class 1 where the coordinates have the same sign, as in XOR."""
-    source = torch.Generator().manual_seed(seed)
-    x = 2 * torch.rand(count, 2, generator=source) - 1
-    return Split(x + noise * torch.randn(count, 2, generator=source), (x.prod(1) > 0).long())
+    generator = torch.Generator().manual_seed(seed)
+    x = 2 * torch.rand(count, 2, generator=generator) - 1
+    return Split(x + noise * torch.randn(count, 2, generator=generator), (x.prod(1) > 0).long())
 
 
 def _alternating_clusters(count: int, *, noise: float, seed: int) -> Split:

@@ -12,10 +12,10 @@ from parnassus.probability.divergences.entropy import cross_entropy_between
 
 def sample_logits_and_targets(count: int = 200) -> tuple[Tensor, Tensor]:
     """Logits in [−50, 50] and targets 0 or 1."""
-    source = torch.Generator().manual_seed(0)
-    logits = 100 * torch.rand(count, generator=source, dtype=torch.float64) - 50
+    generator = torch.Generator().manual_seed(0)
+    logits = 100 * torch.rand(count, generator=generator, dtype=torch.float64) - 50
     logits[:2] = torch.tensor([-50.0, 50.0])
-    return logits.requires_grad_(), torch.randint(2, (count,), generator=source).double()
+    return logits.requires_grad_(), torch.randint(2, (count,), generator=generator).double()
 
 
 @claim("B2.1-7")
@@ -65,10 +65,10 @@ def two_class_softmax_is_a_sigmoid() -> Evidence:
 @claim("B2.1-8", "D1.4.6")
 def cross_entropy_gradient_is_prediction_minus_target() -> Evidence:
     """For a label or a distribution over classes, the gradient is ∂ℰ/∂z = softmax(z) − target (book ex. 2.1)."""
-    source = torch.Generator().manual_seed(1)
-    z = torch.randn(60, 7, generator=source, dtype=torch.float64, requires_grad=True)
-    labels = torch.randint(7, (60,), generator=source)
-    distributions = torch.randn(60, 7, generator=source, dtype=torch.float64).softmax(-1)
+    generator = torch.Generator().manual_seed(1)
+    z = torch.randn(60, 7, generator=generator, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(7, (60,), generator=generator)
+    distributions = torch.randn(60, 7, generator=generator, dtype=torch.float64).softmax(-1)
     (by_labels,) = grad(cross_entropy(z, labels).sum(), z)
     (by_distributions,) = grad(soft_cross_entropy(z, distributions).sum(), z)
     return all_of(

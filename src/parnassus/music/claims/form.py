@@ -46,8 +46,8 @@ def the_key_of_sixteen_notes_can_be_estimated() -> Evidence:
 def the_entropy_of_a_piece_is_known() -> Evidence:
     """A bias-corrected plug-in estimate from 400,000 short pieces equals log 12 + log 15 + n log 4 − …"""
     pieces, _ = generate_modulating_pieces(400_000, bars=2, seed=0)
-    source = torch.Generator().manual_seed(0)
-    code = torch.randint(2**40, (pieces.shape[1],), generator=source)  # random hash; distinct for distinct pieces
+    generator = torch.Generator().manual_seed(0)
+    code = torch.randint(2**40, (pieces.shape[1],), generator=generator)  # random hash; distinct for distinct pieces
     counts = torch.unique((pieces * code).sum(1), return_counts=True)[1].double()
     frequency = counts / counts.sum()
     counted = -(frequency * frequency.log()).sum() + (len(counts) - 1) / (2 * len(pieces))  # Miller & Madow 1955

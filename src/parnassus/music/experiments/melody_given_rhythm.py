@@ -1,6 +1,6 @@
 """Melody generation for a given rhythm, against a model without rhythm (book sec. 10.1.2).
 
-Melodies for a rhythm of yours, in eighths: parnassus sample last --rhythm "2 2 4 3 1 4"
+Melodies for your own rhythm, in eighths: parnassus sample last --rhythm "2 2 4 3 1 4"
 """
 
 from collections.abc import Iterator, Mapping
@@ -101,7 +101,7 @@ class Experiment:
         test_tokens = interleave_tokens(rhythm, test.pitches.to(run.device))
         full, pitch_only = models.model("with_rhythm").eval(), models.model("without_rhythm").eval()
         if not isinstance(full, LanguageModel) or not isinstance(pitch_only, PitchLanguageModel):
-            raise TypeError("the models must be a LanguageModel and a PitchOnly")
+            raise TypeError("the models must be a LanguageModel and a PitchLanguageModel")
         with torch.no_grad():
             nats = {
                 "with_rhythm": float(full.nll(test_tokens)[:, 1::2].mean()),  # of pitches only

@@ -1,6 +1,6 @@
 """Melody inpainting by a masked language model against a causal one (book sec. 10.1.2).
 
-Fill the gaps of a melody of yours: parnassus sample last --melody "C4 E4 G4 E4 _ _ _ _ C4 D4 E4 C4"
+Fill the gaps of your own melody: parnassus sample last --melody "C4 E4 G4 E4 _ _ _ _ C4 D4 E4 C4"
 """
 
 from collections.abc import Iterator
@@ -116,17 +116,17 @@ class Experiment:
         resampled = ((note // BAR) % self.num_bars == 0) & (note >= BAR)  # the first bar of each section but the first
         varied = as_pitches(resample_notes(masked, tokens, resampled.to(run.device), token_sampler()))
         free = [bar for bar in range(len(PLAN) * self.num_bars) if (bar + 1) % self.num_bars]
-        plot_bars(run, {name: (notes == test, in_scale(notes, home)) for name, notes in inpainted.items()}, free)
+        plot_bars(run, {name: (notes == test, is_in_scale(notes, home)) for name, notes in inpainted.items()}, free)
         plot_variation(run, {"original": test[0], "variation": varied[0]}, resampled[1:], home=int(home[0]))
         return {
-            **{f"in_key/{name}": fraction(in_scale(notes, home)) for name, notes in inpainted.items()},
+            **{f"in_key/{name}": fraction(is_in_scale(notes, home)) for name, notes in inpainted.items()},
             **{
-                f"in_key/first_bar/{name}": fraction(in_scale(notes, home)[:, :BAR])
+                f"in_key/first_bar/{name}": fraction(is_in_scale(notes, home)[:, :BAR])
                 for name, notes in inpainted.items()
             },
             **{f"accuracy/{name}": fraction(notes == test) for name, notes in inpainted.items()},
             "changed": fraction((varied != test)[:, resampled[1:]]),
-            "varied_in_key": fraction(in_scale(varied, home)[:, resampled[1:]]),
+            "varied_in_key": fraction(is_in_scale(varied, home)[:, resampled[1:]]),
         }
 
 
@@ -169,7 +169,7 @@ def fraction(condition: Bool[Tensor, "..."]) -> float:
     return float(condition.double().mean())
 
 
-def in_scale(pieces: Int[Tensor, "count time"], home: Int[Tensor, " count"]) -> Bool[Tensor, "count time"]:
+def is_in_scale(pieces: Int[Tensor, "count time"], home: Int[Tensor, " count"]) -> Bool[Tensor, "count time"]:
     """Whether each note belongs to the key of its section."""
     scales = torch.tensor([[key.scale for key in sections(Key(tonic))] for tonic in home.tolist()])
     notes = pieces.view(len(pieces), len(PLAN), -1)

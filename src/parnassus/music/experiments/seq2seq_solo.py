@@ -1,6 +1,6 @@
 """Sequence-to-sequence transformer from chords to a solo (book sec. 10.1.2).
 
-Solos over chords of yours: parnassus sample last --chords "C Am F G C"
+Solos over your own chords: parnassus sample last --chords "C Am F G C"
 """
 
 from collections.abc import Iterator, Mapping

@@ -27,8 +27,8 @@ def coupled_convex_loss(theta: Tensor) -> Tensor:
 
 
 def random_rotation() -> Tensor:
-    source = torch.Generator().manual_seed(0)
-    basis: Tensor = torch.linalg.qr(torch.randn(3, 3, generator=source, dtype=torch.float64)).Q
+    generator = torch.Generator().manual_seed(0)
+    basis: Tensor = torch.linalg.qr(torch.randn(3, 3, generator=generator, dtype=torch.float64)).Q
     return basis
 
 
@@ -167,12 +167,12 @@ def first_adam_step_has_size_eta_in_every_coordinate() -> Evidence:
 def adam_corrects_the_initialisation_bias() -> Evidence:
     """For i.i.d. gradients E m̂ = E g and E ŝ = E g² at every t; E m = (1 − β₁ᵗ) E g (book eq. 3.46)."""
     chains, steps = 40_000, 30
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     theta = nn.Parameter(torch.zeros(chains, dtype=torch.float64))
     optimizer = Adam([theta], betas=(0.9, 0.99))
     means, squares = [], []
     for _ in range(steps):
-        theta.grad = 2 + torch.randn(chains, generator=source, dtype=torch.float64)
+        theta.grad = 2 + torch.randn(chains, generator=generator, dtype=torch.float64)
         optimizer.step()
         means.append(optimizer.state[theta]["mean"].mean())
         squares.append(optimizer.state[theta]["squares"].mean())

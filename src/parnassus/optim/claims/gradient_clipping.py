@@ -10,11 +10,11 @@ from parnassus.optim.optimisers.gradient_clipping import clip_by_global_norm, cl
 @claim("Z9.6")
 def clipping_projects_onto_a_ball() -> Evidence:
     """min(1, θ/‖g‖) g keeps the direction, is idempotent and is the nearest point of the ball (Zhao sec. 9)."""
-    source = torch.Generator().manual_seed(0)
-    g = [torch.randn(shape, generator=source, dtype=torch.float64) for shape in ((3, 2), (4,), (2,))]
+    generator = torch.Generator().manual_seed(0)
+    g = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((3, 2), (4,), (2,))]
     gradient, max_norm = torch.cat([part.flatten() for part in g]), 0.5
     clipped = torch.cat([part.flatten() for part in clip_by_global_norm(g, max_norm)])
-    inside = torch.randn(5_000, 12, generator=source, dtype=torch.float64)
+    inside = torch.randn(5_000, 12, generator=generator, dtype=torch.float64)
     inside = max_norm * inside / inside.norm(dim=1, keepdim=True).clamp(min=1.0)
     weights = [nn.Parameter(torch.zeros_like(part)) for part in g]
     for weight, part in zip(weights, g, strict=True):

@@ -104,9 +104,9 @@ def sgd_listing_is_a_syntax_error() -> Correction:
 @claim("Z3.4", "D1.5.5")
 def full_batch_sgd_is_gradient_descent() -> Evidence:
     """With |B| = n mini-batch SGD is gradient descent; a short batch is averaged over its own size (Zhao sec. 3)."""
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(10, 3, generator=source, dtype=torch.float64)
-    y = torch.randn(10, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(10, 3, generator=generator, dtype=torch.float64)
+    y = torch.randn(10, generator=generator, dtype=torch.float64)
 
     def error(theta: Tensor, example: Tensor, target: Tensor) -> Tensor:
         return (example @ theta - target).square() / 2
@@ -146,11 +146,11 @@ def gradient_descent_zigzags_between_one_and_two_over_beta() -> Evidence:
 @claim("B3.3-1")
 def newton_step_minimises_a_quadratic() -> Evidence:
     """∇f(w⁽ᵗ⁺¹⁾) = (I − AH⁻¹) ∇f(w⁽ᵗ⁾) on a quadratic, 0 for H = A from every start (book eq. 3.33, ex. 3.2)."""
-    source = torch.Generator().manual_seed(0)
-    basis, _ = torch.linalg.qr(torch.randn(6, 6, generator=source, dtype=torch.float64))
+    generator = torch.Generator().manual_seed(0)
+    basis, _ = torch.linalg.qr(torch.randn(6, 6, generator=generator, dtype=torch.float64))
     steep = basis * torch.logspace(0, 6, 6, dtype=torch.float64) @ basis.mT  # condition number 10⁶
-    b = torch.randn(6, generator=source, dtype=torch.float64)
-    starts = torch.randn(20, 6, generator=source, dtype=torch.float64)
+    b = torch.randn(6, generator=generator, dtype=torch.float64)
+    starts = torch.randn(20, 6, generator=generator, dtype=torch.float64)
     other = torch.eye(6, dtype=torch.float64) * 1e6
 
     def gradients_after_step(matrix: Tensor) -> Tensor:
@@ -263,16 +263,16 @@ def gradient_descent_on_a_parabola_oscillates_and_converges() -> Evidence:
 @claim("D1.5.5")
 def sgd_at_a_fixed_rate_has_a_noise_floor() -> Evidence:
     """On ½θ² with gradient noise σ, the stationary variance of SGD is ησ²/((2 − η)|B|) (Diehl sec. 1.5)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     batch, chains = 4, 20_000
     rates = [0.02, 0.05, 0.1, 0.2]
     variances = []
     for eta in rates:
         stationary_std = sqrt(eta / (2 - eta) / batch)
-        theta = nn.Parameter(stationary_std * torch.randn(chains, generator=source, dtype=torch.float64))
+        theta = nn.Parameter(stationary_std * torch.randn(chains, generator=generator, dtype=torch.float64))
         optimizer = SGD([theta], lr=eta)
         for _ in range(150):
-            noise = torch.randn(chains, batch, generator=source).mean(1)
+            noise = torch.randn(chains, batch, generator=generator).mean(1)
             theta.grad = theta.detach() + noise
             optimizer.step()
         variances.append(theta.detach().var())

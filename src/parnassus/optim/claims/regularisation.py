@@ -25,9 +25,9 @@ from parnassus.probability import standard_normal
 
 def random_quadratic(seed: int = 0, *, rank: int = 4) -> tuple[Tensor, Tensor]:
     """A Hessian of the given rank in four dimensions, and a minimiser."""
-    source = torch.Generator().manual_seed(seed)
-    root = torch.randn(4, rank, generator=source, dtype=torch.float64)
-    return root @ root.T, torch.randn(4, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(seed)
+    root = torch.randn(4, rank, generator=generator, dtype=torch.float64)
+    return root @ root.T, torch.randn(4, generator=generator, dtype=torch.float64)
 
 
 def quadratic_loss(hessian: Tensor, minimiser: Tensor, theta: Tensor) -> Tensor:
@@ -119,18 +119,18 @@ def decoupled_weight_decay_differs_from_l2_for_adam() -> Evidence:
     theta, scale = torch.ones(2, dtype=torch.float64), torch.tensor([100.0, 0.01], dtype=torch.float64)
     ends = {}
     for name, kind in {"penalty": torch.optim.Adam, "decoupled": torch.optim.AdamW}.items():
-        source = torch.Generator().manual_seed(0)
+        generator = torch.Generator().manual_seed(0)
         parameter = nn.Parameter(theta.clone())
         optimizer = kind([parameter], lr=1e-3, weight_decay=1.0)
         for _ in range(1_000):  # gradients of pure noise, large for one weight and small for the other
-            parameter.grad = scale * torch.randn(2, generator=source, dtype=torch.float64)
+            parameter.grad = scale * torch.randn(2, generator=generator, dtype=torch.float64)
             optimizer.step()
         ends[name] = parameter.detach()
     decayed = nn.Parameter(theta.clone())
     adam = torch.optim.Adam([decayed], lr=1e-3)
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     for _ in range(1_000):
-        decayed.grad = scale * torch.randn(2, generator=source, dtype=torch.float64)
+        decayed.grad = scale * torch.randn(2, generator=generator, dtype=torch.float64)
         decayed.data = decay_weights(decayed.data, learning_rate=1e-3, weight_decay=1.0)
         adam.step()
     gradient = torch.tensor([3.0, -0.2], dtype=torch.float64)

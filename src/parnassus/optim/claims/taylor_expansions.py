@@ -57,10 +57,10 @@ def strongly_convex_functions_have_a_quadratic_lower_bound() -> Evidence:
 
     Hence this minimum is at most f(w*) (book eqs. 3.13-3.15).
     """
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     margins, gradients, minima, predicted = [], [], [], []
     for problem in strongly_convex_problems():
-        w, v = (3 * torch.randn(50, len(problem.start), generator=source, dtype=torch.float64) for _ in range(2))
+        w, v = (3 * torch.randn(50, len(problem.start), generator=generator, dtype=torch.float64) for _ in range(2))
         value, gradient, alpha = problem.excess(w), problem.gradients(w), problem.alpha
         minimiser = w - gradient / alpha
         margins.append(problem.excess(v) - quadratic_lower_bound(v, w, value, gradient, alpha))

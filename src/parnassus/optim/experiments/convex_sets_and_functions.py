@@ -135,7 +135,7 @@ class Experiment:
             figure,
             "Top: the chord over [−1.5, 1] lies above ½x² and exp(x/2), as every chord does, and not above cos πx; the "
             "dashed chord is the most violating one found. The bar marks the sublevel set of the dotted level: an "
-            "interval for convex functions, but also for √|x|, which is not convex. Bottom: f″ is nonnegative "
+            "interval for convex functions, but also for √|x|, which is not convex. Bottom: f″ is non-negative "
             "everywhere for the convex functions only.",
         )
         return {

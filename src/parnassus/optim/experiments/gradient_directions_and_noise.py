@@ -42,12 +42,12 @@ BatchSampler = Callable[[int, int, torch.Generator], Tensor]
 """Indices (run, example) of the examples of one epoch, in order, for each of several runs."""
 
 
-def sample_with_replacement(num_runs: int, num_examples: int, source: torch.Generator) -> Tensor:
-    return torch.randint(num_examples, (num_runs, num_examples), generator=source)
+def sample_with_replacement(num_runs: int, num_examples: int, generator: torch.Generator) -> Tensor:
+    return torch.randint(num_examples, (num_runs, num_examples), generator=generator)
 
 
-def reshuffle(num_runs: int, num_examples: int, source: torch.Generator) -> Tensor:
-    return torch.rand(num_runs, num_examples, generator=source).argsort(1)
+def reshuffle(num_runs: int, num_examples: int, generator: torch.Generator) -> Tensor:
+    return torch.rand(num_runs, num_examples, generator=generator).argsort(1)
 
 
 SAMPLERS: dict[str, BatchSampler] = {"with replacement": sample_with_replacement, "reshuffled": reshuffle}
@@ -66,11 +66,14 @@ class Experiment:
     num_runs: Positive[int] = 200  # SGD runs of each learning rate
 
     def __call__(self, run: Run) -> dict[str, float]:
-        source = torch.Generator().manual_seed(run.seed)
-        x = torch.randn(self.num_examples, 2, generator=source, dtype=torch.float64) * torch.tensor([1.0, 0.6]).double()
-        y = x @ torch.tensor([1.0, -1.0]).double() + 0.7 * torch.randn(self.num_examples, generator=source).double()
+        generator = torch.Generator().manual_seed(run.seed)
+        x = (
+            torch.randn(self.num_examples, 2, generator=generator, dtype=torch.float64)
+            * torch.tensor([1.0, 0.6]).double()
+        )
+        y = x @ torch.tensor([1.0, -1.0]).double() + 0.7 * torch.randn(self.num_examples, generator=generator).double()
         result = self.measure_derivatives(run, x, y)
-        result |= self.measure_gradient_noise(run, x, y, source) | self.measure_noise_floors(run, x, y, source)
+        result |= self.measure_gradient_noise(run, x, y, generator) | self.measure_noise_floors(run, x, y, generator)
         run.note(
             "results",
             "The derivative in direction u is ⟨u, ∇C⟩ = ‖∇C‖ cos φ: smallest opposite to the gradient, zero orthogonal "
@@ -123,14 +126,14 @@ class Experiment:
             "min_derivative_ratio": float(((unit @ gradient).min() / gradient.norm()).clamp(min=-1)),
         }
 
-    def measure_gradient_noise(self, run: Run, x: Tensor, y: Tensor, source: torch.Generator) -> dict[str, float]:
+    def measure_gradient_noise(self, run: Run, x: Tensor, y: Tensor, generator: torch.Generator) -> dict[str, float]:
         theta = torch.tensor(START, dtype=torch.float64)
         gradients = per_sample_gradients(squared_error, theta, x, y)
         full = gradients.mean(0)
         figure, axes = subplots(1, 2, size=(10.4, 4.0))
         variances, biases = [], []
         for size, colour in zip(SIZES, PALETTE, strict=False):
-            indices = torch.randint(len(x), (self.num_batches, size), generator=source)
+            indices = torch.randint(len(x), (self.num_batches, size), generator=generator)
             estimates = gradients[indices].mean(1)
             axes[0, 0].plot(*estimates[:400].T, "o", color=colour, markersize=2.5, alpha=0.5, label=f"|B| = {size}")
             variances.append(estimates.var(0).sum())
@@ -163,14 +166,14 @@ class Experiment:
             "bias_in_standard_errors": float(torch.stack(biases).max()),
         }
 
-    def measure_noise_floors(self, run: Run, x: Tensor, y: Tensor, source: torch.Generator) -> dict[str, float]:
+    def measure_noise_floors(self, run: Run, x: Tensor, y: Tensor, generator: torch.Generator) -> dict[str, float]:
         """Measure the stationary squared distance of SGD from the minimum against the learning rate."""
         best = torch.linalg.lstsq(x, y[:, None]).solution[:, 0]
         figure, axes = subplots(1, 3, size=(12.5, 3.9))
         floors: dict[str, list[Tensor]] = {name: [] for name in SAMPLERS}
         for rate, colour in zip(RATES, PALETTE, strict=False):
             for name, distances in floors.items():
-                paths = self.run_sgd(x, y, rate, SAMPLERS[name], source)
+                paths = self.run_sgd(x, y, rate, SAMPLERS[name], generator)
                 distance = (paths - best).square().sum(-1).mean(1)
                 distances.append(distance[len(distance) // 2 :].mean())
                 if name == "with replacement":
@@ -203,7 +206,7 @@ class Experiment:
             squared_error,
             start,
             (x, y),
-            batches=shuffled_batches(len(x), len(x), epochs=30, generator=source),
+            batches=shuffled_batches(len(x), len(x), epochs=30, generator=generator),
             learning_rate=0.2,
         )
         plain = gradient_descent(lambda theta: squared_error(theta, x, y).mean(), start, learning_rate=0.2, steps=30)
@@ -213,12 +216,12 @@ class Experiment:
             "full_batch_difference": float((full_batch - plain).abs().max()),
         }
 
-    def run_sgd(self, x: Tensor, y: Tensor, rate: float, sampler: BatchSampler, source: torch.Generator) -> Tensor:
+    def run_sgd(self, x: Tensor, y: Tensor, rate: float, sampler: BatchSampler, generator: torch.Generator) -> Tensor:
         """Iterates of many SGD runs at once, (step, run, 2)."""
         theta = torch.tensor(START, dtype=torch.float64).repeat(self.num_runs, 1)
         path = [theta]
         for _ in range(self.epochs):
-            for batch in sampler(self.num_runs, len(x), source).split(4, dim=1):
+            for batch in sampler(self.num_runs, len(x), generator).split(4, dim=1):
                 residual = (x[batch] * theta[:, None]).sum(-1) - y[batch]
                 theta = theta - rate * (residual[..., None] * x[batch]).mean(1)
                 path.append(theta)

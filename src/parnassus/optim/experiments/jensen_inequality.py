@@ -78,7 +78,7 @@ class Experiment:
             "Jensen gap",
             figure,
             "Left: four weighted points on a convex graph. Their mean (orange) lies in the polygon between them, above "
-            f"the graph. Right: the gap for {self.num_distributions} random distributions on five points: nonnegative "
+            f"the graph. Right: the gap for {self.num_distributions} random distributions on five points: non-negative "
             "for convex functions, equal to the variance for x², nonpositive for the concave logarithm.",
         )
         return {

@@ -22,7 +22,7 @@ class ForeachOptimizer(Optimizer):
     minimise −ℓ.
     """
 
-    single_pass: ClassVar[bool] = False
+    is_single_pass: ClassVar[bool] = False
     """Whether an update reads its tensors only once; if not, the CPU is faster chunk by chunk."""
 
     @abstractmethod
@@ -51,7 +51,7 @@ class ForeachOptimizer(Optimizer):
                 loss = closure()
         for group in self.param_groups:
             active = [parameter for parameter in group["params"] if parameter.grad is not None]
-            for theta in [active] if self.single_pass else split_into_chunks(active):
+            for theta in [active] if self.is_single_pass else split_into_chunks(active):
                 gradient = [cast("Tensor", parameter.grad) for parameter in theta]
                 if any(g.is_sparse for g in gradient):
                     raise ValueError(f"{type(self).__name__} needs dense gradients; got a sparse one")

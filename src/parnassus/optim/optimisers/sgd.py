@@ -13,7 +13,7 @@ class SGD(ForeachOptimizer):
     A scheduler that sets `momentum` has no effect on it; see `Momentum`.
     """
 
-    single_pass = True
+    is_single_pass = True
 
     def __init__(self, parameters: ParamsT, lr: float = 1e-3, *, weight_decay: float = 0.0) -> None:
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})

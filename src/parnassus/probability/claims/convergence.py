@@ -60,8 +60,8 @@ def stronger_modes_bound_weaker_ones() -> Evidence:
     )
     return all_of(
         almost_surely_to_probability=less_equal(deviating, tail_deviation_probability(paths, limit, tolerance=eps)),
-        markov=less_equal(deviating, l3_error / eps**3),
-        lyapunov=less_equal(l1_error, l3_error ** (1 / 3) + 1e-15),
+        markov_inequality=less_equal(deviating, l3_error / eps**3),
+        lyapunov_inequality=less_equal(l1_error, l3_error ** (1 / 3) + 1e-15),
         probability_to_distribution=less_equal(levy, deviating[indices].clamp(min=eps) + 1e-12),
         all_fall=less_equal(torch.stack([deviating[-1], l1_error[-1], levy[-1]]), 0.05),
     )

@@ -14,15 +14,15 @@ from parnassus.probability.inference.discrete_latent_model import (
     random_latent_model,
 )
 
-CAUSES, OBSERVATIONS = 4, 40
+STATES, OBSERVATIONS = 4, 40
 
 
 def random_posterior(seed: int = 2) -> Tensor:
-    return random_distributions(OBSERVATIONS, CAUSES, seed=seed)
+    return random_distributions(OBSERVATIONS, STATES, seed=seed)
 
 
 def model_and_terms() -> tuple[DiscreteLatentModel, Tensor, ElboTerms]:
-    model, q = random_latent_model(CAUSES, OBSERVATIONS), random_posterior()
+    model, q = random_latent_model(STATES, OBSERVATIONS), random_posterior()
     return model, q, model.terms(q)
 
 
@@ -70,7 +70,7 @@ def the_evidence_adds_the_mean_log_joint() -> Correction:
 @claim("B6.1-12")
 def the_log_evidence_is_the_elbo_plus_the_gap() -> Evidence:
     """For every q, log p(x) = KL(q ‖ p(z|x)) − KL(q ‖ p(z)) + E_q[log p(x|z)] (book eq. 6.10)."""
-    model = random_latent_model(CAUSES, OBSERVATIONS)
+    model = random_latent_model(STATES, OBSERVATIONS)
     samples = [model.terms(random_posterior(seed)) for seed in range(20)]
     sums = torch.stack([terms.gap - terms.kl_to_prior + terms.log_likelihood for terms in samples])
     return close(sums, model.evidence.log().expand_as(sums), atol=1e-13)
@@ -90,7 +90,7 @@ def the_elbo_is_a_lower_bound() -> Correction:
 @claim("B6.1-13")
 def the_elbo_is_tight_only_at_the_posterior() -> Evidence:
     """ELBO < log p(x) for 50 random q, equal at the posterior; near it the gap is quadratic (book eq. 6.12)."""
-    model = random_latent_model(CAUSES, OBSERVATIONS)
+    model = random_latent_model(STATES, OBSERVATIONS)
     log_evidence = model.evidence.log()
     elbos = torch.stack([model.terms(random_posterior(seed)).elbo for seed in range(50)])
     direction = random_posterior() - 0.25

@@ -82,7 +82,7 @@ def quadrature_and_sampling_agree() -> Evidence:
     estimate = expectation_by_sampling(torch.cos, standard_normal(100_000))
     return all_of(
         quadrature=close(integral, exact, atol=1e-14),
-        within_four_standard_errors=less_equal((estimate.mean - exact).abs(), 4 * estimate.error),
+        within_four_standard_errors=less_equal((estimate.mean - exact).abs(), 4 * estimate.standard_error),
         rate_one_over_root_n=rate(counts, errors, -0.5, atol=0.05),
     )
 
@@ -164,7 +164,7 @@ def merging_points_proves_jensen() -> Correction:
 
 
 @claim("Z12.6")
-def averaging_over_causes_bounds_the_negative_log_likelihood() -> Evidence:
+def averaging_over_latent_states_bounds_the_negative_log_likelihood() -> Evidence:
     """E_Y[−log P(X|Y)] ≥ −log P(X) for two Gaussians; equal where they intersect, x = ½ (Zhao sec. 12)."""
     prior = torch.tensor([0.3, 0.7], dtype=torch.float64)
     means = torch.tensor([-1.0, 2.0], dtype=torch.float64)

@@ -103,11 +103,13 @@ def em_is_coordinate_ascent_on_the_elbo() -> Evidence:
         gaps.append(elbos[-1] - mixture.log_prob(x).mean())
         mixture = m_step(x, r, floor=0.0)
         elbos.append(mixture_elbo(x, r, mixture).mean())
-    source = torch.Generator().manual_seed(0)
-    other_posterior = (mixture.log_joint(x) + torch.randn(len(x), 8, generator=source, dtype=torch.float64)).softmax(-1)
+    generator = torch.Generator().manual_seed(0)
+    other_posterior = (mixture.log_joint(x) + torch.randn(len(x), 8, generator=generator, dtype=torch.float64)).softmax(
+        -1
+    )
     perturbed = [
         GaussianMixture(
-            mixture.weights, mixture.means + 0.05 * torch.randn(8, 2, generator=source).double(), covariance
+            mixture.weights, mixture.means + 0.05 * torch.randn(8, 2, generator=generator).double(), covariance
         )
         for covariance in (mixture.covariances, 1.1 * mixture.covariances, 0.9 * mixture.covariances)
     ]

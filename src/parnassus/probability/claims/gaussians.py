@@ -75,8 +75,8 @@ def the_density_agrees_with_torch_and_scipy() -> Evidence:
 def samples_have_the_right_distribution() -> Evidence:
     """Samples have mean μ and covariance Σ, and (x − μ)ᵀΣ⁻¹(x − μ) follows χ² (Diehl sec. 5)."""
     gaussian = random_gaussian(4)
-    source = torch.Generator().manual_seed(0)
-    samples = {root: gaussian.sample(40_000, root=root, generator=source) for root in (cholesky_root, eigen_root)}
+    generator = torch.Generator().manual_seed(0)
+    samples = {root: gaussian.sample(40_000, root=root, generator=generator) for root in (cholesky_root, eigen_root)}
     squares = {root: _mahalanobis(x, gaussian) for root, x in samples.items()}
     size = gaussian.covariance.diagonal().max()
     return all_of(

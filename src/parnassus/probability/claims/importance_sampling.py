@@ -40,7 +40,7 @@ def prior_sampling_is_unbiased_but_its_logarithm_is_not() -> Evidence:
     theory = relative_variance(x) / draws
     return all_of(
         unbiased=less_equal((average.mean() - 1).abs(), 4 * average.std() / repeats**0.5),
-        spread=close(average.var(), theory, rtol=0.05),
+        variance=close(average.var(), theory, rtol=0.05),
         log_is_biased_downwards=less_equal(estimates.mean(), log_evidence(x) - 4 * estimates.std() / repeats**0.5),
         by_half_the_variance=close(log_evidence(x) - estimates.mean(), theory / 2, rtol=0.2),
     )
@@ -53,7 +53,8 @@ def prior_sampling_degrades_with_the_dimension() -> Evidence:
     points = [typical_observation(dim) for dim in range(2, 13, 2)]
     exact = torch.stack([relative_variance(x) for x in points])
     effective = [
-        evidence_by_prior_sampling(partial(log_likelihood, x), prior(len(x)), 20_000).effective for x in points
+        evidence_by_prior_sampling(partial(log_likelihood, x), prior(len(x)), 20_000).effective_sample_size
+        for x in points
     ]
     factor = (1 + exact[-1]) / (1 + exact[-2])
     return all_of(
@@ -70,8 +71,8 @@ def the_collision_probability_is_the_fraction_of_useful_prior_samples() -> Evide
     torch.manual_seed(0)
     weights = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
     separated = GaussianMixture(weights, 20 * three_gaussians().means, three_gaussians().covariances)
-    cause = torch.multinomial(weights, 20_000, replacement=True)
-    x, samples = separated.sample_given(cause), torch.multinomial(weights, 20_000, replacement=True)
+    component = torch.multinomial(weights, 20_000, replacement=True)
+    x, samples = separated.sample_given(component), torch.multinomial(weights, 20_000, replacement=True)
     explained = (separated.log_joint(x) - separated.weights.log()).gather(1, samples[:, None])[
         :, 0
     ] > separated.log_prob(x) - 10
@@ -97,8 +98,10 @@ def the_posterior_is_the_optimal_proposal() -> Evidence:
     return all_of(
         mixture=close(exact.log_evidence, mixture.log_prob(x)[0], atol=1e-13),
         linear=close(linear.log_evidence, log_evidence(observation), atol=1e-13),
-        zero_variance=less_equal(torch.stack([exact.spread, linear.spread]), 1e-13),
-        full_effective_sample_size=close(torch.stack([exact.effective, linear.effective]), 100.0, atol=1e-9),
+        zero_variance=less_equal(torch.stack([exact.relative_standard_error, linear.relative_standard_error]), 1e-13),
+        full_effective_sample_size=close(
+            torch.stack([exact.effective_sample_size, linear.effective_sample_size]), 100.0, atol=1e-9
+        ),
     )
 
 
@@ -135,21 +138,21 @@ def a_proposal_must_cover_the_posterior() -> Evidence:
     return all_of(
         misses_the_third=close(estimate.log_evidence, joint[:2].logsumexp(0), atol=1e-12),
         too_low=less_equal(estimate.log_evidence, mixture.log_prob(x)[0] - 0.1),
-        weights_without_variance=less_equal(estimate.spread, 1e-12),
+        weights_without_variance=less_equal(estimate.relative_standard_error, 1e-12),
     )
 
 
 @claim("D6.0.11")
 def the_effective_sample_size_counts_equal_weights() -> Evidence:
     """(Σw)²/Σw² is the number k of equal nonzero weights, at most M, and scale-invariant (Diehl sec. 6)."""
-    some = torch.where(torch.arange(50) < 7, 0.0, -torch.inf)
+    seven_nonzero = torch.where(torch.arange(50) < 7, 0.0, -torch.inf)
     uneven = standard_normal(50)
-    spread = evidence_from_weights(uneven).spread
+    standard_error = evidence_from_weights(uneven).relative_standard_error
     effective = effective_sample_size(uneven)
     return all_of(
-        some=close(effective_sample_size(some), 7.0, atol=1e-5),
-        equal=close(effective_sample_size(torch.full((50,), -2_000.0, dtype=torch.float64)), 50.0, atol=1e-9),
+        seven_nonzero_weights=close(effective_sample_size(seven_nonzero), 7.0, atol=1e-5),
+        equal_weights=close(effective_sample_size(torch.full((50,), -2_000.0, dtype=torch.float64)), 50.0, atol=1e-9),
         scale_invariant=close(effective_sample_size(uneven - 1e3), effective, rtol=1e-9),
-        spread=close(spread.square(), (50 / effective - 1) / 49, rtol=1e-12),
+        relative_variance=close(standard_error.square(), (50 / effective - 1) / 49, rtol=1e-12),
         no_underflow=close(log_mean_exp(torch.full((3,), -1e5, dtype=torch.float64)), -1e5, rtol=1e-15),
     )

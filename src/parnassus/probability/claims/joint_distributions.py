@@ -43,7 +43,7 @@ def expectations_agree_under_the_push_forward() -> Evidence:
             pair.expectation(lambda v: v[:, 0] * v[:, 1].exp()), (total * TWO_DICE.amax(1).exp()).mean(), rtol=1e-13
         ),
         mass=close(pair.p.sum(), 1.0, atol=1e-15),
-        sampled=less_equal((estimate.mean - _chi_square_cosine()).abs(), 4 * estimate.error),
+        sampled=less_equal((estimate.mean - _chi_square_cosine()).abs(), 4 * estimate.standard_error),
     )
 
 

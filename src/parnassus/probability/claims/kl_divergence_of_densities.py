@@ -47,7 +47,7 @@ def closed_form_quadrature_and_sampling_agree() -> Evidence:
         quadrature=close(kl_by_quadrature(NARROW.log_prob, WIDE.log_prob, low=-12.0, high=12.0), exact, atol=1e-12),
         sum_over_bins=close(kl_divergence(p, q), exact, atol=1e-5),
         bins_underestimate=less_equal(kl_divergence(p, q), exact),
-        sampling=less_equal((sampled.mean - exact).abs(), 4 * sampled.error),
+        sampling=less_equal((sampled.mean - exact).abs(), 4 * sampled.standard_error),
         tables=close(
             kl_divergence(*tables), library_divergence(*(Categorical(probs=each) for each in tables)), atol=1e-14
         ),

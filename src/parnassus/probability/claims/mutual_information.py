@@ -101,9 +101,9 @@ def the_monte_carlo_divergence_is_unbiased() -> Evidence:
     """The mean log-ratio of n samples is unbiased for KL, with error ∝ 1/√n (book sec. 6.1)."""
     p, q = random_distributions(2, 6, seed=7)
     exact, ratio = kl_divergence(p, q), (p / q).log()
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     counts = torch.tensor([50, 200, 800, 3_200])
-    draws = [torch.multinomial(p, 400 * int(n), replacement=True, generator=source).view(400, -1) for n in counts]
+    draws = [torch.multinomial(p, 400 * int(n), replacement=True, generator=generator).view(400, -1) for n in counts]
     means = [ratio[each].mean(-1) for each in draws]
     errors = torch.stack([(mean - exact).square().mean().sqrt() for mean in means])
     deviation = torch.stack([(mean.mean() - exact).abs() / (mean.std() / 20) for mean in means])
@@ -117,11 +117,11 @@ def the_monte_carlo_divergence_is_unbiased() -> Evidence:
 @claim("B6.1-6")
 def plug_in_entropy_is_biased_downwards() -> Evidence:
     """E[Ĥ] − H ≈ −(m − 1)/(2n), which the correction of Miller removes to first order (book sec. 6.1)."""
-    source = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     counts = torch.tensor([40, 80, 160, 320])
     tables = [
         torch.stack(
-            [torch.bincount(draws, minlength=8) for draws in torch.randint(8, (4_000, int(n)), generator=source)]
+            [torch.bincount(draws, minlength=8) for draws in torch.randint(8, (4_000, int(n)), generator=generator)]
         )
         for n in counts
     ]

@@ -55,7 +55,7 @@ class MonteCarloEstimate(NamedTuple):
     """A Monte Carlo mean and its standard error."""
 
     mean: Tensor
-    error: Tensor
+    standard_error: Tensor
 
 
 def expectation_by_sampling(function: Function, draws: Float[Tensor, "draws *event"]) -> MonteCarloEstimate:

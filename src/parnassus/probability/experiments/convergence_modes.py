@@ -76,7 +76,7 @@ class Experiment:
         ) / self.num_outcomes
         half = torch.randn(self.num_outcomes // 2, dtype=torch.float64)
         x = torch.cat([half, -half])  # symmetric, so that −X has exactly the distribution of X
-        sequences = examples(omega, x, n)
+        sequences = example_sequences(omega, x, n)
         run.figure(
             "typewriter sequence",
             plot_typewriter(self.num_plotted_steps),
@@ -131,7 +131,7 @@ class Experiment:
         }
 
 
-def examples(omega: Tensor, x: Tensor, n: Tensor) -> dict[str, RandomSequence]:
+def example_sequences(omega: Tensor, x: Tensor, n: Tensor) -> dict[str, RandomSequence]:
     zero = torch.zeros_like(omega)
     weaker = ("in probability", "in distribution")
     return {
@@ -174,7 +174,7 @@ def plot_modes(measured: dict[str, dict[str, Tensor]], levy: dict[str, Tensor], 
     panels = dict(zip((*MODES, "in distribution"), axes.flat, strict=False))
     n = torch.arange(1, int(steps[-1]) + 1, 2)  # odd, as the even members of (−1)ⁿ X are X itself
     for (name, numbers), colour in zip(measured.items(), PALETTE, strict=False):
-        style = "--" if name == "spike n" else "-"  # both spikes are non-zero at the same ω
+        style = "--" if name == "spike n" else "-"  # both spikes are nonzero at the same ω
         for mode, values in numbers.items():
             positive = torch.where(values[n - 1] > 0, values[n - 1], torch.nan)  # 0 is not shown on a log axis
             panels[mode].plot(n, positive, style, color=colour, linewidth=1.6)

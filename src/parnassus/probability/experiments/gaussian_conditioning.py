@@ -60,7 +60,7 @@ class Experiment:
         run.figure(
             "conditional variance",
             curves(
-                remaining_spread(),
+                conditional_spreads(),
                 x_label="correlation ρ",
                 y_label="fraction of the marginal value",
             ),
@@ -120,7 +120,7 @@ def probability_ellipse(gaussian: Gaussian, probability: float) -> Tensor:
     return line
 
 
-def remaining_spread() -> dict[str, tuple[Tensor, Tensor]]:
+def conditional_spreads() -> dict[str, tuple[Tensor, Tensor]]:
     rho = torch.linspace(-0.999, 0.999, 201, dtype=torch.float64)
     zero = torch.zeros(1, dtype=torch.float64)
     variances = torch.stack([condition(pair(float(r)), zero, observed=[1]).covariance[0, 0] for r in rho])

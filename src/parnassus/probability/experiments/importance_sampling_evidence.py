@@ -53,7 +53,7 @@ expected = {
         -0.8, -0.6, "log p̂(x) − log p(x) with a proposal that omits half of the posterior"
     ),
 }
-profiles: dict[str, dict[str, object]] = {"smoke": {"num_repeats": 30, "num_draws": 2_000}, "gpu": {}}
+profiles: dict[str, dict[str, object]] = {"smoke": {"num_repeats": 30, "num_samples": 2_000}, "gpu": {}}
 
 DIMS = (1, 2, 4, 6, 8, 10, 14, 20)
 
@@ -61,7 +61,7 @@ DIMS = (1, 2, 4, 6, 8, 10, 14, 20)
 @dataclass(frozen=True)
 class Experiment:
     num_components: Positive[int] = 8  # Gaussian components of the mixture, on a circle
-    num_draws: Positive[int] = 20_000  # samples per effective sample size
+    num_samples: Positive[int] = 20_000  # samples per estimate of the effective sample size
     num_repeats: Positive[int] = 300  # repetitions of each estimate
     std_scale: Positive[float] = 1.4  # ratio of the standard deviations of proposal and posterior
 
@@ -69,18 +69,20 @@ class Experiment:
         if self.num_components < 2:
             raise ValueError(f"num_components must be at least 2; got num_components={self.num_components}")
         mixture = circle_mixture(self.num_components)
-        cause = torch.tensor([0])
-        x = mixture.sample_given(cause)
+        component = torch.tensor([0])
+        x = mixture.sample_given(component)
         run.figure("prior and posterior samples", plot_samples(mixture, x, draws=60), SAMPLES)
-        pairs = torch.multinomial(mixture.weights, 2 * self.num_draws, replacement=True).view(2, -1)
+        pairs = torch.multinomial(mixture.weights, 2 * self.num_samples, replacement=True).view(2, -1)
         fraction = float((pairs[0] == pairs[1]).double().mean())
         joint = mixture.log_joint(x)[0]
         exact = evidence_by_importance_sampling(lambda z: joint[z], Categorical(logits=joint), 100)
 
         run.figure("proposals in one dimension", plot_line(self.std_scale), LINE)
         effective = {
-            "prior": [self.by_prior(dim).effective / self.num_draws for dim in DIMS],
-            "overdispersed posterior": [self.by_importance(dim).effective / self.num_draws for dim in DIMS],
+            "prior": [self.estimate_from_prior(dim).effective_sample_size / self.num_samples for dim in DIMS],
+            "overdispersed posterior": [
+                self.estimate_from_proposal(dim).effective_sample_size / self.num_samples for dim in DIMS
+            ],
         }
         theory = [1 / (1 + float(relative_variance(typical_observation(dim)))) for dim in DIMS]
         run.figure("effective sample size", plot_effective(effective, theory), EFFECTIVE)
@@ -88,22 +90,20 @@ class Experiment:
         counts = (10, 30, 100, 300, 1_000)
         ten = typical_observation(10)
         errors = {
-            "prior": torch.stack([self.estimates(ten, prior(10), count) for count in counts]),
+            "prior": torch.stack([self.log_evidence_errors(ten, prior(10), count) for count in counts]),
             "overdispersed posterior": torch.stack(
-                [self.estimates(ten, posterior(ten, std_scale=self.std_scale), count) for count in counts]
+                [self.log_evidence_errors(ten, posterior(ten, std_scale=self.std_scale), count) for count in counts]
             ),
         }
         run.figure("estimation error", plot_estimates(counts, errors), ESTIMATES)
 
-        one_of_two = Categorical(
-            logits=torch.tensor([0.0, -torch.inf])
-        )  # omits one of two equally likely latent states
-        incomplete = evidence_by_importance_sampling(lambda z: torch.full(z.shape, log(0.5)), one_of_two, 100)
+        half = Categorical(logits=torch.tensor([0.0, -torch.inf]))  # omits one of two equally likely latent states
+        incomplete = evidence_by_importance_sampling(lambda z: torch.full(z.shape, log(0.5)), half, 100)
         rows = [self.row(name, estimate) for name, estimate in self.compare_proposals(ten).items()]
         run.table(
             "evidence in 10 dimensions",
             rows,
-            f"log p(x) is {float(log_evidence(ten)):.3f}; {self.num_draws:,} samples each.",
+            f"log p(x) is {float(log_evidence(ten)):.3f}; {self.num_samples:,} samples each.",
         )
         run.note(
             "results",
@@ -113,12 +113,13 @@ class Experiment:
             f"{float(effective['overdispersed posterior'][DIMS.index(10)]):.0%} of the samples effective in ten "
             "dimensions; with the posterior itself every weight equals p(x).\n\n"
             f"A proposal that omits half of the posterior has an error of {float(incomplete.log_evidence):.2f}, which "
-            f"the weights do not indicate: their relative standard error is {float(incomplete.spread):.0f}.",
+            f"the weights do not indicate: their relative standard error is "
+            f"{float(incomplete.relative_standard_error):.0f}.",
         )
         bias = {name: float(error[-1].mean()) for name, error in errors.items()}
         return {
             "hit_fraction": fraction,
-            "posterior_relative_error": float(exact.spread),
+            "posterior_relative_error": float(exact.relative_standard_error),
             "prior_ess_fraction": float(effective["prior"][DIMS.index(10)]),
             "proposal_ess_fraction": float(effective["overdispersed posterior"][DIMS.index(10)]),
             "prior_bias": bias["prior"],
@@ -126,20 +127,20 @@ class Experiment:
             "incomplete_proposal_error": float(incomplete.log_evidence),
         }
 
-    def by_prior(self, dim: int) -> EvidenceEstimate:
+    def estimate_from_prior(self, dim: int) -> EvidenceEstimate:
         return evidence_by_prior_sampling(
-            lambda z: log_likelihood(typical_observation(dim), z), prior(dim), self.num_draws
+            lambda z: log_likelihood(typical_observation(dim), z), prior(dim), self.num_samples
         )
 
-    def by_importance(self, dim: int) -> EvidenceEstimate:
+    def estimate_from_proposal(self, dim: int) -> EvidenceEstimate:
         x = typical_observation(dim)
         return evidence_by_importance_sampling(
             lambda z: log_joint(x, z),
             posterior(x, std_scale=self.std_scale),
-            self.num_draws,
+            self.num_samples,
         )
 
-    def estimates(self, x: Tensor, proposal: "Independent[Normal]", count: int) -> Tensor:
+    def log_evidence_errors(self, x: Tensor, proposal: "Independent[Normal]", count: int) -> Tensor:
         """The error log p̂(x) − log p(x) of every repetition."""
         z = proposal.sample(torch.Size([self.num_repeats, count]))
         log_weights = log_joint(x, z) - proposal.log_prob(z)
@@ -147,11 +148,11 @@ class Experiment:
 
     def compare_proposals(self, x: Tensor) -> dict[str, EvidenceEstimate]:
         exact = posterior(x)
-        z = exact.sample(torch.Size([self.num_draws]))
+        z = exact.sample(torch.Size([self.num_samples]))
         weights = log_joint(x, z) - exact.log_prob(z)
         return {
-            "prior": self.by_prior(len(x)),
-            "overdispersed posterior": self.by_importance(len(x)),
+            "prior": self.estimate_from_prior(len(x)),
+            "overdispersed posterior": self.estimate_from_proposal(len(x)),
             "posterior": evidence_from_weights(weights),
         }
 
@@ -159,8 +160,8 @@ class Experiment:
         return {
             "proposal": name,
             "log p̂(x)": f"{float(estimate.log_evidence):.3f}",
-            "relative standard error": f"{float(estimate.spread):.2g}",
-            "effective sample size": f"{float(estimate.effective):,.0f}",
+            "relative standard error": f"{float(estimate.relative_standard_error):.2g}",
+            "effective sample size": f"{float(estimate.effective_sample_size):,.0f}",
             "warning": estimate.warning.split(",")[0] or "none",
         }
 

@@ -74,7 +74,7 @@ class Experiment:
             "Means of the first n samples. If E[X] exists they converge to it; dashed: ±2/√n. Cauchy samples of "
             "magnitude n keep occurring, about once while n grows fivefold, and move the mean again.",
         )
-        sums = {name: {n: self.sums_of(draw, n) for n in COUNTS} for name, draw in SAMPLERS.items()}
+        sums = {name: {n: self.sample_scaled_sums(draw, n) for n in COUNTS} for name, draw in SAMPLERS.items()}
         distances = {
             name: [float(kolmogorov_distance(values, torch.special.ndtr)) for values in by_count.values()]
             for name, by_count in sums.items()
@@ -112,7 +112,7 @@ class Experiment:
             "cauchy_distance": distances["Cauchy"][-1],
         }
 
-    def sums_of(self, draw: Callable[[Tensor], Tensor], count: int) -> Tensor:
+    def sample_scaled_sums(self, draw: Callable[[Tensor], Tensor], count: int) -> Tensor:
         return scaled_sums(draw(torch.rand(self.num_sums, count, dtype=torch.float64)))
 
 

@@ -176,12 +176,12 @@ def kmeans_plus_plus_start(x: Float[Tensor, "count dim"], components: int, *, se
     (Arthur and Vassilvitskii 2007); the covariance is that of the rows around their nearest mean.
     """
     _check_rows(x, components)
-    source = torch.Generator().manual_seed(seed)
-    chosen = [int(torch.randint(len(x), (1,), generator=source))]
+    generator = torch.Generator().manual_seed(seed)
+    chosen = [int(torch.randint(len(x), (1,), generator=generator))]
     nearest = (x - x[chosen[0]]).square().sum(-1)
     for _ in range(components - 1):
         weights = nearest.cpu() if bool((nearest > 0).any()) else torch.ones(len(x))  # all rows equal: uniform
-        chosen.append(int(torch.multinomial(weights, 1, generator=source)))
+        chosen.append(int(torch.multinomial(weights, 1, generator=generator)))
         nearest = torch.minimum(nearest, (x - x[chosen[-1]]).square().sum(-1))
     residual = x - x[chosen][torch.cdist(x, x[chosen]).argmin(1)]
     covariance = residual.mT @ residual / len(x)

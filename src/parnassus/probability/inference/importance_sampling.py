@@ -37,13 +37,13 @@ def effective_sample_size(log_weights: Float[Tensor, "..."], dim: int = -1) -> F
 class EvidenceEstimate(NamedTuple):
     """An estimate of log p(x) with its first-order error.
 
-    spread² = (M/(M−1)) (1/ESS − 1/M)     the variance of log p̂, to first order
-    bias ≈ −spread² / 2                   of log p̂, which is negative by Jensen's inequality
+    s² = (M/(M−1)) (1/ESS − 1/M)     the variance of log p̂ to first order, s = `relative_standard_error`
+    bias ≈ −s² / 2                   of log p̂, which is negative by Jensen's inequality
     """
 
     log_evidence: Tensor  # log (1/M) Σ w_m; unbiased before the logarithm, biased downwards after it
-    spread: Tensor  # relative standard error of the estimate of p(x)
-    effective: Tensor  # effective sample size, 1 … M
+    relative_standard_error: Tensor  # of the estimate of p(x)
+    effective_sample_size: Tensor  # 1 … M
     draws: int
 
     @property
@@ -54,17 +54,17 @@ class EvidenceEstimate(NamedTuple):
     @property
     def nll_error(self) -> float:
         """The standard error of `nll` due to the finite number of samples (not of rows)."""
-        return float(self.spread.square().sum().sqrt()) / self.spread.numel()
+        return float(self.relative_standard_error.square().sum().sqrt()) / self.relative_standard_error.numel()
 
     @property
     def nll_bias(self) -> float:
-        """The bias of `nll` to first order: half the mean of spread²."""
-        return float(self.spread.square().mean()) / 2
+        """The bias of `nll` to first order: half the mean of the squared relative standard errors."""
+        return float(self.relative_standard_error.square().mean()) / 2
 
     @property
     def warning(self) -> str:
         """A warning if the effective sample size is below ten or one per cent of the samples; else empty."""
-        smallest = float(self.effective.min())
+        smallest = float(self.effective_sample_size.min())
         if smallest >= max(10.0, self.draws / 100):
             return ""
         return (
@@ -76,7 +76,7 @@ class EvidenceEstimate(NamedTuple):
 def evidence_from_weights(log_weights: Float[Tensor, "*batch draws"]) -> EvidenceEstimate:
     """The estimate log (1/M) Σ_m w_m of log p(x) from log w_m = log p(x, z_m) − log q(z_m), with its error.
 
-    Where every weight is 0 the estimate is −∞, its `spread` +∞ and its effective sample size 0.
+    Where every weight is 0 the estimate is −∞, its relative standard error +∞ and its effective sample size 0.
     """
     draws = log_weights.shape[-1]
     if draws < 2:
@@ -87,8 +87,8 @@ def evidence_from_weights(log_weights: Float[Tensor, "*batch draws"]) -> Evidenc
         )
     log_evidence = log_mean_exp(log_weights)
     relative = (log_weights - log_evidence[..., None]).exp()  # w_m / p̂(x)
-    spread = torch.where(log_evidence > -torch.inf, relative.std(-1) / draws**0.5, torch.inf)
-    return EvidenceEstimate(log_evidence, spread, effective_sample_size(log_weights), draws)
+    relative_standard_error = torch.where(log_evidence > -torch.inf, relative.std(-1) / draws**0.5, torch.inf)
+    return EvidenceEstimate(log_evidence, relative_standard_error, effective_sample_size(log_weights), draws)
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from parnassus.reinforcement.environments.interface import Actions, Continuous
 from parnassus.reinforcement.experience.running_statistics import RunningMeanStd
 from parnassus.reinforcement.fast.actor_critic_backward import (
     ActorCriticActivations,
-    forward_with_trace,
+    forward_with_activations,
     write_gradients,
 )
 from parnassus.reinforcement.fast.distribution_gradients import distribution_gradients
@@ -63,29 +63,29 @@ class ActorCritic(nn.Module):
         return self._distribution(self._evaluate(x, 0)), self._evaluate(x, 1).squeeze(-1)
 
     @torch.no_grad()
-    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> ActorCriticActivations:
+    def forward_with_activations(self, x: Float[Tensor, "learners batch features"]) -> ActorCriticActivations:
         """Both outputs in one pass, with the layer inputs that `write_gradients` needs."""
-        return forward_with_trace(self._normalise(x), self._parameters_by_layer)
+        return forward_with_activations(self._normalise(x), self._parameters_by_layer)
 
-    def read_trace(
-        self, trace: ActorCriticActivations, rows: int
+    def read_activations(
+        self, activations: ActorCriticActivations, rows: int
     ) -> tuple[ActionDistribution, Float[Tensor, "learners rows"]]:
-        """π(·|s) and v(s) for the first `rows` states of a trace."""
-        return self._distribution(trace.outputs[:, :rows]), trace.values[:, :rows, 0]
+        """π(·|s) and v(s) for the first `rows` states, from stored activations."""
+        return self._distribution(activations.outputs[:, :rows]), activations.values[:, :rows, 0]
 
     @torch.no_grad()
     def write_gradients(
         self,
-        trace: ActorCriticActivations,
+        activations: ActorCriticActivations,
         actions: Shaped[Tensor, "learners rows *action"],
-        of_log_prob: Float[Tensor, "learners rows"],
-        of_value: Float[Tensor, "learners rows"],
-        of_entropy: float = 0.0,
+        grad_log_prob: Float[Tensor, "learners rows"],
+        grad_value: Float[Tensor, "learners rows"],
+        grad_entropy: float = 0.0,
     ) -> None:
         """Write every parameter's `grad` by formulas, given ∂L/∂log π(a|s), ∂L/∂v(s) and ∂L/∂H(s)."""
-        distribution, _ = self.read_trace(trace, of_value.shape[1])
-        gradients = distribution_gradients(distribution, actions, of_log_prob, of_entropy)
-        write_gradients(trace, self._parameters_by_layer, gradients.outputs, of_value.unsqueeze(-1))
+        distribution, _ = self.read_activations(activations, grad_value.shape[1])
+        gradients = distribution_gradients(distribution, actions, grad_log_prob, grad_entropy)
+        write_gradients(activations, self._parameters_by_layer, gradients.outputs, grad_value.unsqueeze(-1))
         if self.log_std is not None and gradients.log_std is not None:
             torch.sum(gradients.log_std, 1, keepdim=True, out=gradient_buffer(self.log_std))
 

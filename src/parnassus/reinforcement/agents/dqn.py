@@ -72,7 +72,7 @@ TUNED = {
 
 
 class QLoss(NamedTuple):
-    """The loss of each learner, and the errors target − Q it is made of."""
+    """The loss of each learner, and the errors target − Q from which it is computed."""
 
     total: Float[Tensor, " learners"]
     errors: Float[Tensor, "learners rows"]
@@ -125,12 +125,12 @@ def epsilon_greedy_actor(
     random_actions = torch.randint(actions, epsilons.shape, device=epsilons.device)
     explore = torch.rand_like(epsilons) < epsilons
     all_explore, any_explore = explore.flatten(1).all(1).tolist(), explore.flatten(1).any(1).tolist()
-    plan = iter(zip(explore, random_actions, all_explore, any_explore, strict=True))
+    steps = iter(zip(explore, random_actions, all_explore, any_explore, strict=True))
 
     def act(x: Tensor) -> Tensor:
-        here, random, everywhere, somewhere = next(plan)
-        greedy = random if everywhere else q(x).argmax(-1)
-        return torch.where(here, random, greedy) if somewhere else greedy
+        is_exploring, random, all_exploring, any_exploring = next(steps)
+        greedy = random if all_exploring else q(x).argmax(-1)
+        return torch.where(is_exploring, random, greedy) if any_exploring else greedy
 
     return act
 

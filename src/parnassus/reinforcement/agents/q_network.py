@@ -21,15 +21,15 @@ class QNetwork(nn.Module):
         self.q = ReLUMLP(num_learners, [features, *hidden, actions])
 
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
-        return self.q.forward_with_trace(x).outputs
+        return self.q.forward_with_activations(x).outputs
 
-    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> MLPActivations:
+    def forward_with_activations(self, x: Float[Tensor, "learners batch features"]) -> MLPActivations:
         """Q(s, ·) with the layer inputs that `write_gradients` needs."""
-        return self.q.forward_with_trace(x)
+        return self.q.forward_with_activations(x)
 
-    def write_gradients(self, trace: MLPActivations, of_q: Float[Tensor, "learners batch actions"]) -> None:
+    def write_gradients(self, activations: MLPActivations, grad_q: Float[Tensor, "learners batch actions"]) -> None:
         """Write every parameter's `grad`, given ∂L/∂Q."""
-        self.q.write_gradients(trace, of_q)
+        self.q.write_gradients(activations, grad_q)
 
 
 class DuelingQNetwork(nn.Module):
@@ -47,20 +47,20 @@ class DuelingQNetwork(nn.Module):
         self.heads = ReLUMLP(num_learners, [features, *hidden, 1 + actions])
 
     def forward(self, x: Float[Tensor, "learners batch features"]) -> Float[Tensor, "learners batch actions"]:
-        return self.forward_with_trace(x).outputs
+        return self.forward_with_activations(x).outputs
 
-    def forward_with_trace(self, x: Float[Tensor, "learners batch features"]) -> MLPActivations:
+    def forward_with_activations(self, x: Float[Tensor, "learners batch features"]) -> MLPActivations:
         """Q(s, ·) with the layer inputs that `write_gradients` needs."""
-        heads, layer_inputs = self.heads.forward_with_trace(x)
+        heads, layer_inputs = self.heads.forward_with_activations(x)
         return MLPActivations(dueling_q_values(heads[..., :1], heads[..., 1:]), layer_inputs)
 
-    def write_gradients(self, trace: MLPActivations, of_q: Float[Tensor, "learners batch actions"]) -> None:
+    def write_gradients(self, activations: MLPActivations, grad_q: Float[Tensor, "learners batch actions"]) -> None:
         """Write every parameter's `grad`, given ∂L/∂Q.
 
         ∂L/∂V = Σ_a ∂L/∂Q_a,   ∂L/∂A_a = ∂L/∂Q_a − mean_a' ∂L/∂Q_a'
         """
-        of_value, of_advantage = of_q.sum(-1, keepdim=True), of_q - of_q.mean(-1, keepdim=True)
-        self.heads.write_gradients(trace, torch.cat([of_value, of_advantage], -1))
+        grad_value, grad_advantage = grad_q.sum(-1, keepdim=True), grad_q - grad_q.mean(-1, keepdim=True)
+        self.heads.write_gradients(activations, torch.cat([grad_value, grad_advantage], -1))
 
 
 def dueling_q_values(

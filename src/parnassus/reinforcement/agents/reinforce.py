@@ -16,7 +16,7 @@ from parnassus.reinforcement.experience.rollout_batch import group_by_learner
 
 @dataclass(frozen=True)
 class EpisodeBatch:
-    """One complete episode in every environment of each learner; steps after its end are not `live`.
+    """One complete episode in every environment of each learner; steps after its end are not `active`.
 
     An episode truncated by a time limit ends there, and its return is that of the steps taken.
     """
@@ -24,16 +24,16 @@ class EpisodeBatch:
     observations: Float[Tensor, "steps learners envs features"]
     actions: Shaped[Tensor, "steps learners envs *action"]
     rewards: Float[Tensor, "steps learners envs"]
-    live: Bool[Tensor, "steps learners envs"]
+    active: Bool[Tensor, "steps learners envs"]
 
     @property
     def total_rewards(self) -> Float[Tensor, "learners envs"]:
         """The undiscounted return of every episode."""
-        return (self.rewards * self.live).sum(0)
+        return (self.rewards * self.active).sum(0)
 
     def returns(self, gamma: float) -> Float[Tensor, "steps learners envs"]:
         """G_t = Σ_{k≥t} γ^{k−t} r_k, with r_k following a_k; 0 after the end."""
-        rewards = (self.rewards * self.live).flatten(1)
+        rewards = (self.rewards * self.active).flatten(1)
         returns = discounted_returns(rewards, torch.zeros_like(rewards, dtype=torch.bool), gamma=gamma)
         return returns.view_as(self.rewards)
 
@@ -47,15 +47,15 @@ def collect_episodes(
     """Reset all environments and act until the first episode of each has ended."""
     check_divisible(environments.n_envs, num_learners)
     observation = environments.reset()
-    live = torch.ones(environments.n_envs, dtype=torch.bool, device=observation.device)
+    active = torch.ones(environments.n_envs, dtype=torch.bool, device=observation.device)
     steps: list[tuple[Tensor, ...]] = []
     for _ in range(environments.max_episode_steps):
         here = observation.unflatten(0, (num_learners, -1))
         action = act(here)
         observation, reward, terminated, truncated, _ = environments.step(action.flatten(0, 1))
-        steps.append((here, action, reward.unflatten(0, (num_learners, -1)), live.unflatten(0, (num_learners, -1))))
-        live = live & ~(terminated | truncated)
-        if not bool(live.any()):
+        steps.append((here, action, reward.unflatten(0, (num_learners, -1)), active.unflatten(0, (num_learners, -1))))
+        active = active & ~(terminated | truncated)
+        if not bool(active.any()):
             break
     else:
         raise endless_episode_error(environments.max_episode_steps)
@@ -68,7 +68,7 @@ def reinforce_weights(
     """w_t = γ^t (G_t − b(s_t)), and 0 after the end (book sec. 18.4, corrected)."""
     steps = torch.arange(len(episodes.rewards), device=episodes.rewards.device)
     powers = (gamma ** steps.to(episodes.rewards))[:, None, None]
-    return powers * (episodes.returns(gamma) - baseline) * episodes.live
+    return powers * (episodes.returns(gamma) - baseline) * episodes.active
 
 
 def reinforce_objective(
@@ -96,7 +96,7 @@ def sample_critic_batch(
     episodes: EpisodeBatch, rows: int, *, gamma: float
 ) -> tuple[Float[Tensor, "learners rows features"], Float[Tensor, "learners rows"]]:
     """States sampled from each learner's episodes, and their returns."""
-    index = torch.multinomial(group_by_learner(episodes.live).float(), rows, replacement=True)
+    index = torch.multinomial(group_by_learner(episodes.active).float(), rows, replacement=True)
     learner = torch.arange(len(index), device=index.device)[:, None]
     returns = group_by_learner(episodes.returns(gamma))
     return group_by_learner(episodes.observations)[learner, index], returns[learner, index]

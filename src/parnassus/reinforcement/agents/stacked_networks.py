@@ -16,7 +16,7 @@ Layer: TypeAlias = tuple[nn.Parameter, nn.Parameter]
 class StackedLinear(nn.Module):
     """y_l = x_l W_l + b_l for every learner l.
 
-    Weights are initialised orthogonal, scaled by `gain`, independently for each learner; biases are 0.
+    Weights are initialised orthogonally, scaled by `gain`, independently for each learner; biases are 0.
     """
 
     def __init__(self, num_learners: int, inputs: int, outputs: int, *, gain: float = sqrt(2)) -> None:

@@ -5,7 +5,7 @@ import torch
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.probability import float64_tensor, seeded_generator, standard_normal
 from parnassus.reinforcement.tabular.planning import (
-    finite_horizon,
+    backward_induction,
     modified_policy_iteration,
     optimal_backup,
     policy_iteration,
@@ -148,7 +148,7 @@ def bellman_backups_are_contractions() -> Evidence:
 def talking_is_optimal_at_discount_nine_tenths() -> Evidence:
     """Q(relaxed, talk) = 3.867 > Q(relaxed, stroke) = 2; three planning methods agree (book sec. 18.2)."""
     process = cat_decision_process(0.9)
-    talk, stroke = process.values_of(torch.stack([constant_policy("talk"), constant_policy("stroke")]))
+    talk, stroke = process.state_values(torch.stack([constant_policy("talk"), constant_policy("stroke")]))
     plans = [value_iteration(process), policy_iteration(process), modified_policy_iteration(process, 5)]
     return all_of(
         always_talk=close(talk, float64_tensor(-23.963, -9.498, 7.301, 3.867, 2.075, 0), atol=6e-4),
@@ -189,8 +189,8 @@ def value_iteration_meets_its_tolerance() -> Evidence:
     for tolerance in (1.0, 1e-2, 1e-4):
         plan = value_iteration(process, tolerance=tolerance)
         value_errors.append(float((plan.values - optimal).abs().max()) / plan.bound)
-        policy_errors.append(float((process.values_of(plan.policy) - optimal).abs().max()) / tolerance)
-    horizon_values, _ = finite_horizon(process, 3)
+        policy_errors.append(float((process.state_values(plan.policy) - optimal).abs().max()) / tolerance)
+    horizon_values, _ = backward_induction(process, 3)
     by_hand = float64_tensor(-5 - 0.9 * 5 * 0.8 - 0.9 * 2 * 0.2, -2 - 0.9 * 2.5 + 0.9 * 2.5)
     return all_of(
         values_within_their_bound=less_equal(float64_tensor(*value_errors), 1.0),

@@ -71,8 +71,8 @@ def the_policy_gradient_theorem_is_exact() -> Evidence:
     """∂J/∂θ(s, a) = d(s) π(a|s) A(s, a) equals the derivative through Bellman's equations (book eq. 18.9)."""
     gaps = []
     for process in (random_process(6, 4, seed=3), cat_decision_process(0.9)):
-        logits = standard_normal(process.states, process.actions, seed=4).requires_grad_()
-        start = process.uniform_policy().new_full((process.states,), 1 / process.states)
+        logits = standard_normal(process.num_states, process.num_actions, seed=4).requires_grad_()
+        start = process.uniform_policy().new_full((process.num_states,), 1 / process.num_states)
         policy = softmax_policy(logits, process.allowed)
         (by_autograd,) = torch.autograd.grad(expected_return(process, policy, start), logits)
         gaps.append((policy_gradient(process, policy.detach(), start) - by_autograd).abs().max())
@@ -130,7 +130,7 @@ def baselines_are_unbiased_and_can_reduce_the_variance() -> Evidence:
     paths, _, policy, gradient = small_problem()
     probabilities, before = paths.probabilities(policy), paths.states[:, :-1]
     optimal = optimal_baseline(paths, policy, DISCOUNT)
-    value = random_process().values_of(policy) * (1 - DISCOUNT**HORIZON)
+    value = random_process().state_values(policy) * (1 - DISCOUNT**HORIZON)
     baselines: dict[str, Tensor | float] = {
         "none": 0.0,
         "value": value[before],
@@ -179,7 +179,7 @@ def the_expected_td_error_is_the_advantage() -> Evidence:
     """With v = V^π, E[δ | s, a] = A(s, a); and E[Σ_t γ^t δ_t ∇log π] = ∇J (book eqs. 18.11-18.12)."""
     process = random_process(4, 3, seed=5)
     policy = softmax_policy(standard_normal(4, 3, seed=6), process.allowed)
-    values = process.values_of(policy)
+    values = process.state_values(policy)
     shape = process.transition.shape
     errors = td_errors(
         process.reward,
@@ -192,7 +192,7 @@ def the_expected_td_error_is_the_advantage() -> Evidence:
     start = torch.full((4,), 0.25, dtype=torch.float64)
     actor = process.occupancy(policy, start)[:, None] * policy * (mean - (policy * mean).sum(-1, keepdim=True))
     return all_of(
-        advantage=close(mean, process.advantages_of(policy), atol=1e-12),
+        advantage=close(mean, process.advantages(policy), atol=1e-12),
         actor=close(actor, policy_gradient(process, policy, start), atol=1e-12),
     )
 
@@ -219,7 +219,7 @@ def the_critic_uses_a_semi_gradient() -> Evidence:
 
 
 def sample_rollout(process: MarkovDecisionProcess, policy: Tensor, envs: int) -> Rollout:
-    start = torch.zeros(process.states, dtype=torch.float64)
+    start = torch.zeros(process.num_states, dtype=torch.float64)
     start[0] = 1
     return rollout(process, policy, start, steps=60, n_envs=envs, generator=seeded_generator())
 
@@ -229,7 +229,7 @@ def lambda_trades_bias_for_variance() -> Evidence:
     """With an inexact critic the bias decreases to 0 as λ → 1 and the variance grows (Schulman et al. 2016)."""
     process = random_process(4, 3, seed=7)
     policy = process.uniform_policy()
-    values = process.values_of(policy)
+    values = process.state_values(policy)
     wrong = torch.zeros_like(values)  # an untrained critic
     steps = sample_rollout(process, policy, 4_000)
     bias, variance, sampled = [], [], []
@@ -254,7 +254,7 @@ def lambda_trades_bias_for_variance() -> Evidence:
         variance_grows=greater_equal(torch.stack(variance).diff(), 0.0),
         samples_match_the_expectation=less_equal(torch.stack(sampled), 0.25),
         unbiased_with_the_true_critic=close(
-            expected_advantages(process, policy, values, 0.3), process.advantages_of(policy), atol=1e-12
+            expected_advantages(process, policy, values, 0.3), process.advantages(policy), atol=1e-12
         ),
     )
 
@@ -264,11 +264,11 @@ def td_errors_must_mask_terminal_states() -> Correction:
     """A nonzero critic at a terminal state changes δ there, unless terminal states are masked (book sec. 18.5)."""
     process = cat_decision_process(0.9)
     policy = process.uniform_policy()
-    values = process.values_of(policy)
+    values = process.state_values(policy)
     unmasked = values.clone()
     unmasked[-1] = 3.0  # never trained
     relaxed, stroke, asleep = STATES.index("relaxed"), ACTIONS.index("stroke"), STATES.index("sleeping")
-    advantage = process.advantages_of(policy)[relaxed, stroke]
+    advantage = process.advantages(policy)[relaxed, stroke]
     reward, over = process.reward[relaxed, stroke, asleep], process.terminal[asleep]
     printed, right = (
         td_errors(reward, unmasked[relaxed], unmasked[asleep], end, gamma=0.9) for end in (torch.zeros_like(over), over)

@@ -43,9 +43,9 @@ def trained_returns(*, use_trpo: bool, seed: int = 0) -> Float[Tensor, " learner
 
 def critic_backward(model: ActorCritic, batch: RolloutBatch) -> None:
     """Write the gradient of ½ E (v − R)², PPO's value loss; that of the actor is 0."""
-    trace, rows = model.forward_with_trace(batch.observations), batch.returns.shape[1]
-    of_value = (trace.values.squeeze(-1) - batch.returns) / rows
-    model.write_gradients(trace, batch.actions, torch.zeros_like(of_value), of_value)
+    activations, rows = model.forward_with_activations(batch.observations), batch.returns.shape[1]
+    grad_value = (activations.values.squeeze(-1) - batch.returns) / rows
+    model.write_gradients(activations, batch.actions, torch.zeros_like(grad_value), grad_value)
 
 
 @claim("B18.5-3", slow=True)

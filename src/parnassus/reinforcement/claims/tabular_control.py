@@ -97,7 +97,7 @@ def sarsa_is_on_policy_and_q_learning_off_policy() -> Evidence:
     """With a uniform policy SARSA finds Q^π and Q-learning Q*; expected SARSA varies less than SARSA."""
     world = GridWorld("..G", step_reward=-0.1, slip_probability=0.0, gamma=0.9)
     process = world.process
-    on_policy = process.q_values(process.values_of(process.uniform_policy()))
+    on_policy = process.q_values(process.state_values(process.uniform_policy()))
     best = policy_iteration(process).q
     learners = partial(
         TabularLearners,
@@ -129,7 +129,7 @@ def the_best_path_at_the_cliff_depends_on_exploration() -> Evidence:
     exploring = add_exploration(world.process, 0.1)
     edge, safe = (policy_iteration(process).policy for process in (world.process, exploring))
     greedy_returns, exploring_returns = (
-        [float(process.values_of(policy) @ world.start) for policy in (edge, safe)]
+        [float(process.state_values(policy) @ world.start) for policy in (edge, safe)]
         for process in (world.process, exploring)
     )
     middle = world.state(2, 5)  # on the edge path; the safe path goes up here

@@ -69,7 +69,7 @@ def the_performance_difference_lemma_holds() -> Evidence:
     process, errors = random_process(5, 3, seed=2), []
     for seed in range(10):
         old, new = (softmax_policy(random_logits(seed + more), process.allowed) for more in (0, 50))
-        gain = process.occupancy(new, START) @ (new * process.advantages_of(old)).sum(-1)
+        gain = process.occupancy(new, START) @ (new * process.advantages(old)).sum(-1)
         errors.append(gain - (expected_return(process, new, START) - expected_return(process, old, START)))
     return close(torch.stack(errors), 0.0, atol=1e-11)
 
@@ -80,7 +80,7 @@ def the_natural_gradient_is_the_advantage() -> Evidence:
     process, logits, shift = random_process(5, 3, seed=3), random_logits(0), random_logits(1)
     policy = softmax_policy(logits, process.allowed)
     visits = process.occupancy(policy, START)
-    product = fisher_product(policy, visits, process.advantages_of(policy))
+    product = fisher_product(policy, visits, process.advantages(policy))
     step = 1e-3
     kl = occupancy_weighted_kl(process, policy, softmax_policy(logits + step * shift, process.allowed), START)
     quadratic = (shift * fisher_product(policy, visits / visits.sum(), shift)).sum() * step**2 / 2

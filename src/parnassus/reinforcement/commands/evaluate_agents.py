@@ -25,7 +25,7 @@ class EvaluateAgents:
     device: DeviceName = "auto"  # device to use
 
     def __call__(self, runs: Sequence[TrainedRun]) -> list[ResultRow]:
-        agents = [TrainedAgents.of(run, device=self.device, sample_actions=self.stochastic) for run in runs]
+        agents = [TrainedAgents.from_run(run, device=self.device, sample_actions=self.stochastic) for run in runs]
         returns = [each.returns(self.n_eval_episodes, seed=self.seed) for each in agents]
         groups = [[index] for index in range(len(agents))] + groups_by_settings(agents)
         return [evaluation_row([agents[i] for i in group], [returns[i] for i in group]) for group in groups]

@@ -50,7 +50,7 @@ class TrainedAgents:
     sample_actions: bool = False
 
     @classmethod
-    def of(cls, trained: TrainedRun, *, device: str = "auto", sample_actions: bool = False) -> "TrainedAgents":
+    def from_run(cls, trained: TrainedRun, *, device: str = "auto", sample_actions: bool = False) -> "TrainedAgents":
         if not isinstance(trained.experiment, AgentExperiment):
             kind = trained.folder.read_json("run.json")["experiment"]
             raise RunError(f"{trained.folder.path.name} is a run of {kind}, which trains no agent")
@@ -83,4 +83,4 @@ class TrainedAgents:
 
 def find_agents(name: str, root: Path, *, device: str = "auto", sample_actions: bool = False) -> TrainedAgents:
     """The agents of the run called `name` in `root`."""
-    return TrainedAgents.of(TrainedRun.open(find_run(root, name)), device=device, sample_actions=sample_actions)
+    return TrainedAgents.from_run(TrainedRun.open(find_run(root, name)), device=device, sample_actions=sample_actions)

@@ -14,7 +14,7 @@ from parnassus.reinforcement.environments.interface import (
 from parnassus.reinforcement.environments.make import TENSOR_ENVIRONMENTS, make_environments
 from parnassus.reinforcement.environments.mountain_car import MountainCar
 from parnassus.reinforcement.environments.pendulum import Pendulum
-from parnassus.reinforcement.environments.tensor_environments import Physics, PhysicsStep, TensorEnvironments
+from parnassus.reinforcement.environments.tensor_environments import Dynamics, DynamicsStep, TensorEnvironments
 
 __all__ = [
     "TENSOR_ENVIRONMENTS",
@@ -24,12 +24,12 @@ __all__ = [
     "CartPole",
     "Continuous",
     "Discrete",
+    "Dynamics",
+    "DynamicsStep",
     "Environments",
     "GymnasiumEnvironments",
     "MountainCar",
     "Pendulum",
-    "Physics",
-    "PhysicsStep",
     "Step",
     "TensorEnvironments",
     "make_environments",

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.reinforcement.environments.interface import Discrete
-from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
+from parnassus.reinforcement.environments.tensor_environments import DynamicsStep
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,22 @@ class CartPole:
     gravity, cart, pole, half_length, force, seconds = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
     max_position, max_angle = 2.4, 12 * 2 * pi / 360
 
-    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 4"]:
+    def sample_initial_states(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 4"]:
         return torch.empty(n_envs, 4, dtype=torch.float64, device=device).uniform_(-0.05, 0.05)
 
     def observe(self, state: Float[Tensor, "envs 4"]) -> Float[Tensor, "envs 4"]:
         return state
 
-    def move(self, state: Float[Tensor, "envs 4"], action: Int[Tensor, " envs"]) -> PhysicsStep:
-        x, speed, angle, turning = state.unbind(1)
+    def step(self, state: Float[Tensor, "envs 4"], action: Int[Tensor, " envs"]) -> DynamicsStep:
+        x, speed, angle, angular_speed = state.unbind(1)
         sine, cosine = angle.sin(), angle.cos()
-        both, lever = self.cart + self.pole, self.pole * self.half_length
-        push = (self.force * (2 * action - 1) + lever * turning.square() * sine) / both
-        bend = (self.gravity * sine - cosine * push) / (
-            self.half_length * (4.0 / 3.0 - self.pole * cosine.square() / both)
+        total_mass, pole_moment = self.cart + self.pole, self.pole * self.half_length
+        p = (self.force * (2 * action - 1) + pole_moment * angular_speed.square() * sine) / total_mass
+        angular_acceleration = (self.gravity * sine - cosine * p) / (
+            self.half_length * (4.0 / 3.0 - self.pole * cosine.square() / total_mass)
         )
-        rate = torch.stack([speed, push - lever * bend * cosine / both, turning, bend], 1)
-        moved = state + self.seconds * rate
-        fell = (moved[:, 0].abs() > self.max_position) | (moved[:, 2].abs() > self.max_angle)
-        return PhysicsStep(moved, torch.ones_like(x), fell)
+        acceleration = p - pole_moment * angular_acceleration * cosine / total_mass
+        derivative = torch.stack([speed, acceleration, angular_speed, angular_acceleration], 1)
+        next_state = state + self.seconds * derivative
+        terminated = (next_state[:, 0].abs() > self.max_position) | (next_state[:, 2].abs() > self.max_angle)
+        return DynamicsStep(next_state, torch.ones_like(x), terminated)

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     import gymnasium
 
 MAX_STEPS = 20_000
-"""Number of steps after which an episode is considered non-terminating if Gymnasium sets no time limit."""
+"""Number of steps after which an episode counts as non-terminating if the environment has no time limit."""
 
-UNUSED_ACTIONS = 1_000
-"""Number of stored actions that no current episode needs at which they are deleted."""
+MAX_UNUSED_ACTIONS = 1_000
+"""Stored actions of finished episodes are deleted once there are this many steps of them."""
 
 
 class GymnasiumEnvironments:
     """Copies of one environment by its id, in this process or shared by `num_workers` processes.
 
     Every episode has its own seed, drawn from torch's generator. An episode is saved as its seed and the actions so
-    far, and replayed when a run is resumed, for any internal state. The number of workers does not affect results; it
-    is reduced to a divisor of the number of copies, and to 0 if that is 1.
+    far and replayed when a run is resumed, so that the internal state of the environment need not be stored. The number
+    of workers does not affect results; it is reduced to a divisor of the number of copies, and to 0 if that is 1.
 
     In this process the copies are stepped by `SerialEnvironments`. Gymnasium's SyncVectorEnv loops too, but does not
     report in which copy and episode an error occurred, and adds 1.5 µs to the 6 µs of a step of CartPole-v1; this loop
@@ -54,12 +54,12 @@ class GymnasiumEnvironments:
         check_non_negative(num_workers=num_workers)
         self.name, self.n_envs, self.device = name, n_envs, torch.device(device)
         workers = max(count for count in range(1, max(1, num_workers) + 1) if n_envs % count == 0)
-        here = SerialEnvironments(name, [make(name) for _ in range(n_envs if workers == 1 else 1)])
-        env, self.features = here.envs[0], here.features
+        serial = SerialEnvironments(name, [make(name) for _ in range(n_envs if workers == 1 else 1)])
+        env, self.features = serial.envs[0], serial.features
         self.space, self.actions = cast("Any", env.action_space), read_actions(env, name)
         self.max_episode_steps = (env.spec.max_episode_steps if env.spec else None) or MAX_STEPS
         self.backend: SerialEnvironments | WorkerEnvironments = (
-            here if workers == 1 else WorkerEnvironments(here, n_envs, num_workers=workers)
+            serial if workers == 1 else WorkerEnvironments(serial, n_envs, num_workers=workers)
         )
         self.seeds, self.started = [0] * n_envs, [0] * n_envs
         self.past: list[NDArray[Any]] = []
@@ -118,13 +118,13 @@ class GymnasiumEnvironments:
             self.seeds[index], self.started[index], episodes[index] = seed, len(self.past), EpisodeState(seed)
         self.observations = self.backend.start_episodes(episodes)
         unused = min(self.started)
-        if unused >= UNUSED_ACTIONS:
+        if unused >= MAX_UNUSED_ACTIONS:
             del self.past[:unused]
             self.started = [started - unused for started in self.started]
         return self.observations
 
     def _to_space(self, action: Tensor) -> NDArray[Any]:
-        """Actions as the space counts them, or clipped to its bounds; a copy, since it is stored."""
+        """Actions in the numbering of the space, or clipped to its bounds; a copy, since it is stored."""
         given: NDArray[Any] = action.detach().cpu().numpy()
         if isinstance(self.actions, Discrete):
             return given + self.space.start if self.space.start else given.copy()

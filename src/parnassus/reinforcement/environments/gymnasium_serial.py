@@ -60,7 +60,7 @@ class SerialEnvironments:
         terminated, truncated = [False] * n_envs, [False] * n_envs
         self.clock += 1
         try:
-            for index, (step, action) in enumerate(zip(self.steps, self._as_given(actions), strict=True)):
+            for index, (step, action) in enumerate(zip(self.steps, self._to_native_actions(actions), strict=True)):
                 observations[index], rewards[index], terminated[index], truncated[index], _ = step(action)
         except Exception as error:
             self._fail(index, f"failed in step {self.clock - self.started[index]}", error)
@@ -76,7 +76,7 @@ class SerialEnvironments:
             env.close()
 
     def _start_episode(self, index: int, episode: EpisodeState) -> NDArray[np.float32]:
-        past = [] if episode.actions is None else list(self._as_given(episode.actions))
+        past = [] if episode.actions is None else list(self._to_native_actions(episode.actions))
         self.seeds[index], self.started[index] = episode.seed, self.clock - len(past)
         observation, when = self._buffer(1), "at the beginning"
         try:
@@ -91,7 +91,7 @@ class SerialEnvironments:
             self._fail(index, f"returned the observation {encoded} {when}")
         return encoded
 
-    def _as_given(self, actions: NDArray[Any]) -> Iterable[Any]:
+    def _to_native_actions(self, actions: NDArray[Any]) -> Iterable[Any]:
         """Discrete actions as Python integers, which environments validate faster than numpy's."""
         return actions.tolist() if self.is_discrete else actions
 

@@ -8,9 +8,9 @@ from parnassus.reinforcement.environments.gymnasium import GymnasiumEnvironments
 from parnassus.reinforcement.environments.interface import Environments
 from parnassus.reinforcement.environments.mountain_car import MountainCar
 from parnassus.reinforcement.environments.pendulum import Pendulum
-from parnassus.reinforcement.environments.tensor_environments import Physics, TensorEnvironments
+from parnassus.reinforcement.environments.tensor_environments import Dynamics, TensorEnvironments
 
-TENSOR_ENVIRONMENTS: dict[str, Physics] = {
+TENSOR_ENVIRONMENTS: dict[str, Dynamics] = {
     "Acrobot-v1": Acrobot(),
     "CartPole-v1": CartPole(),
     "MountainCar-v0": MountainCar(),

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.reinforcement.environments.interface import Discrete
-from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
+from parnassus.reinforcement.environments.tensor_environments import DynamicsStep
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class MountainCar:
     actions = Discrete(3)
     force, gravity, max_speed, left, right, goal = 0.001, 0.0025, 0.07, -1.2, 0.6, 0.5
 
-    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 2"]:
+    def sample_initial_states(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 2"]:
         position = torch.empty(n_envs, dtype=torch.float64, device=device).uniform_(-0.6, -0.4)
         return torch.stack([position, torch.zeros_like(position)], 1)
 
     def observe(self, state: Float[Tensor, "envs 2"]) -> Float[Tensor, "envs 2"]:
         return state
 
-    def move(self, state: Float[Tensor, "envs 2"], action: Int[Tensor, " envs"]) -> PhysicsStep:
+    def step(self, state: Float[Tensor, "envs 2"], action: Int[Tensor, " envs"]) -> DynamicsStep:
         x, speed = state.unbind(1)
         speed = speed + ((action - 1) * self.force + (3 * x).cos() * -self.gravity)
         speed = speed.clamp(-self.max_speed, self.max_speed)
         x = (x + speed).clamp(self.left, self.right)
         speed = speed.masked_fill((x == self.left) & (speed < 0), 0.0)
-        return PhysicsStep(torch.stack([x, speed], 1), -torch.ones_like(x), (x >= self.goal) & (speed >= 0))
+        return DynamicsStep(torch.stack([x, speed], 1), -torch.ones_like(x), (x >= self.goal) & (speed >= 0))

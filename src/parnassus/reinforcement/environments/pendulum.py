@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.reinforcement.environments.interface import Continuous
-from parnassus.reinforcement.environments.tensor_environments import PhysicsStep
+from parnassus.reinforcement.environments.tensor_environments import DynamicsStep
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Pendulum:
     actions = Continuous((-2.0,), (2.0,))
     gravity, seconds, max_speed = 10.0, 0.05, 8.0
 
-    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 2"]:
+    def sample_initial_states(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs 2"]:
         state = torch.empty(n_envs, 2, dtype=torch.float64, device=device).uniform_(-1, 1)
         return state * torch.tensor([pi, 1.0], dtype=torch.float64, device=device)
 
@@ -33,11 +33,11 @@ class Pendulum:
         angle, speed = state.unbind(1)
         return torch.stack([angle.cos(), angle.sin(), speed], 1)
 
-    def move(self, state: Float[Tensor, "envs 2"], action: Float[Tensor, "envs 1"]) -> PhysicsStep:
+    def step(self, state: Float[Tensor, "envs 2"], action: Float[Tensor, "envs 1"]) -> DynamicsStep:
         (angle, speed), torque = state.unbind(1), action[:, 0].to(state)
-        upright = torch.remainder(angle + pi, 2 * pi) - pi
-        cost = upright.square() + 0.1 * speed.square() + 0.001 * torque.square()
+        wrapped_angle = torch.remainder(angle + pi, 2 * pi) - pi
+        cost = wrapped_angle.square() + 0.1 * speed.square() + 0.001 * torque.square()
         speed = speed + (3 * self.gravity / 2 * angle.sin() + 3 * torque) * self.seconds
         speed = speed.clamp(-self.max_speed, self.max_speed)
-        moved = torch.stack([angle + speed * self.seconds, speed], 1)
-        return PhysicsStep(moved, -cost, torch.zeros_like(cost, dtype=torch.bool))
+        next_state = torch.stack([angle + speed * self.seconds, speed], 1)
+        return DynamicsStep(next_state, -cost, torch.zeros_like(cost, dtype=torch.bool))

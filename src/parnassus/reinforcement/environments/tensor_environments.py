@@ -11,7 +11,7 @@ from parnassus.errors import check_at_least_one
 from parnassus.reinforcement.environments.interface import Actions, Continuous, Step
 
 
-class PhysicsStep(NamedTuple):
+class DynamicsStep(NamedTuple):
     """Next states, rewards and whether the episodes terminated."""
 
     state: Float[Tensor, "envs state"]
@@ -20,7 +20,7 @@ class PhysicsStep(NamedTuple):
 
 
 @runtime_checkable
-class Physics(Protocol):
+class Dynamics(Protocol):
     """The dynamics of an environment for many copies at once: initial states, observations, transitions.
 
     States are float64, as in gymnasium, whose values the dynamics must reproduce.
@@ -35,11 +35,11 @@ class Physics(Protocol):
     @property
     def max_episode_steps(self) -> int: ...
 
-    def start(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs state"]: ...
+    def sample_initial_states(self, n_envs: int, device: torch.device) -> Float[Tensor, "envs state"]: ...
 
     def observe(self, state: Float[Tensor, "envs state"]) -> Float[Tensor, "envs features"]: ...
 
-    def move(self, state: Float[Tensor, "envs state"], action: Shaped[Tensor, "envs *action"]) -> PhysicsStep: ...
+    def step(self, state: Float[Tensor, "envs state"], action: Shaped[Tensor, "envs *action"]) -> DynamicsStep: ...
 
 
 class TensorEnvironments:
@@ -48,31 +48,31 @@ class TensorEnvironments:
     Initial states are drawn from torch's generator, so that results are reproducible by its seed.
     """
 
-    def __init__(self, physics: Physics, n_envs: int, *, device: torch.device | str = "cpu") -> None:
+    def __init__(self, dynamics: Dynamics, n_envs: int, *, device: torch.device | str = "cpu") -> None:
         check_at_least_one(n_envs=n_envs)
-        self.physics, self.n_envs, self.device = physics, n_envs, torch.device(device)
-        self.features, self.actions = physics.features, physics.actions
-        self.max_episode_steps = physics.max_episode_steps
+        self.dynamics, self.n_envs, self.device = dynamics, n_envs, torch.device(device)
+        self.features, self.actions = dynamics.features, dynamics.actions
+        self.max_episode_steps = dynamics.max_episode_steps
         self.state = torch.zeros(0, dtype=torch.float64)
         self.age = torch.zeros(0, dtype=torch.int64)
 
     def reset(self) -> Float[Tensor, "envs features"]:
         """Start new episodes in all environments; return the first observations."""
-        self.state = self.physics.start(self.n_envs, self.device)
+        self.state = self.dynamics.sample_initial_states(self.n_envs, self.device)
         self.age = torch.zeros(self.n_envs, dtype=torch.int64, device=self.device)
-        return self.physics.observe(self.state).float()
+        return self.dynamics.observe(self.state).float()
 
     def step(self, action: Shaped[Tensor, "envs *action"]) -> Step:
         """Take one action in every environment."""
-        state, reward, terminated = self.physics.move(self.state, _clip(action, self.actions))
+        state, reward, terminated = self.dynamics.step(self.state, _clip(action, self.actions))
         self.age += 1
         truncated = (self.age >= self.max_episode_steps) & ~terminated
-        next_observations = observation = self.physics.observe(state).float()
+        next_observations = observation = self.dynamics.observe(state).float()
         ended = terminated | truncated
         if self.device.type != "cpu" or bool(ended.any()):
-            state = torch.where(ended[:, None], self.physics.start(self.n_envs, self.device), state)
+            state = torch.where(ended[:, None], self.dynamics.sample_initial_states(self.n_envs, self.device), state)
             self.age = self.age.masked_fill(ended, 0)
-            observation = self.physics.observe(state).float()
+            observation = self.dynamics.observe(state).float()
         self.state = state
         return Step(observation, reward.float(), terminated, truncated, next_observations)
 

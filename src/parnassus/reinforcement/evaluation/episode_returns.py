@@ -11,7 +11,7 @@ from parnassus.reinforcement.environments.interface import Environments, check_d
 
 
 @runtime_checkable
-class Learners(Protocol):
+class MultiLearnerExperiment(Protocol):
     """An experiment with several learners that act in the same environment."""
 
     @property

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.reinforcement.evaluation.episode_returns import Learners, episode_returns
+from parnassus.reinforcement.evaluation.episode_returns import MultiLearnerExperiment, episode_returns
 from parnassus.reinforcement.evaluation.reward_thresholds import reward_threshold
 from parnassus.reinforcement.experience.collector import RECENT, Collector
 
@@ -20,7 +20,7 @@ class StopOnRewardThreshold:
     the evaluation, once solved.
     """
 
-    def __init__(self, experiment: Learners, device: torch.device | str = "cpu") -> None:
+    def __init__(self, experiment: MultiLearnerExperiment, device: torch.device | str = "cpu") -> None:
         threshold = reward_threshold(experiment.env)
         if threshold is None:
             raise ValueError(

@@ -51,7 +51,7 @@ class Collector:
         return [sum(own) / len(own) if own else nan for own in self.returns]
 
     @property
-    def progress(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """The mean returns as metrics, learners numbered from 1; empty until every learner has completed an episode."""
         if not all(self.returns):
             return {}

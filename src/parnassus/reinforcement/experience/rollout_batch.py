@@ -34,18 +34,18 @@ class RolloutBatch(NamedTuple):
 def estimate_advantages(
     model: ActorCritic,
     experience: Experience,
-    trace: ActorCriticActivations | None = None,
+    activations: ActorCriticActivations | None = None,
     *,
     gamma: float,
     gae_lambda: float,
 ) -> RolloutBatch:
     """Generalised advantages by the critic, bootstrapping where an episode was truncated.
 
-    `trace` is the model's forward pass on `visited_states(experience)`, if there is one already.
+    `activations` is the model's forward pass on `visited_states(experience)`, if there is one already.
     """
     steps, x = len(experience.rewards), visited_states(experience)
-    trace = model.forward_with_trace(x) if trace is None else trace
-    all_values = group_by_step(trace.values.squeeze(-1), steps + 1)
+    activations = model.forward_with_activations(x) if activations is None else activations
+    all_values = group_by_step(activations.values.squeeze(-1), steps + 1)
     values, next_values = all_values[:-1], all_values[1:]
     truncated = experience.truncated.flatten(1)
     if not truncated.is_cpu or bool(truncated[:-1].any()):  # the next state visited is then of another episode
@@ -59,7 +59,7 @@ def estimate_advantages(
         group_by_learner(part.view_as(experience.rewards)) for part in (estimates, estimates + values)
     )
     actions, rows = group_by_learner(experience.actions), advantages.shape[1]
-    distribution, _ = model.read_trace(trace, rows)
+    distribution, _ = model.read_activations(activations, rows)
     return RolloutBatch(x[:, :rows], actions, distribution.log_prob(actions), advantages, returns)
 
 

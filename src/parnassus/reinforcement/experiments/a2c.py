@@ -56,16 +56,16 @@ class Experiment(A2CSettings, MultiLearnerActor):
             optimizer.param_groups[0]["lr"] = (1 - update / updates) * self.learning_rate
             experience = collector.collect(lambda x: self.act(model, x, sample_actions=True), self.n_steps)
             experience = normalise_rewards(normaliser, experience)
-            trace = model.forward_with_trace(visited_states(experience))
-            batch = estimate_advantages(model, experience, trace, gamma=self.gamma, gae_lambda=self.gae_lambda)
+            activations = model.forward_with_activations(visited_states(experience))
+            batch = estimate_advantages(model, experience, activations, gamma=self.gamma, gae_lambda=self.gae_lambda)
             optimizer.zero_grad()
             if self.fast_backward:
-                a2c_backward(model, batch, trace, vf_coef=self.vf_coef, ent_coef=self.ent_coef)
+                a2c_backward(model, batch, activations, vf_coef=self.vf_coef, ent_coef=self.ent_coef)
             else:
                 a2c_loss(model, batch, vf_coef=self.vf_coef, ent_coef=self.ent_coef).sum().backward()
             optimizer.step()
             if model.observation_statistics is not None:
                 model.observation_statistics.update(batch.observations)
             if update % max(1, updates // 200) == 0 or update == updates - 1:
-                run.record(collector.steps, **collector.progress)
+                run.record(collector.steps, **collector.metrics)
         return report_evaluation(run, self, model, collector.steps)

@@ -63,7 +63,7 @@ tuned = {"env": TUNED}
 class Experiment(DQNSettings, MultiLearnerAgent):
     double_q: bool = True  # double DQN: the online network selects the next action, the target network evaluates it
     dueling: bool = False  # dueling architecture: separate heads for state values and advantages
-    prioritized_replay: bool = False  # prioritised experience replay
+    prioritized_replay: bool = False  # sample transitions in proportion to their errors instead of uniformly
     fast_backward: bool = False  # compute the gradient of the loss by hand instead of by autograd; equal up to rounding
 
     def model(self) -> Network:
@@ -156,6 +156,6 @@ class Experiment(DQNSettings, MultiLearnerAgent):
                     self.learn(sample, model, target, optimizer, buffer)
             update_target(average, model, max(self.averaging_tau, 1 / (phase + 1)))
             if phase % max(1, phases // 200) == 0 or phase == phases - 1:
-                run.record(collector.steps, **collector.progress)
+                run.record(collector.steps, **collector.metrics)
         update_target(model, average)
         return report_evaluation(run, self, model, collector.steps)

@@ -142,7 +142,7 @@ class Experiment:
         """
         x = torch.zeros(self.num_learners, dtype=torch.float64)
         generator, history = torch.Generator().manual_seed(seed), []
-        is_relaxed = paths.live & (paths.states[:, :-1] == RELAXED)
+        is_relaxed = paths.active & (paths.states[:, :-1] == RELAXED)
         is_talk = paths.actions == TALK
         for _ in range(self.num_updates):
             p = x.sigmoid()[:, None, None]
@@ -157,8 +157,8 @@ class Experiment:
         """Mean squared error of Â averaged over episodes, its squared bias and its variance, for each λ."""
         world = GridWorld(CORNER, gamma=0.95)
         process, policy = world.process, world.process.uniform_policy()
-        values = process.values_of(policy)
-        critic, true_advantages = torch.zeros_like(values), process.advantages_of(policy)
+        values = process.state_values(policy)
+        critic, true_advantages = torch.zeros_like(values), process.advantages(policy)
         generator = torch.Generator().manual_seed(seed)
         steps = rollout(process, policy, world.start, steps=150, n_envs=self.num_rollouts, generator=generator)
         state, action = steps.states[0], steps.actions[0]
@@ -183,7 +183,7 @@ class Experiment:
 def all_baselines(paths: TrajectoryDistribution, policy: Tensor) -> dict[str, Tensor | float]:
     """Baselines: none, a constant, two that depend on the state, and one that depends on the action."""
     process = cat_decision_process(DISCOUNT)
-    states, values = paths.states[:, :-1], process.values_of(policy)
+    states, values = paths.states[:, :-1], process.state_values(policy)
     mean = float(paths.probabilities(policy) @ paths.returns(DISCOUNT)[:, 0])
     return {
         "none": 0.0,

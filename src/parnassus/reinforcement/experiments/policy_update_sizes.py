@@ -108,7 +108,7 @@ class Experiment:
 
     def iterate(self, update: PolicyUpdate) -> list[Tensor]:
         """The uniform policy and the policies after each update."""
-        logits = torch.zeros(WORLD.process.states, WORLD.process.actions, dtype=torch.float64)
+        logits = torch.zeros(WORLD.process.num_states, WORLD.process.num_actions, dtype=torch.float64)
         policies = [softmax_policy(logits, WORLD.process.allowed)]
         for _ in range(self.num_updates):
             logits = update(logits)
@@ -123,7 +123,7 @@ class Experiment:
         """Adam on the exact E[min(ρA, clip(ρ)A)] under the old policy's state distribution."""
         old = softmax_policy(logits, WORLD.process.allowed)
         visits = WORLD.process.occupancy(old, WORLD.start)
-        advantages = WORLD.process.advantages_of(old)
+        advantages = WORLD.process.advantages(old)
         theta = logits.clone().requires_grad_()
         optimizer = torch.optim.Adam([theta], lr=0.1)
         for _ in range(self.gradient_steps):
@@ -162,9 +162,9 @@ def plot_clipped_surrogate(clip_range: float) -> "Figure":
 
 def plot_natural_gradient(threshold: float) -> "Figure":
     process, start = WORLD.process, WORLD.start
-    logits = torch.zeros(process.states, process.actions, dtype=torch.float64)
+    logits = torch.zeros(process.num_states, process.num_actions, dtype=torch.float64)
     old = softmax_policy(logits, process.allowed)
-    direction = process.advantages_of(old)  # the natural gradient of a table
+    direction = process.advantages(old)  # the natural gradient of a table
     lengths = torch.linspace(0, 8, 81, dtype=torch.float64)
     policies = [softmax_policy(logits + float(length) * direction, process.allowed) for length in lengths]
     kl = torch.stack([occupancy_weighted_kl(process, old, policy, start) for policy in policies])

@@ -73,7 +73,7 @@ class Experiment(PPOSettings, MultiLearnerActor):
                 model.observation_statistics.update(rollout.observations)
             solved = stop is not None and stop.is_solved(collector, model)
             if solved or update % max(1, updates // 200) == 0 or update == updates - 1:
-                run.record(collector.steps, **collector.progress)
+                run.record(collector.steps, **collector.metrics)
             if solved:
                 break
         if stop is None:

@@ -60,9 +60,9 @@ class Experiment:
         exploring = add_exploration(world.process, self.epsilon)
         edge, safe = (policy_iteration(process).policy for process in (world.process, exploring))
         exact = {
-            "edge_path_exploring": float(exploring.values_of(edge) @ world.start),
-            "safe_path_exploring": float(exploring.values_of(safe) @ world.start),
-            "edge_path_greedy": float(world.process.values_of(edge) @ world.start),
+            "edge_path_exploring": float(exploring.state_values(edge) @ world.start),
+            "safe_path_exploring": float(exploring.state_values(safe) @ world.start),
+            "edge_path_greedy": float(world.process.state_values(edge) @ world.start),
         }
         records = {
             name: td_control(
@@ -138,7 +138,7 @@ def plot_paths(world: GridWorld, policies: dict[str, Tensor], exploring: MarkovD
         visits = exploring.occupancy(policy, world.start)
         arrows = world.arrows(policy.argmax(-1)).split("\n")
         plot_grid(ax, world.on_grid(visits), limit=2.0, letters=_cliff(world), arrows=arrows)
-        ax.set_title(f"optimal {name}: {float(exploring.values_of(policy) @ world.start):.1f} while exploring")
+        ax.set_title(f"optimal {name}: {float(exploring.state_values(policy) @ world.start):.1f} while exploring")
     return figure
 
 
@@ -157,7 +157,7 @@ def plot_exploration(world: GridWorld) -> "Figure":
     edge_returns, optimal_returns = [], []
     for epsilon in epsilons:
         process = add_exploration(world.process, float(epsilon))
-        edge_returns.append(float(process.values_of(edge) @ world.start))
+        edge_returns.append(float(process.state_values(edge) @ world.start))
         optimal_returns.append(float(policy_iteration(process).values @ world.start))
     return curves(
         {"edge path": (epsilons, edge_returns), "optimal ε-greedy policy": (epsilons, optimal_returns)},

@@ -71,7 +71,7 @@ class Experiment(TRPOSettings, MultiLearnerActor):
                 run.update(optimizer, (model.values(batch.observations) - batch.returns).square().mean(1).sum())
             run.record(
                 collector.steps,
-                **collector.progress,
+                **collector.metrics,
                 **{f"kl/{i}": kl for i, kl in enumerate(statistics.kl.tolist(), 1)},
             )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 covers = ("B18.2-3", "B18.2-4")
 expected = {
     "start_value": between(
-        0.7052, 0.7054, "value of the start cell of the 4 × 3 world without discount; 0.705 is printed"
+        0.7052, 0.7054, "value of the start cell of the 4 × 3 world without discount; Russell and Norvig have 0.705"
     ),
     "policies_evaluated": at_most(6.0, "number of policies evaluated by policy iteration"),
     "sweeps": no_band("number of sweeps of value iteration until the policy is within 10⁻⁶ of the optimum"),
@@ -41,7 +41,7 @@ STEP_REWARDS = (-2.0, -0.4, -0.04, 0.0)
 
 @dataclass(frozen=True)
 class Experiment:
-    layout: Text = "....#...G/....#..../........./....#..../##.###.##/....#..../.S......./....#...X"  # rows of .#SGXC
+    layout: Text = "....#...G/....#..../........./....#..../##.###.##/....#..../.S......./....#...X"  # map, see above
     step_reward: float = -0.02  # reward of every step
     slip_probability: UnitInterval = 0.2  # probability of moving sideways
     gamma: UnitInterval = 0.95  # discount factor γ

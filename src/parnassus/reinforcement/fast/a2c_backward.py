@@ -11,7 +11,7 @@ from parnassus.reinforcement.fast.actor_critic_backward import ActorCriticActiva
 def a2c_backward(
     model: ActorCritic,
     batch: RolloutBatch,
-    trace: ActorCriticActivations | None = None,
+    activations: ActorCriticActivations | None = None,
     *,
     vf_coef: float = 0.5,
     ent_coef: float = 0.0,
@@ -20,9 +20,9 @@ def a2c_backward(
 
         ∂L/∂log π = −Â/n,   ∂L/∂v = 2c_v (v − R)/n,   ∂L/∂H = −c_H/n   for each of n rows
 
-    `trace` is the model's forward pass on these states, possibly with others after them, if there is one already.
+    `activations` is the model's forward pass on these states, possibly with others after them, if there is one already.
     """
-    trace = model.forward_with_trace(batch.observations) if trace is None else trace
+    activations = model.forward_with_activations(batch.observations) if activations is None else activations
     rows = batch.returns.shape[1]
-    of_value = (trace.values[:, :rows, 0] - batch.returns).mul_(2 * vf_coef / rows)
-    model.write_gradients(trace, batch.actions, batch.advantages / -rows, of_value, -ent_coef / rows)
+    grad_value = (activations.values[:, :rows, 0] - batch.returns).mul_(2 * vf_coef / rows)
+    model.write_gradients(activations, batch.actions, batch.advantages / -rows, grad_value, -ent_coef / rows)

@@ -22,7 +22,9 @@ class ActorCriticActivations(NamedTuple):
     layer_inputs: list[Float[Tensor, "both batch inputs"]]
 
 
-def forward_with_trace(x: Float[Tensor, "learners batch features"], layers: Sequence[Layer]) -> ActorCriticActivations:
+def forward_with_activations(
+    x: Float[Tensor, "learners batch features"], layers: Sequence[Layer]
+) -> ActorCriticActivations:
     """h_k = tanh(h_{k−1} W_k + b_k) for actors and critics, stacked in this order, then both heads.
 
     The heads are the last two layers, the actors' before the critics'.
@@ -41,16 +43,16 @@ def forward_with_trace(x: Float[Tensor, "learners batch features"], layers: Sequ
 
 @torch.no_grad()
 def write_gradients(
-    trace: ActorCriticActivations,
+    activations: ActorCriticActivations,
     layers: Sequence[Layer],
-    of_outputs: Float[Tensor, "learners some actions"],
-    of_values: Float[Tensor, "learners some 1"],
+    grad_outputs: Float[Tensor, "learners some actions"],
+    grad_values: Float[Tensor, "learners some 1"],
 ) -> None:
-    """Write every parameter's `grad`, given ∂L/∂outputs and ∂L/∂values of the first rows of the trace."""
-    rows = of_values.shape[1]
-    layer_inputs = [own if own.shape[1] == rows else own[:, :rows] for own in trace.layer_inputs]
+    """Write every parameter's `grad`, given ∂L/∂outputs and ∂L/∂values of the first rows."""
+    rows = grad_values.shape[1]
+    layer_inputs = [own if own.shape[1] == rows else own[:, :rows] for own in activations.layer_inputs]
     gradient = torch.empty_like(layer_inputs[-1])
-    heads = zip(layers[-2:], (of_outputs, of_values), layer_inputs[-1].chunk(2), gradient.chunk(2), strict=True)
+    heads = zip(layers[-2:], (grad_outputs, grad_values), layer_inputs[-1].chunk(2), gradient.chunk(2), strict=True)
     for head, own, inputs, part in heads:
         write_layer_gradients(head, inputs, own)
         torch.bmm(own, head[0].mT, out=part)

@@ -19,24 +19,24 @@ class DistributionGradients(NamedTuple):
 def distribution_gradients(
     distribution: ActionDistribution,
     actions: Shaped[Tensor, "learners rows *action"],
-    of_log_prob: Float[Tensor, "learners rows"],
-    of_entropy: float = 0.0,
+    grad_log_prob: Float[Tensor, "learners rows"],
+    grad_entropy: float = 0.0,
 ) -> DistributionGradients:
     """From ∂L/∂log π(a|s) and ∂L/∂H, the latter the same in every state.
 
     ∂log π(a)/∂logits = 1_a − π,              ∂H/∂logits = −π (log π + H)
     ∂log N(a)/∂mean = (a − mean)/σ²,          ∂log N(a)/∂log σ = (a − mean)²/σ² − 1,   ∂H/∂log σ = 1
     """
-    weights = of_log_prob.unsqueeze(-1)
+    weights = grad_log_prob.unsqueeze(-1)
     if isinstance(distribution, Categorical):
         probabilities = distribution.logits.softmax(-1)
         gradient = (probabilities * weights).neg_().scatter_add_(-1, actions.unsqueeze(-1), weights)
-        if of_entropy:
+        if grad_entropy:
             log_probs = distribution.logits.log_softmax(-1)
             entropy = distribution.entropy().unsqueeze(-1)
-            gradient.sub_(of_entropy * probabilities * (log_probs + entropy))
+            gradient.sub_(grad_entropy * probabilities * (log_probs + entropy))
         return DistributionGradients(gradient, None)
     inverse_std = torch.exp(-distribution.log_std)
     standardised = (actions - distribution.mean) * inverse_std
-    of_log_std = weights * (standardised.square() - 1) + of_entropy
-    return DistributionGradients(weights * standardised * inverse_std, of_log_std)
+    grad_log_std = weights * (standardised.square() - 1) + grad_entropy
+    return DistributionGradients(weights * standardised * inverse_std, grad_log_std)

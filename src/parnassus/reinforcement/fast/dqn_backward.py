@@ -20,9 +20,9 @@ def dqn_backward(
 
     For small networks it takes half of autograd's time.
     """
-    trace = model.forward_with_trace(batch.transitions.observations)
-    of_q, errors = q_loss_gradient(trace.outputs, batch, targets, huber_delta=huber_delta)
-    model.write_gradients(trace, of_q)
+    activations = model.forward_with_activations(batch.transitions.observations)
+    grad_q, errors = q_loss_gradient(activations.outputs, batch, targets, huber_delta=huber_delta)
+    model.write_gradients(activations, grad_q)
     return errors
 
 

@@ -17,12 +17,12 @@ def ppo_backward(
 
     for each of n rows. For small networks it takes a third of autograd's time.
     """
-    trace, rows = model.forward_with_trace(batch.observations), batch.returns.shape[1]
-    distribution, values = model.read_trace(trace, rows)
+    activations, rows = model.forward_with_activations(batch.observations), batch.returns.shape[1]
+    distribution, values = model.read_activations(activations, rows)
     ratio = policy_ratio(distribution.log_prob(batch.actions), batch.log_probs)
     advantages = standardise(batch.advantages)
     surrogate = ratio * advantages
     is_clipped = clipped_surrogate(ratio, advantages, clip_range) != surrogate
-    of_log_prob = surrogate.masked_fill_(is_clipped, 0.0).mul_(-1 / rows)
-    of_value = (values - batch.returns).mul_(2 * vf_coef / rows)
-    model.write_gradients(trace, batch.actions, of_log_prob, of_value, -ent_coef / rows)
+    grad_log_prob = surrogate.masked_fill_(is_clipped, 0.0).mul_(-1 / rows)
+    grad_value = (values - batch.returns).mul_(2 * vf_coef / rows)
+    model.write_gradients(activations, batch.actions, grad_log_prob, grad_value, -ent_coef / rows)

@@ -28,8 +28,8 @@ class MLPActivations(NamedTuple):
 class ReLUMLP(StackedMLP):
     """StackedMLP with σ = ReLU, with a fast backward pass in addition to autograd's.
 
-    The fast one is `forward_with_trace`, then `write_gradients`. Weights and biases are initialised uniformly in
-    ±1/√inputs, as in nn.Linear, so that initial outputs are small.
+    For the fast pass call `forward_with_activations`, then `write_gradients`. Weights and biases are initialised
+    uniformly in ±1/√inputs, as in nn.Linear, so that initial outputs are small.
     """
 
     def __init__(self, num_learners: int, sizes: Sequence[int]) -> None:
@@ -44,9 +44,9 @@ class ReLUMLP(StackedMLP):
         return [(layer.weight, layer.bias) for layer in self._layers]
 
     def forward(self, x: Float[Tensor, "learners batch inputs"]) -> Float[Tensor, "learners batch outputs"]:
-        return self.forward_with_trace(x).outputs
+        return self.forward_with_activations(x).outputs
 
-    def forward_with_trace(self, x: Float[Tensor, "learners batch inputs"]) -> MLPActivations:
+    def forward_with_activations(self, x: Float[Tensor, "learners batch inputs"]) -> MLPActivations:
         """h_0 = x, h_k = max(0, h_{k−1} W_k + b_k), and the output of the last layer."""
         *hidden, (weight, bias) = self._parameters_by_layer
         layer_inputs = [x]
@@ -56,15 +56,17 @@ class ReLUMLP(StackedMLP):
         return MLPActivations(torch.baddbmm(bias, layer_inputs[-1], last), layer_inputs)
 
     @torch.no_grad()
-    def write_gradients(self, trace: MLPActivations, of_outputs: Float[Tensor, "learners batch outputs"]) -> None:
+    def write_gradients(
+        self, activations: MLPActivations, grad_outputs: Float[Tensor, "learners batch outputs"]
+    ) -> None:
         """Write every parameter's `grad`, given ∂L/∂outputs."""
         *hidden, (weight, bias) = self._parameters_by_layer
         # (gᵀ h)ᵀ: faster than hᵀ g where g has few columns
-        gradient_buffer(weight).copy_(torch.bmm(of_outputs.mT, trace.layer_inputs[-1]).mT)
-        torch.sum(of_outputs, 1, keepdim=True, out=gradient_buffer(bias))
+        gradient_buffer(weight).copy_(torch.bmm(grad_outputs.mT, activations.layer_inputs[-1]).mT)
+        torch.sum(grad_outputs, 1, keepdim=True, out=gradient_buffer(bias))
         if hidden:
-            gradient = torch.bmm(of_outputs, weight.mT)
-            backward_through_layers(hidden, trace.layer_inputs, gradient, _relu_backward)
+            gradient = torch.bmm(grad_outputs, weight.mT)
+            backward_through_layers(hidden, activations.layer_inputs, gradient, _relu_backward)
 
 
 def _relu_backward(gradient: Tensor, activation: Tensor) -> Tensor:

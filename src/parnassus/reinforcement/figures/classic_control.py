@@ -69,7 +69,7 @@ class Canvas:
         return np.asarray(self.image.reduce(SUPERSAMPLING), dtype=np.uint8)
 
 
-def cart_pole(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
+def render_cart_pole(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
     """The pole on its cart, the limits of the track, and the last push."""
     x, angle = observation[0], observation[2]
     canvas = Canvas(WIDTH / 5.4, floor=-1.0)
@@ -85,7 +85,7 @@ def cart_pole(observation: Sequence[float], action: float | None = None) -> NDAr
     return canvas.pixels()
 
 
-def mountain_car(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
+def render_mountain_car(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
     """The car in its valley, the goal flag, and the last push."""
     canvas, centre = Canvas(WIDTH / 1.9, floor=-0.1), -0.3
 
@@ -113,25 +113,25 @@ def mountain_car(observation: Sequence[float], action: float | None = None) -> N
     return canvas.pixels()
 
 
-def acrobot(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
+def render_acrobot(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
     """The two links, the height that the tip should reach, and the last torque as an arc."""
     first = atan2(observation[1], observation[0])
     second = atan2(observation[3], observation[2])
     canvas = Canvas(HEIGHT / 4.8, floor=-2.4)
-    knee = sin(first), -cos(first)
-    tip = knee[0] + sin(first + second), knee[1] - cos(first + second)
+    joint = sin(first), -cos(first)
+    tip = joint[0] + sin(first + second), joint[1] - cos(first + second)
     canvas.line([(-3.3, 1.0), (3.3, 1.0)], GREEN, 2.0)
     canvas.line([(-0.35, 0.0), (0.35, 0.0)], FAINT, 3.0)
-    canvas.rod((0.0, 0.0), knee, BLUE, 11.0)
-    canvas.rod(knee, tip, BLUE, 11.0)
+    canvas.rod((0.0, 0.0), joint, BLUE, 11.0)
+    canvas.rod(joint, tip, BLUE, 11.0)
     canvas.disc((0.0, 0.0), 4.0, "white")
-    canvas.disc(knee, 4.0, "white")
+    canvas.disc(joint, 4.0, "white")
     if action is not None:
-        canvas.torque(knee, first - pi / 2, pi / 2 * (action - 1))
+        canvas.torque(joint, first - pi / 2, pi / 2 * (action - 1))
     return canvas.pixels()
 
 
-def pendulum(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
+def render_pendulum(observation: Sequence[float], action: float | None = None) -> NDArray[np.uint8]:
     """The pendulum, a mark at the upright position, and the last torque as an arc around the pivot."""
     angle = atan2(observation[1], observation[0])
     canvas = Canvas(HEIGHT / 2.8, floor=-1.4)
@@ -144,9 +144,9 @@ def pendulum(observation: Sequence[float], action: float | None = None) -> NDArr
 
 
 RENDERERS: Mapping[str, Callable[[Sequence[float], float | None], NDArray[np.uint8]]] = {
-    "Acrobot-v1": acrobot,
-    "CartPole-v1": cart_pole,
-    "MountainCar-v0": mountain_car,
-    "Pendulum-v1": pendulum,
+    "Acrobot-v1": render_acrobot,
+    "CartPole-v1": render_cart_pole,
+    "MountainCar-v0": render_mountain_car,
+    "Pendulum-v1": render_pendulum,
 }
 """By environment id: from an observation and the action that led to it to an image (height, width, 3)."""

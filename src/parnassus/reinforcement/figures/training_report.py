@@ -2,14 +2,18 @@
 
 from torch import Tensor, nn
 
-from parnassus.reinforcement.evaluation.episode_returns import Learners, episode_returns, summarise_returns
+from parnassus.reinforcement.evaluation.episode_returns import (
+    MultiLearnerExperiment,
+    episode_returns,
+    summarise_returns,
+)
 from parnassus.reinforcement.evaluation.reward_thresholds import reward_threshold
 from parnassus.reinforcement.figures.learning_curves import learners_table, plot_learning_curves
 from parnassus.train import Run
 
 
 def report_evaluation(
-    run: Run, experiment: Learners, model: nn.Module, steps: int, *, returns: Tensor | None = None
+    run: Run, experiment: MultiLearnerExperiment, model: nn.Module, steps: int, *, returns: Tensor | None = None
 ) -> dict[str, float]:
     """Evaluate all learners with the most probable actions, and report the returns with their learning curves.
 

@@ -49,7 +49,7 @@ def cat_mdp(
         book.allowed,
     )
     policy = talking * constant_policy("talk") + (1 - talking) * constant_policy("stroke")
-    values = process.values_of(policy)
+    values = process.state_values(policy)
     q, optimal = process.q_values(values)[RELAXED], policy_iteration(process)
     start = torch.eye(len(STATES), dtype=torch.float64)[STATES.index("hungry")]
     numbers: dict[str, float | str] = {

@@ -13,7 +13,7 @@ from parnassus.atlas.decorators import probe
 from parnassus.reinforcement.agents.action_distributions import ActionDistribution, Categorical, DiagonalGaussian
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.environments import TENSOR_ENVIRONMENTS, Continuous
-from parnassus.reinforcement.evaluation.episode_returns import Learners
+from parnassus.reinforcement.evaluation.episode_returns import MultiLearnerExperiment
 from parnassus.reinforcement.experience.returns import discounted_returns
 from parnassus.reinforcement.figures.classic_control import RENDERERS
 from parnassus.reinforcement.tabular.exploration import epsilon_greedy_policy
@@ -69,12 +69,12 @@ class Episode:
 
 
 def _count_learners(trained: TrainedRun) -> int:
-    return cast("Learners", trained.experiment).num_learners
+    return cast("MultiLearnerExperiment", trained.experiment).num_learners
 
 
 def _cached_rollout(trained: TrainedRun) -> Callable[[RolloutRequest], Episode]:
     """A function that runs episodes and caches the last few, which the step slider requests again."""
-    experiment = cast("Learners", trained.experiment)
+    experiment = cast("MultiLearnerExperiment", trained.experiment)
     if experiment.env not in TENSOR_ENVIRONMENTS:
         known = ", ".join(TENSOR_ENVIRONMENTS)
         raise ValueError(
@@ -101,7 +101,7 @@ def policy_rollout(
     values can stay high while the pole falls. Without perturbation, compare the values with the observed returns. For
     DQN the action values Q(s, a) are shown too.
     """
-    experiment = cast("Learners", trained.experiment)
+    experiment = cast("MultiLearnerExperiment", trained.experiment)
     env = experiment.env
     episode = trained.compute_once(_cached_rollout)(RolloutRequest(learner - 1, seed, perturbation, perturbation_step))
     steps, now = len(episode.rewards), min(step, len(episode.rewards))
@@ -126,22 +126,22 @@ LEGEND = "Orange: the last action. Actions are the most probable ones, not sampl
 
 
 @torch.no_grad()
-def _run_episode(experiment: Learners, model: nn.Module, request: RolloutRequest) -> Episode:
+def _run_episode(experiment: MultiLearnerExperiment, model: nn.Module, request: RolloutRequest) -> Episode:
     env = experiment.env
-    physics, (variable, largest) = TENSOR_ENVIRONMENTS[env], PERTURBATIONS[env]
+    dynamics, (variable, largest) = TENSOR_ENVIRONMENTS[env], PERTURBATIONS[env]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(request.seed)
-        state = physics.start(1, torch.device("cpu"))
-    observations, terminated = [physics.observe(state)[0].float()], False
+        state = dynamics.sample_initial_states(1, torch.device("cpu"))
+    observations, terminated = [dynamics.observe(state)[0].float()], False
     rewards: list[Tensor] = []
     while len(rewards) < MAX_STEPS and not terminated:
         if len(rewards) == request.perturbation_step:
             state[0, variable] += request.perturbation * largest
-            observations[-1] = physics.observe(state)[0].float()
+            observations[-1] = dynamics.observe(state)[0].float()
         outputs = _evaluate(experiment, model, observations[-1:], request.learner)
-        result = physics.move(state, _clip(outputs.mode, env))
+        result = dynamics.step(state, _clip(outputs.mode, env))
         state, terminated = result.state, bool(result.terminated)
-        observations.append(physics.observe(state)[0].float())
+        observations.append(dynamics.observe(state)[0].float())
         rewards.append(result.reward[0])
     distribution, mode, values, q = _evaluate(experiment, model, observations, request.learner)
     actions = _clip(mode, env)
@@ -160,7 +160,9 @@ class PolicyOutputs(NamedTuple):
     q: Float[Tensor, "states actions"] | None
 
 
-def _evaluate(experiment: Learners, model: nn.Module, observations: list[Tensor], learner: int) -> PolicyOutputs:
+def _evaluate(
+    experiment: MultiLearnerExperiment, model: nn.Module, observations: list[Tensor], learner: int
+) -> PolicyOutputs:
     """The outputs of an actor-critic or Q-network for one learner."""
     x = torch.stack(observations).expand(experiment.num_learners, -1, -1)
     if not isinstance(model, ActorCritic):
@@ -176,7 +178,7 @@ def _evaluate(experiment: Learners, model: nn.Module, observations: list[Tensor]
     return PolicyOutputs(policy, policy.mode(), values[learner], None)
 
 
-def _settings(experiment: Learners) -> Any:  # each its own kind of settings
+def _settings(experiment: MultiLearnerExperiment) -> Any:  # each its own kind of settings
     """The settings of training, resolved for the environment where they depend on it."""
     return getattr(experiment, "settings", experiment)
 
@@ -194,7 +196,7 @@ def _render(env: str, episode: Episode, now: int) -> Tensor:
     return pixels.permute(2, 0, 1)[None].float() / 255
 
 
-def _values(experiment: Learners, model: nn.Module, episode: Episode, now: int) -> Curves:
+def _values(experiment: MultiLearnerExperiment, model: nn.Module, episode: Episode, now: int) -> Curves:
     """The estimated value of every state and, where rewards were not normalised, the observed return."""
     steps, estimator = len(episode.rewards), "critic" if episode.q is None else "network"
     lines = {"value": (_axis(steps), episode.values.tolist())}

@@ -74,7 +74,7 @@ class TabularLearners:
 
     def zeros(self) -> Float[Tensor, "learners states actions"]:
         """A table of zeros per learner; entries of actions that are not allowed are never read."""
-        return self.rewards.new_zeros(self.num_learners, self.process.states, self.process.actions)
+        return self.rewards.new_zeros(self.num_learners, self.process.num_states, self.process.num_actions)
 
     def step(
         self, step: int, state: Int[Tensor, " learners"], action: Int[Tensor, " learners"]

@@ -39,11 +39,11 @@ class MarkovDecisionProcess:
             raise ValueError(f"every non-terminal state needs an allowed action; states {stuck} have none")
 
     @property
-    def states(self) -> int:
+    def num_states(self) -> int:
         return self.transition.shape[0]
 
     @property
-    def actions(self) -> int:
+    def num_actions(self) -> int:
         return self.transition.shape[1]
 
     @property
@@ -65,20 +65,20 @@ class MarkovDecisionProcess:
         """The Markov reward process of a policy: P_π(s, s') = Σ_a π(a|s) P(s, a, s')."""
         self.check_policy(policy)
         transition, reward = self._marginalise(policy)
-        stay = torch.eye(self.states, dtype=transition.dtype, device=transition.device)
+        stay = torch.eye(self.num_states, dtype=transition.dtype, device=transition.device)
         return MarkovRewardProcess(
             torch.where(self.terminal[:, None], stay, transition), reward.masked_fill(self.terminal, 0), self.gamma
         )
 
-    def values_of(self, policy: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states"]:
+    def state_values(self, policy: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states"]:
         """V^π of many policies from Bellman's equations, differentiable with respect to π (book eqs. 18.1-18.5)."""
         self.check_policy(policy)
         transition, reward = self._marginalise(policy)
         return solve_bellman(transition, reward, self.gamma, self.terminal.expand(reward.shape))
 
-    def advantages_of(self, policy: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
+    def advantages(self, policy: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
         """A^π(s, a) = Q^π(s, a) − V^π(s); −∞ where a is not allowed, 0 at a terminal state (book sec. 18.5)."""
-        values = self.values_of(policy)
+        values = self.state_values(policy)
         return self.q_values(values) - values.masked_fill(self.terminal, 0)[..., None]
 
     def occupancy(
@@ -93,7 +93,7 @@ class MarkovDecisionProcess:
         transition, _ = self._marginalise(policy)
         active = (~self.terminal).to(start)
         onward = transition * active * active[:, None]
-        system = torch.eye(self.states, dtype=start.dtype, device=start.device) - self.gamma * onward.mT
+        system = torch.eye(self.num_states, dtype=start.dtype, device=start.device) - self.gamma * onward.mT
         visits: Tensor = torch.linalg.solve(system, (start * active).expand(transition.shape[:-1]))
         return visits
 
@@ -105,7 +105,7 @@ class MarkovDecisionProcess:
     def greedy_policy(self, q: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
         """The greedy policy: the first action with the largest value."""
         greedy = self.mask_q_values(q).argmax(-1)
-        return torch.nn.functional.one_hot(greedy, self.actions).to(q)
+        return torch.nn.functional.one_hot(greedy, self.num_actions).to(q)
 
     def mask_q_values(self, q: Float[Tensor, "*batch states actions"]) -> Float[Tensor, "*batch states actions"]:
         """The table with −∞ where an action is not allowed and 0 at terminal states."""
@@ -127,7 +127,7 @@ class MarkovDecisionProcess:
         check_distribution(policy, "policy")
         forbidden = (policy.detach() * ~(self.allowed | self.terminal[:, None])).amax(-1)
         if float(forbidden.max()) > 0:
-            state = int(forbidden.reshape(-1, self.states).amax(0).argmax())
+            state = int(forbidden.reshape(-1, self.num_states).amax(0).argmax())
             raise ValueError(
                 f"a policy must choose allowed actions only; in state {state} another one has probability "
                 f"{float(forbidden.max()):g}"

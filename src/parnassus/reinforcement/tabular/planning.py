@@ -40,7 +40,7 @@ def optimal_backup(
 def value_iterates(process: MarkovDecisionProcess, sweeps: int) -> Float[Tensor, "{sweeps}+1 states"]:
     """v_0 = 0, v_{k+1} = T v_k, stacked: v_k is the optimal expected return of k steps."""
     check_non_negative(sweeps=sweeps)
-    iterates = [torch.zeros(process.states, dtype=process.transition.dtype, device=process.transition.device)]
+    iterates = [torch.zeros(process.num_states, dtype=process.transition.dtype, device=process.transition.device)]
     for _ in range(sweeps):
         iterates.append(optimal_backup(process, iterates[-1]))
     return torch.stack(iterates)
@@ -75,7 +75,7 @@ def policy_iteration(
     """
     policy = process.uniform_policy() if policy is None else policy
     for sweeps in range(1, MAX_SWEEPS + 1):
-        values = process.values_of(policy)
+        values = process.state_values(policy)
         q = process.q_values(values)
         better = q.amax(-1) > values + 1e-12 * (1 + values.abs())
         improved = torch.where(better[:, None], process.greedy_policy(q), policy)
@@ -106,7 +106,7 @@ def modified_policy_iteration(
     raise ValueError(f"policy iteration has not converged after {MAX_SWEEPS:,} policies")  # pragma: no cover
 
 
-def finite_horizon(
+def backward_induction(
     process: MarkovDecisionProcess, horizon: int
 ) -> tuple[Float[Tensor, "{horizon}+1 states"], Int[Tensor, "{horizon} states"]]:
     """Optimal values with 0, 1, …, H steps to go, and time-dependent optimal actions with 1, …, H."""

@@ -21,7 +21,7 @@ def expected_return(
     process: MarkovDecisionProcess, policy: Float[Tensor, "*batch states actions"], start: Float[Tensor, " states"]
 ) -> Float[Tensor, "*batch"]:
     """J(π) = Σ_s ρ(s) V^π(s), by solving Bellman's equations; differentiable with respect to π."""
-    return process.values_of(policy) @ start
+    return process.state_values(policy) @ start
 
 
 def policy_gradient(
@@ -31,7 +31,7 @@ def policy_gradient(
 
     d(s) = Σ_t γ^t P[s_t = s] contains the sum over t that the book's formula omits.
     """
-    advantages = torch.where(policy > 0, process.advantages_of(policy), 0)
+    advantages = torch.where(policy > 0, process.advantages(policy), 0)
     return process.occupancy(policy, start)[:, None] * policy * advantages
 
 
@@ -46,7 +46,7 @@ def reinforce_estimates(
     """
     states = paths.states[:, :-1]
     scores = functional.one_hot(paths.actions, policy.shape[1]) - policy[states]
-    scores = scores * (weights * paths.live)[..., None]
+    scores = scores * (weights * paths.active)[..., None]
     estimates = policy.new_zeros(len(paths.states), *policy.shape)
     row = torch.arange(len(states), device=policy.device)[:, None].expand_as(states)
     return estimates.index_put_((row, states), scores, accumulate=True)

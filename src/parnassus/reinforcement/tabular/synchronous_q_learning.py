@@ -27,12 +27,12 @@ def synchronous_q_learning(
     Q is initialised to 0 and stays 0 at terminal states; actions that are not allowed have −∞.
     """
     check_at_least_one(sweeps=sweeps, num_learners=num_learners)
-    pairs = process.states * process.actions
-    transition = process.transition.reshape(1, pairs, process.states).expand(num_learners, -1, -1)
-    transition = transition.reshape(-1, process.states)
-    rewards = process.reward.reshape(pairs, process.states)
+    pairs = process.num_states * process.num_actions
+    transition = process.transition.reshape(1, pairs, process.num_states).expand(num_learners, -1, -1)
+    transition = transition.reshape(-1, process.num_states)
+    rewards = process.reward.reshape(pairs, process.num_states)
     column = torch.arange(pairs, device=transition.device)
-    q = process.mask_q_values(transition.new_zeros(num_learners, process.states, process.actions))
+    q = process.mask_q_values(transition.new_zeros(num_learners, process.num_states, process.num_actions))
     for sweep in range(1, sweeps + 1):
         next_state = sample_categorical(transition, generator).view(num_learners, pairs)
         target = rewards[column, next_state] + process.gamma * q.amax(-1).gather(1, next_state)

@@ -19,23 +19,23 @@ class TrajectoryDistribution:
     """Every possible s_0, a_0, r_0, s_1, …, s_T with its probability.
 
     `environment_probability` is the factor that does not depend on the policy. A path that terminates before T stays
-    there: those steps are not `live` and have reward 0.
+    there: those steps are not `active` and have reward 0.
     """
 
     states: Int[Tensor, "paths time"]  # one more than steps
     actions: Int[Tensor, "paths steps"]
     rewards: Float[Tensor, "paths steps"]
-    live: Bool[Tensor, "paths steps"]
+    active: Bool[Tensor, "paths steps"]
     environment_probability: Float[Tensor, " paths"]
 
     def probabilities(self, policy: Float[Tensor, "states actions"]) -> Float[Tensor, " paths"]:
         """ρ(s_0) Π_t π(a_t|s_t) P(s_t, a_t, s_{t+1}), which sum to 1; differentiable with respect to π."""
         action_probabilities = policy[self.states[:, :-1], self.actions]
-        return self.environment_probability * torch.where(self.live, action_probabilities, 1).prod(1)
+        return self.environment_probability * torch.where(self.active, action_probabilities, 1).prod(1)
 
     def returns(self, gamma: float) -> Float[Tensor, "paths steps"]:
         """G_t = Σ_{k≥t} γ^{k−t} r_k from every step of every path."""
-        return discounted_returns(self.rewards.T, ~self.live.T, gamma=gamma).T
+        return discounted_returns(self.rewards.T, ~self.active.T, gamma=gamma).T
 
 
 def enumerate_trajectories(
@@ -45,7 +45,7 @@ def enumerate_trajectories(
     check_distribution(start, "start")
     check_at_least_one(horizon=horizon)
     stay = torch.zeros_like(process.transition)
-    stay[:, 0] = torch.eye(process.states, dtype=start.dtype, device=start.device)
+    stay[:, 0] = torch.eye(process.num_states, dtype=start.dtype, device=start.device)
     terminal = process.terminal[:, None, None]
     transition = torch.where(terminal, stay, process.transition * process.allowed[..., None])
     reward = process.reward.masked_fill(terminal, 0)

@@ -22,12 +22,12 @@ from parnassus.reinforcement.tabular.policy_gradient import expected_return, pol
 
 @dataclass(frozen=True)
 class TrustRegionStep:
-    """The new logits, the gain of the surrogate, the KL divergence and the number of halvings."""
+    """The new logits, the gain of the surrogate, the KL divergence and the number of backtracks."""
 
     logits: Float[Tensor, "states actions"]
     gain: float
     kl: float
-    halvings: int
+    backtracks: int
 
 
 def surrogate_return(
@@ -37,7 +37,7 @@ def surrogate_return(
     start: Float[Tensor, " states"],
 ) -> Float[Tensor, ""]:
     """L(π'), which has the value and the gradient of J at π' = π."""
-    advantages = torch.where(process.allowed, process.advantages_of(old), 0)
+    advantages = torch.where(process.allowed, process.advantages(old), 0)
     return expected_return(process, old, start) + process.occupancy(old, start) @ (new * advantages).sum(-1)
 
 
@@ -50,7 +50,7 @@ def improvement_lower_bound(
     """A lower bound of the new policy's return (Schulman et al. 2015, thm. 1)."""
     if process.gamma == 1:
         raise ValueError("the discount must be below 1; got gamma=1")
-    largest = torch.where(process.allowed, process.advantages_of(old), 0).abs().max()
+    largest = torch.where(process.allowed, process.advantages(old), 0).abs().max()
     total_variation = (new - old).abs().sum(-1).max() / 2
     slack = 4 * largest * process.gamma / (1 - process.gamma) ** 2 * total_variation.square()
     return surrogate_return(process, old, new, start) - slack
@@ -85,7 +85,7 @@ def trust_region_step(
     start: Float[Tensor, " states"],
     *,
     target_kl: float,
-    max_halvings: int = 20,
+    max_backtracks: int = 20,
 ) -> TrustRegionStep:
     """A TRPO step: along the natural gradient up to the KL limit, with backtracking.
 
@@ -101,10 +101,10 @@ def trust_region_step(
     direction = conjugate_gradient(lambda x: fisher_product(old, frequency, x), gradient, max_steps=logits.numel()).x
     length = (2 * target_kl / (direction * gradient).sum().clamp(min=1e-300)).sqrt()
     before = surrogate_return(process, old, old, start)
-    for halving in range(max_halvings):
-        moved = logits + 0.5**halving * length * direction
-        new = softmax_policy(moved, process.allowed)
+    for backtrack in range(max_backtracks):
+        candidate = logits + 0.5**backtrack * length * direction
+        new = softmax_policy(candidate, process.allowed)
         gain, kl = surrogate_return(process, old, new, start) - before, occupancy_weighted_kl(process, old, new, start)
         if float(kl) <= target_kl and float(gain) > 0:
-            return TrustRegionStep(moved, float(gain), float(kl), halving)
-    return TrustRegionStep(logits, 0.0, 0.0, max_halvings)
+            return TrustRegionStep(candidate, float(gain), float(kl), backtrack)
+    return TrustRegionStep(logits, 0.0, 0.0, max_backtracks)

@@ -77,7 +77,7 @@ def explain(
     Each background row has its own coalitions, so that errors average out. With a budget of 2^M or more values are
     exact; with less than 2M standard errors are infinite.
     """
-    if includes_all_coalitions(budget, value.players):
+    if is_exhaustive_budget(budget, value.players):
         return explain_exactly(value, x)
     x = deterministic_rows(value, x)
     games = as_background_average(value)
@@ -181,7 +181,7 @@ def average_repeats(repeats: Sequence[Attribution]) -> Attribution:
     return Attribution(base_values.mean(0), values.mean(0), errors, max(one.evaluations for one in repeats))
 
 
-def includes_all_coalitions(budget: int, players: int) -> bool:
+def is_exhaustive_budget(budget: int, players: int) -> bool:
     """Whether the budget suffices for all 2^M coalitions, so that exact values cost no more than estimates."""
     return players <= MAX_PLAYERS and budget >= 2**players
 

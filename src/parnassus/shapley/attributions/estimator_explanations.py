@@ -6,7 +6,7 @@ from parnassus.shapley.attributions.attribution import (
     Attribution,
     deterministic_rows,
     explain_exactly,
-    includes_all_coalitions,
+    is_exhaustive_budget,
 )
 from parnassus.shapley.attributions.model_adapters import Rows
 from parnassus.shapley.attributions.value_functions import ValueFunction
@@ -28,7 +28,7 @@ def explain_with_estimator(
 
     No coalition is evaluated twice, though the estimator may use it twice; `evaluations` is the number evaluated.
     """
-    if includes_all_coalitions(budget, value.players):
+    if is_exhaustive_budget(budget, value.players):
         return explain_exactly(value, x)
     x = deterministic_rows(value, x)
     worth = CachedGame(lambda coalitions: value(x, coalitions))
@@ -55,10 +55,10 @@ def explain_with_estimator_to_tolerance(
     seed = int(torch.randint(2**62, (), generator=generator))
 
     def attribution_for(budget: int) -> Attribution:
-        if includes_all_coalitions(budget, value.players):
+        if is_exhaustive_budget(budget, value.players):
             return _as_attribution(worth, _exact_estimate(worth, value.players), value.players)
-        source = torch.Generator().manual_seed(seed)
-        return _as_attribution(worth, estimator(worth, value.players, budget, generator=source), value.players)
+        found = estimator(worth, value.players, budget, generator=torch.Generator().manual_seed(seed))
+        return _as_attribution(worth, found, value.players)
 
     return estimate_to_tolerance(attribution_for, tolerance, first_budget=first_budget, max_budget=max_budget)
 

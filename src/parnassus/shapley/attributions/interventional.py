@@ -91,5 +91,5 @@ class InterventionalValue:
 def mean_imputation(
     model: Model, background: Float[Tensor, "others features"], groups: Bool[Tensor, "players features"] | None = None
 ) -> InterventionalValue:
-    """v(S) = f(x_S, E b_∖S): unknown features have their means; equals `Interventional` for linear f."""
+    """v(S) = f(x_S, E b_∖S): unknown features have their means; equals `InterventionalValue` for linear f."""
     return InterventionalValue(model, background.mean(0, keepdim=True), groups)

@@ -40,7 +40,7 @@ MIN_TABLE_SIZE = 16
 
 @dataclass(frozen=True)
 class LinearFirstLayer:
-    """v(S) = E_b f(x_S, b_∖S) where f(x) = rest(W x + c); equals `Interventional` up to rounding.
+    """v(S) = E_b f(x_S, b_∖S) where f(x) = rest(W x + c); equals `InterventionalValue` up to rounding.
 
     Computed on the device and in the dtype of W; worths are float64.
     """
@@ -142,8 +142,8 @@ class LinearFirstLayer:
         )
 
     def _background_term(
-        self, known: Float[Tensor, "*#asked features"], background: Float[Tensor, "*#asked features"]
-    ) -> Float[Tensor, "*asked hidden"]:
+        self, known: Float[Tensor, "*#batch features"], background: Float[Tensor, "*#batch features"]
+    ) -> Float[Tensor, "*batch hidden"]:
         """Q_b(S), with the bias."""
         hidden: Tensor = nn.functional.linear((1 - known) * background, self.first.weight, self.first.bias)
         return hidden
@@ -168,7 +168,7 @@ def interventional_value_function(
 ) -> InterventionalValue | LinearFirstLayer:
     """The interventional value function of any predictor, in its fastest implementation.
 
-    That is `LinearFirstLayer` for an `nn.Sequential` whose first layer is an `nn.Linear`, else `Interventional`.
+    That is `LinearFirstLayer` for an `nn.Sequential` whose first layer is an `nn.Linear`, else `InterventionalValue`.
     """
     background = as_rows(background)
     if not isinstance(predictor, nn.Module):

@@ -22,7 +22,7 @@ def masked_images(
     replacements: Float[Tensor, "others channels height width"],
     labels: Int[Tensor, "rows columns"],
 ) -> InterventionalValue:
-    """The value function of a model of images; unknown groups of pixels come from `replacements`.
+    """The value function of a model of images; missing groups of pixels come from `replacements`.
 
     `explain(masked_images(…), images.flatten(1), budget)` explains images (rows, channels, height, width).
     """

@@ -60,7 +60,7 @@ class MaskedText(Generic[Token]):
         """The input with all players present."""
         return torch.ones(1, self.players, dtype=torch.float64)
 
-    def mask_tokens(self, known: Sequence[bool]) -> list[Token]:
+    def keep_tokens(self, known: Sequence[bool]) -> list[Token]:
         """The text with all other tokens omitted or replaced."""
         if self.replacements is None:
             return [token for token, is_known in zip(self.tokens, known, strict=True) if is_known]
@@ -81,7 +81,7 @@ class MaskedText(Generic[Token]):
         for present in (x > 0).cpu():
             known = expand_groups(coalitions.cpu() & present, self.groups)
             batches = known.split(batch_size)
-            outputs = [self.model([self.mask_tokens(row) for row in batch.tolist()]) for batch in batches]
+            outputs = [self.model([self.keep_tokens(row) for row in batch.tolist()]) for batch in batches]
             worths.append(torch.cat(outputs).double().mT)
         return torch.stack(worths).to(x.device)
 

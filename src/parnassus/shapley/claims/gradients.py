@@ -83,11 +83,11 @@ class InnerClipping(nn.Module):
 
 
 @claim("B17.3-1")
-def gradient_attributions_are_complete_and_ignore_idle_features() -> Evidence:
+def gradient_attributions_are_complete_and_ignore_unused_features() -> Evidence:
     """All gradient attributions sum to f(x); unused or unchanged features have 0 (book sec. 17.3)."""
     x, background = standard_normal(4, FEATURES, seed=1), standard_normal(6, FEATURES, seed=2)
     background[:, 3] = x[:, 3] = 0.5
-    gaps, idle = [], []
+    gaps, unused = [], []
     for activation in (nn.Tanh, nn.ReLU):
         model = network(activation)
         with torch.no_grad():
@@ -100,8 +100,10 @@ def gradient_attributions_are_complete_and_ignore_idle_features() -> Evidence:
             deep_lift(model, x, background),
         ):
             gaps.append((found.prediction - prediction).abs().max())
-            idle.append(found.values[..., [1, 3]].abs().max())
-    return all_of(local_accuracy=less_equal(torch.stack(gaps), 1e-12), missingness=less_equal(torch.stack(idle), 1e-15))
+            unused.append(found.values[..., [1, 3]].abs().max())
+    return all_of(
+        local_accuracy=less_equal(torch.stack(gaps), 1e-12), missingness=less_equal(torch.stack(unused), 1e-15)
+    )
 
 
 @claim("B17.3-1", "B17.3-3")
@@ -123,7 +125,7 @@ def integrated_gradients_equal_shapley_values_of_multilinear_models() -> Evidenc
 
 @claim("B17.3-1", "B17.3-3")
 def integrated_gradients_are_not_consistent() -> Evidence:
-    """x₁x₂² has (1/3, 2/3), x₁x₂ has (1/2, 1/2), for one and the same game (book eq. 17.7).
+    """x₁x₂² has (1/3, 2/3), x₁x₂ has (1/2, 1/2), for the same game (book eq. 17.7).
 
     At 0 and 1 the models x₁x₂ and x₁x₂² agree, so their games are equal and consistent attributions must be equal too.
     The minimum of 1 and 2 is attributed to the 1 alone.
@@ -215,12 +217,12 @@ def a_control_variate_completes_expected_gradients() -> Evidence:
     gradients, counts = ModelGradients(model), (25, 100, 400)
     change = gradients.outputs(x) - gradients.outputs(background).mean(0)
     exact = integrated_gradients(model, x, background).values
-    source, gaps, deviations = torch.Generator().manual_seed(0), [], []
+    generator, gaps, deviations = torch.Generator().manual_seed(0), [], []
     for count in counts:
-        drawn = [gradient_moments(gradients, x, background, count, generator=source).mean for _ in range(25)]
+        drawn = [gradient_moments(gradients, x, background, count, generator=generator).mean for _ in range(25)]
         gaps.append((torch.stack(drawn).sum(-1) - change).square().mean().sqrt())
         deviations.append((torch.stack(drawn) - exact).square().mean().sqrt())
-    controlled = [expected_gradients(model, x, background, 100, generator=source) for _ in range(25)]
+    controlled = [expected_gradients(model, x, background, 100, generator=generator) for _ in range(25)]
     deviation = torch.stack([each.values for each in controlled]) - exact
     scores = deviation / torch.stack([each.errors for each in controlled])
     by_baseline = torch.stack([integrated_gradients(model, x, low[None]).values for low in background]).mean(0)

@@ -105,7 +105,7 @@ def kernel_shap_beats_permutation_sampling() -> Evidence:
     "B17.4-1", "B17.4-2", printed="(XWX)⁻¹, an approximation", right="(XᵀWX)⁻¹, whose limit needs the efficiency term"
 )
 def the_limit_lacks_the_efficiency_term() -> Correction:
-    """The limiting inverse applied to the inner rows lacks the term (v(all) − v(∅))/M (book sec. 17.4)."""
+    """The limiting inverse applied to the inner rows lacks the term (v(N) − v(∅))/M (book sec. 17.4)."""
     worth = random_game(5, seed=2)
     rows, weight = design(5)
     limit = limiting_inverse(5) @ (rows.mT @ (weight * (worth[1:-1] - worth[0])))

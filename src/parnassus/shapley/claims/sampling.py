@@ -31,15 +31,15 @@ ESTIMATORS: dict[str, Estimator] = {
 
 def smooth_game(players: int = PLAYERS, seed: int = 0) -> Tensor:
     """A game whose worth is a small network of the players present."""
-    source = torch.Generator().manual_seed(seed)
-    hidden = torch.randn(players, 8, generator=source, dtype=torch.float64)
-    return (all_coalitions(players).double() @ hidden).tanh() @ torch.randn(8, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(players, 8, generator=generator, dtype=torch.float64)
+    return (all_coalitions(players).double() @ hidden).tanh() @ torch.randn(8, generator=generator, dtype=torch.float64)
 
 
 def repeat_estimates(estimator: Estimator, worth: Tensor, budget: int, times: int, seed: int = 0) -> ShapleyEstimate:
     """Errors and standard errors of `times` independent estimates."""
-    players, source = len(worth).bit_length() - 1, torch.Generator().manual_seed(seed)
-    found = [estimator(characteristic_function(worth), players, budget, generator=source) for _ in range(times)]
+    players, generator = len(worth).bit_length() - 1, torch.Generator().manual_seed(seed)
+    found = [estimator(characteristic_function(worth), players, budget, generator=generator) for _ in range(times)]
     deviations = torch.stack([each.values for each in found]) - shapley_values(worth - worth[0])
     return ShapleyEstimate(deviations, torch.stack([each.errors for each in found]))
 
@@ -51,7 +51,7 @@ def root_mean_square_error(found: ShapleyEstimate) -> Tensor:
 
 @claim("B17.2-2", "B17.4-3")
 def sampled_values_are_unbiased_and_efficient() -> Evidence:
-    """The mean of many estimates is the Shapley value; each estimate sums to v(all) − v(∅) (book eq. 17.4)."""
+    """The mean of many estimates is the Shapley value; each estimate sums to v(N) − v(∅) (book eq. 17.4)."""
     worth = smooth_game()
     evidence = {}
     for name, estimator in ESTIMATORS.items():
@@ -122,13 +122,13 @@ def balanced_permutations_remove_variance_between_positions() -> Evidence:
 @claim("B17.4-3")
 def neyman_allocation_beats_equal_allocation() -> Evidence:
     """Σ σ_s²/n_s is minimal for n_s ∝ σ_s; with estimated σ_s it is still smaller than for equal allocation."""
-    source = torch.Generator().manual_seed(0)
-    deviations = torch.rand(50, 8, generator=source, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    deviations = torch.rand(50, 8, generator=generator, dtype=torch.float64)
     variance = {
         allocate: torch.stack([(d.square() / (allocate(d) / allocate(d).sum())).sum() for d in deviations])
         for allocate in (neyman_allocation, equal_allocation)
     }
-    weights = torch.rand(8, generator=source, dtype=torch.float64)
+    weights = torch.rand(8, generator=generator, dtype=torch.float64)
     vote = (all_coalitions(8).double() @ weights > weights.sum() / 2).double()  # decided by about half of the players
     estimated, equal = (
         repeat_estimates(partial(stratified_sampling, allocation=each), vote, 500, 40)
@@ -154,7 +154,7 @@ def standard_errors_have_nominal_coverage() -> Evidence:
 
 
 @claim("B17.2-2", "B17.4-3")
-def widened_errors_have_nominal_coverage() -> Evidence:
+def small_sample_errors_have_nominal_coverage() -> Evidence:
     """Standard errors from few samples, adjusted by Student's t, have nominal coverage."""
     worth = smooth_game(8)
     exact = shapley_values(worth - worth[0])

@@ -61,37 +61,37 @@ class HasScores(Protocol):
 
 @dataclass(frozen=True)
 class Leaves:
-    """f(x) = Σ_leaf value · Π_slot [above < x_feature ≤ upto]: one slot per distinct feature on the path to a leaf.
+    """f(x) = Σ_leaf value · Π_slot [lower < x_feature ≤ upper]: one slot per distinct feature on the path to a leaf.
 
-    The first `needed` slots of a leaf are in use; the others have no bounds. `missing` is whether a missing value takes
-    this path, `cover` the fraction of training rows that do, over all splits on the slot's feature.
+    The first `num_slots` slots of a leaf are in use; the others have no bounds. `missing` is whether a missing value
+    takes this path, `cover` the fraction of training rows that do, over all splits on the slot's feature.
     """
 
     feature: Int[Tensor, "leaves slots"]
-    above: Float[Tensor, "leaves slots"]
-    upto: Float[Tensor, "leaves slots"]
+    lower: Float[Tensor, "leaves slots"]
+    upper: Float[Tensor, "leaves slots"]
     missing: Bool[Tensor, "leaves slots"]
     cover: Float[Tensor, "leaves slots"]
-    needed: Int[Tensor, " leaves"]
+    num_slots: Int[Tensor, " leaves"]
     value: Float[Tensor, "leaves outputs"]
 
-    def meets(self, x: Float[Tensor, "rows features"]) -> Bool[Tensor, "leaves rows slots"]:
-        """Which rows satisfy which slot. As in scikit-learn x is rounded to float32, thresholds are not."""
+    def is_met_by(self, x: Float[Tensor, "rows features"]) -> Bool[Tensor, "leaves rows slots"]:
+        """Whether each row satisfies each slot. As in scikit-learn x is rounded to float32, thresholds are not."""
         features = x.float().double().mT[self.feature].mT  # (leaves, rows, slots)
-        inside = (features > self.above[:, None]) & (features <= self.upto[:, None])
+        inside = (features > self.lower[:, None]) & (features <= self.upper[:, None])
         return torch.where(features.isnan(), self.missing[:, None], inside) if bool(x.isnan().any()) else inside
 
     def predict(self, x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows outputs"]:
         """The value of the leaf that each row reaches, summed over trees."""
         total = x.new_zeros(len(x), self.value.shape[1], dtype=torch.float64)
         for block in self.blocks(2**20 // max(1, len(x))):
-            total += block.meets(x).all(-1).double().mT @ block.value
+            total += block.is_met_by(x).all(-1).double().mT @ block.value
         return total
 
     def blocks(self, max_leaves: int) -> Iterator["Leaves"]:
         """Blocks of at most `max_leaves` leaves with the same number of slots, all in use."""
-        for slots in self.needed.unique().tolist():
-            for batch in (self.needed == slots).nonzero()[:, 0].split(max(1, max_leaves)):
+        for slots in self.num_slots.unique().tolist():
+            for batch in (self.num_slots == slots).nonzero()[:, 0].split(max(1, max_leaves)):
                 kept = {field.name: getattr(self, field.name)[batch] for field in fields(self)}
                 yield Leaves(**{name: part[:, :slots] if name in SLOT_FIELDS else part for name, part in kept.items()})
 
@@ -99,7 +99,7 @@ class Leaves:
         return Leaves(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
 
-SLOT_FIELDS = ("feature", "above", "upto", "missing", "cover")
+SLOT_FIELDS = ("feature", "lower", "upper", "missing", "cover")
 """Fields with one entry per slot."""
 
 
@@ -125,7 +125,7 @@ def extract_leaves(estimator: object) -> Leaves:
 
 
 def additive_output(estimator: object) -> Model:
-    """The output that is a sum over leaves: predictions or probabilities, but log-odds of a boosted classifier."""
+    """The output that is a sum over leaves: predictions or probabilities; for a boosted classifier the log-odds."""
     if isinstance(estimator, BoostedTrees) and isinstance(estimator, HasScores):
         return as_model(estimator.decision_function)
     return as_model(estimator)
@@ -158,15 +158,15 @@ def _collect_leaves(trees: Sequence[TreeNodes], value: Float[Tensor, "nodes outp
     none = max(tree.n_features for tree in trees)  # marks no feature, and is sorted last
     ends = at = (nodes.left < 0).nonzero()[:, 0]
     unbounded = torch.full((len(at),), torch.inf, dtype=torch.float64)
-    feature, above, upto, missing, cover = (
+    feature, lower, upper, missing, cover = (
         [start] for start in (torch.full_like(at, none), -unbounded, unbounded, at >= 0, torch.ones_like(unbounded))
     )
     while bool((parent[at] >= 0).any()):
         up, has_parent = parent[at].clamp(min=0), parent[at] >= 0
         is_left, threshold = nodes.left[up] == at, nodes.threshold[up]
         feature.append(torch.where(has_parent, nodes.feature[up], none))
-        above.append(torch.where(has_parent & ~is_left, threshold, -torch.inf))
-        upto.append(torch.where(has_parent & is_left, threshold, torch.inf))
+        lower.append(torch.where(has_parent & ~is_left, threshold, -torch.inf))
+        upper.append(torch.where(has_parent & is_left, threshold, torch.inf))
         missing.append(~has_parent | (nodes.missing_left[up] == is_left))
         cover.append(torch.where(has_parent, nodes.weight[at] / nodes.weight[up], 1.0))
         at = torch.where(has_parent, up, at)
@@ -181,8 +181,8 @@ def _collect_leaves(trees: Sequence[TreeNodes], value: Float[Tensor, "nodes outp
     features = torch.full(slots, none).scatter_(1, slot, by_feature)
     return Leaves(
         torch.where(features < none, features, 0),
-        merge_by_slot(above, -torch.inf, "amax"),
-        merge_by_slot(upto, torch.inf, "amin"),
+        merge_by_slot(lower, -torch.inf, "amax"),
+        merge_by_slot(upper, torch.inf, "amin"),
         merge_by_slot(missing, 1.0, "amin") > 0,
         merge_by_slot(cover, 1.0, "prod"),
         (features < none).sum(1),
@@ -226,6 +226,6 @@ def _node_values(estimator: HasTree) -> Float[Tensor, "nodes outputs"]:
         return table[:, :, 0]
     if table.shape[1] > 1:
         raise ModelError(
-            f"a classifier must have one target; got a classifier of {table.shape[1]} targets: explain one of them"
+            f"a classifier must have one target; got a classifier of {table.shape[1]} targets; explain one of them"
         )
     return table[:, 0] / table[:, 0].sum(-1, keepdim=True)

@@ -6,8 +6,8 @@ equals enumeration of all coalitions up to rounding; the cost grows with leaves 
 
 The TreeExplainer of shap 0.51 can be far off on such forests, and its values do not sum to the prediction.
 Its interventional code rounds thresholds to float32 and leaves the background in float64, whereas scikit-learn rounds
-rows and not thresholds. For features on a grid, a threshold half way between two values is then a third value, and that
-one takes the other branch. It also accumulates in float32, and by default uses 100 rows of the background.
+rows and not thresholds. For features on a grid, a threshold halfway between two values may equal a third value; rows
+with that value then take the wrong branch. It also accumulates in float32, and by default uses 100 background rows.
 """
 
 from math import ceil, factorial
@@ -37,7 +37,7 @@ def tree_shap(
 ) -> Attribution:
     """Interventional Shapley values, v(S) = E_b f(x_S, b_∖S), of a model that is a sum of trees (book sec. 17.3).
 
-    Outputs are a classifier's probabilities, but the log-odds of a boosted classifier, which are the sum of its trees.
+    For a classifier the outputs are probabilities; for a boosted classifier they are log-odds, the sum of its trees.
     """
     x, background = as_rows(x), as_rows(background)
     if x.shape[1] != background.shape[1]:
@@ -50,7 +50,7 @@ def tree_shap(
     base_values = estimator_offset(leaves, estimator, checked)
     values = x.new_zeros(leaves.value.shape[1], x.shape[1], len(x), dtype=torch.float64)
     for block in leaves.blocks(LEAF_ROWS_PER_BATCH // (len(x) + len(background))):
-        x_meets, b_meets = block.meets(x), block.meets(background)
+        x_meets, b_meets = block.is_met_by(x), block.is_met_by(background)
         average = average_over_patterns if is_cheaper_by_patterns(x_meets, b_meets) else average_over_pairs
         _add_to_features(values, block.feature, average(x_meets, b_meets), block.value)
         base_values += b_meets.all(-1).double().mean(1) @ block.value
@@ -71,7 +71,7 @@ def path_dependent_tree_shap(estimator: object, x: Rows) -> Attribution:
     base_values = estimator_offset(leaves, estimator, x[:CHECKED_ROWS])
     values = x.new_zeros(leaves.value.shape[1], x.shape[1], len(x), dtype=torch.float64)
     for block in leaves.blocks(LEAF_ROWS_PER_BATCH // (len(x) * max(1, leaves.feature.shape[1]))):
-        of_slots = product_game_shapley_values(block.cover[:, None], block.meets(x).double())
+        of_slots = product_game_shapley_values(block.cover[:, None], block.is_met_by(x).double())
         _add_to_features(values, block.feature, of_slots, block.value)
         base_values += block.cover.prod(-1) @ block.value
     return _as_attribution(base_values, values)
@@ -82,11 +82,12 @@ def leaf_values(
 ) -> Float[Tensor, "leaves rows slots"]:
     """Shapley values of the game "the mixture of x and b reaches the leaf", averaged over the background rows b.
 
-        A = {x meets, b does not},  B = {b meets, x does not},  none that neither meets
+        A = {slots met by x only},  B = {slots met by b only};  v = 0 if a slot is met by neither
         v(S) = 1 if A ⊆ S and B ∩ S = ∅,   φ_i = (|A| − 1)! |B|! / (|A| + |B|)!   for i ∈ A
                                            φ_i = −|A|! (|B| − 1)! / (|A| + |B|)!  for i ∈ B
 
-    B contains all slots that x does not meet, regardless of b. The values of A and of B sum to 0, unless A is empty.
+    The code counts all slots that x does not meet in B, regardless of b. The values of A and of B sum to 0, unless A is
+    empty.
     """
     slots = x_meets.shape[-1]
     b_misses, x_misses = (~b_meets).double(), ~x_meets

@@ -32,7 +32,7 @@ NUM_DRAWS, MIN_REPEATS, MAX_REPEATS = 32, 8, 64
 
 @dataclass
 class CountedOutput:
-    """One output of a predictor, and the number of inputs evaluated; failures of the model become RunErrors."""
+    """One output of a predictor, and the number of inputs evaluated; its exceptions become a RunError."""
 
     predictor: Predictor
     output: int
@@ -83,7 +83,7 @@ def _compute(settings: ExplainSettings) -> Explanation:
         output=format_output(output, outputs.shape[1], names, predictor),
         attribution=attribution,
         prediction=outputs[:, output],
-        base_is=f"a Gaussian fitted to {format_count(len(background), 'row')}"
+        background=f"a Gaussian fitted to {format_count(len(background), 'row')}"
         if is_conditional
         else f"{format_count(len(background), 'row')} of the background",
         model_rows=model.rows,
@@ -101,17 +101,19 @@ def explain_by_trees(
     output: int,
 ) -> Attribution | None:
     """Exact attributions of one output in closed form, if the model is a sum of trees and returns that sum."""
-    if not isinstance(predictor.source, HasTree | HasTrees):
+    if not isinstance(predictor.wrapped, HasTree | HasTrees):
         return None
     try:
-        found = tree_shap(predictor.source, x, background)
+        found = tree_shap(predictor.wrapped, x, background)
     except (ValueError, TypeError, ModelError):
         return None  # an ensemble of other models, or not a sum: evaluated like any model
-    only = slice(output, output + 1)
-    one = Attribution(found.base_values[:, only], found.values[:, only], found.errors[:, only], found.evaluations)
+    column = slice(output, output + 1)
+    single = Attribution(
+        found.base_values[:, column], found.values[:, column], found.errors[:, column], found.evaluations
+    )
     has_output = found.base_values.shape[1] > output
-    is_same = has_output and torch.allclose(one.prediction[:, 0], prediction.double(), atol=1e-6)
-    return one if is_same else None  # a boosted classifier sums log-odds and returns probabilities
+    is_same = has_output and torch.allclose(single.prediction[:, 0], prediction.double(), atol=1e-6)
+    return single if is_same else None  # a boosted classifier sums log-odds and returns probabilities
 
 
 def explain_by_coalitions(

@@ -21,8 +21,8 @@ class Explanation:
     output: str
     attribution: Attribution
     prediction: Float[Tensor, " rows"]
-    base_is: str
-    """The rows over which the base value is a mean."""
+    background: str
+    """The rows, or the distribution, over which the base value is a mean."""
     model_rows: int
     """Number of inputs evaluated by the model."""
     is_closed_form: bool
@@ -45,8 +45,8 @@ class Explanation:
     def x(self) -> Float[Tensor, "rows features"]:
         return self.features.rows[[number - 1 for number in self.rows]]
 
-    def as_data(self) -> dict[str, object]:
-        """All results in plain types, for JSON."""
+    def to_dict(self) -> dict[str, object]:
+        """JSON-compatible representation of all results."""
         attribution = self.attribution
         rows = [
             {

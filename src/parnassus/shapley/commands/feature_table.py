@@ -30,7 +30,7 @@ class FeatureTable:
     """The line of each row in its file."""
 
     @classmethod
-    def of(cls, table: CsvTable, predictor: Predictor, targets: tuple[str, ...] = ()) -> "FeatureTable":
+    def from_csv(cls, table: CsvTable, predictor: Predictor, targets: tuple[str, ...] = ()) -> "FeatureTable":
         """The columns of a table that are the features of a predictor."""
         indices = _feature_columns(table, predictor, targets)
         try:
@@ -69,10 +69,10 @@ def open_features(spec: str, predictor: Predictor, targets: tuple[str, ...] = ()
     if spec.lower().endswith(TABLE_SUFFIXES):
         if not Path(spec).expanduser().is_file():
             raise DataError(f"there is no file {spec}")
-        return FeatureTable.of(CsvTable.read(Path(spec).expanduser()), predictor, targets)
+        return FeatureTable.from_csv(CsvTable.read(Path(spec).expanduser()), predictor, targets)
     data = open_data(spec)
     if targets:
-        raise DataError(f"--target names columns of a .csv file; {spec} is none")
+        raise DataError(f"--target names columns of a table; {spec} is not a .csv or .tsv file")
     train = data.train.x.flatten(1).double()
     columns = data.columns or tuple(f"feature {index}" for index in range(1, train.shape[1] + 1))
     _check_count(predictor, train.shape[1], spec)

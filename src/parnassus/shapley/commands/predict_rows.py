@@ -24,7 +24,7 @@ class PredictRows:
         predictor = from_run(trained.folder, "cpu")
         for each in inputs:
             content = each.read_bytes() if each.path is None else read_gzipped(each.path)
-            features = FeatureTable.of(CsvTable.parse(content, Path(each.name)), predictor)
+            features = FeatureTable.from_csv(CsvTable.parse(content, Path(each.name)), predictor)
             with torch.no_grad():
                 outputs = predictor.model(features.rows)
             for line, output in zip(features.lines, outputs, strict=True):

@@ -37,7 +37,7 @@ class Predictor:
     features: int | None = None
     columns: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    source: object = None
+    wrapped: object = None
     """The wrapped object, which may have a closed form."""
 
 
@@ -85,7 +85,7 @@ def from_module(source: str, name: str, device: str) -> Predictor:
     found = _import(source)
     for part in name.split("."):
         if not hasattr(found, part):
-            raise RunError(f"{source} has no {name!r}{_predictors_in(found)}")
+            raise RunError(f"{source} has no {name!r}{_list_predictors(found)}")
         found = getattr(found, part)
     if isinstance(found, type):
         raise RunError(f"{source}:{name} is a class; give a fitted object, a module or a function of many rows")
@@ -142,8 +142,8 @@ def _import(source: str) -> object:
         raise RunError(f"{source} fails when it is imported: {type(error).__name__}: {error}") from error
 
 
-def _predictors_in(module: object) -> str:
-    """Names in a module that may be predictors: estimators, torch modules, functions defined in it."""
+def _list_predictors(module: object) -> str:
+    """For an error message, the names in a module that may be predictors: estimators, torch modules, own functions."""
     here = getattr(module, "__name__", None)
     names = [
         name

@@ -31,7 +31,7 @@ def print_explanation(explanation: Explanation, *, max_display: int, out: Path |
     save_figure(plot_explanation(explanation, max_display), path)
     console = Console(highlight=False)
     if as_json:
-        data = {**explanation.as_data(), "figure": f"{path}.png"}
+        data = {**explanation.to_dict(), "figure": f"{path}.png"}
         console.out(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
         return
     print_header(explanation, console)
@@ -77,7 +77,7 @@ def print_header(explanation: Explanation, console: Console) -> None:
     console.print(
         f"{features.source}, row {rows[0]}{line}: "
         f"{explanation.predictor} predicts {format_number(prediction)}{output}{target}\n"
-        f"base value {format_number(base_value)}, the mean over {explanation.base_is}; "
+        f"base value {format_number(base_value)}, the mean over {explanation.background}; "
         f"the features add {format_signed(prediction - base_value, prediction)}:\n",
         markup=False,
     )

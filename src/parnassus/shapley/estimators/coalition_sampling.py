@@ -18,7 +18,7 @@ from parnassus.shapley.games.cooperative_games import all_coalitions, coalition_
 class CoalitionSample(NamedTuple):
     """Coalitions other than the empty and the grand one, in complementary pairs, with inclusion probabilities.
 
-    Complements stand at equal distances from both ends. Several sets have the same sizes at the same positions.
+    Complements are at equal distances from both ends. Several sets have the same sizes at the same positions.
     """
 
     coalitions: Bool[Tensor, "*sets count players"]

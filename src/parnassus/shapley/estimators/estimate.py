@@ -13,7 +13,7 @@ from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 
 class ShapleyEstimate(NamedTuple):
-    """Estimated Shapley values and their standard errors, adjusted by `widen_errors` for small samples."""
+    """Estimated Shapley values and their standard errors, adjusted by `small_sample_errors` for small samples."""
 
     values: Float[Tensor, "*games players"]
     errors: Float[Tensor, "*games players"]

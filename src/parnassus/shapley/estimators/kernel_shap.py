@@ -44,7 +44,7 @@ def weighted_regression(
     empty: Float[Tensor, "*games"],
     grand: Float[Tensor, "*games"],
 ) -> ShapleyEstimate:
-    """The φ that minimises Σ_z π(z)/p(z) (v(z) − v(∅) − Σ_j φ_j z_j)², with Σ_j φ_j = v(all) − v(∅) (book eq. 17.9).
+    """The φ that minimises Σ_z π(z)/p(z) (v(z) − v(∅) − Σ_j φ_j z_j)², with Σ_j φ_j = v(N) − v(∅) (book eq. 17.9).
 
     π is infinite for the empty and the grand coalition, which are therefore constraints. p(z) is the inclusion
     probability of z; coalitions with p = 1 contribute no sampling error. Worths of several sets of coalitions have

@@ -36,7 +36,7 @@ def regression_adjustment(
     empty: Float[Tensor, "*games"],
     grand: Float[Tensor, "*games"],
 ) -> ShapleyEstimate:
-    """φ(g) plus the `weighted_regression` of v − g; Σ_j φ_j = v(all) − v(∅) holds exactly.
+    """φ(g) plus the `weighted_regression` of v − g; Σ_j φ_j = v(N) − v(∅) holds exactly.
 
     g is fitted to the sampled pairs, so its residuals there are too small. A pair of inclusion probability p represents
     itself, with its residual, and 1/p − 1 pairs outside the sample, with its leave-one-out residual: v − g is p times
@@ -137,7 +137,7 @@ def _combined_residuals(pairs: PairedRegression, residuals: Tensor, one_minus_le
 
 
 def kriging_covariance(pairs: PairedRegression, roughness: float, max_pairs: int) -> Float[Tensor, "*sets pairs known"]:
-    """The covariance of the odd parts of a game at all pairs and at the first `max_pairs`, given g(all) = g(∅)."""
+    """The covariance of the odd parts of a game at all pairs and at the first `max_pairs`, given g(N) = g(∅)."""
     players = pairs.centred.shape[-1]
     present = pairs.centred + pairs.size[:, None] / players
     distance = pairs.size[:, None] + pairs.size[:max_pairs] - 2 * present @ present[..., :max_pairs, :].mT  # |S Δ T|

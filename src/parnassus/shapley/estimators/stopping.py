@@ -15,7 +15,7 @@ from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 @runtime_checkable
 class HasErrors(Protocol):
-    """An object with standard errors: an Estimate or an Attribution."""
+    """An object with standard errors: a ShapleyEstimate or an Attribution."""
 
     @property
     def values(self) -> Float[Tensor, "*games players"]: ...

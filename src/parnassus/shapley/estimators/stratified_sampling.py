@@ -106,8 +106,8 @@ def circular_windows(circle: Int[Tensor, "*circles players"], size: int) -> Bool
 
 def random_circles(players: int, which: range, seed: int) -> Int[Tensor, "count players"]:
     """Circles number `which` of the reproducible sequence of random circles with this seed."""
-    source = torch.Generator().manual_seed(seed)
-    return torch.stack([torch.randperm(players, generator=source) for _ in range(which.stop)])[which.start :]
+    generator = torch.Generator().manual_seed(seed)
+    return torch.stack([torch.randperm(players, generator=generator) for _ in range(which.stop)])[which.start :]
 
 
 def contributions_around(

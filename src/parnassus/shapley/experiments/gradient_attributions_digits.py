@@ -178,8 +178,8 @@ class Experiment:
     ) -> dict[str, float]:
         """Deletion curves of the logit in the order of each method, and their means."""
         scores = {name: problem.sum_over_tiles(each.values) for name, each in found.items()}
-        source = torch.Generator().manual_seed(run.seed)
-        scores["random order"] = torch.rand(len(problem.x), problem.value.players, generator=source).to(
+        generator = torch.Generator().manual_seed(run.seed)
+        scores["random order"] = torch.rand(len(problem.x), problem.value.players, generator=generator).to(
             problem.x.device
         )
         falls = {name: problem.deletion(each) for name, each in scores.items()}
@@ -223,7 +223,7 @@ class Experiment:
             ),
             "Distance of the sum of attributions from the change of the logit, before completeness is enforced. "
             "The gradients of a network with ReLUs and max pooling are discontinuous, here at hundreds of points "
-            "on a line. Adaptive integration needs some twenty gradients per kink; with fewer it spends the rest "
+            "on a line. Adaptive integration needs about twenty gradients per kink; with fewer it spends the rest "
             "on the midpoint rule, so that the two are close. For a network with a dozen kinks, or a smooth one, "
             "it is exact to many digits where the midpoint rule has three.",
         )

@@ -174,13 +174,13 @@ class Experiment:
 
 def sample_flats(count: int, *, seed: int) -> tuple[Float[Tensor, "count features"], Float[Tensor, " count"]]:
     """Synthetic flats: rooms depend on area, storeys matter without a lift, distance lowers the rent per m²."""
-    source = torch.Generator().manual_seed(seed)
-    area = 25 + 95 * torch.rand(count, generator=source)
-    rooms = (area / 25 + 0.5 * torch.randn(count, generator=source)).round().clamp(1, 6)
-    storey, age = (torch.randint(0, high, (count,), generator=source).float() for high in (7, 90))
-    lift, balcony = (torch.rand(2, count, generator=source) < 0.4).float()
-    distance = 12 * torch.rand(count, generator=source) ** 1.5
-    house = torch.randint(1, 120, (count,), generator=source).float()
+    generator = torch.Generator().manual_seed(seed)
+    area = 25 + 95 * torch.rand(count, generator=generator)
+    rooms = (area / 25 + 0.5 * torch.randn(count, generator=generator)).round().clamp(1, 6)
+    storey, age = (torch.randint(0, high, (count,), generator=generator).float() for high in (7, 90))
+    lift, balcony = (torch.rand(2, count, generator=generator) < 0.4).float()
+    distance = 12 * torch.rand(count, generator=generator) ** 1.5
+    house = torch.randint(1, 120, (count,), generator=generator).float()
     rent = 180 + area * (12 - 0.5 * distance) + 25 * rooms - 22 * storey * (1 - lift) - 1.5 * age + 60 * balcony
-    rent = rent + 25 * torch.randn(count, generator=source)
+    rent = rent + 25 * torch.randn(count, generator=generator)
     return torch.stack([area, rooms, storey, lift, age, distance, balcony, house], 1), rent

@@ -37,7 +37,7 @@ expected = {
     "accuracy": at_least(0.98, "test accuracy of the recurrent network"),
     "bag_of_words_accuracy": at_most(0.75, "test accuracy of the bag of words, which cannot represent negation"),
     "max_gap": at_most(1e-5, "maximum difference between a prediction and the sum of its SHAP values, in log-odds"),
-    "interaction_not_good": at_most(-5.0, "interaction of “not” and “good”, in log-odds of the class cheerful"),
+    "interaction_not_good": at_most(-5.0, "interaction of “not” and “good”, in log-odds of positive sentiment"),
     "bag_of_words_interaction": at_most(1e-6, "absolute interaction of “not” and “good” in the bag of words"),
     "good_shap_value": at_least(3.0, "SHAP value of “good” in “the food was good”, in log-odds"),
     "good_shap_value_negated": no_band("SHAP value of “good” in “the food was not good”, in log-odds"),
@@ -55,7 +55,7 @@ MASK = 1
 PLAIN, NEGATED = "the food was good", "the food was not good"
 LONG = "the film was really lovely but the food was not good"
 SENTENCES = (PLAIN, NEGATED, "our room is not very dull", LONG)
-MOODS = ("cheerful", "gloomy")
+SENTIMENTS = ("positive", "negative")
 THINGS = ("the film", "the food", "this book", "our room", "the music", "that walk", "the wine", "her speech")
 GOOD = ("good", "great", "lovely", "wonderful", "charming", "fine")
 BAD = ("bad", "awful", "dull", "poor", "terrible", "boring")
@@ -64,10 +64,10 @@ DEGREES = ("very", "really", "quite", "so")
 
 
 class SentimentClassifier(nn.Module):
-    """A network that maps words to the log-odds of the class cheerful, with its loss."""
+    """A network that maps words to the log-odds of positive sentiment, with its loss."""
 
-    def loss(self, ids: Int[Tensor, "batch time"], cheerful: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
-        return binary_cross_entropy_with_logits(self(drop_random_words(ids)), cheerful)
+    def loss(self, ids: Int[Tensor, "batch time"], label: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
+        return binary_cross_entropy_with_logits(self(drop_random_words(ids)), label)
 
 
 class RecurrentClassifier(SentimentClassifier):
@@ -80,7 +80,7 @@ class RecurrentClassifier(SentimentClassifier):
         self.out = nn.Linear(width, 1)
 
     def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, " batch"]:
-        """Log-odds of the class cheerful."""
+        """Log-odds of positive sentiment."""
         is_token = (ids != 0)[..., None]
         states, _ = self.network(self.embedding(ids))
         log_odds: Tensor = self.out((states * is_token).sum(1) / is_token.sum(1).clamp(min=1))
@@ -164,8 +164,8 @@ class Experiment:
         """A text plot of every text, and a force plot of the last one."""
         for number, (text, each) in enumerate(found.items(), 1):
             probability = float(each.prediction.sigmoid())
-            is_cheerful = probability > 0.5
-            title = f"{MOODS[0]}: {probability:.1%}" if is_cheerful else f"{MOODS[1]}: {1 - probability:.1%}"
+            is_positive = probability > 0.5
+            title = f"{SENTIMENTS[0]}: {probability:.1%}" if is_positive else f"{SENTIMENTS[1]}: {1 - probability:.1%}"
             run.figure(
                 f"text {number}",
                 plot_text(split_words(text), each.values[0, 0], title=title),
@@ -178,7 +178,7 @@ class Experiment:
                 float(attribution.base_values),
                 attribution.values[0, 0],
                 split_words(self.sentence),
-                x_label="log-odds of the class cheerful",
+                x_label="log-odds of positive sentiment",
             ),
             "The last text again: from the output without any word to the prediction.",
         )
@@ -194,7 +194,7 @@ class Experiment:
             "interactions",
             heatmap(interactions, row_labels=words, column_labels=words, diverging=True, annotate=True),
             f"“{NEGATED}”: interaction indices of pairs of words off the diagonal, SHAP values on the diagonal. “good” "
-            "is positive alone, its interaction with “not” is negative.",
+            "alone has a positive value; its interaction with “not” is negative.",
         )
         return interactions
 
@@ -214,7 +214,7 @@ class Experiment:
         run.table(
             "values by method",
             rows,
-            "SHAP values of words in log-odds of the class cheerful: of the recurrent network with missing words "
+            "SHAP values of words in log-odds of positive sentiment: of the recurrent network with missing words "
             "omitted or masked (a masked word before “good” may be a “not”), and of the bag of words.",
         )
 
@@ -225,18 +225,18 @@ class Predict:
     network: Literal["recurrent", "bag_of_words"] = "recurrent"  # GRU, or sum of word weights
 
     def __call__(self, trained: TrainedRun, inputs: Sequence[Input]) -> Iterator[ResultRow]:
-        """The mood of each line and its probability."""
+        """The sentiment of each line and its probability."""
         models = cast("OpinionClassifiers", trained.model)
         for line in non_empty_lines(inputs):
             warn_unknown_words(models.tokeniser, line)
             with torch.no_grad():
-                cheerful = float(models.model(self.network)(models.tokeniser.encode(line)[None]).sigmoid())
-            mood, probability = (MOODS[0], cheerful) if cheerful > 0.5 else (MOODS[1], 1 - cheerful)
-            yield {"text": line, "class": mood, "probability": probability}
+                positive = float(models.model(self.network)(models.tokeniser.encode(line)[None]).sigmoid())
+            sentiment, probability = (SENTIMENTS[0], positive) if positive > 0.5 else (SENTIMENTS[1], 1 - positive)
+            yield {"text": line, "class": sentiment, "probability": probability}
 
 
 CAPTIONS = {
-    PLAIN: "Colours are SHAP values of words in log-odds of the class cheerful, exact values over all coalitions of "
+    PLAIN: "Colours are SHAP values of words in log-odds of positive sentiment, exact values over all coalitions of "
     "words with missing words omitted.",
     NEGATED: "With “not” the prediction is reversed; its SHAP value is about twice as large as that of “good” alone.",
     SENTENCES[2]: "“dull” after “not” has a positive value.",
@@ -252,11 +252,11 @@ def opinions(number: int, *, seed: int = 0) -> list[tuple[str, str]]:
     draw = GrammarSampler(seed)
     found: dict[str, str] = {}
     while len(found) < number:
-        text, cheerful = _clause(draw)
+        text, is_positive = _clause(draw)
         if draw.bernoulli(0.5):
-            last, cheerful = _clause(draw)
+            last, is_positive = _clause(draw)
             text = f"{text} {draw.choice(CONJUNCTIONS)} {last}"
-        found.setdefault(text, MOODS[0 if cheerful else 1])
+        found.setdefault(text, SENTIMENTS[0 if is_positive else 1])
     return list(found.items())
 
 
@@ -277,10 +277,10 @@ def drop_random_words(ids: Int[Tensor, "batch time"]) -> Int[Tensor, "batch time
 
 
 def encode_texts(pairs: Sequence[tuple[str, str]], tokeniser: WordTokeniser) -> Split:
-    """Texts as padded ids, with label 1 for cheerful."""
+    """Texts as padded ids, with label 1 for positive."""
     ids = [tokeniser.encode(text) for text, _ in pairs]
-    cheerful = torch.tensor([float(mood == MOODS[0]) for _, mood in pairs])
-    return Split(nn.utils.rnn.pad_sequence(ids, batch_first=True), cheerful)
+    labels = torch.tensor([float(sentiment == SENTIMENTS[0]) for _, sentiment in pairs])
+    return Split(nn.utils.rnn.pad_sequence(ids, batch_first=True), labels)
 
 
 @torch.no_grad()

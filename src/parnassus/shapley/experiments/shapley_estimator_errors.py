@@ -214,10 +214,10 @@ STOPPING = "Balanced permutation sampling in growing rounds, until all standard 
 
 def examples(count: int, *, seed: int) -> tuple[Float[Tensor, "count features"], Float[Tensor, " count"]]:
     """Friedman's function of five features, plus a product of three; four features have no effect (Friedman 1991)."""
-    source = torch.Generator().manual_seed(seed)
-    x = torch.rand(count, FEATURES, generator=source)
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.rand(count, FEATURES, generator=generator)
     y = 2 * torch.sin(torch.pi * x[:, 0] * x[:, 1]) + 4 * (x[:, 2] - 0.5).square() + 2 * x[:, 3] + x[:, 4]
-    y = y + 6 * x[:, 5] * x[:, 6] * x[:, 7] + 0.1 * torch.randn(count, generator=source)
+    y = y + 6 * x[:, 5] * x[:, 6] * x[:, 7] + 0.1 * torch.randn(count, generator=generator)
     return x, y
 
 

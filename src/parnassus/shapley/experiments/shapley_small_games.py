@@ -115,7 +115,7 @@ class Experiment:
 
 
 PERMUTATIONS = (
-    "Marginal contributions of the players in each order of arrival. A row sums to v(all) = 500; the mean of a column "
+    "Marginal contributions of the players in each order of arrival. A row sums to v(N) = 500; the mean of a column "
     "is the player's Shapley value. The book's sum for player 1 omits one 150."
 )
 INTERACTIONS = (

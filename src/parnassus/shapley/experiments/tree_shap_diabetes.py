@@ -181,10 +181,10 @@ def plot_importances(
 
 def load_patients(seed: int) -> tuple[Patients, Patients]:
     """Training and test patients, with a random feature in the last column."""
-    table, source = diabetes(scaled=False), torch.Generator().manual_seed(seed)
+    table, generator = diabetes(scaled=False), torch.Generator().manual_seed(seed)
     both = []
     for split in (table.train, table.test):
         assert split.y is not None
-        noise = torch.rand(len(split.x), 1, generator=source)
+        noise = torch.rand(len(split.x), 1, generator=generator)
         both.append(Patients(torch.cat([split.x, noise], 1), split.y[:, 0]))
     return both[0], both[1]

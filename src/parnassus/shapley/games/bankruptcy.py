@@ -36,7 +36,7 @@ def run_to_the_bank(estate: float, claims: Float[Tensor, " players"]) -> Float[T
 def talmud_rule(estate: float, claims: Float[Tensor, " players"]) -> Float[Tensor, " players"]:
     """The division in which every pair splits its total as a contested garment (Aumann and Maschler 1985).
 
-    Up to half of the sum of claims: equal awards, limited by half of each claim. Beyond it: equal losses, likewise.
+    Up to half of the sum of claims the awards are equal, beyond it the losses; both are limited by half of each claim.
     """
     _check_estate(estate, claims)
     half, total = claims / 2, float(claims.sum())

@@ -19,6 +19,7 @@ from torch.func import functional_call
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from parnassus.layers.evaluation_mode import evaluation_mode
 from parnassus.shapley.attributions.attribution import Attribution
 from parnassus.shapley.attributions.batching import tensors_in
 from parnassus.shapley.attributions.model_adapters import ModelError, as_output_rows
@@ -27,7 +28,6 @@ from parnassus.shapley.gradients.model_gradients import (
     MAX_GRADIENT_VALUES,
     ModelGradients,
     check_inputs,
-    evaluation_mode,
     output_gradients,
 )
 
@@ -99,8 +99,8 @@ def multipliers(
     """Multipliers of each pair of input and baseline, by backpropagation with the rescale rule."""
     model = gradients.model
     with torch.enable_grad(), evaluation_mode(model):
-        inputs = gradients.at_weights(high).detach().requires_grad_()
-        both = torch.cat([inputs, gradients.at_weights(low).detach()])
+        inputs = gradients.match_weights(high).detach().requires_grad_()
+        both = torch.cat([inputs, gradients.match_weights(low).detach()])
         fixed = {name: each.detach() for name, each in model.named_parameters()} if isinstance(model, nn.Module) else {}
         with RescaleRule(len(both)):
             outputs = functional_call(model, fixed, (both,)) if isinstance(model, nn.Module) else model(both)
@@ -154,7 +154,7 @@ def rescale_pointwise(func: Function, h: Tensor, args: tuple[object, ...], optio
 
 
 def rescale_pooling(func: Function, h: Tensor, args: tuple[object, ...], options: dict[str, object]) -> Tensor:
-    """A maximum is attributed to the position of the larger one of its two values, of the input or the baseline."""
+    """A maximum is attributed to the position of the larger of its two values, of the input or the baseline."""
     value, position = POOLING[func.__name__](h.detach(), *args, **options)
     (high, low), (value, value_low), (position_high, position_low) = h.chunk(2), value.chunk(2), position.chunk(2)
     axes = value.ndim - 2

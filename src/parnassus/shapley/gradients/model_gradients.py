@@ -1,13 +1,13 @@
 """Outputs of a model and their gradients with respect to the inputs, in batches."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Num
 from torch import Tensor, nn
 
+from parnassus.layers.evaluation_mode import evaluation_mode
 from parnassus.shapley.attributions.batching import max_batch_size
 from parnassus.shapley.attributions.model_adapters import ModelError, as_output_rows, move_to_weights
 
@@ -43,20 +43,20 @@ class ModelGradients:
 
     def _outputs(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs"]:
         with torch.no_grad(), evaluation_mode(self.model):
-            return as_output_rows(self.model(self.at_weights(z)), len(z))
+            return as_output_rows(self.model(self.match_weights(z)), len(z))
 
     def _gradients(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs features"]:
         with torch.enable_grad(), evaluation_mode(self.model):
-            inputs = self.at_weights(z).detach().requires_grad_()
+            inputs = self.match_weights(z).detach().requires_grad_()
             try:
                 output = self.model(inputs)
             except RuntimeError as error:
-                if self._runs_on(inputs.detach()):  # so it cannot take inputs with gradients: it uses arrays
+                if self._is_accepted(inputs.detach()):  # so it cannot take inputs with gradients: it uses arrays
                     raise ModelError(NO_GRADIENTS) from error
                 raise
             return output_gradients(as_output_rows(output, len(z)), inputs).to(z.device)
 
-    def _runs_on(self, inputs: Tensor) -> bool:
+    def _is_accepted(self, inputs: Tensor) -> bool:
         try:
             with torch.no_grad():
                 self.model(inputs)
@@ -64,14 +64,14 @@ class ModelGradients:
             return False
         return True
 
-    def at_weights(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count *shape"]:
+    def match_weights(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count *shape"]:
         """The inputs with the device and dtype of the module's weights."""
         parameter = next(self.model.parameters(), None) if isinstance(self.model, nn.Module) else None
         return z if parameter is None else move_to_weights(z, parameter)
 
     def eps(self, z: Float[Tensor, "count *shape"]) -> float:
         """Machine epsilon of the dtype in which the model computes."""
-        return torch.finfo(self.at_weights(z[:1]).dtype).eps
+        return torch.finfo(self.match_weights(z[:1]).dtype).eps
 
 
 def output_gradients(
@@ -90,23 +90,10 @@ def output_gradients(
         row, output, feature = (~gradients.isfinite()).nonzero()[0].tolist()
         raise ModelError(
             "gradients must be finite between baseline and input; the gradient of output "
-            f"{output} by feature {feature} is {float(gradients[row, output, feature])} at "
+            f"{output} with respect to feature {feature} is {float(gradients[row, output, feature])} at "
             f"{float(inputs.detach()[row].flatten()[feature]):.6g}"
         )
     return gradients.double()
-
-
-@contextmanager
-def evaluation_mode(model: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """A module in evaluation mode for the block; afterwards each of its parts has its previous mode."""
-    modes = [(part, part.training) for part in model.modules()] if isinstance(model, nn.Module) else []
-    for part, _ in modes:
-        part.training = False
-    try:
-        yield
-    finally:
-        for part, training in modes:
-            part.training = training
 
 
 def check_inputs(x: Num[Tensor, "rows *shape"], background: Num[Tensor, "others *shape_too"]) -> None:

@@ -4,7 +4,7 @@ On every line the integral of the directional derivative is known: f(end) − f(
 known integration error, and a kink lies where the tangents at the ends of a segment meet: there it is split. Between
 the kinks of a ReLU network gradients are constant, and segments exact.
 
-This takes some twenty gradients per kink. A line with more kinks than the budget allows, as in networks for images,
+This takes about twenty gradients per kink. A line with more kinks than the budget allows, as in networks for images,
 is better served by evenly spaced points, whose error decreases as 1/count: its remaining budget is spent on them.
 """
 

@@ -28,8 +28,8 @@ MIN_ERROR = 1e-5  # plotted instead of 0 on a logarithmic axis
 
 def _game(features: int) -> Tensor:
     """A game whose worth is a small network of the known features."""
-    source = torch.Generator().manual_seed(0)
-    hidden, readout = torch.randn(features, 8, generator=source), torch.randn(8, generator=source)
+    generator = torch.Generator().manual_seed(0)
+    hidden, readout = torch.randn(features, 8, generator=generator), torch.randn(8, generator=generator)
     return ((all_coalitions(features).float() @ hidden).tanh() @ readout).double()
 
 
@@ -60,8 +60,8 @@ def compare_estimators(
     min_budget = _min_budget(name, features)
 
     def estimate(count: int) -> ShapleyEstimate:
-        source = torch.Generator().manual_seed(seed)
-        return ESTIMATORS[name](characteristic_function(worth), features, max(min_budget, count), generator=source)
+        generator = torch.Generator().manual_seed(seed)
+        return ESTIMATORS[name](characteristic_function(worth), features, max(min_budget, count), generator=generator)
 
     found = estimate(budget)
     budgets = [round(min_budget * (MAX_BUDGET / min_budget) ** (step / STEPS)) for step in range(STEPS + 1)]

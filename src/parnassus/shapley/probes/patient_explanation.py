@@ -25,7 +25,8 @@ MEASURED = {
 }
 """Six of the ten columns, with names and units."""
 NAMES = tuple(MEASURED.values())
-RIDGE, OTHERS, FINE = 3.0, 40, 25
+RIDGE_PENALTY = 3.0
+NUM_BACKGROUND, NUM_POINTS = 40, 25  # patients in the background, and points of the curve
 
 
 class FittedModel(NamedTuple):
@@ -48,14 +49,14 @@ def fit_model() -> FittedModel:
     assert y is not None
     scaled = Standardiser.fit(x)
     terms, mean = quadratic_terms(scaled.transform(x)), y.double().mean(0)
-    penalty = RIDGE * torch.eye(terms.shape[1], dtype=torch.float64)
+    penalty = RIDGE_PENALTY * torch.eye(terms.shape[1], dtype=torch.float64)
     weight = torch.linalg.solve(terms.mT @ terms + penalty, terms.mT @ (y.double() - mean))
 
     def model(rows: Float[Tensor, "rows 6"]) -> Float[Tensor, "rows 1"]:
         predicted: Tensor = mean + quadratic_terms(scaled.transform(rows)) @ weight
         return predicted
 
-    return FittedModel(x, y[:, 0], InterventionalValue(model, x[:OTHERS]))
+    return FittedModel(x, y[:, 0], InterventionalValue(model, x[:NUM_BACKGROUND]))
 
 
 def quadratic_terms(x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows terms"]:
@@ -68,10 +69,10 @@ def quadratic_terms(x: Float[Tensor, "rows features"]) -> Float[Tensor, "rows te
 @torch.no_grad()
 def explain_patient(
     patient: Annotated[int, IntSlider("patient", 1, 354)] = 1,
-    followed: Annotated[int, Select("measurement of the curve", NAMES)] = 1,
+    measurement: Annotated[int, Select("measurement of the curve", NAMES)] = 1,
     *,
     age: Annotated[float, FloatSlider("change of age in years", -40.0, 40.0)] = 0.0,
-    index: Annotated[float, FloatSlider("change of body mass index in kg/m²", -15.0, 15.0)] = 0.0,
+    bmi: Annotated[float, FloatSlider("change of body mass index in kg/m²", -15.0, 15.0)] = 0.0,
     pressure: Annotated[float, FloatSlider("change of blood pressure in mmHg", -40.0, 40.0)] = 0.0,
     hdl: Annotated[float, FloatSlider("change of HDL in mg/dl", -40.0, 40.0)] = 0.0,
     triglycerides: Annotated[float, FloatSlider("change of the log of triglycerides", -1.5, 1.5)] = 0.0,
@@ -85,16 +86,16 @@ def explain_patient(
     """
     model = fit_model()
     measured = model.patients[patient - 1]
-    changes = torch.tensor([age, index, pressure, hdl, triglycerides, sugar], dtype=torch.float64)
+    changes = torch.tensor([age, bmi, pressure, hdl, triglycerides, sugar], dtype=torch.float64)
     low, high = model.patients.amin(0), model.patients.amax(0)
-    now = (measured + changes).clamp(low, high)
-    curve_x = torch.linspace(0, 1, FINE, dtype=torch.float64) * (high - low)[followed] + low[followed]
-    along = now.repeat(FINE, 1)
-    along[:, followed] = curve_x
-    attribution = explain_exactly(model.value, torch.cat([torch.stack([now, measured]), along]))
+    current = (measured + changes).clamp(low, high)
+    curve_x = torch.linspace(0, 1, NUM_POINTS, dtype=torch.float64) * (high - low)[measurement] + low[measurement]
+    curve_rows = current.repeat(NUM_POINTS, 1)
+    curve_rows[:, measurement] = curve_x
+    attribution = explain_exactly(model.value, torch.cat([torch.stack([current, measured]), curve_rows]))
     values, prediction = attribution.values[:, 0], attribution.prediction[:, 0]
     base_value = float(attribution.base_values[0, 0])
-    labels = [f"{name}: {number:.4g}" for name, number in zip(NAMES, now.tolist(), strict=True)]
+    labels = [f"{name}: {number:.4g}" for name, number in zip(NAMES, current.tolist(), strict=True)]
     numbers: dict[str, float | str] = {
         "base value, the mean over the background": base_value,
         "sum of the SHAP values": float(values[0].sum()),
@@ -104,7 +105,7 @@ def explain_patient(
     }
     lines = {
         "prediction minus base value": (curve_x.tolist(), (prediction[2:] - base_value).tolist()),
-        f"SHAP value of {NAMES[followed].split(' in ')[0]}": (curve_x.tolist(), values[2:, followed].tolist()),
+        f"SHAP value of {NAMES[measurement].split(' in ')[0]}": (curve_x.tolist(), values[2:, measurement].tolist()),
     }
     return [
         Bars("SHAP values", labels, values[0].float(), marked=int(values[0].abs().argmax())),
@@ -112,9 +113,9 @@ def explain_patient(
         Curves(
             "Over the range of one measurement",
             lines,
-            x_label=NAMES[followed],
+            x_label=NAMES[measurement],
             y_label="progression score",
-            marked=float(now[followed]),
+            marked=float(current[measurement]),
         ),
         Numbers(
             "Values",

@@ -39,11 +39,11 @@ def _random_model(vocabulary: int = 4) -> NGramModel:
 @claim("B9.2-9")
 def temperature_interpolates_between_greedy_and_uniform() -> Evidence:
     """Logits over T give p^{1/T}: T = 1 leaves p unchanged, T → 0 is greedy, T → ∞ is uniform (book sec. 9.2)."""
-    source = torch.Generator().manual_seed(0)
-    logits = torch.randn(7, dtype=torch.float64, generator=source)
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(7, dtype=torch.float64, generator=generator)
     p = logits.softmax(0)
     best = torch.nn.functional.one_hot(p.argmax(), 7)
-    counts = torch.bincount(sample_tokens(apply_temperature(logits, 0.8).expand(20_000, -1), source), minlength=7)
+    counts = torch.bincount(sample_tokens(apply_temperature(logits, 0.8).expand(20_000, -1), generator), minlength=7)
     power = p ** (1 / 0.8) / (p ** (1 / 0.8)).sum()
     return all_of(
         temperature_1=close(apply_temperature(logits, 1.0).softmax(0), p, rtol=1e-12),
@@ -133,8 +133,8 @@ def stochastic_beam_search_samples_without_replacement() -> Evidence:
     model, prompt, repeats = _random_model(3), torch.tensor([1]), 8_000
     continuations = enumerate_continuations(model, prompt, length=3, stop=2)
     exact = without_replacement_probabilities(continuations.log_probs.exp(), 2)
-    source = torch.Generator().manual_seed(0)
-    draws = stochastic_beam_search(model, prompt.expand(repeats, 1), width=2, length=3, stop=2, generator=source)
+    generator = torch.Generator().manual_seed(0)
+    draws = stochastic_beam_search(model, prompt.expand(repeats, 1), width=2, length=3, stop=2, generator=generator)
     matches = (draws.tokens[:, :, None] == continuations.tokens).all(-1)
     indices = matches.long().argmax(-1)  # (repeats, 2) indices of texts
     size = len(continuations.tokens)
@@ -146,7 +146,7 @@ def stochastic_beam_search_samples_without_replacement() -> Evidence:
     included = inclusion_probabilities(continuations.log_probs.exp(), 2)
     frequency = torch.bincount(indices.flatten(), minlength=size).double() / repeats
     mean = (continuations.log_probs.exp() * continuations.lengths).sum()
-    triples = stochastic_beam_search(model, prompt.expand(repeats, 1), width=3, length=3, stop=2, generator=source)
+    triples = stochastic_beam_search(model, prompt.expand(repeats, 1), width=3, length=3, stop=2, generator=generator)
     triple_matches = (triples.tokens[:, :, None] == continuations.tokens).all(-1)
     lengths = continuations.lengths[triple_matches.long().argmax(-1)].double()
     estimates = triples.mean(lengths)

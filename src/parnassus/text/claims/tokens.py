@@ -12,11 +12,11 @@ from parnassus.text.character_tokeniser import CharacterTokeniser
 from parnassus.text.word_tokeniser import UNKNOWN, WordTokeniser, split_words
 
 
-def _random_text(source: torch.Generator, length: int) -> str:
+def _random_text(generator: torch.Generator, length: int) -> str:
     """Random characters of one to four UTF-8 bytes, without surrogates."""
     ranges = [(0, 0x80), (0x80, 0x800), (0x800, 0xD800), (0x10000, 0x110000)]
-    columns = torch.stack([torch.randint(*bounds, (length,), generator=source) for bounds in ranges], 1)
-    kinds = torch.randint(4, (length, 1), generator=source)
+    columns = torch.stack([torch.randint(*bounds, (length,), generator=generator) for bounds in ranges], 1)
+    kinds = torch.randint(4, (length, 1), generator=generator)
     return "".join(map(chr, columns.gather(1, kinds)[:, 0].tolist()))
 
 
@@ -46,8 +46,8 @@ def byte_pair_encoding_is_lossless_for_any_text() -> Evidence:
     """Any UTF-8 text is decoded exactly; merges only shorten it; a frequent word is one token (book sec. 9.5)."""
     text = pydoc_text().train[:8_000]
     small, large = (BytePairTokeniser(tuple(learn_merges(text, size))) for size in (300, 380))
-    source = torch.Generator().manual_seed(0)
-    random = [_random_text(source, 80) for _ in range(40)]
+    generator = torch.Generator().manual_seed(0)
+    random = [_random_text(generator, 80) for _ in range(40)]
     is_lossless = [large.decode(large.encode(each)) == each for each in [text, *random]]
     lengths = torch.tensor([len(text.encode()), len(small.encode(text)), len(large.encode(text))])
     known = [len(tokeniser.encode(" the")) for tokeniser in (BytePairTokeniser(()), large)]

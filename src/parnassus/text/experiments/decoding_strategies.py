@@ -22,12 +22,12 @@ covers = ("B9.2-9", "B9.2-10", "B9.2-11", "B9.3-14", "B9.3-16", "Z9.4")
 expected = {
     "test_perplexity": at_most(5.5, "perplexity per character of test text"),
     "beam_advantage": at_least(0.5, "log p per character of the widest beam's text minus that of human text, in nats"),
-    "beam_repeats": at_least(0.4, "fraction of 12-character runs that occurred before, widest beam search"),
-    "greedy_repeats": at_least(0.4, "fraction of 12-character runs that occurred before, greedy decoding"),
-    "sampled_repeats": at_most(0.1, "fraction of 12-character runs that occurred before, sampling at temperature 1"),
-    "human_repeats": at_most(0.1, "fraction of 12-character runs that occurred before, human test text"),
+    "beam_repeats": at_least(0.4, "fraction of character 12-grams that occurred before, widest beam search"),
+    "greedy_repeats": at_least(0.4, "fraction of character 12-grams that occurred before, greedy decoding"),
+    "sampled_repeats": at_most(0.1, "fraction of character 12-grams that occurred before, sampling at temperature 1"),
+    "human_repeats": at_most(0.1, "fraction of character 12-grams that occurred before, human test text"),
     "sampled_words": no_band("fraction of words that occur in the training text, sampling at temperature 1"),
-    "top_p_gain": at_least(0.02, "increase of the fraction of words that occur in the training text with top-p 0.9"),
+    "top_p_gain": at_least(0.02, "fraction of words that occur in the training text, top-p 0.9 minus temperature 1"),
     "temperature_2_words": at_most(0.6, "fraction of words that occur in the training text, sampling at temperature 2"),
 }
 profiles: dict[str, dict[str, object]] = {
@@ -44,7 +44,7 @@ profiles: dict[str, dict[str, object]] = {
 TEMPERATURES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 TOP_K = (2, 3, 5, 10, 20)
 TOP_P = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
-RUN_LENGTH, PROMPT_LENGTH = 12, 24  # characters of a repeated run, and of each prompt
+NGRAM_LENGTH, PROMPT_LENGTH = 12, 24  # characters of the n-grams that are counted, and of each prompt
 SHOWN = ("human text", "temperature 0.5", "temperature 1", "temperature 2", "top-k 3", "top-p 0.9")
 
 
@@ -58,8 +58,10 @@ class Experiment:
     num_beams: tuple[Positive[int], ...] = (1, 2, 4, 8, 16)  # beam widths
 
     def __call__(self, run: Run) -> dict[str, float]:
-        if self.max_new_tokens < RUN_LENGTH:
-            raise ValueError(f"max_new_tokens must be at least {RUN_LENGTH}; got max_new_tokens={self.max_new_tokens}")
+        if self.max_new_tokens < NGRAM_LENGTH:
+            raise ValueError(
+                f"max_new_tokens must be at least {NGRAM_LENGTH}; got max_new_tokens={self.max_new_tokens}"
+            )
         text = open_text(self.text)
         tokeniser = CharacterTokeniser.fit(text.train + text.test)
         train, test = tokeniser.encode(text.train), tokeniser.encode(text.test)
@@ -67,7 +69,7 @@ class Experiment:
             train, self.order, vocabulary=tokeniser.vocabulary, smoothing=self.smoothing
         )
         known = set(find_words(text.train))
-        excerpts = spread_excerpts(test, self.num_prompts, PROMPT_LENGTH + self.max_new_tokens)
+        excerpts = evenly_spaced_excerpts(test, self.num_prompts, PROMPT_LENGTH + self.max_new_tokens)
         prompts = excerpts[:, :PROMPT_LENGTH]
 
         def evaluate(texts: Tensor) -> TextStatistics:
@@ -159,7 +161,7 @@ def batch_samplers(samplers: list[Callable[[Tensor], Tensor]]) -> Callable[[Tens
     )
 
 
-def spread_excerpts(tokens: Int[Tensor, " time"], count: int, length: int) -> Int[Tensor, "count length"]:
+def evenly_spaced_excerpts(tokens: Int[Tensor, " time"], count: int, length: int) -> Int[Tensor, "count length"]:
     """Excerpts of the text at evenly spaced positions."""
     if len(tokens) < length:
         raise ValueError(f"the test text must have at least {length} characters; got {len(tokens)}")
@@ -168,9 +170,9 @@ def spread_excerpts(tokens: Int[Tensor, " time"], count: int, length: int) -> In
 
 
 def repeated_fraction(texts: list[str]) -> float:
-    """Fraction of all runs of 12 characters that occurred before in one of these texts."""
-    runs = [text[start : start + RUN_LENGTH] for text in texts for start in range(len(text) - RUN_LENGTH + 1)]
-    return 1 - len(set(runs)) / len(runs)
+    """Fraction of all character 12-grams that occurred before in one of these texts."""
+    ngrams = [text[start : start + NGRAM_LENGTH] for text in texts for start in range(len(text) - NGRAM_LENGTH + 1)]
+    return 1 - len(set(ngrams)) / len(ngrams)
 
 
 def find_words(text: str) -> list[str]:

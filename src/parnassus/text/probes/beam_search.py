@@ -63,8 +63,8 @@ def beam_search_tree(
         graph = tree_graph(PROMPTS[prompt], search.tree(), label_of, hypotheses[0].tokens)
         about = f"Score = log P / L^α with α = {penalty:.2f}; a full stop ends a sentence."
         return [graph, Numbers("Best sentences", rows, about=about)]
-    source = torch.Generator().manual_seed(seed)
-    samples = stochastic_beam_search(model, start, width=width, length=length, stop=stop, generator=source)
+    generator = torch.Generator().manual_seed(seed)
+    samples = stochastic_beam_search(model, start, width=width, length=length, stop=stop, generator=generator)
     texts = [_up_to_stop(row, stop) for row in samples.tokens[0]]
     rows = {
         tokeniser.decode(

@@ -129,7 +129,7 @@ class Experiment:
     def remove_long_pairs(self, pairs: Translations, source: Tokeniser, target: Tokeniser) -> tuple[Translations, int]:
         """The pairs that fit into the maximum length, and the number of removed pairs."""
         parts = [
-            [pair for pair in part if self.fits(pair, source, target)]
+            [pair for pair in part if self.is_within_max_length(pair, source, target)]
             for part in (pairs.train, pairs.valid, pairs.test)
         ]
         if not all(parts):
@@ -139,7 +139,7 @@ class Experiment:
         num_removed = len(pairs.train) + len(pairs.valid) + len(pairs.test) - sum(map(len, parts))
         return Translations(pairs.source, pairs.target, *parts), num_removed
 
-    def fits(self, pair: tuple[str, str], source: Tokeniser, target: Tokeniser) -> bool:
+    def is_within_max_length(self, pair: tuple[str, str], source: Tokeniser, target: Tokeniser) -> bool:
         """Whether both sentences of a pair, with begin and end tokens, have at most the maximum length."""
         return max(len(source.encode(pair[0])) + 1, len(target.encode(pair[1])) + 2) <= self.max_length
 
@@ -165,7 +165,7 @@ class Experiment:
             run.note(
                 "word order",
                 "Words are learned before their order. Sentences with English word order are translated correctly "
-                "first, those with the verb at the end of a clause last: see the metric exact by word order, on "
+                "first, those with the verb at the end of a clause last: see the chart “exact”, by word order, on "
                 "validation sentences.",
             )
         source, target = (part.to(run.device) for part in encode_pairs(model, test))
@@ -216,7 +216,9 @@ class Evaluate:
         name = self.pairs or experiment.pairs
         found = open_pairs(name)
         chosen = found.test if self.split == "test" else found.train + found.valid + found.test
-        pairs = [pair for pair in chosen if experiment.fits(pair, model.source, model.target)][: self.num_examples]
+        pairs = [pair for pair in chosen if experiment.is_within_max_length(pair, model.source, model.target)][
+            : self.num_examples
+        ]
         if not pairs:
             raise DataError(f"{name} has no pair of at most {experiment.max_length} tokens, the maximum in training")
         lines, references = translate_pairs(model, pairs, self.num_beams), [target for _, target in pairs]

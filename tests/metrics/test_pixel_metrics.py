@@ -1,17 +1,17 @@
-"""Measures on pixels: closed forms for known images."""
+"""Metrics on pixels: closed forms for known images."""
 
 import pytest
 import torch
 
 from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifier
-from parnassus.metrics.pixel_measures import nearest_distance, within_class_std
+from parnassus.metrics.pixel_metrics import nearest_distance, within_class_std
 
 
 def test_diversity_is_measured_within_classes() -> None:
     images = torch.tensor([0.0, 2.0, 10.0, 14.0])[:, None].expand(4, 3)
     label = torch.tensor([0, 0, 1, 1])
     assert float(within_class_std(images, label)) == pytest.approx(5**0.5)  # of the variances 2 and 8
-    with pytest.raises(ValueError, match="label must not be None"):
+    with pytest.raises(ValueError, match="labels must not be None"):
         within_class_std(images, None)
 
 

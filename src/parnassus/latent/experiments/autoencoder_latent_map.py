@@ -48,7 +48,7 @@ profiles = {"smoke": {"epochs": 1, "num_examples": 640}, "gpu": {"data": "fashio
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images: a data set, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
     epochs: Positive[int] = 12  # epochs of training
     batch_size: Positive[int] = 64  # images per gradient step
     width: Positive[int] = 512  # hidden units of encoder and decoder

@@ -52,7 +52,7 @@ profiles: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Experiment:
-    data: GreyImageData = "mnist_mini"  # images by class, or a path to an image folder
+    data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
     width: Positive[int] = 512  # units of each of the two hidden layers
     steps: Positive[int] = 4_690  # gradient steps; 5 epochs of Fashion-MNIST
     num_evaluations: Positive[int] = 5  # evaluations during training; on Fashion-MNIST one per epoch by default
@@ -73,7 +73,7 @@ class Experiment:
             fixed.load_state_dict(printed.state_dict())  # the same initialisation for both
             for name, model in (("printed", printed), ("fixed", fixed)):
                 trained = self.train(run, name if seed == 1 else f"{name} {seed}", model, data)
-                results[name].append(ClassifierResult.of(trained, data))
+                results[name].append(ClassifierResult.measure(trained, data))
                 if seed == 1 and name == "fixed":
                     run.publish(trained)
         self.report(run, data, results)
@@ -150,7 +150,7 @@ class ClassifierResult:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, model: Classifier, data: Dataset) -> "ClassifierResult":
+    def measure(cls, model: Classifier, data: Dataset) -> "ClassifierResult":
         labels = check_labels(data.test.y, len(data.classes))
         logits, dead = model(data.test.x), dead_logits(model, data.train.x)
         losses = cross_entropy(logits, labels)[torch.isin(labels, dead)]

@@ -1,15 +1,15 @@
-"""Measures of generated images on their pixels: classifier accuracy, diversity, distance to training images."""
+"""Metrics of generated images on their pixels: diversity within classes, and distance to training images."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.layers.pixel_classifier import check_label
+from parnassus.layers.pixel_classifier import require_labels
 
 
-def within_class_std(images: Float[Tensor, "count *event"], label: Int[Tensor, " count"] | None) -> Float[Tensor, ""]:
+def within_class_std(images: Float[Tensor, "count *event"], labels: Int[Tensor, " count"] | None) -> Float[Tensor, ""]:
     """The standard deviation of pixels within classes, over all pixels and classes (diversity)."""
-    y = check_label(label)
+    y = require_labels(labels)
     variances = [images[y == index].flatten(1).var(0).mean() for index in y.unique()]
     return torch.stack(variances).mean().sqrt()
 
