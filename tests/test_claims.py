@@ -2,8 +2,8 @@
 
 import pytest
 
+from parnassus.atlas.declarations import Mark
 from parnassus.atlas.index import Atlas, run_mark
-from parnassus.atlas.reading import Mark
 
 MARKS = [pytest.param(mark, id=mark.name, marks=[pytest.mark.slow] * mark.slow) for mark in Atlas().marks]
 

@@ -11,8 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from parnassus.atlas.declarations import Entry
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Entry
 from parnassus.atlas.settings import check_limits
 from parnassus.cli.run import Launch, find_recipe, with_profile
 from parnassus.cli.sample import AnimationOptions, CompileOptions, SampleOptions, draw_samples

@@ -6,6 +6,7 @@ import pytest
 
 from parnassus.atlas import reading, store
 from parnassus.atlas.catalogue import is_part_of
+from parnassus.atlas.declarations import Command, Entry, Mark
 from parnassus.atlas.index import (
     AmbiguousError,
     Atlas,
@@ -16,7 +17,6 @@ from parnassus.atlas.index import (
     resolve,
     run_mark,
 )
-from parnassus.atlas.reading import Command, Entry, Mark
 
 
 def make_entry(name: str, *covers: str) -> Entry:

@@ -12,17 +12,9 @@ import pytest
 
 import parnassus.atlas
 from parnassus.atlas import Correction, Evidence, reading
+from parnassus.atlas.declarations import RUN_VERBS, Entry, Mark, entry_as_plain, entry_from_plain
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import (
-    RUN_VERBS,
-    Entry,
-    Mark,
-    entry_as_plain,
-    entry_from_plain,
-    read_experiment,
-    read_marks,
-    read_settings,
-)
+from parnassus.atlas.reading import read_experiment, read_marks, read_settings
 from parnassus.atlas.settings import Setting
 
 ATLAS = Atlas()

@@ -4,8 +4,8 @@ import pytest
 
 from parnassus.atlas import Correction, Evidence, all_of, close, less_equal
 from parnassus.atlas.catalogue import is_part_of
+from parnassus.atlas.declarations import Mark
 from parnassus.atlas.index import Atlas, load_atlas
-from parnassus.atlas.reading import Mark
 from parnassus.cli.main import dispatch
 
 ATLAS = Atlas()

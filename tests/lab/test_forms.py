@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import tyro
 
+from parnassus.atlas.declarations import RUN_VERBS, Entry
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import RUN_VERBS, Entry
 from parnassus.atlas.settings import Limits, Setting
 from parnassus.cli.flags import flags_of, from_flags
 from parnassus.cli.main import dispatch

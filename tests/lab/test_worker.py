@@ -23,9 +23,9 @@ from cli.conftest import clean_environment
 from PIL import Image
 
 from lab.conftest import is_alive, wait_for
+from parnassus.atlas.declarations import Mark, Probe
 from parnassus.atlas.evidence import Correction, Evidence, close
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Mark, Probe
 from parnassus.lab.answers import ANSWER_VIEWS
 from parnassus.lab.controls import CONTROL_VIEWS
 from parnassus.lab.worker import check_claim, evaluate, open_probe

@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from parnassus.atlas.declarations import Probe
 from parnassus.atlas.index import Atlas
-from parnassus.atlas.reading import Probe
 from parnassus.train.trained import TrainedRun
 from parnassus.widgets import (
     Animation,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from parnassus.atlas import reading, store
 from parnassus.atlas.catalogue import AtlasRow, is_part_of, read_rows, row_files, sort_rows
-from parnassus.atlas.reading import Command, Entry, Mark, Probe
+from parnassus.atlas.declarations import Command, Entry, Mark, Probe, declared_fields, entry_as_plain, entry_from_plain
 from parnassus.atlas.rooms import Room, read_room, room_files
 from parnassus.errors import UserError
 
@@ -58,7 +58,7 @@ class Atlas:
     @cached_property
     def experiments(self) -> dict[str, Entry]:
         plain = store.load("experiments", reading.experiment_files, _plain_experiments, _sources)
-        return index_by_name("experiment", ((each["name"], reading.entry_from_plain(each)) for each in plain))
+        return index_by_name("experiment", ((each["name"], entry_from_plain(each)) for each in plain))
 
     @cached_property
     def probes(self) -> dict[str, Probe]:
@@ -160,15 +160,15 @@ def index_by_name(kind: str, named: Iterable[tuple[str, Declared]]) -> dict[str,
 
 
 def _plain_rows(path: Path) -> list[store.Plain]:
-    return [reading.declared_fields(row) for row in read_rows(path)]
+    return [declared_fields(row) for row in read_rows(path)]
 
 
 def _plain_marks(path: Path) -> list[store.Plain]:
-    return [reading.declared_fields(mark) for mark in reading.read_marks(path)]
+    return [declared_fields(mark) for mark in reading.read_marks(path)]
 
 
 def _plain_experiments(path: Path) -> list[store.Plain]:
-    return [reading.entry_as_plain(reading.read_experiment(path))]
+    return [entry_as_plain(reading.read_experiment(path))]
 
 
 def _sources(experiment: store.Plain) -> list[Path]:
@@ -176,15 +176,15 @@ def _sources(experiment: store.Plain) -> list[Path]:
 
 
 def _plain_probes(path: Path) -> list[store.Plain]:
-    return [reading.declared_fields(probe) for probe in reading.read_probes(path)]
+    return [declared_fields(probe) for probe in reading.read_probes(path)]
 
 
 def _plain_commands(path: Path) -> list[store.Plain]:
-    return [reading.declared_fields(command) for command in reading.read_commands(path)]
+    return [declared_fields(command) for command in reading.read_commands(path)]
 
 
 def _plain_rooms(path: Path) -> list[store.Plain]:
-    return [reading.declared_fields(read_room(path))]
+    return [declared_fields(read_room(path))]
 
 
 INDEXED = (

@@ -69,10 +69,8 @@ def _refresh(path: Path, files: list[Path], parse: Parse, sources: Sources) -> l
 
 
 def _version() -> list[Plain]:
-    """Modification times and sizes of the modules that determine the format of the index."""
-    here = Path(__file__).parent
-    names = ("store.py", "index.py", "reading.py", "rooms.py", "settings.py", "catalogue.py", "bands.py")
-    return [_stamp(here / name) for name in names]
+    """Modification times and sizes of the modules of this package, which determine the format of the index."""
+    return [_stamp(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
 
 
 def _stamps(file: Path, items: list[Plain], sources: Sources) -> list[list[int]]:

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from parnassus.atlas.declarations import Mark
 from parnassus.atlas.evidence import Correction, Evidence
 from parnassus.atlas.index import load_atlas, run_mark
-from parnassus.atlas.reading import Mark
 
 
 def check_claims(parts: list[str], *, only_failed: bool) -> int:

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from parnassus.atlas.catalogue import AtlasRow, describe_coverage, is_part_of
+from parnassus.atlas.declarations import Entry, Mark
 from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, load_atlas, nearest_names
-from parnassus.atlas.reading import Entry, Mark
 from parnassus.atlas.settings import flag_name
 from parnassus.cli.plain_table import plain_table
 

@@ -11,8 +11,9 @@ from typing import Any, Literal, cast
 import tyro
 
 from parnassus.atlas.bands import judge
+from parnassus.atlas.declarations import Entry
 from parnassus.atlas.index import Atlas, load_atlas
-from parnassus.atlas.reading import Entry, settings_of
+from parnassus.atlas.reading import settings_of
 from parnassus.atlas.settings import check_limits
 from parnassus.cli.flags import flags_of, from_flags, print_usage_line
 from parnassus.errors import convert_value_errors

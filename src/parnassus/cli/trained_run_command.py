@@ -11,7 +11,8 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 import tyro
 from tyro.conf import Positional
 
-from parnassus.atlas.reading import RUN_VERBS, Entry, settings_of
+from parnassus.atlas.declarations import RUN_VERBS, Entry
+from parnassus.atlas.reading import settings_of
 from parnassus.atlas.settings import check_limits
 from parnassus.cli.flags import flags_of, from_flags, is_help_requested, print_usage_line
 from parnassus.runs.errors import RunError

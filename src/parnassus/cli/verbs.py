@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 import tyro
 from tyro.conf import Positional
 
+from parnassus.atlas.declarations import Command
 from parnassus.atlas.index import load_atlas
-from parnassus.atlas.reading import Command
 from parnassus.runs.folder import RUNS
 
 RunsAction: TypeAlias = Literal["list", "compare", "open", "keep"]

@@ -3,7 +3,7 @@
 from urllib.parse import quote, urlencode
 
 from parnassus.atlas.catalogue import AtlasRow, chapter_of
-from parnassus.atlas.reading import Mark
+from parnassus.atlas.declarations import Mark
 
 
 def subject_address(room: str) -> str:

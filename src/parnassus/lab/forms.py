@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, TypeAlias, cast
 
-from parnassus.atlas.reading import Entry
+from parnassus.atlas.declarations import Entry
 from parnassus.atlas.settings import UNLIMITED, Limits, Setting, flag_name
 from parnassus.report.formatting import display_name
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from parnassus.atlas.declarations import Entry, Mark, Probe
 from parnassus.atlas.index import Atlas, load_atlas
-from parnassus.atlas.reading import Entry, Mark, Probe, read_settings
+from parnassus.atlas.reading import read_settings
 from parnassus.atlas.settings import PACKAGE
 from parnassus.lab.forms import FormField, form_fields
 from parnassus.lab.jobs import Jobs

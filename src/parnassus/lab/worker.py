@@ -16,9 +16,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from parnassus.atlas.declarations import Mark, Probe
 from parnassus.atlas.evidence import Correction, Evidence
 from parnassus.atlas.index import run_mark
-from parnassus.atlas.reading import Mark, Probe
 from parnassus.runs import RunFolder
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from parnassus import __version__
+from parnassus.atlas.declarations import Entry
 from parnassus.atlas.index import load_atlas
-from parnassus.atlas.reading import Entry
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder
 from parnassus.train.checkpoint import load_weights

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from nicegui import ui
 
 from parnassus.atlas.catalogue import chapter_of
+from parnassus.atlas.declarations import Mark
 from parnassus.atlas.evidence import Correction, Evidence
-from parnassus.atlas.reading import Mark
 from parnassus.lab.addresses import figure_address, subject_address
 from parnassus.lab.frame import frame
 from parnassus.lab.library import Library

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import events, ui
 
-from parnassus.atlas.reading import Entry
+from parnassus.atlas.declarations import Entry
 from parnassus.lab.addresses import probe_address, run_address, subject_address
 from parnassus.lab.fields import add_field
 from parnassus.lab.forms import FormField, Value, command, profile_values, snippet

@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-from parnassus.atlas.reading import Probe
+from parnassus.atlas.declarations import Probe
 from parnassus.lab import worker
 from parnassus.lab.addresses import experiment_address, probe_address, run_address, subject_address
 from parnassus.lab.answers import Answers

@@ -2,7 +2,7 @@
 
 from nicegui import ui
 
-from parnassus.atlas.reading import Entry
+from parnassus.atlas.declarations import Entry
 from parnassus.lab.addresses import experiment_address, file_address, probe_address
 from parnassus.lab.frame import error_box, frame, notify
 from parnassus.lab.jobs import stop

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from nicegui import ui
 
 from parnassus.atlas.bands import MeasuredValue, Verdict, judge
-from parnassus.atlas.reading import Entry
+from parnassus.atlas.declarations import Entry
 from parnassus.lab.addresses import file_address
 from parnassus.lab.frame import copyable_text
 from parnassus.lab.library import RunSummary

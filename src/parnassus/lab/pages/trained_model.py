@@ -4,7 +4,7 @@ import asyncio
 import shlex
 from typing import Any
 
-from parnassus.atlas.reading import Entry
+from parnassus.atlas.declarations import Entry
 from parnassus.lab.addresses import file_address
 from parnassus.lab.fields import add_field
 from parnassus.lab.forms import FormField, Value, form_fields, verb_command
