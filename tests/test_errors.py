@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import pytest
+import torch
 
-from parnassus.errors import check_at_least_one, check_non_negative, check_positive
+from parnassus.errors import check_at_least_one, check_indices, check_non_negative, check_positive
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,10 @@ def test_first_invalid_value_is_named(check: Callable[..., None], valid: float, 
         check(a=valid, b=invalid)
     with pytest.raises(ValueError, match="got b=nan"):
         check(a=valid, b=float("nan"))
+
+
+@pytest.mark.parametrize("invalid", [-1, 3])
+def test_first_tensor_with_an_invalid_index_is_named(invalid: int) -> None:
+    check_indices(3, a=torch.arange(3), b=torch.zeros(0, dtype=torch.int64))
+    with pytest.raises(ValueError, match=f"b must lie between 0 and 2; got {min(invalid, 1)} to {max(invalid, 1)}"):
+        check_indices(3, a=torch.arange(3), b=torch.tensor([[1, invalid]]))

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class UserError(Exception):
@@ -31,6 +35,15 @@ def check_at_least_one(**values: float) -> None:
     for name, value in values.items():
         if not value >= 1:
             raise ValueError(f"{name} must be at least 1; got {name}={value}")
+
+
+def check_indices(size: int, /, **indices: "Tensor") -> None:
+    """Raise a ValueError unless every index is from 0 to size − 1; an empty tensor is valid."""
+    for name, values in indices.items():
+        if values.numel() and not (int(values.min()) >= 0 and int(values.max()) < size):
+            raise ValueError(
+                f"{name} must lie between 0 and {size - 1}; got {int(values.min())} to {int(values.max())}"
+            )
 
 
 @contextmanager

@@ -47,5 +47,5 @@ def test_out_of_range_waves_raise_value_error(value: float) -> None:
 
 @pytest.mark.parametrize("value", [-1, 256])
 def test_invalid_tokens_raise_value_error(value: int) -> None:
-    with pytest.raises(ValueError, match="from 0 to 255"):
+    with pytest.raises(ValueError, match="tokens must lie between 0 and 255"):
         mu_law_decode(torch.tensor([0, value]))

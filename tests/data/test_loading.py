@@ -4,7 +4,16 @@ from typing import get_args
 import pytest
 
 from parnassus import setting_types
-from parnassus.data import DataError, data_status, open_data, open_images, open_text, text_file
+from parnassus.data import (
+    DataError,
+    data_status,
+    open_curve,
+    open_data,
+    open_images,
+    open_labelled_images,
+    open_text,
+    text_file,
+)
 from parnassus.data.loading import DATASETS, SOUNDS, TEXTS, TOYS
 from parnassus.setting_types import BuiltIn
 
@@ -91,6 +100,22 @@ def test_open_images_rejects_tables() -> None:
     assert open_images("digits").shape == (1, 8, 8)
     with pytest.raises(DataError, match=r"iris must contain images; its examples have shape \(4,\)"):
         open_images("iris")
+
+
+def test_open_labelled_images_rejects_tables() -> None:
+    assert open_labelled_images("digits").classes
+    with pytest.raises(DataError, match=r"iris must consist of images with class labels; .* with 3 classes"):
+        open_labelled_images("iris")
+
+
+def test_open_curve_needs_one_input_and_a_numeric_target(tmp_path: Path) -> None:
+    path = tmp_path / "line.csv"
+    path.write_text("x,t\n" + "".join(f"{row},{row / 8}\n" for row in range(40)))
+    data = open_curve(path)
+    assert (data.shape, data.target) == ((1,), "t")
+    for name in ("diabetes", "moons", "digits"):
+        with pytest.raises(DataError, match=f"{name} must be a table of two numeric columns"):
+            open_curve(name)
 
 
 def suggested_names(annotation: object) -> set[str]:

@@ -67,9 +67,9 @@ def test_one_hot_matches_torch() -> None:
 
 
 def test_one_hot_with_out_of_range_labels_raises_value_error() -> None:
-    with pytest.raises(ValueError, match=r"got 1 … 4, classes=4"):
+    with pytest.raises(ValueError, match=r"labels must lie between 0 and 3; got 1 to 4"):
         one_hot(torch.tensor([1, 4]), 4)
-    with pytest.raises(ValueError, match=r"got -1 … 0, classes=4"):
+    with pytest.raises(ValueError, match=r"labels must lie between 0 and 3; got -1 to 0"):
         one_hot(torch.tensor([-1, 0]), 4)
 
 
@@ -86,5 +86,5 @@ def test_accuracy_of_a_class_without_examples_is_nan() -> None:
 
 @pytest.mark.parametrize("label", [-1, 10, 99])
 def test_cross_entropy_with_out_of_range_labels_raises_value_error(label: int) -> None:
-    with pytest.raises(ValueError, match=rf"labels must lie in 0 … classes − 1; got .*{label}.*classes=10"):
+    with pytest.raises(ValueError, match=rf"labels must lie between 0 and 9; got .*{label}"):
         cross_entropy(torch.zeros(2, 10), torch.tensor([3, label]))

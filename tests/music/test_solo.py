@@ -79,7 +79,7 @@ def test_more_than_twelve_keys_raise_value_error() -> None:
 
 
 def test_invalid_chord_raises_value_error() -> None:
-    with pytest.raises(ValueError, match="from 0 to 23"):
+    with pytest.raises(ValueError, match="chords must lie between 0 and 23; got 24 to 24"):
         chord_tones(torch.tensor([24]))
 
 

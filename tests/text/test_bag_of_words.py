@@ -22,5 +22,5 @@ def test_empty_text_has_zero_counts() -> None:
 
 
 def test_token_out_of_range_raises_value_error() -> None:
-    with pytest.raises(ValueError, match="from 0 to 4; got 2 to 5"):
+    with pytest.raises(ValueError, match="tokens must lie between 0 and 4; got 2 to 5"):
         bag_of_words(torch.tensor([2, 5]), 5)

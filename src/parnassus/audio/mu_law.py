@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_indices
+
 MU = 255
 """µ of the standard."""
 LEVELS = 256
@@ -34,8 +36,7 @@ def mu_law_encode(wave: Float[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
 
 def companded_levels(tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """The midpoint of each token's quantisation step in [−1, 1], still companded."""
-    if bool(((tokens < 0) | (tokens >= LEVELS)).any()):
-        raise ValueError(f"tokens must be from 0 to {LEVELS - 1}; got {int(tokens.min())} to {int(tokens.max())}")
+    check_indices(LEVELS, tokens=tokens)
     return (tokens.to(torch.get_default_dtype()) + 0.5) / (LEVELS / 2) - 1
 
 

@@ -13,7 +13,7 @@ from parnassus.data.errors import DataError
 from parnassus.data.files.image_folder import image_folder
 from parnassus.data.files.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
 from parnassus.data.files.tables import array_file, csv_file
-from parnassus.data.loading import open_data, open_images, open_sounds, open_text
+from parnassus.data.loading import open_curve, open_data, open_images, open_labelled_images, open_sounds, open_text
 from parnassus.data.plane_points import SampledPoints, open_points
 from parnassus.data.preparation.partition import standardise_features
 from parnassus.data.preparation.regression_task import RegressionTask
@@ -53,8 +53,10 @@ __all__ = [
     "moby_dick",
     "multi30k",
     "names",
+    "open_curve",
     "open_data",
     "open_images",
+    "open_labelled_images",
     "open_pairs",
     "open_points",
     "open_sounds",

@@ -47,6 +47,30 @@ def open_images(spec: str | Path, size: int | None = None) -> Dataset:
     return data
 
 
+def open_labelled_images(spec: str | Path) -> Dataset:
+    """A data set of images with class labels."""
+    data = open_data(spec)
+    check_labelled_images(data)
+    return data
+
+
+def check_labelled_images(dataset: Dataset) -> None:
+    """Raise a DataError unless the data set consists of images with class labels."""
+    if not dataset.classes or len(dataset.shape) != 3:
+        raise DataError(
+            f"{dataset.name} must consist of images with class labels; its examples have shape {dataset.shape}, "
+            f"with {len(dataset.classes)} classes"
+        )
+
+
+def open_curve(spec: str | Path) -> Dataset:
+    """A table of two numeric columns, the input x and the target y, such as a .csv file."""
+    data = open_data(spec)
+    if data.shape != (1,) or data.train.y is None or not data.train.y.is_floating_point():
+        raise DataError(f"{spec} must be a table of two numeric columns, x and the target y.")
+    return data
+
+
 def open_text(spec: str | Path) -> TextDataset:
     """A text by name (`pydoc`, `tiny_shakespeare`, `moby_dick`, `names`), or your own UTF-8 file."""
     loader = _find_loader(spec, TEXTS)

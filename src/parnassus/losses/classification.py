@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_indices
+
 
 def softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
     """softmax_i(z) = exp(z_i) / Σ_j exp(z_j), over the last axis (book eq. 1.19).
@@ -27,7 +29,7 @@ def log_softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch cla
 
 def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batch classes"]:
     """y_i = 1 where i is the label, else 0 (book sec. 1.4)."""
-    _check_labels(labels, classes)
+    check_indices(classes, labels=labels)
     return (labels[..., None] == torch.arange(classes, device=labels.device)).to(torch.get_default_dtype())
 
 
@@ -36,7 +38,7 @@ def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "
     try:
         return logits.logsumexp(-1) - logits.gather(-1, labels[..., None])[..., 0]
     except RuntimeError:  # checked only on failure: reading the labels would synchronise with the device at every step
-        _check_labels(labels, logits.shape[-1])
+        check_indices(logits.shape[-1], labels=labels)
         if labels.shape != logits.shape[:-1]:
             raise ValueError(
                 "labels must have the shape of logits without the last axis; "
@@ -64,10 +66,3 @@ def accuracy_per_class(
     members = one_hot(labels, logits.shape[-1])
     correct = (logits.argmax(-1) == labels).to(members.dtype)
     return (correct @ members) / members.sum(0)
-
-
-def _check_labels(labels: Tensor, classes: int) -> None:
-    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        raise ValueError(
-            f"labels must lie in 0 … classes − 1; got {int(labels.min())} … {int(labels.max())}, classes={classes}"
-        )

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_indices
 from parnassus.music.keys import MAJOR, NAMES
 
 DEGREES = ((0, False), (2, True), (4, True), (5, False), (7, False), (9, True))
@@ -42,8 +43,7 @@ def chord_name(chord: int) -> str:
 
 def chord_tones(chords: Int[Tensor, "*batch"]) -> Bool[Tensor, "*batch 12"]:
     """Pitch classes of a chord: root, major or minor third, fifth."""
-    if bool(((chords < 0) | (chords >= CHORDS)).any()):
-        raise ValueError(f"chords must be from 0 to {CHORDS - 1}; got {int(chords.min())} to {int(chords.max())}")
+    check_indices(CHORDS, chords=chords)
     root, third = chords // 2, 4 - chords % 2
     tones = torch.stack([root, root + third, root + 7], -1) % 12
     return torch.nn.functional.one_hot(tones, 12).sum(-2).bool()

@@ -6,7 +6,7 @@ into its UTF-8 bytes. The most frequent pair of adjacent tokens is merged into a
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -30,8 +30,7 @@ def learn_merges(text: str, size: int) -> list[Pair]:
 
     Ties go to the pair with the smaller ids. Pairs that occur only once are not merged.
     """
-    counts = Counter(PIECES.findall(text))
-    words = {tuple(bytes([code]) for code in piece.encode()): count for piece, count in counts.items()}
+    words = count_words(text)
     ids = {token: position for position, token in enumerate(BYTES)}
     merges: list[Pair] = []
     while len(ids) < size:
@@ -44,8 +43,19 @@ def learn_merges(text: str, size: int) -> list[Pair]:
             break
         merges.append(best)
         ids.setdefault(best[0] + best[1], len(ids))
-        words = {merge_pair(word, best) if best[1] in word else word: count for word, count in words.items()}
+        words = merge_pair_in_words(words, best)
     return merges
+
+
+def count_words(text: str) -> dict[tuple[bytes, ...], int]:
+    """The number of occurrences of each piece of the text, as its bytes."""
+    counts = Counter(PIECES.findall(text))
+    return {tuple(bytes([code]) for code in piece.encode()): count for piece, count in counts.items()}
+
+
+def merge_pair_in_words(words: Mapping[tuple[bytes, ...], int], pair: Pair) -> dict[tuple[bytes, ...], int]:
+    """The counts of the words with this pair merged."""
+    return {merge_pair(word, pair) if pair[1] in word else word: count for word, count in words.items()}
 
 
 def merge_pair(word: Sequence[bytes], pair: Pair) -> tuple[bytes, ...]:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.errors import check_non_negative
+from parnassus.errors import check_indices, check_non_negative
 from parnassus.text.autoregressive_model import State
 
 
@@ -57,8 +57,7 @@ class NGramModel:
         if order < 1 or len(tokens) < order:
             raise ValueError(f"order must lie between 1 and the number of tokens, {len(tokens)}; got order={order}")
         check_non_negative(smoothing=smoothing)
-        if int(tokens.min()) < 0 or int(tokens.max()) >= vocabulary:
-            raise ValueError(f"tokens must lie between 0 and {vocabulary - 1}; got {tokens.min()} to {tokens.max()}")
+        check_indices(vocabulary, tokens=tokens)
         if order * log(vocabulary) > 63 * log(2):
             raise ValueError(f"vocabulary^order must be below 2⁶³; got {vocabulary}^{order}")
         if lower is not None and (lower.order >= order or lower.vocabulary != vocabulary):
@@ -88,7 +87,7 @@ class NGramModel:
         prior = self._lower_distribution(context)
         if context.shape[1] < self.order - 1:
             return prior
-        key = _context_keys(context[:, context.shape[1] - self.order + 1 :], self.vocabulary)
+        key = self._key(context)
         counts = torch.zeros_like(prior)
         first = torch.searchsorted(self.grams, key * self.vocabulary)
         last = torch.searchsorted(self.grams, (key + 1) * self.vocabulary)
@@ -136,9 +135,13 @@ class NGramModel:
             prior = self.lower._token_probability(context, token)
         if context.shape[1] < self.order - 1:
             return prior
-        key = _context_keys(context[:, context.shape[1] - self.order + 1 :], self.vocabulary)
+        key = self._key(context)
         count = _lookup(self.grams, self.counts, key * self.vocabulary + token)
         return self._interpolate(count, _lookup(self.contexts, self.totals, key), prior)
+
+    def _key(self, context: Tensor) -> Tensor:
+        """The key of the last order − 1 tokens of each row."""
+        return _context_keys(context[:, context.shape[1] - self.order + 1 :], self.vocabulary)
 
     def _lower_distribution(self, context: Tensor) -> Tensor:
         if self.lower is None:

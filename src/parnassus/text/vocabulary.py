@@ -9,6 +9,8 @@ from typing import TypeVar
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.errors import check_indices
+
 Token = TypeVar("Token", str, bytes)
 MAX_LISTED = 5  # unknown characters that an error message lists
 
@@ -51,9 +53,8 @@ def number_tokens(tokens: Sequence[Token], *, first: int) -> dict[Token, int]:
 
 def check_ids(tokens: Int[Tensor, " time"], size: int) -> list[int]:
     """The ids as a list; raises unless each is from 0 to size − 1."""
+    check_indices(size, tokens=tokens)
     ids: list[int] = tokens.tolist()
-    if ids and not (min(ids) >= 0 and max(ids) < size):
-        raise ValueError(f"tokens must lie between 0 and {size - 1}; got {min(ids)} to {max(ids)}")
     return ids
 
 

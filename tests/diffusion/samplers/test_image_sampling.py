@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.diffusion import DDPM, UNet, cosine_schedule
-from parnassus.diffusion.commands import ImageSample as Sample
+from parnassus.diffusion.commands.sample_images import ImageSample as Sample
 
 SHAPE = (1, 8, 8)
 

@@ -84,7 +84,7 @@ def test_invalid_arguments_raise_value_error() -> None:
     model = pixelcnn((3, 3), channels=4, blocks=1)
     with pytest.raises(ValueError, match="`pixel_logits`; got Conv2d"):
         PixelModel(nn.Conv2d(1, 2, 1), (3, 3))
-    with pytest.raises(ValueError, match="from 0 to 1; got values from 0 to 2"):
+    with pytest.raises(ValueError, match="pixels must lie between 0 and 1; got 0 to 2"):
         model.log_prob(torch.tensor([[[0, 1, 2]] * 3]))
     with pytest.raises(ValueError, match="temperature must be positive; got temperature=0"):
         model.sample(1, temperature=0.0)

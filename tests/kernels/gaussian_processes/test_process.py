@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from parnassus.kernels import BrownianKernel, GaussianProcess, LinearKernel, RBFKernel, ScaledKernel, brownian_paths
+from parnassus.kernels.gaussian_processes.process import SamplePaths
 from parnassus.probability import seeded_generator
 
 
@@ -68,3 +69,10 @@ def test_empty_samples_raise() -> None:
         GaussianProcess(RBFKernel()).sample(torch.zeros(2, 1), 0)
     with pytest.raises(ValueError, match="got 0 points"):
         GaussianProcess(RBFKernel()).sample(torch.zeros(0, 1), 1)
+
+
+def test_rms_increments_of_lines() -> None:
+    lines = torch.tensor([[1.0], [-2.0]], dtype=torch.float64) * torch.arange(9)
+    torch.testing.assert_close(
+        SamplePaths(lines, 0.0).rms_increments([1, 3]), torch.tensor([1.0, 3.0], dtype=torch.float64) * 2.5**0.5
+    )

@@ -5,6 +5,7 @@ import torch
 from parnassus.probability import (
     float64_tensor,
     points_on_sphere,
+    random_orthogonal,
     seeded_generator,
     standard_normal,
     uniform_samples,
@@ -30,6 +31,14 @@ def test_points_on_the_sphere_have_norm_one_and_mean_zero() -> None:
     points = points_on_sphere(20_000, 3)
     torch.testing.assert_close(points.norm(dim=1), torch.ones(20_000, dtype=torch.float64))
     torch.testing.assert_close(points.mean(0), torch.zeros(3, dtype=torch.float64), rtol=0, atol=0.02)
+
+
+def test_random_orthogonal_matrices_have_orthonormal_columns() -> None:
+    generator = seeded_generator()
+    first, second = (random_orthogonal(4, generator=generator) for _ in range(2))
+    for q in (first, second):
+        torch.testing.assert_close(q.mT @ q, torch.eye(4, dtype=torch.float64))
+    assert not first.allclose(second)  # the generator advances
 
 
 def test_values_are_in_double_precision() -> None:

@@ -99,7 +99,7 @@ def test_invalid_arguments_raise_value_error() -> None:
     x, labels = three_classes()
     with pytest.raises(ValueError, match=r"every class needs an example; got none of classes \[3\]"):
         GenerativeClassifier.fit(x, labels, classes=4, model=fit_gaussian_naive_bayes)
-    with pytest.raises(ValueError, match=r"labels must lie between 0 and 1; got 0 … 2"):
+    with pytest.raises(ValueError, match=r"labels must lie between 0 and 1; got 0 to 2"):
         GenerativeClassifier.fit(x, labels, classes=2, model=fit_gaussian_naive_bayes)
     with pytest.raises(ValueError, match="features must be 0 or 1"):
         fit_bernoulli_naive_bayes(x, labels, 3)

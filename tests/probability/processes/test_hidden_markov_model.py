@@ -77,7 +77,9 @@ def test_impossible_and_invalid_observations() -> None:
     assert float(model.log_prob(torch.tensor([[1]]))[0]) == -torch.inf  # state 1 emits symbol 1, never 2
     with pytest.raises(ValueError, match="must have positive probability"):
         model.predict(torch.tensor([[1]]))
-    with pytest.raises(ValueError, match=r"need one or more symbols from 0 to 1; got \[\[2\]\]"):
+    with pytest.raises(ValueError, match=r"symbols must lie between 0 and 1; got 2 to 2"):
         model.log_prob(torch.tensor([[2]]))
+    with pytest.raises(ValueError, match=r"observations must not be empty; got shape \(2, 0\)"):
+        model.log_prob(torch.zeros(2, 0, dtype=torch.int64))
     with pytest.raises(ValueError, match="emission must have one row per state; got 2 rows, 5 states"):
         HiddenMarkovModel(model.chain, torch.eye(2))

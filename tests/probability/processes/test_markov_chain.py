@@ -98,7 +98,7 @@ def test_invalid_arguments_raise_value_error() -> None:
         chain.marginal(-1)
     with pytest.raises(ValueError, match="count must be positive; got count=0"):
         chain.sample(0, steps=1)
-    with pytest.raises(ValueError, match=r"states must lie between 0 and 1; got 0 … 2"):
+    with pytest.raises(ValueError, match=r"states must lie between 0 and 1; got 0 to 2"):
         chain.log_prob(torch.tensor([[0, 2]]))
     with pytest.raises(ValueError, match="smoothing must not be negative"):
         MarkovChain.fit(torch.tensor([[0, 1]]), states=2, smoothing=-1.0)

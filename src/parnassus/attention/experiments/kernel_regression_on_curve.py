@@ -17,7 +17,7 @@ from parnassus.attention.regression.kernels import (
     gaussian_kernel,
     triangular_kernel,
 )
-from parnassus.data import DataError, Split, open_data
+from parnassus.data import Split, open_curve
 from parnassus.data.built_in.toy import curve
 from parnassus.data.seeds import derive_seed
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
@@ -133,9 +133,7 @@ class Experiment:
             return curve(
                 self.num_examples, true_function, noise=self.noise_std, seed=derive_seed(seed), low=0.0, high=5.0
             )
-        data = open_data(self.data)
-        if data.shape != (1,) or data.train.y is None or not data.train.y.is_floating_point():
-            raise DataError(f"{self.data} must have two numeric columns, x and y")
+        data = open_curve(self.data)
         return Split(torch.cat([data.train.x, data.test.x]), torch.cat([targets(data.train), targets(data.test)]))
 
     def consistency(self, run: Run) -> dict[str, float]:

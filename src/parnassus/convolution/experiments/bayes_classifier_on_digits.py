@@ -10,7 +10,7 @@ from torch.nn.functional import nll_loss
 from torch.optim import Adam
 
 from parnassus.convolution.lenet import ConvBlock
-from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.data import Dataset, Split, open_labelled_images
 from parnassus.data.splits import first_of_each_class
 from parnassus.layers import (
     Classifier,
@@ -76,9 +76,7 @@ class Experiment:
         return small_cnn(shape, len(classes))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
-        if len(data.shape) != 3 or not data.classes:
-            raise DataError(f"{data.name} must have labelled images; got examples of shape {data.shape}")
+        data = open_labelled_images(self.data).to(run.device)
         labels = check_labels(data.train.y, len(data.classes))
         sizes = list(self.examples_per_class)
         parts = [Split(data.train.x[rows], labels[rows]) for rows in (first_of_each_class(labels, n) for n in sizes)]

@@ -1,6 +1,6 @@
 """Images with pixels in [−1, 1], for diffusion models and GANs."""
 
-from parnassus.data.errors import DataError
+from parnassus.data.loading import check_labelled_images
 from parnassus.data.splits import Dataset
 
 
@@ -11,9 +11,5 @@ def signed_pixels(dataset: Dataset) -> Dataset:
 
 def signed_labelled_images(dataset: Dataset) -> Dataset:
     """`signed_pixels` of a data set that must consist of images with class labels."""
-    if not dataset.classes or len(dataset.shape) != 3:
-        raise DataError(
-            f"{dataset.name} must consist of images with class labels; its examples have shape {dataset.shape}, "
-            f"with {len(dataset.classes)} classes"
-        )
+    check_labelled_images(dataset)
     return signed_pixels(dataset)

@@ -28,7 +28,6 @@ from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture, upper_
 from parnassus.diffusion.scores.noise_levels import geometric_levels
 from parnassus.diffusion.scores.score_matching import (
     LevelWeight,
-    NoiseConditionalScore,
     denoising_score_matching,
     explicit_score_matching,
     multiscale_score_matching,
@@ -267,7 +266,7 @@ def annealed_langevin_recovers_the_mode_weights() -> Evidence:
     """With ten noise levels of 100 steps, 76 % of the samples reach the mode of weight 0.8 (plain Langevin: half)."""
     torch.manual_seed(0)
     levels = geometric_levels(10, 0.01, 20.0)
-    end = annealed_langevin(_noisy_score(levels), levels, uniform_start(2_000))
+    end = annealed_langevin(UNEVEN.noise_conditional_score(levels), levels, uniform_start(2_000))
     return all_of(
         mode_fraction=close(upper_mode_fraction(end), 0.76, atol=0.04),
         outliers=less_equal(_outlier_fraction(end), 0.02),
@@ -285,11 +284,7 @@ def each_noise_level_ends_in_its_stationary_variance() -> Evidence:
     start = 2.0 * torch.randn(8_000, 1, dtype=torch.float64)
     ratios = []
     for last in (2, 0):
-        end = annealed_langevin(_noisy_score(levels[last:], point), levels[last:], start, steps=40, factor=0.2)
+        score = point.noise_conditional_score(levels[last:])
+        end = annealed_langevin(score, levels[last:], start, steps=40, factor=0.2)
         ratios.append(end.var() / levels[last].square())
     return close(torch.stack(ratios), 1 / (1 - 0.2 / 2), rtol=0.04)
-
-
-def _noisy_score(levels: Tensor, mixture: IsotropicMixture = UNEVEN) -> NoiseConditionalScore:
-    """The exact score of the mixture at each noise level."""
-    return lambda x, t: mixture.score(x, 1.0, levels.to(x)[t][:, None])

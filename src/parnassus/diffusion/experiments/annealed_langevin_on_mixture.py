@@ -89,9 +89,6 @@ class Experiment:
         tabulate_model_families(run)
         return result
 
-    def exact_score(self, truth: IsotropicMixture, levels: Tensor) -> NoiseConditionalScore:
-        return lambda x, t: truth.score(x, 1.0, levels.to(x)[t][:, None])
-
     def compare_samplers(self, run: Run, model: ScoreModel, truth: IsotropicMixture) -> dict[str, float]:
         """Mode fraction, distance to the data and number of score evaluations of six samplers."""
         start = 3.2 * torch.rand(self.num_samples, 2, device=run.device) - 1.6
@@ -103,7 +100,7 @@ class Experiment:
             "plain Langevin, exact": (
                 lambda: langevin(truth.score, start, step=0.2 * 0.04, steps=total), total
             ),
-            "annealed, exact": (lambda: annealing(self.exact_score(truth, levels), levels, start), total),
+            "annealed, exact": (lambda: annealing(truth.noise_conditional_score(levels), levels, start), total),
             "annealed, learned": (lambda: annealing(model.score, levels, start), total),
             "DDPM, learned": (lambda: ddpm(network, schedule, noise), self.num_levels),
             "DDIM, learned": (lambda: ddim(network, schedule, noise), self.num_levels),
@@ -189,7 +186,7 @@ class Experiment:
             levels = geometric_levels(count, self.sigma_min, self.sigma_max)
             steps = max(1, total // count)
             end = annealed_langevin(
-                self.exact_score(truth, levels), levels, start, steps=steps, factor=self.step_factor
+                truth.noise_conditional_score(levels), levels, start, steps=steps, factor=self.step_factor
             )
             fractions.append(upper_mode_fraction(end))
         lines = {

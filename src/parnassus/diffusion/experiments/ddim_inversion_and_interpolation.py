@@ -1,14 +1,9 @@
 """DDIM inversion encodes digits as noise; reconstructions and interpolations (book secs. 13.2.5, 13.2.8)."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import cast
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
-from torch.optim.lr_scheduler import OneCycleLR
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import open_data
 from parnassus.data.preparation.signed_pixels import signed_labelled_images
@@ -16,6 +11,7 @@ from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.objectives import weighted_objective
 from parnassus.diffusion.chain.predictions import VELOCITY, NoisePredictor
 from parnassus.diffusion.chain.schedules import Schedule, linear_schedule
+from parnassus.diffusion.commands.averaged_training import train_with_averaging
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
 from parnassus.diffusion.samplers.ddim import ddim
@@ -25,7 +21,7 @@ from parnassus.diffusion.samplers.time_steps import evenly_spaced_steps
 from parnassus.probability.distributions.slerp import slerp
 from parnassus.report import curves, histograms, image_grid
 from parnassus.setting_types import GreyImageData
-from parnassus.train import Positive, Run, at_most, between, descend, no_band
+from parnassus.train import Positive, Run, at_most, between, no_band
 
 covers = ("B13.2.4-4", "B13.2.5-3", "B13.2.8-3")
 expected = {
@@ -79,17 +75,8 @@ class Experiment:
         # predicts v: near pure noise an error of ε would be amplified by 1/√ᾱ in x_0
         denoiser, objective = NoisePredictor(network, VELOCITY, schedule), weighted_objective(VELOCITY.weight)
         model = DDPM(denoiser, data.shape, schedule=schedule, classes=classes, objective=objective)
-        average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("average", average)
-        run.keep("scheduler", scheduler)
-        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
-            average.update_parameters(model)
-            scheduler.step()
-            run.log(step, loss=loss)
-        model = cast("DDPM", average.module)
-        run.publish(model)
+        batches = data.train.pairs(self.batch_size, self.steps)
+        model = train_with_averaging(run, model, batches, self.learning_rate)
 
         with torch.no_grad():
             x = data.test.x[: self.num_test]

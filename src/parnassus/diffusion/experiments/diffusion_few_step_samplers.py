@@ -2,19 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import cast
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
-from torch.optim.lr_scheduler import OneCycleLR
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Dataset, open_data
 from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.schedules import cosine_schedule
+from parnassus.diffusion.commands.averaged_training import train_with_averaging
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
@@ -25,7 +21,7 @@ from parnassus.layers.pixel_classifier import classifier_accuracy, fit_classifie
 from parnassus.probability import energy_distance
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
-from parnassus.train import Positive, Run, at_least, at_most, descend, no_band
+from parnassus.train import Positive, Run, at_least, at_most, no_band
 
 covers = ("B13.2.5-2", "B13.2.5-3")
 expected = {
@@ -72,17 +68,8 @@ class Experiment:
         classes = len(data.classes)
         denoiser = ResidualMLP(data.shape, self.width, blocks=self.num_blocks, classes=classes)
         model = DDPM(denoiser, data.shape, schedule=cosine_schedule(self.num_train_timesteps), classes=classes)
-        average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("average", average)
-        run.keep("scheduler", scheduler)
-        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
-            average.update_parameters(model)
-            scheduler.step()
-            run.log(step, loss=loss)
-        model = cast("DDPM", average.module)
-        run.publish(model)
+        batches = data.train.pairs(self.batch_size, self.steps)
+        model = train_with_averaging(run, model, batches, self.learning_rate)
 
         label = torch.arange(self.num_samples, device=run.device) % classes
         start = torch.randn(self.num_samples, *data.shape, device=run.device)

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, cast
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
-from torch.optim.lr_scheduler import OneCycleLR
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Dataset, open_data
 from parnassus.data.preparation.signed_pixels import signed_labelled_images
 from parnassus.diffusion.chain.forward_process import noising_states
 from parnassus.diffusion.chain.objectives import error_by_step
 from parnassus.diffusion.chain.schedules import cosine_schedule
-from parnassus.diffusion.commands import ImageSample
+from parnassus.diffusion.commands.averaged_training import train_with_averaging
+from parnassus.diffusion.commands.sample_images import ImageSample
 from parnassus.diffusion.figures import plot_nearest, plot_samples
 from parnassus.diffusion.guidance import clip_x0
 from parnassus.diffusion.models.ddpm import DDPM
@@ -30,7 +27,7 @@ from parnassus.metrics.frechet import frechet_distance
 from parnassus.metrics.pixel_metrics import nearest_distance, within_class_std
 from parnassus.report import curves, image_grid
 from parnassus.setting_types import GreyImageData
-from parnassus.train import AtLeast, NonNegative, Positive, Run, at_least, descend, no_band
+from parnassus.train import AtLeast, NonNegative, Positive, Run, at_least, no_band
 from parnassus.train.sample_predict_evaluate import ResultRow
 from parnassus.train.trained import TrainedRun
 
@@ -80,17 +77,8 @@ class Experiment:
         data = signed_labelled_images(open_data(self.data)).to(run.device)
         classes = len(data.classes)
         model = run.build(self.model, shape=data.shape, classes=classes)
-        average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("average", average)
-        run.keep("scheduler", scheduler)
-        for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, self.steps)):
-            average.update_parameters(model)
-            scheduler.step()
-            run.log(step, loss=loss)
-        trained = cast("DDPM", average.module)
-        run.publish(trained)
+        batches = data.train.pairs(self.batch_size, self.steps)
+        trained = train_with_averaging(run, model, batches, self.learning_rate)
         label = torch.arange(self.num_samples, device=run.device) % classes
         steps = min(self.num_inference_steps, self.num_train_timesteps)
         samples = ddim_images(trained, label, guidance_scale=self.guidance_scale, steps=steps)

@@ -15,7 +15,7 @@ from parnassus.data.preparation.signed_pixels import signed_pixels
 from parnassus.diffusion.chain.forward_process import noising_states
 from parnassus.diffusion.chain.objectives import error_by_step
 from parnassus.diffusion.chain.schedules import cosine_schedule
-from parnassus.diffusion.commands import ImageSample
+from parnassus.diffusion.commands.sample_images import ImageSample
 from parnassus.diffusion.figures import plot_columns, plot_image_chain, plot_nearest, plot_samples
 from parnassus.diffusion.guidance import clip_x0, record_x0
 from parnassus.diffusion.models.ddpm import DDPM

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import open_labelled_images
 from parnassus.diffusion.figures import plot_nearest
 from parnassus.diffusion.models.score_model import ScoreModel
 from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP
@@ -69,7 +69,7 @@ class Experiment:
         return ScoreModel(network, tuple(shape), geometric_levels(self.num_levels, self.sigma_min, self.sigma_max))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = self.load_images().to(run.device)
+        data = open_labelled_images(self.data).to(run.device)
         model = run.build(self.model, shape=data.shape)
         average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
@@ -102,12 +102,6 @@ class Experiment:
             "novelty": float(nearest_distance(samples, train) / nearest_distance(test, train)),
             "loss": float(losses.mean()),
         }
-
-    def load_images(self) -> Dataset:
-        data = open_data(self.data)
-        if len(data.shape) != 3 or not data.classes:
-            raise DataError(f"data must be images by class; {self.data} has examples of shape {data.shape}")
-        return data
 
     def plot_samples(self, run: Run, samples: Tensor, train: Tensor) -> None:
         figure = image_grid(to_pixels(samples[:64]), columns=16)

@@ -155,7 +155,7 @@ class Experiment:
         levels = geometric_levels(10, 0.01, 20.0)
         annealed = list(
             annealed_langevin_path(
-                lambda x, t: mixture.score(x, 1.0, levels.to(x)[t][:, None]),
+                mixture.noise_conditional_score(levels),
                 levels,
                 start,
                 steps=self.langevin_steps // 3,

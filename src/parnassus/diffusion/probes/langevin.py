@@ -111,7 +111,7 @@ def _simulate(
         levels = geometric_levels(10, 0.1, 10.0)
         factor = min(1.0, 2 * step)
         path = annealed_langevin_path(
-            lambda x, t: mixture.score(x, 1.0, levels.to(x)[t][:, None]),
+            mixture.noise_conditional_score(levels),
             levels,
             start,
             steps=max(1, steps // 10),

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.diffusion.scores.score_matching import NoiseConditionalScore
+
 
 @dataclass(frozen=True, eq=False)
 class IsotropicMixture:
@@ -70,6 +72,10 @@ class IsotropicMixture:
         """∇ log q(x)."""
         posterior = self.log_posterior(x, scale, noise).exp()
         return (posterior[..., None] * self.scores(x, scale, noise)).sum(1)
+
+    def noise_conditional_score(self, levels: Float[Tensor, " levels"]) -> NoiseConditionalScore:
+        """(x, t) ↦ ∇ log q_t(x) of x_0 + σ_t ε, for indices t of the noise levels."""
+        return lambda x, t: self.score(x, 1.0, levels.to(x)[t][:, None])
 
     def sample(self, count: int) -> tuple[Float[Tensor, "count d"], Int[Tensor, " count"]]:
         """Samples x_0 and the indices of their components."""

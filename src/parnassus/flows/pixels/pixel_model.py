@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from parnassus.errors import check_at_least_one, check_positive
+from parnassus.errors import check_at_least_one, check_indices, check_positive
 from parnassus.layers.evaluation_mode import evaluation_mode
 
 
@@ -69,10 +69,7 @@ class PixelModel(nn.Module):
 
     def log_probs(self, x: Int[Tensor, "batch height width"]) -> Float[Tensor, "batch height width"]:
         """The factors log p(x_i | x_1, …, x_{i−1}) at the positions of their pixels."""
-        if x.numel() and not (int(x.min()) >= 0 and int(x.max()) < self.levels):
-            raise ValueError(
-                f"pixels must be from 0 to {self.levels - 1}; got values from {int(x.min())} to {int(x.max())}"
-            )
+        check_indices(self.levels, pixels=x)
         log_probs: Tensor = self(x).log_softmax(1)
         return log_probs.gather(1, x[:, None])[:, 0]
 

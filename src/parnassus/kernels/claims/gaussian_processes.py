@@ -111,20 +111,18 @@ def rbf_paths_are_smooth_and_ornstein_uhlenbeck_paths_rough() -> Evidence:
     RBF and 2/s for Ornstein-Uhlenbeck.
     """
     smooth, rough = (
-        GaussianProcess(kernel).sample(unit_grid(), 200, generator=seeded_generator()).values
+        GaussianProcess(kernel).sample(unit_grid(), 200, generator=seeded_generator())
         for kernel in (RBFKernel(0.5), OrnsteinUhlenbeckKernel(0.5))
     )
     strides = [1, 2, 4, 8, 16]
-
-    def increments(paths: Tensor) -> Tensor:
-        return torch.stack([(paths[:, stride:] - paths[:, :-stride]).square().mean().sqrt() for stride in strides])
-
     steps = torch.tensor(strides, dtype=torch.float64) / FINE
     return all_of(
-        rbf=rate(steps, increments(smooth), 1.0, atol=0.02),
-        ornstein_uhlenbeck=rate(steps, increments(rough), 0.5, atol=0.03),
-        quadratic_variation_of_ornstein_uhlenbeck=close(rough.diff(dim=1).square().sum(1).mean(), 2 / 0.5, rtol=0.03),
-        quadratic_variation_of_rbf=less_equal(smooth.diff(dim=1).square().sum(1).mean(), 0.02),
+        rbf=rate(steps, smooth.rms_increments(strides), 1.0, atol=0.02),
+        ornstein_uhlenbeck=rate(steps, rough.rms_increments(strides), 0.5, atol=0.03),
+        quadratic_variation_of_ornstein_uhlenbeck=close(
+            rough.values.diff(dim=1).square().sum(1).mean(), 2 / 0.5, rtol=0.03
+        ),
+        quadratic_variation_of_rbf=less_equal(smooth.values.diff(dim=1).square().sum(1).mean(), 0.02),
     )
 
 

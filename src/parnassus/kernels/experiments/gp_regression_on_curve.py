@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import torch
 from torch import Tensor
 
-from parnassus.data import DataError, Split, open_data
+from parnassus.data import DataError, Split, open_curve
 from parnassus.data.built_in.toy import curve
 from parnassus.kernels import (
     GPRegression,
@@ -128,9 +128,7 @@ class Experiment:
             outside = ((sample.x[:, 0] < GAP[0]) | (sample.x[:, 0] > GAP[1])).nonzero()[: self.num_points, 0]
             train = Split(sample.x[outside], targets(sample)[outside])
             return train, curve(400, wave, noise=0.3, seed=seed + 1_000, low=-4.0, high=4.0)
-        data = open_data(self.data)
-        if data.shape != (1,) or data.train.y is None or not data.train.y.is_floating_point():
-            raise DataError(f"{self.data} must be a table of two numeric columns, x and the target t.")
+        data = open_curve(self.data)
         return data.train.take(self.max_examples), data.test
 
     def fit(self, kernel: RBFKernel | OrnsteinUhlenbeckKernel | LinearKernel, x: Tensor, t: Tensor) -> FittedGP:

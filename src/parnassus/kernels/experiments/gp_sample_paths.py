@@ -59,7 +59,7 @@ class Experiment:
         )
         strides = [1, 2, 4, 8, 16, 32]
         steps = torch.tensor(strides, dtype=torch.float64) * 4 / (self.grid_size - 1)
-        increments = {name: rms_increments(paths.values, strides).cpu() for name, paths in samples.items()}
+        increments = {name: paths.rms_increments(strides).cpu() for name, paths in samples.items()}
         figure = curves(
             {name: (steps, values) for name, values in increments.items()},
             x_label="step h",
@@ -91,10 +91,6 @@ class Experiment:
         """A grid of length 4: from −2 to 2, or from 0 for Brownian motion."""
         low = 0.0 if name == "Brownian" else -2.0
         return torch.linspace(low, low + 4, self.grid_size, dtype=torch.float64)[:, None]
-
-
-def rms_increments(paths: Tensor, strides: list[int]) -> Tensor:
-    return torch.stack([(paths[:, stride:] - paths[:, :-stride]).square().mean().sqrt() for stride in strides])
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.kernels.gaussian_processes.covariance import Kernel
-from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction
+from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction, check_training_data
 from parnassus.kernels.solvers.kernel_matrix import BLOCK, KernelMatrix, evaluate_in_blocks
 from parnassus.kernels.solvers.linear_solvers import LinearSolver, Solution, choose_solver, relative_residual
 
@@ -49,10 +49,7 @@ class BlockedRegression:
 
         For float32 points, the residual reported is computed with the kernel in float64.
         """
-        if len(x) != len(t) or not len(x):
-            raise ValueError(f"x and t need the same positive length; got {len(x)} points, {len(t)} targets")
-        if not bool(x.isfinite().all() and t.isfinite().all()):
-            raise ValueError("x and t must be finite; got NaN or ∞")
+        check_training_data(x, t)
         matrix = KernelMatrix(kernel, x, None, block, devices)
         solver = choose_solver(matrix, noise=ratio, memory=memory)
         solution = solver.solve(t)

@@ -57,10 +57,7 @@ class GPRegression:
         noise: float | Float[Tensor, ""] = 0.0,
     ) -> "GPRegression":
         """Factorise L_N once. Without noise the mean interpolates the targets; `jitter` reports what was added."""
-        if len(x) != len(t) or not len(x):
-            raise ValueError(f"x and t need the same positive length; got {len(x)} points, {len(t)} targets")
-        if not bool(x.isfinite().all() and t.isfinite().all()):
-            raise ValueError("x and t must be finite; got NaN or ∞")
+        check_training_data(x, t)
         variance = torch.as_tensor(noise, dtype=x.dtype, device=x.device)
         if not 0 <= float(variance.detach()) < torch.inf:
             raise ValueError(
@@ -108,6 +105,14 @@ class GPRegression:
         shape = (-1, *[1] * (self.t.ndim - 1))
         mean = self.t - self.weights * target_variance.view(shape)
         return GPPrediction(mean, (target_variance - self.noise).clamp(min=0), target_variance)
+
+
+def check_training_data(x: Float[Tensor, "n *shape"], t: Float[Tensor, "rows *outputs"]) -> None:
+    """Raise a ValueError unless there is one target per point, at least one of each, all finite."""
+    if len(x) != len(t) or not len(x):
+        raise ValueError(f"x and t need the same positive length; got {len(x)} points, {len(t)} targets")
+    if not bool(x.isfinite().all() and t.isfinite().all()):
+        raise ValueError("x and t must be finite; got NaN or ∞")
 
 
 def _solve(root: Float[Tensor, "n n"], t: Float[Tensor, "n *outputs"]) -> Float[Tensor, "n *outputs"]:

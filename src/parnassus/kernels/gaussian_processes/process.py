@@ -1,6 +1,6 @@
 """Gaussian processes: distributions over functions, given by a mean and a kernel (book sec. 15.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -27,6 +27,11 @@ class SamplePaths(NamedTuple):
 
     values: Float[Tensor, "count n"]
     jitter: float
+
+    def rms_increments(self, strides: Sequence[int]) -> Float[Tensor, " strides"]:
+        """√mean (y(x_{i+k}) − y(x_i))² over all i and paths, for each stride k."""
+        y = self.values
+        return torch.stack([(y[:, stride:] - y[:, :-stride]).square().mean().sqrt() for stride in strides])
 
 
 @dataclass(frozen=True)

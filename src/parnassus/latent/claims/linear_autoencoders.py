@@ -15,13 +15,14 @@ from parnassus.latent.linear.linear_autoencoder import (
 )
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.projection import principal_angles, projection_error, pseudo_inverse, second_moment
+from parnassus.probability import random_orthogonal
 
 
 def gaussian_rows(rows: int = 400, shift: float = 0.0, seed: int = 0) -> Tensor:
     """Rows in five dimensions with standard deviations 2.5, 2, 1, 0.7, 0.4 along rotated axes."""
     generator = torch.Generator().manual_seed(seed)
     scales = torch.tensor([2.5, 2.0, 1.0, 0.7, 0.4], dtype=torch.float64)
-    rotation: Tensor = torch.linalg.qr(torch.randn(5, 5, generator=generator, dtype=torch.float64))[0]
+    rotation = random_orthogonal(5, generator=generator)
     x = torch.randn(rows, 5, generator=generator, dtype=torch.float64) * scales @ rotation
     return x - x.mean(0) + shift
 

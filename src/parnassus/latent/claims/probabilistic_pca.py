@@ -15,15 +15,14 @@ from parnassus.latent.linear.number_of_components import bic_by_size, log_likeli
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates, ppca_em_step
 from parnassus.latent.linear.projection import principal_angles, pseudo_inverse, second_moment
-from parnassus.probability import standard_normal
+from parnassus.probability import random_orthogonal, seeded_generator, standard_normal
 
 ROWS, FEATURES, LATENT = 400, 8, 3
 
 
 def true_model(features: int = FEATURES, latent: int = LATENT) -> PPCA:
     """A PPCA with standard deviations from 3 to 1.2 along random axes and noise of variance ¼."""
-    generator = torch.Generator().manual_seed(0)
-    axes: Tensor = torch.linalg.qr(torch.randn(features, features, generator=generator, dtype=torch.float64))[0]
+    axes = random_orthogonal(features, generator=seeded_generator())
     scales = torch.linspace(3, 1.2, latent, dtype=torch.float64)
     mean = torch.arange(features, dtype=torch.float64) / 4
     return PPCA(mean, axes[:, :latent] * scales, torch.tensor(0.25, dtype=torch.float64))
@@ -34,9 +33,7 @@ def sample_rows(rows: int = ROWS, seed: int = 1) -> Tensor:
 
 
 def random_rotation(seed: int = 5) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    matrix: Tensor = torch.linalg.qr(torch.randn(LATENT, LATENT, generator=generator, dtype=torch.float64))[0]
-    return matrix
+    return random_orthogonal(LATENT, generator=seeded_generator(seed))
 
 
 @claim("B5.1-1")

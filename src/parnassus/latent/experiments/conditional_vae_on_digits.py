@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, open_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.latent_space.quality_metrics import neighbour_accuracy
 from parnassus.latent.variational.conditional_vae import ConditionalVAE
@@ -61,11 +61,9 @@ class Experiment:
         return ConditionalVAE(encoder, decoder, self.latent_dim, classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data, size=None if self.image_size is None else (self.image_size, self.image_size)).to(
-            run.device
-        )
-        if not data.classes or len(data.shape) != 3 or data.test.y is None:
-            raise DataError(f"{data.name} must consist of images by class; got examples of shape {data.shape}")
+        data = open_images(self.data, self.image_size).to(run.device)
+        if not data.classes or data.test.y is None:
+            raise DataError(f"{data.name} must consist of images by class; its images have no labels")
         model = run.build(self.model, shape=data.shape, classes=len(data.classes))
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
         batches = data.train.pairs(self.batch_size, self.steps).map(binarise)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, open_data
+from parnassus.data import DataError, open_images
 from parnassus.latent.autoencoders.autoencoder import Autoencoder, mean_reconstruction_error
 from parnassus.latent.autoencoders.convolutional_networks import conv_decoder, conv_encoder
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
@@ -76,10 +76,8 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data, size=None if self.image_size is None else (self.image_size, self.image_size)).to(
-            run.device
-        )
-        if len(data.shape) != 3 or data.shape[1] % 4 or data.shape[2] % 4:
+        data = open_images(self.data, self.image_size).to(run.device)
+        if data.shape[1] % 4 or data.shape[2] % 4:
             raise DataError(
                 f"height and width must be divisible by 4; the images of {data.name} have shape {data.shape}"
             )

@@ -13,6 +13,7 @@ from parnassus.latent.linear.linear_vae import LinearVAE, fit_by_lbfgs
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA
 from parnassus.latent.linear.projection import principal_angles
+from parnassus.probability import random_orthogonal
 from parnassus.report import curves, heatmap
 from parnassus.train import Positive, Run, at_least, at_most
 
@@ -100,8 +101,7 @@ class Experiment:
     def sample_rows(self, seed: int) -> Tensor:
         """Samples of a PPCA with standard deviations from 3 down to 1.2 along its axes, and noise of ½."""
         generator = torch.Generator().manual_seed(seed)
-        size = (self.num_features, self.num_features)
-        axes: Tensor = torch.linalg.qr(torch.randn(size, generator=generator, dtype=torch.float64))[0]
+        axes = random_orthogonal(self.num_features, generator=generator)
         lengths = torch.linspace(3, 1.2, self.latent_dim, dtype=torch.float64)
         mean = torch.randn(self.num_features, generator=generator, dtype=torch.float64)
         model = PPCA(mean, axes[:, : self.latent_dim] * lengths, torch.tensor(0.25, dtype=torch.float64))

@@ -10,6 +10,7 @@ from parnassus.latent.linear.covariance_spectrum import spectrum_by_eigh
 from parnassus.latent.linear.number_of_components import bic_by_size, log_likelihood_by_size
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA
+from parnassus.probability import random_orthogonal
 from parnassus.report import curves
 from parnassus.train import Positive, Run, at_least, at_most, no_band
 
@@ -86,8 +87,7 @@ class Experiment:
 
     def sample_rows(self, count: int, generator: torch.Generator) -> Tensor:
         """Samples of a PPCA model with random axes."""
-        size = (self.num_features, self.num_features)
-        axes: Tensor = torch.linalg.qr(torch.randn(size, generator=generator, dtype=torch.float64))[0]
+        axes = random_orthogonal(self.num_features, generator=generator)
         lengths = torch.linspace(3, 1, self.latent_dim, dtype=torch.float64)
         noise = torch.tensor(self.noise_std**2, dtype=torch.float64)
         model = PPCA(axes.new_zeros(self.num_features), axes[:, : self.latent_dim] * lengths, noise)

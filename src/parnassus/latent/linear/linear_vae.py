@@ -68,7 +68,7 @@ class LinearVAE(nn.Module):
 
         V = M⁻¹ Wᵀ and s_k = σ² / M_kk: exact where M is diagonal, elsewhere the best factorised q.
         """
-        M = model.W.mT @ model.W + model.variance * torch.eye(model.W.shape[1]).to(model.W)
+        M = model.scaled_precision
         self.W.copy_(model.W)
         self.V.copy_(torch.linalg.solve(M, model.W.mT))
         self.mean.copy_(model.mean)

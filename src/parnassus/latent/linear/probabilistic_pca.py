@@ -56,6 +56,11 @@ class PPCA:
         """C = W Wᵀ + σ² I: K eigenvalues above σ², the other N − K equal to it."""
         return self.W @ self.W.mT + self.variance * torch.eye(len(self.W)).to(self.W)
 
+    @property
+    def scaled_precision(self) -> Float[Tensor, "latent latent"]:
+        """M = Wᵀ W + σ² I_K, the posterior precision times σ²."""
+        return self.W.mT @ self.W + self.variance * torch.eye(self.W.shape[1]).to(self.W)
+
     def transform(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
         """E[ν | x] = M⁻¹ Wᵀ (x − μ) (book eq. 5.3, corrected); pInv(W) (x − μ) in the limit σ² → 0."""
         return torch.cholesky_solve(((x - self.mean) @ self.W).mT, self._cholesky()).mT
@@ -100,9 +105,8 @@ class PPCA:
         return PPCA(self.mean, self.W @ R, self.variance)
 
     def _cholesky(self) -> Tensor:
-        """L Lᵀ = M = Wᵀ W + σ² I_K."""
-        M = self.W.mT @ self.W + self.variance * torch.eye(self.W.shape[1]).to(self.W)
-        factor: Tensor = torch.linalg.cholesky(M)
+        """L Lᵀ = M."""
+        factor: Tensor = torch.linalg.cholesky(self.scaled_precision)
         return factor
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from parnassus.atlas.decorators import probe
-from parnassus.data import Dataset, Split, open_data
+from parnassus.data import Dataset, Split, open_images
 from parnassus.latent.probes.neighbour_classes import plot_neighbour_classes
 from parnassus.latent.variational.aggregated_posterior import log_aggregated_posterior
 from parnassus.latent.variational.reparametrisation import GaussianParameters
@@ -32,8 +32,7 @@ def _settings(trained: TrainedRun) -> _Settings:
 
 
 def _load_data(trained: TrainedRun) -> Dataset:
-    size = _settings(trained).image_size
-    return open_data(_settings(trained).data, size=None if size is None else (size, size))
+    return open_images(_settings(trained).data, _settings(trained).image_size)
 
 
 def _training_images(trained: TrainedRun) -> Split:

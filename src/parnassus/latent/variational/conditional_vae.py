@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn.functional import one_hot
 
-from parnassus.errors import check_positive
+from parnassus.errors import check_indices, check_positive
 from parnassus.latent.variational.elbo import Objective
 from parnassus.latent.variational.iwae import ImportanceWeightedELBO
 from parnassus.latent.variational.vae import VAE
@@ -39,10 +39,7 @@ class ConditionalVAE(nn.Module):
 
     def condition_on(self, label: Int[Tensor, " batch"]) -> VAE:
         """The VAE of x given the class of every row: its bound, samples and likelihood are those of p(x|y)."""
-        if len(label) and not 0 <= int(label.min()) <= int(label.max()) < self.classes:
-            raise ValueError(
-                f"labels must lie between 0 and {self.classes - 1}; got {int(label.min())} to {int(label.max())}"
-            )
+        check_indices(self.classes, labels=label)
         condition = one_hot(label, self.classes)
         encoder, decoder = _ConditionalNetwork(self.encoder, condition), _ConditionalNetwork(self.decoder, condition)
         return VAE(encoder, decoder, self.latent_dim, objective=self.objective)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.data import Dataset, Split, open_labelled_images
 from parnassus.data.splits import first_of_each_class
 from parnassus.layers import check_labels, dense_classifier, evaluate
 from parnassus.probability import GenerativeClassifier, energy_distance, fit_quadratic_discriminant
@@ -44,9 +44,7 @@ class Experiment:
     learning_rate: Positive[float] = 3e-3  # learning rate of Adam
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
-        if len(data.shape) != 3 or not data.classes:
-            raise DataError(f"{data.name} must have labelled images; got examples of shape {data.shape}")
+        data = open_labelled_images(self.data).to(run.device)
         labels, sizes = check_labels(data.train.y, len(data.classes)), list(self.examples_per_class)
         accuracy: dict[str, list[float]] = {"real": [], "real and generated": [], "generated only": []}
         distances = {}

@@ -1,1 +1,1 @@
-"""The `Sample` that experiments with models of music share."""
+"""The training and the `Sample` that experiments with models of music share."""

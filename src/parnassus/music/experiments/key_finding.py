@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.core.attention_maps import attention_maps
 from parnassus.attention.models.gpt import LanguageModel, gpt
 from parnassus.attention.models.music_transformer import music_transformer
 from parnassus.data import Split
+from parnassus.music.commands.model_training import train_models
 from parnassus.music.commands.sample_notes import NoteSample, format_pieces
 from parnassus.music.form import (
     BAR,
@@ -26,13 +25,12 @@ from parnassus.music.form import (
 )
 from parnassus.music.keys import KEYS, Key, estimate_key, key_scores
 from parnassus.music.note_names import format_bars, pitch_name
-from parnassus.optim import Adam
 from parnassus.recurrent.language_model import RecurrentLanguageModel
 from parnassus.report import PALETTE, bar_chart, curves, subplots
 from parnassus.report.style import SEQUENTIAL
 from parnassus.text.generation import generate
 from parnassus.text.sampling import token_sampler
-from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, no_band
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,16 +88,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         train, test, home = train_and_test_pieces(self.num_examples, self.num_test, bars=self.num_bars, seed=run.seed)
         batches = Split(as_tokens(train).to(run.device)).batches(self.batch_size, self.steps)
-        models = run.build(self.model)
-        num_models = len(models)  # before torchrun wraps them
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
-        for step, loss in descend(run, models, optimizer, batches):
-            schedule.step()
-            run.log(step, loss=loss / num_models)
+        models = train_models(run, run.build(self.model), batches, learning_rate=self.learning_rate)
 
         tokens = as_tokens(test).to(run.device)
         start = 1 + tokens.shape[1] * 3 // 4  # of the last section

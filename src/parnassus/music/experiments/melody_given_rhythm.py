@@ -10,10 +10,10 @@ from functools import partial
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.models.gpt import LanguageModel, gpt
 from parnassus.data import DataError, Split
+from parnassus.music.commands.model_training import train_models
 from parnassus.music.commands.sample_notes import NoteSample, format_pieces
 from parnassus.music.note_names import pitch_name
 from parnassus.music.rhythm import (
@@ -33,11 +33,10 @@ from parnassus.music.rhythm import (
     strong_chord_tone_fraction,
 )
 from parnassus.music.solo import LOWEST
-from parnassus.optim import Adam
 from parnassus.report import PALETTE, bar_chart, subplots
 from parnassus.text.generation import generate
 from parnassus.text.sampling import token_sampler
-from parnassus.train import ModelCollection, Positive, Run, Text, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, Text, at_least, at_most, no_band
 
 covers = ("B10.1.2-6",)
 expected = {
@@ -85,17 +84,9 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         train = generate_melodies(self.num_examples, notes=self.num_notes, seed=2 * run.seed)
         test = generate_melodies(self.num_test, notes=self.num_notes, seed=2 * run.seed + 1)
-        models = run.build(self.model)
-        num_models = len(models)  # before torchrun wraps them
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
         tokens = interleave_tokens(rhythm_tokens(train.durations), train.pitches).to(run.device)
-        for step, loss in descend(run, models, optimizer, Split(tokens).batches(self.batch_size, self.steps)):
-            schedule.step()
-            run.log(step, loss=loss / num_models)
+        batches = Split(tokens).batches(self.batch_size, self.steps)
+        models = train_models(run, run.build(self.model), batches, learning_rate=self.learning_rate)
 
         rhythm = rhythm_tokens(test.durations).to(run.device)
         test_tokens = interleave_tokens(rhythm, test.pitches.to(run.device))

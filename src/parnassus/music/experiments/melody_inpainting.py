@@ -5,23 +5,21 @@ Fill the gaps of your own melody: parnassus sample last --melody "C4 E4 G4 E4 _ 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.models.bert import MaskedLanguageModel
 from parnassus.attention.models.encoder import encoder
 from parnassus.attention.models.gpt import LanguageModel, gpt
 from parnassus.data import DataError, Split
+from parnassus.music.commands.model_training import train_models
 from parnassus.music.commands.sample_notes import NoteSample, format_pieces
 from parnassus.music.form import BAR, HIGHEST, LOWEST, PLAN, sections, train_and_test_pieces
 from parnassus.music.inpainting import inpaint, resample_notes
 from parnassus.music.keys import Key
 from parnassus.music.note_names import format_bars, parse_pitch, pitch_name
-from parnassus.optim import Adam
 from parnassus.report import PALETTE, curves, subplots
 from parnassus.text.generation import generate
 from parnassus.text.sampling import greedy, token_sampler
@@ -34,7 +32,6 @@ from parnassus.train import (
     at_least,
     at_most,
     between,
-    descend,
     no_band,
 )
 
@@ -89,16 +86,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         train, test, home = train_and_test_pieces(self.num_examples, self.num_test, bars=self.num_bars, seed=run.seed)
         batches = Split(as_tokens(train).to(run.device)).batches(self.batch_size, self.steps)
-        models = run.build(self.model)
-        num_models = len(models)  # before torchrun wraps them
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
-        for step, loss in descend(run, models, optimizer, batches):
-            schedule.step()
-            run.log(step, loss=loss / num_models)
+        models = train_models(run, run.build(self.model), batches, learning_rate=self.learning_rate)
 
         tokens, masked, causal = as_tokens(test).to(run.device), models.model("masked"), models.model("causal")
         if not isinstance(masked, MaskedLanguageModel) or not isinstance(causal, LanguageModel):

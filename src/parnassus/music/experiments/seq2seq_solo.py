@@ -10,10 +10,10 @@ from functools import partial
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import OneCycleLR
 
 from parnassus.attention.models.seq2seq import ConditionedDecoder, Transformer, seq2seq
 from parnassus.data import DataError, Split
+from parnassus.music.commands.model_training import train_models
 from parnassus.music.commands.sample_notes import NoteSample, format_pieces
 from parnassus.music.note_names import parse_chord, pitch_name
 from parnassus.music.solo import (
@@ -31,11 +31,10 @@ from parnassus.music.solo import (
     sample_progressions,
     solo_nll,
 )
-from parnassus.optim import Adam
 from parnassus.report import PALETTE, bar_chart, heatmap, subplots
 from parnassus.text.generation import generate
 from parnassus.text.sampling import token_sampler
-from parnassus.train import ModelCollection, Positive, Run, Text, at_least, at_most, descend, no_band
+from parnassus.train import ModelCollection, Positive, Run, Text, at_least, at_most, no_band
 
 covers = ("B10.1.2-7",)
 expected = {
@@ -118,17 +117,8 @@ class Experiment:
             )
         train = generate_solos(self.num_examples, bars=self.num_chords, keys=self.num_major_keys, seed=2 * run.seed)
         test = generate_solos(self.num_test, bars=self.num_chords, keys=self.num_major_keys, seed=2 * run.seed + 1)
-        models = run.build(self.model)
-        num_models = len(models)  # before torchrun wraps them
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
         batches = Split(*as_tokens(train)).to(run.device).pairs(self.batch_size, self.steps)
-        for step, loss in descend(run, models, optimizer, batches):
-            schedule.step()
-            run.log(step, loss=loss / num_models)
+        models = train_models(run, run.build(self.model), batches, learning_rate=self.learning_rate)
 
         chords, solos = (tokens.to(run.device) for tokens in as_tokens(test))
         in_scale = chord_tones(test.chords).double().mean() * 12 / 7  # all chord tones are in the scale

@@ -8,9 +8,14 @@ from torch import Tensor
 from torch.func import grad
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
-from parnassus.optim.convexity.adagrad_regret import AdaGradTrajectory, lipschitz_trace_bound, smooth_regret_bound
+from parnassus.optim.convexity.adagrad_regret import (
+    AdaGradTrajectory,
+    biased_coin_error,
+    lipschitz_trace_bound,
+    smooth_regret_bound,
+)
 from parnassus.optim.landscapes.problems import OptimisationProblem, infinity_norm, quadratic, smooth_problems
-from parnassus.optim.optimisers.averaged_sgd import averaged_sgd, biased_coin, coin_subgradient
+from parnassus.optim.optimisers.averaged_sgd import biased_coin, coin_subgradient
 
 STEPS = 60
 
@@ -170,7 +175,9 @@ def adagrad_error_decays_as_one_over_root_t() -> Correction:
     """The trace in the bound grows as √T; with stochastic gradients of norm 1 it is exactly √T (book eq. 3.66)."""
     sizes = [16, 64, 256, 1024]
     t = torch.tensor(sizes, dtype=torch.float64)
-    errors = torch.stack([averaged_adagrad_error(steps, runs=4_000) for steps in sizes])
+    errors = torch.stack(
+        [biased_coin_error(steps, runs=4_000, generator=torch.Generator().manual_seed(steps)) for steps in sizes]
+    )
     subgradient = coin_subgradient(0.1, generator=torch.Generator().manual_seed(0))
     run = AdaGradTrajectory.compute(subgradient, biased_coin(0.1).start, learning_rate=1.0, steps=200)
     step = torch.arange(1, 201, dtype=torch.float64)
@@ -183,16 +190,3 @@ def adagrad_error_decays_as_one_over_root_t() -> Correction:
             bound_over_t=rate(step, run.regret_bound(1.0) / step, -0.5, atol=1e-9),
         ),
     )
-
-
-def averaged_adagrad_error(steps: int, *, runs: int) -> Tensor:
-    """Mean suboptimality of AdaGrad's mean iterate on the biased-coin problem (bias 1/√T), η = R = 1.
-
-    Gradients are ±1, so that G⁽ᵗ⁾ = √(t + 1) in every run, and runs can be batched.
-    """
-    bias = steps**-0.5
-    problem = biased_coin(bias)
-    subgradient = coin_subgradient(bias, generator=torch.Generator().manual_seed(steps))
-    start = problem.start.repeat(runs, 1)
-    mean = averaged_sgd(lambda t, w: subgradient(t, w) / sqrt(t + 1), start, learning_rate=1.0, steps=steps)
-    return problem.excess(mean).mean()

@@ -1,13 +1,14 @@
 """Regret bound of full-matrix AdaGrad, with every term of its proof (book sec. 3.3.1)."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.optim.optimisers.adagrad import inverse_root
-from parnassus.optim.optimisers.averaged_sgd import Subgradient
+from parnassus.optim.optimisers.averaged_sgd import Subgradient, averaged_sgd, biased_coin, coin_subgradient
 
 
 def weighted_squared_norm(
@@ -99,3 +100,15 @@ def smooth_regret_bound(*, beta: float, dim: int, diameter: float) -> float:
     S ≤ (3/2) D tr G and tr G ≤ √(d Σ‖g‖²) ≤ √(2βd S); this makes the mean regret O(1/T).
     """
     return 4.5 * beta * dim * diameter**2
+
+
+def biased_coin_error(steps: int, *, runs: int, generator: torch.Generator) -> Float[Tensor, ""]:
+    """Mean suboptimality of AdaGrad's mean iterate on the biased-coin problem (bias 1/√T), η = R = 1.
+
+    Gradients are ±1, so that G⁽ᵗ⁾ = √(t + 1) in every run, and runs can be batched.
+    """
+    bias = steps**-0.5
+    problem, subgradient = biased_coin(bias), coin_subgradient(bias, generator=generator)
+    start = problem.start.repeat(runs, 1)
+    mean = averaged_sgd(lambda t, w: subgradient(t, w) / sqrt(t + 1), start, learning_rate=1.0, steps=steps)
+    return problem.excess(mean).mean()

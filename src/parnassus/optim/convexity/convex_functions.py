@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, jacrev, vmap
 
-from parnassus.optim.convexity.convex_sets import Segment
+from parnassus.optim.convexity.convex_sets import Segment, random_pairs
 from parnassus.optim.landscapes.problems import Function
 
 
@@ -36,14 +36,13 @@ def find_violating_chord(
     """
     if len(points) < 2:
         raise ValueError(f"a chord needs at least two points; got {len(points)}")
-    first, second = torch.randint(len(points), (2, num_trials), generator=generator)
-    weight = torch.rand(num_trials, generator=generator, dtype=points.dtype)
-    gap = chord_gap(function, points[first], points[second], weight)
+    a, b, weight = random_pairs(points, num_trials, generator)
+    gap = chord_gap(function, a, b, weight)
     scale = vmap(function)(points).abs().max()
     index = int(gap.argmin())
     if not gap[index] < -64 * torch.finfo(points.dtype).eps * (1 + scale):
         return None
-    return Segment(points[first[index]], points[second[index]], float(weight[index]))
+    return Segment(a[index], b[index], float(weight[index]))
 
 
 def min_hessian_eigenvalue(function: Function, points: Float[Tensor, "count dim"]) -> Float[Tensor, " count"]:

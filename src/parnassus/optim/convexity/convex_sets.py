@@ -39,14 +39,21 @@ def find_nonconvex_segment(
     inside = points[contains(points)]
     if len(inside) < 2:
         raise ValueError(f"need at least two points in the set; got {len(inside)} of {len(points)}")
-    first, second = torch.randint(len(inside), (2, num_trials), generator=generator)
-    weight = torch.rand(num_trials, generator=generator, dtype=points.dtype)
-    combinations = weight[:, None] * inside[first] + (1 - weight[:, None]) * inside[second]
+    a, b, weight = random_pairs(inside, num_trials, generator)
+    combinations = weight[:, None] * a + (1 - weight[:, None]) * b
     outside = (~contains(combinations)).nonzero()[:, 0]
     if not len(outside):
         return None
     index = outside[0]
-    return Segment(inside[first[index]], inside[second[index]], float(weight[index]))
+    return Segment(a[index], b[index], float(weight[index]))
+
+
+def random_pairs(
+    points: Float[Tensor, "count dim"], num_pairs: int, generator: torch.Generator
+) -> tuple[Float[Tensor, "pairs dim"], Float[Tensor, "pairs dim"], Float[Tensor, " pairs"]]:
+    """Random pairs of the points, with a random weight λ in [0, 1) for each pair."""
+    first, second = torch.randint(len(points), (2, num_pairs), generator=generator)
+    return points[first], points[second], torch.rand(num_pairs, generator=generator, dtype=points.dtype)
 
 
 def intersection(*sets: Membership) -> Membership:

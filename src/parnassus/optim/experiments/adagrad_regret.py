@@ -1,7 +1,6 @@
 """AdaGrad regret: every term of the regret bound, and the convergence rate that it implies (book sec. 3.3.1)."""
 
 from dataclasses import dataclass
-from math import sqrt
 
 import torch
 from torch import Tensor
@@ -11,13 +10,11 @@ from parnassus.atlas import exponent
 from parnassus.optim import (
     AdaGradTrajectory,
     OptimisationProblem,
-    averaged_sgd,
-    biased_coin,
-    coin_subgradient,
     infinity_norm,
     quadratic,
     smooth_regret_bound,
 )
+from parnassus.optim.convexity.adagrad_regret import biased_coin_error
 from parnassus.report import INK, PALETTE, subplots
 from parnassus.train import Positive, Run, at_most, between
 
@@ -57,7 +54,7 @@ class Experiment:
         t = torch.arange(1, self.steps + 1, dtype=torch.float64)
         mean = {name: regret(problem, trajectory) / t for name, (problem, trajectory) in runs.items()}
         sizes = [4**k for k in range(2, 7) if 4**k <= self.max_steps]
-        errors = torch.stack([self.coin_error(steps, generator) for steps in sizes])
+        errors = torch.stack([biased_coin_error(steps, runs=self.num_runs, generator=generator) for steps in sizes])
         figure, axes = subplots(size=(6.6, 4.2))
         ax = axes[0, 0]
         ax.loglog(sizes, errors, color=PALETTE[2], marker="o", markersize=4, label="biased-coin problem, mean iterate")
@@ -145,14 +142,6 @@ class Experiment:
             "gradient_norm_bound_ratio": norms_ratio,
             "regret_bound_ratio": regret_ratio,
         }
-
-    def coin_error(self, steps: int, generator: torch.Generator) -> Tensor:
-        """Mean suboptimality of AdaGrad's mean iterate on the biased-coin problem (bias 1/√T), where G is √(t + 1)."""
-        bias = steps**-0.5
-        problem, subgradient = biased_coin(bias), coin_subgradient(bias, generator=generator)
-        start = problem.start.repeat(self.num_runs, 1)
-        mean = averaged_sgd(lambda t, w: subgradient(t, w) / sqrt(t + 1), start, learning_rate=1.0, steps=steps)
-        return problem.excess(mean).mean()
 
 
 def regret(problem: OptimisationProblem, trajectory: AdaGradTrajectory) -> Tensor:

@@ -21,6 +21,12 @@ def random_distributions(count: int, outcomes: int, *, seed: int = 0) -> Tensor:
     return weights / weights.sum(-1, keepdim=True)
 
 
+def random_orthogonal(size: int, *, generator: torch.Generator) -> Tensor:
+    """An orthogonal matrix in float64: Q of the QR decomposition of N(0, 1) samples from the generator."""
+    q: Tensor = torch.linalg.qr(torch.randn(size, size, generator=generator, dtype=torch.float64)).Q
+    return q
+
+
 def seeded_generator(seed: int = 0) -> torch.Generator:
     """A generator of random numbers on the CPU that starts from the seed."""
     return torch.Generator().manual_seed(seed)

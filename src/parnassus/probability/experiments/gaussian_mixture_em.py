@@ -13,6 +13,7 @@ from torch.optim import Adam
 from parnassus.probability import GaussianMixture, UnconstrainedMixture, em_iterates, kmeans_plus_plus_start
 from parnassus.probability.inference.gaussian_mixture import five_gaussians
 from parnassus.report import FAINT, INK, PALETTE, curves, subplots
+from parnassus.report.style import rgb
 from parnassus.train import Positive, Run, at_most, between
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def plot_starts(curves_of_starts: "np.ndarray[tuple[int, ...], np.dtype[np.float
 
 def plot_mixture(ax: "Axes", mixture: GaussianMixture, x: Tensor) -> None:
     """Plot the points coloured by responsibilities, and the components as ellipses."""
-    ink = torch.tensor([[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in PALETTE]).double()
+    ink = torch.tensor([rgb(colour) for colour in PALETTE]).double() / 255
     colours = ink[torch.arange(len(mixture.weights)) % len(ink)]
     mixed = (mixture.responsibilities(x) @ colours).clamp(0, 1)
     ax.scatter(x[:, 0], x[:, 1], s=6, c=mixed.numpy(), linewidths=0, rasterized=True)

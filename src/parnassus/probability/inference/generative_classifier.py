@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, Independent, MultivariateNormal, Normal
 
-from parnassus.errors import check_positive
+from parnassus.errors import check_indices, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
 
 FitClassConditionals: TypeAlias = Callable[[Tensor, Tensor, int], Distribution]
@@ -133,8 +133,7 @@ def fit_bernoulli_naive_bayes(
 def _class_counts(x: Tensor, labels: Tensor, classes: int) -> Tensor:
     if len(x) != len(labels) or len(x) == 0:
         raise ValueError(f"need one label per row and at least one row; got {len(x)} rows, {len(labels)} labels")
-    if not (int(labels.min()) >= 0 and int(labels.max()) < classes):
-        raise ValueError(f"labels must lie between 0 and {classes - 1}; got {int(labels.min())} … {int(labels.max())}")
+    check_indices(classes, labels=labels)
     counts = torch.bincount(labels, minlength=classes)
     if int(counts.min()) == 0:
         raise ValueError(f"every class needs an example; got none of classes {(counts == 0).nonzero()[:, 0].tolist()}")

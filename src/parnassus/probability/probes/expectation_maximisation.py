@@ -16,15 +16,13 @@ from parnassus.probability.inference.gaussian_mixture import (
     five_gaussians,
     kmeans_plus_plus_start,
 )
-from parnassus.report import PALETTE
+from parnassus.report.style import PALETTE, rgb
 from parnassus.widgets import Answer, Bars, Curves, Images, IntSlider, Numbers, Select, Trajectories
 
 POINTS, STEPS = 200, 30
 SIDE = 200  # pixels per side of the image
 DOT_RADII = (1.7, 2.6)  # radius of a dot and of its white rim, in pixels
-COLOURS = torch.tensor(
-    [[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in PALETTE], dtype=torch.float64
-)
+COLOURS = torch.tensor([rgb(colour) for colour in PALETTE]).double() / 255
 
 
 def _five_gaussians(seed: int) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_indices
 from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.processes.markov_chain import MarkovChain
 
@@ -82,9 +83,9 @@ class HiddenMarkovModel:
         return posteriors[:, -1] @ self.chain.transition @ self.emission
 
     def _check_symbols(self, observations: Tensor) -> None:
-        symbols = self.emission.shape[1]
-        if observations.numel() == 0 or not (int(observations.min()) >= 0 and int(observations.max()) < symbols):
-            raise ValueError(f"need one or more symbols from 0 to {symbols - 1}; got {observations.tolist()}")
+        if observations.numel() == 0:
+            raise ValueError(f"observations must not be empty; got shape {tuple(observations.shape)}")
+        check_indices(self.emission.shape[1], symbols=observations)
 
 
 def lumped_chain(start: Float[Tensor, " 5"]) -> HiddenMarkovModel:

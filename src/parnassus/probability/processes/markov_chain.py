@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.errors import check_non_negative, check_positive
+from parnassus.errors import check_indices, check_non_negative, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
 
 
@@ -155,5 +155,4 @@ def check_transition(transition: Float[Tensor, "*batch rows columns"], *, states
 def _check_paths(paths: Tensor, states: int) -> None:
     if paths.numel() == 0:
         raise ValueError(f"paths must not be empty; got shape {tuple(paths.shape)}")
-    if not (int(paths.min()) >= 0 and int(paths.max()) < states):
-        raise ValueError(f"states must lie between 0 and {states - 1}; got {int(paths.min())} … {int(paths.max())}")
+    check_indices(states, states=paths)

@@ -1,4 +1,4 @@
-"""The start of the training of actor-critic learners, which A2C and PPO share (book sec. 18.5)."""
+"""The start of the training of actor-critic learners, which A2C, PPO and TRPO share (book sec. 18.5)."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -23,17 +23,22 @@ class ActorExperiment(Protocol):
     @property
     def num_learners(self) -> int: ...
 
-    @property
-    def gamma(self) -> float: ...
-
-    @property
-    def normalize(self) -> bool: ...
-
     def check_single_process(self, processes: int) -> None: ...
 
     def make_environments(self, n_envs: int, device: torch.device | str = "cpu") -> Environments: ...
 
     def model(self) -> ActorCritic: ...
+
+
+@runtime_checkable
+class NormalisingExperiment(ActorExperiment, Protocol):
+    """The settings of an experiment that may normalise its rewards."""
+
+    @property
+    def gamma(self) -> float: ...
+
+    @property
+    def normalize(self) -> bool: ...
 
 
 class ActorTraining(NamedTuple):
@@ -42,20 +47,24 @@ class ActorTraining(NamedTuple):
     model: ActorCritic
     optimizer: Optimizer
     collector: Collector
-    normaliser: RewardNormaliser | None
 
 
 def prepare_actor_training(
     run: Run, experiment: ActorExperiment, make_optimizer: Callable[..., Optimizer]
 ) -> ActorTraining:
-    """Environments, networks, optimiser, and running statistics of the rewards if they are normalised."""
+    """Environments, networks and optimiser."""
     experiment.check_single_process(run.world_size)
     environments = experiment.make_environments(experiment.n_envs * experiment.num_learners, run.device)
     collector = Collector(environments, experiment.num_learners)
     model, optimizer = run.prepare(run.build(experiment.model), make_optimizer)
     run.keep("collector", collector)
+    return ActorTraining(model, optimizer, collector)
+
+
+def prepare_reward_normaliser(run: Run, experiment: NormalisingExperiment) -> RewardNormaliser | None:
+    """Running statistics of the rewards; None if they are not normalised."""
     if not experiment.normalize:
-        return ActorTraining(model, optimizer, collector, None)
+        return None
     normaliser = RewardNormaliser(experiment.num_learners, experiment.n_envs, experiment.gamma).to(run.device)
     run.keep("reward_normaliser", normaliser)
-    return ActorTraining(model, optimizer, collector, normaliser)
+    return normaliser

@@ -9,7 +9,7 @@ from functools import partial
 from parnassus.reinforcement.agents.a2c import TUNED, A2CSettings, a2c_loss
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor, num_updates
-from parnassus.reinforcement.commands.actor_training import prepare_actor_training
+from parnassus.reinforcement.commands.actor_training import prepare_actor_training, prepare_reward_normaliser
 from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.reinforcement.experience.rollout_batch import estimate_advantages, visited_states
 from parnassus.reinforcement.experience.running_statistics import normalise_rewards
@@ -49,7 +49,8 @@ class Experiment(A2CSettings, MultiLearnerActor):
             max_norm=self.max_grad_norm,
             num_learners=self.num_learners,
         )
-        model, optimizer, collector, normaliser = prepare_actor_training(run, self, make_optimizer)
+        model, optimizer, collector = prepare_actor_training(run, self, make_optimizer)
+        normaliser = prepare_reward_normaliser(run, self)
 
         updates = num_updates(self.total_timesteps, self.n_envs, self.n_steps)
         for update, _ in run.steps(updates):

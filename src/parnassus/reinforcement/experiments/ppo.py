@@ -9,7 +9,7 @@ from functools import partial
 from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor, num_updates
 from parnassus.reinforcement.agents.ppo import TUNED, PPOSettings, minibatches, ppo_loss
-from parnassus.reinforcement.commands.actor_training import prepare_actor_training
+from parnassus.reinforcement.commands.actor_training import prepare_actor_training, prepare_reward_normaliser
 from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.reinforcement.evaluation.stop_on_reward_threshold import StopOnRewardThreshold
 from parnassus.reinforcement.experience.rollout_batch import estimate_advantages
@@ -50,7 +50,8 @@ class Experiment(PPOSettings, MultiLearnerActor):
             max_norm=self.max_grad_norm,
             num_learners=self.num_learners,
         )
-        model, optimizer, collector, normaliser = prepare_actor_training(run, self, make_optimizer)
+        model, optimizer, collector = prepare_actor_training(run, self, make_optimizer)
+        normaliser = prepare_reward_normaliser(run, self)
 
         stop = StopOnRewardThreshold(self, run.device) if self.stop_on_reward_threshold else None
         coefficients = {"vf_coef": self.vf_coef, "ent_coef": self.ent_coef}

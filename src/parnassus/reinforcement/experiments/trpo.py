@@ -13,8 +13,8 @@ from parnassus.reinforcement.agents.actor_critic import ActorCritic
 from parnassus.reinforcement.agents.multi_learner import MultiLearnerActor, num_updates
 from parnassus.reinforcement.agents.ppo import minibatches
 from parnassus.reinforcement.agents.trpo import TUNED, TRPOSettings, trust_region_update
+from parnassus.reinforcement.commands.actor_training import prepare_actor_training
 from parnassus.reinforcement.commands.evaluate_agents import EvaluateAgents as Evaluate  # noqa: F401 - declares `parnassus evaluate`
-from parnassus.reinforcement.experience.collector import Collector
 from parnassus.reinforcement.experience.rollout_batch import estimate_advantages
 from parnassus.reinforcement.figures.learning_curves import plot_divergences
 from parnassus.reinforcement.figures.training_report import report_evaluation
@@ -50,11 +50,8 @@ class Experiment(TRPOSettings, MultiLearnerActor):
         return self.actor_critic()
 
     def __call__(self, run: Run) -> dict[str, float]:
-        self.check_single_process(run.world_size)
-        environments = self.make_environments(self.n_envs * self.num_learners, run.device)
-        collector = Collector(environments, self.num_learners)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate, fused=True))
-        run.keep("collector", collector)
+        make_optimizer = partial(Adam, lr=self.learning_rate, fused=True)
+        model, optimizer, collector = prepare_actor_training(run, self, make_optimizer)
 
         for _ in run.steps(num_updates(self.total_timesteps, self.n_envs, self.n_steps)):
             experience = collector.collect(lambda x: self.act(model, x, sample_actions=True), self.n_steps)

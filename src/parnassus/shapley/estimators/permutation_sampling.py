@@ -69,9 +69,7 @@ def permutation_sampling(
     if players < 2:
         return equal_split(ends, players)
     permutations = random_permutations(players, _num_permutations(players, budget, antithetic=antithetic), generator)
-    gains = _sample_contributions(worth, ends, permutations, antithetic=antithetic)
-    count = len(permutations)
-    return ShapleyEstimate(gains.mean(-2), small_sample_errors(gains.std(-2) / count**0.5, count - 1))
+    return _mean_of_independent(_sample_contributions(worth, ends, permutations, antithetic=antithetic))
 
 
 def balanced_permutation_sampling(
@@ -100,7 +98,7 @@ def balanced_permutation_sampling(
     count = len(permutations)
     squares, rest = divmod(count, players)
     if squares < 2:
-        return ShapleyEstimate(gains.mean(-2), small_sample_errors(gains.std(-2) / count**0.5, count - 1))
+        return _mean_of_independent(gains)
     positions = permutations.argsort(-1)[: squares * players].to(gains.device)
     in_squares = gains[..., : squares * players, :].unflatten(-2, (squares, players))
     by_position = in_squares.gather(-2, positions.unflatten(0, (squares, players)).argsort(-2).expand(in_squares.shape))
@@ -118,6 +116,12 @@ def _sample_contributions(
     if not antithetic:
         return gains
     return (gains + contributions_by_permutation(worth, ends, permutations.flip(-1))) / 2
+
+
+def _mean_of_independent(gains: Tensor) -> ShapleyEstimate:
+    """Mean contributions over samples, with the standard errors of independent samples."""
+    count = gains.shape[-2]
+    return ShapleyEstimate(gains.mean(-2), small_sample_errors(gains.std(-2) / count**0.5, count - 1))
 
 
 def _num_permutations(players: int, budget: int, *, antithetic: bool) -> int:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, open_images
 from parnassus.layers import Classifier, check_labels, evaluate
 from parnassus.layers.commands.image_classifiers import EvaluateImages as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
@@ -79,10 +79,8 @@ class Experiment:
         return convolutional(shape[0], len(classes), self.channels)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data, size=None if self.image_size is None else (self.image_size, self.image_size)).to(
-            run.device
-        )
-        if len(data.shape) != 3 or min(data.shape[1:]) < self.tiles_across:
+        data = open_images(self.data, self.image_size).to(run.device)
+        if min(data.shape[1:]) < self.tiles_across:
             size = f"{self.tiles_across} × {self.tiles_across}"
             raise DataError(f"images must have at least {size} pixels; {self.data} has {data.shape}")
         labels = check_labels(data.test.y, len(data.classes))

@@ -78,7 +78,7 @@ def deep_lift(
     """
     check_inputs(x, background)
     gradients, others = ModelGradients(model), len(background)
-    base_values, prediction = gradients.outputs(background).mean(0).expand(len(x), -1), gradients.outputs(x)
+    base_values, prediction = gradients.base_values_and_prediction(x, background)
     attributions = x.new_zeros(len(x), prediction.shape[1], x[0].numel(), dtype=torch.float64)
     batch_size = min(
         MAX_GRADIENT_VALUES // attributions[0].numel(), gradients.max_batch_size(x, 2 * len(x) * others) // 2

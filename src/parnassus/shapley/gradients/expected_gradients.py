@@ -32,7 +32,7 @@ def expected_gradients(
         raise ValueError(f"num_draws must be at least three for standard errors; got num_draws={num_draws}")
     gradients = ModelGradients(model)
     drawn = gradient_moments(gradients, x, background, num_draws, generator=generator)
-    base_values, prediction = gradients.outputs(background).mean(0).expand(len(x), -1), gradients.outputs(x)
+    base_values, prediction = gradients.base_values_and_prediction(x, background)
     sum_variance = drawn.covariance_with_sum.sum(-1, keepdim=True)
     sum_errors = (sum_variance[..., 0].clamp(min=0) / num_draws).sqrt()
     check_completeness(prediction, base_values, drawn.mean, 2 * sum_errors)

@@ -54,7 +54,7 @@ def integrated_gradients(
         )
     gradients = ModelGradients(model)
     found = integrate_along_lines(gradients, x, background, tolerance=tolerance, max_gradients=max_gradients)
-    base_values, prediction = gradients.outputs(background).mean(0).expand(len(x), -1), gradients.outputs(x)
+    base_values, prediction = gradients.base_values_and_prediction(x, background)
     rounding = gradients.eps(x) * found.integrals
     variance = found.errors.square() + rounding.square()
     check_completeness(prediction, base_values, found.integrals, variance.sum(-1).sqrt())

@@ -33,6 +33,12 @@ class ModelGradients:
         batches = z.split(self.max_batch_size(z, len(z)))
         return torch.cat([self._outputs(batch).to(z.device, torch.float64) for batch in batches])
 
+    def base_values_and_prediction(
+        self, x: Float[Tensor, "rows *shape"], background: Float[Tensor, "others *shape"]
+    ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, "rows outputs"]]:
+        """The mean of f(b) over the background, for each row, and f(x)."""
+        return self.outputs(background).mean(0).expand(len(x), -1), self.outputs(x)
+
     def __call__(self, z: Float[Tensor, "count *shape"]) -> Float[Tensor, "count outputs features"]:
         """∂f_o/∂z_j of many inputs, by one backward pass per output."""
         return torch.cat([self._gradients(batch) for batch in z.split(self.max_batch_size(z, len(z)))])

@@ -126,12 +126,10 @@ def gauss_legendre(
     nodes, rules = legendre_rules(NODES)
     nodes, rules = nodes.to(x.device), rules.to(x.device)
     length = (segments.right - segments.left)[:, None]
-    step = (x[segments.line // len(background)] - background[segments.line % len(background)]).flatten(1).double()
-    positions = segments.left[:, None] + length * nodes
-    points = interpolate(x, background, segments.line[:, None].expand_as(positions), positions)
-    products = gradients(points.flatten(0, 1)).unflatten(0, positions.shape) * step[:, None, None]
-    found = torch.einsum("rn,cnof->rcof", rules, products) * length[:, None]
-    integrals, errors = found[0], (found[1].square() + found[2].square()).sqrt()
+    found = gradients_on_lines(gradients, x, background, segments.line, segments.left[:, None] + length * nodes)
+    products = found * line_steps(x, background, segments.line)[:, None, None]
+    sums = torch.einsum("rn,cnof->rcof", rules, products) * length[:, None]
+    integrals, errors = sums[0], (sums[1].square() + sums[2].square()).sqrt()
     change = segments.at_right - segments.at_left
     gap = (change - integrals.sum(-1)).abs()
     error, worst = torch.maximum(gap, errors.square().sum(-1).sqrt()).max(1)
@@ -164,13 +162,10 @@ def midpoint_rule(
         size = count * x[0].numel() * same.at_left.shape[1]
         for batch in torch.arange(len(same.line), device=x.device).split(max(1, MAX_GRADIENT_VALUES // size)):
             part = same.select(batch)
-            step = (x[part.line // len(background)] - background[part.line % len(background)]).flatten(1).double()
-            length = part.right - part.left
+            length = (part.right - part.left)[:, None]
             midpoints = (torch.arange(count, device=x.device) + 0.5) / count
-            positions = part.left[:, None] + length[:, None] * midpoints
-            points = interpolate(x, background, part.line[:, None].expand_as(positions), positions)
-            products = gradients(points.flatten(0, 1)).unflatten(0, positions.shape)
-            products = products * (step * length[:, None])[:, None, None]
+            found = gradients_on_lines(gradients, x, background, part.line, part.left[:, None] + length * midpoints)
+            products = found * (line_steps(x, background, part.line) * length)[:, None, None]
             integrals = products.mean(1)
             yield MidpointIntegrals(part.line, count, integrals, (integrals - products[:, ::2].mean(1)).abs() / 2)
 
@@ -200,6 +195,26 @@ def legendre_rules(nodes: int) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "
     basis = np.polynomial.legendre.legvander(points, nodes - 1).T
     high = np.stack([(2 * degree + 1) * basis[degree] * weights / 2 for degree in (nodes - 2, nodes - 1)])
     return torch.from_numpy((1 + points) / 2), torch.from_numpy(np.concatenate([weights[None] / 2, high]))
+
+
+def gradients_on_lines(
+    gradients: ModelGradients,
+    x: Float[Tensor, "rows *shape"],
+    background: Float[Tensor, "others *shape"],
+    line: Int[Tensor, " count"],
+    positions: Float[Tensor, "count points"],
+) -> Float[Tensor, "count points outputs features"]:
+    """∂f at several points of each line."""
+    points = interpolate(x, background, line[:, None].expand_as(positions), positions)
+    found: Tensor = gradients(points.flatten(0, 1)).unflatten(0, positions.shape)
+    return found
+
+
+def line_steps(
+    x: Float[Tensor, "rows *shape"], background: Float[Tensor, "others *shape"], line: Int[Tensor, " count"]
+) -> Float[Tensor, "count features"]:
+    """The step x − b of each line."""
+    return (x[line // len(background)] - background[line % len(background)]).flatten(1).double()
 
 
 def interpolate(

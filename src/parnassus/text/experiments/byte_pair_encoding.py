@@ -1,6 +1,5 @@
 """Byte-pair encoding: first merges and compression against vocabulary size (book sec. 9.5; Sennrich et al. 2016)."""
 
-from collections import Counter
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from parnassus.data import open_text
 from parnassus.report import bar_chart, curves
 from parnassus.setting_types import TextData
 from parnassus.text import BytePairTokeniser, NGramModel, WordTokeniser, learn_merges
-from parnassus.text.byte_pair_merges import PIECES, merge_pair
+from parnassus.text.byte_pair_merges import count_words, merge_pair_in_words
 from parnassus.text.tokeniser import show_whitespace
 from parnassus.train import Positive, Run, at_least, at_most, between, no_band
 
@@ -115,11 +114,9 @@ def bits_per_character(
 
 def plot_first_merges(text: str, tokeniser: BytePairTokeniser, count: int = 12) -> "Figure":
     """Number of occurrences of each of the first new tokens when it is created."""
-    pieces = Counter(PIECES.findall(text))
-    words = {tuple(bytes([code]) for code in piece.encode()): frequency for piece, frequency in pieces.items()}
-    occurrences = {}
+    words, occurrences = count_words(text), {}
     for pair in tokeniser.merges[:count]:
-        words = {merge_pair(word, pair) if pair[1] in word else word: frequency for word, frequency in words.items()}
+        words = merge_pair_in_words(words, pair)
         token = pair[0] + pair[1]
         occurrences[show_whitespace(token.decode(errors="replace"))] = float(
             sum(frequency * word.count(token) for word, frequency in words.items())

@@ -25,6 +25,11 @@ def _fit(model: TransferClassifier | ReprogrammedModel, x: torch.Tensor, y: torc
     return float((model(x).argmax(1) == y).double().mean())
 
 
+def _changes(before: list[torch.Tensor], model: nn.Module) -> list[float]:
+    """The largest change of an entry of each parameter."""
+    return [float((old - new).detach().abs().max()) for old, new in zip(before, model.parameters(), strict=True)]
+
+
 @claim("B10.1.2-1", "B10.1.2-2")
 def frozen_layers_stay_fixed_and_unfrozen_layers_train() -> Evidence:
     """Training a new head leaves a frozen body unchanged; an unfrozen layer trains with the head."""
@@ -34,10 +39,10 @@ def frozen_layers_stay_fixed_and_unfrozen_layers_train() -> Evidence:
     tuned = TransferClassifier(body, nn.Linear(16, 4))
     x, y = _quadrant_data(200, 0)
     accuracy = _fit(tuned, x, y)
-    change = max(float((old - new).detach().abs().max()) for old, new in zip(before, body.parameters(), strict=True))
+    change = max(_changes(before, body))
     unfreeze(body[1])
     _fit(tuned, x, y, steps=20)
-    changes = [float((old - new).detach().abs().max()) for old, new in zip(before, body.parameters(), strict=True)]
+    changes = _changes(before, body)
     return all_of(
         body_change=close(change, 0.0, atol=0),
         head_accuracy=greater_equal(accuracy, 0.85),
@@ -65,7 +70,7 @@ def reprogramming_solves_a_new_task_with_a_frozen_model() -> Evidence:
     with torch.no_grad():
         before_training = float((reprogrammed(new_x).argmax(1) == new_y).double().mean())
     after = _fit(reprogrammed, new_x, new_y)
-    change = max(float((old - new).detach().abs().max()) for old, new in zip(before, model.parameters(), strict=True))
+    change = max(_changes(before, model))
     return all_of(
         old_task=greater_equal(old_accuracy, 0.95),
         new_task_before=less_equal(before_training, 0.8),

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from parnassus.attention.models.vit import VisionTransformer, vit
-from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.data import Dataset, Split, open_labelled_images
 from parnassus.layers.commands.image_classifiers import PredictImages as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.layers.dense import count_parameters
 from parnassus.optim import Adam
@@ -105,10 +105,8 @@ class Experiment:
         return vit(shape, classes, patch=self.patch_size, width=self.width, depth=self.num_layers)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_labelled_images(self.data).to(run.device)
         classes = len(data.classes)
-        if len(data.shape) != 3 or not classes:
-            raise DataError(f"{self.data} must contain images by class; its examples have shape {data.shape}.")
         if not classes / 2 <= self.num_known_classes <= classes - 2:
             raise ValueError(
                 f"num_known_classes must be at least half of the {classes} classes and leave two; "
