@@ -52,7 +52,7 @@ from parnassus.attention.efficient.cosformer import (
     cosine_features,
     cosine_weight,
 )
-from parnassus.attention.efficient.linear import (
+from parnassus.attention.efficient.linear_attention import (
     KeyValueSums,
     causal_feature_attention,
     causal_linear_attention,

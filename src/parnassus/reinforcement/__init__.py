@@ -54,15 +54,6 @@ from parnassus.reinforcement.tabular.grid_world import GridWorld
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess, solve_bellman
 from parnassus.reinforcement.tabular.n_step_control import n_step_td_control
-from parnassus.reinforcement.tabular.planning import (
-    PlanningResult,
-    backward_induction,
-    modified_policy_iteration,
-    optimal_backup,
-    policy_iteration,
-    value_iterates,
-    value_iteration,
-)
 from parnassus.reinforcement.tabular.policy_gradient import (
     expected_return,
     mean_and_variance,
@@ -83,6 +74,15 @@ from parnassus.reinforcement.tabular.trust_region import (
     occupancy_weighted_kl,
     surrogate_return,
     trust_region_step,
+)
+from parnassus.reinforcement.tabular.value_and_policy_iteration import (
+    PlanningResult,
+    backward_induction,
+    modified_policy_iteration,
+    optimal_backup,
+    policy_iteration,
+    value_iterates,
+    value_iteration,
 )
 from parnassus.reinforcement.textbook.cat import cat_chain, cat_decision_process, cat_reward_process
 

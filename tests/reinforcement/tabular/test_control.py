@@ -15,8 +15,8 @@ from parnassus.reinforcement.tabular.control import (
 )
 from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearners
 from parnassus.reinforcement.tabular.grid_world import GridWorld
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 

@@ -9,8 +9,8 @@ from parnassus.reinforcement.tabular.double_q_learning import double_q_learning
 from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearners
 from parnassus.reinforcement.tabular.grid_world import GridWorld
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 
 
 def test_deterministic_corridor_is_learned_exactly() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from parnassus.reinforcement.tabular.grid_world import CLIFF, CORNER, GridWorld
-from parnassus.reinforcement.tabular.planning import policy_iteration, value_iteration
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration, value_iteration
 
 
 def test_values_match_russell_and_norvig() -> None:

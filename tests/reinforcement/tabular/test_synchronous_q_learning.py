@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from parnassus.reinforcement.tabular.grid_world import GridWorld
-from parnassus.reinforcement.tabular.planning import value_iterates
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size
 from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
+from parnassus.reinforcement.tabular.value_and_policy_iteration import value_iterates
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from parnassus.reinforcement.tabular.planning import value_iterates
 from parnassus.reinforcement.tabular.trajectories import enumerate_trajectories
+from parnassus.reinforcement.tabular.value_and_policy_iteration import value_iterates
 from parnassus.reinforcement.textbook.cat import cat_decision_process
 
 RELAXED = torch.tensor([0.0, 0, 0, 1, 0, 0], dtype=torch.float64)

@@ -16,7 +16,7 @@ from parnassus.attention.efficient.complexity import (
     linear_attention_operations,
 )
 from parnassus.attention.efficient.cosformer import cosformer_attention, cosine_features
-from parnassus.attention.efficient.linear import (
+from parnassus.attention.efficient.linear_attention import (
     KeyValueSums,
     causal_feature_attention,
     causal_linear_attention,

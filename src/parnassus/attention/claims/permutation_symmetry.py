@@ -7,7 +7,7 @@ from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum,
 from parnassus.attention.core.dot_product import attention
 from parnassus.attention.core.multi_head import cross_attention
 from parnassus.attention.core.self_attention import SelfAttention
-from parnassus.attention.efficient.linear import linear_attention
+from parnassus.attention.efficient.linear_attention import linear_attention
 from parnassus.attention.models.block import Block, feed_forward
 from parnassus.attention.positions.learned import PositionalEmbedding
 from parnassus.attention.positions.rotary import Rotary

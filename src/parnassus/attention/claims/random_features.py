@@ -8,7 +8,7 @@ from torch.nn.functional import normalize
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
 from parnassus.attention.core.dot_product import attention
-from parnassus.attention.efficient.linear import linear_attention
+from parnassus.attention.efficient.linear_attention import linear_attention
 from parnassus.attention.efficient.performer import causal_performer_attention, performer_attention
 from parnassus.attention.efficient.random_features import (
     cosh_features,

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.attention.efficient.linear import causal_linear_attention, linear_attention
+from parnassus.attention.efficient.linear_attention import causal_linear_attention, linear_attention
 
 
 def cosine_weight(distance: Float[Tensor, "*shape"], horizon: int) -> Float[Tensor, "*shape"]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from parnassus.attention.core.cache import LayerCache
 from parnassus.attention.core.masks import zero_masked
 from parnassus.attention.core.self_attention import SelfAttention, join_heads
-from parnassus.attention.efficient.linear import (
+from parnassus.attention.efficient.linear_attention import (
     FeatureMap,
     KeyValueSums,
     causal_feature_attention,

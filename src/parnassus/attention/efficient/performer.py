@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from parnassus.attention.core.cache import LayerCache
 from parnassus.attention.core.masks import zero_masked
 from parnassus.attention.core.self_attention import SelfAttention, join_heads
-from parnassus.attention.efficient.linear import append_column, append_ones, causal_feature_attention
+from parnassus.attention.efficient.linear_attention import append_column, append_ones, causal_feature_attention
 from parnassus.attention.efficient.linear_self_attention import FeatureAttention, key_mask
 from parnassus.attention.efficient.random_features import orthogonal_directions, positive_features
 from parnassus.attention.positions.head_positions import HeadPositions

@@ -9,7 +9,7 @@ from torch.nn.functional import avg_pool1d
 
 from parnassus.atlas.decorators import probe
 from parnassus.attention.core.dot_product import attention_weights
-from parnassus.attention.efficient.linear import elu_features, linear_attention_weights
+from parnassus.attention.efficient.linear_attention import elu_features, linear_attention_weights
 from parnassus.attention.efficient.random_features import orthogonal_directions, positive_features
 from parnassus.widgets import Answer, Curves, FloatSlider, Images, IntSlider, Numbers, Select
 

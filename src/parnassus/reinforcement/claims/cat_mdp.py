@@ -4,7 +4,10 @@ import torch
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.probability import float64_tensor, seeded_generator, standard_normal
-from parnassus.reinforcement.tabular.planning import (
+from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_lambda
+from parnassus.reinforcement.tabular.rollout import rollout
+from parnassus.reinforcement.tabular.step_sizes import polynomial_step_size
+from parnassus.reinforcement.tabular.value_and_policy_iteration import (
     backward_induction,
     modified_policy_iteration,
     optimal_backup,
@@ -12,9 +15,6 @@ from parnassus.reinforcement.tabular.planning import (
     value_iterates,
     value_iteration,
 )
-from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_lambda
-from parnassus.reinforcement.tabular.rollout import rollout
-from parnassus.reinforcement.tabular.step_sizes import polynomial_step_size
 from parnassus.reinforcement.textbook.cat import (
     ACTIONS,
     EXAMPLE_EPISODE,

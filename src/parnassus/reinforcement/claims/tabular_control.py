@@ -15,9 +15,9 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearn
 from parnassus.reinforcement.tabular.exploration import add_exploration, epsilon_greedy_policy
 from parnassus.reinforcement.tabular.grid_world import CLIFF, CORNER, GridWorld
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 from parnassus.reinforcement.tabular.synchronous_q_learning import synchronous_q_learning
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 from parnassus.reinforcement.textbook.cat import UNIFORM_START, cat_decision_process
 
 

@@ -7,7 +7,6 @@ from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum,
 from parnassus.probability import standard_normal
 from parnassus.reinforcement.agents.surrogate import clipped_surrogate, policy_ratio
 from parnassus.reinforcement.claims.random_processes import random_process
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.policy_gradient import expected_return, policy_gradient, softmax_policy
 from parnassus.reinforcement.tabular.trust_region import (
     fisher_product,
@@ -16,6 +15,7 @@ from parnassus.reinforcement.tabular.trust_region import (
     surrogate_return,
     trust_region_step,
 )
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 
 START = torch.full((5,), 0.2, dtype=torch.float64)
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from parnassus.reinforcement.figures.state_graph import plot_state_graph
 from parnassus.reinforcement.tabular.markov_reward_process import MarkovRewardProcess
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_lambda
 from parnassus.reinforcement.tabular.step_sizes import polynomial_step_size
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 from parnassus.reinforcement.textbook.cat import (
     ACTIONS,
     EXAMPLE_EPISODE,

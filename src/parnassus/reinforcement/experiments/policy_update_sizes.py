@@ -10,7 +10,6 @@ from torch import Tensor
 
 from parnassus.reinforcement.agents.surrogate import clipped_surrogate
 from parnassus.reinforcement.tabular.grid_world import GridWorld
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.policy_gradient import expected_return, policy_gradient, softmax_policy
 from parnassus.reinforcement.tabular.trust_region import (
     improvement_lower_bound,
@@ -18,6 +17,7 @@ from parnassus.reinforcement.tabular.trust_region import (
     surrogate_return,
     trust_region_step,
 )
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.train import Positive, Run, at_most, no_band
 

@@ -18,8 +18,8 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningReco
 from parnassus.reinforcement.tabular.exploration import add_exploration
 from parnassus.reinforcement.tabular.grid_world import CLIFF, GridWorld
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.planning import policy_iteration
 from parnassus.reinforcement.tabular.step_sizes import constant_step_size
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 from parnassus.report import FAINT, curves, subplots
 from parnassus.report.plots import moving_average
 from parnassus.train import Positive, Run, UnitInterval, at_least, between, no_band

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from parnassus.reinforcement.figures.grids import plot_grid
 from parnassus.reinforcement.tabular.grid_world import CORNER, GridWorld
-from parnassus.reinforcement.tabular.planning import (
+from parnassus.reinforcement.tabular.value_and_policy_iteration import (
     modified_policy_iteration,
     policy_iteration,
     value_iterates,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from parnassus.atlas.decorators import probe
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.planning import policy_iteration
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration
 from parnassus.reinforcement.textbook.cat import ACTIONS, STATES, cat_decision_process, constant_policy
 from parnassus.widgets import Answer, Bars, FloatSlider, Graph, GraphEdge, GraphNode, Numbers
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from parnassus.atlas.decorators import probe
 from parnassus.reinforcement.tabular.grid_world import LETTERS, GridWorld
-from parnassus.reinforcement.tabular.planning import policy_iteration, value_iterates
+from parnassus.reinforcement.tabular.value_and_policy_iteration import policy_iteration, value_iterates
 from parnassus.widgets import Answer, Curves, FloatSlider, Images, IntSlider, Numbers, TextInput
 
 LAYOUT = "...G/.#.X/S..."

@@ -7,7 +7,7 @@ COMMANDS = {"explain": "Attribute a model's predictions to their features by SHA
 
 def explain(arguments: list[str]) -> int:
     """Explain rows of a table: compute their SHAP values, print them and write a figure."""
-    from parnassus.shapley.commands.explainer import compute_explanation
+    from parnassus.shapley.commands.compute_explanation import compute_explanation
     from parnassus.shapley.commands.printing import print_explanation
     from parnassus.shapley.commands.settings import parse_settings
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from parnassus.attention import Block, LanguageModel, PositionalEmbedding, causal_mask, feed_forward
-from parnassus.attention.efficient.linear import (
+from parnassus.attention.efficient.linear_attention import (
     CHUNKS_PER_GROUP,
     append_column,
     append_ones,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
-from parnassus.reinforcement.tabular.planning import (
+from parnassus.reinforcement.tabular.value_and_policy_iteration import (
     backward_induction,
     modified_policy_iteration,
     policy_iteration,
