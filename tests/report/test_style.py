@@ -51,6 +51,15 @@ def test_saved_figures_are_reproducible(tmp_path: Path) -> None:
     assert draw_svg(tmp_path) == first
 
 
+def test_saving_keeps_the_layout_engine(tmp_path: Path) -> None:
+    """A figure that is changed after saving is laid out again."""
+    figure, _ = subplots()
+    layout = figure.get_layout_engine()
+    save_figure(figure, tmp_path / "figure")
+    assert layout is not None
+    assert figure.get_layout_engine() is layout
+
+
 def test_explicit_black_text_gets_the_theme_colour(tmp_path: Path) -> None:
     figure, axes = subplots()
     axes[0, 0].plot([1, 2], label="line")

@@ -95,9 +95,12 @@ def save_figure(figure: "Figure", path: Path) -> None:
     A dot in the name of PATH (`noise 0.5`) is part of the name.
     """
     write_atomically(path.with_name(f"{path.name}.svg"), render_svg(figure).encode())
+    layout = figure.get_layout_engine()
     with figure_style():
+        figure.set_layout_engine(None)  # keeps the layout of the SVG; computing it draws the figure once more
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=160, facecolor="white")
+        figure.set_layout_engine(layout)
         write_atomically(path.with_name(f"{path.name}.png"), buffer.getvalue())
 
 
