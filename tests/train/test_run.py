@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
+from torch.optim.lr_scheduler import OneCycleLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Split
 from parnassus.data.seeds import derive_seed
@@ -165,11 +167,64 @@ def test_checkpoint_of_another_model_raises_run_error(tmp_path: Path) -> None:
     run = Run(folder, OPTIONS)
     run.prepare(LinearModel(), partial(SGD, lr=0.1))
     run.checkpoint()
-    other = Run(folder, OPTIONS)
-    with pytest.raises(RunError, match=r"does not match this model.*slope"):
-        other.prepare(Wide(), partial(SGD, lr=0.1))
     run.close()
+    other = Run(folder, OPTIONS)
+    other.prepare(Wide(), partial(SGD, lr=0.1))
+    with pytest.raises(RunError, match=r"does not match this model.*slope"):
+        next(other.steps(1))
     other.close()
+
+
+class Accumulator:
+    """A kept object: the sum of the values it was given."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def state_dict(self) -> dict[str, object]:
+        return {"total": self.total}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        self.total = float(str(state["total"]))
+
+
+@dataclass(frozen=True)
+class Scheduled(Experiment):
+    """A loop with a schedule, a moving average and an object that is created inside the loop."""
+
+    def __call__(self, run: Run) -> Mapping[str, float]:
+        data = Split(torch.randn(50, 3, generator=torch.Generator().manual_seed(0)))
+        model, optimizer, schedule = run.prepare(
+            LinearModel(),
+            partial(Adam, lr=0.05),
+            partial(OneCycleLR, max_lr=0.05, total_steps=self.steps + 1),
+        )
+        average: AveragedModel = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
+        run.keep("average", average)
+        at_start, total = float(model.slope.detach().sum()), None
+        for step, loss in descend(run, model, optimizer, data.batches(8, self.steps)):
+            if total is None:
+                total = Accumulator()
+                run.keep("total", total)
+            total.total += float(loss)
+            average.update_parameters(model)
+            schedule.step()
+            run.log(step, loss=loss, learning_rate=schedule.get_last_lr()[0])
+            if (0, step) == self.fail_at:
+                raise ZeroDivisionError
+        assert total is not None
+        averaged = float(average.module.slope.detach().sum())  # type: ignore[operator]  # a LinearModel
+        return {"at_start": at_start, "averaged": averaged, "total": total.total}
+
+
+@pytest.mark.parametrize("fail_at", [1, 4, 20, 39])
+def test_schedules_and_objects_of_the_loop_resume_bit_identically(tmp_path: Path, fail_at: int) -> None:
+    options = replace(OPTIONS, save_steps=4 if fail_at > 1 else 1)
+    uninterrupted, first = run_to_end(Scheduled(), tmp_path, options)
+    resumed, second = run_to_end(Scheduled(fail_at=(0, fail_at)), tmp_path, options)
+    assert resumed == uninterrupted
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
 
 
 def test_use_all_cores_respects_the_threads_option(tmp_path: Path) -> None:

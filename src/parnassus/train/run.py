@@ -4,14 +4,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from math import isfinite
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from parnassus.data.seeds import derive_seed
-from parnassus.runs.errors import NotFiniteError, RunError, RunInterrupted
+from parnassus.runs.errors import NotFiniteError, RunInterrupted
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import Metrics, read_metrics
 from parnassus.train import parallel
@@ -21,12 +22,15 @@ from parnassus.train.options import Options
 from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
 from parnassus.train.report_content import ReportContent
 from parnassus.train.seeding import reseed
+from parnassus.train.training_state import Prepared, TrainingState, check_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Batch = TypeVar("Batch", covariant=True)
 Model = TypeVar("Model", bound=nn.Module)
+Schedule = TypeVar("Schedule", bound=LRScheduler)
+OptimizerFactory: TypeAlias = Callable[[Iterable[nn.Parameter]], Optimizer]
 POINTS = 200
 """Approximate number of recorded points of a curve per loop: with 20,000 steps, every hundredth step is recorded."""
 SYNC_STEPS = 16
@@ -56,8 +60,6 @@ class Run:
         self._mode = options.parallel if self.world_size > 1 else None
         self._cores = torch.get_num_threads()
         torch.set_num_threads(options.threads or 1)  # increased by `prepare` for a large model
-        self._prepared: list[tuple[nn.Module, Optimizer]] = []
-        self._kept: dict[str, parallel.Stateful] = {}
         self._loop = 0  # number of loops started
         self._position = (0, 0)  # next (loop, step)
         self._log_every = 1
@@ -69,6 +71,7 @@ class Run:
             parallel.join(self.device)
         checkpoint = self.folder / "checkpoint.safetensors"
         self._saved = cast("dict[str, object]", load_tree(checkpoint)) if checkpoint.exists() else {}
+        self._state = TrainingState(self._mode, checkpoint, self._saved)
         self._resume = cast("tuple[int, int]", self._saved.get("position", (0, 0)))
         self._seconds = cast("float", self._saved.get("seconds", 0.0))
         self._began = self._saved_at = time.monotonic()
@@ -87,40 +90,49 @@ class Run:
             self._files.write_json("model.json", facts)
         return factory(**facts)
 
-    def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
-        """Move the model to the device, wrap it under torchrun, and build its optimiser; restore both when resuming."""
+    @overload
+    def prepare(self, model: Model, optimizer: OptimizerFactory) -> tuple[Model, Optimizer]: ...
+
+    @overload
+    def prepare(
+        self, model: Model, optimizer: OptimizerFactory, schedule: Callable[[Optimizer], Schedule]
+    ) -> tuple[Model, Optimizer, Schedule]: ...
+
+    def prepare(
+        self, model: Model, optimizer: OptimizerFactory, schedule: Callable[[Optimizer], Schedule] | None = None
+    ) -> tuple[Model, Optimizer] | tuple[Model, Optimizer, Schedule]:
+        """Move the model to the device, wrap it under torchrun, and build its optimiser and learning-rate schedule.
+
+        A resumed run restores them when its next loop starts; before, they are as in a new run.
+        """
         set_threads(model, self.device, self.options.threads, self._cores)
         placed: nn.Module = model.to(self.device)
         if self._mode is not None:
             placed = parallel.distribute(placed, self._mode)
-        optimizer = factory(placed.parameters())
-        index = len(self._prepared)
-        self._prepared.append((placed, optimizer))
-        states = cast("list[dict[str, dict[str, object]]]", self._saved.get("prepared", []))
-        if index < len(states):
-            state, mode = states[index], self._mode
-            self._restore(lambda: parallel.load_model_state(placed, state["model"], mode))
-            self._restore(lambda: parallel.load_optimizer_state(placed, optimizer, state["optimizer"], mode))
-        return cast("Model", placed), optimizer
+        built = optimizer(placed.parameters())
+        if schedule is None:
+            self._state.add(Prepared(placed, built, None))
+            return cast("Model", placed), built
+        built_schedule = schedule(built)
+        self._state.add(Prepared(placed, built, built_schedule))
+        return cast("Model", placed), built, built_schedule
 
     def use_all_cores(self) -> None:
         """Use all cores for large computations outside a model; --threads takes precedence."""
         torch.set_num_threads(self.options.threads or self._cores)
 
     def keep(self, name: str, thing: parallel.Stateful) -> None:
-        """Save `thing` with the checkpoints (a moving average, a schedule, a buffer), and restore it when resuming."""
-        if name in self._kept:
-            raise ValueError(f"the name {name!r} is already in use; choose another for run.keep")
-        self._kept[name] = thing
-        states = cast("dict[str, dict[str, object]]", self._saved.get("kept", {}))
-        if name in states:
-            self._restore(lambda: thing.load_state_dict(states[name]))
+        """Save `thing` with the checkpoints (a moving average, a buffer); a resumed run restores it like a model."""
+        self._state.keep(name, thing)
+        if self._looping:
+            self._state.restore()
 
     def steps(self, batches: BatchSource[Batch] | int) -> Iterator[tuple[int, Batch]]:
         """Yield (step, batch) for each remaining step; seed before each step, save and report after it if due."""
         loop, self._loop = self._loop, self._loop + 1
         count = batches if isinstance(batches, int) else len(batches)
         start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
+        self._state.restore()
         self._log_every = max(1, count // POINTS)
         self._position = (loop, start)
         self._latest, self._seen = {}, {}
@@ -210,33 +222,19 @@ class Run:
 
     def checkpoint(self) -> None:
         """Save the state needed to resume from this step; a collective call under torchrun."""
-        prepared = [
-            {
-                "model": parallel.model_state(model, self._mode),
-                "optimizer": parallel.optimizer_state(model, optimizer, self._mode),
-            }
-            for model, optimizer in self._prepared
-        ]
+        state = self._state.collect()
         self._saved_at = time.monotonic()
         if self.metrics is None:
             return
-        for index, state in enumerate(prepared):
-            name = "model" if index == 0 else f"model {index + 1}"
-            check_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
-        tree = {
-            "position": self._position,
-            "seconds": self.seconds,
-            "metrics": self.metrics.flush(),
-            "prepared": prepared,
-            "kept": {name: thing.state_dict() for name, thing in self._kept.items()},
-        }
-        save_tree(self.folder / "checkpoint.safetensors", tree)
+        check_weights(state)
+        position = {"position": self._position, "seconds": self.seconds, "metrics": self.metrics.flush()}
+        save_tree(self.folder / "checkpoint.safetensors", {**position, **state})
 
     def finish(self, result: Mapping[str, float]) -> dict[str, float]:
         """Write the result, which marks the run as finished."""
         numbers = {name: _number(value) for name, value in result.items()}
-        if not (self.folder / "weights.safetensors").exists() and self._prepared:
-            self.publish(self._prepared[0][0])
+        if not (self.folder / "weights.safetensors").exists() and self._state.prepared:
+            self.publish(self._state.prepared[0].model)
         if self.metrics is not None:
             self.metrics.flush()  # before the result: a finished run must be complete
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
@@ -276,19 +274,12 @@ class Run:
             return due
         return (step + 1) % SYNC_STEPS == 0 and parallel.any_rank(due, self.device)
 
-    def _restore(self, load: Callable[[], object]) -> None:
-        try:
-            load()
-        except (RuntimeError, KeyError, ValueError) as error:
-            reason = " ".join(line.strip() for line in str(error).split("\n")[:3])
-            raise RunError(f"the checkpoint in {self.folder} does not match this model: {reason}") from None
-
     def _check_finite(self, step: int, metrics: dict[str, float]) -> None:
         bad = [name for name, value in metrics.items() if not isfinite(value)]
         if not bad:
             return
-        for model, _ in self._prepared:
-            for name, parameter in parallel.unwrap(model).named_parameters():
+        for each in self._state.prepared:
+            for name, parameter in parallel.unwrap(each.model).named_parameters():
                 check_finite({f"the weights {name} (step {step})": parameter.detach()})
         raise NotFiniteError(
             f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights are finite"

@@ -8,6 +8,7 @@ import lzma
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from math import exp, log
 from typing import TYPE_CHECKING, Literal, cast
@@ -105,15 +106,14 @@ class Experiment:
         train_windows = split_windows(train[: len(test)], self.block_size)
 
         generator = run.build(self.model, tokens=tokeniser_to_dict(tokeniser))
-        generator, optimizer = run.prepare(
+        generator, optimizer, schedule = run.prepare(
             generator,
             lambda _: AdamW(weight_decay_groups(generator, 0.1), lr=self.learning_rate, betas=(0.9, 0.99), fused=True),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
         optimizer.register_step_pre_hook(clipping_hook(generator))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
         for step, loss in descend(run, generator, optimizer, batches):
             schedule.step()
             run.log(step, loss=loss)

@@ -128,11 +128,11 @@ class Experiment:
         }
 
     def train(self, run: Run, model: Model, data: Dataset, steps: int, name: str) -> Model:
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False),
         )
-        run.keep(f"scheduler of the {name}", scheduler)
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, steps)):
             scheduler.step()
             run.log(step, **{f"loss/{name}": loss})

@@ -103,11 +103,13 @@ class Experiment:
 
     def train(self, run: Run, name: str, model: DDPM, data: Dataset) -> DDPM:
         """Train one network with its objective."""
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep(f"scheduler {name}", scheduler)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             scheduler.step()
             run.log(step, **{f"loss/{name}": loss})

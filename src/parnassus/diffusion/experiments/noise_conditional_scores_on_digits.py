@@ -72,12 +72,14 @@ class Experiment:
         data = open_labelled_images(self.data).to(run.device)
         model = run.build(self.model, shape=data.shape)
         average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
         run.keep("average", average)
-        run.keep("scheduler", scheduler)
         batches = data.train.batches(self.batch_size, self.steps).map(to_signed)
         for step, loss in descend(run, model, optimizer, batches):
             average.update_parameters(model)

@@ -88,9 +88,11 @@ class Experiment:
         features = rows.shape[1]
         covariance = torch.cov(rows.double().mT, correction=0)
         min_nll = float((features * (log(2 * pi) + 1) + torch.logdet(covariance)) / 2)
-        model, optimizer = run.prepare(run.build(self.model, features=features), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
+        model, optimizer, schedule = run.prepare(
+            run.build(self.model, features=features),
+            partial(Adam, lr=self.learning_rate),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
 
         def excess(name: str) -> float:
             with torch.no_grad():

@@ -69,11 +69,11 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_images(self.data).map(threshold_pixels).to(run.device)
-        collection, optimizer = run.prepare(
-            run.build(self.model, shape=data.shape), partial(AdamW, lr=self.learning_rate, weight_decay=0.01)
+        collection, optimizer, schedule = run.prepare(
+            run.build(self.model, shape=data.shape),
+            partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
         )
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
         log_interval, subset = max(1, self.steps // 14), data.test.x[:500]
         for step, _ in descend(run, collection, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()

@@ -57,9 +57,11 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_images(self.data).map(threshold_pixels).to(run.device)
         model = run.build(self.model, shape=data.shape)
-        model, optimizer = run.prepare(model, partial(AdamW, lr=self.learning_rate, weight_decay=0.01))
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
+        model, optimizer, schedule = run.prepare(
+            model,
+            partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
         log_interval, subset = max(1, self.steps // 30), data.test.take(500)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()

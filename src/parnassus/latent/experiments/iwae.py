@@ -80,11 +80,17 @@ class Experiment:
 
         nll, error, active, bounds = {}, {}, {}, {}
         for name, built in models.items():
-            model, optimizer = run.prepare(built, partial(Adam, lr=self.learning_rate))
-            scheduler = OneCycleLR(
-                optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            model, optimizer, scheduler = run.prepare(
+                built,
+                partial(Adam, lr=self.learning_rate),
+                partial(
+                    OneCycleLR,
+                    max_lr=self.learning_rate,
+                    total_steps=self.steps + 1,
+                    pct_start=0.1,
+                    cycle_momentum=False,
+                ),
             )
-            run.keep(f"scheduler of {name}", scheduler)
             for step, loss in descend(run, model, optimizer, batches):
                 scheduler.step()
                 run.log(step, **{f"loss/{name}": loss})

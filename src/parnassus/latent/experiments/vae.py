@@ -80,11 +80,13 @@ class Experiment:
         binarise = torch.clone if self.use_gaussian_decoder else torch.bernoulli
         x = binarise(data.test.x[: self.num_examples])
         model = run.build(self.model, shape=data.shape)
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("scheduler", scheduler)
 
         batches = data.train.take(self.num_examples).batches(self.batch_size, self.steps).map(binarise)
         for step, loss in descend(run, model, optimizer, batches):
