@@ -1,6 +1,7 @@
 """Runs of a toy experiment: seeding, logging, checkpoints and resuming."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -225,6 +226,40 @@ def test_schedules_and_objects_of_the_loop_resume_bit_identically(tmp_path: Path
     assert resumed == uninterrupted
     for name in ("metrics.csv", "weights.safetensors"):
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
+
+
+WRITTEN_FILES = (
+    *("metrics.csv", "log.txt", ".lock", ".pid", "progress.json", "story.json", "model.json", "error.json"),
+    *("checkpoint.safetensors", "weights.safetensors", "result.json", "report.html", "figures/metric-loss.svg"),
+)
+
+
+@pytest.mark.parametrize("name", [*WRITTEN_FILES, *(f".{name}.new" for name in WRITTEN_FILES[3:-1]), "figures"])
+def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> None:
+    """A link is replaced, or the run ends with a RunError; what it points to does not change."""
+    victim = tmp_path / "victim"
+    if name == "figures":
+        victim.mkdir()
+    else:
+        victim.write_text("valuable")
+    recipe = Recipe("toy", "A toy", Experiment(), {})
+    folder = start(recipe, OPTIONS, tmp_path)
+    path = folder.path / name
+    if path.is_dir():
+        path.rmdir()
+    path.symlink_to(victim)
+    with suppress(RunError):
+        execute(recipe, OPTIONS, folder)
+    assert list(victim.iterdir()) == [] if victim.is_dir() else victim.read_text() == "valuable"
+
+
+def test_write_through_a_link_raises_run_error(tmp_path: Path) -> None:
+    folder = start(Recipe("toy", "A toy", Experiment(), {}), OPTIONS, tmp_path)
+    (tmp_path / "victim").write_text("valuable")
+    (folder.path / "metrics.csv").symlink_to(tmp_path / "victim")
+    with pytest.raises(RunError, match=r"not written through links; remove the link .*metrics\.csv"):
+        Run(folder, OPTIONS)
+    assert (tmp_path / "victim").read_text() == "valuable"
 
 
 def test_use_all_cores_respects_the_threads_option(tmp_path: Path) -> None:

@@ -167,5 +167,7 @@ def _apply_style(figure: "Figure") -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a temporary file and rename it, so that readers never see an incomplete file."""
     new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
+    new.unlink(missing_ok=True)  # a leftover, or a link: "x" follows none
+    with new.open("xb") as file:
+        file.write(content)
     new.replace(path)

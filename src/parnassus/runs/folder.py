@@ -26,7 +26,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from parnassus.runs.durable import replace_durably
+from parnassus.runs.durable import open_file, replace_durably, sync_folder, temporary_file
 from parnassus.runs.errors import RunError
 from parnassus.runs.progress import Progress
 
@@ -58,6 +58,7 @@ class RunFolder:
                     continue
                 shutil.rmtree(new)
                 raise RunError(f"{root / candidate} already exists: choose another --name, or resume it") from None
+            sync_folder(root)
             return cls(root / candidate)
         raise AssertionError("unreachable: names never end")
 
@@ -94,7 +95,7 @@ class RunFolder:
 
         Waits up to `patience` seconds, because reading the status holds a shared lock for a moment.
         """
-        with (self.path / ".lock").open("a") as file:
+        with open_file(self.path / ".lock", "ab") as file:
             deadline = time.monotonic() + patience
             while not _try_lock(file.fileno()):
                 if time.monotonic() >= deadline:
@@ -121,14 +122,16 @@ class RunFolder:
 
     def log(self, text: str) -> None:
         """Append a line to log.txt, with the time of day."""
-        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{datetime.now():%H:%M:%S}  {text}\n")
+        with open_file(self.path / "log.txt", "ab") as file:
+            file.write(f"{datetime.now():%H:%M:%S}  {text}\n".encode())
 
     def show_progress(self, progress: Progress) -> None:
         """Replace progress.json atomically, without waiting for the disk."""
-        new = self.path / ".progress.json.new"
-        new.write_text(json.dumps(asdict(progress)), encoding="utf-8")
-        new.replace(self.path / "progress.json")
+        path = self.path / "progress.json"
+        new = temporary_file(path)
+        with new.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(progress)))
+        new.replace(path)
 
     @property
     def progress(self) -> Progress | None:
@@ -139,8 +142,9 @@ class RunFolder:
             return None
 
     def write_text(self, name: str, text: str) -> None:
-        new = self.path / f".{name}.new"
-        new.write_text(text, encoding="utf-8")
+        new = temporary_file(self.path / name)
+        with new.open("x", encoding="utf-8") as file:
+            file.write(text)
         replace_durably(new, self.path / name)
 
     def write_json(self, name: str, value: object) -> None:
@@ -162,7 +166,7 @@ class RunFolder:
     def file(self, name: str) -> Path:
         """The path of a file of this folder, which need not exist; links that point outside the folder are rejected."""
         path = self.path / name
-        if path.is_symlink() and path.resolve().parent != self.path.resolve():
+        if not path.resolve().is_relative_to(self.path.resolve()):
             raise RunError(f"{path} points outside the run's folder")
         return path
 

@@ -155,7 +155,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
             "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
         },
     )
-    folder.write_text("report.html", render(page, folder.path / "figures"))
+    folder.write_text("report.html", render(page, folder.file("figures")))
     return folder.path / "report.html"
 
 

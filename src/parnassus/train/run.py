@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from parnassus.data.seeds import derive_seed
 from parnassus.runs.errors import NotFiniteError, RunInterrupted
 from parnassus.runs.folder import RunFolder
-from parnassus.runs.metrics import Metrics, read_metrics
+from parnassus.runs.metrics import Mark, Metrics, read_metrics
 from parnassus.train import parallel
 from parnassus.train.checkpoint import check_finite, load_tree, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
@@ -69,13 +69,14 @@ class Run:
         set_precision(options.precision)
         if self._mode is not None:
             parallel.join(self.device)
-        checkpoint = self.folder / "checkpoint.safetensors"
+        checkpoint = folder.file("checkpoint.safetensors")
         self._saved = cast("dict[str, object]", load_tree(checkpoint)) if checkpoint.exists() else {}
         self._state = TrainingState(self._mode, checkpoint, self._saved)
         self._resume = cast("tuple[int, int]", self._saved.get("position", (0, 0)))
         self._seconds = cast("float", self._saved.get("seconds", 0.0))
         self._began = self._saved_at = time.monotonic()
-        self.metrics = Metrics(self.folder, cast("int | None", self._saved.get("metrics"))) if self.rank == 0 else None
+        mark = Mark(*cast("tuple[int, int]", self._saved["metrics"])) if self._saved else None
+        self.metrics = Metrics(self.folder, mark) if self.rank == 0 else None
         self._ticker = Ticker(self._listeners())
         reseed(self.device, self.seed)  # same seed on all ranks during model construction
 
@@ -227,7 +228,7 @@ class Run:
         if self.metrics is None:
             return
         check_weights(state)
-        position = {"position": self._position, "seconds": self.seconds, "metrics": self.metrics.flush()}
+        position = {"position": self._position, "seconds": self.seconds, "metrics": self.metrics.sync()}
         save_tree(self.folder / "checkpoint.safetensors", {**position, **state})
 
     def finish(self, result: Mapping[str, float]) -> dict[str, float]:
@@ -236,7 +237,7 @@ class Run:
         if not (self.folder / "weights.safetensors").exists() and self._state.prepared:
             self.publish(self._state.prepared[0].model)
         if self.metrics is not None:
-            self.metrics.flush()  # before the result: a finished run must be complete
+            self.metrics.sync()  # before the result: a finished run must be complete
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
         if self._mode is not None:
             parallel.barrier()
