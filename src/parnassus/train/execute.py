@@ -27,6 +27,7 @@ from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
 from parnassus.train.devices import choose_device
 from parnassus.train.options import Options
+from parnassus.train.peers import explain_lost_processes
 from parnassus.train.run import Run
 
 
@@ -121,12 +122,13 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
     threads = torch.get_num_threads()
     run = Run(folder, options)
     try:
-        with _stop_at_signals(run):
-            numbers = recipe.experiment(run)
-        missing = set(recipe.expected) - set(numbers)
-        if missing:
-            raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, as declared in `expected`")
-        return run.finish(numbers)
+        with explain_lost_processes(folder.path):
+            with _stop_at_signals(run):
+                numbers = recipe.experiment(run)
+            missing = set(recipe.expected) - set(numbers)
+            if missing:
+                raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, as declared in `expected`")
+            return run.finish(numbers)
     except KeyboardInterrupt:
         raise RunInterrupted from None
     finally:
