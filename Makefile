@@ -2,6 +2,7 @@
 # make test    run the linters, the type checker and the tests
 # make coverage  run the same tests and report line coverage (1.5 times as long)
 # make slow    run the tests that take more than two seconds each
+# make kills   kill the runs of all experiments and resume them; EXPERIMENTS="vae gpt" selects some
 # make parity  compare the parts with independent libraries, in a separate environment
 # make bench   benchmark the parts against those libraries
 # make readme  update the numbers in README.md from the atlas
@@ -10,7 +11,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test slow coverage lint parity bench readme pictures clean
+.PHONY: demo test slow kills coverage lint parity bench readme pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
@@ -23,6 +24,9 @@ coverage: .venv/ready
 
 slow: .venv/ready
 	.venv/bin/pytest -n 2 --dist loadgroup -m slow
+
+kills: .venv/ready  # in pieces: outcomes are kept in build/kills.json
+	.venv/bin/python tests/kills.py $(EXPERIMENTS)
 
 lint: .venv/ready
 	.venv/bin/ruff check .
