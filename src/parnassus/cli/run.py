@@ -25,6 +25,7 @@ from parnassus.runs.metrics import read_metrics
 from parnassus.train.devices import choose_device
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
 from parnassus.train.options import Options
+from parnassus.train.parallel import world_from_environment
 from parnassus.train.trained import experiment_from, find_entry
 
 Profile = Literal["smoke", "laptop", "gpu"]
@@ -55,7 +56,7 @@ def run(arguments: list[str]) -> int:
     try:
         return execute_and_print(recipe, options, folder)
     except Exception:
-        if has_no_progress(folder):
+        if world_from_environment().rank == 0 and has_no_progress(folder):
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
 
@@ -82,8 +83,6 @@ def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> in
             file=sys.stderr,
         )
         return 130
-    from parnassus.train.parallel import world_from_environment
-
     if world_from_environment().rank == 0:
         print_results(recipe, numbers, folder)
     return 0
