@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from parnassus.data.seeds import derive_seed
+from parnassus.data.seeds import derive_seed, derive_seeds
 from parnassus.runs.errors import NotFiniteError, RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import Metrics, read_metrics
@@ -20,7 +20,7 @@ from parnassus.train.devices import autocast, choose_device, set_precision, set_
 from parnassus.train.options import Options
 from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
 from parnassus.train.report_content import ReportContent
-from parnassus.train.seeding import reseed
+from parnassus.train.seeding import generator_seeder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,6 +60,7 @@ class Run:
         self._kept: dict[str, parallel.Stateful] = {}
         self._loop = 0  # number of loops started
         self._position = (0, 0)  # next (loop, step)
+        self._save_steps = options.save_steps
         self._log_every = 1
         self._latest: dict[str, float] = {}  # last recorded metrics of this loop
         self._seen: dict[str, Tensor | float] = {}  # metrics of the last step, not yet copied from the device
@@ -71,15 +72,17 @@ class Run:
         self._saved = cast("dict[str, object]", load_tree(checkpoint)) if checkpoint.exists() else {}
         self._resume = cast("tuple[int, int]", self._saved.get("position", (0, 0)))
         self._seconds = cast("float", self._saved.get("seconds", 0.0))
-        self._began = self._saved_at = time.monotonic()
+        self._began = time.perf_counter()
+        self._save_at = self._began + options.save_seconds  # time of the next checkpoint
         self.metrics = Metrics(self.folder, cast("int | None", self._saved.get("metrics"))) if self.rank == 0 else None
         self._ticker = Ticker(self._listeners())
-        reseed(self.device, self.seed)  # same seed on all ranks during model construction
+        self._seed_generators = generator_seeder(self.device)
+        self._seed_generators(derive_seed(self.seed))  # same seed on all ranks during model construction
 
     @property
     def seconds(self) -> float:
         """Total time of all sessions of this run so far."""
-        return self._seconds + time.monotonic() - self._began
+        return self._seconds + time.perf_counter() - self._began
 
     def build(self, factory: Callable[..., Model], **facts: object) -> Model:
         """Build a model by `factory(**facts)` and store `facts`, so that it can be rebuilt from the folder."""
@@ -126,22 +129,24 @@ class Run:
         self._latest, self._seen = {}, {}
         self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
         self._looping = True
-        here = derive_seed(self.seed, self.rank, loop)
+        seeds = derive_seeds(derive_seed(self.seed, self.rank, loop), start=start)
         try:
-            for step in range(start, count):
-                reseed(self.device, here, step)
+            for step, seed in zip(range(start, count), seeds, strict=False):
+                self._seed_generators(seed)
                 self._position = (loop, step)
                 batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world_size)
                 yield step, cast("Batch", batch)
                 self._position = (loop, step + 1)
-                self._ticker.tick(step + 1, self._live)
-                if self._save_due(step):
+                now = time.perf_counter()
+                if now >= self._ticker.due:
+                    self._ticker.tick(step + 1, now, self._live)
+                if self._save_due(step, now):
                     self.checkpoint()
                     if self._interrupt:
                         raise RunInterrupted
         finally:
             self._ticker.stop(self._position[1], self._live)
-            reseed(self.device, self.seed, loop, count)  # independent of the step of resumption
+            self._seed_generators(derive_seed(self.seed, loop, count))  # independent of the step of resumption
             self._looping = False
         self._position = (loop + 1, 0)
         if start < count:
@@ -217,7 +222,7 @@ class Run:
             }
             for model, optimizer in self._prepared
         ]
-        self._saved_at = time.monotonic()
+        self._save_at = time.perf_counter() + self.options.save_seconds
         if self.metrics is None:
             return
         for index, state in enumerate(prepared):
@@ -265,13 +270,9 @@ class Run:
         """The metrics of the last step; metrics not logged in this step keep their last recorded value."""
         return self._latest | {name: _number(value) for name, value in self._seen.items()}
 
-    def _save_due(self, step: int) -> bool:
-        steps = self.options.save_steps
-        due = (
-            self._interrupt
-            or time.monotonic() - self._saved_at >= self.options.save_seconds
-            or (steps > 0 and (step + 1) % steps == 0)
-        )
+    def _save_due(self, step: int, now: float) -> bool:
+        steps = self._save_steps
+        due = self._interrupt or now >= self._save_at or (steps > 0 and (step + 1) % steps == 0)
         if self._mode is None:
             return due
         return (step + 1) % SYNC_STEPS == 0 and parallel.any_rank(due, self.device)
