@@ -74,7 +74,19 @@ def run_or_resume(name: str, seed: str, seconds_left: float) -> RunFolder | None
         arguments = ["resume", str(folder)]
     else:
         shutil.rmtree(folder, ignore_errors=True)  # a recorded run, or one without a checkpoint
-        arguments = ["run", name, "--seed", seed, "--folder", str(RUNS), "--name", folder.name, "--device", "cpu"]
+        arguments = [
+            "run",
+            name,
+            "--seed",
+            seed,
+            "--folder",
+            str(RUNS),
+            "--name",
+            folder.name,
+            "--device",
+            "cpu",
+            "--quiet",
+        ]
     process = subprocess.Popen([sys.executable, "-m", "parnassus", *arguments], stdout=subprocess.DEVNULL)
     try:
         code = process.wait(timeout=seconds_left)

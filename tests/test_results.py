@@ -30,7 +30,7 @@ def test_stored_commands_are_parsed_and_match_their_options() -> None:
 
 
 def test_stored_results_are_inside_their_bands() -> None:
-    judged, bad = 0, {}
+    judged, bad = 0, dict[str, float]()
     for path in RESULTS:
         result = json.loads(path.read_text(encoding="utf-8"))
         words = shlex.split(result.get("command_now", result["command"]))
