@@ -1,9 +1,10 @@
 """Kill the runs of experiments with SIGKILL, resume them, and compare them bit by bit with uninterrupted runs.
 
 Every run has the smoke profile, saves after every step, and is killed at random steps.
-Run: python tests/kills.py [EXPERIMENT …] [--kills 3] [--state build/kills.json]
-The outcome of each experiment is written to the state file at once; experiments in it are not repeated unless they
-are named.
+The outcome of each experiment is recorded at once in build/kills.json; experiments recorded there are not repeated
+unless they are named, so that the tool can be interrupted at any time.
+
+Run: make kills ARGS="vae ppo --minutes 30", or python tests/kills.py --help
 """
 
 import argparse
@@ -34,6 +35,7 @@ TIMES = {
     *(f"{name}_{action}_ms" for name in ("pixel_rnn", "pixelcnn", "gated") for action in ("step", "sample")),
 }
 """Results that are measured times, which differ between two runs."""
+OUTCOMES = Path(__file__).parents[1] / "build" / "kills.json"
 FLAGS = ("--profile", "smoke", "--name", "run", "--save-steps", "1", "--device", "cpu", "--threads", "1", "--quiet")
 
 
@@ -147,14 +149,18 @@ def check_exit(process: ForkServerProcess, root: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Kill all experiments, or those named; returns 1 if any is not identical after resuming."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiments", nargs="*", help="all that are not in the state file, by default")
+    parser.add_argument("experiments", nargs="*", help="by default, all that are not recorded yet")
     parser.add_argument("--kills", type=int, default=3, help="kills per experiment")
-    parser.add_argument("--state", type=Path, default=Path("build/kills.json"), help="file of outcomes")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no experiment after this time")
+    parser.add_argument("--state", type=Path, default=OUTCOMES, help="file of the outcomes")
     options = parser.parse_args(arguments)
+    deadline = time.monotonic() + 60 * options.minutes
     outcomes: dict[str, dict[str, object]] = json.loads(options.state.read_text()) if options.state.exists() else {}
     names = options.experiments or [name for name in load_atlas().experiments if name not in outcomes]
     for name in names:
         start = time.monotonic()
+        if start > deadline:
+            break
         with tempfile.TemporaryDirectory() as folder:
             try:
                 reference = run_reference(name, Path(folder) / "reference")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Split
-from parnassus.data.seeds import derive_seed
+from parnassus.data.seeds import derive_seed, derive_seeds
 from parnassus.runs import NotFiniteError, RunError, RunFolder, RunInterrupted
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options, Run, at_least, between, descend
@@ -101,6 +102,12 @@ def test_mixed_seeds_are_distinct_and_unbiased() -> None:
     assert all(0 <= seed < 2**63 for seed in seeds)
     low_bits = torch.tensor([seed & 1 for seed in seeds], dtype=torch.float64)
     assert abs(float(low_bits.mean()) - 0.5) < 0.02
+
+
+def test_seeds_of_consecutive_steps_equal_single_seeds() -> None:
+    for first in (0, 7, 2**62):  # 2,000 seeds are more than one block
+        seeds = list(islice(derive_seeds(9, 2**63 - 1, start=first), 2_000))
+        assert seeds == [derive_seed(9, 2**63 - 1, first + step) for step in range(2_000)]
 
 
 def test_divergence_raises_not_finite_error(tmp_path: Path) -> None:

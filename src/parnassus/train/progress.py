@@ -26,35 +26,32 @@ class ProgressListener(Protocol):
 
 
 class Ticker:
-    """Pass the progress of a loop to its listeners; `tick` is called every step and notifies listeners that are due."""
+    """Pass the progress of a loop to its listeners; call `tick` from time `due` on."""
 
     def __init__(self, listeners: Sequence[ProgressListener]) -> None:
         self._listeners = list(listeners)
         self._times = [float("inf")] * len(self._listeners)
-        self._due = float("inf")
+        self.due = float("inf")
 
     def start(self, title: str, start: int, total: int) -> None:
         self._title, self._first, self._total = title, start, total
         self._began = time.perf_counter()
         self._times = [self._began + listener.period for listener in self._listeners]
-        self._due = min(self._times, default=float("inf"))
+        self.due = min(self._times, default=float("inf"))
 
-    def tick(self, done: int, metrics: CurrentMetrics) -> None:
-        """Notify due listeners after `done` steps; `metrics()` is evaluated only if a listener is due."""
-        now = time.perf_counter()
-        if now < self._due:
-            return
+    def tick(self, done: int, now: float, metrics: CurrentMetrics) -> None:
+        """Notify the listeners that are due at time `now`, after `done` steps."""
         progress = self._progress(done, now, metrics)
         for index, listener in enumerate(self._listeners):
             if now >= self._times[index]:
                 listener.show(progress, last=False)
                 self._times[index] = now + listener.period
-        self._due = min(self._times)
+        self.due = min(self._times)
 
     def stop(self, done: int, metrics: CurrentMetrics) -> None:
         for listener in self._listeners if done > self._first else ():
             listener.show(self._progress(done, time.perf_counter(), metrics), last=True)
-        self._due = float("inf")
+        self.due = float("inf")
 
     def _progress(self, done: int, now: float, metrics: CurrentMetrics) -> Progress:
         return Progress(self._title, done, self._total, self._first, now - self._began, metrics())

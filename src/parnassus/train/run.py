@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from parnassus.data.seeds import derive_seed
+from parnassus.data.seeds import derive_seed, derive_seeds
 from parnassus.runs.errors import NotFiniteError, RunInterrupted
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import Mark, Metrics, read_metrics
@@ -21,7 +21,7 @@ from parnassus.train.devices import autocast, choose_device, set_precision, set_
 from parnassus.train.options import Options
 from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
 from parnassus.train.report_content import ReportContent
-from parnassus.train.seeding import reseed
+from parnassus.train.seeding import generator_seeder
 from parnassus.train.training_state import Prepared, TrainingState, check_weights
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Run:
         torch.set_num_threads(options.threads or 1)  # increased by `prepare` for a large model
         self._loop = 0  # number of loops started
         self._position = (0, 0)  # next (loop, step)
+        self._save_steps = options.save_steps
         self._log_every = 1
         self._latest: dict[str, float] = {}  # last recorded metrics of this loop
         self._seen: dict[str, Tensor | float] = {}  # metrics of the last step, not yet copied from the device
@@ -74,16 +75,18 @@ class Run:
         self._state = TrainingState(self._mode, checkpoint, self._saved)
         self._resume = cast("tuple[int, int]", self._saved.get("position", (0, 0)))
         self._seconds = cast("float", self._saved.get("seconds", 0.0))
-        self._began = self._saved_at = time.monotonic()
+        self._began = time.perf_counter()
+        self._save_at = self._began + options.save_seconds  # time of the next checkpoint
         mark = Mark(*cast("tuple[int, int]", self._saved["metrics"])) if self._saved else None
         self.metrics = Metrics(self.folder, mark) if self.rank == 0 else None
         self._ticker = Ticker(self._listeners())
-        reseed(self.device, self.seed)  # same seed on all ranks during model construction
+        self._seed_generators = generator_seeder(self.device)
+        self._seed_generators(derive_seed(self.seed))  # same seed on all ranks during model construction
 
     @property
     def seconds(self) -> float:
         """Total time of all sessions of this run so far."""
-        return self._seconds + time.monotonic() - self._began
+        return self._seconds + time.perf_counter() - self._began
 
     def build(self, factory: Callable[..., Model], **facts: object) -> Model:
         """Build a model by `factory(**facts)` and store `facts`, so that it can be rebuilt from the folder."""
@@ -139,22 +142,24 @@ class Run:
         self._latest, self._seen = {}, {}
         self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
         self._looping = True
-        here = derive_seed(self.seed, self.rank, loop)
+        seeds = derive_seeds(derive_seed(self.seed, self.rank, loop), start=start)
         try:
-            for step in range(start, count):
-                reseed(self.device, here, step)
+            for step, seed in zip(range(start, count), seeds, strict=False):
+                self._seed_generators(seed)
                 self._position = (loop, step)
                 batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world_size)
                 yield step, cast("Batch", batch)
                 self._position = (loop, step + 1)
-                self._ticker.tick(step + 1, self._live)
-                if self._save_due(step):
+                now = time.perf_counter()
+                if now >= self._ticker.due:
+                    self._ticker.tick(step + 1, now, self._live)
+                if self._save_due(step, now):
                     self.checkpoint()
                     if self._interrupt:
                         raise RunInterrupted
         finally:
             self._ticker.stop(self._position[1], self._live)
-            reseed(self.device, self.seed, loop, count)  # independent of the step of resumption
+            self._seed_generators(derive_seed(self.seed, loop, count))  # independent of the step of resumption
             self._looping = False
         self._position = (loop + 1, 0)
         if start < count:
@@ -224,7 +229,7 @@ class Run:
     def checkpoint(self) -> None:
         """Save the state needed to resume from this step; a collective call under torchrun."""
         state = self._state.collect()
-        self._saved_at = time.monotonic()
+        self._save_at = time.perf_counter() + self.options.save_seconds
         if self.metrics is None:
             return
         check_weights(state)
@@ -264,13 +269,9 @@ class Run:
         """The metrics of the last step; metrics not logged in this step keep their last recorded value."""
         return self._latest | {name: _number(value) for name, value in self._seen.items()}
 
-    def _save_due(self, step: int) -> bool:
-        steps = self.options.save_steps
-        due = (
-            self._interrupt
-            or time.monotonic() - self._saved_at >= self.options.save_seconds
-            or (steps > 0 and (step + 1) % steps == 0)
-        )
+    def _save_due(self, step: int, now: float) -> bool:
+        steps = self._save_steps
+        due = self._interrupt or now >= self._save_at or (steps > 0 and (step + 1) % steps == 0)
         if self._mode is None:
             return due
         return (step + 1) % SYNC_STEPS == 0 and parallel.any_rank(due, self.device)
