@@ -1,5 +1,6 @@
 """Runs of a toy experiment: seeding, logging, checkpoints and resuming."""
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -233,6 +234,30 @@ def test_schedules_and_objects_of_the_loop_resume_bit_identically(tmp_path: Path
     assert resumed == uninterrupted
     for name in ("metrics.csv", "weights.safetensors"):
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
+
+
+def test_checkpoint_is_renamed_between_the_syncs_of_its_metrics_and_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(RunFolder.create(tmp_path, "toy", {}), OPTIONS)
+    names = {path.stat().st_ino: path.name for path in (run.folder, run.folder / "metrics.csv")}
+    events: list[str] = []
+    fsync, replace_file = os.fsync, Path.replace
+
+    def recorded_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        events.append(f"sync {names.get(os.fstat(descriptor).st_ino, 'new file')}")
+
+    def recorded_replace(path: Path, target: Path) -> Path:
+        events.append(f"rename to {target.name}")
+        return replace_file(path, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
+    run.checkpoint()
+    run.close()
+    sync_folder = [] if os.name == "nt" else [f"sync {run.folder.name}"]  # Windows has no such call
+    assert events == ["sync metrics.csv", "sync new file", "rename to checkpoint.safetensors", *sync_folder]
 
 
 WRITTEN_FILES = (

@@ -166,7 +166,7 @@ class RunFolder:
     def file(self, name: str) -> Path:
         """The path of a file of this folder, which need not exist; links that point outside the folder are rejected."""
         path = self.path / name
-        if not path.resolve().is_relative_to(self.path.resolve()):
+        if path.is_symlink() and path.resolve().parent != self.path.resolve():
             raise RunError(f"{path} points outside the run's folder")
         return path
 
