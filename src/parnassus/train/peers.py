@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from socket import gethostname
@@ -32,7 +32,10 @@ def publish_process() -> None:
 
 @contextmanager
 def explain_lost_processes(folder: Path) -> Iterator[None]:
-    """Raise a RunError instead of a RuntimeError if another process failed first or was lost."""
+    """Raise a RunError instead of a RuntimeError if another process failed first or was lost.
+
+    An error that began on this process is raised unchanged, up to `PATIENCE` seconds later.
+    """
     try:
         yield
     except RuntimeError as error:
@@ -46,7 +49,8 @@ def explain_lost_processes(folder: Path) -> Iterator[None]:
         raise RunError(f"{reason}; continue from the last checkpoint: parnassus resume {folder}") from None
     except Exception as error:
         if dist.is_initialized():
-            _publish_error(error)
+            with suppress(dist.DistError):  # torchrun has ended
+                _publish_error(error)
         raise
 
 
