@@ -16,6 +16,11 @@ class MissingExtraError(UserError, ImportError):
     """An optional dependency is not installed; the message contains the command to install it."""
 
 
+def first_line(error: Exception) -> str:
+    """The first line of the message of an error that is not empty, or the type of the error if it has no message."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def check_positive(**values: float) -> None:
     """Raise a ValueError unless every value is positive."""
     for name, value in values.items():

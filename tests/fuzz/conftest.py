@@ -2,7 +2,6 @@
 
 import socket
 import webbrowser
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,7 @@ def _write_inputs(work: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def isolated_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def isolated_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No connections, no browser, an empty data directory, and no changes of the environment by commands."""
     monkeypatch.setenv("PARNASSUS_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")  # else main sets another variable and does not reset it
@@ -55,7 +54,6 @@ def isolated_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
         monkeypatch.setattr(socket.socket, name, _refuse)
     for name in ("create_connection", "getaddrinfo"):
         monkeypatch.setattr(socket, name, _refuse)
-    yield
 
 
 def _refuse(*_: object, **__: object) -> None:

@@ -46,19 +46,20 @@ class Outcome:
     @property
     def problem(self) -> str:
         """Why the outcome is neither a result nor a sentence; empty if it is one."""
-        if self.crash:
-            return self.crash
-        if self.written:
-            return f"wrote outside the folder: {', '.join(self.written)}"
-        if self.code not in EXIT_CODES:
-            return f"exit code {self.code}: {self.err[-300:]}"
-        if "Traceback (most recent" in self.err + self.out:
-            return "printed a traceback"
-        if self.code == 2 and not self.err.strip():
-            return "exit code 2 without a sentence"
-        if self.code == 2 and self.err.startswith("parnassus: ") and len(self.err.splitlines()) > MAX_LINES:
-            return f"a sentence of {len(self.err.splitlines())} lines"
-        return ""
+        problems = {
+            self.crash: bool(self.crash),
+            f"wrote outside the folder: {', '.join(self.written)}": bool(self.written),
+            f"exit code {self.code}: {self.err[-300:]}": self.code not in EXIT_CODES,
+            "printed a traceback": "Traceback (most recent" in self.err + self.out,
+            "exit code 2 without a sentence": self.code == 2 and not self.err.strip(),
+            f"a message of {len(self.err.splitlines())} lines": self.code == 2 and self._is_long,
+        }
+        return next((problem for problem, is_found in problems.items() if is_found), "")
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether a sentence of the package, rather than the parser's box, has many lines."""
+        return self.err.startswith("parnassus: ") and len(self.err.splitlines()) > MAX_LINES
 
 
 MAX_LINES = 12

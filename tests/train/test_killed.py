@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from parnassus.runs.folder import RunFolder, run_folders
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import run_folders
 
 KILLS = int(os.environ.get("PARNASSUS_KILLS", "3"))
 EXPERIMENTS = (

@@ -75,6 +75,31 @@ class Setting:
                 return broken
         return None
 
+    def accepts(self, value: object) -> bool:
+        """Whether `value` has the type of the setting, within its limits and choices; "other" types accept all."""
+        kind = self.type
+        if kind.is_sequence and isinstance(value, tuple):
+            return all(_has_kind(each, kind) for each in value) and self.violation(value) is None
+        if value is None:
+            return kind.is_optional or kind.kind == "other"
+        return not kind.is_sequence and _has_kind(value, kind) and self.violation(value) is None
+
+
+def _has_kind(value: object, kind: SettingType) -> bool:
+    match kind.kind:
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "bool":
+            return isinstance(value, bool)
+        case "choice":
+            return value in kind.choices
+        case "name" | "text":
+            return isinstance(value, str)
+        case "other":
+            return True
+
 
 class SettingError(UserError):
     """A setting is outside the limits of its type; the message names the flag, the limits and the value."""
