@@ -1,4 +1,4 @@
-"""One lookup of runs for all verbs: by path, name, `last` or an unambiguous beginning; commands that find them again."""
+"""One lookup of runs for all verbs: by path, name, `last` or an unambiguous beginning; commands that find a run."""
 
 import os
 import shlex
