@@ -57,10 +57,10 @@ class VerbForm:
     def _update(self, *_: object) -> None:
         """Show the equivalent command."""
         try:
-            verb, _, *flags = verb_command(self.verb, self.folder.path.name, self.fields, self._read())
+            arguments = verb_command(self.verb, self.folder.path.name, self.fields, self._read())
         except ValueError:
             return  # the field shows the error
-        self.command.text = command_for(self.folder, verb, *flags)
+        self.command.text = command_for(self.folder, self.verb, *arguments[2:])
 
     async def _draw(self) -> None:
         """Draw samples in a separate process and show their figure or text."""
