@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -55,7 +56,7 @@ def mutate_json(random: Random, content: bytes) -> bytes:
             parent[random.choice(["surprise", "", "self", "__class__", "x y"])] = random.choice(ODD_VALUES)
         case 4 if len(places) > 1:
             (one, first), (other, second) = random.sample(places, 2)
-            one[first] = other[second]
+            one[first] = deepcopy(other[second])
         case _:
             value = random.choice(ODD_VALUES)
     return json.dumps(value).encode()
