@@ -195,7 +195,8 @@ def test_memory_refused_by_the_allocator_states_what_fits(arguments: list[str], 
 
 def test_a_tensor_file_on_a_full_disk_has_a_one_line_message() -> None:
     import torch
-    from safetensors.torch import SafetensorError, save_file
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
 
     with pytest.raises(SafetensorError) as caught:
         save_file({"x": torch.zeros(3)}, "/dev/full")

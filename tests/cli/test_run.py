@@ -15,7 +15,7 @@ from parnassus import __version__
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch, main
 from parnassus.cli.run import execute_and_print, find_recipe, has_no_progress, parse, with_profile
-from parnassus.errors import UserError
+from parnassus.errors import ComputationError, UserError
 from parnassus.runs import RunError, RunFolder, RunInterrupted
 from parnassus.train import Options, Run
 from parnassus.train.checkpoint import load_weights
@@ -80,7 +80,8 @@ def test_crash_before_the_first_step_leaves_no_folder(tmp_path: Path, monkeypatc
         raise RuntimeError("negative dimension")
 
     monkeypatch.setattr(MODULE.Experiment, "__call__", crash)
-    with pytest.raises(RuntimeError, match="negative dimension"):
+    message = "the computation failed with these settings or data: RuntimeError: negative dimension; PARNASSUS_DEBUG=1"
+    with pytest.raises(ComputationError, match=message):
         dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--device", "cpu", "--quiet"])
     assert list(tmp_path.iterdir()) == []
 

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from errno import ENOSPC
 
 from parnassus.cli.memory_errors import describe_memory_error, is_memory_error
-from parnassus.errors import UserError, first_line
+from parnassus.errors import ComputationError, UserError, first_line
 
 
 def user_error_message(error: Exception, arguments: Sequence[str] = ()) -> str | None:
     """The message for an error that the user can correct; None for an internal error."""
-    message = None
-    if isinstance(error, UserError):
+    message, cause = None, error.__cause__ if isinstance(error, ComputationError) else error
+    if is_memory_error(cause):
+        message = describe_memory_error(cause, arguments)
+    elif isinstance(error, UserError):
         message = str(error)
     elif isinstance(error, OSError):
         message = _describe_os_error(error)
@@ -19,8 +21,6 @@ def user_error_message(error: Exception, arguments: Sequence[str] = ()) -> str |
         message = f"a file or an argument is nested too deeply ({first_line(error)}); simplify it"
     elif _is_safetensors_error(error):
         message = f"a file of tensors cannot be read or written: {first_line(error)}; check the file and the free space"
-    elif is_memory_error(error):
-        message = describe_memory_error(error, arguments)
     return message
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeGuard
 
 from parnassus.errors import first_line
 
@@ -13,14 +14,14 @@ CPU_REQUEST = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) by
 """What torch's CPU allocator reports: its error is a plain RuntimeError, so that its text is its only mark."""
 
 
-def is_memory_error(error: Exception) -> bool:
+def is_memory_error(error: BaseException | None) -> TypeGuard[Exception]:
     """Whether memory ran out, on the CPU or on a device; does not import torch."""
     torch = sys.modules.get("torch")
     is_device_error = torch is not None and isinstance(error, torch.OutOfMemoryError)
     return is_device_error or isinstance(error, MemoryError) or requested_bytes(error) is not None
 
 
-def requested_bytes(error: Exception) -> int | None:
+def requested_bytes(error: BaseException | None) -> int | None:
     """The size that torch's CPU allocator refused; None for other errors."""
     found = CPU_REQUEST.search(str(error)) if isinstance(error, RuntimeError) else None
     return None if found is None else int(found[1])

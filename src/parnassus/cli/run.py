@@ -16,7 +16,7 @@ from parnassus.atlas.index import Atlas, load_atlas
 from parnassus.atlas.reading import settings_of
 from parnassus.atlas.settings import check_limits
 from parnassus.cli.flags import flags_of, from_flags, print_usage_line
-from parnassus.errors import convert_value_errors
+from parnassus.errors import convert_computation_errors, convert_value_errors
 from parnassus.report.formatting import display_name, format_number
 from parnassus.report.formulas import Formula
 from parnassus.runs.errors import RunError, RunInterrupted
@@ -74,7 +74,7 @@ def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
 def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> int:
     """Execute the experiment, then print its results."""
     try:
-        with convert_value_errors():
+        with convert_computation_errors():
             numbers = execute(recipe, options, folder)
     except RunInterrupted:
         print(
