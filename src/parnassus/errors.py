@@ -61,7 +61,7 @@ def convert_value_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise UserError(first_line(error)) from error
 
 
 @contextmanager

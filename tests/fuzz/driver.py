@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -109,7 +110,14 @@ def run_command(arguments: Sequence[str], sandbox: Sandbox, *, stdin: bytes = b"
     sys.argv, sys.stdin = ["parnassus", *arguments], TextIOWrapper(BytesIO(stdin), encoding="utf-8")
     os.chdir(sandbox.work)
     try:
-        with watch_writes(sandbox) as written, redirect_stdout(out), redirect_stderr(err), time_limit(MAX_SECONDS):
+        with (
+            watch_writes(sandbox) as written,
+            redirect_stdout(out),
+            redirect_stderr(err),
+            time_limit(MAX_SECONDS),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # of libraries, about degenerate plots and fits
             main()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1

@@ -81,7 +81,7 @@ class MutatedRuns:
 
 
 def test_a_mutated_run_gives_the_same_result_or_a_sentence(sandbox: Sandbox) -> None:
-    failures = run_cases("results", 0.15, MutatedRuns(sandbox, RESULTS).case, sandbox)
+    failures = run_cases("results", 0.08, MutatedRuns(sandbox, RESULTS).case, sandbox)
     assert not failures, "\n\n".join(failures)
 
 
@@ -156,5 +156,5 @@ def _stop(_run: Run, _result: object) -> None:
 
 
 def test_a_mutated_run_is_resumed_with_the_same_results_or_a_sentence(sandbox: Sandbox) -> None:
-    failures = run_cases("resumed", 0.005, ResumedRuns(sandbox).case, sandbox)
+    failures = run_cases("resumed", 0.003, ResumedRuns(sandbox).case, sandbox)
     assert not failures, "\n\n".join(failures)

@@ -60,5 +60,5 @@ class RandomSettings:
 
 
 def test_random_settings_give_results_or_a_sentence(sandbox: Sandbox) -> None:
-    failures = run_cases("settings", 0.005, RandomSettings(sandbox).case, sandbox)
+    failures = run_cases("settings", 0.002, RandomSettings(sandbox).case, sandbox)
     assert not failures, "\n\n".join(failures)
