@@ -31,12 +31,22 @@ def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Datas
         return loader()
     path = _check_path(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
     if path.is_dir():
-        return image_folder(path, size=size)
+        return check_parts(image_folder(path, size=size))
     suffix = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     readers = {"csv": csv_file, "tsv": csv_file, "npy": array_file, "npz": array_file}
     if suffix not in readers:
         raise DataError(f"{path} must be an image folder or end in .npz, .npy or .csv.")
-    return readers[suffix](path)
+    return check_parts(readers[suffix](path))
+
+
+def check_parts(dataset: Dataset) -> Dataset:
+    """The data set; raises a DataError unless it has examples for training and for testing."""
+    if not len(dataset.train) or not len(dataset.test):
+        raise DataError(
+            f"{dataset.name} must have examples for training and for testing; it has {len(dataset.train)} and "
+            f"{len(dataset.test)}: add examples, at least three in total."
+        )
+    return dataset
 
 
 def open_images(spec: str | Path, size: int | None = None) -> Dataset:

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import Field, asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -18,11 +18,13 @@ import torch
 
 from parnassus import __version__
 from parnassus.atlas.bands import Band, judge
+from parnassus.atlas.reading import settings_of
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, render
 from parnassus.runs.environment import describe_environment
 from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import command_for
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
 from parnassus.train.devices import choose_device
@@ -82,7 +84,7 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
 
 def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
     """Run the experiment in its folder, from its last checkpoint if there is one; returns its results."""
-    if folder.status == "finished":
+    if folder.status == "finished" and not lacks_weights(folder):
         return _complete_finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
@@ -115,7 +117,12 @@ def _complete_finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
     if (folder.path / "report.html").exists():
         raise RunError(f"{folder.path} is already finished: {folder.path / 'report.html'}")
     write_report(recipe, folder)
-    return cast("dict[str, float]", folder.read_json("result.json")["result"])
+    return folder.results
+
+
+def lacks_weights(folder: RunFolder) -> bool:
+    """Whether a model was built whose weights are missing; executing the run again writes them."""
+    return (folder.path / "model.json").exists() and not (folder.path / "weights.safetensors").exists()
 
 
 def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
@@ -140,8 +147,7 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
 def write_report(recipe: Recipe, folder: RunFolder) -> Path:
     """Write report.html from the files of the folder, replacing an existing one."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
-    numbers = result.get("result", {})
-    verdict = judge(recipe.expected, numbers if isinstance(numbers, dict) else {}, applies=recipe.bands_apply)
+    verdict = judge(recipe.expected, folder.results, applies=recipe.bands_apply)
     page = Page(
         title=recipe.title,
         name=folder.path.name,
@@ -153,19 +159,26 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         settings=recipe.settings,
         facts=describe_environment(about, result.get("seconds")),
         commands={
-            "Repeat this run": str(about["command"]),
-            "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
+            "Repeat this run": str(about.get("command", "")),
+            "Compare it with another run": command_for(folder, "runs compare", "OTHER"),
         },
     )
     folder.write_text("report.html", render(page, folder.file("figures")))
     return folder.path / "report.html"
 
 
-def options_from(about: Mapping[str, object]) -> Options:
-    """The options with which a run was started."""
-    known = {field.name for field in fields(Options)}
-    saved = about.get("options")
-    return Options(**{key: value for key, value in (saved if isinstance(saved, dict) else {}).items() if key in known})
+def options_from(folder: RunFolder) -> Options:
+    """The options with which a run was started; unknown ones, of other versions, are ignored."""
+    saved = folder.read_json("run.json").get("options")
+    options = saved if isinstance(saved, dict) else {}
+    known = [each for each in settings_of(Options) if each.name in options]
+    for each in known:
+        if not each.accepts(options[each.name]):
+            raise RunError(
+                f"{folder.path / 'run.json'} is damaged: {each.name} must be a valid {each.annotation}; "
+                f"got {options[each.name]!r:.60}"
+            )
+    return Options(**{each.name: options[each.name] for each in known})
 
 
 def command_line() -> str:

@@ -12,10 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.data.downloads.folder import find_file
 from parnassus.data.downloads.sources import SPOKEN_DIGITS
-from parnassus.data.downloads.transfer import fetch
-from parnassus.data.downloads.unpack import open_tar
+from parnassus.data.downloads.transfer import obtain
+from parnassus.data.downloads.unpack import open_tar, read_member
 from parnassus.data.errors import DataError
 from parnassus.data.preparation.partition import stratified_split
 
@@ -53,7 +52,7 @@ class SoundDataset:
 
 def spoken_digits() -> SoundDataset:
     """3,000 spoken digits by six speakers at 8 kHz; recordings 0 to 4 of each digit and speaker are for testing."""
-    path = find_file(SPOKEN_DIGITS.place) or fetch(SPOKEN_DIGITS, verify=_verify_spoken)
+    path = obtain(SPOKEN_DIGITS, verify=_verify_spoken)
     recordings, numbers = _read_spoken(path)
     test = [row for row, number in enumerate(numbers) if number < 5]
     train = [row for row, number in enumerate(numbers) if number >= 5]
@@ -123,9 +122,9 @@ def _read_spoken(path: Path) -> tuple[Recordings, list[int]]:
     rates = set()
     with open_tar(path) as tar:
         for member in tar:
-            match, file = SPOKEN_NAME.search(member.name), tar.extractfile(member) if member.isfile() else None
-            if match and file is not None:
-                sound, rate = decode_wav(file.read(), f"{member.name} in {path}")
+            match = SPOKEN_NAME.search(member.name)
+            if match and member.isfile():
+                sound, rate = decode_wav(read_member(tar, member, path), f"{member.name} in {path}")
                 found[int(match[1]), match[2], int(match[3])] = sound.mean(0)
                 rates.add(rate)
     if len(rates) != 1 or {digit for digit, _, _ in found} != set(range(10)):

@@ -13,7 +13,8 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor, nn
 
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import RunFolder, find_run, run_folders
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import UnknownRunError, find_run
 from parnassus.shapley.attributions.model_adapters import Model, as_model
 from parnassus.train.devices import choose_device, set_precision
 from parnassus.train.trained import TrainedRun
@@ -54,9 +55,7 @@ def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
         return from_module(module, name, device)
     try:
         folder = find_run(root, spec)
-    except RunError as error:
-        if any(folder.path.name.startswith(spec) for folder in run_folders(root)):
-            raise  # an ambiguous run
+    except UnknownRunError as error:
         file = spec if spec.endswith(".py") else "my_model.py"
         raise RunError(f"{error}; for a model in your own file use --model {file}:name") from None
     return from_run(folder, device)
@@ -66,7 +65,7 @@ def from_run(folder: RunFolder, device: str) -> Predictor:
     """The trained model of a run, as a function of rows of its data."""
     trained = TrainedRun.open(folder)
     if not isinstance(trained.experiment, PredictingExperiment):
-        kind = folder.read_json("run.json")["experiment"]
+        kind = folder.experiment
         raise RunError(f"{folder.path.name} is a run of {kind}, whose model does not predict from rows of a table")
     model, facts = trained.model.to(choose_device(device)), folder.read_json("model.json")
     columns, classes, shape = facts.get("columns"), facts.get("classes"), facts.get("shape")
