@@ -86,7 +86,7 @@ def replace_by_link(random: Random, path: Path, outside: Path) -> None:
     """A link to another file, to itself, to nothing, to a folder, or to a device that is always full or empty."""
     path.unlink()
     targets: list[Path | str] = [outside / "canary.txt", outside / "canary.json", outside, path]
-    path.symlink_to(random.choice([*targets, path.with_name("missing"), "/dev/full", "/dev/null"]))
+    path.symlink_to(random.choice([*targets, path.with_name("missing")]))
 
 
 def replace_by_other(random: Random, path: Path, _outside: Path) -> None:
