@@ -13,9 +13,10 @@ from parnassus.data.built_in.vowels import vowels
 from parnassus.data.downloads.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.downloads.texts import TextDataset, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
 from parnassus.data.errors import DataError
+from parnassus.data.files.arrays import array_file
 from parnassus.data.files.image_folder import image_folder
 from parnassus.data.files.sound import SoundDataset, spoken_digits, wav_folder
-from parnassus.data.files.tables import array_file, csv_file
+from parnassus.data.files.tables import csv_file
 from parnassus.data.splits import Dataset, Split
 
 Loaded = TypeVar("Loaded")
@@ -61,6 +62,19 @@ def check_labelled_images(dataset: Dataset) -> None:
             f"{dataset.name} must consist of images with class labels; its examples have shape {dataset.shape}, "
             f"with {len(dataset.classes)} classes"
         )
+
+
+def check_target(dataset: Dataset) -> None:
+    """Raise a DataError unless the target of the training examples has at least two values."""
+    y = dataset.train.y
+    if y is None or bool((y != y[:1]).any()):
+        return
+    only = dataset.classes[int(y[0])] if dataset.classes else f"{float(y.flatten()[0]):g}"
+    name = f"the target {dataset.target!r}" if dataset.target else "the target"
+    raise DataError(
+        f"{name} of {dataset.name} must have at least two values among the training examples; all are {only}; "
+        "another column of a table is chosen by --target."
+    )
 
 
 def open_curve(spec: str | Path) -> Dataset:

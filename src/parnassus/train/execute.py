@@ -18,6 +18,7 @@ import torch
 
 from parnassus import __version__
 from parnassus.atlas.bands import Band, judge
+from parnassus.notices import pass_notices
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, render
 from parnassus.runs.environment import describe_environment
@@ -85,7 +86,7 @@ def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, fl
         return _complete_finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
-    with folder.lock(), _log_outcome(folder):
+    with folder.lock(), _log_outcome(folder), _keep_notices(folder):
         numbers = _execute(recipe, options, folder)
         write_report(recipe, folder)
     return numbers
@@ -107,6 +108,20 @@ def _log_outcome(folder: RunFolder) -> Iterator[None]:
         folder.write_json("error.json", {"error": f"{error}", "kind": type(error).__name__})
         raise
     folder.log("finished")
+
+
+@contextmanager
+def _keep_notices(folder: RunFolder) -> Iterator[None]:
+    """Store the messages on the data in data.json, for the report, and in log.txt."""
+    notices: list[str] = []
+
+    def keep(line: str) -> None:
+        notices.append(line)
+        folder.log(line)
+        folder.write_json("data.json", {"notices": notices})
+
+    with pass_notices(keep):
+        yield
 
 
 def _complete_finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
@@ -149,7 +164,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         content=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.settings,
-        facts=describe_environment(about, result.get("seconds")),
+        facts=describe_environment(about, result.get("seconds")) | describe_data(folder),
         commands={
             "Repeat this run": str(about["command"]),
             "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
@@ -157,6 +172,12 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
     )
     folder.write_text("report.html", render(page, folder.path / "figures"))
     return folder.path / "report.html"
+
+
+def describe_data(folder: RunFolder) -> dict[str, str]:
+    """How the data of a run were read, if they are the user's own."""
+    notices = folder.read_json("data.json").get("notices")
+    return {"data": "; ".join(map(str, notices))} if isinstance(notices, list) and notices else {}
 
 
 def options_from(about: Mapping[str, object]) -> Options:

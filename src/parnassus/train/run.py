@@ -87,6 +87,11 @@ class Run:
             self._files.write_json("model.json", facts)
         return factory(**facts)
 
+    def store(self, name: str, content: Mapping[str, object]) -> None:
+        """Write NAME.json to the folder, such as the preparation of a table that the trained model needs."""
+        if self.rank == 0:
+            self._files.write_json(f"{name}.json", content)
+
     def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
         """Move the model to the device, wrap it under torchrun, and build its optimiser; restore both when resuming."""
         set_threads(model, self.device, self.options.threads, self._cores)

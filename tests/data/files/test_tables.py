@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 
 from parnassus.data import DataError, Split, array_file, csv_file, open_data, standardise_features
-from parnassus.data.files.tables import CsvTable
+from parnassus.data.files.csv_table import CsvTable
+from parnassus.data.files.tables import parse_target
 
 
 def write_table(tmp_path: Path, text: str) -> Path:
@@ -66,12 +67,15 @@ def test_gzipped_table_with_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\nNaN,3\n", r"table\.csv, line 3, column 'a': NaN is not a finite number"),
-        ("1,2\n3,4\n,6\n", r"line 3, column 1: an empty cell is not a finite number"),
+        ("1,2,3\n4,5,6\n7\n", r"table\.csv, line 3: expected 3 columns, got 1"),
+        ("d,y\n2020-01-01,2021-01-01\n2020-01-02,2021-01-01\n", "the target 'y' has dates"),
+        ('a,b\n1,"2\n3,4\n', "is not a valid CSV file: unexpected end of data"),
+        ("a,b\n,1\n,2\n,3\n", "has no column that can be a feature"),
+        ("a,b\n1,2\n2,3\n3,4\n4,x\n", "line 5, column 'b': the target is x, and most of its values are numbers"),
         ("a,b\n1,2\nthree,4\n", "line 3, column 'a': three is not a finite number"),
         ("a,b\n1,2\n1e999,4\n", "line 3, column 'a': 1e999 is not a finite number"),
-        ("a,b\n1,2\n3,nan\n", "line 3: the target is nan"),
-        ("a,b\n1,2\n3,\n", "line 3: the target is empty"),
+        ("a,b\n1,2\n3,inf\n", "line 3: the target is inf"),
+        ("a,b\n1,\n3,nan\n", "the target 'b' is empty in all rows"),
         ("1,2,3\n4,5\n6,7,8\n", "line 2: expected 3 columns, got 2"),
         ("a,b\n1,2\n", "has one row of data; at least two are required"),
         ("a,b\n", "has no rows of data"),
@@ -167,7 +171,7 @@ def test_column_names_are_kept(tmp_path: Path) -> None:
     for kept in (data, data.to("cpu"), standardise_features(data)):
         assert (kept.columns, kept.target) == (("height", "width"), "kind")
     unnamed = csv_file(write_table(tmp_path, "1,2,0\n3,4,1\n"), test=0.0)
-    assert (unnamed.columns, unnamed.target) == ((), "")
+    assert (unnamed.columns, unnamed.target) == (("column 1", "column 2"), "column 3")
 
 
 def test_table_keeps_line_numbers_and_precision(tmp_path: Path) -> None:
@@ -184,5 +188,5 @@ def test_single_row_is_accepted(tmp_path: Path, text: str) -> None:
     parsed = CsvTable.read(write_table(tmp_path, text))
     assert (parsed.width, len(parsed.rows)) == (3, 1)
     assert parsed.numbers([0, 1]).tolist() == [[1, 2]]
-    labels, classes = parsed.target(2)
+    labels, classes = parse_target(parsed, 2)
     assert (labels.tolist(), classes) == ([0], ("x",))
