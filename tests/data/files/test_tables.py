@@ -1,12 +1,10 @@
 import gzip
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
-from parnassus.data import DataError, Split, array_file, csv_file, open_data, standardise_features
+from parnassus.data import DataError, Split, csv_file, open_data, standardise_features
 from parnassus.data.files.csv_table import CsvTable
 from parnassus.data.files.tables import parse_target
 
@@ -93,77 +91,6 @@ def test_file_that_is_not_utf_8_raises_data_error(tmp_path: Path) -> None:
     path.write_bytes(b"1,2\n3,\xff\n")
     with pytest.raises(DataError, match="is not UTF-8 text: byte 6"):
         csv_file(path)
-
-
-def write_npz(tmp_path: Path, **arrays: NDArray[np.generic]) -> Path:
-    path = tmp_path / "arrays.npz"
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=True, **arrays)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [((20, 9, 8), (1, 9, 8)), ((20, 9, 8, 3), (3, 9, 8)), ((20, 3, 9, 8), (3, 9, 8)), ((20, 7), (7,))],
-)
-def test_uint8_arrays_are_images(tmp_path: Path, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    data = open_data(write_npz(tmp_path, x=pixels, y=np.arange(20) % 4))
-    assert data.shape == expected
-    assert data.classes == ("0", "1", "2", "3")
-    assert (len(data.train), len(data.test)) == (16, 4)
-    assert float(data.train.x.max()) <= 1
-    assert abs(float(torch.cat([data.train.x, data.test.x]).mean()) - pixels.mean() / 255) < 1e-5
-
-
-def test_channels_last_are_transposed(tmp_path: Path) -> None:
-    pixels = np.zeros((4, 5, 6, 3), dtype=np.float32)
-    pixels[..., 2] = 1
-    data = array_file(write_npz(tmp_path, x=pixels), test=0.0)
-    assert data.train.x.mean((0, 2, 3)).tolist() == [0, 0, 1]
-
-
-def test_given_splits_are_kept(tmp_path: Path) -> None:
-    arrays = {
-        "x_train": np.ones((6, 2)),
-        "y_train": np.arange(6) % 2,
-        "x_test": np.zeros((3, 2)),
-        "y_test": np.zeros(3, int),
-    }
-    data = array_file(write_npz(tmp_path, **arrays))
-    assert (len(data.train), len(data.test), data.classes) == (6, 3, ("0", "1"))
-
-
-def test_npy_file_contains_examples(tmp_path: Path) -> None:
-    np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(50, 2)))
-    data = open_data(tmp_path / "points.npy")
-    assert (len(data.train), len(data.test), data.shape, data.train.y) == (40, 10, (2,), None)
-    assert data.train.x.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"x": np.array([{"a": 1}, None], dtype=object)}, "contains Python objects"),
-        ({"x": np.array(["a", "b"])}, "x must be an array of numbers"),
-        ({"x": np.ones((3, 2)), "y": np.ones(4, int)}, "x has 3 rows and y 4"),
-        ({"x": np.array([[1.0], [np.nan]])}, "x contains NaN or infinite numbers"),
-        ({"x": np.ones((0, 2))}, "x must be an array of numbers"),
-        ({"x": np.ones((2, 2)), "y": np.array([-1, 1])}, "class indices from 0; one is -1"),
-        ({"images": np.ones((3, 2))}, "must contain x, or x_train and x_test; it contains images"),
-    ],
-)
-def test_invalid_arrays_raise(tmp_path: Path, arrays: dict[str, NDArray[np.generic]], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        array_file(write_npz(tmp_path, **arrays))
-
-
-@pytest.mark.parametrize("keep", [0, 10, 200, 350])
-def test_truncated_arrays_raise(tmp_path: Path, keep: int) -> None:
-    path = write_npz(tmp_path, x=np.ones((30, 2)))
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(DataError, match=r"arrays\.npz"):
-        array_file(path)
 
 
 def test_column_names_are_kept(tmp_path: Path) -> None:
