@@ -12,8 +12,9 @@ from parnassus.data.downloads.texts import TextDataset, moby_dick, names, pydoc_
 from parnassus.data.errors import DataError
 from parnassus.data.files.arrays import array_file
 from parnassus.data.files.image_folder import image_folder
-from parnassus.data.files.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
+from parnassus.data.files.sound import Recordings, SoundDataset, spoken_digits, wav_folder
 from parnassus.data.files.tables import csv_file
+from parnassus.data.files.wav import read_wav, resample
 from parnassus.data.loading import (
     check_target,
     open_curve,
@@ -75,6 +76,7 @@ __all__ = [
     "open_text",
     "pydoc_text",
     "read_wav",
+    "resample",
     "sample_images",
     "spoken_digits",
     "standardise_features",
