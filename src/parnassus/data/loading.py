@@ -22,17 +22,17 @@ from parnassus.data.splits import Dataset, Split
 Loaded = TypeVar("Loaded")
 
 
-def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Dataset:
+def open_data(spec: str | Path, *, size: tuple[int, int] | int | None = None) -> Dataset:
     """A data set by name (`digits`, `mnist`, `moons`, …), an image folder by class, or a .npz, .npy or .csv file.
 
-    `size` = (height, width) resizes the images of a folder.
+    `size`, (height, width) or the side of a square, resizes the images of a folder.
     """
     loader = _find_loader(spec, DATASETS)
     if loader is not None:
         return loader()
     path = _check_path(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
     if path.is_dir():
-        return image_folder(path, size=size)
+        return image_folder(path, size=(size, size) if isinstance(size, int) else size)
     suffix = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     readers = {"csv": csv_file, "tsv": csv_file, "npy": array_file, "npz": array_file}
     if suffix not in readers:
@@ -42,15 +42,15 @@ def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Datas
 
 def open_images(spec: str | Path, size: int | None = None) -> Dataset:
     """A data set of images; `size` resizes the images of a folder to squares."""
-    data = open_data(spec, size=None if size is None else (size, size))
+    data = open_data(spec, size=size)
     if len(data.shape) != 3:
         raise DataError(f"{spec} must contain images; its examples have shape {data.shape}.")
     return data
 
 
-def open_labelled_images(spec: str | Path) -> Dataset:
-    """A data set of images with class labels."""
-    data = open_data(spec)
+def open_labelled_images(spec: str | Path, size: int | None = None) -> Dataset:
+    """A data set of images with class labels; `size` resizes the images of a folder to squares."""
+    data = open_data(spec, size=size)
     check_labelled_images(data)
     return data
 

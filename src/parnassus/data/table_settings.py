@@ -35,7 +35,7 @@ class TableSettings:
             )
         if self.target is not None or self.columns or self.drop:
             raise DataError(f"--target, --columns and --drop are for .csv and .tsv files; the data are {self.data}.")
-        return open_data(self.data, size=None if image_size is None else (image_size, image_size))
+        return open_data(self.data, size=image_size)
 
 
 def is_table_file(spec: str) -> bool:

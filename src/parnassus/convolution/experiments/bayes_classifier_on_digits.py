@@ -64,6 +64,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     examples_per_class: tuple[Positive[int], ...] = (5, 10, 20, 50)  # smaller training sets, in examples per class
     steps: Positive[int] = 400  # gradient steps of each discriminative model
     batch_size: Positive[int] = 64  # images per gradient step
@@ -76,7 +77,7 @@ class Experiment:
         return small_cnn(shape, len(classes))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_labelled_images(self.data).to(run.device)
+        data = open_labelled_images(self.data, self.image_size).to(run.device)
         labels = check_labels(data.train.y, len(data.classes))
         sizes = list(self.examples_per_class)
         parts = [Split(data.train.x[rows], labels[rows]) for rows in (first_of_each_class(labels, n) for n in sizes)]

@@ -121,7 +121,7 @@ def _encode_targets(y: Array) -> tuple[Tensor, tuple[str, ...]]:
     if y.ndim == 1 and y.dtype.kind != "f":
         distinct = len(np.unique(y))
         if distinct <= MAX_CLASS_NAMES:
-            return class_indices(list(map(str, y.tolist())) if y.dtype.kind == "U" else list(map(int, y.tolist())))
+            return class_indices(y.tolist()) if y.dtype.kind == "U" else class_indices(list(map(int, y.tolist())))
     targets = torch.from_numpy(y.astype(np.float32 if y.dtype.kind == "f" else np.int64))
     return targets[:, None] if targets.ndim == 1 and targets.is_floating_point() else targets, ()
 

@@ -49,6 +49,7 @@ profiles = {"smoke": {"epochs": 1, "num_examples": 640}, "gpu": {"data": "fashio
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     epochs: Positive[int] = 12  # epochs of training
     batch_size: Positive[int] = 64  # images per gradient step
     width: Positive[int] = 512  # hidden units of encoder and decoder
@@ -59,7 +60,7 @@ class Experiment:
         return Autoencoder(dense_encoder(shape, 2, width=self.width), dense_decoder(2, shape, width=self.width))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         train, test = data.train.take(self.num_examples), data.test.x
         run.figure(
             "network",

@@ -59,6 +59,7 @@ STD_FACTOR = 2.0
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     latent_dim: Positive[int] = 8  # dimension of the code of both models
     steps: Positive[int] = 1_500  # gradient steps of the VAE
     num_test: Positive[int] = 60  # test images whose likelihood is estimated
@@ -81,7 +82,7 @@ class Experiment:
         return VAE(encoder, BernoulliDecoder(network), self.latent_dim)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         exact = self.compare_with_exact(run, data.train.x.flatten(1), data.test.x[: self.num_test].flatten(1))
 
         model = run.build(self.model, shape=data.shape)

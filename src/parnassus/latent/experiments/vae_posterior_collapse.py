@@ -51,6 +51,7 @@ NAMES = ("collapsed", "annealed", "free bits", "small β", "narrow", "learned")
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 800  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     latent_dim: Positive[int] = 8  # dimension of the code
@@ -78,7 +79,7 @@ class Experiment:
         return VAE(encoder, GaussianDecoder(network, std=std, learned=learned), self.latent_dim, objective=objective)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         train, test = data.train.x[:1_000], data.test.x[:1_000]
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
         for step, x in run.steps(data.train.batches(self.batch_size, self.steps)):

@@ -57,6 +57,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     betas: tuple[NonNegative[float], ...] = (0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 4.0)  # weights β of the rate, increasing
     steps: Positive[int] = 700  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
@@ -76,7 +77,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         if sorted(self.betas) != list(self.betas) or 1.0 not in self.betas:
             raise DataError(f"betas must be increasing and contain 1; got betas={self.betas}")
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         train, test = (torch.bernoulli(split.x[:2_000]) for split in (data.train, data.test))
         model = run.build(self.model, shape=data.shape)
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))

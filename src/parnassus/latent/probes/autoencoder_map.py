@@ -20,11 +20,16 @@ NUM_NEIGHBOURS = 30  # nearest training images whose classes are counted
 
 class _Settings(Protocol):
     data: str
+    image_size: int | None
     num_examples: int
 
 
+def _settings(trained: TrainedRun) -> _Settings:
+    return cast("_Settings", trained.experiment)
+
+
 def _load_data(trained: TrainedRun) -> Dataset:
-    return open_data(cast("_Settings", trained.experiment).data)
+    return open_data(_settings(trained).data, size=_settings(trained).image_size)
 
 
 def _classes(trained: TrainedRun) -> tuple[str, ...]:

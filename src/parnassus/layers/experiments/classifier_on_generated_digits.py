@@ -35,6 +35,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     examples_per_class: tuple[Positive[int], ...] = (5, 10, 20, 50, 100)  # real training examples per class
     num_samples: Positive[int] = 2_000  # images generated from the fitted Gaussians
     shrinkage: UnitInterval = 0.2  # shrinkage of the covariances towards multiples of the identity
@@ -44,7 +45,7 @@ class Experiment:
     learning_rate: Positive[float] = 3e-3  # learning rate of Adam
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_labelled_images(self.data).to(run.device)
+        data = open_labelled_images(self.data, self.image_size).to(run.device)
         labels, sizes = check_labels(data.train.y, len(data.classes)), list(self.examples_per_class)
         accuracy: dict[str, list[float]] = {"real": [], "real and generated": [], "generated only": []}
         distances = {}

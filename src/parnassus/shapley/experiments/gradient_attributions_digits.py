@@ -75,6 +75,7 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class, or a path to an image folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     tile_size: Positive[int] = 2  # side of the square tiles, in pixels
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step
@@ -103,7 +104,7 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         _, height, width = data.shape
         model = run.build(self.model, shape=data.shape, classes=data.classes)
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
