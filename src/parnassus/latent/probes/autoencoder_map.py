@@ -24,12 +24,9 @@ class _Settings(Protocol):
     num_examples: int
 
 
-def _settings(trained: TrainedRun) -> _Settings:
-    return cast("_Settings", trained.experiment)
-
-
 def _load_data(trained: TrainedRun) -> Dataset:
-    return open_data(_settings(trained).data, size=_settings(trained).image_size)
+    settings = cast("_Settings", trained.experiment)
+    return open_data(settings.data, size=settings.image_size)
 
 
 def _classes(trained: TrainedRun) -> tuple[str, ...]:

@@ -26,12 +26,9 @@ class _Settings(Protocol):
     image_size: int | None
 
 
-def _settings(trained: TrainedRun) -> _Settings:
-    return cast("_Settings", trained.experiment)
-
-
 def _data(trained: TrainedRun) -> Dataset:
-    data = open_data(_settings(trained).data, size=_settings(trained).image_size)
+    settings = cast("_Settings", trained.experiment)
+    data = open_data(settings.data, size=settings.image_size)
     if len(data.shape) != 3 or data.shape[0] != 1:
         raise ValueError(
             f"the run must use greyscale images; got examples of shape {data.shape} in {data.name} "
