@@ -27,6 +27,7 @@ from parnassus.runs.folder import RunFolder
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
 from parnassus.train.devices import choose_device
+from parnassus.train.next_commands import next_commands
 from parnassus.train.options import Options
 from parnassus.train.run import Run
 
@@ -167,6 +168,7 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         facts=describe_environment(about, result.get("seconds")) | describe_data(folder),
         commands={
             "Repeat this run": str(about["command"]),
+            **next_commands(recipe.name, recipe.experiment, folder),
             "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
         },
     )

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.data import DataError, Split, open_data
+from parnassus.data import DataError, Dataset, Split, open_data
 from parnassus.data.files.cells import is_missing
 from parnassus.data.files.csv_table import CsvTable
 from parnassus.data.files.tables import count_rows, parse_target
@@ -96,9 +96,14 @@ def open_features(spec: str, predictor: Predictor, targets: tuple[str, ...] = ()
     data = open_data(spec)
     if targets:
         raise DataError(f"--target names columns of a table; {spec} is not a .csv or .tsv file")
+    return features_of_test_rows(data, predictor)
+
+
+def features_of_test_rows(data: Dataset, predictor: Predictor) -> FeatureTable:
+    """The test rows of a data set; without a test split, the training rows."""
     train = data.train.x.flatten(1).double()
     columns = data.columns or tuple(f"feature {index}" for index in range(1, train.shape[1] + 1))
-    _check_count(predictor, train.shape[1], spec)
+    _check_count(predictor, train.shape[1], data.name)
     explained = data.test if len(data.test) else data.train
     return FeatureTable(
         data.name, explained.x.flatten(1).double(), train, columns, data.classes, _targets(explained, data.classes)

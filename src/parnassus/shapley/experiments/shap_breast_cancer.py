@@ -15,6 +15,7 @@ from parnassus.optim import Adam
 from parnassus.setting_types import TableData
 from parnassus.shapley.attributions.attribution import Attribution, explain
 from parnassus.shapley.attributions.interventional import InterventionalValue
+from parnassus.shapley.commands.evaluate_rows import EvaluateRows as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
